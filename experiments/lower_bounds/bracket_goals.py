@@ -6,11 +6,11 @@ A bracket is a lower and an upper bound on the number of records that a mechanis
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 
 import pandas as pd
 
 from experiments.engine.goals import Aim, Goal
+from experiments.lower_bounds.argument_goals import goals_on_arguments
 from experiments.lower_bounds.bracket_problems import Error, Guarantee
 
 #: Goals for the ratio of the two bounds. `MEDIAN` is the goal for the median ratio. `LARGEST` has a
@@ -50,54 +50,8 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
             Aim.AT_LEAST,
             f"the table has rows for {', '.join(kinds)} differential privacy only",
         ),
-        *(_not_built(name, missing.of(table)) for name, missing in MISSING.items()),
+        *goals_on_arguments(table),
     ]
-
-
-@dataclass(frozen=True)
-class Missing:
-    """An argument for lower bounds that is not built, and the rows that it could narrow.
-
-    Parameters
-    ----------
-    guarantees : tuple of Guarantee
-        The guarantees for which the argument is known.
-    tables_only : bool
-        Whether the argument is known for marginals only.
-    """
-
-    guarantees: tuple[Guarantee, ...]
-    tables_only: bool
-
-    def of(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The rows that the argument could narrow."""
-        mine = table.guarantee.isin([str(guarantee) for guarantee in self.guarantees])
-        if self.tables_only:
-            mine &= table.workload.str.startswith("Marginals(")
-        return table[mine]
-
-
-WEAKER = (Guarantee.CONCENTRATED, Guarantee.APPROXIMATE)
-#: Known arguments from the literature that no bracket uses.
-MISSING = {
-    "volume packings at a fixed number of records": Missing((Guarantee.PURE,), tables_only=False),
-    "factorisation norms": Missing(WEAKER, tables_only=False),
-    "row products of marginals": Missing(WEAKER, tables_only=True),
-}
-
-
-def _not_built(name: str, rows: pd.DataFrame) -> Goal:
-    """A goal that is open until the argument is built, with the largest gain that is possible."""
-    wide = ratio(rows)
-    gain = (
-        f"it would narrow a bracket by a factor {wide.max():.3g} at most, and by a median of "
-        f"{wide.median():.3g} at most, because no lower bound passes an upper one"
-        if len(rows)
-        else "no row of this table could gain"
-    )
-    return Goal(
-        f"arguments from {name}", 0, 1, Aim.AT_LEAST, f"not built; {gain}", f"{len(rows)} rows"
-    )
 
 
 def _of_guarantee(table: pd.DataFrame, kind: str) -> Goal:

@@ -16,8 +16,17 @@ Goals, which may stay open, are about these rows and 60 small random workloads w
 0.02 to 10. For epsilon up to 1, the ratio of the two bounds is to be at most 4 in the median and at
 most 12 in every row. For epsilon above 1 and up to 10, the ratio is to be at most 20. Brackets are
 also wanted for guarantees other than pure privacy; the rows for 0.5-zCDP and (1, 1e-6)-DP bound the
-root mean square error. Three arguments for lower bounds from the literature are not built; each of
-them is a goal, too.
+root mean square error. Three arguments for lower bounds from the literature are in no bracket.
+Goals measure what each could add:
+
+* Factorisation norms. Orthogonal lines are the dual of these norms, with private risks in place of
+  asymptotic constants. The goal is that the lines for many records reach 0.9 of the squared norm.
+* Volume packings at a fixed number of records. The goal is that none can raise a lower bound by a
+  factor above 1.5. Ceilings come from upper bounds on volumes.
+* Row products of marginals. The goal is that none can raise a lower bound. Lines with the same
+  pairs of records always prove as much.
+
+`factorisation_norms` and `volume_ceilings` have the proofs.
 
 Privacy is under replace-one. The error is the mean l2 error per query,
 E ||M(X) - Q(X)||_2 / sqrt(k). Panel (c) also has the root mean square error and the largest error
@@ -51,7 +60,9 @@ from experiments.lower_bounds.bracket_problems import (
     Size,
 )
 from experiments.lower_bounds.certified_bounds import confirmed_records, packing_in_words
+from experiments.lower_bounds.factorisation_norms import norm_columns
 from experiments.lower_bounds.random_workloads import COUNT, random_workload
+from experiments.lower_bounds.volume_ceilings import volume_columns
 from experiments.shared.workloads import Kind, workload
 
 #: The claim is that the ratio of the two sides is at most `WIDEST` if the lower bound is at least
@@ -60,7 +71,10 @@ WIDEST, FROM = 64, 10
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Both bounds and how they are proved. The lower bound is checked from its file."""
+    """Both bounds and how they are proved, and the limits of arguments that no bracket uses.
+
+    The lower bound is checked from its file.
+    """
     del rng  # the seed below is fixed, so all rows search the same elements and can be compared
     if config.draw:
         Q = random_workload(config.draw)
@@ -72,6 +86,10 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     found = gd.sample_complexity_bracket(
         Q, alpha=config.alpha, metric=metric, privacy=privacy, rng=0
     )
+    if config.guarantee is Guarantee.PURE:
+        limits = volume_columns(Q, epsilon=config.epsilon, alpha=config.alpha, metric=metric)
+    else:
+        limits = norm_columns(Q, privacy, config.alpha, found.lower)
     winner = found.upper.certificate
     known = winner if isinstance(winner, gd.mechanisms.Mechanism) else None
     return [
@@ -87,6 +105,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
             "sampler": "exact" if known is None else str(known.guarantee.sampler),
             "prediction": "exact" if known is None else str(known.predicted_rmse.kind),
             "assumptions": "; ".join((*found.lower.assumptions, *found.upper.assumptions)),
+            **limits,
         }
     ]
 
@@ -112,7 +131,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def goals(table: pd.DataFrame) -> list[Goal]:
-    """How narrow the brackets of standard and random workloads are to be."""
+    """How narrow brackets are to be, and what arguments that no bracket uses could add at most."""
     return goals_of(table)
 
 

@@ -1,0 +1,304 @@
+"""Arguments for lower bounds that no bracket uses: factorisation norms, volumes, row products."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+import scipy.optimize
+import scipy.spatial
+
+import geomdp as gd
+from experiments.lower_bounds.argument_goals import goals_on_arguments
+from experiments.lower_bounds.factorisation_norms import (
+    least_variance,
+    norm_columns,
+    one_column_norm,
+    one_count_variance,
+    squared_norm,
+)
+from experiments.lower_bounds.volume_ceilings import (
+    Radii,
+    hull_radii,
+    log_ratio,
+    principal,
+    radii,
+)
+from geomdp.bounds.lines.frames import coordinates, widest_frame
+
+FloatArray = npt.NDArray[np.float64]
+
+WORKLOADS = [
+    gd.workloads.Prefixes(4),
+    gd.workloads.Histogram(5),
+    gd.workloads.RandomSigns(4, 12, rng=1),
+    gd.workloads.Marginals(3, 2),
+]
+
+
+def answers(Q: gd.workloads.Workload) -> FloatArray:
+    return Q.evaluate(Q.universe.elements(0, Q.universe.size))
+
+
+def pairs(Q: gd.workloads.Workload) -> npt.NDArray[np.int_]:
+    """The pairs of elements with different answers."""
+    listed = itertools.combinations(range(Q.universe.size), 2)
+    found = answers(Q)
+    return np.array([pair for pair in listed if np.ptp(found[list(pair)], axis=0).max() > 0])
+
+
+def differences(Q: gd.workloads.Workload) -> FloatArray:
+    chosen = pairs(Q)
+    return answers(Q)[chosen[:, 0]] - answers(Q)[chosen[:, 1]]
+
+
+def lines_of_all_pairs(Q: gd.workloads.Workload, weights: FloatArray) -> FloatArray:
+    """Lengths of the lines with `weights` p on all pairs; constant queries make room for them."""
+    chosen = pairs(Q)
+    room = np.zeros((max(0, len(chosen) - Q.n_queries), Q.universe.size))
+    return gd.bounds.OrthogonalLines(
+        gd.workloads.Explicit(np.vstack([answers(Q).T, room])),
+        elements=np.arange(Q.universe.size),
+        pairs=chosen,
+        weights=np.sqrt(weights),
+    ).lengths
+
+
+@pytest.mark.parametrize("Q", WORKLOADS, ids=repr)
+def test_bounds_on_the_norm_enclose_the_semidefinite_program(Q: gd.workloads.Workload) -> None:
+    V = differences(Q)
+    _, values, axes = np.linalg.svd(V, full_matrices=False)
+    points = V @ axes[values > 1e-9].T
+    covariance = cp.Variable((points.shape[1],) * 2, PSD=True)
+    private = [cp.matrix_frac(point, covariance) <= 1 for point in points]
+    norm = cp.Problem(cp.Minimize(cp.trace(covariance)), private).solve(solver=cp.CLARABEL)
+    lower, upper, weights = least_variance(V)
+    assert lower <= norm * (1 + 1e-6)
+    assert norm <= upper * (1 + 1e-6)
+    assert upper <= 1.02 * lower
+    root = np.sqrt(np.maximum(np.linalg.eigvalsh((V * weights[:, None]).T @ V), 0)).sum()
+    assert root**2 == pytest.approx(lower)
+    assert squared_norm(Q) == pytest.approx(upper)
+
+
+@pytest.mark.parametrize("Q", WORKLOADS, ids=repr)
+def test_lines_with_the_best_pairs_reach_the_norm_and_no_lines_pass_it(
+    Q: gd.workloads.Workload,
+) -> None:
+    """The negative control: the norm is no bound on the lines if it is lowered by 3%."""
+    lower, upper, weights = least_variance(differences(Q))
+    best = float((lines_of_all_pairs(Q, weights) ** 2).sum())
+    assert lower * (1 - 1e-6) <= best <= upper * (1 + 1e-6)
+    assert best > 0.97 * upper
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        drawn = rng.dirichlet(np.full(len(weights), 0.3)) + 1e-6
+        lengths = lines_of_all_pairs(Q, drawn / drawn.sum())
+        V = differences(Q)
+        values = np.linalg.eigvalsh((V * (drawn / drawn.sum())[:, None]).T @ V)
+        dual = float(np.sqrt(np.maximum(values, 0)).sum()) ** 2
+        assert dual * (1 - 1e-3) <= float((lengths**2).sum()) <= upper * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("Q", WORKLOADS, ids=repr)
+def test_the_lines_of_the_library_do_not_pass_the_norm(Q: gd.workloads.Workload) -> None:
+    points = coordinates(answers(Q) - answers(Q).mean(axis=0))
+    for size in range(1, points.shape[1] + 1):
+        _, lengths = widest_frame(points, size)
+        assert float((lengths**2).sum()) <= squared_norm(Q) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("corners", [3, 4, 6])
+def test_a_simplex_needs_all_pairs(corners: int) -> None:
+    """gamma^2 = 2 r: noise of covariance 2 I. A line on each pair but one proves less."""
+    Q, count = gd.workloads.Histogram(corners), corners * (corners - 1) // 2
+    assert squared_norm(Q) == pytest.approx(2 * (corners - 1))
+    every = lines_of_all_pairs(Q, np.full(count, 1 / count))
+    assert float((every**2).sum()) == pytest.approx(2 * (corners - 1))
+    without = least_variance(differences(Q)[1:])
+    assert without[1] < 2 * (corners - 1) * 0.999
+
+
+def test_row_products_prove_no_more_than_lines_with_the_same_pairs() -> None:
+    Q, rng = gd.workloads.Marginals(8, 2), np.random.default_rng(3)
+    norm = one_column_norm(Q)
+    for count in range(1, 8):
+        ones = rng.integers(0, 2, (count, 8))
+        ones[:, 0] = 1
+        ones[np.arange(count), rng.integers(1, 8, count)] = 1
+        zeros = np.where(np.arange(8) == 0, 0, ones)
+        W = Q.evaluate(ones) - Q.evaluate(zeros)
+        sigma = np.linalg.svd(W, compute_uv=False)[-1]
+        lines = gd.bounds.OrthogonalLines(
+            Q,
+            elements=np.vstack([ones, zeros]),
+            pairs=np.column_stack([np.arange(count), count + np.arange(count)]),
+            weights=np.ones(count),
+        )
+        total = float((lines.lengths**2).sum())
+        assert count * sigma**2 <= total * (1 + 1e-9) <= norm * (1 + 1e-6)
+
+
+def test_the_variance_for_one_count_is_that_of_the_mechanisms() -> None:
+    Q = gd.workloads.Marginals(1, 1)
+    for privacy, known in (
+        (gd.ZCDP(0.3), gd.mechanisms.Gaussian(Q, n=1, privacy=gd.ZCDP(0.3))),
+        (gd.ApproxDP(0.7, 1e-6), gd.mechanisms.Geometric(Q, n=1, privacy=gd.PureDP(0.7))),
+    ):
+        assert known.predicted_rmse.value**2 == pytest.approx(one_count_variance(privacy))
+
+
+def least_share(ratio: float, dimension: int, moment: int, cells: int = 1000) -> float:
+    """Least mean p-th power of the distance from the centre of a ball, over its value for R = 1.
+
+    A linear program over densities on shells whose largest value is at most R times the least.
+    """
+    edges = np.linspace(0, 1, cells + 1)
+    volumes = np.diff(edges**dimension)
+    powers = np.diff(edges ** (dimension + moment)) * dimension / (dimension + moment)
+    # Densities m + x with 0 <= x <= (R - 1) m; the variables are x and m.
+    A = scipy.sparse.hstack(
+        [scipy.sparse.identity(cells), scipy.sparse.csr_array(np.full((cells, 1), 1 - ratio))]
+    )
+    found = scipy.optimize.linprog(
+        np.append(powers, powers.sum()),
+        A_ub=A,
+        b_ub=np.zeros(cells),
+        A_eq=np.append(volumes, 1.0)[None],
+        b_eq=[1.0],
+    )
+    return float(found.fun) * (dimension + moment) / dimension
+
+
+@pytest.mark.parametrize(("dimension", "moment"), [(1, 1), (1, 2), (3, 1), (8, 2)])
+@pytest.mark.parametrize("ratio", [1.5, 20.0, 3000.0])
+def test_the_ratio_of_densities_is_that_of_the_linear_program(
+    dimension: int, moment: int, ratio: float
+) -> None:
+    share = least_share(ratio, dimension, moment)
+    (found,) = log_ratio(np.array([share]), np.array([dimension]), moment)
+    assert found == pytest.approx(math.log(ratio), rel=1e-3)
+    assert found != pytest.approx(math.log(2 * ratio), rel=1e-2)
+
+
+def ceiling(found: Radii, metric: gd.bounds.Metric, *, alpha: float = 0.05) -> float:
+    return found.ceiling(epsilon=0.1, alpha=alpha, metric=metric, queries=len(found.body))
+
+
+@pytest.mark.parametrize("metric", [gd.bounds.MeanL2(), gd.bounds.RMS(), gd.bounds.WorstCase()])
+@pytest.mark.parametrize("dimension", [1, 2, 4])
+def test_exact_volumes_of_cubes_exclude_no_record_that_suffices(
+    dimension: int, metric: gd.bounds.Metric
+) -> None:
+    """The cube [0, 1]^d of 1-way marginals: the ceiling with its exact volume is a lower bound.
+
+    K-norm noise Z for [-1, 1]^d has E ||Z||_inf = d / epsilon, and E ||Z||_2^2 is
+    d (d + 1) (d + 2) / (3 epsilon^2) (JL-L14). The negative control has the volume of a cube that
+    is six times as wide.
+    """
+    Q = gd.workloads.Marginals(dimension, 1)
+    exact = gd.geometry.volume_radius(gd.sensitivity_polytope(Q)).value
+    upper = radii(Q)
+    assert (upper.body >= exact * (1 - 1e-9)).all()
+    assert (upper.half_difference >= exact * (1 - 1e-9)).all()
+    known = np.append(np.zeros(dimension - 1) + 1e-9, exact)
+    excluded = ceiling(Radii(known, known), metric)
+    noise = math.sqrt((dimension + 1) * (dimension + 2) / 3)
+    if isinstance(metric, gd.bounds.WorstCase):
+        noise = dimension
+    enough = noise / (0.1 * 0.05)
+    assert 0 < excluded < enough
+    assert excluded <= ceiling(upper, metric) * (1 + 1e-9)
+    assert ceiling(Radii(6 * known, 6 * known), metric) > enough
+
+
+def test_ceilings_are_at_least_those_of_packings() -> None:
+    """JL-L6 with as many points as volumes prove: (t vr / (c alpha sqrt(k)))^i, for all c."""
+    epsilon, alpha, metric = 0.1, 0.01, gd.bounds.MeanL2()
+    for dimension, radius in itertools.product((2, 8, 30), (0.5, 2.0, 8.0)):
+        size = alpha * math.sqrt(dimension)
+        known = np.append(np.full(dimension - 1, 1e-9), radius)
+        most = Radii(known, known).ceiling(
+            epsilon=epsilon, alpha=alpha, metric=metric, queries=dimension
+        )
+        for share, separation in itertools.product((0.03, 0.1, 0.3, 1.0), (2.2, 3.0, 4.0, 8.0)):
+            points = dimension * math.log(share * radius / (separation * size))
+            odds = gd.bounds.MeanL2(separation).log_odds
+            assert (points + odds) / (epsilon * share) <= most
+
+
+def test_hulls_are_bounded_by_their_simplices() -> None:
+    """Equality for a simplex; every projection of other hulls is below the bound."""
+    simplex = principal(np.eye(5))
+    volume = math.sqrt(5) / math.factorial(4)
+    exact = (volume / gd.geometry.unit_ball_volume(4)) ** (1 / 4)
+    assert hull_radii(simplex)[-1] == pytest.approx(exact)
+    rng = np.random.default_rng(0)
+    points = principal(rng.standard_normal((9, 4)) * [1.0, 2.0, 5.0, 9.0])
+    bounds = hull_radii(points)
+    for size in (2, 3, 4):
+        ball = gd.geometry.unit_ball_volume(size)
+        for _ in range(30):
+            frame = np.linalg.qr(rng.standard_normal((4, size)))[0]
+            found = scipy.spatial.ConvexHull(points @ frame).volume
+            assert (found / ball) ** (1 / size) <= bounds[size - 1]
+
+
+def test_a_long_box_has_ceilings_far_below_those_of_its_width() -> None:
+    """Boxes with sides 1, 1/4, ...: the best linear map makes Urysohn's bound that of a cube."""
+    sides = 0.25 ** np.arange(4)
+    corners = np.array(list(itertools.product((0.0, 1.0), repeat=4))) * sides
+    Q = gd.workloads.Explicit(corners.T)
+    for size in range(1, 5):
+        exact = sides[:size].prod() ** (1 / size) * gd.geometry.unit_ball_volume(size) ** (
+            -1 / size
+        )
+        assert exact <= radii(Q).half_difference[size - 1]
+    plain = gd.gaussian_width(gd.bodies.VPolytope(corners), rng=0).value
+    assert radii(Q).half_difference[-1] < plain / gd.geometry.mean_gaussian_norm(4) / 2
+
+
+def table(**changed: float) -> pd.DataFrame:
+    row = {
+        "workload": "A",
+        "error": "mean l2",
+        "lower": 9,
+        "upper": 40,
+        "norm": 10.0,
+        "all_lines": 9.5,
+        "own_lines": 8.0,
+        "volume": 14.5,
+        "row_products": 10.0,
+    }
+    return pd.DataFrame([row | changed])
+
+
+def test_goals_on_arguments_are_reached_or_open() -> None:
+    norms, volumes, products = goals_on_arguments(table())
+    assert [norms.reached, volumes.reached, products.reached] == [True, True, True]
+    assert norms.measured == pytest.approx(0.95)
+    assert "at most 1.5," not in volumes.beside  # 14 records excluded in place of 9
+    norms, volumes, products = goals_on_arguments(
+        table(all_lines=8.1, volume=99, row_products=10.1)
+    )
+    assert [norms.reached, volumes.reached, products.reached] == [False, False, False]
+    assert "factor of at most 1.11" in norms.reason
+    assert "A 4" in volumes.reason  # below the upper bound of 40
+    assert products.measured == 1
+
+
+def test_tables_without_the_columns_have_no_such_goals() -> None:
+    assert goals_on_arguments(table().drop(columns=["norm", "volume", "row_products"])) == []
+
+
+def test_rows_under_concentrated_privacy_have_their_columns() -> None:
+    Q, privacy = gd.workloads.Marginals(3, 2), gd.ZCDP(0.5)
+    bound = gd.bounds.orthogonal_lines_bound(Q, alpha=0.05, metric=gd.bounds.RMS(), privacy=privacy)
+    found = norm_columns(Q, privacy, 0.05, bound)
+    assert 0 < found["own_lines"] <= found["all_lines"] <= found["norm"]
+    assert 0 < found["row_products"] < bound.records
