@@ -30,6 +30,7 @@ from experiments.lower_bounds.volume_ceilings import (
     radii,
 )
 from geomdp.bounds.lines.frames import coordinates, widest_frame
+from geomdp.workloads import explicit_answers
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -41,20 +42,16 @@ WORKLOADS = [
 ]
 
 
-def answers(Q: gd.workloads.Workload) -> FloatArray:
-    return Q.evaluate(Q.universe.elements(0, Q.universe.size))
-
-
 def pairs(Q: gd.workloads.Workload) -> npt.NDArray[np.int_]:
     """The pairs of elements with different answers."""
     listed = itertools.combinations(range(Q.universe.size), 2)
-    found = answers(Q)
+    found = explicit_answers(Q)
     return np.array([pair for pair in listed if np.ptp(found[list(pair)], axis=0).max() > 0])
 
 
 def differences(Q: gd.workloads.Workload) -> FloatArray:
     chosen = pairs(Q)
-    return answers(Q)[chosen[:, 0]] - answers(Q)[chosen[:, 1]]
+    return explicit_answers(Q)[chosen[:, 0]] - explicit_answers(Q)[chosen[:, 1]]
 
 
 def lines_of_all_pairs(Q: gd.workloads.Workload, weights: FloatArray) -> FloatArray:
@@ -62,7 +59,7 @@ def lines_of_all_pairs(Q: gd.workloads.Workload, weights: FloatArray) -> FloatAr
     chosen = pairs(Q)
     room = np.zeros((max(0, len(chosen) - Q.n_queries), Q.universe.size))
     return gd.bounds.OrthogonalLines(
-        gd.workloads.Explicit(np.vstack([answers(Q).T, room])),
+        gd.workloads.Explicit(np.vstack([explicit_answers(Q).T, room])),
         elements=np.arange(Q.universe.size),
         pairs=chosen,
         weights=np.sqrt(weights),
@@ -107,7 +104,7 @@ def test_lines_with_the_best_pairs_reach_the_norm_and_no_lines_pass_it(
 
 @pytest.mark.parametrize("Q", WORKLOADS, ids=repr)
 def test_the_lines_of_the_library_do_not_pass_the_norm(Q: gd.workloads.Workload) -> None:
-    points = coordinates(answers(Q) - answers(Q).mean(axis=0))
+    points = coordinates(explicit_answers(Q) - explicit_answers(Q).mean(axis=0))
     for size in range(1, points.shape[1] + 1):
         _, lengths = widest_frame(points, size)
         assert float((lengths**2).sum()) <= squared_norm(Q) * (1 + 1e-6)
