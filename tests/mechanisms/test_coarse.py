@@ -10,11 +10,22 @@ import pytest
 
 from geomdp.bodies import sensitivity_polytope
 from geomdp.geometry import gaussian_width
-from geomdp.mechanisms import JL, Ball, Coarse, Gaussian, KNorm, PredictionKind, Projected
+from geomdp.mechanisms import (
+    JL,
+    Ball,
+    Coarse,
+    Gaussian,
+    KNorm,
+    Laplace,
+    PredictionKind,
+    Projected,
+)
+from geomdp.mechanisms.additive_noise.certified_rows import MAX_CHECKED
 from geomdp.privacy import ZCDP, Adjacency, PureDP
 from geomdp.privacy.guarantees import rounded_arithmetic
 from geomdp.workloads import (
     Coarsened,
+    Explicit,
     Marginals,
     MarginalTables,
     Prefixes,
@@ -128,3 +139,19 @@ def test_bad_arguments():
         Coarse(Ball(SecondMoment(2), n=5, privacy=PURE), 0.1)
     with pytest.raises(ValueError, match="at least one row"):
         Coarsened(Marginals(3, 2), np.zeros((0, 3)))
+
+
+def test_coarse_of_coarse_sums_answers_that_the_noise_hides():
+    # The answers lie on a circle. The inner net has two opposite points, with l1 distance 2. The
+    # outer net has points all around the circle, with l1 distances up to 2 sqrt(2). The noise is
+    # calibrated to the inner net, so the sums must be sums of points of the inner net.
+    angles = np.linspace(0, 2 * np.pi, MAX_CHECKED + 1, endpoint=False)
+    answers = np.stack([np.cos(angles), np.sin(angles)])
+    answers[:, 0] *= 1.01
+    laplace = Laplace(Explicit(answers), n=1, privacy=PURE)
+    twice = Coarse(Coarse(laplace, radius=1.2), radius=0.1)
+    assert twice.grid is None  # without a seed, noise in float64 is added to `totals`
+    sums = np.array([twice.totals(np.array([x])).sums for x in range(0, len(angles), 64)])
+    change = np.abs(sums[:, None] - sums).sum(axis=2).max()
+    # At epsilon = 1 the scale of the noise is the largest change that it hides.
+    assert change <= twice.inner.inner.noise.scale * (1 + 1e-9)

@@ -10,7 +10,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp._validation import positive
-from geomdp.data.counting.tallies import CountedRecords, totals_of
+from geomdp.data.counting.tallies import CountedRecords
 from geomdp.geometry.farthest_points import farthest_points
 from geomdp.mechanisms.base import Mechanism
 from geomdp.mechanisms.post_processed.base import PostProcessed
@@ -125,8 +125,12 @@ class Coarse(PostProcessed):
         return type(self)(self.inner.with_workload(workload), self._radius)
 
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Number of records and the sums of their rounded answers."""
-        return totals_of(self._coarsened, records)
+        """Number of records and the sums to which `inner` adds noise.
+
+        For most mechanisms these are the sums of the rounded answers. If `inner` is a `Coarse`, it
+        rounds the rounded answers again, and its noise hides only changes of these sums.
+        """
+        return self.inner.totals(records)
 
 
 def _lengths(rows: FloatArray) -> FloatArray:
