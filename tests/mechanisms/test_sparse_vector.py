@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -204,6 +205,39 @@ def test_bad_answers_raise_before_spending(bad: float) -> None:
         stream.ask_many(np.array([0.0, bad]))
     assert stream._noise._rng.bit_generator.state == state  # type: ignore[attr-defined]
     assert len(stream.transcript) == 0
+
+
+@pytest.mark.parametrize("sensitivity", [5e-324, 1e-101, 1e101, 1e300])
+def test_sensitivities_whose_noise_float64_would_round_to_0_or_infinity(
+    sensitivity: float,
+) -> None:
+    # At epsilon = 10 the scale 4 D / epsilon of D = 5e-324 would be rounded to 0: no noise at all.
+    with pytest.raises(ValueError, match=r"sensitivity must be from 1e-100 to 1e\+100, got"):
+        AboveThreshold(0.0, privacy=PureDP(10.0), sensitivity=sensitivity)
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 1e12])
+@pytest.mark.parametrize("sensitivity", [1e-100, 1e100])
+def test_noise_is_large_enough_at_the_ends_of_the_ranges(
+    sensitivity: float, epsilon: float
+) -> None:
+    stream = AboveThreshold(0.0, privacy=PureDP(epsilon), sensitivity=sensitivity)
+    scale = stream._scaled(stream.scales.query)
+    assert Fraction(scale) * Fraction(epsilon) >= 4 * Fraction(sensitivity)
+    assert isinstance(stream.ask(0.0).above, bool)
+
+
+def test_true_answers_that_float64_would_round_raise() -> None:
+    # A rounded answer could change by more than the sensitivity between neighbours.
+    answer = np.longdouble(1) + np.finfo(np.longdouble).eps
+    stream = AboveThreshold(0.0, privacy=PureDP(1.0))
+    with pytest.raises(ValueError, match="exact in float64"):
+        stream.ask(answer)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="exact in float64"):
+        stream.ask_many([0.0, answer])  # type: ignore[list-item]
+    assert len(stream.transcript) == 0
+    stream.ask(np.longdouble(0.5))  # type: ignore[arg-type]
+    assert len(stream.transcript) == 1
 
 
 def test_bad_parameters() -> None:

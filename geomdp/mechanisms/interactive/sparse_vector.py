@@ -43,7 +43,8 @@ class AboveThreshold(SparseVectorStream):
     privacy : PureDP
         The guarantee for the whole run; epsilon is from 1e-12 to 1e12.
     sensitivity : float
-        Bound D on the change of one query between neighbours, in the units of the queries.
+        Bound D on the change of one query between neighbours, in the units of the queries; from
+        1e-100 to 1e100.
     monotone : bool
         Declares that all queries change in the same direction between neighbours, as counting
         queries do under add/remove. In this class the noise on queries is then half as large. Under

@@ -29,6 +29,10 @@ from geomdp.privacy.parameter_range import check_range
 #: given as its true answer.
 StreamQuery = ExactNumber | Callable[[Any], ExactNumber]
 
+#: Limits on the sensitivity. Far outside of them, float64 would round scales of the noise to 0 or
+#: to infinity. Noise of scale 0 gives no privacy.
+LEAST_SENSITIVITY, LARGEST_SENSITIVITY = 1e-100, 1e100
+
 BELOW = Answer(above=False)
 ABOVE = Answer(above=True)
 
@@ -70,6 +74,11 @@ class SparseVectorStream(NotCopied, abc.ABC):
         self.threshold = threshold
         self.cutoff = whole(self.cutoff, "cutoff")
         self.sensitivity = positive(self.sensitivity, "sensitivity")
+        if not LEAST_SENSITIVITY <= self.sensitivity <= LARGEST_SENSITIVITY:
+            raise ValueError(
+                f"sensitivity must be from {LEAST_SENSITIVITY:g} to {LARGEST_SENSITIVITY:g}, got "
+                f"{self.sensitivity!r}: choose another unit for the queries"
+            )
         if not isinstance(self.privacy, PureDP | ApproxDP):
             raise ValueError(f"privacy must be PureDP or ApproxDP, got {self.privacy}")
         check_range(self.privacy)
@@ -134,7 +143,8 @@ class SparseVectorStream(NotCopied, abc.ABC):
         BudgetExhausted
             If the mechanism has halted. The records are not read.
         ValueError
-            If the true answer is not a finite number. The query is then not compared.
+            If the true answer is not a finite number, or is a number of another type that float64
+            would round. The query is then not compared.
         """
         self._require_running()
         truth = self._truth(query)
@@ -198,6 +208,12 @@ class SparseVectorStream(NotCopied, abc.ABC):
                 f"the mechanism holds records; got {type(truth).__name__}"
             )
         plain = _plain(truth)
+        # A rounded answer could change by more than the sensitivity between neighbours.
+        if plain != truth and truth == truth:  # NaN is not equal to itself
+            raise ValueError(
+                "a query's true answer must be a whole number, a fraction or exact in float64, got "
+                f"{type(truth).__name__}"
+            )
         try:
             finite = math.isfinite(plain)
         except OverflowError:  # a whole number or fraction beyond float64
@@ -223,7 +239,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
 
 
 def _plain(number: Any) -> ExactNumber:
-    """Convert a number to int, Fraction or float; ints, fractions and floats keep their value."""
+    """Convert a number to int, Fraction or float. Only a float can be rounded."""
     if isinstance(number, Integral):
         return int(number)
     if isinstance(number, Rational):
