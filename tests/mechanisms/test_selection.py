@@ -241,6 +241,9 @@ def test_nothing_is_paid_for_a_release_that_fails(kind: type[Selection]) -> None
         (Histogram(MAX_QUERIES + 1), "at least 2 and at most 8192, got 8193"),
         (Explicit(np.array([[1.0, 0.0]])), "at least 2"),
         (Explicit(np.ones((2, 3))), "constant|vary"),
+        # The scale of the noise would be rounded to a smaller number, or to infinity.
+        (Explicit(1e-322 * np.eye(2)), "l1 norm from 1e-60"),
+        (Explicit(1e300 * np.eye(2)), "l1 norm from 1e-60"),
     ],
 )
 def test_workloads_without_a_choice_or_with_too_many(workload: Workload, message: str) -> None:

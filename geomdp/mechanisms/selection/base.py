@@ -14,7 +14,7 @@ from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import vector, whole
 from geomdp.data.counting.tallies import CountedRecords, totals_of
 from geomdp.mechanisms.protocol import release_once, source_and_record
-from geomdp.mechanisms.sensitivity import checked_workload, pure_only
+from geomdp.mechanisms.sensitivity import checked_size, checked_workload, pure_only
 from geomdp.noise.exact.argmax import Perturbation, noisy_argmax
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, PureDP
 from geomdp.privacy.definitions import checked_adjacency
@@ -90,7 +90,8 @@ class Selection(abc.ABC):
     ------
     ValueError
         For parameters of another type, n below 1, fewer than 2 or more than 8192 queries, or a
-        spread that is 0 or not finite.
+        spread that is 0 or not finite. If the largest l1 norm of an answer vector is outside 1e-60
+        to 1e60.
 
     Examples
     --------
@@ -122,6 +123,7 @@ class Selection(abc.ABC):
         check_range(self.privacy)
         self.adjacency = checked_adjacency(adjacency)
         whole(workload.n_queries, "number of queries", 2, MAX_QUERIES)
+        checked_size(workload)
         self.spread = spread(workload, adjacency)
 
     def __repr__(self) -> str:
