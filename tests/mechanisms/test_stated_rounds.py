@@ -291,3 +291,16 @@ def test_the_ledger_pays_what_is_spent() -> None:
     assert ledger.left()["epsilon"] == pytest.approx(0.04, abs=1e-12)
     with pytest.raises(gd.BudgetExhausted):
         online(PURE, alpha=0.5, epsilon_0=0.05, ledger=ledger)
+
+
+@pytest.mark.parametrize("epsilon", [1e4, 1e12])
+def test_an_epsilon_too_large_for_advanced_composition(epsilon: float) -> None:
+    """For these epsilons, e^(budget of a step) is beyond float64."""
+    with pytest.raises(ValueError, match=r"below about 4 ln\(1/delta\)"):
+        gd.IterativeConstruction(
+            gd.mechanisms.MultiplicativeWeights(2),
+            gd.mechanisms.AllParities(1),
+            n=100,
+            privacy=ApproxDP(epsilon, 0.4),
+            alpha=1.0,
+        )

@@ -105,7 +105,8 @@ def step_epsilon(privacy: PureDP | ApproxDP, updates: int) -> float:
             return epsilon / (2 * updates)
         case ApproxDP(epsilon=epsilon, delta=delta):
             step = epsilon / (4 * math.sqrt(updates * math.log(1 / delta)))
-            total = epsilon / 2 + 2 * updates * step * math.expm1(step)
+            # For steps above 709, e^step is beyond float64. e^709 is too large already.
+            total = epsilon / 2 + 2 * updates * step * math.expm1(min(step, 709.0))
             if total * ROUNDED_UP > epsilon:
                 raise ValueError(
                     f"epsilon must be below about 4 ln(1/delta) for advanced composition, "
