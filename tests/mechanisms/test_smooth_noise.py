@@ -171,3 +171,11 @@ def test_gaussian_draws_are_independent_with_the_stated_deviations():
     assert draws.shape == (20_000, 3)
     mean_agrees(draws, np.zeros(3))
     mean_agrees(draws[:, :, None] * draws[:, None], np.diag(noise.deviations**2))
+
+
+def test_a_smoothness_whose_scales_leave_float64() -> None:
+    with pytest.raises(ValueError, match="smoothness must be smaller for degree 64"):
+        WeightedLaplace(1000).calibrate(SmoothQueries(1, 64), PURE, REPLACE)
+    # For degree 2 all scales are equal, for every smoothness.
+    equal = WeightedLaplace(1000).calibrate(SmoothQueries(2, 2), PURE, REPLACE)
+    assert np.ptp(equal.scales) == 0

@@ -245,8 +245,14 @@ class WeightedLaplace(MomentLaplace):
         object.__setattr__(self, "smoothness", positive(self.smoothness, "smoothness"))
 
     def shape(self, workload: SmoothQueries) -> FloatArray:
-        """||m||^(2 K / 3)."""
-        return workload.orders() ** (2 * self.smoothness / 3)
+        """||m||^(2 K / 3); ``ValueError`` if it is above 1e60 for the largest degree."""
+        with np.errstate(over="ignore"):
+            shape = workload.orders() ** (2 * self.smoothness / 3)
+        if shape.max() > 1e60:  # up to this limit, squares of scales are in the range of float64
+            raise ValueError(
+                f"smoothness must be smaller for degree {workload.degree}, got {self.smoothness:g}"
+            )
+        return shape
 
     def sensitivity(self, workload: SmoothQueries, adjacency: Adjacency) -> float:
         """The l1 diameter weighted by 1 / s (replace-one), or the sum of the 1 / s (add/remove)."""
