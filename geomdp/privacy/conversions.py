@@ -31,7 +31,8 @@ def pure_to_zcdp(privacy: PureDP) -> ZCDP:
     0.5-zCDP
     """
     check_privacy(privacy, PureDP)
-    return ZCDP(privacy.epsilon**2 / 2)
+    # Unlike a power, a product that is beyond float64 is infinity, which `ZCDP` refuses.
+    return ZCDP(privacy.epsilon * privacy.epsilon / 2)
 
 
 def pure_implying(privacy: Privacy) -> PureDP:

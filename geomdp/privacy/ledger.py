@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from geomdp._validation import require_type
 from geomdp.privacy.definitions import (
     ZCDP,
     Adjacency,
@@ -198,9 +199,9 @@ class Ledger:
         BudgetExhausted
             If the total would exceed the budget. Nothing is recorded.
         ValueError
-            For a guarantee stated for another adjacency, a guarantee without a proved cost, a
-            definition of privacy that the budget cannot pay for, or a damaged file. Nothing is
-            recorded.
+            For an argument of another type, a guarantee stated for another adjacency, a guarantee
+            without a proved cost, a definition of privacy that the budget cannot pay for, or a
+            damaged file. Nothing is recorded.
         OSError
             If the spend cannot be written. It is then not granted.
         RuntimeError
@@ -217,6 +218,7 @@ class Ledger:
         return entry
 
     def _entry(self, guarantee: Guarantee, label: str) -> Spend:
+        require_type(guarantee, Guarantee, "guarantee")
         if guarantee.adjacency is not self.adjacency:
             raise ValueError(
                 f"guarantee must be for {self.adjacency.value}, got {guarantee.adjacency.value}"

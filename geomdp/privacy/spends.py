@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from geomdp._validation import require_type
 from geomdp.privacy.definitions import ZCDP, ApproxDP, PureDP, check_privacy
 
 #: Relative rounding error allowed in a sum of spends. Without it, spends that add up to exactly the
@@ -43,6 +44,7 @@ class Spend:
     time: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
+        require_type(self.label, str, "label")
         check_privacy(self.privacy)
 
 
@@ -88,7 +90,8 @@ def _rho(privacy: PureDP | ApproxDP | ZCDP) -> float:
         case ZCDP(rho=rho):
             return rho
         case PureDP(epsilon=epsilon):
-            return epsilon**2 / 2
+            # Unlike a power, a product that is beyond float64 is infinity. No budget pays for it.
+            return epsilon * epsilon / 2
         case ApproxDP():
             raise ValueError(f"a zCDP budget cannot pay for {privacy}")
 

@@ -138,3 +138,8 @@ def test_add_remove_to_replace_one_doubles_epsilon():
 def test_replace_one_implies_nothing_under_add_remove():
     with pytest.raises(ValueError, match="replace-one gives none under add/remove"):
         convert_adjacency(PureDP(0.5), Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE)
+
+
+def test_an_epsilon_with_a_square_beyond_float64() -> None:
+    with pytest.raises(ValueError, match="rho must be a finite number"):
+        pure_to_zcdp(PureDP(1e200))

@@ -435,3 +435,19 @@ def test_writers_wait_for_each_other_and_spends_survive_a_power_cut(tmp_path):
     with closing(_connect(tmp_path / "a.ledger")) as connection:
         assert connection.execute("PRAGMA busy_timeout").fetchone() == (1000 * WAIT,)
         assert connection.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA
+
+
+def test_arguments_of_another_type_are_refused() -> None:
+    ledger = Ledger(PureDP(1.0))
+    with pytest.raises(ValueError, match="guarantee must be a Guarantee, got PureDP"):
+        ledger.spend(PureDP(0.1), "release")  # type: ignore[arg-type]
+    guarantee = Guarantee(PureDP(0.1), Adjacency.REPLACE_ONE, Exact())
+    with pytest.raises(ValueError, match="label must be a str, got object"):
+        ledger.spend(guarantee, object())  # type: ignore[arg-type]
+    assert ledger.spends() == []
+
+
+def test_an_epsilon_with_a_square_beyond_float64_does_not_fit_a_zcdp_budget() -> None:
+    guarantee = Guarantee(PureDP(1e200), Adjacency.REPLACE_ONE, Exact())
+    with pytest.raises(BudgetExhausted):
+        Ledger(ZCDP(1.0)).spend(guarantee, "release")
