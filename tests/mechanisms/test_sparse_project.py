@@ -347,3 +347,17 @@ def test_no_elements_are_whole_numbers_too(encoding: ElementEncoding) -> None:
         encoding=encoding, adjacency=Adjacency.ADD_REMOVE,
     )  # fmt: skip
     assert mechanism.release([]).guarantee == mechanism.guarantee
+
+
+def test_digests_of_strings_that_are_not_unicode() -> None:
+    """Lone surrogates, as from files that are not UTF-8, get digests of their own."""
+    strings = ["\ud800", "\udc00", "\ud800\udc00", "\U00010000"]
+    assert len(set(DigestedElements().encode(strings).tolist())) == len(strings)
+
+
+def test_a_noise_or_encoding_of_another_type_is_refused() -> None:
+    given = {"n": 10, "sparsity": 1, "queries": 10, "privacy": APPROX, "rows": 64}
+    with pytest.raises(ValueError, match="noise must be GaussianRows or LaplaceRows, got str"):
+        SparseProject(**given, noise="Gaussian")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="encoding must be an ElementEncoding, got float"):
+        SparseProject(**given, encoding=1.0)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from geomdp._typing import IntArray
 DIGEST_BITS = 46
 
 
+@runtime_checkable
 class ElementEncoding(Protocol):
     """A public map from elements to whole numbers, the numbers of columns."""
 
@@ -84,7 +85,8 @@ def _canonical(element: Hashable) -> bytes:
         case int() | np.integer():
             content, letter = str(int(element)).encode(), b"i"
         case str():
-            content, letter = element.encode(), b"s"
+            # Strings from files that are not UTF-8 can hold lone surrogates.
+            content, letter = element.encode(errors="surrogatepass"), b"s"
         case bytes():
             content, letter = element, b"b"
         case tuple():

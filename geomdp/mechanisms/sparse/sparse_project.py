@@ -9,7 +9,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from geomdp._typing import FloatArray, IntArray, RandomState
-from geomdp._validation import whole
+from geomdp._validation import require_type, whole
 from geomdp.bounds.upper.sparse_projection import (
     MAX_ROWS,
     MIN_ROWS,
@@ -76,7 +76,7 @@ class SparseProject:
     Raises
     ------
     ValueError
-        For parameters out of range.
+        For parameters out of range or of another type.
 
     Examples
     --------
@@ -118,7 +118,12 @@ class SparseProject:
         rows = whole(rows, "rows", minimum=MIN_ROWS, maximum=MAX_ROWS)
         wanted = independence(rows=rows, queries=queries, beta=beta)
         self.noise = noise if noise is not None else GaussianRows()
+        if not isinstance(self.noise, GaussianRows | LaplaceRows):
+            raise ValueError(
+                f"noise must be GaussianRows or LaplaceRows, got {type(noise).__name__}"
+            )
         self.encoding = encoding if encoding is not None else IntegerElements()
+        require_type(self.encoding, ElementEncoding, "encoding")
         change = 2 if adjacency is Adjacency.REPLACE_ONE else 1
         self.sigma = self.noise.sigma(privacy, float(change), rows)
         self._rounded = RoundedRows(self.noise, privacy, change, rows)
