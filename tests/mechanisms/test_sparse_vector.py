@@ -245,6 +245,14 @@ def test_bad_parameters() -> None:
         AboveThreshold(math.nan, privacy=PureDP(1.0))
     with pytest.raises(ValueError, match="sensitivity"):
         AboveThreshold(0.0, privacy=PureDP(1.0), sensitivity=0.0)
+    # A text that is not empty counts as true in Python, and would halve the noise.
+    with pytest.raises(ValueError, match="monotone must be a bool, got str"):
+        AboveThreshold(
+            0.0,
+            privacy=PureDP(1.0),
+            monotone="no",  # type: ignore[arg-type]
+            adjacency=Adjacency.ADD_REMOVE,
+        )
     with pytest.raises(ValueError, match="PureDP for AboveThreshold"):
         AboveThreshold(0.0, privacy=APPROX)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="cutoff"):

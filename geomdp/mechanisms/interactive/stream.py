@@ -83,6 +83,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
             raise ValueError(f"privacy must be PureDP or ApproxDP, got {self.privacy}")
         check_range(self.privacy)
         checked_adjacency(self.adjacency)
+        require_type(self.monotone, bool, "monotone")
         if self.monotone and self.adjacency is not Adjacency.ADD_REMOVE:
             raise ValueError(
                 "monotone must be False under replace-one: replacing a record can raise one "
