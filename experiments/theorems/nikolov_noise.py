@@ -9,9 +9,11 @@ NIKOLOV_NOISE = (
         "JL-KN",
         _P,
         "K-norm distribution",
-        r"Density $\nu_{K,\varepsilon}(z)=\frac{\varepsilon^d}{d!\,\mathrm{vol}(K)}"
-        r"e^{-\varepsilon\|z\|_K}$; $Z=RU$ with $R\sim\mathrm{Gamma}(d+1,1/\varepsilon)$ and $U$"
-        r" uniform in $K$; $\mathbb E\|Z\|_K=d/\varepsilon$.",
+        r"The K-norm distribution of a symmetric convex body $K\subset\mathbb R^d$ has the density"
+        r" $\nu_{K,\varepsilon}(z)"
+        r"=\frac{\varepsilon^d}{d!\,\mathrm{vol}(K)}e^{-\varepsilon\|z\|_K}$. A draw is $Z=RU$"
+        r" with independent $R\sim\mathrm{Gamma}(d+1,1/\varepsilon)$ and $U$ uniform in $K$, and"
+        r" $\mathbb E\|Z\|_K=d/\varepsilon$.",
         ("geomdp.noise.KNormNoise", "geomdp.mechanisms.KNorm"),
         claims=("privacy_loss::JL-KN",),
         tests=(
@@ -23,9 +25,10 @@ NIKOLOV_NOISE = (
         "JL-L14",
         _P,
         "K-norm mechanism",
-        r"If $\frac1n(K_Q-K_Q)\subseteq K$ then $Q(X)+Z$, $Z\sim\nu_{K,\varepsilon}$, is"
-        r" $\varepsilon$-DP and $\mathbb E\|Z\|_2^2=\frac{(d+1)(d+2)}{\varepsilon^2}"
-        r"\mathbb E\|U\|_2^2$.",
+        r"Let $K\supseteq\frac1n(K_Q-K_Q)$ be a symmetric convex body of dimension $d$, and let"
+        r" $Z$ have the density $\nu_{K,\varepsilon}$. The release $Q(X)+Z$ is $\varepsilon$-DP,"
+        r" and $\mathbb E\|Z\|_2^2=\frac{(d+1)(d+2)}{\varepsilon^2}\mathbb E\|U\|_2^2$ for $U$"
+        r" uniform in $K$.",
         ("geomdp.mechanisms.KNorm", "geomdp.mechanisms.Laplace", "geomdp.noise.KNormNoise"),
         ("Lemma 14",),
         claims=(
@@ -41,10 +44,11 @@ NIKOLOV_NOISE = (
         "JL-L15",
         _P,
         "Ball mechanism",
-        r"With $\Delta=\max_{x,x'}\|Q(x)-Q(x')\|_2$ and $K=\frac{\Delta}{n}B_2^k$, $\mathbb E\|Z"
-        r"\|_2="
-        r"\frac{k\Delta}{\varepsilon n}$ and $\mathrm{rms}=\frac{\sqrt{k+1}\,\Delta}"
-        r"{\varepsilon n}$: the first term of Theorem 1.",
+        r"Let $\Delta=\max_{x,x'}\|Q(x)-Q(x')\|_2$ for $k$ queries. K-norm noise of the ball"
+        r" $\frac{\Delta}{n}B_2^k$ is $\varepsilon$-DP. It has $\mathbb"
+        r" E\|Z\|_2=\frac{k\Delta}{\varepsilon n}$ and the root mean square"
+        r" $\frac{\sqrt{k+1}\,\Delta}{\varepsilon n}$ per query. This gives the first term of"
+        r" Theorem 1.",
         ("geomdp.mechanisms.Ball", "geomdp.bounds.upper.ball_bounded"),
         ("Lemma 15",),
         claims=(
@@ -60,10 +64,12 @@ NIKOLOV_NOISE = (
         "JL-ELL",
         _P,
         "Optimal ellipsoidal noise",
-        r"Noise of an ellipsoid $z^TS^{-1}z\le1$ that holds the neighbour body has"
-        r" $\mathbb E\|Z\|^2=\frac{(m+1)\operatorname{tr}S}{\varepsilon^2}$ and an exact sampler;"
-        r" the best $S$ solves $\max_{p}\left(\operatorname{tr}(\sum_ip_iv_iv_i^T)^{1/2}\right)^2$"
-        r" over weights of the vertices.",
+        r"Let the ellipsoid $z^TS^{-1}z\le1$ in $m$ dimensions hold the neighbour body, whose"
+        r" vertices are $v_i$. The K-norm noise of the ellipsoid is $\varepsilon$-DP, has an exact"
+        r" sampler and $\mathbb E\|Z\|_2^2=\frac{(m+1)\operatorname{tr}S}{\varepsilon^2}$. The"
+        r" least possible $\operatorname{tr}S$ is"
+        r" $\max_{p}\left(\operatorname{tr}(\sum_ip_iv_iv_i^T)^{1/2}\right)^2$ over probability"
+        r" weights $p$ on the vertices.",
         ("geomdp.mechanisms.Ellipsoid", "geomdp.bodies.Ellipsoid"),
         claims=("accuracy::JL-ELL",),
         tests=(
@@ -74,8 +80,9 @@ NIKOLOV_NOISE = (
         "JL-L16",
         _P,
         "Optimised K-norm mechanism",
-        r"Recursive noise has $\mathrm{err}\le C\frac{w(K_Q)}{\varepsilon n}$, for bounded queries"
-        r" at most $C\frac{\sqrt{k\ln N}}{\varepsilon n}$.",
+        r"Recursive noise answers $k$ queries under $\varepsilon$-DP with $\mathrm{err}\le"
+        r" C\frac{w(K_Q)}{\varepsilon n}$. For queries with values in $[-1,1]$ on $N$ elements,"
+        r" this is at most $C\frac{\sqrt{k\ln N}}{\varepsilon n}$.",
         ("geomdp.mechanisms.Recursive", "geomdp.noise.RecursiveNoise"),
         ("Lemma 16",),
         claims=("recursive_noise::JL-L16", "jl_rates::JL-L16"),
@@ -87,8 +94,9 @@ NIKOLOV_NOISE = (
         "JL-L17",
         _P,
         "Volume radii of projections fall",
-        r"With $\mathrm{vr}_i(K)=\max_{\dim V=i}\mathrm{vr}(\Pi_VK)$, $\mathrm{vr}_j(K)\ge"
-        r"\mathrm{vr}_i(K)$ for $j\le i$ and symmetric convex $K$.",
+        r"Let $\mathrm{vr}_i(K)=\max_{\dim V=i}\mathrm{vr}(\Pi_VK)$ be the largest volume radius"
+        r" of a projection of $K$ on $i$ dimensions. For symmetric convex $K$ and $j\le i$,"
+        r" $\mathrm{vr}_j(K)\ge\mathrm{vr}_i(K)$.",
         ("geomdp.bounds.volume_radii", "geomdp.geometry.volume_radius"),
         ("Lemma 17",),
         claims=("volume_radii::JL-L17",),
@@ -98,9 +106,12 @@ NIKOLOV_NOISE = (
         "JL-VR",
         _P,
         "Volume lower bound",
-        r"For histograms of any size under add/remove, $\sup_x\mathbb E\|M(x)-Fx\|_2\ge"
-        r"\frac{1}{8e^2}\max_i\frac{i}{\varepsilon}\mathrm{vr}_i(FB_1^N)$. It says nothing for"
-        r" replace-one at finite $n$.",
+        r"Let $F$ be the matrix of the queries on $N$ elements, and let a mechanism $M$ answer"
+        r" them for all histograms $x$ of real counts, of any size. If $M$ is $\varepsilon$-DP"
+        r" under add/remove, then $\sup_x\mathbb"
+        r" E\|M(x)-Fx\|_2\ge\frac{1}{8e^2}\max_i\frac{i}{\varepsilon}\mathrm{vr}_i(FB_1^N)$. For"
+        r" whole counts this can be false unless $\varepsilon$ is small. It says nothing about"
+        r" replace-one at a fixed $n$.",
         ("geomdp.bounds.volume_bound", "geomdp.bounds.VolumeRadius"),
         claims=("volume_bounds::JL-VR",),
         tests=("tests/bounds/test_volume.py::test_no_mechanism_is_below_the_bound",),
@@ -109,10 +120,11 @@ NIKOLOV_NOISE = (
         "JL-L18",
         _P,
         "Decomposition into orthogonal subspaces",
-        r"There are orthogonal $V_1,V_2,\dots$ with $\dim V_i\ge\frac12\dim W_i$, $W_i$ what is"
-        r" left"
-        r" before $V_i$, and bodies $K_i\supseteq\Pi_{V_i}K$ whose uniform vector has"
-        r" $\mathbb E\|U_i\|^2\le C\,\mathrm{vr}_{\lfloor D_i/2\rfloor}(K)^2$, $D_i=\dim W_i$.",
+        r"For a symmetric convex body $K\subset\mathbb R^k$ there are orthogonal subspaces"
+        r" $V_1,V_2,\dots$ that span $\mathbb R^k$. Let $W_i$ be the orthogonal complement of"
+        r" $V_1,\dots,V_{i-1}$ and $D_i=\dim W_i$. Then $\dim V_i\ge\frac12D_i$, and there are"
+        r" bodies $K_i\supseteq\Pi_{V_i}K$ whose uniform points $U_i$ have $\mathbb"
+        r" E\|U_i\|_2^2\le C\,\mathrm{vr}_{\lfloor D_i/2\rfloor}(K)^2$.",
         ("geomdp.noise.decomposition.decompose", "geomdp.noise.RecursiveNoise"),
         ("Lemma 18",),
         claims=(
@@ -128,9 +140,11 @@ NIKOLOV_NOISE = (
         "JL-SPLIT",
         _P,
         "Best split of the budget",
-        r"$\min\left\{\sum_iA_i/\varepsilon_i^2:\sum_i\varepsilon_i=\varepsilon\right\}="
-        r"\frac{1}{\varepsilon^2}\left(\sum_jA_j^{1/3}\right)^3$ at $\varepsilon_i\propto"
-        r" A_i^{1/3}$; stopping at the best level never loses to plain K-norm noise.",
+        r"Let the noise of level $i$ have the mean squared length $A_i/\varepsilon_i^2$ at budget"
+        r" $\varepsilon_i$. Under $\sum_i\varepsilon_i=\varepsilon$ the sum"
+        r" $\sum_iA_i/\varepsilon_i^2$ is least for $\varepsilon_i\propto A_i^{1/3}$, where it is"
+        r" $\frac{1}{\varepsilon^2}\left(\sum_jA_j^{1/3}\right)^3$. If the recursion stops at the"
+        r" best level, its noise never errs more than K-norm noise.",
         ("geomdp.noise.RecursiveNoise", "geomdp.noise.recursive.stopped"),
         claims=("recursive_noise::JL-SPLIT",),
         tests=(
@@ -142,8 +156,12 @@ NIKOLOV_NOISE = (
         "JL-L19",
         _P,
         "Error of recursive noise by volume radii",
-        r"$\mathrm{err}\le\frac{C}{\varepsilon n\sqrt k}\left(\sum_i\left(D_i\,\mathrm{vr}_{\lfloor"
-        r" D_i/2\rfloor}(\bar K)\right)^{2/3}\right)^{3/2}$ with $D_i\le k2^{1-i}$.",
+        r"Let $\bar K$ be a symmetric body that holds $K_Q-K_Q$. (The paper takes"
+        r" $\operatorname{conv}(K_Q\cup-K_Q)$, after a shift of the answers that moves $0$ into"
+        r" $K_Q$.) Let $D_i\le k2^{1-i}$ be the dimension left before level $i$. Recursive noise"
+        r" has $\mathrm{err}\le\frac{C}{\varepsilon n\sqrt"
+        r" k}\left(\sum_i\left(D_i\,\mathrm{vr}_{\lfloor D_i/2\rfloor}(\bar"
+        r" K)\right)^{2/3}\right)^{3/2}$.",
         ("geomdp.mechanisms.Recursive", "geomdp.noise.decomposition.decompose"),
         ("Lemma 19",),
         claims=("recursive_noise::JL-L19",),
@@ -153,7 +171,9 @@ NIKOLOV_NOISE = (
         "JL-URY",
         _P,
         "Urysohn's inequality",
-        r"$\mathrm{vr}(K)\le w(K)/\mu_k$, with equality for balls.",
+        r"Every convex body $K\subset\mathbb R^k$ has $\mathrm{vr}(K)\le w(K)/\mu_k$, where"
+        r" $\mu_k=\mathbb E\|g\|_2$ for a standard Gaussian vector $g\in\mathbb R^k$. Balls attain"
+        r" equality.",
         ("geomdp.bounds.volume.urysohn", "geomdp.geometry.volume_radius"),
         ("Equation (13)",),
         claims=("volume_radii::JL-URY",),
@@ -166,7 +186,8 @@ NIKOLOV_NOISE = (
         "JL-L20",
         _P,
         "Volume radii against width",
-        r"$i\,\mathrm{vr}_i(K)\le\sqrt{i+1}\,w(K)$.",
+        r"For every convex body $K\subset\mathbb R^k$ and $i\le k$,"
+        r" $i\,\mathrm{vr}_i(K)\le\sqrt{i+1}\,w(K)$.",
         ("geomdp.bounds.volume_radii", "geomdp.bounds.volume.urysohn"),
         ("Lemma 20",),
         claims=("volume_radii::JL-L20",),
@@ -176,8 +197,8 @@ NIKOLOV_NOISE = (
         "JL-14",
         _P,
         "Width of bounded queries",
-        r"$w(K_Q)=\mathbb E\max_x\langle g,Q(x)\rangle\le\sqrt{2k\ln N}$ for queries with values in"
-        r" $[-1,1]$.",
+        r"For $k$ queries with values in $[-1,1]$ on $N$ elements, $w(K_Q)=\mathbb E\max_x\langle"
+        r" g,Q(x)\rangle\le\sqrt{2k\ln N}$.",
         ("geomdp.gaussian_width",),
         ("Equation (14)",),
         claims=("gaussian_widths::JL-14",),
