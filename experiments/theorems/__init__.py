@@ -5,6 +5,7 @@ from experiments.theorems.blum_roth import BLUM_ROTH
 from experiments.theorems.iterative import ITERATIVE
 from experiments.theorems.nikolov import NIKOLOV
 from experiments.theorems.nikolov_bounds import NIKOLOV_BOUNDS
+from experiments.theorems.nikolov_covariance import NIKOLOV_COVARIANCE
 from experiments.theorems.nikolov_noise import NIKOLOV_NOISE
 from experiments.theorems.primitives import PRIMITIVES, SAMPLING
 from experiments.theorems.smooth import SMOOTH
@@ -13,6 +14,7 @@ from experiments.theorems.theorem import Paper, Theorem, cited, resolve, shown_b
 
 THEOREMS: tuple[Theorem, ...] = (
     *NIKOLOV,
+    *NIKOLOV_COVARIANCE,
     *NIKOLOV_NOISE,
     *NIKOLOV_BOUNDS,
     *BLUM_ROTH,

@@ -9,9 +9,9 @@ ADDITIONS = (
         "X-OUT",
         _P,
         "Outer slab body",
-        r"$\{y:|\langle z_j,y\rangle|\le h_{K-K}(z_j)\ \forall j\}\supseteq K-K$ for any"
-        r" directions:"
-        r" its K-norm noise is as private, and needs a support function only.",
+        r"For any directions $z_1,\dots,z_F$, the slab body $\{y:|\langle z_j,y\rangle|\le"
+        r" h_{K-K}(z_j)\ \forall j\}$ holds $K-K$. Its K-norm noise is therefore as private as"
+        r" that of $K-K$, and only a support function is needed to build it.",
         ("geomdp.bodies.SlabBody", "geomdp.geometry.refine_slabs"),
         claims=("accuracy::X-OUT", "hit_and_run::JL-L14"),
         tests=("tests/geometry/test_slabs.py::test_slabs_hold_every_difference_of_neighbours",),
@@ -20,8 +20,8 @@ ADDITIONS = (
         "X-RAY",
         _P,
         "Exact chords of polytopes by vertices",
-        r"A warm dual simplex finds where a ray leaves $\operatorname{conv}(\pm v_i)$ or $K-K$: one"
-        r" pass over the vertices per pivot.",
+        r"A dual simplex method, started from the last facet found, computes where a ray leaves"
+        r" $\operatorname{conv}(\pm v_i)$ or $K-K$. Each pivot takes one pass over the vertices.",
         ("geomdp.bodies.facets.ray_shooting.RayShooter", "geomdp.bodies.VPolytope"),
         claims=("geometry::X-RAY",),
         tests=("tests/bodies/test_ray_shooting.py::test_gauges_and_facets",),
@@ -30,8 +30,10 @@ ADDITIONS = (
         "X-SIM",
         _P,
         "Difference body of a simplex",
-        r"$\mathrm{vol}(K-K)=\binom{2m}{m}\mathrm{vol}(K)$, with exact uniform points and gauge"
-        r" $\max\left(\sum y_+,\sum y_-\right)$ in barycentric coordinates.",
+        r"The difference body of a simplex $K$ in $m$ dimensions has"
+        r" $\mathrm{vol}(K-K)=\binom{2m}{m}\mathrm{vol}(K)$ and an exact sampler of uniform"
+        r" points. Its gauge is $\max\left(\sum y_+,\sum y_-\right)$ in barycentric coordinates"
+        r" $y$, which sum to 0.",
         ("geomdp.bodies.SimplexDifference", "geomdp.bodies.Simplex"),
         claims=(
             "five_bodies::X-SIM",
@@ -46,9 +48,11 @@ ADDITIONS = (
         "X-CONE",
         _P,
         "Cone mechanism",
-        r"$Z=A-B$ with $A,B$ of density $\propto e^{-\varepsilon a_{m+1}/2}$ on the cone over"
-        r" $K_Q$: pure $\varepsilon$-DP for replace-one, from uniform points of $K_Q$ alone;"
-        r" $\mathbb E\|Z\|^2=\frac{8(m+1)(m+2)}{\varepsilon^2}\mathbb E\|U-c\|^2$.",
+        r"Let $A$ and $B$ be independent with density $\propto e^{-\varepsilon a_{m+1}/2}$ on the"
+        r" cone over $\{(q,1):q\in K_Q\}$. Add the first $m$ coordinates of $A-B$ to the sums"
+        r" $nQ(X)$, and subtract its last coordinate times the centroid $c$ of $K_Q$. This is"
+        r" $\varepsilon$-DP under replace-one and needs uniform points $U$ of $K_Q$ only. The"
+        r" noise has $\mathbb E\|Z\|_2^2=\frac{8(m+1)(m+2)}{\varepsilon^2}\mathbb E\|U-c\|_2^2$.",
         (
             "geomdp.mechanisms.Cone",
             "geomdp.noise.ConeNoise",
@@ -68,9 +72,11 @@ ADDITIONS = (
         "X-LKJ",
         _P,
         "Elliptope cone mechanism",
-        r"All 1- and 2-way parities of $\pm1$ attributes with noise of variance"
-        r" $\frac{8(m+1)(m+2)}{(p+1)\varepsilon^2}$, $p=d+1$, $m=\binom p2$: exact, pure,"
-        r" polynomial in $d$.",
+        r"Let $p=d+1$ and $m=\binom p2$. Cone noise over the elliptope of order $p$ answers all 1-"
+        r" and 2-way parities of $d$ attributes with values $\pm1$, as sums over the records. It"
+        r" is $\varepsilon$-DP under replace-one, has variance"
+        r" $\frac{8(m+1)(m+2)}{(p+1)\varepsilon^2}$ for each parity, and its exact sampler takes"
+        r" time polynomial in $d$.",
         ("geomdp.bodies.Elliptope", "geomdp.bodies.TableMoments", "geomdp.mechanisms.Cone"),
         claims=("accuracy::X-LKJ",),
         tests=("tests/mechanisms/test_cone.py::test_elliptope_variance",),
@@ -79,8 +85,10 @@ ADDITIONS = (
         "X-PSDBOX",
         _P,
         "Second moments of records in a cube",
-        r"$\{M\succeq0,M_{ii}\le1\}$ has exact uniform points $D^{1/2}RD^{1/2}$, $R$ uniform in the"
-        r" elliptope, $D_{ii}=u_i^{2/(d+1)}$.",
+        r"For second moments of records in $[-1,1]^d$, the body $\{M\succeq0,M_{ii}\le1\}$ has an"
+        r" exact sampler. If $R$ is uniform in the elliptope of order $d$, $u_i$ are uniform in"
+        r" $[0,1]$ and all are independent, then $D^{1/2}RD^{1/2}$ with diagonal"
+        r" $D_{ii}=u_i^{2/(d+1)}$ is uniform in the body.",
         ("geomdp.bodies.PsdBox", "geomdp.workloads.BoxSecondMoment"),
         claims=("psd_box::X-PSDBOX",),
         tests=(
@@ -92,8 +100,9 @@ ADDITIONS = (
         "X-GF",
         _P,
         "Sixty-four signs per hash",
-        r"A polynomial of degree $r-1$ over $\mathrm{GF}(2^{64})$ gives 64 rows of $r$-wise"
-        r" independent signs per evaluation.",
+        r"One evaluation of a random polynomial of degree $r-1$ over $\mathrm{GF}(2^{64})$ gives"
+        r" 64 signs, one for each of 64 rows of the projection matrix. The signs of all rows and"
+        r" columns are $r$-wise independent.",
         ("geomdp.mechanisms.sparse.hashing.signs.HashedSigns",),
         claims=("sparse::X-GF",),
         tests=(
@@ -105,9 +114,9 @@ ADDITIONS = (
         "X-NUFFT",
         _P,
         "Smooth summary by a non-uniform FFT",
-        r"All $\sum_x\prod_i\cos(m_i\theta_i(x))$ in $O\left(n\log^d\frac{1}{\mathrm{tol}}+t^d\log"
-        r" t"
-        r"\right)$ instead of $O(nt^d)$, with an error far below the noise.",
+        r"A non-uniform FFT computes all $\sum_x\prod_i\cos(m_i\theta_i(x))$ with $m_i<t$ in time"
+        r" $O\left(n\log^d\frac{1}{\mathrm{tol}}+t^d\log t\right)$, while direct sums take"
+        r" $O(nt^d)$. Its numerical error is far below the noise.",
         ("geomdp.workloads.smooth.moment_transform", "geomdp.workloads.smooth.MomentTransform"),
         claims=("smooth::X-NUFFT",),
         tests=(
@@ -118,8 +127,10 @@ ADDITIONS = (
         "X-MNP",
         _P,
         "Projection on a polytope by active sets",
-        r"$\min\frac12\|V\lambda-b\|^2$ by Wolfe's method with column generation; each result has"
-        r" its gap $\langle y-b,y\rangle-\min_i\langle y-b,v_i\rangle$.",
+        r"Wolfe's method with column generation projects $b$ on the hull of the vertices $v_i$,"
+        r" the columns of $V$: it minimises $\frac12\|V\lambda-b\|_2^2$ over weights $\lambda$."
+        r" Each result $y$ comes with the gap $\langle y-b,y\rangle-\min_i\langle y-b,v_i\rangle$,"
+        r" which bounds its error.",
         ("geomdp.project", "geomdp.geometry.Projector"),
         claims=("geometry::X-MNP",),
         tests=("tests/geometry/test_projection.py::test_gap_bounds_the_true_error",),
@@ -128,8 +139,10 @@ ADDITIONS = (
         "X-SPX",
         _P,
         "Uniform points of the spectraplex",
-        r"$M=u^{1/D}\,W/\operatorname{tr}W$, $W$ Wishart with $d+1$ degrees of freedom,"
-        r" $D=\frac{d(d+1)}{2}$.",
+        r"Let $D=\frac{d(d+1)}{2}$, let $u$ be uniform in $[0,1]$, and let $W$ be a Wishart matrix"
+        r" of order $d$ with $d+1$ degrees of freedom, independent of $u$. Then"
+        r" $u^{1/D}\,W/\operatorname{tr}W$ is uniform in the spectraplex"
+        r" $\{M\succeq0,\operatorname{tr}M\le1\}$.",
         ("geomdp.bodies.Spectraplex", "geomdp.sample_uniform"),
         claims=(
             "geometry::X-SPX",
@@ -141,8 +154,8 @@ ADDITIONS = (
         "X-LOCK",
         _P,
         "Chains in lockstep",
-        r"Hit-and-run chains that step through the same coordinate together, with incremental"
-        r" $Ax$.",
+        r"Many hit-and-run chains in $\{x:Ax\le b\}$ move along the same coordinate at the same"
+        r" time. Each chain keeps $Ax$, and a step adds a multiple of one column of $A$ to it.",
         ("geomdp.geometry.sampling.CoordinateHitAndRun", "geomdp.geometry.sampling.run_chains"),
         claims=(
             "geometry::X-LOCK",
@@ -156,9 +169,11 @@ ADDITIONS = (
         "X-GRID",
         _P,
         "Noise correctly rounded to a public grid",
-        r"$\mathrm{round}_\gamma(S+F(\omega))$, $F$ a computable function of random bits $\omega$,"
-        r" evaluated in balls until each rounding is certain: post-processing of the ideal"
-        r" mechanism, so its guarantee holds in finite arithmetic.",
+        r"Let the noise be a computable function $F(\omega)$ of random bits $\omega$. The release"
+        r" $\mathrm{round}_\gamma(S+F(\omega))$ rounds to multiples of $\gamma$, and $F$ is"
+        r" evaluated with growing precision until every rounding is certain. The release is"
+        r" post-processing of the mechanism in real arithmetic, so its guarantee also holds on a"
+        r" computer.",
         ("geomdp.noise.exact.RoundedVector", "geomdp.noise.exact.public_grid"),
         claims=(
             "imperfect_noise::X-GRID",
@@ -172,10 +187,13 @@ ADDITIONS = (
         "X-RES",
         _P,
         "Gaussian noise on the residuals of tables",
-        r"Noise of variance $\sigma_A^2=\sqrt{p_A/v_A}\,\sum_B\sqrt{p_Bv_B}/(2\rho)$ on the"
-        r" residual of each set $A$ of columns gives all tables with the least error of linear"
-        r" mechanisms with Gaussian noise, for hundreds of columns; under replace-one it is"
-        r" optimised for the largest cost over the sets of columns in which two records differ.",
+        r"Let $v_A$ be the weight of the residual of the set $A$ of columns in the total squared"
+        r" error, and $p_A$ its weight in the privacy cost. Under add/remove, Gaussian noise of"
+        r" variance $\sigma_A^2=\sqrt{p_A/v_A}\,\sum_B\sqrt{p_Bv_B}/(2\rho)$ on each residual"
+        r" gives all tables under $\rho$-zCDP. No linear mechanism with Gaussian noise has a"
+        r" smaller total squared error. It is fast for hundreds of columns. Under replace-one, the"
+        r" variances are optimised for the largest cost over the sets of columns in which two"
+        r" records can differ.",
         (
             "geomdp.mechanisms.ResidualGaussian",
             "geomdp.noise.ResidualNoise",
@@ -192,8 +210,9 @@ ADDITIONS = (
         "LAB-1",
         _P,
         "What the laboratory costs",
-        r"No theorem: every cell of a sweep is on disk before the next is taken, for less than"
-        r" 3 ms a cell; two processes keep an efficiency of at least 0.85 on cells of 50 ms.",
+        "No theorem. Every cell of a sweep is on disk before the next cell starts, and this takes"
+        " less than 3 ms a cell. Two processes keep a parallel efficiency of at least 0.85 on"
+        " cells of 50 ms.",
         ("experiments.engine.run.run_sweep", "experiments.engine.store.Store"),
         tests=("tests/experiments/test_kills.py::test_twenty_kills_of_a_sweep",),
     ),
@@ -201,8 +220,8 @@ ADDITIONS = (
         "LAB-2",
         _P,
         "What a release costs",
-        r"No theorem: whole commands end within 10 s, and counting with every value checked keeps"
-        r" at least 0.8 of the speed of DuckDB's own grouping.",
+        "No theorem. Whole commands end within 10 s. Counting, with every value checked, keeps at"
+        " least 0.8 of the speed at which DuckDB groups the same rows.",
         ("geomdp.release", "geomdp.data.count_records"),
         claims=("release::LAB-2",),
         tests=(

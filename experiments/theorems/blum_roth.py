@@ -9,9 +9,8 @@ BLUM_ROTH = (
         "BR-ACC",
         _P,
         "Accuracy",
-        r"$(\alpha,\beta)$-accurate: with probability at least $1-\beta$ all answered queries err"
-        r" by"
-        r" at most $\alpha$.",
+        r"A mechanism is $(\alpha,\beta)$-accurate if with probability at least $1-\beta$ it"
+        r" answers all queries with errors of at most $\alpha$.",
         ("geomdp.bounds.upper.online_accuracy",),
         ("Definition 2.3", "Definition 2.4"),
         claims=(
@@ -24,13 +23,15 @@ BLUM_ROTH = (
         "BR-T2.10",
         _P,
         "Composition",
-        r"$T$ adaptive steps that are $\varepsilon_0$-DP with $\varepsilon_0=\frac{\varepsilon}"
-        r"{\sqrt{8T\ln(1/\delta)}}$ are together $(\varepsilon,\delta)$-DP, for $\varepsilon\le1$"
-        r" and $\delta\le\frac12$.",
+        r"Let $\varepsilon_0=\frac{\varepsilon}{\sqrt{8T\ln(1/\delta)}}$ with $\varepsilon\le1$"
+        r" and $\delta\le\frac12$. The composition of $T$ adaptive $\varepsilon_0$-DP steps is"
+        r" $(\varepsilon,\delta)$-DP.",
         ("geomdp.privacy.shortcut_step_epsilon", "geomdp.privacy.largest_step_epsilon"),
         ("Theorem 2.10",),
-        correction="Printed for all epsilon and delta below 1. By exact composition it is false at"
-        " epsilon = 1 for delta above 0.997, and not proved from 0.709 on (DISC-5).",
+        correction="Printed for all epsilon and delta below 1. At epsilon = 1 the exact total of"
+        " 1000 steps shows that it is false for delta above 0.997. Its proof at epsilon = 1 covers"
+        " delta up to 0.709 for T = 1, and up to a limit that rises to 0.7788 for large T"
+        " (DISC-5).",
         claims=("composition::BR-T2.10",),
         tests=(
             "tests/privacy/test_composition.py::test_the_shortcut_is_safe_in_its_range_and_never_beats_the_solution",
@@ -41,9 +42,10 @@ BLUM_ROTH = (
         "BR-IDC",
         _P,
         "Iterative database construction",
-        r"An update rule $U$ is a $B(\alpha)$-IDC if every sequence of queries on which its"
-        r" hypothesis is off by at least $\alpha$, updated with answers off by less than $\alpha$,"
-        r" has length at most $\lfloor B(\alpha)\rfloor$.",
+        r"An update rule is a $B(\alpha)$-IDC (iterative database construction) if it makes at"
+        r" most $\lfloor B(\alpha)\rfloor$ updates on every sequence of queries. Each update is"
+        r" for a query on which the hypothesis is off by at least $\alpha$, and uses an answer"
+        r" that is off by less than $\alpha$.",
         (
             "geomdp.mechanisms.interactive.updates.UpdateRule",
             "geomdp.mechanisms.interactive.updates.Hypothesis",
@@ -63,11 +65,13 @@ BLUM_ROTH = (
         "BR-T3.3",
         _P,
         "Interactive mechanism from an IDC",
-        r"$(\varepsilon,\delta)$-DP and $(\alpha,\beta)$-accurate for $k$ adaptive queries with"
+        r"For a $B(\alpha)$-IDC there is an interactive mechanism that is"
+        r" $(\varepsilon,\delta)$-DP and $(\alpha,\beta)$-accurate for $k$ adaptive queries, with"
         r" $\alpha=\frac{3000\sqrt{B(\alpha)}\ln(4/\delta)\ln(k/\beta)}{\varepsilon n}$.",
         ("geomdp.bounds.upper.online_accuracy", "geomdp.OnlineConstruction"),
         ("Theorem 3.3",),
-        correction="Run as the construction with explicit constants below: 76.4 in place of 3000.",
+        correction="The code runs the online construction below instead. The leading constant of"
+        " its accuracy is 76.4, in place of 3000.",
         claims=("stated_accuracies::BR-T3.3",),
         tests=("tests/bounds/test_upper.py::test_online_theorem_and_the_construction_here",),
     ),
@@ -75,13 +79,15 @@ BLUM_ROTH = (
         "BR-OIC",
         _P,
         "Online construction, fully specified",
-        r"Answer from the hypothesis unless NumericSparse, with threshold $2\alpha_0$, finds it"
-        r" off;"
-        r" then release and update. All answers are within $3\alpha_0$ with probability"
-        r" $1-\beta$, $\alpha_0=\frac{9\sqrt8\sqrt{c\ln(2/\delta)}\left(\ln2k+\ln\frac{4c}{\beta}"
-        r"\right)}{\varepsilon n}$, $c=\lfloor B(\alpha_0)\rfloor$.",
+        r"Answer each query from the hypothesis, unless NumericSparse with threshold $2\alpha_0$"
+        r" finds that the hypothesis is off. In this case answer with the released value, and"
+        r" update the hypothesis. This is $(\varepsilon,\delta)$-DP. With probability at least"
+        r" $1-\beta$, all $k$ answers are within $3\alpha_0$, where $\alpha_0"
+        r"=\frac{9\sqrt8\sqrt{c\ln(2/\delta)}\left(\ln2k+\ln\frac{4c}{\beta}\right)}{\varepsilon"
+        r" n}$ and $c=\lfloor B(\alpha_0)\rfloor$.",
         ("geomdp.OnlineConstruction", "geomdp._numerics.bisection.smallest_accuracy"),
-        correction="Algorithm 11 of Dwork and Roth with 36 in place of 32 (DISC-21).",
+        correction="This is Algorithm 11 of Dwork and Roth, with 36 in place of 32 in the formula"
+        " for multiplicative weights (DISC-21).",
         claims=("online_error::BR-OIC",),
         tests=(
             "tests/mechanisms/test_online_iterative.py::test_solved_accuracy_is_the_smallest",
@@ -92,8 +98,10 @@ BLUM_ROTH = (
         "BR-MW",
         _P,
         "Multiplicative weights",
-        r"Weights times $e^{-\eta r(x)}$, $\eta=\alpha/2$, with $r=f$ or $1-f$ by the sign of the"
-        r" error: $B(\alpha)=4\ln M/\alpha^2$ on $M$ elements.",
+        r"Start with equal weights on $M$ elements. At an update, multiply the weight of each"
+        r" element $x$ by $e^{-\eta r(x)}$ with $\eta=\alpha/2$, and normalise. Here $r=f$ if the"
+        r" hypothesis answers the query $f$ with too large a value, and $r=1-f$ otherwise. This"
+        r" rule has $B(\alpha)=4\ln M/\alpha^2$.",
         ("geomdp.mechanisms.MultiplicativeWeights",),
         claims=("update_bounds::BR-MW",),
         tests=(
@@ -104,8 +112,11 @@ BLUM_ROTH = (
         "BR-FK",
         _P,
         "Perceptron (Frieze and Kannan)",
-        r"$x\leftarrow x\mp\frac{\alpha}{M}f$ from $x=0$: $B(\alpha)=\|\hat D\|_2^2M/\alpha^2\le"
-        r" M/\alpha^2$. Only the public bound $\|\hat D\|_2\le1$ is used.",
+        r"Start at $x=0$ on $M$ elements. At an update with query $f$, subtract"
+        r" $\frac{\alpha}{M}f$ from $x$ if its answer is too large, and add it otherwise. For a"
+        r" data set with normalised histogram $\hat D$ this rule has $B(\alpha)=\|\hat"
+        r" D\|_2^2M/\alpha^2\le M/\alpha^2$. The code uses only the public bound $\|\hat"
+        r" D\|_2\le1$.",
         ("geomdp.mechanisms.Perceptron",),
         claims=("update_bounds::BR-FK",),
         tests=("tests/mechanisms/test_updates.py::test_perceptron_potential_and_bound",),
@@ -114,14 +125,17 @@ BLUM_ROTH = (
         "BR-MED",
         _P,
         "Median",
-        r"Keep a net $\mathcal N$ of candidate data sets, answer with the median, delete the wrong"
-        r" half: $B(\alpha)=\log_2|\mathcal N|$, for a net strictly finer than $\alpha$.",
+        r"Keep a net $\mathcal N$ of candidate data sets, and answer with the median of their"
+        r" answers. At an update, delete the candidates on the wrong side of the median. If for"
+        r" every data set some candidate answers all queries to within less than $\alpha$, this"
+        r" rule has $B(\alpha)=\log_2|\mathcal N|$.",
         (
             "geomdp.mechanisms.Median",
             "geomdp.mechanisms.interactive.updates.net",
             "geomdp.mechanisms.interactive.updates.net_size",
         ),
-        correction="The net must be strictly finer than alpha (DISC-20).",
+        correction="Printed for candidates within alpha, which is not enough: at a distance of"
+        " exactly alpha, all candidates can be deleted (DISC-20).",
         claims=("update_bounds::BR-MED",),
         tests=(
             "tests/mechanisms/test_updates.py::test_median_halves_and_stays_within_its_bound",
@@ -132,14 +146,16 @@ BLUM_ROTH = (
         "BR-SMW",
         _P,
         "Sparse multiplicative weights",
-        r"With $s$ slots, the least $s$ with $\frac{s}{\ln s+1}\ge\frac{4m}{\alpha^2}$, assigned as"
-        r" elements are first mentioned, $m$-sparse queries need $B(\alpha)=\frac{4(\ln s+1)}"
-        r"{\alpha^2}$ updates on any universe, and the slots never run out. The potential lies in"
-        r" $[-\frac1e,\ln s]$ and falls by $\frac{\alpha^2}{4}$ with each update.",
+        r"A query is $m$-sparse if it is 0 outside $m$ elements. Let $s$ be the least integer with"
+        r" $\frac{s}{\ln s+1}\ge\frac{4m}{\alpha^2}$. Keep $s$ weights, and assign a new one to"
+        r" each element that an update mentions for the first time. For $m$-sparse queries this"
+        r" rule has $B(\alpha)=\frac{4(\ln s+1)}{\alpha^2}$ on any universe, and it never runs out"
+        r" of weights. The potential of the proof lies in $[-\frac1e,\ln s]$, and each update"
+        r" lowers it by at least $\frac{\alpha^2}{4}$.",
         ("geomdp.SparseMultiplicativeWeights", "geomdp.workloads.SparseQuery"),
         ("Definition 3.4", "Algorithm 1", "Theorem 3.5", "Claim 3.6", "Lemma 3.7"),
-        correction="The potential uses the table after the last update and can be negative"
-        " (DISC-9).",
+        correction="The potential is computed with the assignment after the last update, and it"
+        " can be negative (DISC-9).",
         claims=("update_bounds::BR-SMW",),
         tests=(
             "tests/mechanisms/test_updates.py::test_sparse_weights_slots_and_bound",
@@ -150,12 +166,13 @@ BLUM_ROTH = (
         "BR-T3.8",
         _P,
         "Interactive release of sparse queries",
-        r"$\alpha=O\left(\frac{(\ln m)^{1/4}\left(\ln\frac4\delta\ln\frac k\beta\right)^{1/2}}"
-        r"{(\varepsilon n)^{1/2}}\right)$ for $k$ adaptive $m$-sparse queries, whatever the"
-        r" universe.",
+        r"With sparse multiplicative weights, $k$ adaptive $m$-sparse queries are answered with"
+        r" $\alpha=O\left(\frac{(\ln m)^{1/4}\left(\ln\frac4\delta\ln\frac"
+        r" k\beta\right)^{1/2}}{(\varepsilon n)^{1/2}}\right)$, whatever the size of the universe.",
         ("geomdp.OnlineConstruction", "geomdp.bounds.upper.online_accuracy"),
         ("Theorem 3.8", "Theorem 1.1"),
-        correction="ln m hides ln(1 / alpha): the slots are about m / alpha^2 (DISC-8).",
+        correction="The printed ln m omits ln(1 / alpha): the number of weights is about m /"
+        " alpha^2 (DISC-8).",
         claims=("online_error::BR-T3.8",),
         tests=("tests/bounds/test_upper.py::test_online_theorem_and_the_construction_here",),
     ),
@@ -163,11 +180,12 @@ BLUM_ROTH = (
         "BR-CONJ",
         _P,
         "Conjunctions on d - k literals",
-        r"$Q_S(x)=\prod_{i\in S}x_i$, $|S|=d-k$, is $2^k$-sparse. Interactive: $n\gtrsim"
-        r"\frac{k^{1.5}"
-        r"\ln(1/\delta)\ln(d/\beta)}{\varepsilon\alpha^2}$ in time $\tilde O((2d)^k/\alpha^2)$."
-        r" By projection with $k=\log_2n$: $\alpha=\tilde O\left(\frac{(\ln n\ln d+\ln\frac1\beta)"
-        r"\sqrt{\ln(1/\delta)}}{\varepsilon\sqrt n}\right)$.",
+        r"The conjunction $Q_S(x)=\prod_{i\in S}x_i$ of $|S|=d-k$ bits is $2^k$-sparse. The"
+        r" interactive route answers all of them within $\alpha$ from"
+        r" $n\gtrsim\frac{k^{1.5}\ln(1/\delta)\ln(d/\beta)}{\varepsilon\alpha^2}$ records, in time"
+        r" $\tilde O((2d)^k/\alpha^2)$. For $k=\log_2n$, projection answers all of them with"
+        r" $\alpha=\tilde O\left(\frac{(\ln n\ln"
+        r" d+\ln\frac1\beta)\sqrt{\ln(1/\delta)}}{\varepsilon\sqrt n}\right)$.",
         ("geomdp.workloads.conjunctions", "geomdp.workloads.conjunction"),
         ("Definition 3.9", "Corollary 3.11", "Definition 4.10", "Corollary 4.12"),
         claims=("conjunctions::BR-CONJ",),
@@ -177,10 +195,11 @@ BLUM_ROTH = (
         "BR-JL",
         _P,
         "Johnson-Lindenstrauss with limited independence",
-        r"Signs over $\sqrt T$ that are $r$-wise independent, $T\ge4\cdot64^2\varsigma^{-2}"
-        r"\ln(1/\tau)$, $r\ge2\ln(1/\tau)$: $\left|\|Ax\|^2-\|x\|^2\right|<\varsigma\|x\|^2$ with"
-        r" probability $1-\tau$, and inner products are kept to $\frac\varsigma2(\|x\|^2+\|y"
-        r"\|^2)$.",
+        r"Let $A$ have $T\ge4\cdot64^2\varsigma^{-2}\ln(1/\tau)$ rows of signs over $\sqrt T$ that"
+        r" are $r$-wise independent, $r\ge2\ln(1/\tau)$. For each $x$,"
+        r" $\left|\|Ax\|^2-\|x\|^2\right|<\varsigma\|x\|^2$ with probability at least $1-\tau$."
+        r" For each $x$ and $y$, the inner product changes by at most"
+        r" $\frac\varsigma2(\|x\|^2+\|y\|^2)$ with probability at least $1-2\tau$.",
         (
             "geomdp.mechanisms.sparse.hashing.signs.HashedSigns",
             "geomdp.bounds.upper.independence",
@@ -193,14 +212,17 @@ BLUM_ROTH = (
         "BR-PROJ",
         _P,
         "SparseProject",
-        r"Release $Au+\mathrm{Lap}\left(\sqrt{8\ln(1/\delta)}/\varepsilon\right)^T$ and the key of"
-        r" the hash; answer $\frac1n\langle AQ,\hat u\rangle$. It is $(\varepsilon,\delta)$-DP"
-        r" under"
-        r" add/remove; replace-one doubles the noise. Gaussian noise needs a scale that does not"
-        r" depend on $T$.",
+        r"Let $D$ be the histogram of counts, and $A$ a matrix with $T$ rows of hashed signs over"
+        r" $\sqrt T$. Release $\hat"
+        r" u=AD+\mathrm{Lap}\left(\sqrt{8\ln(1/\delta)}/\varepsilon\right)^T$ and the key of the"
+        r" hash. Answer a query $Q$ by $\frac1n\langle AQ,\hat u\rangle$. The release is"
+        r" $(\varepsilon,\delta)$-DP under add/remove. Replace-one needs twice the noise. Gaussian"
+        r" noise of $\sigma=1/\sqrt{2\rho}$ in place of Laplace noise is $\rho$-zCDP under"
+        r" add/remove, for every $T$.",
         ("geomdp.SparseProject", "geomdp.mechanisms.SparseSummary"),
         ("Definition 4.3", "Algorithm 2", "Theorem 4.5"),
-        correction="n is declared public (DISC-6); the box's T is too large by 2 root m (DISC-2).",
+        correction="The code divides by a declared, public n (DISC-6). The number of rows T"
+        " printed in Algorithm 2 is 2 root m times the number in the proof (DISC-2).",
         claims=("sparse_project::BR-PROJ",),
         tests=(
             "tests/mechanisms/test_sparse_project.py::test_answers_are_unbiased_with_the_stated_noise",
@@ -211,12 +233,14 @@ BLUM_ROTH = (
         "BR-L4.6",
         _P,
         "Projected queries are flat",
-        r"With probability $1-\beta$ all $|\hat Q_i|\le\left(\frac{kT}{2\beta}\right)^{1/r}"
-        r"\frac{2\sqrt{mr}}{\sqrt T}$, $r$ even; with $r=2\log_2\frac{kT}{2\beta}$ at most"
-        r" $4\sqrt{m\log_2\frac{kT}{2\beta}/T}$.",
+        r"Let $\hat Q=AQ$ be the images of $k$ $m$-sparse queries. With probability at least"
+        r" $1-\beta$ all their entries have $|\hat"
+        r" Q_i|\le\left(\frac{kT}{2\beta}\right)^{1/r}\frac{2\sqrt{mr}}{\sqrt T}$, for even $r$."
+        r" For $r=2\log_2\frac{kT}{2\beta}$ this is at most $4\sqrt{m\log_2\frac{kT}{2\beta}/T}$.",
         ("geomdp.bounds.upper.coefficient_bound",),
         ("Lemma 4.6", "Corollary 4.7"),
-        correction="The logarithm of Corollary 4.7 has base 2 (DISC-4).",
+        correction="The logarithm of Corollary 4.7 must have base 2; the lemma does not give it"
+        " for base e (DISC-4).",
         claims=("corrections::BR-L4.6",),
         tests=("tests/mechanisms/test_sparse_project.py::test_projected_queries_are_flat",),
     ),
@@ -224,8 +248,9 @@ BLUM_ROTH = (
         "BR-L4.8",
         _P,
         "Tail of sums of Laplace variables",
-        r"For $Y=\sum_iq_iY_i$, $Y_i\sim\mathrm{Lap}(b)$, $|q_i|\le B$: $\Pr[|Y|\ge B\alpha]\le"
-        r" e^{-\alpha^2/(6Tb^2)}$ if $\alpha\le Tb$, else $e^{-\alpha/(6b)}$.",
+        r"Let $Y=\sum_{i=1}^Tq_iY_i$ with independent $Y_i\sim\mathrm{Lap}(b)$ and $|q_i|\le B$."
+        r" Then $\Pr[|Y|\ge B\alpha]\le e^{-\alpha^2/(6Tb^2)}$ if $\alpha\le Tb$, and $\Pr[|Y|\ge"
+        r" B\alpha]\le e^{-\alpha/(6b)}$ otherwise.",
         ("geomdp.bounds.upper.laplace_sum_tail",),
         ("Lemma 4.8",),
         claims=("laplace_tails::BR-L4.8",),
@@ -235,8 +260,9 @@ BLUM_ROTH = (
         "BR-T4.9",
         _P,
         "Accuracy of SparseProject",
-        r"With probability $1-\beta$ all $k$ queries err by at most $\frac1n\left(\sqrt m+"
-        r"\frac{16\sqrt3}{\varepsilon}\sqrt{m\ln\frac{4k}{\beta}\ln\frac1\delta\left(\log_2"
+        r"With probability at least $1-\beta$, SparseProject with $T$ rows answers all $k$"
+        r" $m$-sparse queries with errors of at most $\frac1n\left(\sqrt"
+        r" m+\frac{16\sqrt3}{\varepsilon}\sqrt{m\ln\frac{4k}{\beta}\ln\frac1\delta\left(\log_2"
         r"\frac{2k}{\beta}+\log_2T\right)}\right)$.",
         ("geomdp.bounds.upper.paper_accuracy",),
         ("Theorem 4.9", "Theorem 1.2"),

@@ -9,9 +9,9 @@ ITERATIVE = (
         "IC-DUA",
         _P,
         "Database update algorithm",
-        r"$U$ is a $B(\alpha)$-DUA if every database update sequence at accuracy $\alpha$ has at"
-        r" most"
-        r" $\lfloor B(\alpha)\rfloor$ steps: the IDC of Blum and Roth.",
+        r"An update rule is a $B(\alpha)$-DUA (database update algorithm) if every database update"
+        r" sequence at accuracy $\alpha$ has at most $\lfloor B(\alpha)\rfloor$ steps. This is the"
+        r" IDC of Blum and Roth.",
         ("geomdp.mechanisms.interactive.updates.UpdateRule",),
         ("Definition 1", "Definition 2"),
         claims=(
@@ -26,9 +26,11 @@ ITERATIVE = (
         "IC-DIST",
         _P,
         "Private distinguisher",
-        r"The exponential mechanism with score $|Q(D)-Q(D')|$ returns a query whose gap is within"
-        r" $F(\varepsilon)=\frac{2}{n\varepsilon}\ln\frac{|\mathcal C|}{\gamma}$ of the largest"
-        r" with probability $1-\gamma$.",
+        r"Let $D'$ be a public hypothesis and $\mathcal C$ the set of queries. The exponential"
+        r" mechanism with score $|Q(D)-Q(D')|$ is $\varepsilon$-DP. With probability at least"
+        r" $1-\gamma$ it returns a query whose score is at most"
+        r" $F(\varepsilon)=\frac{2}{n\varepsilon}\ln\frac{|\mathcal C|}{\gamma}$ below the"
+        r" largest.",
         (
             "geomdp.mechanisms.EnumeratedQueries",
             "geomdp.mechanisms.AllParities",
@@ -45,9 +47,10 @@ ITERATIVE = (
         "IC-ALG",
         _P,
         "Iterative construction",
-        r"Up to $\lfloor B(\alpha/2)\rfloor$ times: find a query with a large gap, measure it with"
-        r" $\mathrm{Lap}\left(\frac{1}{\varepsilon_0n}\right)$, stop if the gap seen is below"
-        r" $\frac34\alpha$, else update the hypothesis at accuracy $\frac\alpha2$.",
+        r"Repeat at most $\lfloor B(\alpha/2)\rfloor$ times: find a query for which the answers of"
+        r" data set and hypothesis are far apart. Measure it with noise"
+        r" $\mathrm{Lap}\left(\frac{1}{\varepsilon_0n}\right)$. Stop if the measured gap is below"
+        r" $\frac34\alpha$. Otherwise update the hypothesis at accuracy $\frac\alpha2$.",
         ("geomdp.IterativeConstruction", "geomdp.mechanisms.IterativeRelease"),
         ("Algorithm 1",),
         claims=("iterative_construction::IC-ALG",),
@@ -60,10 +63,11 @@ ITERATIVE = (
         "IC-T4",
         _P,
         "Privacy of the iterative construction",
-        r"$2B$ steps, $B=\lfloor B(\alpha/2)\rfloor$: $\varepsilon$-DP for $\varepsilon_0\le"
-        r"\frac{\varepsilon}{2B}$, $(\varepsilon,\delta)$-DP for $\varepsilon_0\le\frac{"
-        r"\varepsilon}"
-        r"{4\sqrt{B\ln(1/\delta)}}$.",
+        r"Let $B=\lfloor B(\alpha/2)\rfloor$. The iterative construction makes at most $2B$ steps"
+        r" that are $\varepsilon_0$-DP. It is $\varepsilon$-DP for"
+        r" $\varepsilon_0\le\frac{\varepsilon}{2B}$, and $(\varepsilon,\delta)$-DP for"
+        r" $\varepsilon_0\le\frac{\varepsilon}{4\sqrt{B\ln(1/\delta)}}$ if $\varepsilon\le1$ and"
+        r" $\delta\le\frac12$.",
         ("geomdp.mechanisms.interactive.rounds.step_epsilon", "geomdp.IterativeConstruction"),
         ("Theorem 4",),
         claims=("iterative_construction::IC-T4",),
@@ -73,11 +77,14 @@ ITERATIVE = (
         "IC-T5",
         _P,
         "Accuracy of the iterative construction",
-        r"$(\alpha,\beta)$-accurate for $\alpha\ge\max\left\{\frac{8\ln(2B(\alpha/2)/\beta)}"
-        r"{\varepsilon_0n},8F(\varepsilon_0)\right\}$, $\gamma\le\frac{\beta}{2B(\alpha/2)}$. With"
-        r" the exponential mechanism: $\alpha\ge\frac{32B(\alpha/2)}{n\varepsilon}\ln"
-        r"\frac{|\mathcal C|}{\gamma}$ (pure), $\alpha\ge\frac{64\sqrt{B(\alpha/2)\ln(1/\delta)}}"
-        r"{n\varepsilon}\ln\frac{|\mathcal C|}{\gamma}$ (approximate).",
+        r"Let $B=\lfloor B(\alpha/2)\rfloor$. The iterative construction is"
+        r" $(\alpha,\beta)$-accurate for"
+        r" $\alpha\ge\max\left\{\frac{8\ln(2B/\beta)}{\varepsilon_0n},8F(\varepsilon_0)\right\}$"
+        r" and $\gamma\le\frac{\beta}{2B}$. With the exponential mechanism,"
+        r" $\alpha\ge\frac{32B}{n\varepsilon}\ln\frac{|\mathcal C|}{\gamma}$ suffices under"
+        r" $\varepsilon$-DP, and"
+        r" $\alpha\ge\frac{64\sqrt{B\ln(1/\delta)}}{n\varepsilon}\ln\frac{|\mathcal C|}{\gamma}$"
+        r" under $(\varepsilon,\delta)$-DP.",
         (
             "geomdp.mechanisms.interactive.iterative.StoppingDesign",
             "geomdp.mechanisms.interactive.iterative.CORRECTED",
@@ -85,8 +92,9 @@ ITERATIVE = (
             "geomdp.bounds.upper.iterative_accuracy",
         ),
         ("Theorem 5", "Theorem 7", "Theorem 8"),
-        correction="Printed with 4 and 2 in Theorem 5, 8 and 16 in Theorem 8; the step that stops"
-        " early then only gives 3 alpha / 2 (DISC-13).",
+        correction="Printed with 4 and 2 in place of 8 and 8 in Theorem 5, 8 in place of 32 in"
+        " Theorem 7, and 16 in place of 64 in Theorem 8. With these constants, the proof bounds"
+        " the error of a run that stops early by 3 alpha / 2 only (DISC-13).",
         claims=(
             "iterative_construction::IC-T5",
             "stated_accuracies::IC-T5",

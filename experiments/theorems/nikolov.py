@@ -1,4 +1,4 @@
-"""Nikolov 2022: sample complexity, random maps, the JL mechanism and covariance."""
+"""Nikolov 2022: sample complexity, random maps and the JL mechanism."""
 
 from experiments.theorems.theorem import Paper, Theorem
 
@@ -9,9 +9,9 @@ NIKOLOV = (
         "JL-DEF",
         _P,
         "Sensitivity polytope and neighbours",
-        r"$K_Q=\operatorname{conv}\{Q(x):x\in\mathcal X\}$ holds every answer $Q(X)$. Replacing one"
-        r" of $n$ records moves it by a vector of $\frac1n(K_Q-K_Q)$. The sample complexity"
-        r" $\mathrm{sc}_\varepsilon(Q,\alpha)$ is the least $n$ at which some"
+        r"The answers to all data sets lie in $K_Q=\operatorname{conv}\{Q(x):x\in\mathcal X\}$. If"
+        r" one of $n$ records is replaced, $Q(X)$ moves by a vector of $\frac1n(K_Q-K_Q)$. The"
+        r" sample complexity $\mathrm{sc}_\varepsilon(Q,\alpha)$ is the least $n$ at which some"
         r" $\varepsilon$-DP mechanism has error at most $\alpha$.",
         (
             "geomdp.sensitivity_polytope",
@@ -32,8 +32,10 @@ NIKOLOV = (
         _P,
         "Sample complexity of bounded queries",
         r"For $k$ queries with values in $[-1,1]$ on $N$ elements,"
-        r" $\mathrm{sc}_\varepsilon(Q,\alpha)\le C\min\left\{\frac{k}{\alpha\varepsilon},"
-        r"\frac{\sqrt{k\ln N}}{\alpha\varepsilon},\frac{\ln N}{\alpha^2\varepsilon}\right\}.$",
+        r" $\mathrm{sc}_\varepsilon(Q,\alpha)\le"
+        r" C\min\left\{\frac{k}{\alpha\varepsilon},\frac{\sqrt{k\ln"
+        r" N}}{\alpha\varepsilon},\frac{\ln N}{\alpha^2\varepsilon}\right\}.$ Here and below, $C$"
+        r" and $c$ are absolute constants.",
         ("geomdp.bounds.upper.bounded_queries", "geomdp.bounds.upper.ball_bounded"),
         ("Theorem 1",),
         claims=(
@@ -49,8 +51,10 @@ NIKOLOV = (
         "JL-T2",
         _P,
         "Sample complexity from the Gaussian width",
-        r"$\mathrm{sc}_\varepsilon(Q,\alpha)\le C\min\left\{\frac{w(K_Q)}{\alpha\varepsilon},"
-        r"\frac{w(K_Q)^2}{k\alpha^2\varepsilon}\right\}.$",
+        r"For $k$ queries whose sensitivity polytope has Gaussian width $w(K_Q)$,"
+        r" $\mathrm{sc}_\varepsilon(Q,\alpha)\le"
+        r" C\min\left\{\frac{w(K_Q)}{\alpha\varepsilon},\frac{w(K_Q)^2}{k\alpha^2\varepsilon}"
+        r"\right\}.$",
         ("geomdp.bounds.upper.from_width", "geomdp.gaussian_width"),
         ("Theorem 2",),
         claims=("bracket_table::JL-T2", "jl_rates::JL-T2"),
@@ -63,10 +67,10 @@ NIKOLOV = (
         _P,
         "Marginals",
         r"For all $k=\binom{d}{\ell}$ marginals of constant width $\ell$ on $\{0,1\}^d$,"
-        r" $\mathrm{sc}_\varepsilon\le C_\ell\min\left\{\frac{d^\ell}{\alpha\varepsilon},"
-        r"\frac{d^{(\ell+1)/2}}{\alpha\varepsilon},\frac{d}{\alpha^2\varepsilon}\right\}$; the"
-        r" first"
-        r" term is the least only for $\ell=1$.",
+        r" $\mathrm{sc}_\varepsilon(Q,\alpha)\le"
+        r" C_\ell\min\left\{\frac{d^\ell}{\alpha\varepsilon},\frac{d^{(\ell+1)/2}}{\alpha"
+        r"\varepsilon},\frac{d}{\alpha^2\varepsilon}\right\}$. The first term can be the least"
+        r" only for $\ell=1$.",
         ("geomdp.bounds.upper.monotone_marginals", "geomdp.workloads.Marginals"),
         ("Equation (2)",),
         claims=(
@@ -79,10 +83,11 @@ NIKOLOV = (
         "JL-D8",
         _P,
         "JL matrix",
-        r"$A\in\mathbb R^{m\times k}$ with independent rows, $\mathbb E A_iA_i^T=\frac1mI_k$ and"
-        r" $\|A_i\|_{\psi_2}\le\kappa/\sqrt m$: Gaussian entries of variance $\frac1m$, random"
-        r" signs over $\sqrt m$, or signs over $\sqrt{qm}$ of which a share $q$ is kept. It is"
-        r" drawn without the data and may be public.",
+        r"A JL matrix $A\in\mathbb R^{m\times k}$ has independent rows $A_i$ with $\mathbb E"
+        r" A_iA_i^T=\frac1mI_k$ and $\|A_i\|_{\psi_2}\le\kappa/\sqrt m$. Examples are Gaussian"
+        r" entries of variance $\frac1m$, random signs over $\sqrt m$, and random signs over"
+        r" $\sqrt{qm}$ of which each is kept with probability $q$ and otherwise replaced by $0$."
+        r" $A$ is drawn without the data and may be public.",
         (
             "geomdp.jl_map",
             "geomdp.geometry.rademacher_jl_map",
@@ -101,10 +106,10 @@ NIKOLOV = (
         "JL-T9",
         _P,
         "Additive distortion of a random map",
-        r"$\mathbb E\sup_{x,y\in S}\left|\|A(x-y)\|_2-\|x-y\|_2\right|\le C\kappa^2\frac{w(S)}"
-        r"{\sqrt m}$. For Gaussian $A$ the bound is"
-        r" $\left(4w(S)+(0.7072+\frac{1}{4\sqrt m})\operatorname{diam}S\right)/\sqrt m"
-        r"\le6.5\,w(S)/\sqrt m$.",
+        r"For a JL matrix $A$ and every bounded set $S$, $\mathbb E\sup_{x,y\in"
+        r" S}\left|\|A(x-y)\|_2-\|x-y\|_2\right|\le C\kappa^2\frac{w(S)}{\sqrt m}$. For Gaussian"
+        r" $A$ the bound is $\left(4w(S)+(0.7072+\frac{1}{4\sqrt"
+        r" m})\operatorname{diam}S\right)/\sqrt m\le6.5\,w(S)/\sqrt m$.",
         ("geomdp.jl_map", "geomdp.geometry.rademacher_jl_map"),
         ("Theorem 9",),
         claims=("jl_distortion::JL-T9",),
@@ -127,8 +132,9 @@ NIKOLOV = (
         "JL-L11",
         _P,
         "Width under near contractions",
-        r"If $\|f(x)-f(y)\|\le\|x-y\|+\delta$ on $S$ then $w(f(S))\le2w(S)+2\delta\sqrt m$; the"
-        r" best separation gives $\left(\sqrt{w(S)}+\sqrt{\delta\sqrt m}\right)^2$.",
+        r"If $\|f(x)-f(y)\|\le\|x-y\|+\delta$ for all $x,y\in S$, then"
+        r" $w(f(S))\le2w(S)+2\delta\sqrt m$ for $f:S\to\mathbb R^m$. The proof at its best scale"
+        r" gives $\left(\sqrt{w(S)}+\sqrt{\delta\sqrt m}\right)^2$.",
         ("geomdp.bounds.upper.near_contraction_width", "geomdp.gaussian_width"),
         ("Lemma 11",),
         claims=("image_widths::JL-L11",),
@@ -142,8 +148,9 @@ NIKOLOV = (
         "JL-L12",
         _P,
         "Width after a random map",
-        r"$\mathbb E\,w(AS)\le C\kappa^2w(S)$. For Gaussian $A$ exactly $\mathbb E\,w(AS)="
-        r"\frac{\mu_m}{\sqrt m}w(S)\le w(S)$ with $\mu_m=\mathbb E\|g_m\|_2$.",
+        r"For a JL matrix $A$, $\mathbb E\,w(AS)\le C\kappa^2w(S)$. For Gaussian $A$ exactly"
+        r" $\mathbb E\,w(AS)=\frac{\mu_m}{\sqrt m}w(S)\le w(S)$, where $\mu_m=\mathbb E\|g\|_2$"
+        r" for a standard Gaussian vector $g\in\mathbb R^m$.",
         ("geomdp.jl_map", "geomdp.geometry.mean_gaussian_norm"),
         ("Lemma 12",),
         claims=("jl_distortion::JL-L12",),
@@ -153,10 +160,9 @@ NIKOLOV = (
         "JL-A1",
         _P,
         "JL mechanism",
-        r"Draw a JL matrix $A$ without the data; release $\hat y=AQ(X)+Z$ with noise for the body"
-        r" $\frac1nA(K_Q-K_Q)$ of this $A$; answer $\dot y=\operatorname{argmin}_{y\in K_Q}\|Ay-"
-        r"\hat y\|_2$."
-        r" Privacy never rests on the distortion of $A$.",
+        r"Draw a JL matrix $A$ without the data. Release $\hat y=AQ(X)+Z$ with noise for the body"
+        r" $\frac1nA(K_Q-K_Q)$ of this $A$. Answer $\dot y=\operatorname{argmin}_{y\in"
+        r" K_Q}\|Ay-\hat y\|_2$. Privacy does not depend on how well $A$ keeps distances.",
         (
             "geomdp.mechanisms.JL",
             "geomdp.mechanisms.Projected",
@@ -174,8 +180,9 @@ NIKOLOV = (
         "JL-L13",
         _P,
         "Error of the JL mechanism",
-        r"Always $\|A\dot y-AQ(X)\|_2\le\|Z\|_2$, so $\mathrm{err}^2\le\frac{1}{\sqrt k}"
-        r"\mathbb E\|Z\|_2+C\kappa^2\frac{w(K_Q)}{\sqrt{mk}}$.",
+        r"The answers $\dot y$ of Algorithm 1 always have $\|A\dot y-AQ(X)\|_2\le\|Z\|_2$. Hence"
+        r" $\frac{1}{\sqrt k}\mathbb E\|\dot y-Q(X)\|_2\le\frac{1}{\sqrt k}\mathbb"
+        r" E\|Z\|_2+C\kappa^2\frac{w(K_Q)}{\sqrt{mk}}$.",
         ("geomdp.mechanisms.JL", "geomdp.bounds.upper.jl_mechanism_error"),
         ("Lemma 13",),
         claims=("jl_error_vs_n::JL-L13", "jl_rates::JL-L13"),
@@ -187,8 +194,9 @@ NIKOLOV = (
         "JL-L13b",
         _P,
         "Error of projection, dual form",
-        r"$\|A\dot y-AQ(X)\|_2^2\le h_{AK_Q}(Z)-\langle Z,AQ(X)\rangle$; for noise of mean zero"
-        r" $\mathbb E\|A\dot y-AQ(X)\|_2^2\le\mathbb E\,h_{AK_Q}(Z)$.",
+        r"The answers $\dot y$ of Algorithm 1 always have $\|A\dot y-AQ(X)\|_2^2\le"
+        r" h_{AK_Q}(Z)-\langle Z,AQ(X)\rangle$. For noise of mean zero it follows that $\mathbb"
+        r" E\|A\dot y-AQ(X)\|_2^2\le\mathbb E\,h_{AK_Q}(Z)$.",
         (
             "geomdp.mechanisms.Projected",
             "geomdp.mechanisms.post_processed.support_bound.expected_support_bound",
@@ -206,9 +214,11 @@ NIKOLOV = (
         "JL-GAUSS",
         _P,
         "Projection with Gaussian noise",
-        r"With $\sigma=\Delta_2/\sqrt{2\rho}$ and projection on $K_Q$, $\mathrm{rms}\le"
-        r"\sqrt{\sigma w(K_Q)/k}\le\left(\frac{2\sqrt{\ln N/\rho}}{n}\right)^{1/2}$ under"
-        r" $\rho$-zCDP, without a random map.",
+        r"Let $\Delta_2$ be the largest $\ell_2$ distance of the answers on two neighbours."
+        r" Gaussian noise with $\sigma=\Delta_2/\sqrt{2\rho}$ is $\rho$-zCDP. After projection on"
+        r" $K_Q$, without a random map, its error is $\mathrm{rms}\le\sqrt{\sigma w(K_Q)/k}$. For"
+        r" queries with values in $[-1,1]$ on $N$ elements, this is at most"
+        r" $\left(\frac{2\sqrt{\ln N/\rho}}{n}\right)^{1/2}$.",
         ("geomdp.mechanisms.Gaussian", "geomdp.bounds.upper.gaussian_projection"),
         claims=("gaussian_projection::JL-GAUSS",),
         tests=(
@@ -220,10 +230,11 @@ NIKOLOV = (
         "JL-T21",
         _P,
         "Pure-DP JL mechanism",
-        r"With the noise of Lemma 16 in $m$ dimensions, $\mathrm{err}\le\frac{C w(K_Q)}{\sqrt k}"
-        r"\left(\frac{1}{\sqrt m}+\frac{\sqrt m}{\varepsilon n}\right)$, least at"
-        r" $m^*=\lceil\varepsilon n\rceil$, where $n\ge C\frac{w(K_Q)^2}{k\alpha^2\varepsilon}$"
-        r" suffices.",
+        r"With the noise of Lemma 16 in $m$ dimensions, the JL mechanism has"
+        r" $\mathrm{err}\le\frac{C w(K_Q)}{\sqrt k}\left(\frac{1}{\sqrt m}+\frac{\sqrt"
+        r" m}{\varepsilon n}\right)$. The bound is least at $m^*=\lceil\varepsilon n\rceil$, up to"
+        r" a constant. With $m^*$ rows, $n\ge C\frac{w(K_Q)^2}{k\alpha^2\varepsilon}$ records"
+        r" suffice for error $\alpha$.",
         (
             "geomdp.mechanisms.JL",
             "geomdp.mechanisms.AutoDimension",
@@ -233,85 +244,5 @@ NIKOLOV = (
         ("Theorem 21",),
         claims=("jl_needed::JL-T21", "jl_rates::JL-T21"),
         tests=("tests/bounds/test_upper.py::test_jl_rows_balance_the_two_terms",),
-    ),
-    Theorem(
-        "JL-COV",
-        _P,
-        "The body of second moments",
-        r"For records in the unit ball $K=\{M\succeq0,\operatorname{tr}M\le1\}$, $h_K(G)="
-        r"\max(\lambda_{\max}(G),0)$ and $w(K)\le\sqrt{2d}$ with ratio tending to 1; the gauge of"
-        r" $K-K$ is $\max(\operatorname{tr}M_+,\operatorname{tr}M_-)$.",
-        (
-            "geomdp.bodies.Spectraplex",
-            "geomdp.bodies.SpectraplexDifference",
-            "geomdp.workloads.SecondMoment",
-        ),
-        correction="The width tends to the square root of 2d, not 2 root d (DISC-1).",
-        claims=("gaussian_widths::JL-COV",),
-        tests=("tests/bodies/test_spectral.py::test_widths_of_the_sheet",),
-    ),
-    Theorem(
-        "JL-L22",
-        _P,
-        "Second moments of the unit ball",
-        r"An $\varepsilon$-DP mechanism has $\mathbb E\|\hat M-M(X)\|_F\le\alpha$ once"
-        r" $n\ge C\min\left\{\frac{d^{3/2}}{\alpha\varepsilon},\frac{d}{\alpha^2\varepsilon}"
-        r"\right\}$.",
-        ("geomdp.mechanisms.SecondMoment", "geomdp.bounds.upper.second_moments"),
-        ("Lemma 22",),
-        claims=("covariance_error::JL-WIS",),
-        tests=("tests/bounds/test_upper.py::test_sample_sizes_invert_their_errors",),
-    ),
-    Theorem(
-        "JL-WIS",
-        _P,
-        "Wishart difference mechanism",
-        r"$Z=A-B$ with Wishart $A,B$ of $d+1$ degrees of freedom and scale"
-        r" $\frac{1}{2\varepsilon'}$, $\varepsilon'=\frac{n\varepsilon}{2}$, is exactly"
-        r" $\varepsilon$-DP; after projection $\mathbb E\|\hat M-M\|_F\le\min\left\{"
-        r"\frac{(d+1)\sqrt{2d}}{n\varepsilon},\sqrt{\frac{4d+3}{n\varepsilon}}\right\}$.",
-        ("geomdp.mechanisms.SecondMoment", "geomdp.bounds.upper.second_moment_error"),
-        claims=(
-            "covariance_error::JL-WIS",
-            "accuracy_covariance::JL-WIS",
-        ),
-        tests=(
-            "tests/mechanisms/test_second_moment.py::test_wishart_energy",
-            "tests/mechanisms/test_second_moment.py::test_bounds_hold_for_every_data_set",
-        ),
-    ),
-    Theorem(
-        "JL-T3",
-        _P,
-        "Covariance estimation",
-        r"$n\ge C\left(\frac{1}{\alpha^2}+\min\left\{\frac{d^{3/2}}{\alpha\varepsilon},"
-        r"\frac{d}{\alpha^2\varepsilon}\right\}\right)$ records of a distribution on the unit ball"
-        r" suffice for $\mathbb E\|\hat\Sigma-\Sigma\|_F\le\alpha$.",
-        ("geomdp.mechanisms.Covariance", "geomdp.bounds.upper.covariance_error"),
-        ("Theorem 3",),
-        claims=("covariance_error::JL-T3", "covariance_bounds::JL-T3"),
-        tests=(
-            "tests/mechanisms/test_second_moment.py::test_explicit_bound_of_theorem_3",
-            "tests/mechanisms/test_second_moment.py::test_population_bound_holds",
-        ),
-    ),
-    Theorem(
-        "JL-T23",
-        _P,
-        "Two-way marginals in polynomial time",
-        r"$\mathrm{sc}=O\left(\min\left\{\frac{d^{3/2}}{\alpha\varepsilon},\frac{d}{\alpha^2"
-        r"\varepsilon}\right\}\right)$ for all 2-way marginals, from the second moment of"
-        r" $x/\sqrt d$: $\mathrm{rms}\le\sqrt{\frac{d}{d-1}}\,\|\hat M-M\|_F$.",
-        (
-            "geomdp.mechanisms.PairMarginals",
-            "geomdp.bounds.upper.two_way_marginals",
-            "geomdp.bounds.upper.two_way_marginals_error",
-        ),
-        ("Theorem 23",),
-        claims=("lower_marginals::JL-T23", "covariance_bounds::JL-T23"),
-        tests=(
-            "tests/mechanisms/test_pair_marginals.py::test_bound_is_the_explicit_one",
-            "tests/bounds/test_upper.py::test_two_way_marginals_through_the_covariance_body",
-        ),
     ),
 )

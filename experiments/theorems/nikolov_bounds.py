@@ -9,9 +9,9 @@ NIKOLOV_BOUNDS = (
         "JL-L6",
         _P,
         "Packing lower bound",
-        r"Let $M$ data sets differ pairwise in at most $r$ records, with answers at least $4\alpha"
-        r"\sqrt k$ apart. If $r<\frac1\varepsilon\ln(M-1)$, no $\varepsilon$-DP mechanism has error"
-        r" at most $\alpha$ at this $n$.",
+        r"Let $M$ data sets differ pairwise in at most $r$ records, and let their answers be at"
+        r" least $4\alpha\sqrt k$ apart in $\ell_2$ distance. If $r<\frac1\varepsilon\ln(M-1)$, no"
+        r" $\varepsilon$-DP mechanism has error at most $\alpha$ at this $n$.",
         (
             "geomdp.bounds.Packing",
             "geomdp.bounds.certify",
@@ -32,9 +32,11 @@ NIKOLOV_BOUNDS = (
         "JL-L7",
         _P,
         "Lower bound from the separation number",
-        r"For every $t\ge4\alpha$, up to rounding, $\mathrm{sc}_\varepsilon(Q,\alpha)\ge"
-        r"\frac{t}{4\alpha}\left(\frac1\varepsilon\ln\left(N_{\mathrm{sep}}(Q(\mathcal X),"
-        r"t\sqrt k B_2^k)-1\right)-1\right).$",
+        r"Let $N_{\mathrm{sep}}(t)$ be the largest number of elements whose answers $Q(x)$ are"
+        r" pairwise at least $t\sqrt k$ apart. For every $t\ge4\alpha$, up to rounding to whole"
+        r" records,"
+        r" $\mathrm{sc}_\varepsilon(Q,\alpha)\ge\frac{t}{4\alpha}\left(\frac1\varepsilon\ln"
+        r"\left(N_{\mathrm{sep}}(t)-1\right)-1\right).$",
         (
             "geomdp.bounds.single_elements",
             "geomdp.bounds.greedy_separated",
@@ -53,10 +55,12 @@ NIKOLOV_BOUNDS = (
         "JL-T24",
         _P,
         "Theorem 1 is tight in the worst case",
-        r"For suitable ranges some bounded workload has $\mathrm{sc}_\varepsilon(Q,\alpha)\ge c\min"
-        r"\left\{\frac{k}{\alpha\varepsilon},\frac{\sqrt{k\ln N}}{\alpha\varepsilon},"
-        r"\frac{\ln N}{\alpha^2\varepsilon}\right\}$; random signs do, with packings of sets that"
-        r" meet in at most half.",
+        r"In suitable ranges of $k$, $N$ and $\alpha$, some workload with values in $[-1,1]$ has"
+        r" $\mathrm{sc}_\varepsilon(Q,\alpha)\ge"
+        r" c\min\left\{\frac{k}{\alpha\varepsilon},\frac{\sqrt{k\ln"
+        r" N}}{\alpha\varepsilon},\frac{\ln N}{\alpha^2\varepsilon}\right\}$. Random sign queries"
+        r" have this property with high probability. The proof packs data sets on sets of"
+        r" elements, any two of which share at most half of their elements.",
         (
             "geomdp.bounds.random_sign_bound",
             "geomdp.bounds.RandomSignSets",
@@ -72,10 +76,11 @@ NIKOLOV_BOUNDS = (
         "JL-T25",
         _P,
         "Lower bound for marginals",
-        r"For width $\ell\ge2$ and $\alpha\le c_\ell$, $\mathrm{sc}_\varepsilon\ge c_\ell\min\left"
-        r"\{"
-        r"\frac{d^{(\ell+1)/2}}{\alpha\varepsilon},\frac{d}{\alpha^2\varepsilon}\right\}$; for"
-        r" $\ell=1$ also with $\frac{d}{\alpha\varepsilon}$ in the minimum.",
+        r"For all marginals of width $\ell\ge2$ and $\alpha\le c_\ell$,"
+        r" $\mathrm{sc}_\varepsilon(Q,\alpha)\ge"
+        r" c_\ell\min\left\{\frac{d^{(\ell+1)/2}}{\alpha\varepsilon},\frac{d}{\alpha^2"
+        r"\varepsilon}\right\}$. For $\ell=1$ the minimum has the third term"
+        r" $\frac{d}{\alpha\varepsilon}$.",
         ("geomdp.bounds.marginal_bound", "geomdp.bounds.MarginalBlocks"),
         ("Theorem 25",),
         claims=("lower_marginals::JL-T25",),
@@ -88,9 +93,10 @@ NIKOLOV_BOUNDS = (
         "JL-A2",
         _P,
         "Coarse mechanism",
-        r"Take a maximal $\alpha\sqrt k$-separated subset $S$ of the answer vectors, round each"
-        r" $Q(x)$ to the nearest point $\pi(x)\in S$ and answer $\pi$: rounding costs at most"
-        r" $\alpha$ for every data set.",
+        r"Take a maximal subset $S$ of the answer vectors $Q(x)$ whose points are pairwise at"
+        r" least $\alpha\sqrt k$ apart. Replace each $Q(x)$ by the nearest point of $S$, and"
+        r" answer these rounded queries with the JL mechanism. Rounding moves the answers by at"
+        r" most $\alpha$ per query (root mean square), for every data set.",
         ("geomdp.mechanisms.Coarse", "geomdp.workloads.Coarsened"),
         ("Algorithm 2",),
         claims=("coarse_net::JL-A2",),
@@ -103,7 +109,9 @@ NIKOLOV_BOUNDS = (
         "JL-L26",
         _P,
         "Sample complexity of the coarse mechanism",
-        r"$\mathrm{sc}(M,Q,C\alpha)\le C\frac{w(\operatorname{conv}S)^2}{k\alpha^2\varepsilon}$.",
+        r"Let $M$ be the coarse mechanism with the net $S$ of Algorithm 2. It has error at most"
+        r" $C\alpha$ from $\mathrm{sc}(M,Q,C\alpha)\le"
+        r" C\frac{w(\operatorname{conv}S)^2}{k\alpha^2\varepsilon}$ records on.",
         ("geomdp.mechanisms.Coarse", "geomdp.bounds.instance_optimality"),
         ("Lemma 26",),
         claims=("coarse_net::JL-L26",),
@@ -115,9 +123,10 @@ NIKOLOV_BOUNDS = (
         "JL-L27",
         _P,
         "Width of a net by chaining",
-        r"$w(S)\le\sum_{j=1}^{J}\Delta2^{1-j}\sqrt{2\ln N_j}$ with $\Delta=\operatorname{diam}S$"
-        r" and"
-        r" $N_j$ the size of a maximal $\Delta2^{-j}$-separated subset.",
+        r"Let $\Delta=\operatorname{diam}S$ for a finite set $S$, and let $N_j$ be the size of a"
+        r" maximal subset whose points are pairwise at least $\Delta2^{-j}$ apart. If all points"
+        r" of $S$ are at least $\Delta2^{-J}$ apart, then"
+        r" $w(S)\le\sum_{j=1}^{J}\Delta2^{1-j}\sqrt{2\ln N_j}$.",
         ("geomdp.bounds.instance_optimality", "geomdp.bounds.InstanceOptimality"),
         ("Lemma 27",),
         claims=(
@@ -132,9 +141,11 @@ NIKOLOV_BOUNDS = (
         "JL-T4",
         _P,
         "Instance optimality for constant error",
-        r"$\mathrm{sc}(M,Q,C\alpha)\le C\frac{\operatorname{diam}Q(\mathcal X)}{\alpha\sqrt k}\,"
-        r"\mathrm{sc}_\varepsilon(Q,\alpha)$ for the coarse mechanism $M$; for bounded queries the"
-        r" factor is at most $C/\alpha$.",
+        r"The coarse mechanism $M$ has $\mathrm{sc}(M,Q,C\alpha)\le"
+        r" C\frac{\operatorname{diam}Q(\mathcal X)}{\alpha\sqrt"
+        r" k}\,\mathrm{sc}_\varepsilon(Q,\alpha)$: it needs at most that multiple of the records"
+        r" that the best mechanism needs. For queries with values in $[-1,1]$ the factor is at"
+        r" most $C/\alpha$.",
         ("geomdp.bounds.instance_optimality", "geomdp.mechanisms.Coarse"),
         ("Theorem 4",),
         claims=("instance_optimality::JL-T4",),

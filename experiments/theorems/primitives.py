@@ -9,9 +9,10 @@ PRIMITIVES = (
         "GEN-1",
         _P,
         "Neighbours",
-        r"Replace-one with public $n$: a mean of values in $[a,b]$ moves by at most"
-        r" $\frac{b-a}{n}$. Add/remove: counts move by one unit; $\varepsilon$-DP there is"
-        r" $2\varepsilon$-DP for replace-one.",
+        r"Under replace-one, with public $n$, neighbours differ in one record, and a mean of"
+        r" values in $[a,b]$ differs by at most $\frac{b-a}{n}$. Under add/remove, one neighbour"
+        r" has one more record, and one count differs by 1. A mechanism that is $\varepsilon$-DP"
+        r" for add/remove is $2\varepsilon$-DP for replace-one.",
         ("geomdp.Adjacency", "geomdp.privacy.convert_adjacency"),
         claims=("planted_faults::GEN-1", "many_columns::X-RES"),
         tests=(
@@ -22,9 +23,11 @@ PRIMITIVES = (
         "GEN-2",
         _P,
         "Privacy, group privacy, composition",
-        r"$\Pr[M(X)\in S]\le e^\varepsilon\Pr[M(X')\in S]+\delta$. At distance $r$ the factor is"
-        r" $e^{\varepsilon r}$; composition adds budgets; a pure budget is"
-        r" $\frac{\varepsilon^2}{2}$-zCDP, and $\rho$-zCDP is"
+        r"A mechanism $M$ is $(\varepsilon,\delta)$-DP if $\Pr[M(X)\in S]\le"
+        r" e^\varepsilon\Pr[M(X')\in S]+\delta$ for all neighbours $X,X'$ and all events $S$. If"
+        r" $M$ is $\varepsilon$-DP, data sets that differ in $r$ records give the factor"
+        r" $e^{r\varepsilon}$. The budgets of composed mechanisms add up. An $\varepsilon$-DP"
+        r" mechanism is $\frac{\varepsilon^2}{2}$-zCDP, and a $\rho$-zCDP mechanism is"
         r" $\left(\rho+2\sqrt{\rho\ln(1/\delta)},\delta\right)$-DP.",
         (
             "geomdp.PureDP",
@@ -49,9 +52,9 @@ PRIMITIVES = (
         "GEN-2a",
         _P,
         "Advanced composition",
-        r"$T$ adaptive $(\varepsilon_0,\delta_0)$-DP steps are"
-        r" $\left(\sqrt{2T\ln(1/\delta')}\,\varepsilon_0+T\varepsilon_0(e^{\varepsilon_0}-1),"
-        r"T\delta_0+\delta'\right)$-DP.",
+        r"The composition of $T$ adaptive $(\varepsilon_0,\delta_0)$-DP steps is"
+        r" $\left(\sqrt{2T\ln(1/\delta')}\,\varepsilon_0+T\varepsilon_0(e^{\varepsilon_0}-1),T"
+        r"\delta_0+\delta'\right)$-DP for every $\delta'>0$.",
         ("geomdp.privacy.advanced_composition", "geomdp.privacy.largest_step_epsilon"),
         claims=("composition::GEN-2a",),
         tests=(
@@ -63,8 +66,9 @@ PRIMITIVES = (
         "GEN-2b",
         _P,
         "Shortcut of advanced composition",
-        r"$\varepsilon_0=\varepsilon/\sqrt{8T\ln(1/\delta')}$ gives $(\varepsilon,T\delta_0+"
-        r"\delta')$, for $\varepsilon\le1$ and $\delta'\le\frac12$.",
+        r"Let $\varepsilon_0=\varepsilon/\sqrt{8T\ln(1/\delta')}$ with $\varepsilon\le1$ and"
+        r" $\delta'\le\frac12$. The composition of $T$ adaptive $(\varepsilon_0,\delta_0)$-DP"
+        r" steps is $(\varepsilon,T\delta_0+\delta')$-DP.",
         ("geomdp.privacy.shortcut_step_epsilon",),
         claims=("composition::GEN-2b",),
         tests=(
@@ -75,11 +79,12 @@ PRIMITIVES = (
         "GEN-3",
         _P,
         "Laplace and exponential mechanisms",
-        r"$f+\mathrm{Lap}(\Delta_1/\varepsilon)$ per coordinate is $\varepsilon$-DP, with"
-        r" $\Pr[|Y|\ge tb]=e^{-t}$ and $\mathrm{Var}=2b^2$. Choosing $r$ with probability"
-        r" $\propto e^{\varepsilon q(D,r)/(2\Delta_q)}$ is $\varepsilon$-DP and within"
-        r" $\frac{2\Delta_q}{\varepsilon}\ln\frac{|R|}{\gamma}$ of the best with probability"
-        r" $1-\gamma$.",
+        r"Let $f$ have $\ell_1$ sensitivity $\Delta_1$. Adding noise $Y\sim\mathrm{Lap}(b)$ with"
+        r" $b=\Delta_1/\varepsilon$ to each coordinate is $\varepsilon$-DP; $\Pr[|Y|\ge"
+        r" tb]=e^{-t}$ and $\mathrm{Var}\,Y=2b^2$. Let a score $q$ have sensitivity $\Delta_q$."
+        r" Choosing $r\in R$ with probability $\propto e^{\varepsilon q(D,r)/(2\Delta_q)}$ is"
+        r" $\varepsilon$-DP. With probability at least $1-\gamma$ its score is at most"
+        r" $\frac{2\Delta_q}{\varepsilon}\ln\frac{|R|}{\gamma}$ below the best.",
         (
             "geomdp.mechanisms.Laplace",
             "geomdp.noise.LaplaceNoise",
@@ -97,9 +102,12 @@ PRIMITIVES = (
         "GEN-4",
         _P,
         "Gauge, support function, width, volume radius",
-        r"$\|z\|_K=\min\{t\ge0:z\in tK\}$; $h_K(g)=\sup_{y\in K}\langle g,y\rangle$;"
-        r" $w(K)=\mathbb E\,h_K(g)$ with $w(K-K)=2w(K)$ and $\operatorname{diam}K\le\sqrt{2\pi}\,"
-        r"w(K)$; $\mathrm{vr}(K)=(\mathrm{vol}K/\kappa_m)^{1/m}$.",
+        r"For a convex body $K\subset\mathbb R^m$, the gauge is $\|z\|_K=\min\{t\ge0:z\in tK\}$,"
+        r" the support function is $h_K(g)=\sup_{y\in K}\langle g,y\rangle$, and the Gaussian"
+        r" width is $w(K)=\mathbb E\,h_K(g)$ for a standard Gaussian vector $g$. The width has"
+        r" $w(K-K)=2w(K)$ and $\operatorname{diam}K\le\sqrt{2\pi}\,w(K)$. The volume radius"
+        r" $\mathrm{vr}(K)=(\mathrm{vol}K/\kappa_m)^{1/m}$ is the radius of the ball with the"
+        r" volume of $K$, where $\kappa_m$ is the volume of the unit ball.",
         (
             "geomdp.bodies.HasGauge",
             "geomdp.bodies.HasSupport",
@@ -120,8 +128,8 @@ SAMPLING = (
         "SAM-1",
         _S,
         "Approximate samplers",
-        r"Noise within total variation $\tau$ of $\varepsilon$-DP noise is"
-        r" $\left(\varepsilon,(1+e^\varepsilon)\tau\right)$-DP.",
+        r"Suppose that adding the noise $Z$ is $\varepsilon$-DP. Adding noise within total"
+        r" variation $\tau$ of $Z$ is then $\left(\varepsilon,(1+e^\varepsilon)\tau\right)$-DP.",
         ("geomdp.privacy.Approximate", "geomdp.privacy.Guarantee"),
         claims=("imperfect_noise::SAM-1",),
         tests=("tests/privacy/test_guarantees.py::test_an_approximate_sampler_costs_delta",),
@@ -130,8 +138,9 @@ SAMPLING = (
         "SAM-2",
         _S,
         "Pure privacy from a sampler",
-        r"A density ratio in $[e^{-\tau},e^\tau]$ gives $(\varepsilon+2\tau)$-DP; total variation"
-        r" alone never gives pure privacy.",
+        r"Suppose that adding the noise $Z$ is $\varepsilon$-DP. Adding noise whose density over"
+        r" that of $Z$ lies in $[e^{-\tau},e^\tau]$ is then $(\varepsilon+2\tau)$-DP. A bound on"
+        r" total variation alone does not give pure privacy.",
         ("geomdp.privacy.Approximate", "geomdp.privacy.Guarantee"),
         claims=("imperfect_noise::SAM-2",),
         tests=("tests/privacy/test_guarantees.py::test_an_approximate_sampler_costs_delta",),
@@ -140,8 +149,8 @@ SAMPLING = (
         "SAM-3",
         _S,
         "Markov chains without a proof",
-        r"Noise of a finite Markov chain with no proved bound is heuristic: $\varepsilon$ is a"
-        r" target, and nothing is claimed.",
+        r"If noise comes from a Markov chain after finitely many steps, without a proved bound on"
+        r" its error, it is heuristic: $\varepsilon$ is a target, and no privacy is claimed.",
         ("geomdp.privacy.Heuristic", "geomdp.geometry.sampling.HitAndRun"),
         claims=("hit_and_run::SAM-3",),
         tests=(
@@ -153,8 +162,9 @@ SAMPLING = (
         "SAM-4",
         _S,
         "Exact samplers",
-        r"Exact uniform points: $\ell_p$ balls, linear images, low-dimensional polytopes by"
-        r" triangulation, simplices, spectraplex, elliptope.",
+        r"Uniform points are drawn exactly from $\ell_p$ balls, linear images of bodies with an"
+        r" exact sampler, low-dimensional polytopes (by triangulation), simplices, spectraplexes"
+        r" and elliptopes.",
         (
             "geomdp.sample_uniform",
             "geomdp.bodies.LpBall",
@@ -170,8 +180,8 @@ SAMPLING = (
         "SAM-5",
         _S,
         "Outer bodies are safe",
-        r"Any symmetric $K'\supseteq\frac1n(K_Q-K_Q)$ keeps $\varepsilon$-DP; widths, covariances"
-        r" and maps computed without the data cost nothing.",
+        r"K-norm noise of any symmetric body $K'\supseteq\frac1n(K_Q-K_Q)$ is $\varepsilon$-DP."
+        r" Widths, covariances and maps that are computed without the data cost no privacy.",
         ("geomdp.bodies.check_contains_neighbours", "geomdp.bodies.neighbour_body"),
         claims=("five_bodies::JL-DEF", "privacy_loss::JL-L14"),
         tests=(
@@ -183,8 +193,8 @@ SAMPLING = (
         "SAM-6",
         _S,
         "Real arithmetic",
-        r"All statements are for real arithmetic; noise in float64 breaks them in principle, and"
-        r" every record says so.",
+        "All statements are for real arithmetic. Noise computed in float64 breaks them in"
+        " principle, and the privacy record of a release with such noise says so.",
         ("geomdp.privacy.Guarantee",),
         claims=("imperfect_noise::SAM-6",),
         tests=("tests/privacy/test_guarantees.py::test_the_record_is_json",),
