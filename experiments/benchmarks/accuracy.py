@@ -164,13 +164,13 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     projected = pooled_by(after[after.family == Family.LAPLACE], ["stage"])
     return [
         agrees_with_prediction(
-            "errors of exact mechanisms before projection are as predicted",
+            "before projection, mechanisms with an exact sampler have the predicted error",
             "JL-L14, JL-L15, JL-ELL, X-LKJ",
             before[before.family.isin(EXACT)],
             ["family"],
         ),
         agrees_with_prediction(
-            "error of the heuristic outer slab body is as predicted by its own public draws",
+            "the error of the heuristic outer slab body is that predicted from its public draws",
             "X-OUT",
             before[before.family == Family.SLABS],
             ["family"],
@@ -202,7 +202,7 @@ def closed_form(family: Family, value: float, measured: MeanSquare) -> Claim:
     score = deviation(measured, value)
     allowed = quantile(LEVEL / 2, measured.count)
     return Claim(
-        f"{family}: error in closed form",
+        f"{family}: the error agrees with its closed form",
         abs(score) <= allowed,
         f"{measured.root:.5f} +- {measured.root_stderr:.5f} ({score:+.1f} standard errors)",
         f"{value:.5f}",

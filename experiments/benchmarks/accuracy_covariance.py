@@ -136,20 +136,20 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     furthest = decaying.loc[decaying.ratio.idxmax()]
     return [
         stays_below_prediction(
-            "ours stays below the bound it states before seeing data",
+            "our mechanism errs at most the bound that it states before seeing data",
             "JL-WIS",
             table[table.method.isin(OURS)],
             [*PLACE, "method"],
         ),
         stays_below_prediction(
-            "second moments stay below the explicit bound",
+            "our second moments err at most the explicit bound",
             "JL-WIS",
             plain.assign(predicted=plain.explicit),
             PLACE,
         ),
         *(
             is_below(
-                f"on isotropic records ours, shrunk, errs less than {peer}",
+                f"on isotropic records, our shrunk second moments err less than {peer}",
                 "JL-WIS",
                 {key: points[Method.SHRUNK][key] for key in isotropic},
                 {key: points[peer][key] for key in isotropic},
@@ -157,7 +157,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             for peer in PEERS
         ),
         Claim(
-            "on decaying records ours, shrunk, is within twice the best of the others",
+            "on decaying records, our shrunk second moments err at most twice as much as the best "
+            "of the others",
             bool(furthest.ratio <= DECAYING_GOAL),
             f"{len(decaying)} points, at most {furthest.ratio:.3f} "
             f"(d = {furthest.d}, n = {furthest.n})",

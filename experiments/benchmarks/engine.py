@@ -150,19 +150,31 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     cost = trivial_cells[["wall_ms", "processor_ms"]].median()
     long = table[table.milliseconds == LENGTH].groupby("load")[["efficiency", "occupied"]].median()
     gained = long.efficiency
-    processor = below("processor time of a trivial cell in ms", cost.processor_ms.max())
+    processor = below(
+        f"a trivial cell takes less than {MOST_MILLISECONDS:g} ms of processor time (ms)",
+        cost.processor_ms.max(),
+    )
     if MANY not in cost.index:
         return [processor]
     found = [
         processor,
-        at_least("parallel efficiency, cells sleep for 50 ms", gained[Load.SLEEP]),
         at_least(
-            "share of the time in cells, which compute for 50 ms",
+            f"two processes have a parallel efficiency of at least {LEAST_EFFICIENCY} on cells "
+            "that sleep for 50 ms",
+            gained[Load.SLEEP],
+        ),
+        at_least(
+            f"two processes spend at least {LEAST_EFFICIENCY} of their time in cells that "
+            "compute for 50 ms",
             long.occupied[Load.COMPUTE],
             f" (parallel efficiency {gained[Load.COMPUTE]:.3f})",
         ),
     ]
-    wall = below(f"wall clock of a trivial cell in ms, {MANY} cells", cost.wall_ms[MANY])
+    wall = below(
+        f"each of {MANY} trivial cells takes less than {MOST_MILLISECONDS:g} ms of wall-clock "
+        "time (ms)",
+        cost.wall_ms[MANY],
+    )
     return [wall, *found]
 
 
@@ -227,7 +239,7 @@ def plot(table: pd.DataFrame) -> Figure:
     cost.set_xscale("log")
     cost.set_ylim(0, 1.1 * max(MOST_MILLISECONDS, table[table.load == Load.NOTHING].wall_ms.max()))
     cost.set_xlabel("cells of the sweep")
-    cost.set_ylabel("milliseconds a cell")
+    cost.set_ylabel("time per cell (ms)")
     cost.set_title("(a) trivial cells, one process")
     for (load, column), (label, look) in LOOKS.items():
         lengths = table[table.load == load].groupby("milliseconds")[column]
@@ -235,7 +247,7 @@ def plot(table: pd.DataFrame) -> Figure:
     gain.plot([LENGTH], [LEAST_EFFICIENCY], "k_", markersize=14, label=REQUIRED)
     gain.set_xscale("log")
     gain.set_ylim(0, 1.2)
-    gain.set_xlabel("milliseconds of a cell")
+    gain.set_xlabel("length of a cell (ms)")
     gain.set_ylabel("parallel efficiency")
     gain.set_title("(b) two processes")
     labels = [label for label, _ in LOOKS.values()]

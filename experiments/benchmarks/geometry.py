@@ -58,7 +58,10 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 def claims(table: pd.DataFrame) -> list[Claim]:
     """Certificates of geomdp and agreement of the peers, by kind of work."""
     found = []
-    for own, name in ((True, "certificates hold"), (False, "peers agree")):
+    for own, name in (
+        (True, "the certificates of our results hold"),
+        (False, "the peers' results agree with ours"),
+    ):
         for work, rows in table[(table.method == GEOMDP) == own].groupby("work", sort=False):
             shares = rows.disagreement - rows.allowed
             worst = rows.loc[shares.idxmax()]

@@ -67,7 +67,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         beside = f"recurrences {recurrences[key]:.1f}, finufft {transforms[key]:.1f}"
         found.append(
             Claim(
-                f"times as fast as blocked NumPy at (d, t) = {key}",
+                f"moments at (d, t) = {key} take at most 1/{least} of the time of blocked NumPy "
+                "(times as fast)",
                 bool(cosines[key] >= least),
                 f"{cosines[key]:.1f} ({beside})",
                 f"at least {least}",
@@ -80,7 +81,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         milliseconds = 1000 * by_method.get_group(method).seconds.median()
         found.append(
             Claim(
-                f"milliseconds of an {method} at (d, t) = {ANSWERED}",
+                f"an {method} at (d, t) = {ANSWERED} takes less than {most:g} ms (ms)",
                 bool(milliseconds < most),
                 f"{milliseconds:.2f}",
                 f"below {most:g}",
@@ -92,7 +93,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     largest = memory.loc[memory.n.idxmax()]
     found.append(
         Claim(
-            f"MiB of memory for a summary of {largest.n:,} records from Parquet",
+            f"a summary of {largest.n:,} records from Parquet needs less than {MOST_MIB:g} MiB of "
+            "memory (MiB)",
             bool(memory.mib.max() < MOST_MIB),
             f"{memory.mib.max():.0f}",
             f"below {MOST_MIB:g}",
@@ -158,9 +160,9 @@ def plot(table: pd.DataFrame) -> Figure:
         sizes = sorted(rows["size"].unique())
         axes.set_xticks(sizes, labels=[str(size) for size in sizes])
         axes.set_xticks([], minor=True)
-        axes.set_xlabel("degrees $t$ a variable")
+        axes.set_xlabel("degrees $t$ per variable")
         axes.set_title(f"({'abc'[d - 1]}) $d = {d}$")
-    panels[0].set_ylabel("nanoseconds a record")
+    panels[0].set_ylabel("time per record (ns)")
     shared_legend(
         figure,
         panels,

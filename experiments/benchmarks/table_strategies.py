@@ -171,7 +171,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     worst, best = table.loc[shares.idxmax()], table.loc[shares.idxmin()]
     return [
         Claim(
-            "the matrix mechanism is never predicted above a simpler strategy",
+            "the matrix mechanism never has a larger predicted error than a simpler strategy",
             bool((shares <= 1 + ROUNDING).all()),
             f"{len(table)} workloads, from {shares.min():.3f} ({_name(best)}) to "
             f"{shares.max():.4f} ({_name(worst)}) of the best simpler one",

@@ -151,15 +151,16 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     noise = noise[(noise.releases > 0) & (noise.prediction == "exact")]
     return [
         Claim(
-            "the advised mechanism has the least prediction",
+            "no other mechanism is predicted to err less than the advised one by more than 1%",
             excess <= 1 + WORTHWHILE,
-            f"its noise is at most {excess - 1:.2%} above it, on {len(table)} points",
+            f"the advised one is at most {excess - 1:.2%} above the least prediction, at "
+            f"{len(table)} points",
             "1%, the least gain that is worth a step after the noise",
             "JL-L13, JL-L14",
             used=margins.share(max(excess - 1, 0.0), WORTHWHILE),
         ),
         Claim(
-            "no peer is predicted to err less",
+            "no peer is predicted to err less than the advised mechanism",
             ratio <= 1,
             f"{ratio:.3f} of the best peer at most, {(table.predicted / table.peer).min():.2g} "
             "at least",
@@ -168,10 +169,16 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=ratio,
         ),
         agrees_with_prediction(
-            "exact predictions of the noise are met", "JL-L14", noise, ("line", "n")
+            "measured errors of additive noise agree with exact predictions",
+            "JL-L14",
+            noise,
+            ("line", "n"),
         ),
         stays_below_prediction(
-            "upper bounds are never exceeded", "JL-L13, JL-L13b", found[~exact], ("line", "n")
+            "measured errors never exceed predicted upper bounds",
+            "JL-L13, JL-L13b",
+            found[~exact],
+            ("line", "n"),
         ),
     ]
 
@@ -208,7 +215,7 @@ def plot(table: pd.DataFrame) -> Figure:
     errors.set_xscale("log")
     errors.set_xticks([0.02, 0.05, 0.1, 0.2, 0.5, 1], ["0.02", "0.05", "0.1", "0.2", "0.5", "1"])
     errors.minorticks_off()
-    errors.set_xlabel("error over that of best peer")
+    errors.set_xlabel("error over best peer's")
     errors.set_title("(b) how much less it errs")
     columns = {"(a) after the noise": [*COLOURS], "(b) error of the choice": [*LOOKS]}
     shared_legend(figure, (choices, errors), columns)

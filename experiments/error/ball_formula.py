@@ -30,7 +30,7 @@ def balls_in_closed_form(products: Sequence[tuple[float, float]]) -> Claim:
     """Claim that the numbers of each pair are equal: n times a predicted error, and the formula."""
     off = max((abs(found / stated - 1) for found, stated in products), default=math.inf)
     return Claim(
-        "ball noise errs Delta (r (r + 1) / k)^(1/2) / (epsilon n)",
+        "the predicted error of ball noise is Delta (r (r + 1) / k)^(1/2) / (epsilon n)",
         off <= 1e-9,
         f"{len(products)} predictions, off by {off:.1e} at most",
         "equal",

@@ -114,7 +114,10 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     """The bound, the rounding, the width, and which net errs least."""
     return [
         stays_below_prediction(
-            "errors stay below rounding plus noise on the net", "JL-A2", table, ["n", "radius"]
+            "errors stay below the sum of rounding and of the error of noise on the net",
+            "JL-A2",
+            table,
+            ["n", "radius"],
         ),
         rounding_is_less_than_the_radius(table),
         width_is_below_the_chain(table),
@@ -127,7 +130,7 @@ def rounding_is_less_than_the_radius(table: pd.DataFrame) -> Claim:
     """The net is maximal, so every answer vector is less than the radius away from the net."""
     shares = table.rounding / table.radius
     return Claim(
-        "rounding is less than the radius",
+        "rounding moves the answers by less than the radius of the net",
         bool((shares < 1).all()),
         f"at most {shares.max():.3f} of it",
         "below 1",
@@ -142,7 +145,7 @@ def width_is_below_the_chain(table: pd.DataFrame) -> Claim:
     shares = nets.width_low / nets.chaining
     falling = bool((nets.width.diff().dropna() <= 1e-9 * nets.width.max()).all())
     return Claim(
-        "the width of the net falls with the radius, below its chaining sum",
+        "the width of the net is at most its chaining sum, and falls as the radius grows",
         falling and bool((shares <= 1).all()),
         f"at most {shares.max():.3f} of the sum; {'falling' if falling else 'not falling'}",
         "at most 1; falling",
@@ -155,7 +158,8 @@ def chain_is_needed(table: pd.DataFrame) -> Claim:
     """Compare the width E max g_i of N unit vectors with the chaining sum, 2 sqrt(ln N)."""
     share = float(table.equidistant.iloc[0])
     return Claim(
-        f"of {ELEMENTS} points at equal distances the width is more than half of the chaining sum",
+        f"the width of {ELEMENTS} points at equal distances is more than half of their chaining "
+        "sum",
         0.5 < share <= 1,
         f"{share:.3f} of it",
         "0.5 to 1; 1 / sqrt(2) for many points",
@@ -175,7 +179,7 @@ def few_records_want_a_coarse_net(table: pd.DataFrame) -> Claim:
     fewest, most = best.values()
     gain = errors[table.n.min(), finest] / errors[table.n.min(), fewest]
     return Claim(
-        "few records want a coarse net, many the finest",
+        "with few records a coarse net errs least, and with many records the finest net",
         fewest > finest and most == finest and gain > 1.3,
         f"radius {fewest:g} at n = {table.n.min()}, {gain:.2f} times better than the finest; "
         f"{most:g} at n = {table.n.max()}",

@@ -133,8 +133,14 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     private, noise = of[Quantity.PRIVATE], of[Quantity.NOISE]
     limits = noise.groupby("d").bound.first()
     return [
-        bounded("the private covariance is within the bound of Theorem 3", "JL-T3", private),
-        bounded("2-way marginals are within the bound of Theorem 23", "JL-T23", of[Quantity.PAIRS]),
+        bounded(
+            "the private covariance errs 1/8 to 1 times the bound of Theorem 3", "JL-T3", private
+        ),
+        bounded(
+            "2-way marginals err 1/8 to 1 times the bound of Theorem 23",
+            "JL-T23",
+            of[Quantity.PAIRS],
+        ),
         sampling(of[Quantity.SAMPLED]),
         floor(private[private.panel == Panel.EPSILON]),
         growth(private[private.panel == Panel.DIMENSION]),
@@ -151,7 +157,7 @@ def bounded(name: str, id: str, rows: pd.DataFrame) -> Claim:
     intervals = {key: mean.root_interval(2 * tail) for key, mean in means.items()}
     shares = [mean.root / bounds[key] for key, mean in means.items()]
     return Claim(
-        f"{name}, and that within a factor 8",
+        name,
         bool(
             all(low <= bounds[key] for key, (low, _) in intervals.items())
             and min(shares) >= LEAST_SHARE
@@ -175,7 +181,8 @@ def sampling(rows: pd.DataFrame) -> Claim:
         room = quantile(LEVEL / (2 * len(means)), mean.count) * mean.stderr + 5 * exact / n
         scores.append(abs(mean.value - exact) / room)
     return Claim(
-        "the covariance of a sample errs by ((1 - 1/d) / n)^(1/2), below the 3 / n^(1/2) stated",
+        "the covariance of a sample has the error ((1 - 1/d) / n)^(1/2), which is below the bound "
+        "3 / n^(1/2)",
         bool(max(scores) <= 1),
         f"{len(scores)} points, furthest off by {max(scores):.2f} of what chance allows",
         "within chance",
@@ -192,7 +199,7 @@ def floor(rows: pd.DataFrame) -> Claim:
     remains = means[last].root / math.sqrt((1 - 1 / d) / n)
     fall = means[first].root / means[last].root
     return Claim(
-        "as epsilon grows the error falls to that of sampling",
+        "as epsilon grows, the error falls to that of sampling",
         bool(0.8 <= remains <= 1.3 and fall >= 4),
         f"{fall:.1f} times less at epsilon = {last:g} than at {first:g}; {remains:.3f} times that "
         "of sampling",
@@ -206,7 +213,7 @@ def growth(rows: pd.DataFrame) -> Claim:
     """Where noise dominates, the error grows with the dimension no faster than d^(3/2)."""
     (slope,) = slopes_by(rows, ["quantity"], "d").values()
     return Claim(
-        "the error grows with the dimension, no faster than d^(3/2)",
+        "the error grows with the dimension d, but no faster than d^(3/2)",
         bool(slope.low > 0 and slope.low <= 1.5 and slope.value >= 0.5),
         f"{slope}",
         "1/2 to 3/2",

@@ -131,9 +131,11 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     points = {family: pooled_by(of[family], PLACE) for family in Family}
     second = points[Family.SECOND_MOMENT]
     return [
-        agrees_with_prediction("additive noise errs as predicted", "JL-WIS, JL-L15", noise, POINT),
+        agrees_with_prediction(
+            "additive noise has the predicted error", "JL-WIS, JL-L15", noise, POINT
+        ),
         slopes_are(
-            "additive noise errs as 1/n",
+            "the error of additive noise falls as 1/n",
             "JL-L14",
             slopes_by(noise, ["d", "spectrum", "family"], "n"),
             -1.0,
@@ -188,7 +190,8 @@ def cone_in_closed_form(table: pd.DataFrame) -> Claim:
 
     off = [abs(row.predicted / error(row.d, row.n) - 1) for row in table.itertuples()]
     return Claim(
-        "errors of cone noise are those of a difference of Wishart matrices of rate epsilon / 2",
+        "the predicted errors of cone noise are those of a difference of Wishart matrices of rate "
+        "epsilon / 2",
         max(off) <= 1e-9,
         f"{len(off)} points, off by {max(off):.1e} at most",
         "equal",
@@ -213,7 +216,8 @@ def halves_are_spent(table: pd.DataFrame) -> Claim:
     )
     shares = table.predicted / np.minimum(closed, math.sqrt(2))
     return Claim(
-        "the bound stated is that of Theorem 3, half of epsilon for the mean and half for the rest",
+        "the bound that the mechanism states is that of Theorem 3, with half of epsilon for the "
+        "mean",
         bool(shares.between(0.9, 1.1).all()),
         f"{shares.min():.3f} to {shares.max():.3f} of it at {len(shares)} points",
         "0.9 to 1.1",

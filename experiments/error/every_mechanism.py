@@ -123,7 +123,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     excess = (below.share - 1) / below.stderr
     return [
         Claim(
-            "mechanisms err as predicted where the prediction is exact",
+            "mechanisms with an exact prediction have the predicted error",
             bool((off.abs() <= reach).all()),
             f"{len(shares)} curves, mean squares over all n off by at most {off.abs().max():.1f} "
             "standard errors",
@@ -132,7 +132,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.share(off.abs(), reach),
         ),
         Claim(
-            "and below it where it is a bound",
+            "mechanisms with an upper bound as prediction err no more than it",
             bool((excess <= reach).all()),
             f"{len(below)} curves, mean square at most {below.share.max():.3f} of the bound's",
             "at most 1",
@@ -172,7 +172,7 @@ def nothing_excluded(table: pd.DataFrame) -> Claim:
     common = pd.concat([least, excluded], axis=1, keys=["best", "excluded"]).dropna()
     ratio = common.best / common.excluded
     return Claim(
-        "no prediction is below the error excluded for all mechanisms",
+        "no predicted error is below the error that lower bounds exclude for every mechanism",
         bool((ratio >= 1).all()),
         f"{len(ratio)} points, best over excluded {ratio.min():.1f} to {ratio.max():.1f}",
         "at least 1",
@@ -187,7 +187,7 @@ def slopes(table: pd.DataFrame) -> Claim:
     products = (exact.n * exact.rmse).groupby([exact.problem, exact.curve])
     worst = float((products.max() / products.min()).max() - 1)
     return Claim(
-        "additive noise errs as 1/n",
+        "the predicted error of additive noise falls as 1/n",
         worst <= 1e-9,
         f"{products.ngroups} curves, n times error varies by {worst:.1e}",
         "constant",

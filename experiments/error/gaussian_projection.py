@@ -132,23 +132,23 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     pooled = {family: pooled_by(few[few.family == family], ["n"]) for family in Family}
     return [
         agrees_with_prediction(
-            "Gaussian noise errs as predicted", "JL-GAUSS",
+            "Gaussian noise has the predicted error", "JL-GAUSS",
             table[table.family == Family.GAUSSIAN], POINT,
         ),
         stays_below_prediction(
-            "projected noise stays below sqrt(sigma w / k)", "JL-L13b", projected, POINT
+            "the error after projection stays below sqrt(sigma w / k)", "JL-L13b", projected, POINT
         ),
         closed(projected),
         slopes_lie_within(
-            "few records: projected error falls as 1 / sqrt(n)", "JL-GAUSS",
+            "with few records, the error after projection falls as n^(-1/2)", "JL-GAUSS",
             slopes_by(few[few.family == Family.UNIFORM], ["family"], "n"), -0.6, -0.45,
         ),
         slopes_are(
-            "and grows as (ln N)^(1/4)", "JL-GAUSS",
+            "the error after projection grows as (ln N)^(1/4)", "JL-GAUSS",
             slopes_by(universe[universe.family == Family.UNIFORM], ["family"], "logs"), 0.25, 0.2,
         ),
         is_below(
-            "projection lowers the error where records are few", "JL-GAUSS",
+            "with few records, projection lowers the error", "JL-GAUSS",
             pooled[Family.UNIFORM], pooled[Family.GAUSSIAN],
         ),
     ]  # fmt: skip
@@ -164,7 +164,7 @@ def closed(projected: pd.DataFrame) -> Claim:
     }
     predicted = (projected.predicted / projected.closed).max()
     return Claim(
-        "both stay below (2 sqrt(ln N / rho) / n)^(1/2)",
+        "measured and predicted errors after projection stay below (2 sqrt(ln N / rho) / n)^(1/2)",
         max(shares.values()) <= 1 and bool(predicted <= 1),
         f"{len(means)} points, measured at most {math.sqrt(max(shares.values())):.3f} of it beyond "
         f"chance, predicted {predicted:.3f}",

@@ -140,10 +140,14 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     projected_points = pooled_by(bounded.drop(placed.index), ["queries", "data", "n"])
     return [
         slopes_are(
-            "additive noise errs as 1/n", "JL-L14", slopes_by(noise_only, curve, "n"), -1.0, 0.05
+            "the error of additive noise falls as 1/n",
+            "JL-L14",
+            slopes_by(noise_only, curve, "n"),
+            -1.0,
+            0.05,
         ),
         agrees_with_prediction(
-            "additive noise errs as predicted", "JL-L14, JL-L15", noise_only, POINT
+            "additive noise has the predicted error", "JL-L14, JL-L15", noise_only, POINT
         ),
         balls_in_closed_form(
             [
@@ -159,7 +163,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             per_point[Family.LAPLACE],
         ),
         slopes_lie_within(
-            "projected noise errs as n^(-1/2) on uniform data: random signs, n = 100 to 3000",
+            "on random signs with uniform data and n = 100 to 3000, the error after projection "
+            "falls nearly as n^(-1/2)",
             "JL-T1, third term",
             slopes_by(spread, ["queries"], "n"),
             *PROJECTED_SLOPES,
@@ -171,13 +176,15 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             {key: mean for key, mean in per_point[Family.KNORM].items() if key[-1] <= NOISY},
         ),
         stays_below_prediction(
-            "projected noise stays below its bound at a vertex, a mix of ten and the centre",
+            "the error after projection stays below its bound for data at a vertex, at a mix of "
+            "ten elements and at the centre",
             "JL-L13b",
             placed,
             POINT,
         ),
         stays_below_prediction(
-            "projected noise stays below its bound on the real sample and on uniform data",
+            "the error after projection stays below its bound on the real sample and on uniform "
+            "data",
             "JL-L13b",
             bounded.drop(placed.index),
             POINT,

@@ -130,18 +130,21 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     points = ratios(table)
     found = [
         stays_below_prediction(
-            "projection alone stays below its bound on all data found",
+            "without a map, the error after projection stays below its bound on all data sets "
+            "found",
             "JL-L13b",
             table[table.route == Route.ALONE],
             [*KEYS, "size"],
         ),
         same_noise(table),
         no_gap(
-            "signs, marginals, parities at n = r/4 and r: projection alone errs no more",
+            "signs, marginals and parities at n = r/4 and r: projection without a map errs no "
+            "more than with the best map",
             {key: r for key, r in points.items() if key[0] in AS_THEY_ARE and key[1] != FAR},
         ),
         no_gap(
-            "stretched families at n = r/4 and r: recursive noise errs no more alone",
+            "stretched families at n = r/4 and r: recursive noise without a map errs no more than "
+            "with the best map",
             {key: r for key, r in points.items() if key[2] == Noise.RECURSIVE and key[1] != FAR},
         ),
     ]
@@ -154,7 +157,7 @@ def same_noise(table: pd.DataFrame) -> Claim:
     """Recursive noise is left out only where it has one level and therefore is K-norm noise."""
     found = set(table[~table.family.isin(RECURSED)].levels)
     return Claim(
-        "where recursive noise is not run it stops at once",
+        "recursive noise is left out only where it has one level, and thus is K-norm noise",
         found == {1},
         f"{sorted(found)} levels",
         "1 level",
@@ -198,7 +201,8 @@ def gaps(points: dict[Point, MeanSquare]) -> list[Claim]:
         (slope,) = slopes(mine).values()
         found.append(
             Claim(
-                f"{family} at n = r/{divisor}: projected K-norm noise errs more than with the map",
+                f"{family} at n = r/{divisor}: projected K-norm noise errs more without a map "
+                "than with the best one",
                 low > 1,
                 f"{mean.root:.3f} [{low:.3f}, {high:.3f}], the mean over sizes; slope in m {slope};"
                 f" at the end {stated(mine, max(mine, key=lambda key: key[-1]))}",
@@ -216,7 +220,7 @@ def trend_far_below(points: dict[Point, MeanSquare]) -> Claim:
     (slope,) = slopes(mine).values()
     last = max(mine, key=lambda key: key[-1])
     return Claim(
-        "signs at n = r/32: the ratio grows with m",
+        "signs at n = r/32: the error without a map over that with the best map grows with m",
         slope.low > 0,
         f"slope in m {slope}; at the end {stated(mine, last)}",
         "slope above 0",

@@ -191,7 +191,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     equal = float((shares[replaced.width == 1] - 1).abs().max())
     return [
         Claim(
-            "under add/remove the error is that of ResidualPlanner's closed form",
+            "under add/remove, the error is that of ResidualPlanner's closed form",
             off <= 1e-9,
             f"relative difference {off:.1g} at most, over {len(added)} points",
             "at most 1e-9",
@@ -199,7 +199,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=off / 1e-9,
         ),
         Claim(
-            "under replace-one it is at most that of the closed form at its true sensitivity",
+            "under replace-one, the error is at most that of the closed form, scaled to its true "
+            "sensitivity",
             bool((shares <= 1 + 1e-9).all() and three.min() <= 0.93),
             f"{shares.max():.4f} of it at most, {three.min():.3f} at best for three-way tables",
             "at most 1; at most 0.93 at best",
@@ -207,7 +208,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.share([shares.max(), three.min() / 0.93], 1 + 1e-9),
         ),
         Claim(
-            "for one-way tables, where nothing is left to optimise, it is the closed form",
+            "for one-way tables under replace-one, the error equals that of the closed form",
             equal <= SOLVED,
             f"off by {equal:.1g} at most, over {(replaced.width == 1).sum()} points",
             f"at most {SOLVED:g}; the optimiser stops at 1e-7 in squares",
@@ -215,10 +216,13 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=equal / SOLVED,
         ),
         agrees_with_prediction(
-            "releases err as predicted", "X-RES, GEN-2", table, ("neighbours", "width", "columns")
+            "releases have the predicted error",
+            "X-RES, GEN-2",
+            table,
+            ("neighbours", "width", "columns"),
         ),
         Claim(
-            "for k = 2 and 3, equal noise on all answers errs more from k + 2 columns on",
+            "for k = 2 and 3 and at least k + 2 columns, equal noise on all answers errs more",
             behind > 1.01,
             f"{behind:.3f} times the error, or more",
             "above 1.01",
@@ -235,7 +239,7 @@ def is_practical(row: pd.Series) -> Claim:
     used = max(row[column] / limit for column, limit in limits.items())
     return Claim(
         f"{row['columns']} columns of {row.levels} levels, k = {row.width}, {row.neighbours}: "
-        "set up and released, correctly rounded, in the time and memory allowed",
+        "set-up and a correctly rounded release keep within the time and memory allowed",
         bool(used <= 1 and "correctly rounded" in row.noise),
         f"{row.setup_seconds:.2g} s and {row.release_seconds:.2g} s, {row.peak_gib:.2g} GiB, for "
         f"{row.answers:,.0f} answers",

@@ -118,7 +118,7 @@ def closed_forms(predicted: pd.Series) -> Claim:
     """Predictions of cone noise equal a formula that is written out in this script."""
     off = [abs(value / cone_error(int(d)) - 1) for d, value in predicted[Subject.CONE].items()]
     return Claim(
-        "errors of cone noise are 8 (m + 1) (m + 2) E |U - c|^2 / m, in squares and over n",
+        "n^2 times the squared error of cone noise is 8 (m + 1) (m + 2) E |U - c|^2 / m",
         max(off) <= 1e-9,
         f"{len(off)} orders, off by {max(off):.1e} at most",
         "equal",
@@ -141,11 +141,14 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             ("subject", "order"),
         ),
         agrees_with_prediction(
-            "both kinds of noise err as predicted", "X-CONE, GEN-3", errors, ("subject", "order")
+            "cone noise and Laplace noise have the predicted errors",
+            "X-CONE, GEN-3",
+            errors,
+            ("subject", "order"),
         ),
         closed_forms(predicted),
         Claim(
-            "from d = 2 on cone noise errs less than Laplace noise, and the gain grows",
+            "from d = 2 on, cone noise errs less than Laplace noise, and the factor grows with d",
             bool((gains > 1).all() and gains.is_monotonic_increasing),
             f"{gains.iloc[0]:.3f} times less to {gains.iloc[-1]:.3f} at d = {gains.index[-1]}",
             "above 1, growing",

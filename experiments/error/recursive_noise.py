@@ -142,10 +142,10 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     cubes, long = whole[whole.ratio == 1], whole[whole.ratio < 1]
     return [
         agrees_with_prediction(
-            "mechanisms err as predicted", "JL-L14, JL-SPLIT", best, ("ratio", "family")
+            "mechanisms have the predicted errors", "JL-L14, JL-SPLIT", best, ("ratio", "family")
         ),
         agrees_with_prediction(
-            "noise errs as predicted at every stop level",
+            "recursive noise has the predicted error at every stop level",
             "JL-SPLIT",
             table[table.stop != BEST],
             ("ratio", "family", "stop", "dimension"),
@@ -153,9 +153,13 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         never_worse(best),
         gains_grow(best),
         sheet_is_met(stops),
-        within_a_constant("sum of Lemma 19: cubes", "JL-L19", cubes, "lemma_19", (0.5, 2)),
-        within_a_constant("sum of Lemma 19: long boxes", "JL-L19", long, "lemma_19", (0.125, 2)),
-        within_a_constant("width, Lemma 16: cubes", "JL-L16", cubes, "lemma_16", (0.4, 2.5)),
+        within_a_constant("the sum of Lemma 19 on cubes", "JL-L19", cubes, "lemma_19", (0.5, 2)),
+        within_a_constant(
+            "the sum of Lemma 19 on long boxes", "JL-L19", long, "lemma_19", (0.125, 2)
+        ),
+        within_a_constant(
+            "the width of Lemma 16 on cubes", "JL-L16", cubes, "lemma_16", (0.4, 2.5)
+        ),
     ]
 
 
@@ -170,7 +174,7 @@ def never_worse(best: pd.DataFrame) -> Claim:
     shares = pd.concat([errors[family] / errors[Family.KNORM] for family in VARIANTS])
     on_cube = best[(best.ratio == 1) & best.family.isin(VARIANTS)].levels
     return Claim(
-        "recursive noise never errs more than K-norm noise, and is it on the cube",
+        "recursive noise never errs more than K-norm noise, and on the cube it is K-norm noise",
         bool(shares.max() <= 1 + 1e-12) and set(on_cube) == {1},
         f"ratio at most {shares.max():.6f}; {sorted(set(on_cube))} levels on the cube",
         "at most 1; 1 level",
@@ -186,9 +190,9 @@ def gains_grow(best: pd.DataFrame) -> Claim:
     growing = all((gain.diff().dropna() >= -1e-12).all() for gain in gains)
     largest = ", ".join(f"{gain.iloc[-1]:.3f}" for gain in gains)
     return Claim(
-        "the gain grows as the box gets longer",
+        "the longer the box, the less recursive noise errs relative to K-norm noise",
         growing and all(gain.iloc[-1] > 2 for gain in gains),
-        f"at r = {errors.index[-1]:g}: {largest}",
+        f"K-norm error over recursive error at r = {errors.index[-1]:g}: {largest}",
         "growing, above 2 at the end",
         "JL-L18",
         used=margins.inverse_share([gain.iloc[-1] for gain in gains], 2),
@@ -211,7 +215,7 @@ def sheet_is_met(stops: pd.DataFrame) -> Claim:
     ]
     off, off_cube = float(pd.concat(half).max()), float(pd.concat(cube).max())
     return Claim(
-        "squared errors by stop level are those of the formula sheet",
+        "squared errors at each stop level equal those of the formula sheet",
         # The sheet rounds to two and to three decimals.
         off <= 0.005 and off_cube <= 0.0005,
         f"off by {off:.4f} at most, and by {off_cube:.5f} on the cube",
@@ -241,7 +245,7 @@ def plot(table: pd.DataFrame) -> Figure:
     for axes, ratio, title in ((level, 0.5, "(b) $r=1/2$"), (cube, 1.0, "(c) cube, $r=1$")):
         draw(axes, table[(table.stop > 0) & (table.ratio == ratio)], "stop")
         axes.set_title(title)
-        axes.set_xlabel("level of the last noise")
+        axes.set_xlabel("level at which recursion stops")
         axes.set_xticks([1, 2, 3, 4, 5])
     for axes in (shape, level, cube):
         axes.set_yscale("log")

@@ -120,7 +120,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ball = math.ceil(2 * math.sqrt(k * (k + 1)) / (alpha * EPSILON))
     return [
         Claim(
-            "lower bound below upper bound",
+            "the lower bound is below the upper bound",
             bool((sides.lower < sides.upper).all()),
             f"{len(sides)} sizes of the universe, ratio {ratio.min():.1f} to {ratio.max():.1f}",
             "above 1",
@@ -128,7 +128,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.share(sides.lower, sides.upper),
         ),
         Claim(
-            "mechanisms reach alpha at the n of the upper bound, wherever the data lie",
+            "at the n of the upper bound, mechanisms err at most alpha on data at one element, at "
+            "ten and at all",
             bool((table.error - reach <= table.alpha).all()),
             f"{len(table)} points, error at most {(table.error / table.alpha).max():.3f} alpha",
             "at most 1",
@@ -136,7 +137,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.share(table.error, table.alpha + reach),
         ),
         Claim(
-            "what packings exclude grows as ln N",
+            "the number of records that packings exclude grows as ln N",
             0.7 <= slope <= 1.3,
             f"exponent of ln N {slope:.2f}, N = 2^{sides.index[0]} to 2^{sides.index[-1]}",
             "1, in [0.7, 1.3] after rounding to whole records",
@@ -144,7 +145,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.position(slope, 0.7, 1.3),
         ),
         Claim(
-            "the upper side never exceeds ball noise",
+            "the upper bound never exceeds that of ball noise",
             bool(sides.upper.max() <= ball),
             f"{sides.upper.min():.0f} to {sides.upper.max():.0f} records",
             f"at most {ball}",
@@ -152,7 +153,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.share(sides.upper, ball),
         ),
         Claim(
-            "the upper sides have exact samplers",
+            "the mechanisms of the upper bounds have exact samplers",
             bool((sides.sampler == "exact").all()),
             ", ".join(sorted(set(sides.mechanism))),
             "exact",

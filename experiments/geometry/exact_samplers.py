@@ -124,7 +124,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     spread = quantile(LEVEL / (2 * len(table)), int(table.draws.min()))
     return [
         Claim(
-            "second moments of uniform points are the closed forms, entry by entry",
+            "every second moment of uniform points agrees with its closed form",
             bool((table.worst <= reach).all()),
             f"{count} entries of {len(table)} bodies, furthest off by {table.worst.max():.1f} "
             "standard errors",
@@ -133,7 +133,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.share(table.worst, reach),
         ),
         Claim(
-            "and so are mean squared lengths, which set the error of K-norm noise",
+            "mean squared lengths, which set the error of K-norm noise, agree with their closed "
+            "forms",
             bool((off <= spread).all()),
             f"{len(table)} bodies, off by {(table.share - 1).abs().max():.2%} or less, "
             f"{off.max():.1f} standard errors",
@@ -142,7 +143,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.share(off, spread),
         ),
         Claim(
-            "depths of uniform points are uniform",
+            "the depth of a uniform point is uniform on [0, 1]",
             bool((depths.p_value > LEVEL / len(depths)).all()),
             f"{len(depths)} symmetric bodies, smallest p-value {depths.p_value.min():.3g} "
             "(Kolmogorov and Smirnov)",

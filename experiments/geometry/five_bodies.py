@@ -143,7 +143,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ratios = {s: drawn[s, Role.CHANGES] / drawn[s, Role.ANSWERS] for s in Solid}
     return [
         Claim(
-            "polytopes are drawn exactly",
+            "the polytopes that are drawn have their exact volumes",
             max(map(abs, flat)) <= 1e-12,
             f"3 volumes, off by {max(map(abs, flat)):.0e} at most",
             "equal",
@@ -151,7 +151,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.share(max(map(abs, flat)), 1e-12),
         ),
         Claim(
-            "smooth bodies are drawn from inside, to 1% of their volume",
+            "the drawings of smooth bodies lie inside them and miss at most 1% of their volumes",
             min(round_) >= -0.01 and max(round_) <= 1e-12,
             f"3 volumes, off by {min(round_):.2%} at most",
             "0 to 1% below",
@@ -159,7 +159,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.share([-min(round_), max(round_)], [0.01, 1e-12]),
         ),
         Claim(
-            "simplices attain Rogers and Shephard's bound",
+            "for simplices, vol(K - K) attains Rogers and Shephard's bound",
             abs(ratios[Solid.PREFIXES] / 20 - 1) <= 1e-9
             and abs(ratios[Solid.PAIRS] / 20 - 1) <= 1e-9,
             f"{ratios[Solid.PREFIXES]:.6f} and {ratios[Solid.PAIRS]:.6f}",
@@ -168,7 +168,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.offset([ratios[Solid.PREFIXES], ratios[Solid.PAIRS]], 20, 20e-9),
         ),
         Claim(
-            "all other differences lie between those of symmetric bodies and of simplices",
+            "for all other bodies, vol(K - K) / vol(K) is at least 8, as for symmetric bodies, "
+            "and below 20, as for simplices",
             abs(ratios[Solid.MARGINALS] / 8 - 1) <= 1e-9
             and all(8 < ratios[s] < 20 for s in (Solid.MOMENTS, Solid.SMOOTH)),
             ", ".join(f"{s}: {ratios[s]:.2f}" for s in Solid),

@@ -113,7 +113,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     rest = table[table.family != Family.SECOND_MOMENT]
     made = [
         Claim(
-            "widths stay below sqrt(2 k ln N)",
+            "the Gaussian width of marginals and signs is at most sqrt(2 k ln N)",
             bool((rest.low <= rest.bound).all()),
             f"{len(rest)} bodies, at most {(rest.width / rest.bound).max():.3f} of the bound",
             "at most 1",
@@ -128,10 +128,11 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         shares = growth(marginals, family)
         made.append(
             Claim(
-                f"{family}: width grows as sqrt(d C(d, {ways})), that is d^{(ways + 1) / 2:g}",
+                f"{family}: the Gaussian width grows as sqrt(d C(d, {ways})), that is as "
+                f"d^{(ways + 1) / 2:g}",
                 bool(shares.max() <= 1.1 * shares.min()),
-                f"ratio {shares.min():.4f} to {shares.max():.4f} for d = {shares.index.min()} to "
-                f"{shares.index.max()}",
+                f"width over sqrt(d C(d, {ways})) {shares.min():.4f} to {shares.max():.4f} for d "
+                f"= {shares.index.min()} to {shares.index.max()}",
                 "constant to 10%",
                 "JL-MARG",
                 used=margins.share(shares.max() / shares.min() - 1, 0.1),
@@ -155,11 +156,11 @@ def second_moments(table: pd.DataFrame) -> Claim:
     expected = 1 - 0.6033 * table["size"].to_numpy() ** (-2 / 3)
     off = float(np.abs(shares / expected - 1)[table["size"] >= LARGE].max())
     return Claim(
-        "second moments: width at most sqrt(2d), and closer with every d, as eigenvalues are",
+        "second moments: the Gaussian width is at most sqrt(2d), and nearer to it for larger d",
         bool((table.low <= table.bound).all() and (np.diff(shares) > 0).all() and off <= NEAR),
         f"width over bound {shares[0]:.3f} to {shares[-1]:.3f}, from d = {LARGE} on off by "
         f"{off:.1%} at most from 1 - 0.6033 d^(-2/3)",
-        f"rising, at most 1, within {NEAR:.0%}",
+        f"at most 1, rising, off by at most {NEAR:.0%}",
         "JL-COV",
         used=margins.share(off, NEAR),
     )
@@ -169,7 +170,7 @@ def signs(table: pd.DataFrame) -> Claim:
     """Random signs come near the bound."""
     shares = (table.width / table.bound).to_numpy()
     return Claim(
-        "random signs: the bound is tight up to a constant",
+        "random signs: the Gaussian width is at least 0.6 sqrt(2 k ln N)",
         bool(shares.min() >= 0.6),
         f"width over bound {shares.min():.3f} to {shares.max():.3f}",
         "at least 0.6",
@@ -188,8 +189,8 @@ LOOKS = {
 BOUND = r"$\sqrt{2k\ln N}$, or $\sqrt{2d}$ in (b)"
 RATE = r"$\propto\sqrt{d\,\binom{d}{\ell}}\sim d^{(\ell+1)/2}$"
 PANELS = (
-    ("(a) marginals: as powers of $d$", "attributes $d$", tuple(WAYS)),
-    (r"(b) moments reach $\sqrt{2d}$", "dimension $d$ of a record", (Family.SECOND_MOMENT,)),
+    ("(a) marginals: powers of $d$", "attributes $d$", tuple(WAYS)),
+    (r"(b) moments: near $\sqrt{2d}$", "dimension $d$ of a record", (Family.SECOND_MOMENT,)),
     ("(c) signs: near the bound", f"elements $N$ ({SIGN_QUERIES} queries)", (Family.SIGNS,)),
 )
 

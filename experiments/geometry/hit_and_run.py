@@ -156,7 +156,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.share(ends, limit),
         ),
         Claim(
-            "a long box takes more than ten times the steps of a cube",
+            "a walk in a long box takes more than ten times as many steps as in a cube",
             slow > 10 * fast,
             f"within {NEAR:.0%} after {fast:g} steps in the cube, "
             + (f"{slow:g} in the box" if math.isfinite(slow) else "not at all in the box"),

@@ -159,7 +159,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.share(off, reach),
         ),
         Claim(
-            "a blown-up cube is within the sharp bound, and the bound within a factor 3.51",
+            "the width of a blown-up cube is 1/3.51 to 1 times the sharp bound",
             bool((sharp <= 1 + 1e-12).all() and (sharp >= CUBE_SHARE * (1 - 1e-12)).all()),
             f"{len(cubes)} cubes, {sharp.min():.4f} to {sharp.max():.4f} of it",
             f"{CUBE_SHARE:.4f} to 1",
@@ -167,7 +167,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=float(sharp.max()),
         ),
         Claim(
-            "the sharp bound is at least half of the printed one and at most all of it",
+            "the sharp bound is 1/2 to 1 times the printed one",
             bool((bounds(cubes) <= printed * (1 + 1e-12)).all())
             and bool((bounds(cubes) >= printed / 2 * (1 - 1e-12)).all()),
             f"{(bounds(cubes) / printed).min():.3f} to {(bounds(cubes) / printed).max():.3f} of it",

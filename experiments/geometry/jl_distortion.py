@@ -185,7 +185,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.share(low, bound(table)),
         ),
         Claim(
-            "a ball needs four tenths of the bound",
+            "for a ball, distances change by 0.35 to 0.5 times the bound",
             bool(needed.between(0.35, 0.5).all()),
             f"{needed.min():.3f} to {needed.max():.3f} of it for m >= {BALL_DIMENSION}",
             "0.35 to 0.5: 2 w(S) / sqrt(m) of 4 w(S) / sqrt(m) and a share of the diameter",
@@ -193,7 +193,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.position(needed, 0.35, 0.5),
         ),
         Claim(
-            "the change is w(S) / sqrt(m) up to a constant, for both kinds of map",
+            "for both kinds of map, the largest change of a distance is w(S) / sqrt(m) up to a "
+            "factor 2",
             bool(constants.between(0.5, 2.0).all()),
             f"sqrt(m) change / w(S) between {constants.min():.2f} and {constants.max():.2f}",
             "in [0.5, 2]",
@@ -201,7 +202,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.position(np.log(constants), -math.log(2), math.log(2)),
         ),
         Claim(
-            "a Gaussian map takes the width w to mu_m w / sqrt(m)",
+            "a Gaussian map changes the expected width from w to mu_m w / sqrt(m)",
             bool((off.abs() <= 1).all()),
             f"{len(gaussian)} points, off by {off.abs().max():.2f} of the interval's half-length",
             f"within the interval at level {LEVEL:g}",

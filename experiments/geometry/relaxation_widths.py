@@ -147,7 +147,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         top = max(ratio.interval(LEVEL, len(found))[1] for ratio in mine.values())
         made.append(
             Claim(
-                f"{family}: relaxed width over width",
+                f"{family}: the relaxation is hardly wider than the polytope",
                 top <= limit,
                 f"{mine[worst].value:.4f} at d = {worst}, upper ends at most {top:.4f}",
                 f"at most {limit:g}",

@@ -161,7 +161,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         of_the_cube(radii[radii.exact.notna()]),
         proved_radii_fall(bodies, balls),
         Claim(
-            "no body beats Urysohn's inequality, and balls attain it",
+            "every body satisfies Urysohn's inequality, and balls attain equality",
             bool((bodies.radius <= most * (1 + 1e-9)).all()) and equality <= 1e-9,
             f"{len(bodies)} bodies, volume radius {share.min():.1g} to {share.max():.3f} of the "
             f"bound; balls off by {equality:.0e}",
@@ -208,7 +208,7 @@ def of_the_cube(cube: pd.DataFrame) -> Claim:
     inside = (cube.low - rounding <= cube.exact) & (cube.exact <= cube.high + rounding)
     off = float((cube.value / cube.exact - 1).abs().max())
     return Claim(
-        "those of the cube are 2 (kappa_(k-j) / kappa_k)^(1/j)",
+        "mean projection radii of the cube are 2 (kappa_(k-j) / kappa_k)^(1/j)",
         bool(inside.all()),
         f"{len(cube)} dimensions, off by {off:.2%} at most, all within their intervals",
         "equal",
@@ -226,7 +226,8 @@ def proved_radii_fall(bodies: pd.DataFrame, balls: pd.DataFrame) -> Claim:
         float((balls.most / balls.radius - 1).abs().max()),
     )
     return Claim(
-        "proved radii of projections fall with the dimension; those of a ball are its own",
+        "proved lower bounds on radii of projections fall with the dimension, and those of a ball "
+        "are its radius",
         bool((bodies.rise <= 0).all()) and off <= ROUNDED_DOWN,
         f"{len(bodies)} bodies, largest rise {bodies.rise.max():.1g}; balls off by {off:.1g}",
         f"falling; within {ROUNDED_DOWN:g}, by which they are rounded down",
@@ -241,7 +242,7 @@ def cube_share(cubes: pd.DataFrame) -> Claim:
     shares = cubes.radius / cubes.urysohn
     limit = math.exp(-0.5)
     return Claim(
-        "cubes: the share of Urysohn's bound falls to e^(-1/2)",
+        "for cubes, volume radius over Urysohn's bound falls to e^(-1/2)",
         bool(shares.is_monotonic_decreasing and limit < shares.iloc[-1] < 1.15 * limit),
         f"{shares.iloc[0]:.4f} to {shares.iloc[-1]:.4f} in dimension {cubes.dimension.iloc[-1]:g}",
         f"falling to {limit:.4f}, within 15% of it at the end",
@@ -273,7 +274,7 @@ def plot(table: pd.DataFrame) -> Figure:
     rights[0].axhline(math.exp(-0.5), color="C1", lw=1.1, ls=(0, (4, 2)), label=LIMIT)
     rights[0].set_ylabel(r"$\mathrm{vr}(K)\,/\,(w(K)/\mu_k)$")
     rights[0].set_title("(b) round bodies:\nvolume follows width", fontsize=8.5)
-    rights[1].set_title("(c) stretched ones:\nlittle volume is left", fontsize=8.5)
+    rights[1].set_title("(c) stretched bodies:\nlittle volume is left", fontsize=8.5)
     for axes in (left, *rights):
         axes.set_ylim(0, 1.05)
     columns = {"round": [*EVEN], "stretched": [*STRETCHED], "theory": [EXACT, ONE, LIMIT]}

@@ -104,9 +104,9 @@ def ends_at_the_level(table: pd.DataFrame) -> Claim:
     shares = np.sqrt(started.mean_square) / started.alpha
     low, high = LEVEL_OF_TEST - 1 / 4, LEVEL_OF_TEST + 1 / 8
     return Claim(
-        "runs end at an error of 3 alpha / 4, or one update below it",
+        "runs end with a largest error near 3 alpha / 4, or one update below it",
         bool(((shares >= low) & (shares <= high)).all()) and len(shares) > 0,
-        f"{shares.min():.3f} to {shares.max():.3f} alpha at {len(shares)} points",
+        f"{shares.min():.3f} to {shares.max():.3f} times alpha at {len(shares)} points",
         f"{low:g} to {high:g}: an update moves by alpha / 4 at most, noise is below alpha / 8",
         "IC-ALG",
         used=margins.position(shares, low, high),
@@ -119,7 +119,7 @@ def has_its_noise(table: pd.DataFrame) -> Claim:
     law = scipy.stats.gamma(count)
     chance = 2 * min(law.cdf(total), law.sf(total))
     return Claim(
-        "answers have Laplace noise of scale 1 / (epsilon_0 n)",
+        "the measured answers have Laplace noise of scale 1 / (epsilon_0 n)",
         bool(chance > LEVEL),
         f"{count} answers, mean modulus {total / count:.3f} of it, p-value {chance:.2g} (Gamma)",
         "1",
@@ -134,7 +134,8 @@ def has_its_law(table: pd.DataFrame) -> Claim:
     chance = float(table.chance.iloc[0])
     value = scipy.stats.binomtest(hits, runs, chance).pvalue
     return Claim(
-        "the distinguisher chooses by the exponential mechanism at epsilon_0",
+        "the distinguisher chooses queries with the probabilities of the exponential mechanism at "
+        "epsilon_0",
         bool(value > LEVEL),
         f"the largest gap in {hits} of {runs} first choices, p-value {value:.2g} (binomial)",
         f"with probability {chance:.3f}",
@@ -149,7 +150,8 @@ def loses(table: pd.DataFrame) -> Claim:
     chance = float(table.chance.iloc[0])
     value = scipy.stats.binomtest(worse, runs, chance).pvalue
     return Claim(
-        f"where all other gaps are F(epsilon_0) below, one is taken nearly as often as {WORSE}",
+        "if all gaps but the largest are F(epsilon_0) below it, one of them is chosen with the "
+        "exact probability",
         bool(value > LEVEL),
         f"in {worse} of {runs} choices, p-value {value:.2g} (binomial)",
         f"with probability {chance:.3f}, at most gamma = {WORSE}",
@@ -173,7 +175,7 @@ def promises(table: pd.DataFrame) -> list[Claim]:
     factors = ratio / ratio.index.get_level_values("privacy").map(FACTORS)
     return [
         Claim(
-            f"all {1 << BITS} parities err by at most what is promised",
+            f"all {1 << BITS} parities are answered within the promised alpha",
             bool(np.all(tails > LEVEL / len(points))),
             f"{points.within.sum():.0f} of {points.releases.sum():.0f} runs, {len(points)} points",
             f"probability at least {1 - BETA} at each",
@@ -181,7 +183,7 @@ def promises(table: pd.DataFrame) -> list[Claim]:
             used=margins.rarity(tails, LEVEL / len(points)),
         ),
         Claim(
-            "no run makes more than floor(B(alpha / 2)) steps, some make several",
+            "no run makes more than floor(B(alpha / 2)) updates, and some make several",
             bool((table.steps <= table.updates_allowed).all() and table.steps.max() > 1),
             f"at most {table.steps.max():.0f}",
             f"at most {table.updates_allowed.min():.0f}",
@@ -189,7 +191,7 @@ def promises(table: pd.DataFrame) -> list[Claim]:
             used=margins.share(table.steps, table.updates_allowed),
         ),
         Claim(
-            "two private steps per round, together within the budget",
+            "the two private steps of all rounds together keep within the budget",
             bool((table.spent <= 1 + 1e-12).all()),
             f"epsilon at most {table.spent.max():.6f}",
             "at most 1",
@@ -197,7 +199,8 @@ def promises(table: pd.DataFrame) -> list[Claim]:
             used=margins.share(table.spent, 1 + 1e-12),
         ),
         Claim(
-            "alpha falls as n^(-1/3), under approximate DP as n^(-1/2), up to logarithms",
+            "up to logarithms, the promised alpha falls as n^(-1/3) under pure DP and as n^(-1/2) "
+            "under approximate DP",
             # The logarithm of the number of steps makes alpha fall a little slower.
             all(0 <= slope - POWERS[privacy] <= 0.06 for (privacy, _), slope in slopes.items()),
             ", ".join(f"{privacy} {slope:.3f}" for (privacy, _), slope in slopes.items()),
@@ -208,7 +211,8 @@ def promises(table: pd.DataFrame) -> list[Claim]:
             ),
         ),
         Claim(
-            "printed constants name an alpha smaller by 4^(1/3), under approximate DP by 2",
+            "the printed constants promise an alpha that is smaller by a factor 4^(1/3) under "
+            "pure DP and 2 under approximate DP",
             bool(factors.between(0.95, 1.0).all()),
             f"by {ratio.min():.2f} to {ratio.max():.2f}",
             "up to 5% less, as the logarithms grow",

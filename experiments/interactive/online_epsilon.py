@@ -81,7 +81,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             ["epsilon"],
         ),
         slopes_lie_within(
-            "released values err by epsilon^(-1/2), up to logarithms",
+            "up to logarithms, the error of released values falls as epsilon^(-1/2)",
             "BR-T3.8",
             {(f"m = {m}",): slope for (m,), slope in slopes.items()},
             *POWERS,

@@ -199,7 +199,8 @@ def promises(table: pd.DataFrame) -> list[Claim]:
             used=margins.rarity(tails, LEVEL / len(points)),
         ),
         Claim(
-            "3 alpha0 solves the equation of the formula sheet for n, m and the universe",
+            "the promised 3 alpha0 solves the equation of the formula sheet for all n, sparsities "
+            "m and universes",
             off <= SOLVED,
             f"{len(points)} points, relative differences at most {off:.1g}",
             f"at most {SOLVED:g}",
@@ -207,7 +208,8 @@ def promises(table: pd.DataFrame) -> list[Claim]:
             used=margins.share(off, SOLVED),
         ),
         Claim(
-            "sparse weights promise the same on every universe, dense ones less on larger ones",
+            "the promised error does not depend on the universe for sparse weights, and grows "
+            "with it for dense weights",
             sparse.nunique() == 1 and bool((np.diff(dense) > 0).all()),
             f"{sparse.iloc[0]:.3f}; {dense.iloc[0]:.3f} to {dense.iloc[-1]:.3f}",
             "constant; increasing",
@@ -215,7 +217,7 @@ def promises(table: pd.DataFrame) -> list[Claim]:
             used=margins.NoLimit.ORDER,
         ),
         Claim(
-            "3 alpha0 grows slower than m^0.1 with the sparsity",
+            "the promised error 3 alpha0 grows more slowly than m^0.1 with the sparsity m",
             bool(growth <= (sparsity.sparsity.iloc[-1] / sparsity.sparsity.iloc[0]) ** 0.1),
             f"factor {growth:.3f} for m from {sparsity.sparsity.iloc[0]} to "
             f"{sparsity.sparsity.iloc[-1]}",

@@ -127,7 +127,8 @@ def threshold(table: pd.DataFrame) -> list[Claim]:
     ]
     return [
         Claim(
-            f"no query at {NEAR} alpha0 is updated, all at {FAR} alpha0 are",
+            f"no query that is off by {NEAR} alpha0 causes an update, and every query that is off "
+            f"by {FAR} alpha0 does",
             bool(min(tails) > LEVEL / 2),
             f"{near.untouched:.0f} of {near.runs:.0f} and {far.all_updated:.0f} of {far.runs:.0f} "
             "runs",
@@ -136,10 +137,11 @@ def threshold(table: pd.DataFrame) -> list[Claim]:
             used=margins.rarity(tails, LEVEL / 2),
         ),
         Claim(
-            "an adversary leaves errors of nearly two thirds of 3 alpha0, at every n and m",
+            "at every n and m, an adversary's queries are answered with errors of nearly two "
+            "thirds of 3 alpha0",
             bool(left.between(0.6, 1).all()),
-            f"{left.min():.3f} to {left.max():.3f} of it at {len(left)} pairs, by queries at "
-            f"{LEFT} alpha0 that are not updated",
+            f"{left.min():.3f} to {left.max():.3f} times 3 alpha0 at {len(left)} pairs, by "
+            f"queries that are off by {LEFT} alpha0 and cause no update",
             "0.6 to 1",
             "BR-OIC, BR-ACC, BR-T3.8",
             used=float(left.max()),

@@ -48,7 +48,7 @@ def falls(table: pd.DataFrame) -> Claim:
     ]
     slope = log_log_slope([*sums.index], squares, LEVEL)
     return slopes_lie_within(
-        "the noise of released values falls as n^(-1/2), up to logarithms",
+        "up to logarithms, the noise of released values falls as n^(-1/2)",
         "BR-T3.8",
         {(f"m = {m}",): slope},
         *POWERS,

@@ -93,7 +93,9 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         *(agrees(family, points[points.family == family], id) for family, id in SOURCES.items()),
         *(
             holds(
-                f"{family}: fails at most as often as stated", at_gap[at_gap.family == family], id
+                f"{family}: runs fail at most as often as the theorem states",
+                at_gap[at_gap.family == family],
+                id,
             )
             for family, id in SOURCES.items()
             if family is not Family.PRINTED

@@ -94,7 +94,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         slope = float(np.polyfit(np.log(rows.n), np.log(rows.stated), 1)[0])
         found += [
             Claim(
-                f"{theorem}: what the mechanism promises beside what is stated",
+                f"{theorem}: the mechanism promises {expected.low:.3g} to {expected.high:.3g} "
+                "times the stated accuracy",
                 bool(ratio.between(expected.low, expected.high).all()),
                 f"{len(rows)} values of n, {ratio.min():.4f} to {ratio.max():.4f} of it",
                 f"{expected.low:.3g} to {expected.high:.3g}",
@@ -102,7 +103,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
                 used=float(ratio.max() / expected.high),
             ),
             Claim(
-                f"{theorem}: what is stated falls as n^({expected.power:.3g}), up to a logarithm",
+                f"{theorem}: up to a logarithm, the stated accuracy falls as "
+                f"n^({expected.power:.3g})",
                 bool(0 <= slope - expected.power + 1e-9 <= expected.drift),
                 f"slope {slope:.4f}",
                 f"{expected.power:.3f} to {expected.power + expected.drift:.3f}",

@@ -36,7 +36,7 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
         *(_largest(pure, above, up_to) for above, up_to in _ranges(pure)),
         *(_of_guarantee(table, kind) for kind in kinds if kind != Guarantee.PURE),
         Goal(
-            "brackets whose sides cross",
+            "brackets whose lower and upper bound cross",
             len(crossed),
             0,
             Aim.AT_MOST,
@@ -44,7 +44,7 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
             f"{len(table)} brackets, {(table.draw > 0).sum()} of them of random workloads",
         ),
         Goal(
-            "guarantees with a bracket",
+            "guarantees (pure, zero-concentrated, approximate) that have brackets",
             len(kinds),
             GUARANTEES,
             Aim.AT_LEAST,
@@ -59,7 +59,7 @@ def _of_guarantee(table: pd.DataFrame, kind: str) -> Goal:
     mine = table[table.guarantee == kind]
     wide = ratio(mine)
     return Goal(
-        f"widest bracket under {kind} privacy",
+        f"largest upper over lower bound under {kind} privacy",
         float(wide.max()),
         LARGEST[1.0],
         Aim.AT_MOST,
@@ -79,7 +79,7 @@ def _median(table: pd.DataFrame) -> Goal:
     wide = ratio(mine)
     above = int((wide > MEDIAN).sum())
     return Goal(
-        f"median ratio of the sides, epsilon at most {min(LARGEST):g}",
+        f"median of upper over lower bound, epsilon at most {min(LARGEST):g}",
         float(wide.median()),
         MEDIAN,
         Aim.AT_MOST,
@@ -103,7 +103,7 @@ def _largest(table: pd.DataFrame, above: float, up_to: float) -> Goal:
     worst = mine.loc[wide.idxmax()]
     wider = int((wide > LARGEST[up_to]).sum())
     return Goal(
-        f"largest ratio of the sides, epsilon above {above:g} and at most {up_to:g}",
+        f"largest upper over lower bound, epsilon above {above:g} and at most {up_to:g}",
         float(wide.max()),
         LARGEST[up_to],
         Aim.AT_MOST,

@@ -167,7 +167,7 @@ def mechanisms_are_proved(table: pd.DataFrame) -> Claim:
     exact = (table.sampler == "exact").all()
     proved = set(table.prediction) <= {"exact", "upper_bound"}
     return Claim(
-        "every upper bound is that of an exact sampler with a proved error",
+        "every upper bound is from a mechanism with an exact sampler and a proved error",
         bool(exact and proved),
         f"samplers {sorted(set(table.sampler))}, predictions {sorted(set(table.prediction))}",
         "exact; exact or upper_bound",
@@ -184,7 +184,7 @@ def falls(table: pd.DataFrame, by: str, keys: list[str]) -> Claim:
     ]
     largest = pd.concat(steps).max()
     return Claim(
-        f"both sides fall as {by} grows",
+        f"neither the lower nor the upper bound rises as {by} grows",
         bool((largest <= 0).all()),
         f"largest steps {largest.lower:.0f} and {largest.upper:.0f}",
         "at most 0",
@@ -198,7 +198,7 @@ def is_narrow(table: pd.DataFrame) -> Claim:
     mine = table[(table.error == Error.MEAN_L2) & (table.lower >= FROM)]
     wide = ratio(mine)
     return Claim(
-        f"in mean l2 error both sides are within a factor of {WIDEST}",
+        f"in mean l2 error, the upper bound is at most {WIDEST} times the lower bound",
         bool(wide.max() <= WIDEST),
         f"from {wide.min():.2f} to {wide.max():.2f}, median {wide.median():.2f}",
         f"at most {WIDEST} where {FROM} records or more are excluded",
@@ -262,7 +262,7 @@ def plot(table: pd.DataFrame) -> Figure:
         for place in range(0, len(QUERIES), 2):
             axes.axhspan(place - 0.5, place + 0.5, color="0.96", lw=0, zorder=0)
         axes.set_xscale("log")
-        axes.set_xlabel("records $n$ needed")
+        axes.set_xlabel("number of records $n$ needed")
         axes.grid(axis="y", visible=False)
     panels[0].plot([], [], ls="none", marker="|", ms=9, mew=1.6, color="black", label=LEFT)
     panels[0].plot([], [], ls="none", marker="o", color="black", label=RIGHT)

@@ -130,7 +130,7 @@ def chain_holds(table: pd.DataFrame) -> Claim:
     """The width of the net is at most the sum of its links (Lemma 27)."""
     share = (table.width / table.chain).max()
     return Claim(
-        "the links add up to more than the width of the net",
+        "the width of the net is at most the sum of the links of the chain",
         bool(share <= 1),
         f"width from {(table.width / table.chain).min():.3f} to {share:.3f} of the chain",
         "at most 1",
@@ -153,7 +153,7 @@ def links_hold(table: pd.DataFrame) -> Claim:
     allowed = 8 * steps * (table.records + 1) + 8 * steps**2 * (1 + math.log(2) / table.epsilon)
     share = (in_records(table) / allowed).max()
     return Claim(
-        "every link is bounded by the packing at its own scale",
+        "the packing at each scale bounds the link of the chain at this scale",
         bool(NEARLY <= share <= 1 + 1e-9),
         f"at most {share:.3f} of the bound at {len(table)} scales",
         f"at most 1, and {NEARLY:g} or more at some scale",
@@ -192,7 +192,8 @@ def limit_is_the_sum(table: pd.DataFrame) -> Claim:
     groups = [table.queries, table.halvings]
     shares = parts.groupby(groups).sum() / np.sqrt(table.limit.groupby(groups).first())
     return Claim(
-        "what packings allow is the sum over the scales",
+        "the largest links that packings allow add up to at most the root of the bound of Theorem "
+        "4",
         bool((shares <= 1 + 1e-9).all() and shares.max() >= LEAST_SHARE),
         f"scales add up to {shares.min():.3f} to {shares.max():.3f} of its root; upper bounds are "
         f"up to {(table.upper / table.limit).max():.3f} of it",
@@ -219,7 +220,8 @@ def grows_as_the_diameter(table: pd.DataFrame) -> Claim:
         found.append(growth / np.diff(np.log(sums**2)))
     shares = np.concatenate(found)
     return Claim(
-        "upper / lower grows as D / alpha, up to a sum over the scales that converges",
+        "upper over lower bound grows as D / alpha times a factor that converges as scales are "
+        "added",
         bool(((shares >= 0) & (shares <= 1)).all()),
         f"the logarithm of the multiple grows by {shares.min():.3f} to {shares.max():.3f} of that "
         f"of the sum; multiples from {last.min():.2f} to {last.max():.2f}, at most {MOST:.1f} in "

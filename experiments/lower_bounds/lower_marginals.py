@@ -98,7 +98,8 @@ def rate_in_attributes(table: pd.DataFrame, width: int) -> Claim:
     ratio = table.theorem_1 / table.lower
     found = exact_slope(table.theorem_1, ratio)
     return Claim(
-        f"width {width}: Theorem 1 is optimal up to a constant as d grows, at a small error",
+        f"width {width}: at a small error, Theorem 1 over the lower bound hardly changes as d "
+        "grows",
         abs(found) <= SLOPE,
         f"ratio {ratio.min():.0f} to {ratio.max():.0f} for d = {table.attributes.min()} to "
         f"{table.attributes.max()}, slope {found:+.3f} in n",
@@ -123,7 +124,7 @@ def rate_in_error(table: pd.DataFrame, width: int) -> Claim:
     """Lower bounds grow as 1 / alpha^2 where more blocks can be used."""
     found = exact_slope(1 / table.alpha, table.lower)
     return Claim(
-        f"width {width}: lower bounds grow as 1/alpha^2 while blocks are left",
+        f"width {width}: lower bounds grow as 1/alpha^2 while several blocks are used",
         # n grows as 1 / alpha^2, so the tolerance 0.1 for a slope against ln n becomes 0.2 here.
         abs(found - 2) <= 2 * SLOPE,
         f"slope {found:.3f} over {len(table)} points, {table.set_size.min()} to "

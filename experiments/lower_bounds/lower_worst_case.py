@@ -122,7 +122,7 @@ def ratio_is_flat(table: pd.DataFrame, regime: Regime) -> Claim:
     found = exact_slope(table.theorem_1, ratio)
     decades = math.log10(table.theorem_1.max() / table.theorem_1.min())
     return Claim(
-        f"Theorem 1 is optimal up to a constant where {regime} is the smallest",
+        f"where {regime} is the smallest, Theorem 1 over the lower bound hardly changes with n",
         abs(found) <= SLOPE,
         f"ratio {ratio.min():.1f} to {ratio.max():.1f}, slope {found:+.3f} in n over "
         f"{decades:.1f} decades",
@@ -137,7 +137,7 @@ def one_constant(table: pd.DataFrame) -> Claim:
     ratio = table.theorem_1 / table.lower
     spread = ratio.max() / ratio.min()
     return Claim(
-        "one constant does for all regimes",
+        f"Theorem 1 over the lower bound varies by at most a factor {SPREAD} over all regimes",
         bool(spread <= SPREAD and ratio.min() >= 1 and ratio.max() <= LARGEST),
         f"ratio {ratio.min():.1f} to {ratio.max():.1f}, that is {spread:.2f} times as much; "
         f"lower bounds are up to {(table.lower / table.ball).max():.4f} of ball noise",
@@ -152,7 +152,7 @@ def set_size_grows(table: pd.DataFrame, regime: Regime, power: float) -> Claim:
     found = exact_slope(position(table, regime), table.set_size)
     name = "1/alpha" if regime is Regime.UNIVERSE else "k"
     return Claim(
-        f"where {regime} is the smallest, sets of the best packing grow as {name}^{power:g}",
+        f"where {regime} is the smallest, the sets of the best packing grow as ({name})^{power:g}",
         # Where k grows, the size s of the best sets is about a constant times k / ln(N / s). As s
         # grows, ln(N / s) falls, which raises the power of k by about 0.03. Only some sizes are
         # tried, each about 2^(1/4) times the size before. This changes both powers a little.
@@ -176,7 +176,8 @@ def older_bounds_are_worse(table: pd.DataFrame) -> Claim:
         float((table[name] / third / factor - 1).abs().max()) for name, factor in stated.items()
     )
     return Claim(
-        "SmallDB and the older projection lose ln k / alpha, and ln^2 k (ln N)^(1/2), to Theorem 1",
+        "the third term of Theorem 1 is smaller than the bound of SmallDB by ln k / alpha, and "
+        "than that of the older projection by ln^2 k (ln N)^(1/2)",
         off <= 1e-9,
         f"{len(table)} points, off by {off:.0e} at most",
         "equal",

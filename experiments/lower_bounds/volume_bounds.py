@@ -117,7 +117,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     inside = (balls.ratio_low <= CONSTANT * (1 + 1e-8)) & (balls.ratio_high >= CONSTANT)
     return [
         Claim(
-            "K-norm noise of a ball errs 8 e^2 times the bound",
+            "the error of K-norm noise of a ball is 8 e^2 times the volume bound",
             bool(inside.all()),
             f"{balls.ratio.min():.2f} to {balls.ratio.max():.2f}, within the intervals; no other "
             f"noise less than {found.ratio.min():.1f} times",
@@ -146,7 +146,8 @@ def round_bodies(table: pd.DataFrame) -> Claim:
     }
     steepest = max(slopes, key=lambda family: abs(slopes[family]))
     return Claim(
-        "on round bodies the ratio is 1 to 1.6 times that, and a constant but for d^0.15",
+        "on round bodies, error over bound is 1 to 1.6 times 8 e^2 and changes by at most the "
+        "power 0.15 of the dimension",
         bool((shares[1] >= 1).all() and (shares[0] <= 1.6).all()) and abs(slopes[steepest]) <= FLAT,
         f"{len(table)} bodies, {table.ratio.min() / CONSTANT:.3f} to "
         f"{table.ratio.max() / CONSTANT:.3f} times 8 e^2; powers of the dimension up to "
@@ -167,7 +168,8 @@ def long_boxes(table: pd.DataFrame) -> Claim:
     grows = (plain.ratio_low.to_numpy()[1:] > plain.ratio_high.to_numpy()[:-1]).all()
     gain = plain.ratio_low.iloc[-1] / split.ratio_high.iloc[-1]
     return Claim(
-        "on long boxes the ratio of K-norm noise grows, and recursive noise halves it",
+        "on long boxes, error over bound grows for K-norm noise, and recursive noise at least "
+        "halves it",
         bool(grows and gain > 2),
         f"K-norm noise {plain.ratio.iloc[0]:.0f} to {plain.ratio.iloc[-1]:.0f}, recursive noise "
         f"{split.ratio.iloc[0]:.0f} to {split.ratio.iloc[-1]:.0f}",

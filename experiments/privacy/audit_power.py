@@ -141,16 +141,16 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     mean = math.exp(np.log(shares).mean())
     return [
         Claim(
-            "no true claim is refuted",
+            "audits refute no true privacy claim",
             not true.refuted.any(),
             f"{int(true.refuted.sum())} of {len(true)} audits of {true.family.nunique()} "
             "mechanisms",
-            f"0; each is false with probability at most {LEVEL:g}",
+            f"0; each audit errs with probability at most {LEVEL:g}",
             "GEN-2",
             used=margins.NoLimit.EVERY_CASE,
         ),
         Claim(
-            "every fault that was planted is refuted",
+            "audits refute the claim of every mechanism with a planted fault",
             len(missed) == 0,
             f"{len(planted) - len(missed)} of {len(planted)}"
             + "".join(f"; not {row.fault} in {row.family}" for row in missed.itertuples()),
@@ -159,15 +159,16 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.NoLimit.EVERY_CASE,
         ),
         Claim(
-            "the noise factor refuted grows with the number of draws",
+            "with more draws, audits refute noise that is nearer to the correct size",
             bool((grown.dropna() > 0).all()),
-            f"least gain {grown.min():.2f}",
+            f"the largest refuted noise factor rises by at least {grown.min():.2f}",
             "above 0",
             "Clopper-Pearson 1934",
             used=margins.NoLimit.ORDER,
         ),
         Claim(
-            "known densities: seven tenths of the noise are refuted",
+            "if the density of the noise is known, audits refute noise of 0.7 times the correct "
+            "size",
             bool((most >= 0.7).all()),
             ", ".join(f"{name}: {factor:.2f}" for name, factor in most.items()),
             "at least 0.7 with the most draws",
@@ -175,11 +176,13 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.inverse_share(most, 0.7),
         ),
         Claim(
-            "known laws: the best event needs a quarter to all of the draws for what audits refute",
+            "if the laws of the outputs are known, the best event refutes the same noise with 1/4 "
+            "to all of an audit's draws",
             bool(shares.between(LEAST_SHARE, 1).all() and mean >= LEAST_MEAN_SHARE),
             ", ".join(f"{name}: {share:.2f}" for name, share in shares.items())
             + f"; mean {mean:.2f}",
-            f"{LEAST_SHARE:g} to 1 each, {LEAST_MEAN_SHARE:g} on average; 1/2 is tested on",
+            f"{LEAST_SHARE:g} to 1 each, {LEAST_MEAN_SHARE:g} or more on average; audits test on "
+            "1/2 of their draws",
             "Neyman-Pearson 1933",
             used=max(
                 margins.inverse_share(shares, LEAST_SHARE),

@@ -52,13 +52,14 @@ def _rows(factors: pd.DataFrame) -> list[Goal]:
     reasons = "; ".join(f"{name}: {reason}" for name, reason in WITHOUT_ROW.items())
     return [
         Goal(
-            "mechanisms with a noise factor of their own",
+            "mechanisms for which the largest refuted noise factor is measured",
             rows,
             len(Family) + len(WITHOUT_ROW),
             Aim.AT_LEAST,
             reasons,
-            "post-processing adds no power: Projected, JL, Coarse, Shrunk and Fitted have at most "
-            "that of the noise inside, SparseProject with Gaussian rows at most that of Gaussian",
+            "post-processing adds no power: audits of Projected, JL, Coarse, Shrunk and Fitted "
+            "have at most the power of audits of the noise inside them, and audits of "
+            "SparseProject with Gaussian rows at most the power of audits of Gaussian",
         )
     ]
 
@@ -71,7 +72,7 @@ def _sizes(factors: pd.DataFrame) -> list[Goal]:
     times = MOST_DRAWS / learned.trials.max()
     return [
         Goal(
-            "mechanisms with a noise factor at 10^6 draws",
+            "mechanisms for which the largest refuted noise factor is measured with 10^6 draws",
             factors[factors.trials == MOST_DRAWS].family.nunique(),
             factors.family.nunique(),
             Aim.AT_LEAST,
@@ -91,7 +92,7 @@ def _spectral(table: pd.DataFrame) -> list[Goal]:
     fit = AFFORDED / (2 * AUDITS_OF_SEARCH * per_draw)
     return [
         Goal(
-            "seconds for one draw of Spectral",
+            "seconds for one draw of spectral noise",
             per_draw,
             within,
             Aim.AT_MOST,
@@ -107,11 +108,11 @@ def _sparse(table: pd.DataFrame) -> list[Goal]:
         return []
     return [
         Goal(
-            "Sparse: share of the draws with which the best event refutes what audits refute",
+            "Sparse: share of an audit's draws with which the best event refutes the same noise",
             float(share),
             LEAST_SHARE,
             Aim.AT_LEAST,
-            "the score orders transcripts by their laws under correct noise; with two queries "
-            "found above, this is not the best order for smaller noise",
+            "an audit orders transcripts by their probabilities under correct noise; for smaller "
+            "noise this is not the best order if two queries are found above the threshold",
         )
     ]

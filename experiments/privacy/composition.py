@@ -136,7 +136,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     share = step[Rule.SHORTCUT] / step[Rule.ADVANCED]
     return [
         Claim(
-            "no rule promises less than the exact total, none allows steps that are too large",
+            "no rule states a total epsilon below the exact one, and none allows steps that are "
+            "too large",
             bool((least >= 1 - 1e-9).all(axis=None) and (given <= 1 + 1e-9).all(axis=None)),
             f"{least.size} totals, at least {least.min(axis=None):.4f} times the exact one; "
             f"{given.size} steps, at most {given.max(axis=None):.4f} times",
@@ -153,7 +154,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.NoLimit.EVERY_CASE,
         ),
         Claim(
-            "the shortcut is below what advanced composition allows, by at most half",
+            "the shortcut allows steps of 1/2 to 1 times the size that advanced composition allows",
             bool(((share >= 0.5) & (share < 1)).all()),
             f"{share.min():.4f} to {share.max():.4f} of it",
             "0.5 to 1",
@@ -173,7 +174,8 @@ def limits(table: pd.DataFrame) -> Claim:
     limit = math.exp(-0.25)
     first, last = found[1], found.iloc[-1]
     return Claim(
-        "for epsilon = 1 the shortcut follows as far as delta = 0.709 (T = 1) to e^(-1/4)",
+        "at epsilon = 1, advanced composition proves the shortcut up to delta = 0.709 for T = 1, "
+        "and up to a limit that rises to e^(-1/4) with T",
         bool(abs(first - ONE_STEP) <= 0.0005 and 0.99 * limit < last < limit)
         and found.is_monotonic_increasing,
         f"{first:.4f} at T = 1, rising to {last:.4f} at T = {found.index[-1]}",
@@ -187,7 +189,8 @@ def still_true(table: pd.DataFrame) -> Claim:
     """Up to delta = 0.99, exact composition shows that the shortcut holds even where unproved."""
     found = table[table.quantity == Quantity.NEEDED]
     return Claim(
-        "beyond, where its proof fails, the printed statement holds for pure steps to delta 0.99",
+        "for larger delta, up to 0.99, the printed statement is not proved but holds for pure "
+        "steps",
         bool((found.value <= 1).all()),
         f"{len(found)} pairs of T and delta up to {found.delta.max():g}, exact epsilon at most "
         f"{found.value.max():.4f}",
@@ -220,7 +223,7 @@ def tends_to_gaussian(table: pd.DataFrame) -> Claim:
     some = limits > 0
     off = float((found.value[some] / limits[some] - 1).abs().max())
     return Claim(
-        "many steps of the shortcut need the epsilon of Gaussian noise with that many",
+        "the exact epsilon of many shortcut steps is that of Gaussian noise",
         off <= NEAR_LIMIT and bool((found.value[~some] == 0).all()),
         f"at T = {found.steps.max()} off by {off:.2%} at most, epsilon "
         f"{found.value.max():.3f} at delta = {found.delta.min():g}, of 1 allowed",
@@ -246,7 +249,7 @@ def agreement(found: pd.DataFrame) -> list[Claim]:
             used=margins.share(off, reach),
         ),
         Claim(
-            "Laplace steps lose less than randomised responses",
+            "the delta of composed Laplace steps is at most that of randomised responses",
             bool((excess <= reach).all()),
             f"delta {laplace.value.min():.5f} to {laplace.value.max():.5f}",
             f"at most {MEASURED:g}",
@@ -279,7 +282,7 @@ def plot(table: pd.DataFrame) -> Figure:
         root = exact.value.iloc[-1] * (exact.steps / exact.steps.iloc[-1]) ** power
         draw_theory(axes, exact.steps, root, "0.4", ROOT, (1, 2))
         log_axes(axes)
-        axes.set_xlabel("steps $T$")
+        axes.set_xlabel("number of steps $T$")
     panels[0].set_ylabel(r"total $\varepsilon$ at $\delta=10^{-6}$")
     panels[0].set_title(rf"(a) steps of $\varepsilon_0={STEP:g}$")
     panels[1].set_ylabel(r"$\varepsilon_0$ of a step")

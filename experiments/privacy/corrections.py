@@ -172,11 +172,11 @@ def fails(statement: Statement, correction: Correction, rows: pd.DataFrame) -> C
     failing = rows.share > FULL_SHARE
     expected = rows.x.between(correction.first, correction.last)
     return Claim(
-        f"{statement}: the printed statement fails exactly for {correction.where}",
+        f"{statement}: what is measured exceeds the printed bound exactly for {correction.where}",
         bool(failing.any() and (failing == expected).all()),
-        f"fails in {failing.sum()} of {len(rows)} instances, by a factor up to "
+        f"exceeds it in {failing.sum()} of {len(rows)} instances, by a factor of up to "
         f"{rows.share.max():.3g}",
-        f"fails in {expected.sum()}",
+        f"exceeds it in {expected.sum()}",
         correction.id,
         used=margins.NoLimit.EVERY_CASE,
     )
@@ -188,12 +188,12 @@ def holds(statement: Statement, correction: Correction, rows: pd.DataFrame) -> C
     most = float(judged.share.max())
     low, high = correction.tightest
     return Claim(
-        f"{statement}: the corrected statement holds, and is within a factor {1 / low:.3g} of what "
-        "is measured",
+        f"{statement}: what is measured never exceeds the corrected bound, and attains at least "
+        f"{low:.3g} of it",
         bool(low <= most <= high),
-        f"holds in {(rows.share <= FULL_SHARE).sum()} of {len(rows)} instances, up to {most:.4g} "
-        "of what is promised",
-        f"in all, up to {correction.why}",
+        f"within it in {(rows.share <= FULL_SHARE).sum()} of {len(rows)} instances, up to "
+        f"{most:.4g} of it",
+        f"within it in all; largest share {correction.why}",
         correction.id,
         used=most / high,
     )
@@ -207,7 +207,7 @@ def simulated(rows: pd.DataFrame) -> Claim:
         for count, row in zip(failures, rows.itertuples(), strict=True)
     ]
     return Claim(
-        "released values are as noisy as computed",
+        "released values of NumericSparse fail as often as computed",
         bool(min(levels) > LEVEL / len(levels)),
         f"{failures.sum()} failures in {rows.runs.sum():.0f} runs, least p-value {min(levels):.2g}",
         f"{(rows.measured * rows.runs).sum():.0f} expected",

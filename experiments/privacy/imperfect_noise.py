@@ -157,7 +157,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
                 for h, n in zip(mine.hits, mine.draws, strict=True))  # fmt: skip
     return [
         Claim(
-            "delta stays below (1 + e^epsilon) tau, which one flaw nearly attains",
+            "the exact delta stays below the bound (1 + e^epsilon) tau, and one flaw attains "
+            "e^epsilon tau",
             bool(shares.max() < 1 and shares.max() > 0.7),
             f"{len(flawed)} values, at most {shares.max():.4f} of the bound",
             f"at most 1; e^epsilon / (1 + e^epsilon) = {1 / (1 + math.exp(-EPSILON)):.4f} attained",
@@ -165,7 +166,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=float(shares.max()),
         ),
         Claim(
-            "outputs that the neighbour cannot give come as often as stated: no pure privacy",
+            "flawed noise gives outputs that are impossible for the neighbour, as often as the "
+            "exact delta says",
             bool((chances > LEVEL / len(flawed)).all() and (flawed.hits > 0).all()),
             f"{int(flawed.hits.sum())} of {int(flawed.draws.sum())} draws, smallest p-value "
             f"{chances.min():.2g} (binomial)",
@@ -174,7 +176,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.rarity(chances, LEVEL / len(flawed)),
         ),
         Claim(
-            "a density within e^(+-tau) loses at most epsilon + 2 tau, a staircase all of it",
+            "noise whose density is off by a factor of at most e^(+-tau) loses at most epsilon + "
+            "2 tau, and some staircase nearly attains this",
             bool((used <= 1 + 1e-9).all() and used.max() > 0.9),
             f"{len(stair)} staircases, {used.min():.3f} to {used.max():.3f} of the bound",
             "at most 1",
@@ -182,7 +185,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.share([used.max(), 0.9 / used.max()], 1 + 1e-9),
         ),
         Claim(
-            "in float64 most noisy answers 0 cannot come from 1, and each comes from 0 by a draw",
+            "most float64 noisy versions of the answer 0 cannot arise from the answer 1 by any "
+            "draw, while each arises from 0",
             bool(least > 0.5 and (mine.unexplained == 0).all()),
             f"{(mine.hits / mine.draws).min():.3f} to {(mine.hits / mine.draws).max():.3f} of "
             f"{int(mine.draws.min())} answers at {len(mine)} scales, above {least:.3f} beyond "
@@ -192,10 +196,10 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.inverse_share(least, 0.5),
         ),
         Claim(
-            "no release without a seed is out of reach of its neighbour",
+            "every release without a seed could also come from the neighbouring data set",
             bool((safe.hits == 0).all() and (safe.unexplained == 0).all()),
-            f"{int(safe.hits.sum())} of {int(safe.draws.sum())}",
-            "0, for Laplace, cone and K-norm noise",
+            f"{int(safe.hits.sum())} of {int(safe.draws.sum())} releases could not",
+            "none, for Laplace, cone and K-norm noise",
             "X-GRID",
             used=margins.NoLimit.EVERY_CASE,
         ),
@@ -249,7 +253,7 @@ def draw_variations(axes: Axes, table: pd.DataFrame) -> None:
     log_axes(axes)
     axes.set_xlabel(r"total variation $\tau$")
     axes.set_ylabel(r"least $\delta$ at $\varepsilon=1$")
-    axes.set_title("(a) a law off by $\\tau$\nis no longer purely private", fontsize=8.5)
+    axes.set_title("(a) total variation $\\tau$:\nno pure privacy", fontsize=8.5)
 
 
 def draw_losses(axes: Axes, stair: pd.DataFrame) -> None:
@@ -257,10 +261,10 @@ def draw_losses(axes: Axes, stair: pd.DataFrame) -> None:
     look = LOOKS[Flaw.STAIRS]
     draw_points(axes, stair["size"] / 2, stair.exact, look, Flaw.STAIRS, line="none", size=3)
     draw_theory(axes, stair["size"] / 2, stair.bound, "black", RATIO, (4, 1, 1, 1))
-    axes.set_xlabel(r"log density off by $\tau$")
+    axes.set_xlabel(r"error $\tau$ of the log density")
     axes.set_ylabel(r"largest privacy loss (nats)")
     axes.set_ylim(0.95, 2.05)
-    axes.set_title("(b) a density off by $e^{\\pm\\tau}$\nis, with a larger loss", fontsize=8.5)
+    axes.set_title("(b) density within $e^{\\pm\\tau}$:\nprivacy stays pure", fontsize=8.5)
 
 
 def draw_outputs(axes: Axes, table: pd.DataFrame) -> None:
@@ -276,7 +280,7 @@ def draw_outputs(axes: Axes, table: pd.DataFrame) -> None:
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_ylim(-0.03, 1)
     axes.set_xlabel("scale of the noise")
-    axes.set_ylabel("impossible for the neighbour")
+    axes.set_ylabel("share impossible for the neighbour")
     axes.set_title("(c) float64 betrays data,\nexact rounding does not", fontsize=8.5)
 
 

@@ -84,7 +84,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     alarms = list(control.part[control.failed])
     return [
         Claim(
-            "every planted fault is caught",
+            "every planted fault is caught by a test",
             not missed,
             f"{int(planted.failed.sum())} of {len(planted)} by a failing test"
             + (f"; not {', '.join(missed)}" if missed else ""),

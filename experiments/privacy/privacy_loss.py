@@ -159,7 +159,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.share(pure.largest, EPSILON * (1 + 1e-9)),
         ),
         Claim(
-            "delta vanishes from t = epsilon on",
+            "the delta of noise for pure DP is 0 from t = epsilon on",
             bool(at_epsilon.delta.max() <= ROUNDING),
             f"at most {at_epsilon.delta.max():.1e}",
             "0",
@@ -167,7 +167,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.share(at_epsilon.delta, ROUNDING),
         ),
         Claim(
-            "mean loss is at most that of randomised response",
+            "the mean loss of noise for pure DP is at most that of randomised response",
             bool((excess <= tail * pure.mean_stderr + 1e-12).all()),
             ", ".join(f"{name}: {value:.4f}" for name, value in pure["mean"].items()),
             f"at most epsilon tanh(epsilon / 2) = {EPSILON * math.tanh(EPSILON / 2):.4f}",
@@ -230,7 +230,7 @@ def plot(table: pd.DataFrame) -> Figure:
     delta.set_ylabel(r"least $\delta(t)$ of $(t, \delta)$-DP")
     delta.set_yscale("log")
     delta.set_ylim(bottom=1e-4)
-    tail.set_title(r"(a) pure noise never loses more than $\varepsilon$")
+    tail.set_title(r"(a) pure-DP noise never loses more than $\varepsilon$")
     delta.set_title(r"(b) its $\delta$ falls to 0 at $t=\varepsilon$")
     shared_legend(figure, (tail, delta), {"noise": [*LOOKS], "theory": [CLOSED, LIMIT]})
     return figure

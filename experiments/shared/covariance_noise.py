@@ -38,7 +38,8 @@ def is_that_of_theorem_3(points: Mapping[int, tuple[MeanSquare, float]]) -> Clai
     shares = {d: mean.value / noise for d, (mean, noise) in points.items()}
     reach = {d: quantile(level, m.count) * m.stderr / noise for d, (m, noise) in points.items()}
     return Claim(
-        "the noise in Theorem 3 is that of the second moments and twice that of the mean",
+        "the noise term of Theorem 3 is the bound for the second moments plus twice the bound for "
+        "the mean",
         all(shares[d] + reach[d] >= LEAST and shares[d] - reach[d] <= 1 for d in points),
         f"{len(points)} dimensions, {min(shares.values()):.3f} to {max(shares.values()):.3f} of it",
         f"{LEAST:g} to 1",

@@ -66,7 +66,7 @@ def is_the_operator(table: pd.DataFrame) -> Claim:
     """Coefficients agree with `factors`, integrals of the operator's kernel, up to rounding."""
     off = float(table.operator_off.max())
     return Claim(
-        "Jackson operator: coefficients are those of the kernel of power 2r",
+        "Jackson operator: coefficients agree with a kernel of power 2r",
         off <= ROUNDING,
         f"{len(table)} points, off by {off:.1g} of the largest coefficient or less",
         f"equal, up to a rounding error of {ROUNDING:g}",

@@ -157,7 +157,8 @@ def tends(rows: pd.DataFrame) -> Claim:
     ratio = rows.error * rows.terms**rows.smoothness / limits
     off = float((ratio - 1).abs().max())
     return Claim(
-        f"Jackson operator: the error is its kernel's, of order t'^(-K), from t' = {BEGIN} K^2 on",
+        f"Jackson operator: from t' = {BEGIN} K^2 on, the error is near its limit, which is of "
+        "order t'^(-K)",
         off <= NEAR_LIMIT,
         f"{len(rows)} points, {ratio.min():.3f} to {ratio.max():.3f} of the limit",
         f"1 within {NEAR_LIMIT}",
@@ -176,7 +177,8 @@ def stays_bounded(rows: pd.DataFrame) -> Claim:
     share = float((rows.coefficient / bounds).max())
     by_order = rows.groupby("smoothness").factor.last()
     return Claim(
-        "Jackson operator: factors of coefficients are those of its kernel, whatever t",
+        "Jackson operator: for every t, the largest factor of a coefficient is near its limit, "
+        "and coefficients are bounded",
         off <= NEAR_FACTOR and share <= 1,
         ", ".join(f"K={K}: at most {factor:.3f}" for K, factor in by_order.items())
         + f"; off by {off:.1%} or less; coefficients up to {share:.3f} of 2^((K+1)d) max|f|",
@@ -200,7 +202,7 @@ def falls(rows: pd.DataFrame) -> Claim:
         slopes.append(f"d={d}, K={K}: {measured:.3f} beside {expected:.3f}")
         off.append(abs(measured - expected))
     return Claim(
-        f"Jackson operator: the error falls as n^(-K/(2d+K)) from t' = {BEGIN} K^2 on",
+        f"Jackson operator: from t' = {BEGIN} K^2 on, the error falls as n^(-K/(2d+K))",
         max(off) <= EXPONENT,
         "; ".join(slopes),
         f"within {EXPONENT}",
@@ -232,7 +234,8 @@ def falls_late(rows: pd.DataFrame) -> Claim:
     }
     shares = {d: -slope * (2 * d + LAST) / LAST for d, slope in slopes.items()}
     return Claim(
-        f"Jackson operator, K = {LAST}: up to n = {MANY:.0e} the rate does not hold",
+        f"Jackson operator, K = {LAST}: up to n = {MANY:.0e}, the error falls at most half as "
+        "fast as n^(-K/(2d+K))",
         max(shares.values()) <= 0.5,
         "; ".join(f"d={d}: exponent {slope:.3f}" for d, slope in slopes.items()),
         "at most half of K / (2 d + K)",

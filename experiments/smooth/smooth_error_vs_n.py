@@ -95,25 +95,27 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     }
     return [
         at_least_as_steep(
-            "uniform noise, truncation: error falls at least as n^(-K/(2d+K))",
+            "uniform noise and truncated series: the error falls at least as fast as n^(-K/(2d+K))",
             "SM-T3.1",
             slopes,
             Method.TRUNCATED,
         ),
         at_least_as_steep(
-            "weighted noise: error falls at least as n^(-min(1, K/(1.5d)))",
+            "weighted noise: the error falls at least as fast as n^(-min(1, K/(1.5d)))",
             "SM-X1, hypothesis",
             slopes,
             Method.WEIGHTED,
         ),
         is_below(
-            "truncation errs less than the Jackson operator, same summary, d <= 2",
+            "from the same summary, for d <= 2, truncated series err less than the Jackson "
+            "operator",
             "SM-JK",
             {key: mean for key, mean in points[Method.TRUNCATED].items() if key[0] <= 2},
             {key: mean for key, mean in points[Method.PAPER].items() if key[0] <= 2},
         ),
         is_below(
-            f"weighted noise errs less than uniform noise, d <= 2, largest n up to {COMPARED}",
+            f"for d <= 2 and the largest n up to {COMPARED}, weighted noise errs less than "
+            "uniform noise",
             "SM-X1",
             last[Method.WEIGHTED],
             last[Method.TRUNCATED],

@@ -194,7 +194,7 @@ LEAST = 1 / 3
 def is_nearest(rows: pd.DataFrame) -> Claim:
     """The variational inequality of the projection holds, with equality at some point."""
     return Claim(
-        "the semidefinite projection is the nearest moment vector: the optimality gap is 0",
+        "the semidefinite projection finds the nearest vector of moments: its optimality gap is 0",
         bool((rows.gap <= SOLVED).all()),
         f"{int(rows.draws.sum())} projections, at most {rows.gap.max():.1g} of the squared noise",
         f"0 up to {SOLVED:g}",
@@ -209,8 +209,8 @@ def distance_is_bounded(rows: pd.DataFrame) -> Claim:
     reach = quantile(LEVEL / len(rows), int(rows.draws.min())) * rows.squared_stderr / rows.stated
     means = ", ".join(f"{share:.2f} at n = {n}" for n, share in zip(rows.n, shares, strict=True))
     return Claim(
-        "squared distances from the exact moments are a third of min{E |Z|^2, E h_K(Z)} to all "
-        "of it",
+        "squared distances of projected from exact moments are 1/3 to 1 times "
+        "min{E |Z|^2, E h_K(Z)}",
         bool((shares - reach <= 1).all() and (shares >= LEAST).all()),
         f"{means}",
         "1/3 to 1",
@@ -229,7 +229,8 @@ def worst_error_falls(table: pd.DataFrame) -> Claim:
         f"d={d}, n={n}: {mean.root / before[d, n].root:.2f}" for (d, n), mean in after.items()
     )
     return Claim(
-        f"the worst error of an answer falls by moving to the nearest moments, n <= {NOISY}",
+        f"for n <= {NOISY}, projecting on the nearest vector of moments lowers the worst error of "
+        "an answer",
         check.passed,
         f"{ratios} of the error before",
         "below 1",

@@ -110,9 +110,10 @@ def degrees(table: pd.DataFrame, d: int) -> Claim:
     powers = table.n ** (1 / (2 * d + table.smoothness))
     wrong = int((table.degree != np.maximum(powers.round(), 2)).sum())
     return Claim(
-        "t is n^(1/(2d+K)) to the next whole number",
+        "the degree t is n^(1/(2d+K)) rounded to the nearest whole number, and at least 2",
         wrong == 0,
-        f"{wrong} of {len(table)} differ; {table.degree.min():.0f} to {table.degree.max():.0f}",
+        f"{wrong} of {len(table)} differ; t from {table.degree.min():.0f} to "
+        f"{table.degree.max():.0f}",
         "none differs",
         "SM-T3.1, SM-TAB",
         used=margins.NoLimit.EVERY_CASE,

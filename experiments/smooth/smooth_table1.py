@@ -170,7 +170,7 @@ def at_least_as_steep(slopes: dict[tuple[str, int], Slope]) -> Claim:
     """No fitted slope of the error is above the table's by more than chance explains."""
     found = {K: s for K, s in of_measure(slopes, Measure.TRUNCATED).items() if K <= 2 * D}
     return Claim(
-        f"error, truncated: falls at least as fast as in Table 1, K <= {2 * D}",
+        f"error with truncated series, K <= {2 * D}: it falls at least as fast as in Table 1",
         all(slope.low <= theory(Measure.TRUNCATED, K) for K, slope in found.items()),
         beside(found, Measure.TRUNCATED),
         "not above",

@@ -186,7 +186,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         ),
         falls(table[table.route == Route.PROJECTION], Route.PROJECTION, -1.05, -0.9, "BR-PROJ"),
         is_below(
-            "the projection errs less at the same n",
+            "the projection errs less than the interactive route at the same n",
             "BR-CONJ",
             {key: means[Route.PROJECTION][key] for key in shared},
             {key: means[Route.ONLINE][key] for key in shared},
@@ -203,7 +203,7 @@ def holds(route: Route, table: pd.DataFrame) -> Claim:
     points = table.groupby(["d", "k", "n"]).agg(within=("within", "sum"), runs=("runs", "sum"))
     tails = scipy.stats.binom.cdf(points.within, points.runs, 1 - BETA)
     return Claim(
-        f"{route}: all conjunctions are within the guarantee, where it is below 1",
+        f"{route}: wherever the guarantee is below 1, all conjunctions are answered within it",
         bool((tails > LEVEL / len(points)).all()),
         f"{points.within.sum()} of {points.runs.sum()} runs, {len(points)} points",
         f"probability at least {1 - BETA} at each",
@@ -223,7 +223,7 @@ def exactly(table: pd.DataFrame) -> Claim:
     scores = np.array([abs(share.value - 1) / share.stderr for share in shares])
     reach = quantile(LEVEL / (2 * len(shares)), min(share.count for share in shares))
     return Claim(
-        "projection: squared errors are on average those of 2^k-sparse queries",
+        "projection: squared errors are on average those predicted for 2^k-sparse queries",
         bool((scores <= reach).all()),
         f"{len(shares)} points, off by {max(abs(share.value - 1) for share in shares):.1%} or "
         f"less, {scores.max():.1f} standard errors of {min(s.stderr for s in shares):.1%} to "
@@ -260,7 +260,7 @@ def falls(table: pd.DataFrame, route: Route, low: float, high: float, id: str) -
         for _, rows in table[table.route == route].groupby(["d", "k"])
     ]
     return Claim(
-        f"{route}: slope of the guarantee in n",
+        f"{route}: the guarantee falls as a power of n between {low} and {high}",
         all(low <= slope <= high for slope in slopes),
         ", ".join(f"{slope:.3f}" for slope in slopes),
         f"in [{low}, {high}]",

@@ -122,7 +122,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     above = scipy.stats.binom.sf(uneven.hits - 1, uneven.draws, uneven.exact)
     return [
         Claim(
-            "no tail of equal weights is above the lemma",
+            "no tail probability of a sum with equal weights is above the lemma's bound",
             bool((ratio <= 1).all()),
             f"{len(once)} tails of sums of {once['rows'].nunique()} lengths, at most "
             f"{ratio.max():.3f} of the bound",
@@ -131,7 +131,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.share(ratio, 1),
         ),
         Claim(
-            "simulated sums of equal weights, and of random signs, have the exact tails",
+            "simulated sums with equal weights, and with random signs, have the exact tail "
+            "probabilities",
             bool((chances > LEVEL / len(full)).all()),
             f"{len(full)} tails, smallest p-value {chances.min():.2g} (binomial)",
             f"above {LEVEL / len(full):.1e}",
@@ -139,7 +140,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.rarity(chances, LEVEL / len(full)),
         ),
         Claim(
-            "uneven weights have smaller tails",
+            "sums with uneven weights have smaller tail probabilities than sums with equal weights",
             bool((above > LEVEL / len(uneven)).all()),
             f"{len(uneven)} tails; where {SHOWN} sums or more were seen, at most "
             f"{(seen.hits / seen.draws / seen.exact).max():.3f} of those of equal weights",
@@ -148,7 +149,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.rarity(above, LEVEL / len(uneven)),
         ),
         Claim(
-            "for small tails the lemma's exponent is a sixth to three quarters of the exact one",
+            "for tail probabilities below 0.01, the lemma's exponent is 1/6 to 3/4 of the exact "
+            "one",
             bool(exponents.between(1 / 6 * (1 - 1e-9), CLOSEST).all()),
             f"{len(small)} tails below {SMALL:g}, {exponents.min():.4f} to {exponents.max():.4f}",
             f"{1 / 6:.4f} to {CLOSEST:.4f}",

@@ -220,13 +220,14 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         for noise in (Noise.GAUSSIAN, Noise.LAPLACE)
     }
     return [
-        slopes_are("error falls as 1/n with T = n^2 rows", "BR-PROJ",
+        slopes_are("with T = n^2 rows, the error falls as 1/n", "BR-PROJ",
                    slopes_by(balanced, ["noise"], "n"), -1.0, 0.25),
-        slopes_are("error grows as m^(1/2)", "BR-PROJ",
+        slopes_are("the error grows as m^(1/2) with the sparsity m", "BR-PROJ",
                    slopes_by(panels[Panel.SPARSITY], ["noise"], "sparsity"), 0.5, 0.25),
-        slopes_are("distortion falls as T^(-1/2)", "BR-JL",
+        slopes_are("the distortion falls as T^(-1/2) with the rows T", "BR-JL",
                    slopes_by(panels[Panel.ROWS], ["noise"], "rows"), -0.5, 0.15),
-        stays_below_prediction("errors stay below noise and distortion together", "BR-PROJ",
+        stays_below_prediction("squared errors stay below the sum of the terms of noise and of "
+                               "distortion", "BR-PROJ",
                                table, POINT),
         exactly(table[table.panel != Panel.ROWS]),
         is_below("Gaussian noise errs less than Laplace noise", "BR-PROJ",
@@ -239,7 +240,7 @@ def exactly(table: pd.DataFrame) -> Claim:
     """Mean squared errors are neither above nor below their exact means by more than chance."""
     worst, reach = scores_of(table, "off")
     return Claim(
-        "squared errors are on average sigma^2 m / n^2 and the variance of the projection",
+        "squared errors are on average sigma^2 m / n^2 plus the variance of the projection",
         worst <= reach,
         f"{len(table)} points, off by {table.off.abs().max():.1%} or less, {worst:.1f} "
         "standard errors",
@@ -260,13 +261,13 @@ def theorem(table: pd.DataFrame) -> Claim:
     worst, reach = scores_of(table, "beside")
     kept = (table.within == table.releases).all()
     return Claim(
-        f"Theorem 4.9 is sqrt(48 ln(4k/beta) log2(2kT/beta)) deviations of an answer's noise, "
-        f"k = {QUERIES}",
+        f"for k = {QUERIES}, the bound of Theorem 4.9 is sqrt(48 ln(4k/beta) log2(2kT/beta)) "
+        "standard deviations of an answer's noise",
         bool(kept and (table.stated < 1).all() and worst <= reach),
         f"{len(table)} points where it is {table.stated.min():.2f} to {table.stated.max():.2f}, "
         f"squared errors off by {table.beside.abs().max():.1%} or less, {worst:.1f} standard "
         f"errors; {table.within.sum()} of {table.releases.sum()} releases within it",
-        f"within {reach:.1f} standard errors; all releases, as few deviations would do",
+        f"within {reach:.1f} standard errors; all releases, because fewer deviations would suffice",
         "BR-T4.9, BR-PROJ",
         used=worst / reach,
     )

@@ -119,7 +119,7 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
         if rate := RATES.get(key):
             found.append(
                 Goal(
-                    f"{name}: a second",
+                    f"{name}: effective draws per second",
                     1 / row.seconds,
                     rate,
                     Aim.AT_LEAST,

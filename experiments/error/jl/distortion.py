@@ -58,7 +58,8 @@ def distortion_columns(queries: Queries, M: gd.mechanisms.Mechanism) -> Row:
 def stays_below_where_it_says_more(table: pd.DataFrame, keys: Sequence[str]) -> Claim:
     """Claim that JL errors stay below their bound wherever this bound is below the diameter."""
     return stays_below_prediction(
-        "JL stays below its bound, where this is less than the diameter",
+        "the error of the JL mechanism stays below its bound, wherever this is less than the "
+        "diameter",
         "JL-L13",
         table[table.predicted < (1 - 1e-9) * table.diameter],
         keys,
@@ -72,7 +73,7 @@ def maps_distort(table: pd.DataFrame) -> Claim:
     with np.errstate(divide="ignore"):
         shares = points.distortion.to_numpy() / points.stated_distortion.to_numpy()
     return Claim(
-        "JL maps shorten distances between vertices by two fifths of what is stated or more",
+        "JL maps shorten distances between vertices by 0.4 to 1 times the stated distortion",
         bool((shares >= LEAST).all() and (shares <= 1).all()),
         f"{len(table)} maps, means at {len(points)} points {shares.min():.3f} to "
         f"{shares.max():.3f} of the stated distortion",

@@ -36,7 +36,7 @@ def measurements_have_their_noise(table: pd.DataFrame) -> Claim:
     off = ((table.noise - 1) / table.noise_stderr).abs()
     reach = quantile(LEVEL / (2 * len(table)), DRAWS)
     return Claim(
-        "the measurements of JL have the noise of the ball mechanism for the mapped answers",
+        "the JL mechanism adds the noise of the ball mechanism to the mapped answers",
         bool((off <= reach).all()),
         f"{len(table)} maps, mean squares {table.noise.min():.3f} to {table.noise.max():.3f} of "
         f"the stated ones, off by at most {off.max():.1f} standard errors",

@@ -47,8 +47,8 @@ def rates(table: pd.DataFrame) -> list[Claim]:
     (fall,) = slopes_by(product, ["route"], "product").values()
     (flat,) = slopes_by(gaussian[gaussian.panel == Panel.DIMENSION], ["route"], "k").values()
     return [
-        agrees("the error behind Gaussian maps falls as (eps n)^(-1/2)", fall, -1 / 2, -1 / 3),
-        agrees("the error behind Gaussian maps does not depend on k", flat, 0.0, 1 / 2),
+        agrees("with Gaussian maps, the error falls as (epsilon n)^(-1/2)", fall, -1 / 2, -1 / 3),
+        agrees("with Gaussian maps, the error does not depend on k", flat, 0.0, 1 / 2),
     ]
 
 
@@ -80,7 +80,7 @@ def optimum(table: pd.DataFrame) -> Claim:
     wanted = float((table.epsilon * table.n).iloc[0]) / NOISE_TO_DISTORTION
     ends = [means[rows].root / means[best].root for rows in (min(means), max(means))]
     return Claim(
-        "the error against the number of rows has its least value near eps n / 2",
+        "the error is least for about epsilon n / 2 rows",
         bool(wanted / 4 <= best <= wanted * 4 and min(ends) > LEAST_RISE),
         f"least at {best} rows; {ends[0]:.2f} times that at {min(means)}, {ends[1]:.2f} times at "
         f"{max(means)}",
@@ -100,7 +100,8 @@ def bounded(table: pd.DataFrame) -> Claim:
     # Answers are projected on K, so no error exceeds 2, the diameter of K.
     shares = [mean.root / min(bounds[key], 2.0) for key, mean in means.items()]
     return Claim(
-        "Gaussian maps stay below the bound of Theorem 21 with explicit constants",
+        "with Gaussian maps, the error is 1/7 to 1 times the bound of Theorem 21 with explicit "
+        "constants",
         bool(min(shares) >= LEAST_SHARE and max(shares) <= 1),
         f"{len(shares)} points, {min(shares):.3f} to {max(shares):.3f} of it",
         "1/7 to 1",
@@ -121,7 +122,7 @@ def records(table: pd.DataFrame) -> Claim:
         for (_, n, epsilon, k), mean in means.items()
     ]
     return Claim(
-        "Theorem 2 at the error measured asks for as many records as there are, up to a constant",
+        "at the measured error, Theorem 2 asks for the number of records used, up to a constant",
         bool(min(constants) >= 1 and max(constants) <= LARGEST_CONSTANT),
         f"{len(constants)} points, {min(constants):.2f} to {max(constants):.2f} in place of C",
         f"1 to {LARGEST_CONSTANT}",
@@ -134,7 +135,8 @@ def noisy(table: pd.DataFrame) -> Claim:
     """For every number m of rows, c2 is near 2 ((m + 1) / m)^(1/2), its value in Lemma 16."""
     ratio = table.noise_factor / np.sqrt((table.rows + 1) / table.rows)
     return Claim(
-        "K-norm noise behind the map is 2 w (m + 1)^(1/2) / (eps n), whatever the number of rows",
+        "the K-norm noise of mapped answers is about 2 w (m + 1)^(1/2) / (epsilon n), for every "
+        "number m of rows",
         bool(ratio.between(1.8, 2.4).all()),
         f"{len(ratio)} cells, {ratio.min():.3f} to {ratio.max():.3f} in place of 2",
         "1.8 to 2.4",
@@ -155,7 +157,7 @@ def alike(table: pd.DataFrame) -> Claim:
     worst = max(ratios, key=lambda key: abs(math.log(ratios[key])))
     mean = math.exp(np.mean([math.log(ratio) for ratio in ratios.values()]))
     return Claim(
-        "sign maps and sparse maps err as Gaussian ones",
+        "sign maps and sparse maps err about as much as Gaussian maps",
         bool(0.8 <= mean <= 1.25),
         f"{mean:.3f} times on average, furthest {ratios[worst]:.2f} ({worst[0]})",
         "0.8 to 1.25",
@@ -168,7 +170,7 @@ def better(table: pd.DataFrame) -> Claim:
     """At the largest k, K-norm noise after a map errs less than K-norm noise without a map."""
     means = pooled_by(table[table.k == table.k.max()], ["route", "k"])
     return is_below(
-        "K-norm noise behind a Gaussian map errs less than projected without one, at the largest k",
+        "at the largest k, projected K-norm noise errs less with a Gaussian map than without one",
         "JL-T21",
         {key[1:]: mean for key, mean in means.items() if key[0] == Route.GAUSSIAN},
         {key[1:]: mean for key, mean in means.items() if key[0] == Route.UNMAPPED},
@@ -179,7 +181,7 @@ def additive(table: pd.DataFrame) -> Claim:
     """Noise that is not projected grows with the dimension as k^(1/2)."""
     (slope,) = slopes_by(table, ["route"], "k").values()
     return Claim(
-        "noise that is not projected grows as k^(1/2)",
+        "without projection, the error of the noise grows as k^(1/2)",
         bool(slope.covers(0.5) and slope.high - slope.low <= WIDEST),
         f"{slope}",
         "1/2",
