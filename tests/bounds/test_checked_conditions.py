@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
 
+from geomdp.bounds import RandomSignSets, ReedSolomon, ReedSolomonSets, Singletons
 from geomdp.bounds.checker.check import _check_packing, _Problem
 from geomdp.bounds.checker.guarantees import Guarantee
 from geomdp.bounds.checker.listed import _largest_distance
 from geomdp.bounds.checker.marginals import _check_orthogonal, _half_hadamard
 from geomdp.bounds.checker.norms import MEASURES
-from geomdp.bounds.checker.random_signs import _check_union_bound, _Sets
+from geomdp.bounds.checker.random_signs import _check_union_bound, _Sets, verify_signs
 from geomdp.bounds.checker.values import CLOSE, CertificateRejected, Part, Work
 from geomdp.bounds.checker.verified import VerifiedPacking
+from geomdp.bounds.packings.nearly_disjoint_sets import SetFamily, log_whole
 
 
 @pytest.mark.parametrize("side", [2, 4, 16])
@@ -108,3 +110,30 @@ def test_a_packing_has_two_data_sets_or_more() -> None:
     assert _check_packing(*rung_of(2, 1, epsilon=0.5, factor=6.0)) == (1, 16)
     with pytest.raises(CertificateRejected, match="a packing needs at least two data sets"):
         _check_packing(*rung_of(1, 1, epsilon=0.5, factor=6.0))
+
+
+@pytest.mark.parametrize("log_count", [math.log(3), 5.7, math.log(10**9 + 7), 29.0, 33.3, 36.0])
+def test_random_signs_have_no_more_pairs_of_sets_than_the_union_bound_counts(
+    log_count: float,
+) -> None:
+    """The bound is for e^(2 L) / 2 pairs, L = `log_count`, and M sets have M (M - 1) / 2 pairs.
+
+    So M is at most the root of M (M - 1) = e^(2 L), and the checker's ln M is at most its
+    logarithm. The library's ln M may exceed it by the error of its float64 operations: 2^-53 of the
+    exponential, and 2^-53 of the logarithm.
+    """
+    with localcontext() as context:
+        context.prec = 60
+        most = float(((1 + (1 + 4 * (2 * Decimal(log_count)).exp()).sqrt()) / 2).ln())
+    assert _verified(Singletons(log_count)).log_count <= most
+    assert log_whole(log_count) <= most + 2.0**-53 * (2 + most)
+
+
+@pytest.mark.parametrize(("prime", "degree"), [(17, 2), (9973, 3), (99991, 3), (65537, 3)])
+def test_random_signs_have_no_more_sets_than_words(prime: int, degree: int) -> None:
+    sets = ReedSolomonSets(ReedSolomon(prime, 4, degree))
+    assert _verified(sets).log_count == math.log(prime**degree)
+
+
+def _verified(sets: SetFamily) -> VerifiedPacking:
+    return verify_signs(Part(RandomSignSets(2000, sets).document(), Work(10**9)))

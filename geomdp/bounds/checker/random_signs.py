@@ -33,6 +33,8 @@ MARGIN = 4e-12
 PAIRS, DRAWS = 8, 1 << 22
 #: Relative slack for the rounding errors of the few operations of a closed form.
 SLACK = 1e-13
+#: Relative error allowed in a number of sets that is computed from its logarithm.
+COUNT_ERROR = 1e-13
 
 
 class _Sets(NamedTuple):
@@ -67,16 +69,10 @@ def verify_signs(part: Part) -> VerifiedPacking:
         f"union bound over pairs of e^{rounded_down(float(sets.log_count))} sets of {sets.size} "
         "elements"
     )
-    # A packing has a whole number of sets, so round down. For more than e^36 sets, rounding would
-    # not change the float64 logarithm. Without the factor 1 + 1e-13, a rounding error of the
-    # exponential could lower a whole number by 1.
-    log_count = float(sets.log_count)
-    if log_count <= 36:
-        log_count = math.log(max(1, math.floor(math.exp(log_count) * (1 + 1e-13))))
     return VerifiedPacking(
         subject=("random signs", queries, seed),
         queries=f"{queries} random sign queries (seed {seed})",
-        log_count=log_count,
+        log_count=_log_whole(sets.log_count),
         size=sets.size,
         distance=sets.size,
         separation=separation,
@@ -90,6 +86,22 @@ def verify_signs(part: Part) -> VerifiedPacking:
         ),
         failure=failure,
     )
+
+
+def _log_whole(log_count: Decimal) -> float:
+    """ln M for the number M of sets: e^`log_count`, rounded down to a whole number.
+
+    e^log_count may be slightly below the whole number that it stands for, because the file states a
+    rounded logarithm. So a share of 1e-13 is added first, but at most 1/2. Thus M (M - 1) <=
+    e^(2 log_count), so the union bound is for at least as many pairs as the M sets have. For more
+    than e^36 sets, rounding down would not change the float64 logarithm.
+    """
+    if log_count > 36:
+        return float(log_count)
+    with decimal.localcontext(decimal.Context(prec=DIGITS)):
+        count = log_count.exp()
+        whole = math.floor(count + min(count * Decimal(COUNT_ERROR), Decimal("0.5")))
+        return float(Decimal(max(1, whole)).ln())
 
 
 def _check_union_bound(

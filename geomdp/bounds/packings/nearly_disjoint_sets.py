@@ -169,11 +169,12 @@ def log_whole(log_count: float) -> float:
     """ln M, where M is e^`log_count` rounded down to a whole number.
 
     M is the number of sets of a packing. For e^log_count above e^36 > 2^51, ln M and `log_count`
-    are the same float64 number. Below e^36, the float64 value of e^log_count is first multiplied by
-    1 + 1e-13. Without this factor, a rounding error could lower M by one if e^log_count is a whole
-    number, such as the number of words of a code. With the factor, M can exceed e^log_count by a
-    share of about 1e-13.
+    are the same float64 number. Below e^36, a share of 1e-13 is first added to the float64 value of
+    e^log_count, but at most 1/2. Without this share, a rounding error could lower M by one if
+    e^log_count is a whole number, such as the number of words of a code. The union bound counts
+    e^(2 log_count) / 2 pairs of sets. With the limit 1/2, M sets do not have more pairs.
     """
     if log_count > 36:
         return log_count
-    return math.log(max(1, math.floor(math.exp(log_count) * (1 + COUNT_ERROR))))
+    count = math.exp(log_count)
+    return math.log(max(1, math.floor(count + min(COUNT_ERROR * count, 0.5))))
