@@ -210,7 +210,8 @@ class MappedNoise:
         """E ||Z||_2^2, the sum of tr(T_i Cov(Z_i) T_i^T); exact if all covariances are exact.
 
         If a part has neither a given `energy` nor an exact covariance, its term is estimated from
-        1024 public draws. The interval is an asymptotic 95% interval.
+        1024 public draws of its own. The terms are then independent, so the variances of their
+        errors add up. The interval is an asymptotic 95% interval.
         """
         return self._second_moment
 
@@ -229,7 +230,8 @@ class MappedNoise:
             return Estimate.exact(part.energy)
         if part.noise.second_moment().samples == 0:
             return Estimate.exact(float(self._variances[i].sum()))
-        draws = part.noise.sample(np.random.default_rng(PUBLIC_SEED), DRAWS)
+        # Parts need different streams: equal parts would otherwise get the same draws and errors.
+        draws = part.noise.sample(np.random.default_rng([PUBLIC_SEED, i]), DRAWS)
         return mean_estimate(((part.matrix @ draws.T) ** 2).sum(axis=0))
 
 

@@ -96,6 +96,26 @@ def test_the_energy_of_a_part_is_the_mean_over_its_draws():
     assert MappedNoise([known, exact]).second_moment() == Estimate.exact(5.0 + 3 * 2.0)
 
 
+class Estimated(LaplaceNoise):
+    """Laplace noise whose energy counts as estimated."""
+
+    def second_moment(self):
+        return Estimate(super().second_moment().value, 1.0, (0.0, math.inf), 7)
+
+
+def test_equal_parts_have_independent_errors_of_their_energies():
+    """With one stream for all 400 parts, the error would be 20 times the error that is stated."""
+    noise = Estimated(1, 1.0)
+    moment = MappedNoise([Part(noise, np.eye(1))] * 400).second_moment()
+    # 4.9: two-sided level 1e-6.
+    assert abs(moment.value - 400 * 2.0) <= 4.9 * moment.stderr
+    # Var Z^2 = E Z^4 - 4 = 24 - 4 for Z ~ Lap(1).
+    np.testing.assert_allclose(moment.stderr, math.sqrt(400 * 20 / 1024), rtol=0.1)
+    two = MappedNoise([Part(noise, np.eye(1))] * 2).second_moment()
+    one = MappedNoise([Part(noise, np.eye(1))]).second_moment()
+    assert two.value != 2 * one.value
+
+
 def test_a_sum_of_no_parts_is_refused():
     with pytest.raises(ValueError, match=r"^parts must hold at least 1 part, got none$"):
         MappedNoise([])
