@@ -1,10 +1,13 @@
 """Failed reads say what failed and where, and never the value of a record."""
 
+import sys
 import traceback
+from pathlib import Path
 
 import pytest
 
 import geomdp as gd
+from geomdp.cli import main
 from geomdp.data import Query, Schema, count_records, source_of
 
 SECRET = "secret7134"
@@ -24,6 +27,18 @@ def message_of(read):
     with pytest.raises(ValueError, match="the query fails") as caught:
         read()
     return "".join(traceback.format_exception(caught.value))
+
+
+#: Malformed addresses of servers. The driver or DuckDB would quote the secret part of each.
+ADDRESSES = [
+    f"postgresql://user:{SECRET} word@127.0.0.1:1/x",
+    f"postgresql://user:%zz{SECRET}@127.0.0.1:1/x",
+    f"postgresql://user:{SECRET}/word@127.0.0.1:1/x",
+    f"postgresql://user:word@{SECRET}@127.0.0.1:1/x",
+    f"postgresql://user:{SECRET}@[127.0.0.1:1/x",
+    f"postgresql:/user:{SECRET}@127.0.0.1:1/x",
+    f"Postgresql://user:{SECRET}@127.0.0.1:1/x",
+]
 
 
 @pytest.mark.parametrize("kind", BROKEN)
@@ -54,6 +69,31 @@ def test_the_error_of_a_query_says_what_failed_and_where():
         ("FROM 'none/*.parquet'", "No files found that match the pattern"),
     ]:
         assert said in message_of(lambda sql=sql: list(Query(sql).chunks(["x"])))
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_a_malformed_address_is_not_quoted(address, tmp_path, monkeypatch, capsys):
+    """An address can hold a password. The driver quotes parts of it in its errors."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"refuses the connection|database must be") as caught:
+        list(Query("SELECT 1 AS x", address).chunks(["x"]))
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    flags = ["--sql", "SELECT 1 AS x", "--database", address, "--schema", "s.json"]
+    flags += ["--workload", "marginals:1", "--epsilon", "1", "--out", "a.csv"]
+    Path("s.json").write_text(Schema.from_dict({"x": bool}).to_json(), encoding="utf-8")
+    monkeypatch.setattr(sys, "argv", ["geomdp", "release", *flags])
+    with pytest.raises(SystemExit) as exited:
+        main()
+    printed = capsys.readouterr()
+    assert exited.value.code == 2
+    assert "refuses the connection" in printed.err or "database must be" in printed.err
+    assert SECRET not in printed.err + printed.out
+
+
+def test_a_refused_connection_names_the_reason():
+    address = f"postgresql://user:{SECRET}@127.0.0.1:1/x"
+    with pytest.raises(ValueError, match="refuses the connection: Connection refused"):
+        list(Query("SELECT 1 AS x", address).chunks(["x"]))
 
 
 def test_the_row_of_a_csv_file_that_a_query_reads_is_named(tmp_path):

@@ -1,4 +1,4 @@
-"""Messages of failed queries: what failed and where, without the values of records.
+"""Messages of failed queries: what failed and where, without values of records or passwords.
 
 An error of a database often quotes a value that the database could not convert. Messages about
 records must not contain values, so the text of such an error is not passed on.
@@ -24,6 +24,17 @@ KIND = re.compile(r"[A-Z][A-Za-z ]{0,40} Error(?=:)")
 #: the query is short, DuckDB repeats all of it, and marks the column by ^ in the line below.
 CSV_LINE = re.compile(r"[A-Z][A-Za-z ]{0,40} Error: CSV Error on Line: (\d+)\n")
 QUERY_PLACE = re.compile(r"\nLINE (\d+): (?!\.\.\.)[^\n]*\n( *)\^+\Z")
+
+#: Reasons of the driver of PostgreSQL for a refused connection, in its own words.
+REFUSALS = (
+    "Connection refused",
+    "No such file or directory",
+    "authentication failed",
+    "could not translate host name",
+    "does not exist",
+    "no password supplied",
+    "timeout expired",
+)
 
 
 def duckdb_failure(error: Exception) -> str:
@@ -53,3 +64,14 @@ def postgresql_failure(error: adbc_driver_manager.Error) -> str:
     if state.startswith(UNREADABLE):
         return str(error).strip().partition("\n")[0]
     return f"error {state} (SQLSTATE)" if state.isalnum() else type(error).__name__
+
+
+def postgresql_refusal(error: adbc_driver_manager.Error) -> str:
+    """The reason of a refused connection, without any part of the address.
+
+    The driver quotes the part of an address that it cannot use. In a malformed address this part
+    can be the password, so only the reasons in `REFUSALS` are passed on.
+    """
+    text = str(error)
+    hidden = "the address or the server is wrong (details are hidden: they can hold a password)"
+    return next((reason for reason in REFUSALS if reason in text), hidden)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -9,7 +10,11 @@ from typing import TYPE_CHECKING
 
 from geomdp.data.readers import CHUNK_ROWS
 from geomdp.data.sources.connection import opened
-from geomdp.data.sources.failures import duckdb_failure, postgresql_failure
+from geomdp.data.sources.failures import (
+    duckdb_failure,
+    postgresql_failure,
+    postgresql_refusal,
+)
 from geomdp.data.sources.source import Source
 
 if TYPE_CHECKING:
@@ -88,6 +93,12 @@ class Query(Source):
 def _from_duckdb(sql: str, database: str | None) -> Iterator[duckdb.DuckDBPyRelation]:
     import duckdb
 
+    if database is not None and not os.path.isfile(database):
+        # The message does not quote `database`: it can be a misspelt address with a password.
+        raise ValueError(
+            "database must be an address postgresql://USER@HOST/NAME or a DuckDB file that "
+            "exists, got neither"
+        )
     with opened(database) as connection:
         statements = connection.extract_statements(sql)
         if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
@@ -108,8 +119,8 @@ def _from_postgresql(sql: str, database: str | None) -> Iterator[duckdb.DuckDBPy
     try:
         server = dbapi.connect(database)
     except Error as error:
-        first_line = str(error).strip().partition("\n")[0]
-        raise ValueError(f"PostgreSQL refuses the connection: {first_line}") from error
+        reason = postgresql_refusal(error)
+        raise ValueError(f"PostgreSQL refuses the connection: {reason}") from None
     try:
         with server, server.cursor() as cursor:
             cursor.execute(sql)
