@@ -167,32 +167,37 @@ def _compared(value: float, best: float) -> str:
 def records_for_half(mechanism: Mechanism) -> int | None:
     """The least n, up to one percent, for which the predicted error of `mechanism` is halved.
 
-    None if more than 2^20 times `mechanism.n` records are needed, or if the search reaches a number
-    of records that `mechanism` does not accept.
+    None if `mechanism` accepts no such n, or if more than 2^20 times `mechanism.n` records are
+    needed.
     """
-    from geomdp.mechanisms.few_queries.lattice_mechanism import InexactSumsError  # slow import
-
-    try:
-        return _least_for_half(mechanism)
-    except InexactSumsError:
-        return None
-
-
-def _least_for_half(mechanism: Mechanism) -> int | None:
     target = mechanism.predicted_rmse.value / 2
     enough = mechanism.n
-    while mechanism.with_n(enough).predicted_rmse.value > target:
+    while not _reached(mechanism, enough, target):
         enough *= 2
         if enough > MOST_TIMES * mechanism.n:
             return None
     short = enough // 2
     while enough - short > max(1, enough // 100):
         middle = (short + enough) // 2
-        if mechanism.with_n(middle).predicted_rmse.value > target:
-            short = middle
-        else:
+        if _reached(mechanism, middle, target):
             enough = middle
-    return enough
+        else:
+            short = middle
+    return enough if _accepted(mechanism, enough) is not None else None
+
+
+def _reached(mechanism: Mechanism, n: int, target: float) -> bool:
+    """Whether the error for n records is at most `target`, or n is too large for `mechanism`."""
+    accepted = _accepted(mechanism, n)
+    return accepted is None or accepted.predicted_rmse.value <= target
+
+
+def _accepted(mechanism: Mechanism, n: int) -> Mechanism | None:
+    """`mechanism` for n records, or None if n is too large for it."""
+    try:
+        return mechanism.with_n(n)
+    except ValueError:
+        return None
 
 
 def _print_details(advice: Advice) -> None:
