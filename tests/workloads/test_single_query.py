@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from itertools import product
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from geomdp._typing import IntArray
 from geomdp.workloads.single_queries.single_query import (
     DenseQuery,
     SparseQuery,
@@ -128,11 +130,25 @@ def test_too_many_free_bits() -> None:
         (("a",), [math.inf], "must be finite"),
         (("a", "b"), [1.0], "must have equal length, got 2 and 1"),
         (("a", "a"), [1.0, 1.0], "each element once, got 'a'"),
+        ((("a", ["b"]),), [1.0], "must list hashable elements"),
     ],
 )
-def test_bad_queries(support: tuple[str, ...], values: list[float], message: str) -> None:
+def test_bad_queries(support: tuple[Hashable, ...], values: list[float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         SparseQuery(support, np.array(values))
+
+
+def test_a_support_that_is_no_sequence_is_refused() -> None:
+    with pytest.raises(ValueError, match="support must be a sequence, got int"):
+        SparseQuery.counting(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("tally", [np.array(3), np.ones((3, 2), dtype=int)])
+def test_a_tally_must_be_an_array_of_one_dimension(tally: IntArray) -> None:
+    query = DenseQuery(np.ones(3))
+    for total in (query.total, query.exact_total):
+        with pytest.raises(ValueError, match="histogram with one count for each value"):
+            total(tally)
 
 
 @pytest.mark.parametrize("values", [[1.5], [-0.5], [math.nan], []])

@@ -102,7 +102,7 @@ class DenseQuery:
         return exact_product(self.values, self._checked(tally))
 
     def _checked(self, tally: IntArray) -> IntArray:
-        if not isinstance(tally, np.ndarray) or len(tally) != len(self.values):
+        if not isinstance(tally, np.ndarray) or tally.shape != self.values.shape:
             # The message does not state the length of the tally. This length can be the number of
             # distinct records, which is private.
             raise ValueError(
@@ -149,9 +149,11 @@ class SparseQuery:
                 f"support and values must have equal length, got {len(support)} and {len(values)}"
             )
         _require_unit_interval(values)
-        if not all(isinstance(element, Hashable) for element in support):
-            raise ValueError(f"support must list hashable elements, got {support!r}")
-        if len(set(support)) < len(support):
+        try:
+            distinct = set(support)
+        except TypeError as error:
+            raise ValueError(f"support must list hashable elements, got {support!r}") from error
+        if len(distinct) < len(support):
             twice = next(x for x, times in Counter(support).items() if times > 1)
             raise ValueError(f"support must list each element once, got {twice!r} more than once")
         values.setflags(write=False)
@@ -169,7 +171,7 @@ class SparseQuery:
     @classmethod
     def counting(cls, support: Iterable[Hashable]) -> SparseQuery:
         """The query that is 1 on `support`. Its answer is the share of records in `support`."""
-        elements = tuple(support)
+        elements = listed(support, "support")
         return cls(elements, np.ones(len(elements)))
 
     @property
