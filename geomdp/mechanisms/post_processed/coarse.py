@@ -98,10 +98,11 @@ class Coarse(PostProcessed):
         separation = self._radius * math.sqrt(self.workload.n_queries)
         found = farthest_points(answers, _lengths, least=separation)
         if len(found.order) < 2:
-            widest = self.workload.l2_diameter() / math.sqrt(self.workload.n_queries)
+            # The net has a second point if any point is at least `separation` from the first one.
+            widest = found.rest / math.sqrt(self.workload.n_queries)
             raise ValueError(
-                f"radius must leave two points in the net: it must be below {widest:g}, "
-                f"got {radius!r}"
+                "radius must leave two points in the net: it must be at most about "
+                f"{widest:g}, got {radius!r}"
             )
         self.net = answers[found.order]
         self._coarsened = Coarsened(self.workload, self.net)
