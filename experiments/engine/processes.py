@@ -84,7 +84,7 @@ class Processes:
                     if deaths[cell.key] < DEATHS:
                         waiting.appendleft(cell)
                     else:
-                        ready.append(died(cell, seconds, "the process that ran it"))
+                        ready.append(died(cell, seconds, "the process that ran it", DEATHS))
             if stillborn > DEATHS * self.count:
                 raise ExecutorError(f"{stillborn} processes in a row were killed as they started")
             # Idle processes get new cells before the caller writes the outcomes to disk.
@@ -115,9 +115,9 @@ class Processes:
             process.stop()
 
 
-def died(cell: Cell[Any], seconds: float, what: str) -> Outcome[Any]:
-    """Outcome of a cell whose process died every time it ran the cell."""
-    reason = f"{what} died {DEATHS} times: killed, out of memory, or a crash in compiled code\n"
+def died(cell: Cell[Any], seconds: float, what: str, deaths: int) -> Outcome[Any]:
+    """Outcome of a cell whose process died all `deaths` times that it ran the cell."""
+    reason = f"{what} died {deaths} times: killed, out of memory, or a crash in compiled code\n"
     return Outcome(cell, seconds, None, reason)
 
 

@@ -11,13 +11,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 import pytest
+from distributed import Future
+from distributed.scheduler import KilledWorker, WorkerState
 
 from experiments.engine.cells import Outcome, Sweep
-from experiments.engine.cluster import DaskCluster
+from experiments.engine.cluster import DaskCluster, _outcome
 from experiments.engine.provenance import Code
 from experiments.engine.run import ExecutorError, ignore, in_process, run_sweep
 from experiments.engine.store import Contents, Store
@@ -130,6 +132,18 @@ def test_a_deadly_cell_is_a_failed_cell(tmp_path: Path, machines: Machines) -> N
         result = run_sweep(trivial_sweep.compute, sweep, store, cluster)
     assert [outcome.failed for outcome in result.outcomes] == [False, True]
     assert "the worker that ran it died" in (result.failures[0].traceback or "")
+
+
+@pytest.mark.parametrize("allowed", [0, 3, 9])
+def test_the_failure_of_a_deadly_cell_counts_the_deaths(allowed: int) -> None:
+    """A scheduler gives up at the first death beyond its setting ``allowed-failures``."""
+
+    class Killed:
+        def result(self) -> None:
+            raise KilledWorker("cell", WorkerState.__new__(WorkerState), allowed)
+
+    outcome = _outcome(cast("Future", Killed()), SWEEP.cells()[0])
+    assert f"the worker that ran it died {allowed + 1} times" in (outcome.traceback or "")
 
 
 @pytest.mark.slow
