@@ -76,11 +76,10 @@ NIKOLOV_BOUNDS = (
         "JL-T25",
         _P,
         "Lower bound for marginals",
-        r"For all marginals of width $\ell\ge2$ and $\alpha\le c_\ell$,"
+        r"For all marginals of constant width $\ell\ge1$ and $\alpha\le c_\ell$,"
         r" $\mathrm{sc}_\varepsilon(Q,\alpha)\ge"
         r" c_\ell\min\left\{\frac{d^{(\ell+1)/2}}{\alpha\varepsilon},\frac{d}{\alpha^2"
-        r"\varepsilon}\right\}$. For $\ell=1$ the minimum has the third term"
-        r" $\frac{d}{\alpha\varepsilon}$.",
+        r"\varepsilon}\right\}$. For $\ell=1$ this is $\frac{c_1d}{\alpha\varepsilon}$.",
         ("geomdp.bounds.marginal_bound", "geomdp.bounds.MarginalBlocks"),
         ("Theorem 25",),
         claims=("lower_marginals::JL-T25",),
