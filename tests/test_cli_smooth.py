@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from geomdp.cli import main
+from geomdp.cli.smooth_queries.commands import FORMAT_HELP
 from geomdp.mechanisms import MomentProjection, SmoothRelease
 from geomdp.workloads.smooth import query_from_dict
 
@@ -171,6 +172,20 @@ def test_the_format_of_queries_is_in_the_help(run):
     assert code == 0
     for word in ("SoftRange", "Logistic", "Polynomial", "GaussianMixture", "Waves", '"name"'):
         assert word in out
+
+
+def test_the_queries_in_the_help_have_the_stated_shapes():
+    """Two columns: arrays by column have two entries, arrays by term one entry for each row."""
+    by_kind = {}
+    for line in re.findall(r"^(?=\{)(.*\})", FORMAT_HELP, re.MULTILINE):
+        content = json.loads(line)
+        content.pop("name", None)
+        by_kind[content["kind"]] = query_from_dict(content)
+    assert by_kind.keys() == {"SoftRange", "Logistic", "Polynomial", "GaussianMixture", "Waves"}
+    assert {query.dimension for query in by_kind.values()} == {2}
+    x1, x2 = 0.5, -0.25
+    assert by_kind["Polynomial"]([[x1, x2]]).tolist() == [x1**2 * x2 - 0.5 * x2]
+    assert "one row for each term" in FORMAT_HELP
 
 
 SOUND = "summarize people.csv --smoothness 2 --epsilon 1 --out s.npz"

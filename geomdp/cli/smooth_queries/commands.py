@@ -128,14 +128,19 @@ ERRORS = ("noise_std", "approximation_error", "error_bound")
 FORMAT_HELP = """
 The file of --query holds one object or a list of objects; "name" can be left out.
 
-Arrays have one entry for each column of the summary, in the same order.
+The arrays "low", "high" and the "weights" of Logistic have one entry for each column of the \
+summary, in the same order.
+
+The other kinds are sums of terms. The arrays "exponents", "centres" and "frequencies" have one \
+row for each term, with one entry for each column. The other arrays have one entry for each term.
 
 {"kind": "SoftRange", "name": "young", "low": [18, 0], "high": [30, 900], "width": 0.1}, in \
 original units
 
 {"kind": "Logistic", "weights": [3.0, 0.0], "bias": -0.5}: 1 / (1 + exp(-<w, x> - b))
 
-{"kind": "Polynomial", "exponents": [[2, 1]], "coefficients": [1.0]}: the mean of x1^2 x2
+{"kind": "Polynomial", "exponents": [[2, 1], [0, 1]], "coefficients": [1.0, -0.5]}: the mean of \
+x1^2 x2 - 0.5 x2
 
 {"kind": "GaussianMixture", "centres": [[0.2, -0.5]], "weights": [1.0], "bandwidth": 0.4}
 
