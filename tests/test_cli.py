@@ -248,7 +248,8 @@ def test_record_says_what_was_claimed_and_run(run: Run) -> None:
     assert content["n"] == {"value": N, "source": "counted"}
     assert content["schema"] == "declared in schema.json"
     assert content["seed"] is None
-    assert set(content["versions"]) >= {"python", "geomdp", "numpy"}  # type: ignore[call-overload]
+    computing = {"python", "geomdp", "numpy", "python-flint"}
+    assert set(content["versions"]) >= computing  # type: ignore[call-overload]
     # Consistency adds at most the gap of its projection to the error of the noise.
     errors = pd.read_csv("answers.csv")["standard_error"]
     np.testing.assert_allclose(

@@ -17,7 +17,7 @@ from geomdp.privacy import Privacy
 from geomdp.tabulation.results import Tabulation
 
 #: A record states the versions of these packages, which take part in computing the answers.
-RECORDED_DISTRIBUTIONS = ("geomdp", "numpy", "scipy", "numba")
+RECORDED_DISTRIBUTIONS = ("geomdp", "numpy", "scipy", "numba", "python-flint")
 
 
 @dataclass(frozen=True)
