@@ -157,6 +157,13 @@ class Doubled(SparseQuery):
         return 2 * super().exact_total(tally)
 
 
+class Negative(SparseQuery):
+    """A query that takes the value -1."""
+
+    def exact_total(self, tally: Mapping[Hashable, int]) -> Fraction:
+        return -super().exact_total(tally)
+
+
 class Undefined(SparseQuery):
     """A query without a true answer."""
 
@@ -172,7 +179,7 @@ def test_online_refuses_queries_with_answers_out_of_range(adjacency: Adjacency) 
         adjacency=adjacency, rng=0,
     )  # fmt: skip
     state = online._comparisons._noise._rng.bit_generator.state  # type: ignore[attr-defined]
-    bad: list[SparseQuery] = [Undefined.counting("a")]
+    bad: list[SparseQuery] = [Negative.counting("a")]
     if adjacency is Adjacency.REPLACE_ONE:  # else the number of records is private
         bad.append(Doubled.counting("a"))
     for query in bad:

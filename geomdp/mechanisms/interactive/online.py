@@ -287,12 +287,13 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         """
         if self._tally is None:
             self._tally = query.tally(self._records)
-        if not self._possible(query.total(self._tally) / self.n):
+        truth = query.exact_total(self._tally) / self.n
+        if not self._possible(truth):
             raise ValueError(
                 "a query must have values in [0, 1] on every record, but its true answer shows "
                 "a value outside [0, 1]"
             )
-        return query.exact_total(self._tally) / self.n
+        return truth
 
     @property
     def _largest_truth(self) -> float:
