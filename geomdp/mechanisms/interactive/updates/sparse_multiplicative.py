@@ -2,10 +2,9 @@
 
 The hypothesis is a distribution on s slots. A slot can hold one element of the universe. An element
 gets a slot at the first update by a query with this element in the support. All free slots have the
-same weight, so only assigned slots are stored. A query of sparsity m (with m elements in its
-support) takes time O(m). Some updates also sum the weights of all assigned slots. Memory is
-proportional to the number of assigned slots. Time and memory do not depend on the size of the
-universe.
+same weight, which is stored once. A query of sparsity m (with m elements in its support) takes time
+O(m). Some updates also sum the weights of all assigned slots. Memory is proportional to the number
+of assigned slots. Time and memory do not depend on the size of the universe.
 """
 
 from __future__ import annotations
@@ -25,6 +24,9 @@ from geomdp.workloads.single_queries.single_query import SparseQuery
 #: Number of updates after which the sum of the weights is computed anew. The rounding errors of
 #: more updates cannot add up in the sum.
 RENORMALISE_EVERY = 1024
+#: Place of the weight that all free slots share. It must be 0, because `_assign` counts the places
+#: that are not 0.
+FREE = 0
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,8 @@ class SparseMultiplicativeWeights:
 class SlotHypothesis:
     """A distribution on `slots` slots. Elements get slots in the order of their first updates.
 
-    A free slot has weight 1 before normalisation. The weights of assigned slots are stored as
-    logarithms, to avoid overflow and underflow. `rate` is the learning rate eta.
+    All free slots have the same weight, and it is stored once. Weights are stored as logarithms, to
+    avoid overflow and underflow. `rate` is the learning rate eta.
 
     Examples
     --------
@@ -99,14 +101,13 @@ class SlotHypothesis:
         self._slots = slots
         self._sparsity = sparsity
         self._rate = rate
-        self._slot_of: dict[Hashable, int] = {}
+        self._place_of: dict[Hashable, int] = {}
+        # Logarithms of weights. Place FREE holds the weight of every free slot, and the places
+        # after it hold the weights of assigned slots.
         self._logs = np.zeros(64)
-        self._offset = 0.0  # the sum of all weights is total * exp(offset)
-        self._total = float(slots)
+        self._total = float(slots)  # the sum of the weights of all slots
         self._updates = 0
-        # The support that was looked up last, with its slots. An update usually follows an
-        # evaluation of the same query, and then uses these slots.
-        self._looked_up: tuple[tuple[Hashable, ...], IntArray] = ((), np.empty(0, dtype=np.int64))
+        self._looked_up: tuple[tuple[Hashable, ...], IntArray, FloatArray] | None = None
 
     def __repr__(self) -> str:
         return f"SlotHypothesis({self.assigned} of {self._slots} slots assigned)"
@@ -119,14 +120,14 @@ class SlotHypothesis:
     @property
     def assigned(self) -> int:
         """Number of slots that have an element."""
-        return len(self._slot_of)
+        return len(self._place_of)
 
     def weight(self, element: Hashable) -> float:
         """Probability of `element` under the distribution.
 
         An element without a slot has the probability of one free slot, or 0 if no slot is free.
         """
-        return float(self._weights(self._find((element,)))[0])
+        return float(self._find((element,))[1][0]) / self._total
 
     def evaluate(self, query: SparseQuery) -> float:
         """Mean of `query` under the distribution.
@@ -137,7 +138,7 @@ class SlotHypothesis:
             If the query is not as sparse as declared.
         """
         self._check(query)
-        return float(query.values @ self._weights(self._find(query.support)))
+        return float(query.values.dot(self._find(query.support)[1])) / self._total
 
     def update(self, query: SparseQuery, answer: float) -> None:
         """Assign slots to the elements of the query, then multiply their weights.
@@ -154,14 +155,14 @@ class SlotHypothesis:
             this cannot happen in the first B(alpha) updates.
         """
         self._check(query)
-        slots = self._find(query.support)
-        sign = -1 if answer < float(query.values @ self._weights(slots)) else 1
-        slots = self._assign(query.support, slots)
-        before = self._logs[slots]
-        after = before + sign * self._rate * query.values
-        self._logs[slots] = after
+        places, weights = self._find(query.support)
+        below = answer < float(query.values.dot(weights)) / self._total
+        self._looked_up = None  # this method changes the weights
+        places = self._assign(query.support, places)
+        change = query.values * (-self._rate if below else self._rate)
+        self._logs[places] += change  # a support lists each element once
         self._updates += 1
-        self._total += float((np.exp(after - self._offset) - np.exp(before - self._offset)).sum())
+        self._total += float(weights.dot(np.expm1(change)))
         # Sum all weights anew from time to time because of rounding errors. Also sum them anew if
         # the total is far from the value at the start.
         drifted = not 1e-3 < self._total / self._slots < 1e3
@@ -169,53 +170,54 @@ class SlotHypothesis:
             self._renormalise()
 
     def _check(self, query: SparseQuery) -> None:
-        if query.sparsity > self._sparsity:
+        if len(query.support) > self._sparsity:
             raise ValueError(
                 f"query must have sparsity at most {self._sparsity}, got {query.sparsity}"
             )
 
-    def _find(self, support: tuple[Hashable, ...]) -> IntArray:
-        known, slots = self._looked_up
-        if known is not support:
-            found = map(self._slot_of.get, support, itertools.repeat(-1))
-            slots = np.fromiter(found, dtype=np.int64, count=len(support))
-            self._looked_up = support, slots
-        return slots
+    def _find(self, support: tuple[Hashable, ...]) -> tuple[IntArray, FloatArray]:
+        """Places of the elements of `support` in the table of logarithms, and their weights.
 
-    def _weights(self, slots: IntArray) -> FloatArray:
-        free = slots < 0
-        logs = self._logs[slots]
-        logs[free] = 0.0
-        weights = np.exp(logs - self._offset) / self._total
-        if self.assigned == self._slots:  # no slot is free, so other elements have weight 0
-            weights[free] = 0.0
-        return np.asarray(weights)
+        The last result is kept, because an update usually follows an evaluation of the same query.
+        """
+        last = self._looked_up
+        if last is not None and last[0] is support:
+            return last[1], last[2]
+        found = map(self._place_of.get, support, itertools.repeat(FREE))
+        places = np.fromiter(found, dtype=np.int64, count=len(support))
+        weights = np.exp(self._logs[places])
+        self._looked_up = support, places, weights
+        return places, weights
 
-    def _assign(self, support: tuple[Hashable, ...], slots: IntArray) -> IntArray:
-        fresh = np.flatnonzero(slots < 0)
-        if len(fresh) == 0:
-            return slots
-        if self.assigned + len(fresh) > self._slots:
+    def _assign(self, support: tuple[Hashable, ...], places: IntArray) -> IntArray:
+        """Places of the elements of `support`, after each has a slot."""
+        if np.count_nonzero(places) == len(places):
+            return places
+        fresh = np.flatnonzero(places == FREE)
+        start = self.assigned + 1
+        stop = start + len(fresh)
+        if stop - 1 > self._slots:
             raise RuntimeError(
                 f"the {self._slots} slots are used up: there were more updates than B(alpha)"
             )
-        while self.assigned + len(fresh) > len(self._logs):
+        while stop > len(self._logs):
             self._logs = np.concatenate([self._logs, np.zeros(len(self._logs))])
-        start, stop = self.assigned, self.assigned + len(fresh)
         # A support lists each element once, so the elements without a slot are distinct.
-        self._slot_of.update(
+        self._place_of.update(
             zip([support[i] for i in fresh.tolist()], range(start, stop), strict=True)
         )
-        slots = slots.copy()
-        slots[fresh] = np.arange(start, stop)
-        self._looked_up = support, slots
-        return slots
+        self._logs[start:stop] = self._logs[FREE]
+        if self.assigned == self._slots:  # no slot is free, so other elements have weight 0
+            self._logs[FREE] = -math.inf
+        places = places.copy()
+        places[fresh] = np.arange(start, stop)
+        return places
 
     def _renormalise(self) -> None:
-        logs = self._logs[: self.assigned]
-        free = self._slots - self.assigned
-        top = max(float(logs.max(initial=-math.inf)), 0.0 if free else -math.inf)
-        total = float(np.exp(logs - top).sum()) + free * math.exp(-top)
+        logs = self._logs[: self.assigned + 1]
+        top = float(logs.max())
+        weights = np.exp(logs - top)
+        weights[FREE] *= self._slots - self.assigned
         # The total starts again at the number of slots, far from overflow and underflow.
-        self._offset = top + math.log(total / self._slots)
+        logs -= top + math.log(float(weights.sum()) / self._slots)
         self._total = float(self._slots)
