@@ -29,8 +29,10 @@ def image_closed_under_negation(points: FloatArray, matrix: FloatArray) -> Float
     """Distinct rows of points @ matrix^T, for points that come in pairs x and -x.
 
     The result has the negative of each of its rows exactly, without rounding differences. A point 0
-    is left out.
+    is left out, unless there is no other point.
     """
+    if not points.any():
+        return np.zeros((1, len(matrix)))
     first = np.argmax(points != 0, axis=1)
     # From each pair of opposite points, take the point whose first nonzero entry is above 0.
     half = points[points[np.arange(len(points)), first] > 0] @ matrix.T

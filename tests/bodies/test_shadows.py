@@ -108,3 +108,21 @@ def test_shadows_of_shadows_are_shadows() -> None:
 def test_bodies_not_known_to_be_symmetric_are_refused() -> None:
     with pytest.raises(ValueError, match="symmetric"):
         shadow(Simplex(POINTS[:6]), TURN[:2])
+
+
+@pytest.mark.parametrize(
+    "body", [VPolytope(np.zeros((1, 3))), TriangulatedPolytope(np.zeros((2, 3)))]
+)
+def test_the_shadow_of_a_point_is_a_point(body: Body) -> None:
+    for rows in (TURN[:1, :3], TURN[:2, :3]):
+        image = shadow(body, rows)
+        assert image.dimension == len(rows)
+        np.testing.assert_array_equal(
+            image.support(np.vstack([np.eye(len(rows)), -rows @ rows.T])), 0
+        )
+
+
+def test_the_shadow_along_a_direction_without_width_is_a_point() -> None:
+    flat = LinearImage(np.eye(3)[:, :2], Difference(VPolytope(POINTS[:, :2])))
+    image = shadow(flat, np.eye(3)[2:])
+    np.testing.assert_array_equal(image.support(np.array([[1.0], [-1.0]])), 0)
