@@ -56,7 +56,8 @@ def within_allowance(measured: npt.ArrayLike, allowed: npt.ArrayLike) -> float:
     """
     values, limits = np.asarray(measured, dtype=float), np.asarray(allowed, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        shares = np.where(limits > 0, values / limits, np.where(values > 0, np.inf, 0.0))
+        # A comparison with NaN is false, so NaN is beyond the limit.
+        shares = np.where(limits > 0, values / limits, np.where(values <= limits, 0.0, np.inf))
     return _largest(shares)
 
 

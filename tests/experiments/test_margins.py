@@ -42,6 +42,8 @@ def test_what_is_infinitely_far_off_can_be_stored(measured: float) -> None:
     assert margins.inverse_share(0.0, 1.0) == margins.BEYOND
     assert margins.rarity(0.0, 1e-6) == margins.BEYOND
     assert margins.within_allowance(1e-9, 0.0) == margins.BEYOND
+    for allowed in (0.0, 1.0, math.nan):
+        assert margins.within_allowance(measured, allowed) == margins.BEYOND
 
 
 def test_no_measurement_is_refused() -> None:
