@@ -132,6 +132,8 @@ def test_spectral_bodies_are_compared_on_orbits(d):
         (Box(np.zeros(3), np.ones(3)), WORKLOAD, "known to be symmetric"),
         (Ellipsoid(100 * np.eye(3)[:, :2]), WORKLOAD, r"dimension 3; .* leaves out one"),
         (Ball(3, 1), wl.SecondMoment(2), "cannot be verified"),
+        # 2^20 elements, and 20 * 2^20 > 2^24 answers to all queries.
+        (Ball(20, 4.0), wl.Marginals(20, 1), r"at most 2\^20 elements and 2\^24 answers over all"),
         (Ellipsoid(np.eye(2)), wl.Explicit(gaussian(2, 1500)), "pairs of different answers"),
         (
             Difference(WorkloadPolytope(wl.Parities(4, 2))),
@@ -139,7 +141,15 @@ def test_spectral_bodies_are_compared_on_orbits(d):
             "cannot be verified",
         ),
     ],
-    ids=["dimension", "symmetry", "span", "infinite", "too many pairs", "no gauge"],
+    ids=[
+        "dimension",
+        "symmetry",
+        "span",
+        "infinite",
+        "too many answers",
+        "too many pairs",
+        "no gauge",
+    ],
 )
 def test_what_cannot_be_proved_is_refused(body, workload, message):
     with pytest.raises(ValueError, match=message):

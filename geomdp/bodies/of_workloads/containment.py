@@ -47,7 +47,8 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
       one by one. The points are all differences of two answers (replace-one) or all answers
       (add/remove). Each extreme point of the neighbour body is one of these points or the negative
       of such a point. At most 2^20 differences are checked. The number of answers has the same
-      limit, unless the sensitivity polytope lists its vertices.
+      limit, and all answers together have at most 2^24 entries, unless the sensitivity polytope
+      lists its vertices.
 
     Parameters
     ----------
@@ -141,8 +142,9 @@ def _largest_by_pairs(body: Body, workload: Workload, adjacency: Adjacency) -> f
     if points is None or not body.implements(Body.gauge):
         raise ValueError(
             f"body cannot be verified to contain the differences of neighbours: {body!r} lists no "
-            "hyperplanes. A check of the differences one by one needs a body with a gauge and a "
-            f"workload with at most 2^20 different answers, got {workload!r}"
+            "hyperplanes. A check of the differences one by one needs a body with a gauge, and a "
+            "workload that lists the vertices of its sensitivity polytope or has at most 2^20 "
+            f"elements and 2^24 answers over all elements and queries, got {workload!r}"
         )
     if adjacency is Adjacency.ADD_REMOVE:
         return _largest_gauge(body, points) * (1 + GAUGE_ERROR)
