@@ -22,6 +22,7 @@ from geomdp.privacy.definitions import (
 def pure_to_zcdp(privacy: PureDP) -> ZCDP:
     """epsilon-DP implies (epsilon^2 / 2)-zCDP, for the same adjacency.
 
+    ``ValueError`` for an epsilon outside [1e-150, 1e150], whose square may not fit in float64.
     Bun-Steinke 2016, Proposition 1.4; formula sheet GEN-2.
 
     Examples
@@ -31,8 +32,9 @@ def pure_to_zcdp(privacy: PureDP) -> ZCDP:
     0.5-zCDP
     """
     check_privacy(privacy, PureDP)
-    # Unlike a power, a product that is beyond float64 is infinity, which `ZCDP` refuses.
-    return ZCDP(privacy.epsilon * privacy.epsilon / 2)
+    if not 1e-150 <= privacy.epsilon <= 1e150:
+        raise ValueError(f"epsilon must be from 1e-150 to 1e150, got {privacy.epsilon}")
+    return ZCDP(privacy.epsilon**2 / 2)
 
 
 def pure_implying(privacy: Privacy) -> PureDP:

@@ -70,13 +70,21 @@ def spent_parameters(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) 
     """The sum of `spends` in each parameter of `budget`, by name. Errors are as in `affordable`."""
     match budget:
         case PureDP():
-            return {"epsilon": math.fsum(_pure_epsilon(s.privacy) for s in spends)}
+            return {"epsilon": _total([_pure_epsilon(s.privacy) for s in spends])}
         case ZCDP():
-            return {"rho": math.fsum(_rho(s.privacy) for s in spends)}
+            return {"rho": _total([_rho(s.privacy) for s in spends])}
         case ApproxDP():
             costs = [_basic(s.privacy, budget) for s in spends]
-            epsilon, delta = (math.fsum(cost[i] for cost in costs) for i in (0, 1))
+            epsilon, delta = (_total([cost[i] for cost in costs]) for i in (0, 1))
             return {"epsilon": epsilon, "delta": delta}
+
+
+def _total(costs: list[float]) -> float:
+    """The sum of costs; infinite if it is beyond float64."""
+    try:
+        return math.fsum(costs)
+    except OverflowError:
+        return math.inf
 
 
 def _pure_epsilon(privacy: PureDP | ApproxDP | ZCDP) -> float:
@@ -90,7 +98,7 @@ def _rho(privacy: PureDP | ApproxDP | ZCDP) -> float:
         case ZCDP(rho=rho):
             return rho
         case PureDP(epsilon=epsilon):
-            # Unlike a power, a product that is beyond float64 is infinity. No budget pays for it.
+            # Unlike a power, a product beyond float64 is infinity. No budget pays for it.
             return epsilon * epsilon / 2
         case ApproxDP():
             raise ValueError(f"a zCDP budget cannot pay for {privacy}")

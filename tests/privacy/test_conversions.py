@@ -20,7 +20,7 @@ from geomdp.privacy import (
     zcdp_to_approx,
     zcdp_to_approx_optimal_order,
 )
-from geomdp.privacy.spends import spent_parameters
+from geomdp.privacy.spends import affordable, spent_parameters
 
 EPSILON = np.finfo(np.float64).eps
 rhos = st.floats(1e-9, 1e3)
@@ -140,6 +140,13 @@ def test_replace_one_implies_nothing_under_add_remove():
         convert_adjacency(PureDP(0.5), Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE)
 
 
-def test_an_epsilon_with_a_square_beyond_float64() -> None:
-    with pytest.raises(ValueError, match="rho must be a finite number"):
-        pure_to_zcdp(PureDP(1e200))
+@pytest.mark.parametrize("epsilon", [5e-324, 0.9e-150, 1.1e150, 1.7e308])
+def test_pure_to_zcdp_refuses_what_has_no_square_in_float64(epsilon):
+    with pytest.raises(ValueError, match="epsilon must be from 1e-150 to 1e150, got "):
+        pure_to_zcdp(PureDP(epsilon))
+
+
+@pytest.mark.parametrize("budget", [PureDP(1.7e308), ZCDP(1.7e308), ApproxDP(1.7e308, 1e-6)])
+def test_spends_whose_sum_is_beyond_float64_are_not_affordable(budget):
+    pure = PureDP(1.7e308)
+    assert not affordable(budget, [Spend("", pure), Spend("", pure)])
