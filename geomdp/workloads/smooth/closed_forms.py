@@ -86,7 +86,7 @@ class GaussianMixture(ClosedForm):
     weights : (c,) array
         Weights w_j, of any sign.
     bandwidth : float
-        Bandwidth h > 0, in the units of the cube.
+        Bandwidth h from 1e-150 to 1e150, in the units of the cube.
 
     Examples
     --------
@@ -106,7 +106,10 @@ class GaussianMixture(ClosedForm):
     def __post_init__(self) -> None:
         centres = _not_empty(self.centres, "centres", 2)
         self._store(centres=centres, weights=vector(self.weights, len(centres), "weights"))
-        object.__setattr__(self, "bandwidth", positive(self.bandwidth, "bandwidth"))
+        bandwidth = positive(self.bandwidth, "bandwidth")
+        if not 1e-150 <= bandwidth <= 1e150:  # its square must fit in float64
+            raise ValueError(f"bandwidth must be from 1e-150 to 1e150, got {bandwidth}")
+        object.__setattr__(self, "bandwidth", bandwidth)
 
     def _values(self, points: FloatArray) -> FloatArray:
         # Compute ||x - c||^2 by a product of matrices. Subtracting the mean of the centres first

@@ -238,6 +238,27 @@ def test_misuse_of_queries(query, message):
         approximate(query, 4, 2, Truncation())
 
 
+def test_closed_forms_with_infinite_values_are_refused():
+    """At (1, 1), two terms of 1.7e308 add up to infinity."""
+    query = Polynomial([[1, 0], [0, 1]], [1.7e308, 1.7e308])
+    with (
+        np.errstate(over="ignore"),
+        pytest.raises(ValueError, match="finite on the cube, got"),
+    ):
+        approximate(query, 4, 2, Truncation())
+
+
+@pytest.mark.parametrize("bandwidth", [1e-200, 0.9e-150, 1.1e150, 1e200])
+def test_bandwidths_whose_square_is_not_in_float64_are_refused(bandwidth):
+    with pytest.raises(ValueError, match="bandwidth must be from 1e-150 to 1e150, got "):
+        GaussianMixture([[0.2]], [1.0], bandwidth)
+
+
+@pytest.mark.parametrize("bandwidth", [1e-150, 1e150])
+def test_a_kernel_of_any_other_bandwidth_is_one_at_its_centre(bandwidth):
+    assert GaussianMixture([[0.5]], [1.0], bandwidth)([[0.5]]) == [1.0]
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
