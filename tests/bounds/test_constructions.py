@@ -90,6 +90,18 @@ def test_reed_solomon_sets_of_the_sheet() -> None:
     assert family.difference == 2 * (6 - 2)
 
 
+def test_reed_solomon_sets_have_element_numbers_within_int64() -> None:
+    """For q just below 2^59, 16 q fits in int64 and 17 q does not."""
+    prime = prime_at_most(1 << 59)
+    word = ReedSolomon(prime, 16, 2).evaluate(np.array([[prime - 1, 0]]))
+    largest = ReedSolomonSets(ReedSolomon(prime, 16, 2)).elements(word).max()
+    assert largest == 16 * prime - 1
+    with pytest.raises(
+        ValueError, match=rf"fewer than 2\^63 element numbers s q, got {17 * prime}"
+    ):
+        ReedSolomonSets(ReedSolomon(prime, 17, 2))
+
+
 @pytest.mark.statistical
 def test_listed_random_sign_sets_are_separated_as_the_union_bound_says() -> None:
     # The bound fails for at most a share `failure` of sign matrices; 12 matrices at 2^-10.

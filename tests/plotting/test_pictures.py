@@ -154,6 +154,16 @@ def test_estimated_levels_are_those_of_the_law(plane) -> None:
         assert abs(np.median(rough) / radius.mean() - 1) < 0.02
 
 
+def test_shares_beyond_the_picture_are_refused(plane) -> None:
+    """Each axis reaches to 1.1 times the quantile 0.999 of the sizes of its coordinate."""
+    noise = LaplaceNoise(2, 1.0)
+    assert draw_noise(noise, plane, rows=np.eye(2), shares=[0.99])
+    with pytest.raises(
+        ValueError, match=r"shares must be below 0\.99\d*, the share .* got 0\.999999"
+    ):
+        draw_noise(noise, plane, rows=np.eye(2), shares=[0.5, 0.999999])
+
+
 def test_cone_noise_is_no_gauge_and_drawn_all_the_same(plane) -> None:
     noise = ConeNoise(gd.bodies.Simplex(np.eye(3)), 0.5, np.full(3, 1 / 3))
     assert level_body(noise, 0.5) is None

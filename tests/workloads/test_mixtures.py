@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 import geomdp as gd
-from geomdp.workloads import ChosenTables, Histogram, MarginalTables, Prefixes, SecondMoment, Union
+from geomdp.workloads import (
+    ChosenTables,
+    Histogram,
+    MarginalTables,
+    Prefixes,
+    SecondMoment,
+    Union,
+    WorkloadSizeError,
+)
 
 COLUMNS = {"a": 2, "b": 3, "c": 4}
 
@@ -76,3 +84,10 @@ def test_a_union_is_its_parts_side_by_side():
 def test_what_is_refused(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+def test_a_union_is_refused_if_only_its_parts_are_small_enough():
+    """Each part has 2^16 answers over all elements, and 1025 parts have more than 2^26."""
+    union = Union([Histogram(2**8)] * 1025)
+    with pytest.raises(WorkloadSizeError, match=r"at most 2\^26 answers.*on 256 elements"):
+        union.l2_radius()
