@@ -183,8 +183,8 @@ PRIVACY = (
         "ledger: pure spends cost half under zCDP",
         "rho of a pure spend is too small",
         "privacy.spends:_rho",
-        "epsilon**2 / 2",
-        "epsilon**2 / 4",
+        "epsilon * epsilon / 2",
+        "epsilon * epsilon / 4",
         (f"{LEDGER}test_zcdp_budget_takes_pure_spends_as_half_their_square",),
     ),
     Fault(
