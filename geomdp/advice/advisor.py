@@ -121,9 +121,10 @@ def advise(
     unseeded releases, then simplicity of the mechanism. If the winner is noise alone, and its
     projection is not left out, the noise with the projection is advised instead. If several noises
     tie, the one with the least bound after its projection is taken. On data sets of n records, a
-    projection never increases the error. It can lower the error even if the prediction stays the
-    same, because the prediction is an upper bound over all data sets. Shrinking is advised only if
-    it lowers the prediction by more than 1%.
+    projection increases the error at most by rounding, which matters if the error is below 1e-6 of
+    the diameter of the answers. It can lower the error even if the prediction stays the same,
+    because the prediction is an upper bound over all data sets. Shrinking is advised only if it
+    lowers the prediction by more than 1%.
 
     The table has a row for every candidate that was considered. If no prediction was made, the row
     gives the reason, for example: the candidate does not apply; it cannot make a release; a lower

@@ -178,10 +178,11 @@ class Consistency:
         if self._projector is not None:
             assert isinstance(self.mechanism, AdditiveMechanism)
             energy = squared_noise_limit(self.mechanism)
-            share = GAP_SHARE * energy / self.task.workload.l2_diameter() ** 2
-            tolerance = min(max(share, LEAST_TOLERANCE), LARGEST_TOLERANCE)
+            scale = self.task.workload.l2_diameter() ** 2
+            tolerance = min(max(GAP_SHARE * energy / scale, LEAST_TOLERANCE), LARGEST_TOLERANCE)
             point = self._projector.nearest(released.answers, tol=tolerance).point
-            return replace(released, answers=point, predicted_rmse=_at_most(released))
+            bound = _at_most(released, 2 * tolerance * scale)
+            return replace(released, answers=point, predicted_rmse=bound)
         if not self.task.tables:
             return released
         if self._local_polytope is not None:

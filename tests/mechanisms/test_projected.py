@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from geomdp.bodies import MappedElliptope
-from geomdp.mechanisms import Cone, Projected
+from geomdp.geometry.projection.projector import Projector
+from geomdp.mechanisms import JL, Cone, Laplace, Projected, Shrunk
 from geomdp.mechanisms.post_processed.support_bound import _upper_limit
 from geomdp.privacy import PureDP
-from geomdp.workloads import MarginalTables
+from geomdp.workloads import MarginalTables, Prefixes
 
 
 def test_many_columns_are_projected_on_the_relaxation() -> None:
@@ -36,6 +37,31 @@ def test_diameter_of_a_relaxation_holds_all_records_and_is_less_than_twice_their
     # The largest distance of two records is sqrt(2 C(25, 2)); of the relaxation at most sqrt(3).
     assert apart <= workload.l2_diameter() <= mechanism.diameter
     np.testing.assert_allclose(mechanism.diameter, 2 * np.sqrt(300 * 3 / 4), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "post_process", [Projected, Shrunk, lambda inner: JL(inner, 4, rng=0)], ids=["P", "S", "JL"]
+)
+def test_stated_bounds_hold_the_gap_at_which_the_search_stops(post_process, monkeypatch):
+    """A gap of eta allows ||p - Q(X)||^2 = ||Z||^2 + 2 eta, so the bound must be at least this.
+
+    The noise is so small that the bound by ||Z||^2 is below the bound by E h_K(Z).
+    """
+    mechanism = post_process(Laplace(Prefixes(16), n=16, privacy=PureDP(1e6)))
+    stops = []
+    search = Projector._searched
+
+    def recorded(self, columns, known, target, tol, warm_start):
+        stops.append(tol * columns.scale**2)
+        return search(self, columns, known, target, tol, warm_start)
+
+    monkeypatch.setattr(Projector, "_searched", recorded)
+    mechanism.release(np.arange(16), rng=0)
+    (gap,) = stops
+    shrinking = getattr(mechanism, "factor", 1.0)
+    stated = mechanism.predicted_rmse.value * 4 - getattr(mechanism, "mean_distortion", 0.0)
+    noise = mechanism.inner.predicted_rmse.value**2 * mechanism.inner.workload.n_queries
+    assert stated**2 >= (shrinking * noise + 2 * gap) * (1 - 1e-12)
 
 
 @pytest.mark.statistical

@@ -21,7 +21,7 @@ from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.base import Privatiser
 from geomdp.mechanisms.post_processed.base import PostProcessedNoise
 from geomdp.mechanisms.post_processed.projected import (
-    GAP_SHARE,
+    allowed_gap,
     relative_tolerance,
     squared_noise_limit,
 )
@@ -201,7 +201,7 @@ class JL(PostProcessedNoise):
     def predicted_rmse(self) -> Prediction:
         """Upper bound: noise for the drawn A plus mean distortion over A; see the class."""
         additive = squared_noise_limit(self.inner)
-        gap = GAP_SHARE * additive
+        gap = allowed_gap(additive, self.inner.workload.l2_diameter())
         noise = min(additive + 2 * gap, self._support.value / self.n + gap)
         error = min(math.sqrt(noise) + self.mean_distortion, self._diameter)
         source = (

@@ -29,8 +29,7 @@ from geomdp.workloads import MarginalTables, Workload
 from geomdp.workloads.base import MAX_SCORES
 from geomdp.workloads.structure.sign_products import sign_products
 
-#: Duality gap that the projection must reach, as a share of the mean squared noise. The gap then
-#: adds at most two millionths of the mean squared noise to the bound on the squared error.
+#: Duality gap that the projection must reach, as a share of the mean squared noise.
 GAP_SHARE = 1e-6
 #: Least tolerance for the gap, as a share of the squared diameter of K. Below it, float64 rounds
 #: squared distances too much. It is larger than `GAP_SHARE` of the mean squared noise if the root
@@ -71,11 +70,11 @@ class Projected(PostProcessedNoise):
 
         E ||M(X) - Q(X)||^2 <= min{E ||Z||^2 / n^2, E h_K(Z) / n},
 
-    so the error is at most the error of `inner`. `predicted_rmse` includes the duality gap of the
-    numerical projection, a millionth of E ||Z||^2 / n^2, and the rounding of answers. If the root
-    mean squared noise on answers is below 1e-4 of the diameter of K, the gap can be larger than
-    this millionth. Under add/remove the bound holds for data sets of exactly n records. For other
-    data sets only the privacy statement holds.
+    so the error is at most the error of `inner`. `predicted_rmse` also includes the rounding of
+    answers and the duality gap of the numerical projection. The gap is at most a millionth of
+    E ||Z||^2 / n^2, or 1e-14 of the squared diameter of K if this is larger. Under add/remove the
+    bound holds for data sets of exactly n records. For other data sets only the privacy statement
+    holds.
 
     References
     ----------
@@ -134,7 +133,7 @@ class Projected(PostProcessedNoise):
         """Upper bound for every data set of n records; see the class."""
         m = self.workload.n_queries
         additive = squared_noise_limit(self.inner)
-        gap = GAP_SHARE * additive
+        gap = allowed_gap(additive, self.diameter)
         bounds = {
             f"E||Z||^2 / n^2 (JL-L13){noise_limit_source(self.inner)}": additive + 2 * gap,
             "diameter of K": self.diameter**2,
@@ -216,9 +215,16 @@ def relative_tolerance(energy: float, scale: float) -> float:
     """Tolerance for a duality gap of `GAP_SHARE` times `energy`, relative to `scale`^2.
 
     `energy` is the mean squared noise. The tolerance is kept between 1e-14 and 1e-8, so for tiny
-    noise the gap can be larger than `GAP_SHARE` times `energy`. Let y = Q(X) + Z be the noisy
-    answers, with the noise Z on means. Let p be the point that was found, and e = ||p - Q(X)|| its
-    error. A gap of at most eta means that <y - p, Q(X) - p> <= eta. This implies
-    e^2 <= ||Z||^2 + 2 eta and E e^2 <= E h_K(Z) + eta. So the gap adds little to these bounds.
+    noise the gap can be larger than `GAP_SHARE` times `energy`.
     """
     return min(max(GAP_SHARE * energy / scale**2, LEAST_TOLERANCE), 1e-8)
+
+
+def allowed_gap(energy: float, scale: float) -> float:
+    """The largest duality gap eta at which a search with `relative_tolerance` stops.
+
+    Let y = Q(X) + Z be the noisy answers, with the noise Z on means. Let p be the point that was
+    found, and e = ||p - Q(X)|| its error. A gap of at most eta means that
+    <y - p, Q(X) - p> <= eta. This implies e^2 <= ||Z||^2 + 2 eta and E e^2 <= E h_K(Z) + eta.
+    """
+    return relative_tolerance(energy, scale) * scale**2

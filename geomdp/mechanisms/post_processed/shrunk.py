@@ -11,7 +11,7 @@ from geomdp._typing import FloatArray
 from geomdp.geometry.projection.projector import Projector
 from geomdp.mechanisms.post_processed.base import PostProcessedNoise
 from geomdp.mechanisms.post_processed.projected import (
-    GAP_SHARE,
+    allowed_gap,
     noise_limit_source,
     reachable_body,
     relative_tolerance,
@@ -99,7 +99,8 @@ class Shrunk(PostProcessedNoise):
     def predicted_rmse(self) -> Prediction:
         """Upper bound for every data set of n records; see the class."""
         # If the projection stops at a duality gap eta, the squared error grows by at most 2 eta.
-        square = self._squared_bound * (1 + 2 * GAP_SHARE)
+        square = self._squared_bound
+        square += 2 * allowed_gap(square, 2 * self._ball[1])
         value = math.sqrt(square / self.workload.n_queries)
         source = f"r^2 v / (r^2 + v), linear minimax, r = {self._ball[1]:.4g}"
         source += noise_limit_source(self.inner)
