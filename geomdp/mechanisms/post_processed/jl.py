@@ -34,9 +34,12 @@ from geomdp.workloads import LinearMap, Workload
 class AutoDimension:
     """Choose the number of rows of a `JL` map by its predicted error.
 
-    The effective dimension r is the dimension of the affine hull of the answer vectors. One map is
-    drawn for each k = 1, 2, 4, ... below r, and one for r - 1. The map with the least predicted
-    error is kept. Predictions read public objects only, so the choice costs no privacy.
+    The effective dimension r is the dimension of the affine hull of the answer vectors. One trial
+    map is drawn for each k = 1, 2, 4, ... below r, and one for r - 1. The trial with the least
+    predicted error gives k, and a new map with k rows is drawn. The new map is independent of the
+    choice of k, so the error bound for a fixed k holds. It would not hold for the best trial: a map
+    with little noise can distort answers more than an average map. Predictions read public objects
+    only, so the choice costs no privacy.
 
     Examples
     --------
@@ -161,17 +164,18 @@ class JL(PostProcessedNoise):
                     f"dimension must be a number for {law!r}: AutoDimension compares predicted "
                     "errors, which depend on the dimension for Gaussian maps only"
                 )
-            trials = [JL(inner, rows, self._rng.spawn(1)[0]) for rows in dimension.tried(effective)]
-            best = min(trials, key=lambda trial: trial.predicted_rmse.value)
-            self.matrix, self.inner = best.matrix, best.inner
+            sizes = dimension.tried(effective)
+            trials = [JL(inner, size, self._rng.spawn(1)[0]) for size in sizes]
+            rows = len(min(trials, key=lambda trial: trial.predicted_rmse.value).matrix)
         else:
-            if whole(dimension, "dimension") >= effective:
+            rows = whole(dimension, "dimension")
+            if rows >= effective:
                 raise ValueError(
                     f"dimension must be below the effective dimension {effective} of the workload, "
                     f"got {dimension}; use Projected(inner) instead"
                 )
-            self.matrix = law.draw(dimension, self.workload.n_queries, self._rng)
-            self.inner = inner.with_workload(LinearMap(self.workload, self.matrix))
+        self.matrix = law.draw(rows, self.workload.n_queries, self._rng)
+        self.inner = inner.with_workload(LinearMap(self.workload, self.matrix))
 
     @cached_property
     def body(self) -> Body:
