@@ -136,6 +136,15 @@ def test_undetermined_answers_are_refused():
         half_measured(hidden, 1e12).noise(1.0)
 
 
+def test_a_small_part_of_the_answers_is_not_released_without_noise():
+    """Both answers get the noise of the first cell. Their difference would show the second cell."""
+    answers = np.array([[1.0, 1.0], [0.0, 1e-8], [0.0, 0.0]])
+    measured = laplace_measurement(2.0, np.eye(3)[:1], np.ones((2, 1)))
+    design = Design("first cell", 16.0, answers, REPLACE, lambda: [measured])
+    with pytest.raises(ValueError, match="must determine all answers"):
+        design.noise(1.0)
+
+
 class Fixed:
     """A strategy with a single design."""
 

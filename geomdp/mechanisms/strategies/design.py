@@ -22,13 +22,11 @@ from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
-#: Largest accepted length of a row of W - sum of R_i C_i (see `check_rebuilt`). The product of this
-#: row with the histogram is the part of an answer that is released without noise. The unit is the
-#: standard deviation of the noise on the answer at epsilon = 1. One record changes this part by at
-#: most sqrt(2) times the length of the row.
-MISFIT = 1e-8
-#: Allowance for rounding errors in addition to `MISFIT`, as a share of the length of the same row
-#: of W: a few hundred units in the last place of float64.
+#: Largest accepted length of a row of W - sum of R_i C_i (see `check_rebuilt`). The unit is the
+#: length of the same row of W, plus the standard deviation of the noise on the answer at
+#: epsilon = 1. This is an allowance for rounding errors: a few hundred units in the last place of
+#: float64. A larger difference could show what the noise does not hide, because two answers can
+#: have the same noise.
 ROUNDING = 1e-13
 #: Upper bound on the share by which rounding of the noise scales can increase the privacy loss.
 OVERSPENT = Fraction(1, 2**40)
@@ -227,8 +225,7 @@ def check_rebuilt(
     `answers` (b, m) is W^T on b elements. `measured` has R_i, and the columns of C_i for the same
     elements. `deviations` (m,) are the standard deviations of the noise at epsilon = 1. The
     difference of the matrices has one row for each query. ``ValueError`` if a row is longer than
-    1e-8 deviations plus an allowance for rounding. Products with 32 random vectors estimate the
-    length of a row.
+    an allowance for rounding. Products with 32 random vectors estimate the length of a row.
     """
     weights = np.random.default_rng(PUBLIC_SEED).standard_normal((len(answers), WEIGHTS))
     if adjacency is Adjacency.REPLACE_ONE:
@@ -237,7 +234,7 @@ def check_rebuilt(
         (part.matrix for part in measured), (part.rows @ weights for part in measured)
     )
     missing = answers.T @ weights - rebuilt
-    allowed = MISFIT * deviations + ROUNDING * np.linalg.norm(answers, axis=0)
+    allowed = ROUNDING * (deviations + np.linalg.norm(answers, axis=0))
     # With `>` instead of `not <=`, NaN would pass.
     if not (np.abs(missing).max(axis=1) <= allowed).all():
         raise ValueError("strategy must determine all answers of the workload")

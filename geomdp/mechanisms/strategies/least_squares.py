@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import scipy
@@ -70,23 +70,37 @@ def reconstruct(
         # The centred measurements have sum 0, so the matrix maps 1 to 0. Adding a multiple of 1 1^T
         # ends this and changes nothing on vectors of sum 0.
         information = information + np.trace(information) / len(information) ** 2
-    solved = _solve(information, queries)
-    return [p * (solved.T @ row) for p, row in zip(precisions, rows, strict=True)]
+    solve = _solver(information, queries)
+    maps = [np.zeros((queries.shape[1], row.shape[1])) for row in rows]
+    # S can be so large that rounding spoils the maps. The second round adds the maps for the part
+    # of the answers that the first maps miss.
+    for _ in range(2):
+        missing = queries - sum(row @ part.T for row, part in zip(rows, maps, strict=True))
+        solved = solve(missing)
+        maps = [
+            part + p * (solved.T @ row) for part, p, row in zip(maps, precisions, rows, strict=True)
+        ]
+    return maps
 
 
-def _solve(information: FloatArray, queries: FloatArray) -> FloatArray:
-    """The pseudo-inverse of a positive semidefinite matrix (N, N) times `queries` (N, m)."""
+def _solver(information: FloatArray, queries: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """The product with the pseudo-inverse of a positive semidefinite matrix (N, N).
+
+    A Cholesky factor is used if it is accurate for `queries` (N, m).
+    """
     try:
-        solved = scipy.linalg.cho_solve(scipy.linalg.cho_factor(information), queries)
+        factor = scipy.linalg.cho_factor(information)
     except np.linalg.LinAlgError:
         pass
     else:
+        solved = scipy.linalg.cho_solve(factor, queries)
         off = np.abs(information @ solved - queries).max(axis=0)
         if (off <= SOLVED * np.abs(queries).max(axis=0)).all():
-            return np.asarray(solved)
+            return lambda right: np.asarray(scipy.linalg.cho_solve(factor, right))
     # The matrix is singular up to rounding. Eigenvalues of the size of rounding errors are dropped.
     cutoff = len(information) * np.finfo(float).eps
-    return np.asarray(np.linalg.pinv(information, rcond=cutoff, hermitian=True) @ queries)
+    inverse = np.linalg.pinv(information, rcond=cutoff, hermitian=True)
+    return lambda right: np.asarray(inverse @ right)
 
 
 def error_and_slopes(
