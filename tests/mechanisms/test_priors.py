@@ -56,6 +56,34 @@ def test_a_prior_serves_mechanisms_of_several_workloads():
         assert predicted.value > 0
 
 
+class Watched(Marginals):
+    """A workload that counts how often records are summed."""
+
+    reads = 0
+
+    def totals(self, records):
+        self.reads += 1
+        return super().totals(records)
+
+
+def test_a_data_set_is_read_once_for_all_mechanisms_of_a_workload():
+    workload = Watched(3, 2)
+    noise = Laplace(workload, **SETTING)
+    prior = FixedDataset(workload.universe.sample(30, 0))
+    for mechanism in (noise, Ball(workload, **SETTING), Projected(noise)):
+        predict_on_prior(mechanism, prior, 2, rng=0)
+    assert workload.reads == 1
+
+
+def test_noise_is_added_to_the_sums_of_the_mechanism():
+    noise = Laplace(WORKLOAD, **SETTING)
+    records = WORKLOAD.universe.sample(30, 0)
+    pairs, coarse = PairMarginals(WORKLOAD, **SETTING), Coarse(Projected(noise), radius=0.5)
+    for mechanism in (noise, Projected(noise), coarse, pairs):
+        expected = mechanism.totals(records).sums
+        np.testing.assert_array_equal(FixedDataset(records).inputs(mechanism), expected)
+
+
 @given(st.integers(max_value=1) | st.floats())
 def test_trials(trials):
     with pytest.raises(ValueError, match="trials"):

@@ -48,8 +48,12 @@ class FixedDataset:
     def inputs(self, mechanism: Mechanism) -> FloatArray:
         """The sums to which `mechanism` adds noise.
 
-        `Coarse` and `PairMarginals` sum other numbers than the answers of their workload.
+        Most mechanisms sum the answers of their workload, which `sums` keeps. A mechanism with its
+        own `totals`, such as `Coarse` or `PairMarginals`, sums other numbers, so the records are
+        read again.
         """
+        if type(mechanism).totals is Mechanism.totals:
+            return self.sums(mechanism.workload, mechanism.n)
         return mechanism.totals(self._records).sums
 
 
