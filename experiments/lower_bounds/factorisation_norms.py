@@ -47,6 +47,7 @@ import numpy.typing as npt
 
 import geomdp as gd
 from experiments.engine.cells import Row
+from experiments.lower_bounds.principal_axes import principal_coordinates
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -57,8 +58,6 @@ STEPS = 100
 MOST_ELEMENTS = 512
 #: An error so small that the lower bound uses as many lines as the search finds.
 SMALL_ERROR = 1e-4
-#: Singular values below this share of the largest singular value count as 0.
-SINGULAR = 1e-9
 
 
 def least_variance(differences: FloatArray) -> tuple[float, float, FloatArray]:
@@ -69,8 +68,7 @@ def least_variance(differences: FloatArray) -> tuple[float, float, FloatArray]:
     bound. Noise with the covariance Sigma = (max_w q_w) M_p^(1/2) has sensitivity 1 and proves the
     upper bound.
     """
-    _, values, axes = np.linalg.svd(differences, full_matrices=False)
-    points = differences @ axes[values > SINGULAR * values[0]].T
+    points = principal_coordinates(differences)
     weights = np.full(len(points), 1 / len(points))
     best, lower, upper = weights, 0.0, math.inf
     for _ in range(STEPS):
@@ -135,7 +133,7 @@ def squared_norm(Q: gd.workloads.Workload) -> float:
     size = Q.universe.size
     if size is None or size > MOST_ELEMENTS:
         return total
-    answers = Q.evaluate(Q.universe.elements(0, size))
+    answers = gd.workloads.explicit_answers(Q)
     first, second = np.triu_indices(size, 1)
     return min(total, least_variance(answers[first] - answers[second])[1])
 

@@ -57,6 +57,7 @@ import numpy.typing as npt
 
 import geomdp as gd
 from experiments.engine.cells import Row
+from experiments.lower_bounds.principal_axes import principal_coordinates
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -69,8 +70,6 @@ LEVEL = 1e-6
 SHARES = np.geomspace(1e-4, 1.0, 1000)[:, None]
 #: Largest number of listed elements.
 MOST_ELEMENTS = 1 << 11
-#: Singular values below this share of the largest singular value count as 0.
-SINGULAR = 1e-9
 
 
 @dataclass(frozen=True)
@@ -126,8 +125,7 @@ def radii(Q: gd.workloads.Workload) -> Radii:
         K = gd.sensitivity_polytope(Q)
         bound = np.minimum(half, urysohn(K, np.ones(Q.affine_hull().dimension)))
         return Radii(bound, bound)
-    answers = Q.evaluate(Q.universe.elements(0, size))
-    points = principal(np.unique(answers.round(12), axis=0))
+    points = principal(np.unique(gd.workloads.explicit_answers(Q).round(12), axis=0))
     spread = points.std(axis=0)
     widths = [
         urysohn(gd.bodies.VPolytope(points / spread**power), spread**power) for power in POWERS
@@ -143,9 +141,7 @@ def principal(points: FloatArray) -> FloatArray:
 
     The axes are in decreasing order of the standard deviation.
     """
-    centred = points - points.mean(axis=0)
-    _, values, axes = np.linalg.svd(centred, full_matrices=False)
-    return np.asarray(centred @ axes[values > SINGULAR * values[0]].T)
+    return principal_coordinates(points - points.mean(axis=0))
 
 
 def urysohn(body: gd.bodies.Body, stretch: FloatArray) -> FloatArray:
