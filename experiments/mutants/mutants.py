@@ -26,8 +26,8 @@ A new mutant is one row in a file of `experiments/mutants`. The command
 `python -m experiments.mutants WORD` runs the mutants with WORD in their name or in the name of
 their figure, and keeps the results for the next run of all.
 
-A mutant is run again whenever its script, a shared module in the folder of the script, its tests or
-the library changes. Run time on one core: quick 20 s, full an hour and a half.
+A mutant is run again whenever the library changes, or its script, its tests, or a module that the
+script or the tests import. Run time on one core: quick 20 s, full an hour and a half.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ from experiments.engine.provenance import content_hash
 from experiments.engine.script import Needs
 from experiments.mutants.catalogue import MUTANTS, Mutant
 from experiments.mutants.coverage import CRASH, NONE, Noticed, outcomes, red_claims_of, unrefuted
+from experiments.mutants.imports import ROOT, with_imports
 from experiments.planting.edits import Edit
 from experiments.planting.runs import failing_test, red_claims
 from geomdp import (
@@ -82,7 +83,6 @@ PLANTED_IN = (
     tabulation,
     workloads,
 )
-ROOT = Path(__file__).parents[2]
 #: Joins the claims of one mutant.
 AND = "; "
 
@@ -100,7 +100,7 @@ class Config:
     old: str
     new: str
     tests: str  # Test files of the part, separated by spaces
-    code: str  # Hash of the figure and of the tests
+    code: str  # Hash of the figure, of the tests, and of the modules that they import
 
 
 def config(mutant: Mutant) -> Config:
@@ -118,17 +118,14 @@ def config(mutant: Mutant) -> Config:
 
 
 def code_of(mutant: Mutant) -> str:
-    """Hash of the code in `files_of` and in the tests of a mutant; it leaves out the library."""
-    return content_hash([*files_of(mutant), *(ROOT / test for test in mutant.tests)])[:16]
+    """Hash of the code in `files_of` a mutant; it leaves out the library."""
+    return content_hash(files_of(mutant))[:16]
 
 
-def files_of(mutant: Mutant) -> list[Path]:
-    """The mutant's script, and the modules of its folder that are no scripts of other mutants."""
-    folder, others = ROOT / "experiments" / mutant.folder, {m.figure for m in MUTANTS.values()}
-    return [
-        folder / f"{mutant.figure}.py",
-        *sorted(path for path in folder.glob("*.py") if path.stem not in others),
-    ]
+def files_of(mutant: Mutant) -> set[Path]:
+    """The mutant's script, its tests and their settings, and all modules that these import."""
+    script = ROOT / "experiments" / mutant.folder / f"{mutant.figure}.py"
+    return with_imports([script, ROOT / "tests/conftest.py", *(ROOT / t for t in mutant.tests)])
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -50,7 +52,30 @@ def test_a_result_belongs_to_the_text_of_script_and_tests() -> None:
     assert QUICK.configurations == (cell,)
     names = {path.name for path in files_of(mutant)}
     assert {"update_bounds.py", "extremal_streams.py"} <= names
+    assert {"conftest.py", *(Path(test).name for test in mutant.tests)} <= names
     assert "online_error.py" not in names
+
+
+#: Prints the files of this repository that Python loads with the named modules.
+LOADED = """
+import importlib, sys
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+for name, module in list(sys.modules.items()):
+    if name.partition(".")[0] in ("experiments", "tests") and module.__file__:
+        print(module.__file__)
+"""
+
+
+def test_a_result_belongs_to_all_modules_that_script_and_tests_load() -> None:
+    """Python is the oracle. Empty packages above a module count as no code."""
+    mutant = next(m for m in MUTANTS.values() if ROOT / "tests/stats.py" in files_of(m))
+    tests = [test.removesuffix(".py").replace("/", ".") for test in mutant.tests]
+    command = [sys.executable, "-c", LOADED, mutant.script, *tests]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    loaded = {Path(line) for line in done.stdout.split("\n") if line}
+    assert ROOT / "tests/stats.py" in loaded
+    assert {path for path in loaded if path.name != "__init__.py"} <= files_of(mutant)
 
 
 def test_red_claims_are_named_as_in_the_index() -> None:
