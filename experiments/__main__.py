@@ -17,7 +17,7 @@ from rich.table import Table
 from experiments.catalogue import SCRIPTS
 from experiments.engine.figures import Outputs, RecordError, read_record
 from experiments.engine.processes import Processes
-from experiments.engine.reproduce import Folders, Report, contents, draw, reproduce
+from experiments.engine.reproduce import Folders, Report, contents, draw, reproduce_alone
 from experiments.engine.run import Executor, ExecutorError, in_process
 from experiments.engine.script import LoadedScript, Preset, UnknownScriptError, find, load
 from experiments.engine.store import StoreError
@@ -263,12 +263,12 @@ def _run_all(
             tasks: list[TaskID] = []
             for script in scripts:
                 total = len(script.sweep(preset).cells())
-                done = contents(script, preset, folders).completed
+                done = _completed(script, preset, folders)
                 tasks.append(bars.add_task(script.name, start=False, total=total, completed=done))
             for script, task in zip(scripts, tasks, strict=True):
                 bars.start_task(task)
                 reports.append(
-                    reproduce(
+                    reproduce_alone(
                         script,
                         preset,
                         folders,
@@ -281,6 +281,14 @@ def _run_all(
         raise typer.Exit(INTERRUPTED) from None
     show_reports(console, scripts, reports)
     return all(report.passed for report in reports)
+
+
+def _completed(script: LoadedScript, preset: Preset, folders: Folders) -> int:
+    """Number of completed cells; 0 if the store cannot be opened, which the report will say."""
+    try:
+        return contents(script, preset, folders).completed
+    except StoreError:
+        return 0
 
 
 @contextmanager

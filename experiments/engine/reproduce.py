@@ -22,7 +22,7 @@ from experiments.engine.goals import Goal
 from experiments.engine.provenance import commit, versions
 from experiments.engine.run import Executor, SweepResult, ignore, in_process, run_sweep
 from experiments.engine.script import HasGoals, LoadedScript, Preset, TakesTime
-from experiments.engine.store import Contents, Store
+from experiments.engine.store import Contents, Store, StoreError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -57,7 +57,9 @@ class Report:
     outputs: Outputs  # Its files
     failures: tuple[Outcome[Any], ...]  # Cells that failed; if there are any, no output is written
     claims: tuple[Claim, ...]  # Empty if a cell, plot, goals or claims failed
-    broken: str | None = None  # Traceback if the script's ``plot``, ``claims`` or ``goals`` failed
+    #: Traceback if the script's ``plot``, ``claims`` or ``goals`` failed, or the error of a file or
+    #: process that could not be used.
+    broken: str | None = None
     goals: tuple[Goal, ...] = ()  # Reached and open goals; they do not decide `passed`
 
     @property
@@ -99,7 +101,7 @@ def reproduce(
             goals = tuple(script.module.goals(table))
         claims = tuple(script.module.claims(table))
     except OSError:
-        raise  # a full disk is not the script's failure
+        raise  # A full disk is not the script's failure, so its older figure stays.
     except Exception as error:
         broken = traceback.format_exc()
         for image in outputs.images:
@@ -112,6 +114,25 @@ def reproduce(
     else:
         write_record(outputs, _record(script, preset, sweep, result, claims, goals))
     return Report(script.name, outputs, (), claims, broken, goals)
+
+
+def reproduce_alone(
+    script: LoadedScript,
+    preset: Preset,
+    folders: Folders,
+    executor: Executor = in_process,
+    observe: Callable[[Outcome[Any]], None] = ignore,
+) -> Report:
+    """Like `reproduce`, but an error of a file or process becomes a failure of this script.
+
+    Such an error is a store that cannot be opened, a full disk, or a process that cannot start.
+    Other scripts can still run. They cannot if the executor fails, so `ExecutorError` is raised.
+    """
+    try:
+        return reproduce(script, preset, folders, executor, observe)
+    except (StoreError, OSError) as error:
+        outputs = folders.outputs(script.name, preset)
+        return Report(script.name, outputs, (), (), broken=str(error))
 
 
 def draw(script: LoadedScript, outputs: Outputs) -> None:

@@ -89,7 +89,7 @@ def show_reports(
         if report.failures:
             console.print(f"{report.name}: {len(report.failures)} cells failed, nothing written")
         elif report.broken is not None:
-            console.print(f"{report.name}: its plot or its claims FAILED", markup=False)
+            console.print(f"{report.name}: its plot, its claims or its files FAILED", markup=False)
             console.print(report.broken, markup=False, highlight=False)
         elif isinstance(script.module, Reports):
             console.print(script.module.report(read_table(report.outputs)))

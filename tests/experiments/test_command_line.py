@@ -77,7 +77,7 @@ def test_a_script_whose_claims_raise_fails_and_the_others_go_on(
     monkeypatch.setattr(command_line, "SCRIPTS", ("broken_toy", TOY))
     result = call("reproduce", *folders)
     assert result.exit_code == 1
-    assert "broken_toy: its plot or its claims FAILED" in result.output
+    assert "broken_toy: its plot, its claims or its files FAILED" in result.output
     assert result.output.count("ZeroDivisionError") == 1
     assert "2 claims passed, 0 failed" in result.output
     assert "no claims could be checked: broken_toy" in result.output
@@ -102,6 +102,29 @@ def test_a_foreign_store_is_one_line_and_stays(folders: list[str], tmp_path: Pat
         assert result.exit_code == 1
         assert "not an SQLite file" in result.output
     assert store.read_text() == "precious"
+
+
+@pytest.mark.parametrize("fault", ["foreign store", "no process"])
+def test_a_script_whose_files_or_processes_fail_does_not_stop_the_others(
+    folders: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    call_of_process = "subprocess.run(['no such program'])"
+    text = BROKEN_CLAIMS.replace("1 / 0", call_of_process).replace(
+        "from", "import subprocess\nfrom"
+    )
+    (tmp_path / "other_toy.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(command_line, "SCRIPTS", ("other_toy", TOY))
+    if fault == "foreign store":
+        (tmp_path / "results").mkdir()
+        (tmp_path / "results" / "other_toy-quick.sqlite").write_text("precious")
+    result = call("reproduce", *folders)
+    assert result.exit_code == 1
+    assert "other_toy: its plot, its claims or its files FAILED" in result.output
+    words = {"foreign store": "not an SQLite file", "no process": "no such program"}
+    assert words[fault] in result.output
+    assert "2 claims passed, 0 failed" in result.output
+    assert (tmp_path / "figures" / "quick" / "toy_script.png").exists()
 
 
 #: Runs the toy with a limit on the size of every file, as a full disk has one: both kinds of error
