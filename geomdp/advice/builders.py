@@ -1,7 +1,7 @@
 """Builders of the candidates: each builds a mechanism, or raises an error that says why not.
 
-`InapplicableError` means that the mechanism does not apply to the setting. `UntriedError` means
-that the set-up of the mechanism would cost more than the budget.
+`InapplicableError` means that the mechanism does not apply to the setting, or that it cannot be the
+best. `UntriedError` means that the set-up of the mechanism would cost too much.
 """
 
 from __future__ import annotations
@@ -253,10 +253,10 @@ def knorm_differs(setting: Setting) -> None:
     """
     if setting.exact_only:
         raise InapplicableError(
-            "if its sampler is exact, it is KNorm(exact=True); if not, exact_only excludes it"
+            "if its sampler is exact, KNorm(exact=True) is no worse; if not, exact_only excludes it"
         )
     if neighbour_body(setting.workload, setting.adjacency).implements(Body.sample_uniform):
-        raise InapplicableError("its body has an exact sampler, so it is KNorm(exact=True)")
+        raise InapplicableError("its body has an exact sampler, so KNorm(exact=True) is no worse")
     if not isinstance(setting.privacy, PureDP):
         setting.check_cost("outer slab body", work=slabs_work(setting.workload))
 

@@ -239,7 +239,7 @@ CANDIDATES = (
         kind=SecondMoment,
         flag="second-moment",
         guarantees=Guarantees.ANY,
-        summary="Wishart noise on second moments, then the nearest attainable matrix",
+        summary="noise on the matrix of second moments, then the nearest attainable matrix",
         suits="It adds noise to the matrix of second moments and takes the nearest matrix that "
         "records can have.",
         build=second_moment,

@@ -59,7 +59,7 @@ def reasons(ranked: list[Built], trials: Trials) -> list[str]:
     untried = sorted(trials.untried)
     if untried:
         named = ", ".join(untried) if len(untried) <= NAMED else f"{len(untried)} more"
-        said.append(f"Not tried, because they would take too long (see the table): {named}.")
+        said.append(f"Not tried, because they would cost too much (see the table): {named}.")
     return said
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from geomdp import mechanisms
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp.advice import Advice, advise
-from geomdp.advice.builders import plain
+from geomdp.advice.builders import knorm, knorm_differs, knorm_exact, plain
 from geomdp.advice.candidate import Candidate, Guarantees
 from geomdp.advice.candidates import CANDIDATES
 from geomdp.advice.comparison.projection_floor import projection_floor
@@ -481,8 +481,24 @@ class TestCosts:
             raise MemoryError
 
         monkeypatch.setattr(Ball, "__init__", build)
-        why = advise(WORKLOADS["tables"], **PURE).table.set_index("mechanism")["why"]
-        assert "does not fit" in why["Ball"]
+        result = advise(WORKLOADS["tables"], **PURE)
+        assert "does not fit" in result.table.set_index("mechanism")["why"]["Ball"]
+        # Memory is no time.
+        (said,) = (reason for reason in result.reasons if reason.startswith("Not tried"))
+        assert "cost too much" in said
+        assert "too long" not in said
+
+    @pytest.mark.parametrize("adjacency", Adjacency)
+    @pytest.mark.parametrize("workload", [Histogram(4), Marginals(3, 1), Parities(3, 1)], ids=repr)
+    def test_exact_noise_is_no_worse_than_noise_of_a_body_with_an_exact_sampler(
+        self, workload, adjacency
+    ):
+        """It may use another body, so the reason does not call the two mechanisms the same."""
+        setting = Setting(workload, 100, PureDP(1.0), adjacency, exact_only=False)
+        with pytest.raises(InapplicableError, match=r"so KNorm\(exact=True\) is no worse"):
+            knorm_differs(setting)
+        exact, other = (build(setting).predicted_rmse.value for build in (knorm_exact, knorm))
+        assert exact <= other * (1 + 1e-12)
 
     @pytest.mark.parametrize("name", ["tables", "signs", "second moments", "histogram"])
     @pytest.mark.parametrize("adjacency", Adjacency)
