@@ -36,10 +36,26 @@ def x_name__mutmut_orig(text):
 
 def x_name__mutmut_1(text):
     return text.removeprefix("old")
+
+def x_bound__mutmut_orig(inputs):
+    return recalled("split", inputs), "by Markov's inequality"
+
+def x_bound__mutmut_1(inputs):
+    return recalled("SPLIT", inputs), "by Markov's inequality"
+
+def x_bound__mutmut_2(inputs):
+    return recalled("split", inputs), "XXby Markov's inequalityXX"
+
+def x_bound__mutmut_3(inputs):
+    return recalled("split", None), "by Markov's inequality"
+
+def x_bound__mutmut_4(inputs):
+    return recalled("split", inputs), None
 """
 
 
-def test_only_words_of_messages_and_letters_of_sql_are_left_out(tmp_path: Path) -> None:
+def test_only_texts_for_people_and_letters_of_sql_are_left_out(tmp_path: Path) -> None:
     module = tmp_path / "module.py"
     module.write_text(MODULE, encoding="utf-8")
-    assert changes_of_words(module) == {"x_add__mutmut_1", "x_add__mutmut_5"}
+    words = {"x_add__mutmut_1", "x_add__mutmut_5", "x_bound__mutmut_1", "x_bound__mutmut_2"}
+    assert changes_of_words(module) == words
