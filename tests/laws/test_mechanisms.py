@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from geomdp.mechanisms import AdditiveMechanism
+from geomdp.mechanisms.results import short_claim
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Marginals
 from tests.mechanisms.catalogue import ADDITIVE, MECHANISMS, POST_PROCESSED, WORKLOADS
@@ -43,6 +44,35 @@ def test_a_release_is_one_draw_on_the_sums(name):
     release = mechanism.release(records, rng=3)
     alone = mechanism.privatise(mechanism.totals(records).sums, np.random.default_rng(3))
     np.testing.assert_array_equal(release.answers, alone)
+
+
+@pytest.mark.parametrize("name", POST_PROCESSED)
+def test_a_set_up_leaves_no_geometry_to_the_release(name):
+    """Public objects that may not fit in memory are computed before a ledger pays."""
+    mechanism = build(name)
+    mechanism.set_up()
+    prepared = set(vars(mechanism))
+    mechanism.release(mechanism.workload.universe.sample(N, 1), rng=3)
+    assert set(vars(mechanism)) == prepared
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_mechanism_that_is_set_up_shows_its_guarantee(name):
+    mechanism = build(name)
+    mechanism.set_up()
+    assert short_claim(mechanism.guarantee) in repr(mechanism)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("name", [name for name in MECHANISMS if not name.startswith("JL")])
+def test_a_mechanism_for_another_workload_is_the_one_built_for_it(name, adjacency):
+    """JL draws a new map, so it is another mechanism."""
+    workload, entry = WORKLOADS["parities"], MECHANISMS[name]
+    moved = build(name, adjacency=adjacency).with_workload(workload)
+    built = entry.build(workload, N, entry.privacy, adjacency)
+    assert repr(moved) == repr(built)
+    assert moved.guarantee == built.guarantee
+    assert moved.predicted_rmse == built.predicted_rmse
 
 
 # Laplace noise fills the space of all answers.

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from geomdp.bodies import Elliptope
-from geomdp.mechanisms import Cone, Fitted, Hierarchical, Laplace, Projected
+from geomdp.mechanisms import Cone, Fitted, Geometric, Hierarchical, KNorm, Laplace, Projected
 from geomdp.mechanisms.post_processed.fitted import moved_towards
-from geomdp.mechanisms.post_processed.noise_norm import noise_norm
+from geomdp.mechanisms.post_processed.noise_norm import LEAST_SHARE, noise_norm
 from geomdp.privacy import Adjacency, PureDP
-from geomdp.workloads import MarginalTables, explicit_answers
+from geomdp.workloads import LinearMap, Marginals, MarginalTables, explicit_answers
 from geomdp.workloads.structure.sign_products import sign_products
 
 PRIVACY = PureDP(1.0)
@@ -52,12 +52,44 @@ def test_cone_noise_on_many_columns_is_fitted_by_the_nearest_correlation_matrix(
     # The variances are estimated from a few draws, to some percent.
     ratio = norm.body.weights[0]
     assert abs(ratio - 1) < 6 * math.sqrt(2 / (8 * 25))
-    found = norm.nearest(signs.constant + signs.matrix @ products).point
+    projection = norm.nearest(signs.constant + signs.matrix @ products)
+    assert (projection.gap, projection.converged) == (0, True)
+    found = projection.point
     exact = signs.constant + signs.matrix @ nearest
     assert np.linalg.norm(found - exact) < 0.15 * np.linalg.norm(exact - signs.constant)
     # The Euclidean projection of the same answers is much further from it.
     euclidean = Projected(inner).body.project((signs.constant + signs.matrix @ products)[None])[0]
     assert np.linalg.norm(euclidean - exact) > 2 * np.linalg.norm(found - exact)
+
+
+@pytest.mark.parametrize("kind", [Geometric, Laplace])
+def test_weights_of_signs_are_the_inverse_variances_of_independent_noise(kind) -> None:
+    """Independent noise on answers: the variance on a product of signs is a weighted sum."""
+    inner = kind(MarginalTables([2] * 25, 2), n=50, privacy=PRIVACY)
+    norm = noise_norm(inner)
+    variances = np.linalg.pinv(norm.signs.matrix.toarray()) ** 2 @ inner.noise.variances()
+    singles = norm.signs.order - 1
+    expected = variances[singles:].mean() / variances[:singles].mean()
+    # Estimated from the squares of 8 draws on 25 single signs, or in closed form.
+    margin = 1e-9 if kind is Geometric else 6 * math.sqrt(2 / (8 * 25))
+    assert norm.body.weights[0] / expected == pytest.approx(1, abs=margin)
+    np.testing.assert_array_equal(norm.body.weights[1:], 1)
+
+
+def test_whitened_noise_has_equal_variances_down_to_the_least_share() -> None:
+    """Sums on a box of half-widths 1, 0.3, 0.1 and less: variances are proportional to squares."""
+    for least in (0.01, 1e-3, 3e-5, 1e-7):
+        widths = np.array([1.0, 0.3, 0.1, least])
+        workload = LinearMap(Marginals(4, 1), np.diag(widths))
+        inner = KNorm(workload, n=20, privacy=PRIVACY, exact=True)
+        whitening = noise_norm(inner).whitening
+        found = np.linalg.svd(whitening, compute_uv=False)
+        raised = np.sort(1 / np.maximum(widths, math.sqrt(LEAST_SHARE)))[::-1]
+        np.testing.assert_allclose(found, raised, rtol=1e-6)
+        noise = whitening @ inner.noise.covariance() @ whitening.T
+        smallest = np.linalg.eigvalsh(noise)[0]
+        equal = least >= math.sqrt(LEAST_SHARE)
+        np.testing.assert_allclose(smallest / noise.max() if equal else 1, 1, rtol=1e-6)
 
 
 def test_isotropic_noise_gives_the_euclidean_projection() -> None:

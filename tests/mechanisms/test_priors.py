@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from geomdp.mechanisms import (
     Ball,
     Coarse,
     FixedDataset,
+    Geometric,
     Laplace,
     PairMarginals,
     PredictionKind,
@@ -48,6 +50,25 @@ def test_seeds_reproduce():
     mechanism = Ball(WORKLOAD, **SETTING)
     first, second = (predict_on_prior(mechanism, PRIOR, 5, rng=3) for _ in range(2))
     assert first == second
+
+
+def test_predictions_are_the_root_of_the_mean_square_of_the_same_releases():
+    """The standard error follows from that of the mean by the derivative of the square root."""
+    mechanism = Ball(WORKLOAD, **SETTING)
+    predicted = predict_on_prior(mechanism, PRIOR, 5, rng=3)
+    rng, sums = np.random.default_rng(3), PRIOR.sums(WORKLOAD, 30)
+    errors = [mechanism.privatise(sums, rng) - sums / 30 for _ in range(5)]
+    squares = np.mean(np.square(errors), axis=1)
+    assert predicted.value == pytest.approx(np.sqrt(squares.mean()), rel=1e-12)
+    expected = scipy.stats.sem(squares) / (2 * predicted.value)
+    assert predicted.stderr == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_mechanism_without_errors_is_predicted_to_have_none():
+    """Geometric noise is practically never drawn at this epsilon."""
+    mechanism = Geometric(Marginals(3, 1), n=30, privacy=PureDP(1e4))
+    predicted = predict_on_prior(mechanism, PRIOR, 5, rng=3)
+    assert (predicted.value, predicted.stderr) == (0, 0)
 
 
 def test_a_prior_serves_mechanisms_of_several_workloads():

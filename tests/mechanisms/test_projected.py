@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
+import scipy.stats
 
-from geomdp.bodies import MappedElliptope
+from geomdp.bodies import Ball, Box, MappedElliptope, VPolytope
 from geomdp.geometry.projection.projector import Projector
-from geomdp.mechanisms import JL, Cone, Laplace, Projected, Shrunk
-from geomdp.mechanisms.post_processed.support_bound import _upper_limit
+from geomdp.geometry.sampling.samplers import ExactSampler
+from geomdp.mechanisms import JL, Cone, Geometric, Laplace, Projected, Shrunk
+from geomdp.mechanisms.post_processed.support_bound import (
+    LEVEL,
+    MAX_DRAWS,
+    ExpectedSupport,
+    _upper_limit,
+    expected_support_bound,
+)
+from geomdp.noise import GaussianNoise, GeometricNoise, KNormNoise, LaplaceNoise
 from geomdp.privacy import PureDP
-from geomdp.workloads import MarginalTables, Prefixes
+from geomdp.workloads import Histogram, MarginalTables, Prefixes
+
+
+def cube(m: int) -> Box:
+    """The box [-1, 1]^m, whose support function is the l1 norm."""
+    return Box(-np.ones(m), np.ones(m))
 
 
 def test_many_columns_are_projected_on_the_relaxation() -> None:
@@ -80,3 +96,83 @@ def test_the_levels_of_limits_for_skew_draws_are_those_stated(draws: int, level:
     found = weights * below
     assert abs(found.mean() - level) < 0.1 * level + 6 * found.std() / np.sqrt(sets)
     assert found.mean() > 2e-6
+
+
+def test_support_bounds_are_the_closed_forms_where_these_are_known() -> None:
+    """The support function of the box [-1, 1]^m is the l1 norm, so E h_K(Z) is sum E |Z_i|."""
+    box, scale = cube(3), 2.0
+    gaussian = expected_support_bound(GaussianNoise(np.eye(3), scale), box)
+    assert gaussian.value == pytest.approx(3 * scale * math.sqrt(2 / math.pi), rel=1e-12)
+    assert "closed form" in gaussian.source
+    q = math.exp(-1 / scale)
+    geometric = expected_support_bound(GeometricNoise(np.ones(3), scale), box)
+    assert geometric.value == pytest.approx(3 * 2 * q / (1 - q**2), rel=1e-12)
+    assert "closed form" in geometric.source
+
+
+def test_support_bounds_of_lattice_noise_are_infinite_for_many_coordinates() -> None:
+    """So the projection of many lattice answers falls back to its other bounds."""
+    noise = GeometricNoise(np.ones(MAX_DRAWS + 1), 1.0)
+    found = expected_support_bound(noise, cube(MAX_DRAWS + 1))
+    assert found.value == math.inf
+    assert str(MAX_DRAWS) in found.source
+    few = GeometricNoise(np.ones(MAX_DRAWS), 1.0)
+    assert expected_support_bound(few, cube(MAX_DRAWS)).value < math.inf
+    inner = Geometric(Histogram(MAX_DRAWS + 1), n=10, privacy=PureDP(1.0))
+    assert 0 < Projected(inner).predicted_rmse.value <= inner.predicted_rmse.value * (1 + 1e-5)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("draws", [20, MAX_DRAWS])
+def test_support_bounds_by_draws_exceed_the_mean_by_a_few_standard_errors(draws) -> None:
+    """E ||Z||_2 in closed form: the l2 ball is both the body K and, for one noise, its K-norm.
+
+    Twice the quantile: the mean of the draws is within one of E h_K(Z), and the limit adds one.
+    """
+    m, epsilon = 6, 0.5
+    quantile = -scipy.stats.t.ppf(LEVEL, draws - 1)
+    # ||U||_2 of a uniform U in the ball has the density m r^(m - 1), and E R = (m + 1) / epsilon.
+    factor, mean = (m + 1) / epsilon, m / (m + 1)
+    deviation = math.sqrt(m / ((m + 1) ** 2 * (m + 2)))
+    ball = Ball(m, 1.0)
+    knorm = expected_support_bound(KNormNoise(ball, epsilon, ExactSampler(ball)), ball, draws)
+    assert f"{draws} public draws" in knorm.source
+    above = knorm.value / factor - mean
+    assert 0 <= above <= 2 * quantile * deviation / math.sqrt(draws)
+    # |Z_1| of Laplace noise of scale 3 has mean 3 and deviation 3: K is the segment of length 2.
+    laplace = expected_support_bound(LaplaceNoise(1, 3.0), cube(1), draws)
+    assert 0 <= laplace.value - 3 <= 2 * quantile * 3 / math.sqrt(draws)
+
+
+@pytest.mark.parametrize(("m", "draws"), [(2, 512), (2**13, 256), (2**17, 32)])
+def test_support_bounds_in_high_dimension_use_fewer_draws(m: int, draws: int) -> None:
+    found = expected_support_bound(LaplaceNoise(m, 1.0), cube(m))
+    assert f"{draws} public draws" in found.source
+    assert found.value >= m
+
+
+def test_widths_without_a_closed_form_are_upper_limits() -> None:
+    """E h_K(Z) of a segment from 0 to v is sigma ||v|| / sqrt(2 pi), given here as a triangle."""
+    flat = VPolytope([[0.0, 0.0], [1.0, 0.0], [0.5, 1e-9]])
+    found = expected_support_bound(GaussianNoise(np.eye(2), 5.0), flat)
+    width = 5 / math.sqrt(2 * math.pi)
+    assert width <= found.value <= 1.2 * width
+    assert "upper limit" in found.source
+
+
+def test_upper_limits_are_those_of_students_t() -> None:
+    values = np.random.default_rng(0).exponential(size=7)
+    test = scipy.stats.ttest_1samp(values, 0.0, alternative="less")
+    expected = test.confidence_interval(1 - LEVEL).high
+    assert _upper_limit(values) == pytest.approx(expected, rel=1e-6)
+
+
+def test_eight_draws_show_that_a_mean_is_far_above_a_limit() -> None:
+    """The mean is m = 400, with a standard error of sqrt(m / 8) = 7 for 8 draws."""
+    m = 400
+    support = ExpectedSupport(LaplaceNoise(m, 1.0), cube(m), 64)
+    error = math.sqrt(m / 8)
+    # The largest deviations that 8 draws can have here are a few standard errors.
+    assert support.exceeds(m - 20 * error)
+    assert not support.exceeds(m - 0.5 * error)
+    assert support.bound == expected_support_bound(support.noise, support.body, 64)

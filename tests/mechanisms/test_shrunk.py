@@ -105,6 +105,17 @@ def test_bound_is_attained_at_a_vertex_without_a_projection() -> None:
     assert worse.mean() > bound + 6 * worse.std() / math.sqrt(len(worse))
 
 
+@pytest.mark.parametrize("workload", [TABLES, Prefixes(9)], ids=repr)
+def test_answers_are_the_nearest_to_the_shrunk_ones(workload) -> None:
+    """The definition, with the projection of `Projected` from the point c + s (y - c)."""
+    inner = Ball(workload, n=20, privacy=PRIVACY)
+    mechanism, centre = Shrunk(inner), centre_and_radius(workload)[0]
+    rng = np.random.default_rng(4)
+    for noisy in centre + rng.standard_normal((3, workload.n_queries)):
+        expected = Projected(inner).process(centre + mechanism.factor * (noisy - centre))
+        np.testing.assert_allclose(mechanism.process(noisy), expected, atol=1e-4)
+
+
 def test_only_additive_mechanisms_are_shrunk() -> None:
     with pytest.raises(ValueError, match="inner must be an additive mechanism, got Projected"):
         Shrunk(Projected(Ball(TABLES, n=5, privacy=PRIVACY)))
