@@ -13,7 +13,7 @@ from geomdp.mechanisms.interactive.distinguishers import AllParities, Enumerated
 from geomdp.mechanisms.interactive.iterative import IterativeConstruction
 from geomdp.mechanisms.interactive.online import OnlineConstruction
 from geomdp.mechanisms.interactive.online_accuracy import solve_accuracy
-from geomdp.mechanisms.interactive.rounds import step_epsilon
+from geomdp.mechanisms.interactive.rounds import composed_pairs, step_epsilon
 from geomdp.mechanisms.interactive.stopping import CORRECTED, StoppingDesign
 from geomdp.mechanisms.interactive.transcript import Answer, replay
 from geomdp.mechanisms.interactive.updates import (
@@ -228,6 +228,37 @@ def test_step_epsilon() -> None:
     assert spread + 40 * step * math.expm1(step) == pytest.approx(0.50912, abs=5e-6)
     with pytest.raises(ValueError, match="advanced composition"):
         step_epsilon(ApproxDP(40.0, 0.4), 1)
+
+
+def advanced(step: float, steps: int, delta: float) -> float:
+    """GEN-2a: epsilon of that many steps by advanced composition."""
+    return math.sqrt(2 * steps * math.log(1 / delta)) * step + steps * step * math.expm1(step)
+
+
+@pytest.mark.parametrize("updates", [1, 3, 50])
+@pytest.mark.parametrize("delta", [1e-9, 1e-3, 0.3])
+def test_step_epsilon_is_refused_exactly_where_its_composition_costs_too_much(
+    updates: int, delta: float
+) -> None:
+    for epsilon in np.geomspace(0.1, 200, 25).tolist():
+        step = epsilon / (4 * math.sqrt(updates * math.log(1 / delta)))
+        if advanced(step, 2 * updates, delta) <= epsilon:
+            assert step_epsilon(ApproxDP(epsilon, delta), updates) == pytest.approx(step, rel=1e-12)
+        else:
+            with pytest.raises(ValueError, match="advanced composition"):
+                step_epsilon(ApproxDP(epsilon, delta), updates)
+
+
+@pytest.mark.parametrize("updates", [1, 40, 5000])
+@pytest.mark.parametrize("epsilon_0", [0.001, 0.3, 1.0, 2.5])
+def test_pairs_of_steps_cost_the_better_composition(epsilon_0: float, updates: int) -> None:
+    steps = 2 * updates
+    assert composed_pairs(PureDP(1.0), epsilon_0, updates) == PureDP(steps * epsilon_0)
+    found = composed_pairs(ApproxDP(1.0, 1e-6), epsilon_0, updates)
+    assert isinstance(found, ApproxDP)
+    best = min(steps * epsilon_0, advanced(epsilon_0, steps, 1e-6))
+    assert found.epsilon == pytest.approx(best, rel=1e-9)
+    assert found.delta == 1e-6
 
 
 def test_stop_instance() -> None:

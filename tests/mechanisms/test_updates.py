@@ -164,6 +164,20 @@ def test_median_halves_and_stays_within_its_bound() -> None:
         assert updates <= rule.bound(alpha)
 
 
+def test_median_is_that_of_the_candidates_that_agree_with_all_answers() -> None:
+    """Candidates that were deleted once do not return: against a list of all that are left."""
+    rule = Median(net(3, 9), net_fineness(3, 9, 3))
+    hypothesis, left = rule.start(0.5), rule.candidates
+    for values, answer in (([1.0, 0, 0], 1.0), ([0, 1.0, 0], 0.0), ([1.0, 0, 0], 0.0)):
+        query = DenseQuery(np.array(values))
+        answers = left @ query.values
+        median = np.sort(answers)[(len(answers) - 1) // 2]
+        assert hypothesis.evaluate(query) == median
+        hypothesis.update(query, answer)
+        left = left[answers > median if answer == 1.0 else answers < median]
+        assert hypothesis.remaining == len(left)
+
+
 def test_median_says_when_its_net_is_too_coarse() -> None:
     rule = Median(np.array([[0.5, 0.5]]), fineness=0.01)
     with pytest.raises(ValueError, match="strictly finer"):
