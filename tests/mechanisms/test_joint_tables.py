@@ -25,7 +25,7 @@ from geomdp.mechanisms.strategies.interactions import Interactions
 from geomdp.mechanisms.strategies.least_squares import reconstruct
 from geomdp.mechanisms.strategies.table_map import TableMap
 from geomdp.mechanisms.strategies.weights import SplitError, best_split
-from geomdp.noise import LaplaceNoise
+from geomdp.noise import GaussianNoise, LaplaceNoise
 from geomdp.noise.mapped import sum_of_images
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import ChosenTables, MarginalTables, WorkloadSizeError, explicit_answers
@@ -103,8 +103,11 @@ def test_maps_without_a_matrix(adjacency):
     both = sum_of_images([table, matrix, sp.csr_array(matrix), table], [columns] * 4)
     np.testing.assert_allclose(both, 4 * matrix @ columns, atol=1e-12)
     seen = TableMap(Interactions(workload), (0, 1, 3), {1: 1.0, 4: 0.25})
-    for cells in (LaplaceCells(), SimplexCells()):
-        noise = cells.noise(12, 0.3, adjacency)
+    gaussian = GaussianNoise(np.eye(12), 2.0)
+    for noise in (
+        gaussian,
+        *(c.noise(12, 0.3, adjacency) for c in (LaplaceCells(), SimplexCells())),
+    ):
         expected = np.diag(np.asarray(seen) @ noise.covariance() @ np.asarray(seen).T)
         np.testing.assert_allclose(seen.image_variances(noise), expected, rtol=1e-9)
 

@@ -221,6 +221,10 @@ def float_quotients(sums, multiples, unit, n):
     return (sums + np.array(multiples, dtype=float) / unit) / n
 
 
+def test_no_sums_have_no_quotients():
+    assert quotients(np.zeros(0), [], 4, 2).shape == (0,)
+
+
 def check_sums_with_large_noise_are_exact(quotients):
     """Neighbouring counts under noise beyond 2^53: the answer depends on their exact sum only."""
     for j in (2**53 + 1, 2**60 + 129, -(2**61) + 383):

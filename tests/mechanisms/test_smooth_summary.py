@@ -23,11 +23,13 @@ from geomdp.mechanisms import (
     UniformLaplace,
     WeightedLaplace,
 )
+from geomdp.mechanisms.additive_noise.certified_rows import SLACK
+from geomdp.mechanisms.smooth import smooth_summary as smooth_summary_module
 from geomdp.mechanisms.smooth.noise import ScaledLaplace
 from geomdp.mechanisms.smooth.smooth_summary import rounded_means
 from geomdp.noise.exact import RoundedVector
-from geomdp.privacy import Adjacency, BudgetExhausted, Exact, Heuristic, Ledger
-from geomdp.privacy.guarantees import FLOAT64_CAVEAT
+from geomdp.privacy import Adjacency, BudgetExhausted, Exact, Heuristic, Ledger, Spend
+from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads.smooth import GaussianMixture, Jackson, Polynomial, approximate
 from geomdp.workloads.smooth.moment_sums import MomentTransform
 from geomdp.workloads.smooth.moments import NonUniformFFT
@@ -125,6 +127,7 @@ class TestRelease:
     def test_ledger_pays_before_the_draw(self):
         ledger = Ledger(gd.PureDP(1.5))
         summary().release(POINTS, ledger=ledger)
+        assert ledger.spends() == [Spend("SmoothSummary", PURE)]
         with pytest.raises(BudgetExhausted):
             summary().release(iter([POINTS]), ledger=ledger)
 
@@ -183,6 +186,7 @@ class TestFile:
         ("change", "words"),
         [
             ({"format": "other"}, "format must be"),
+            ({"degree": 1}, "degree must be a whole number, at least 2"),
             ({"degree": 4}, r"moments must have shape \(4, 4\)"),
             ({"n": 0}, "n must be"),
             ({"guarantee": {}}, "not a privacy record"),
@@ -360,6 +364,16 @@ class TestExactRelease:
         assert (exact <= plain * (1 + 1.1e-6)).all()
         assert 2.0**-mechanism.grid <= plain.min() * 1e-9
 
+    def test_noise_covers_a_step_of_the_grid_in_the_change_of_every_sum(self, monkeypatch):
+        """On a coarse grid the step is seen: the scale is proportional to the l1 change of sums."""
+        monkeypatch.setattr(smooth_summary_module, "EXTRA_BITS", -5)
+        mechanism = summary(noise=UniformLaplace())
+        steps = mechanism.workload.n_queries * 2.0**-mechanism.grid
+        expected = 1 + steps / mechanism.workload.l1_diameter()
+        ratio = mechanism._exact.deviations / mechanism.noise.deviations
+        assert expected > 1.01
+        np.testing.assert_allclose(ratio, expected, rtol=2e-6)
+
     @pytest.mark.statistical
     @pytest.mark.parametrize("privacy", [PURE, gd.ZCDP(0.5)], ids=str)
     def test_law(self, privacy, monkeypatch):
@@ -394,6 +408,8 @@ class TestExactRelease:
         assert refuted(3.0)
 
     def test_what_is_not_proved_keeps_its_caveat(self, monkeypatch):
+        proved = summary()
+        assert proved.guarantee.arithmetic == rounded_arithmetic(proved.grid, SLACK)
         assert summary(adjacency=Adjacency.ADD_REMOVE).guarantee.arithmetic == FLOAT64_CAVEAT
         monkeypatch.setattr(MomentTransform, "proved", False)
         mechanism = summary()
