@@ -12,6 +12,7 @@ of Clopper and Pearson. ``--table`` adds the outcome to ``paper_figures/mutation
 
 Changes that only a person can see are not drawn: those of the words of an error message, of any
 text with a blank in it, of the name under which a result is cached, and of capital letters in SQL.
+Not drawn either is a change of `strict` in a call of `zip`, which only checks the code around it.
 Some other changes make no difference that a test should see: a wider margin of a proof, for
 example. ``tests/harmless_mutants.csv`` lists those that a run has met, each with the reason. They
 are counted apart, and the share leaves them out.
@@ -201,7 +202,8 @@ class _WithoutWords(ast.NodeTransformer):
         called = ast.unparse(node.func)
         shown = 0 if called in CACHED else REQUIREMENTS.get(called, len(node.args))
         del node.args[shown : shown + 1]
-        node.keywords = [word for word in node.keywords if word.arg != "name"]
+        unseen = "strict" if called == "zip" else "name"
+        node.keywords = [word for word in node.keywords if word.arg != unseen]
         return node
 
     def visit_Constant(self, node: ast.Constant) -> ast.Constant:
