@@ -51,7 +51,7 @@ TABLE = ROOT / "paper_figures" / "mutation.csv"
 #: Function, removed line, added line and reason of changes that make no difference.
 HARMLESS = Path(__file__).with_name("harmless_mutants.csv")
 #: Seed of the draw of a sample, so that a second run draws the same mutants.
-SEED = 20261122
+SEED = 20261123
 
 
 def _of_mechanisms(names: str) -> tuple[str, ...]:

@@ -92,3 +92,13 @@ def test_one_scale_above_0_is_enough() -> None:
     noise = ResidualNoise(RESIDUALS, np.array([0.0] * 6 + [1.0]))
     assert noise.second_moment().value > 0
     assert repr(noise) == "ResidualNoise(on 1 sets of columns, in R^16)"
+
+
+def test_density_ratios_are_those_of_a_gaussian_with_the_covariance() -> None:
+    """On the span of the noise: S^+ is the pseudo-inverse of the covariance S."""
+    noise, rng = ResidualNoise(RESIDUALS, SCALES), np.random.default_rng(1)
+    inverse = np.linalg.pinv(noise.covariance(), rcond=1e-10, hermitian=True)
+    points, shifts = noise.sample(rng, 20), noise.sample(rng, 20)
+    losses = [((x @ inverse) * x).sum(axis=1) / 2 for x in (points, points - shifts)]
+    found = noise.log_density_ratio(points, shifts)
+    np.testing.assert_allclose(found, losses[1] - losses[0], rtol=1e-8, atol=1e-10)
