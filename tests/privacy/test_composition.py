@@ -167,3 +167,10 @@ def test_basic_composition_is_better_for_few_steps(epsilon, delta, steps):
 def test_number_of_steps_is_checked(function, steps):
     with pytest.raises(ValueError, match="steps must be a whole number"):
         function(ApproxDP(1.0, 1e-6), steps)
+
+
+@pytest.mark.parametrize("function", [largest_step_epsilon, shortcut_step_epsilon])
+@pytest.mark.parametrize("total", [PureDP(1.0), ZCDP(0.5), 1.0])
+def test_the_steps_of_another_kind_of_guarantee_are_refused(function, total):
+    with pytest.raises(ValueError, match="must be ApproxDP"):
+        function(total, 3)

@@ -20,6 +20,7 @@ from geomdp.privacy import (
 )
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
+from geomdp.privacy.parameter_range import LARGEST_LOSS, LEAST_LOSS, check_range
 
 BAD = [0.0, -1.0, math.nan, math.inf, -math.inf]
 
@@ -137,3 +138,19 @@ def test_errors_name_the_argument_and_what_is_allowed():
     members = re.escape("Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE")
     with pytest.raises(ValueError, match=f"^adjacency must be one of {members}, got 'either'"):
         checked_adjacency("either")
+
+
+@pytest.mark.parametrize("build", [PureDP, ZCDP, lambda epsilon: ApproxDP(epsilon, 1e-6)])
+def test_only_parameters_in_the_range_are_calibrated(build):
+    """The ends of the range are allowed, and the next floats beyond them are not."""
+    for end, beyond in ((LEAST_LOSS, 0.0), (LARGEST_LOSS, math.inf)):
+        check_range(build(end))
+        privacy = build(math.nextafter(end, beyond))
+        name = "rho" if isinstance(privacy, ZCDP) else "epsilon"
+        with pytest.raises(ValueError, match=f"{name} of a mechanism must be from 1e-12 to 1e"):
+            check_range(privacy)
+
+
+def test_what_is_no_guarantee_is_in_no_range():
+    with pytest.raises(ValueError, match="privacy must be"):
+        check_range(1.0)
