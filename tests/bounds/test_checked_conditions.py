@@ -12,7 +12,7 @@ from geomdp.bounds import RandomSignSets, ReedSolomon, ReedSolomonSets, Singleto
 from geomdp.bounds.checker.check import _check_packing, _Problem
 from geomdp.bounds.checker.guarantees import Guarantee
 from geomdp.bounds.checker.listed import _largest_distance
-from geomdp.bounds.checker.marginals import _check_orthogonal, _half_hadamard
+from geomdp.bounds.checker.marginals import _check_orthogonal, _half_hadamard, verify_blocks
 from geomdp.bounds.checker.norms import MEASURES
 from geomdp.bounds.checker.random_signs import _check_union_bound, _Sets, verify_signs
 from geomdp.bounds.checker.values import CLOSE, CertificateRejected, Part, Work
@@ -50,6 +50,28 @@ def test_a_measure_is_that_of_each_row(metric: str, lengths: list[float]) -> Non
 def test_the_distance_of_data_sets_is_the_largest() -> None:
     assert _largest_distance(np.array([[0, 0], [0, 1], [2, 3]])) == 2
     assert _largest_distance(np.array([[0, 0, 1], [0, 1, 1]])) == 1
+    for single, distance in (([4], 0), ([4, 4], 0), ([4, 5], 1), ([4, 5, 6], 1)):
+        assert _largest_distance(np.array(single)[:, None]) == distance
+
+
+def test_there_are_at_least_as_many_words_as_symbols() -> None:
+    """Two generators have four words: enough for the symbols of a field of 3, but not of 5."""
+    for prime, enough in ((3, True), (5, False)):
+        values = {
+            "attributes": 8,
+            "width": 2,
+            "part": 4,
+            "generators": [[1, 0, 1, 0], [0, 1, 0, 1]],
+            "symbols": prime,
+            "length": 3,
+            "degree": 2,
+        }
+        part = Part(values, Work(10**8))
+        if enough:
+            assert verify_blocks(part, MEASURES["root mean squared error per query"]).size == 3
+        else:
+            with pytest.raises(CertificateRejected, match="there are more symbols than words"):
+                verify_blocks(part, MEASURES["root mean squared error per query"])
 
 
 @pytest.mark.parametrize("share", [-0.001, 0.9, 1.1])

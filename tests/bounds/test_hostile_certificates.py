@@ -30,6 +30,7 @@ from geomdp.bounds import (
     WorstCase,
     certify,
     check_certificate,
+    orthogonal_lines_bound,
     query_lines_bound,
     single_elements,
 )
@@ -40,6 +41,7 @@ from geomdp.bounds.packings.distant_elements import DistantElements
 from geomdp.bounds.packings.separated_elements import SeparatedElements
 from geomdp.bounds.rounding import rounded_down, rounded_up
 from geomdp.cli import main
+from geomdp.privacy import ZCDP
 from geomdp.workloads import Explicit, Histogram, Prefixes
 from tests.bounds.test_checker import BOUNDS, FOUR_OF_68, Document, saved, seal, two_sets
 from tests.bounds.test_guessing import bound_of
@@ -213,6 +215,7 @@ OTHER_BOUNDS: dict[str, Callable[[], Bound]] = {
     "query lines": lambda: query_lines_bound(Prefixes(8), epsilon=0.4, alpha=0.04),
     "separated elements": lambda: bound_of(SeparatedElements, Histogram(8), Problem(0.4, 0.04)),
     "distant elements": lambda: bound_of(DistantElements, Histogram(8), Problem(0.4, 0.04)),
+    "zCDP": lambda: orthogonal_lines_bound(Histogram(4), privacy=ZCDP(0.02), alpha=0.02),
 }
 
 
@@ -236,6 +239,37 @@ def test_every_value_is_rejected_when_it_is_nonsense(name: str, tmp_path: Path) 
                 objects(document)[i][key] = value
                 seal(path, document)
                 rejected(path, ".")
+
+
+def arrays(node: object) -> list[tuple[Any, Any]]:
+    """Every array of numbers in a document: the object or list that holds it, and its key there."""
+    items = list(node.items() if isinstance(node, dict) else enumerate(node))  # type: ignore[call-overload]
+    found = []
+    for key, value in items:
+        numbers = value
+        while isinstance(numbers, list) and numbers:
+            numbers = numbers[0]
+        if isinstance(value, list) and isinstance(numbers, int | float):
+            found.append((node, key))
+        elif isinstance(value, dict | list):
+            found += arrays(value)
+    return found
+
+
+@pytest.mark.parametrize("name", [*sorted(set(BOUNDS) - {"large"}), *OTHER_BOUNDS])
+def test_arrays_with_another_number_of_axes_are_rejected(name: str, tmp_path: Path) -> None:
+    """One axis more, and one axis less by reading the rows one after the other."""
+    path = saved((BOUNDS | OTHER_BOUNDS)[name](), tmp_path)
+    original = json.loads(path.read_text())
+    for i, (holder, key) in enumerate(arrays(original)):
+        value = holder[key]
+        flat = list(itertools.chain(*value)) if isinstance(value[0], list) else value[0]
+        for other in ([value], flat):
+            document = copy.deepcopy(original)
+            part, where = arrays(document)[i]
+            part[where] = other
+            seal(path, document)
+            rejected(path, ".")
 
 
 def blocks(**change: int) -> Callable[[Document], object]:
