@@ -72,6 +72,17 @@ def test_gap_bounds_the_true_error(problem, tol: float) -> None:
     assert np.linalg.norm(rough.point - exact.point) <= np.sqrt(rough.gap) + slack
 
 
+def test_a_search_without_listed_vertices_needs_few_extreme_points() -> None:
+    """Outside a ball, the extreme point in the direction of the target is the nearest point.
+
+    Two extreme points give the centre, one is the nearest point, and one proves the gap.
+    """
+    target = np.array([3.0, -1.0, 2.0])
+    result = project(OracleOnly(Ball(3)), target, tol=TIGHT)
+    np.testing.assert_allclose(result.point, target / np.sqrt(14), rtol=1e-14)
+    assert result.iterations == 4
+
+
 @UNTIMED
 @given(problems())
 def test_idempotent(problem) -> None:

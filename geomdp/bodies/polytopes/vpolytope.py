@@ -154,8 +154,7 @@ class VPolytope(HullOfPoints, PolytopeByRays):
 
         columns = self._columns
         if columns.scale > RANK_TOLERANCE * self.radius():
-            start = np.array([columns.start(point)])
-            found = search(columns, point, ANY_GAP, start, np.ones(1))
+            found = search(columns, point, ANY_GAP)
             if found.reached:
                 return None
             residual = point - columns.centre - found.weights @ columns.offsets(found.keys)

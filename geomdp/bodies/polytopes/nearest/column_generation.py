@@ -64,16 +64,22 @@ ROUNDING = 4.4e-16
 OUTGROWN = 4.0
 
 
+#: Keys of points, with the weights of a convex combination of these points.
+Combination = tuple[IntArray, FloatArray]
+
+
 @dataclass(frozen=True)
 class Found:
     """The nearest point, as convex `weights` of the points with `keys`, and how it was found.
 
-    `reached` says whether the point is the target itself up to rounding. `rounds` is the number of
-    pricings.
+    `priced` are the keys that the last pricing found. One of them has the largest gain at the
+    nearest point, up to rounding. `reached` says whether the nearest point is the target itself up
+    to rounding. `rounds` is the number of pricings.
     """
 
     keys: IntArray
     weights: FloatArray
+    priced: IntArray
     reached: bool
     rounds: int
 
@@ -104,7 +110,21 @@ class Table:
         load(self._factor, self._points, weights)
         settle(self._factor)
 
-    def members(self) -> tuple[IntArray, FloatArray]:
+    def begin(self, keys: IntArray) -> None:
+        """Start from the point among `keys` that is nearest to the target.
+
+        The other points then improve the active set, until their gains are at most the share
+        `INNER_SHARE` of the largest gain at the start.
+        """
+        offsets = self._columns.offsets(keys)
+        residuals = self._target - self._columns.centre - offsets
+        nearest = int(np.argmin(np.einsum("nd,nd->n", residuals, residuals)))
+        self.load(keys[[nearest]], np.ones(1))
+        gain = float(((offsets - offsets[nearest]) @ residuals[nearest]).max())
+        if gain > 0:
+            self.take(keys, offsets, INNER_SHARE * gain)
+
+    def members(self) -> Combination:
         """Keys and weights of the active set."""
         size = self._factor.size[0]
         return self._keys[self._factor.members[:size]], self._factor.weights[:size].copy()
@@ -136,15 +156,16 @@ class Table:
 
 
 def search(
-    columns: Columns, target: FloatArray, tol: float, keys: IntArray, weights: FloatArray
+    columns: Columns, target: FloatArray, tol: float, start: Combination | None = None
 ) -> Found:
     """The point of the hull of `columns` that is nearest to `target` (d,).
 
-    The search starts from the points `keys` with convex `weights`. The largest gain is within
+    The search starts from the convex combination `start`. Without `start`, it prices the direction
+    from the centre to the target, and starts from the points found. The largest gain is within
     tolerance if it is at most tol * columns.scale^2. The docstring of this module says when the
     search ends.
     """
-    rounds = _rounds(columns, target, tol, keys, weights)
+    rounds = _rounds(columns, target, tol, start)
     residual = next(rounds)
     while True:
         try:
@@ -154,16 +175,12 @@ def search(
 
 
 def search_many(columns: VertexColumns, targets: FloatArray, tol: float) -> list[Found]:
-    """`search` for each row of `targets` (b, d), started at the vertex nearest to that row.
+    """`search` for each row of `targets` (b, d).
 
     All searches wait for each other at every pricing. Pricing is then one matrix product, which
     reads the vertices once for all targets.
     """
-    starts = columns.start_many(targets)
-    searches = [
-        _rounds(columns, target, tol, np.array([start]), np.ones(1))
-        for target, start in zip(targets, starts, strict=True)
-    ]
+    searches = [_rounds(columns, target, tol, None) for target in targets]
     residuals = {row: next(rounds) for row, rounds in enumerate(searches)}
     found: dict[int, Found] = {}
     while residuals:
@@ -184,18 +201,23 @@ def _table_size(target: FloatArray) -> int:
 
 
 def _rounds(
-    columns: Columns, target: FloatArray, tol: float, keys: IntArray, weights: FloatArray
+    columns: Columns, target: FloatArray, tol: float, start: Combination | None
 ) -> Generator[FloatArray, IntArray, Found]:
     """A search as a generator: it yields a residual, the vector from the current point to `target`.
 
     In return, the caller sends the keys of points with large inner products with the residual.
     """
     table = Table(columns, target)
-    table.load(keys, weights)
     offset = target - columns.centre
     far, size = float(np.linalg.norm(offset)), float(np.linalg.norm(columns.centre))
     lowest_gain, lowest_distance = np.inf, np.inf
     stalled, deciding, rounds = 0, 0, 0
+    if start is None:
+        # Many of the points that are farthest in the direction of the target also join later.
+        table.begin((yield offset))
+        rounds = 1
+    else:
+        table.load(*start)
     while True:
         point = table.point()
         residual = offset - point
@@ -219,4 +241,4 @@ def _rounds(
         chosen = gains > INNER_SHARE * gain
         table.take(candidates[chosen], offsets[chosen], INNER_SHARE * gain)
     found, shares = table.members()
-    return Found(found, shares, reached, rounds)
+    return Found(found, shares, candidates, reached, rounds)

@@ -32,10 +32,6 @@ class Columns(abc.ABC):
     _images: FloatArray  # (N, d): the points p_j
 
     @abc.abstractmethod
-    def start(self, target: FloatArray) -> int:
-        """Key of the image nearest to `target` (d,) among the images known so far."""
-
-    @abc.abstractmethod
     def price(self, direction: FloatArray, count: int) -> IntArray:
         """Keys of `count` images p_j with large <direction, p_j>, or of all if there are fewer.
 
@@ -65,29 +61,18 @@ class VertexColumns(Columns):
         self._images = self._originals
         if matrix is not None:
             self._images = np.ascontiguousarray(vertices @ matrix.T)
-        self.centre, self._squares = mean_and_squares(self._images)
-        farthest = int(np.argmax(self._squares - 2 * (self._images @ self.centre)))
+        self.centre, squares = mean_and_squares(self._images)
+        farthest = int(np.argmax(squares - 2 * (self._images @ self.centre)))
         self.scale = float(np.linalg.norm(self._images[farthest] - self.centre))
 
     def __len__(self) -> int:
         return len(self._originals)
-
-    def start(self, target: FloatArray) -> int:
-        """Key of the image nearest to `target` (d,)."""
-        return int(np.argmin(self._squares - 2 * (self._images @ target)))
 
     def price(self, direction: FloatArray, count: int) -> IntArray:
         """Keys of the `count` images with the largest <direction, p_j>; of all if N <= count."""
         if count >= len(self):
             return np.arange(len(self))
         return _smallest(self._images @ -direction, count)
-
-    def start_many(self, targets: FloatArray) -> IntArray:
-        """The keys (b,) that `start` finds for the rows of `targets` (b, d)."""
-        found = np.empty(len(targets), dtype=np.int64)
-        for rows in self._blocks(len(targets)):
-            found[rows] = (self._squares - 2 * targets[rows] @ self._images.T).argmin(axis=1)
-        return found
 
     def price_many(self, directions: FloatArray, count: int) -> IntArray:
         """The keys (b, min(count, N)) that `price` finds for the rows of `directions` (b, d)."""
@@ -163,11 +148,6 @@ class OracleColumns(Columns):
     def _measure(self, first: int) -> None:
         offsets = self._images[first : self._count] - self.centre
         self.scale = max(self.scale, float(np.linalg.norm(offsets, axis=1).max()))
-
-    def start(self, target: FloatArray) -> int:
-        """Key of the image nearest to `target` (d,) among the images known so far."""
-        offsets = self._images[: self._count] - target
-        return int(np.argmin(np.einsum("nd,nd->n", offsets, offsets)))
 
     def price(self, direction: FloatArray, count: int) -> IntArray:
         """Keys of the `count` known images with the largest <direction, p_j>.
