@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from geomdp._validation import whole
 from geomdp.advice.comparison.order import try_all
 from geomdp.advice.comparison.ranking import ready_to_release
+from geomdp.advice.comparison.simulated_fit import with_fit
 from geomdp.advice.comparison.table import COLUMNS, Row, comparison_rows
 from geomdp.advice.reasons import reasons
 from geomdp.advice.setting import DEFAULT_EFFORT, Budget, Setting
@@ -54,7 +55,7 @@ class Advice:
     >>> print(advice.reasons[0].partition(",")[0])
     Projected(KNorm(exact=True)) has the least predicted error
     >>> advice.table.columns.tolist()
-    ['mechanism', 'predicted_rmse', 'kind', 'sampler', 'set-up seconds', 'why']
+    ['mechanism', 'predicted_rmse', 'kind', 'simulated_rmse', 'sampler', 'set-up seconds', 'why']
     """
 
     best: Mechanism
@@ -67,9 +68,11 @@ class Advice:
     def table(self) -> pd.DataFrame:
         """One row per candidate, best first.
 
-        Columns: mechanism, predicted_rmse, kind (of prediction), sampler, set-up seconds, why. The
-        last column gives the source of the prediction. If no prediction was made, predicted_rmse is
-        NaN and the last column gives the reason.
+        Columns: mechanism, predicted_rmse, kind (of prediction), simulated_rmse, sampler, set-up
+        seconds, why. simulated_rmse is the error on uniform data in simulated releases, and NaN if
+        the mechanism was not simulated. The last column gives the source of the
+        prediction. If no prediction was made, predicted_rmse is NaN and the last column gives the
+        reason.
         """
         from geomdp.advice.printed_table import PrintedTable  # pandas: a slow import
 
@@ -125,6 +128,16 @@ def advise(
     the diameter of the answers. It can lower the error even if the prediction stays the same,
     because the prediction is an upper bound over all data sets. Shrinking is advised only if it
     lowers the prediction by more than 1%.
+
+    One choice is made by simulation. A fit (`Fitted`) follows the noise with attainable answers
+    that fit in the norm of the noise. Its proved bound is twice the bound of a projection, although
+    its real error is mostly smaller. If the winner projects or shrinks noise with an exact sampler,
+    and the noise is at least 5% of the diameter of the answers, the fit of the same noise is
+    simulated on three public data sets of n records: uniform data, ten elements, and copies of one
+    element. The fit is advised if its error is lower by more than 1% on uniform data, and larger by
+    at most 5% on the two others, which covers chance. The seed is public and fixed. The predicted
+    error remains the proved bound of the advised mechanism. On other data the fit can err more: for
+    tables of independent columns, up to 4% more was measured.
 
     The table has a row for every candidate that was considered. If no prediction was made, the row
     gives the reason, for example: the candidate does not apply; it cannot make a release; a lower
@@ -190,6 +203,7 @@ def advise_on(setting: Setting) -> Advice:
             f"workload must be one that some mechanism can answer under {setting.privacy} "
             f"({setting.adjacency.value}); every mechanism was left out: {why}"
         )
+    ranked = with_fit(ranked, trials)
     said = reasons(ranked, trials)
     first = ranked[0]
     flag = (first.step.prefix if first.step else "") + first.candidate.flag

@@ -8,7 +8,7 @@ from geomdp.advice.comparison.ranking import TIE, WORTHWHILE
 from geomdp.advice.comparison.trials import Built, Trials
 from geomdp.advice.draw_times import draw_seconds
 from geomdp.advice.setting import Setting
-from geomdp.advice.steps import PROJECTED
+from geomdp.advice.steps import FITTED, PROJECTED
 from geomdp.mechanisms import AdditiveMechanism, PredictionKind
 from geomdp.workloads import WorkloadSizeError
 
@@ -34,16 +34,18 @@ def reasons(ranked: list[Built], trials: Trials) -> list[str]:
     the noise. Then they give the next mechanism, the guarantee, and the candidates not tried.
     """
     best = ranked[0]
-    said = [
-        f"{best.name} has the least predicted error, {best.prediction.value:.4g} per query "
-        f"({KINDS[best.prediction.kind]}), of {len(ranked)} mechanisms that apply"
-        f"{_aside(ranked)}."
-    ]
+    proved = _by_prediction(ranked)
+    said = [_simulation(best, proved[0])] if best.step is FITTED else []
+    said.append(
+        f"{proved[0].name} has the least predicted error, {proved[0].prediction.value:.4g} per "
+        f"query ({KINDS[proved[0].prediction.kind]}), of {len(ranked)} mechanisms that apply"
+        f"{_aside(proved)}."
+    )
     said.append(best.candidate.suits)
     noise = best.noise
     if noise is not None:
         said.append(_regime(best, noise, trials))
-    said += _comparison(ranked)
+    said += _comparison(proved)
     said.append(_guarantee(best, trials.setting))
     if not best.exact:
         exact = next((trial for trial in ranked if trial.exact), None)
@@ -61,6 +63,24 @@ def reasons(ranked: list[Built], trials: Trials) -> list[str]:
         named = ", ".join(untried) if len(untried) <= NAMED else f"{len(untried)} more"
         said.append(f"Not tried, because they would cost too much (see the table): {named}.")
     return said
+
+
+def _by_prediction(ranked: list[Built]) -> list[Built]:
+    """The ranking by predictions alone. If a fit is advised, its rival by simulation is first."""
+    if ranked[0].step is not FITTED:
+        return ranked
+    rival = next(trial for trial in ranked[1:] if not math.isnan(trial.simulated))
+    return [rival, *(trial for trial in ranked[1:] if trial is not rival), ranked[0]]
+
+
+def _simulation(fit: Built, rival: Built) -> str:
+    """Sentence on a choice that was made by simulation on public data sets."""
+    return (
+        f"{fit.name} is advised because it errs less than {rival.name} in simulated releases on "
+        f"uniform data, {fit.simulated:.4g} per query instead of {rival.simulated:.4g}, and not "
+        "clearly more on public data of one or ten different records. Its predicted error is "
+        f"{fit.prediction.value:.4g} ({KINDS[fit.prediction.kind]})."
+    )
 
 
 def _guarantee(best: Built, setting: Setting) -> str:
@@ -111,6 +131,8 @@ def _regime(best: Built, noise: AdditiveMechanism, trials: Trials) -> str:
     # A mechanism that has no `step`, but does more than add noise, projects the answers itself.
     does = (best.step or PROJECTED).does
     does = does[0].upper() + does[1:]
+    if best.step is FITTED:
+        return f"{sizes}. {does} removes some of the error on most data sets."
     gain = 1 - best.prediction.value / alone
     if gain < WORTHWHILE:
         return f"{sizes}. {does} never adds error, and removes some of it on most data sets."

@@ -115,6 +115,7 @@ def predictions(lifted: float, advised: float) -> pd.DataFrame:
             "predicted": error,
             "prediction": "exact",
             "releases": 0,
+            "advised": "Projected(X)" if method == Method.ADVISED else "",
         }
         for method, error in methods.items()
     )
@@ -132,6 +133,31 @@ def test_advice_that_an_exact_mechanism_beats_fails_its_claim() -> None:
         (claim,) = advice.advice_is_best(predictions(0.1, advised))
         assert claim.passed is passed
     assert advice.advice_is_best(predictions(1, 1).iloc[:1]) == []
+
+
+def test_a_fit_is_compared_by_measured_errors_alone() -> None:
+    """The bound of a fit is above exact predictions, because simulations chose the fit."""
+    offered = predictions(0.1, 2.0)
+    assert advice.advice_is_best(offered.assign(advised="Fitted(X)")) == []
+    for own, passed in ((1.0, True), (1.03, True), (1.25, False)):
+        errors = {Method.ADVISED: own, Method.FITTED_MATRIX: 1.0}
+        (claim,) = advice.advice_is_best_as_measured(measured(errors, Line.THREE_WAY, 200))
+        assert claim.passed is passed
+    assert advice.advice_is_best_as_measured(offered) == []
+
+
+def test_releases_of_the_advised_mechanism_and_of_the_same_method_are_pooled() -> None:
+    errors = {Method.ADVISED: 1.1, Method.FITTED_HIERARCHICAL: 1.0, Method.MATRIX: 1.03}
+    table = measured(errors, Line.THREE_WAY, 200)
+    other = advice.measured(table)[Line.THREE_WAY, 200]
+    assert (other.best, other.share) == (Method.FITTED_HIERARCHICAL, pytest.approx(1.1))
+    table.loc[table.method == Method.ADVISED, "advised"] = "Fitted(Hierarchical)"
+    same = advice.measured(table)[Line.THREE_WAY, 200]
+    pooled = ((1.1**2 + 1.0**2) / 2) ** 0.5
+    assert (same.best, same.share) == (Method.MATRIX, pytest.approx(pooled / 1.03))
+    table.loc[table.method == Method.MATRIX, "mean_square"] = 4.0
+    alone = advice.measured(table)[Line.THREE_WAY, 200]
+    assert (alone.best, alone.share) == ("Fitted(Hierarchical)", 1.0)
 
 
 def one_count(advised: float, offered: str) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.benchmarks.accuracy_work.advice import measured_shares
+from experiments.benchmarks.accuracy_work.advice import measured
 from experiments.benchmarks.accuracy_work.verdicts import verdicts
 from experiments.engine.drawing import BAND_LEVEL, Look, draw_intervals, shared_legend
 from experiments.engine.statistics import pooled_by
@@ -38,7 +38,7 @@ def label_of(method: str) -> str:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw errors divided by the best peer's error on each line, the goals, and our best method."""
     table = table[table.releases > 0]
-    found, advised = verdicts(table), measured_shares(table)
+    found, advised = verdicts(table), measured(table)
     figure = Figure(figsize=(7.2, 1.7 + 0.42 * len(found)))
     axes = figure.subplots()
     names = []
@@ -49,7 +49,7 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot([row.goal] * 2, [height - 0.35, height + 0.35], color="black", lw=2, label=GOAL)
         words = f"{row.ratio:.2f}  {row.ours}"
         if (row.line, row.n) in advised:
-            words += f"\nadvised: {advised[row.line, row.n][0]:.2f} of the least"
+            words += f"\nadvised: {advised[row.line, row.n].share:.2f} of the least"
         axes.text(EDGE * 1.12, height, words, va="center", size=8)
         names.append(f"{row.line}, $n={row.n}$".replace(", m = 200, N = 1000", ""))
     axes.text(EDGE * 1.12, -0.75, "least of ours", va="center", size=8, weight="bold")

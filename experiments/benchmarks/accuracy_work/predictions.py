@@ -83,8 +83,10 @@ def least_prediction(mechanism: gd.mechanisms.Mechanism) -> Predicted:
     """The prediction of a mechanism, or the prediction of its noise if that is less.
 
     A projection never errs more than the noise before it, even if the bound on the projection is
-    larger.
+    larger. This is not proved for a fit, so the prediction of a fit is its own bound.
     """
+    if isinstance(mechanism, gd.mechanisms.Fitted):
+        return mechanism.predicted_rmse
     own, noise = mechanism.predicted_rmse, additive_within(mechanism)
     if noise is None or own.value <= noise.predicted_rmse.value:
         return own

@@ -18,6 +18,7 @@ class Row(NamedTuple):
     mechanism: str
     predicted_rmse: float
     kind: str
+    simulated_rmse: float
     sampler: str
     seconds: float
     why: str
@@ -28,7 +29,15 @@ class Row(NamedTuple):
         return not math.isnan(self.predicted_rmse)
 
 
-COLUMNS = ("mechanism", "predicted_rmse", "kind", "sampler", "set-up seconds", "why")
+COLUMNS = (
+    "mechanism",
+    "predicted_rmse",
+    "kind",
+    "simulated_rmse",
+    "sampler",
+    "set-up seconds",
+    "why",
+)
 
 
 def comparison_rows(ranked: list[Built], refused: dict[str, str]) -> tuple[Row, ...]:
@@ -46,11 +55,14 @@ def comparison_rows(ranked: list[Built], refused: dict[str, str]) -> tuple[Row, 
             trial.name,
             trial.prediction.value,
             trial.prediction.kind.value,
+            trial.simulated,
             str(trial.sampler),
             trial.seconds,
             trial.prediction.source,
         )
         for trial in ranked
     )
-    left_out = (Row(name, math.nan, "", "", math.nan, why) for name, why in refused.items())
+    left_out = (
+        Row(name, math.nan, "", math.nan, "", math.nan, why) for name, why in refused.items()
+    )
     return (*built, *left_out)

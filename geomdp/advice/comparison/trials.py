@@ -42,6 +42,8 @@ class Built:
         Status of the sampler of the mechanism.
     seconds : float
         Seconds that building the mechanism and predicting its error took.
+    simulated : float
+        The error on uniform data, by simulation; nan if the mechanism was not simulated.
     """
 
     candidate: Candidate
@@ -50,6 +52,7 @@ class Built:
     prediction: Prediction
     sampler: SamplerStatus
     seconds: float
+    simulated: float = math.nan
 
     def __repr__(self) -> str:
         """Name and prediction."""

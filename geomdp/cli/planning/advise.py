@@ -142,6 +142,9 @@ def _summary(advice: Advice, task: Task, half: int | None) -> list[tuple[str, st
         ("half of rmse", "no number of records found" if half is None else f"with {half} records"),
         ("privacy", str(best.guarantee) + display.implied(best.guarantee, advice.asked)),
     ]
+    if not math.isnan(applies[0].simulated_rmse):
+        simulated = display.number(applies[0].simulated_rmse)
+        rows.append(("simulated", f"rmse {simulated} on uniform data"))
     if len(applies) > 1:
         name, value = applies[1].mechanism, applies[1].predicted_rmse
         rows.append(
@@ -212,12 +215,13 @@ def _print_details(advice: Advice) -> None:
     )
     print()
     display.print_table(
-        ["mechanism", "rmse", "prediction", "set-up", "sampler"],
+        ["mechanism", "rmse", "prediction", "simulated", "set-up", "sampler"],
         [
             (
                 row.mechanism,
                 display.number(row.predicted_rmse),
                 row.kind,
+                "" if math.isnan(row.simulated_rmse) else display.number(row.simulated_rmse),
                 f"{row.seconds:.1f} s",
                 row.sampler.partition(" ")[0],
             )
