@@ -76,6 +76,8 @@ ON_RECORDS = {
     "wishart": lambda a: Cone(Moments(3), n=N, privacy=ONE, adjacency=a),
     "gaussian moments": lambda a: Gaussian(Moments(3), n=N, privacy=GAUSS, adjacency=a),
     "ball of moments": lambda a: Ball(Moments(3), n=N, privacy=ONE, adjacency=a),
+    "ellipsoid of moments": lambda a: Ellipsoid(Moments(3), n=N, privacy=ONE, adjacency=a),
+    "gaussian matrix of moments": lambda a: Matrix(Moments(3), n=N, privacy=GAUSS, adjacency=a),
     "laplace of moments": lambda a: Laplace(Moments(2), n=N, privacy=ONE, adjacency=a),
     "cone of a cube": lambda a: Cone(BoxSecondMoment(2), n=N, privacy=ONE, adjacency=a),
 }

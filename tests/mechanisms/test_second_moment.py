@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 from functools import partial
@@ -11,11 +12,23 @@ import pandas as pd
 import pytest
 import scipy.stats
 
+import geomdp as gd
 from geomdp._numerics.linalg import svec, unsvec
 from geomdp.audit import audit
 from geomdp.bodies import NuclearBall, SpectraplexDifference
 from geomdp.bodies.of_workloads.containment import GAUGE_ERROR
-from geomdp.mechanisms import Cone, Covariance, KNorm, PredictionKind, SecondMoment
+from geomdp.geometry.ellipsoids.least_trace import least_trace_ellipsoid
+from geomdp.geometry.ellipsoids.vector_sets import PairDifferences, Rows
+from geomdp.mechanisms import (
+    Cone,
+    Covariance,
+    Gaussian,
+    KNorm,
+    Matrix,
+    PredictionKind,
+    SecondMoment,
+)
+from geomdp.mechanisms.additive_noise.ellipsoid import least_trace_root
 from geomdp.mechanisms.second_moments.clipping import clipped_to_ball
 from geomdp.mechanisms.second_moments.covariance import _shares
 from geomdp.mechanisms.second_moments.isotropic_shrinkage import (
@@ -497,3 +510,64 @@ def test_releases_are_second_moments_however_large_the_noise(shrink):
         values = np.linalg.eigvalsh(unsvec(mechanism.release(record, rng=seed).answers))
         assert values[0] >= -1e-9
         assert values.sum() <= 1 + 1e-9
+
+
+def moments_of(records):
+    return Workload(records.shape[1]).evaluate(records)
+
+
+def symmetric_records(d):
+    """0 and unit vectors x whose symmetry group moves traceless matrices irreducibly (Schur).
+
+    For d = 2 the x are the directions of an octagon, for d = 4 the vertices of the 24-cell. Among
+    them are orthogonal pairs.
+    """
+    if d == 2:
+        angles = np.arange(4) * np.pi / 4
+        units = np.column_stack([np.cos(angles), np.sin(angles)])
+    else:
+        signs = np.array(list(itertools.product([0.5, -0.5], repeat=4)))
+        units = np.vstack([np.eye(4), signs])
+    return np.vstack([np.zeros(d), units])
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("d", [2, 4])
+def test_no_ellipsoid_around_the_changes_has_less_trace(d, adjacency):
+    """The search around a finite set of changes finds the trace of the closed form."""
+    points = moments_of(symmetric_records(d))
+    alone = adjacency is Adjacency.ADD_REMOVE
+    changes = Rows(points[1:]) if alone else PairDifferences(points)
+    root = least_trace_root(Workload(d), adjacency)
+    found = least_trace_ellipsoid(changes, tolerance=1e-5)
+    np.testing.assert_allclose((root**2).sum(), found.trace, rtol=2e-5)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 7])
+def test_every_change_of_second_moments_is_in_the_ellipsoid(d, adjacency):
+    rng = np.random.default_rng(d)
+    frames = np.linalg.qr(rng.standard_normal((1000, d, d)))[0]
+    first, second = frames[:, :, 0], frames[:, :, -1]
+    lengths = rng.random((2, 1000, 1))
+    # Orthogonal records of length 0 or 1 have the extreme changes. All other records are random.
+    lengths[:, :500] = np.round(lengths[:, :500])
+    second[500:] = (second[500:] + rng.random((500, 1)) * first[500:]) / 2
+    changes = moments_of(lengths[0] * first)
+    if adjacency is Adjacency.REPLACE_ONE:
+        changes = changes - moments_of(lengths[1] * second)
+    root = least_trace_root(Workload(d), adjacency)
+    sizes = np.linalg.norm(np.linalg.solve(root, changes.T), axis=0)
+    assert sizes.max() == pytest.approx(1, rel=1e-12)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_gaussian_noise_of_the_ellipsoid_beats_isotropic_noise_and_is_advised(adjacency):
+    setting = {"n": 1000, "privacy": ZCDP(0.5), "adjacency": adjacency}
+    matrix, isotropic = Matrix(Workload(4), **setting), Gaussian(Workload(4), **setting)
+    expected = 18.4 if adjacency is Adjacency.REPLACE_ONE else (0.5 + math.sqrt(6.75)) ** 2
+    assert matrix.noise.second_moment().value == pytest.approx(expected, rel=1e-9)
+    assert matrix.noise.second_moment().value < isotropic.noise.second_moment().value
+    assert matrix.grid == isotropic.grid
+    best = gd.advise(Workload(4), **setting).best
+    assert isinstance(getattr(best, "inner", best), Matrix)

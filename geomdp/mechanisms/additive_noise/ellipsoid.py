@@ -8,20 +8,26 @@ from functools import cached_property
 
 import numpy as np
 
-from geomdp._numerics.linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull, svec
 from geomdp._typing import FloatArray
 from geomdp.bodies import Ellipsoid as EllipsoidBody
 from geomdp.geometry.ellipsoids.blocks import capped_ellipsoid, profile_ellipsoid
 from geomdp.geometry.ellipsoids.least_trace import least_trace_ellipsoid
 from geomdp.geometry.ellipsoids.vector_sets import PairDifferences, Rows
 from geomdp.geometry.sampling.samplers import ExactSampler
-from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows, certified_rows
+from geomdp.mechanisms.additive_noise.certified_rows import (
+    SLACK,
+    CertifiedRows,
+    certified_rows,
+)
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
+from geomdp.mechanisms.additive_noise.real_records import RealRecords
 from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units
 from geomdp.mechanisms.sensitivity import answer_hull, l2_sensitivity
 from geomdp.noise import KNormNoise
+from geomdp.noise.exact import noise_vector
 from geomdp.privacy import Adjacency
-from geomdp.workloads import MarginalTables, Workload
+from geomdp.workloads import MarginalTables, SecondMoment, Workload
 
 #: Largest universe in which all pairs of elements are searched. One search is then a few products
 #: of matrices with 4096 rows: about a tenth of a second for 100 dimensions.
@@ -48,6 +54,8 @@ class Ellipsoid(PureMechanism):
     that contains every such difference. For a universe of N elements, the set is the first of these
     that applies:
 
+    * `workloads.SecondMoment`: the set of all differences. By symmetry, S has one eigenvalue for
+      multiples of the identity matrix and one for traceless matrices (see `moment_root`).
     * Replace-one, `MarginalTables` with c <= 12 columns of more than one level: the set of all
       differences Q(x) - Q(x'). By symmetry, S depends only on the sets of columns in which two
       records can agree. There are 2^c such sets.
@@ -115,6 +123,11 @@ class Ellipsoid(PureMechanism):
     def _rows(self) -> CertifiedRows | None:
         return certified_rows(self.workload, self._root, self.adjacency, self._noise_of)
 
+    def _on_real_records(self) -> RealRecords:
+        # The slack covers the rounding errors in the axes.
+        noise = self._noise_of(self._root * (1 + SLACK))
+        return RealRecords(self.workload, noise_vector(noise), SLACK)
+
     def _in_units(self, units: Units) -> ScaledAnswers | None:
         root = self._root * units.factor
         rows = certified_rows(units.workload, root, self.adjacency, self._noise_of)
@@ -127,10 +140,37 @@ def least_trace_root(workload: Workload, adjacency: Adjacency) -> FloatArray:
     The ellipsoid {B u : ||u||_2 <= 1} contains all differences between sums of neighbours, and has
     the same linear span as these differences.
     """
+    if isinstance(workload, SecondMoment):
+        return moment_root(workload.d, adjacency)
     span = answer_hull(workload, adjacency)
     if adjacency is Adjacency.REPLACE_ONE:
         return _replace_one_root(workload, span)
     return _add_remove_root(workload, span)
+
+
+def moment_root(d: int, adjacency: Adjacency) -> FloatArray:
+    """Root B (m, m) of the best S for second moments x x^T of records in the unit ball of R^d.
+
+    Let s be the eigenvalue of S on traceless matrices, and t its eigenvalue on multiples of the
+    identity matrix. Rotations of the ball permute the differences. So the average of an optimal S
+    over all rotations is optimal, too, and it has this form. The ellipsoid contains v if
+    ||v_0||^2 / s + (tr v)^2 / (d t) <= 1, where v_0 is the traceless part of v.
+
+    Under replace-one, v = x x^T - y y^T with p = |x|^2 and q = |y|^2. The left side is largest if x
+    and y are orthogonal. It is then a convex function of (p, q), so it is largest at (1, 0) or
+    (1, 1). This gives the conditions (1 - 1/d) / s + 1 / (d t) <= 1 and 2 / s <= 1. The trace
+    (m - 1) s + t is least if both are equalities: s = 2 and t = 2 / (d + 1). Under add/remove only
+    the first condition is left. The trace is then least for s = t sqrt(2 / (d + 2)). For d = 1
+    there are no traceless matrices, and t = 1.
+    """
+    if adjacency is Adjacency.REPLACE_ONE:
+        traceless, along = 2.0, 2 / (d + 1)
+    else:
+        along = (1 + (d - 1) * math.sqrt((d + 2) / 2)) / d
+        traceless = along * math.sqrt(2 / (d + 2))
+    unit = svec(np.eye(d)) / math.sqrt(d)
+    change = math.sqrt(along) - math.sqrt(traceless)
+    return math.sqrt(traceless) * np.eye(len(unit)) + change * np.outer(unit, unit)
 
 
 def is_around_differences_alone(workload: Workload, adjacency: Adjacency) -> bool:
@@ -139,6 +179,8 @@ def is_around_differences_alone(workload: Workload, adjacency: Adjacency) -> boo
     Otherwise the set can contain more vectors, and another ellipsoid around all differences can
     have a trace that is several times smaller.
     """
+    if isinstance(workload, SecondMoment):
+        return True
     if adjacency is Adjacency.REPLACE_ONE and _has_few_patterns(workload):
         return True
     size = workload.universe.size
