@@ -38,7 +38,7 @@ this noise is known in closed form. The mechanism that `advise` offers should be
 least measured error, and for one counting query within 2% of geometric noise. On lines of 16 and 20
 columns and for one counting query, errors are predicted and nothing is released.
 
-Run time on one core: quick 30 s, full 12 minutes.
+Run time on one core: quick 30 s, full 14 minutes.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def advice_is_best(table: pd.DataFrame) -> list[Claim]:
     """
     listed = table[table.line != Line.ONE_COUNT]
     offered = listed[(listed.method == Method.ADVISED) & (listed.releases == 0)]
-    offered = offered[~offered.advised.str.startswith("Fitted(")]
+    offered = offered[~offered.advised.astype(str).str.startswith("Fitted(")]
     if offered.empty:
         return []
     lines = dict(list(listed.assign(predicted=listed.predicted * listed.n).groupby("line")))
