@@ -129,15 +129,6 @@ def test_sums_are_those_of_points_of_the_net():
     assert np.abs(totals.sums - Q.totals(records).sums).max() >= 1
 
 
-def test_the_range_of_the_radius_that_an_error_states_is_the_range_accepted():
-    with pytest.raises(ValueError, match="radius") as raised:
-        Coarse(knorm(Q), 2.0)
-    widest = float(re.search("below ([0-9.]+)", str(raised.value))[1])
-    assert len(Coarse(knorm(Q), widest * 0.999).net) == 2
-    with pytest.raises(ValueError, match="radius"):
-        Coarse(knorm(Q), widest * 1.001)
-
-
 def test_bad_arguments():
     with pytest.raises(ValueError, match="radius must leave two points"):
         Coarse(knorm(Q), 2.0)

@@ -120,16 +120,16 @@ def test_ellipsoid_of_large_universes_holds_all_differences(workload):
 def test_second_moments():
     """JL-L14, JL-COV at d = 2: epsilon^2 E||Z||_F^2 of the ball, 3 * 4 * Delta^2."""
     workload = SecondMoment(2)
-    # Delta = ||xx^T - yy^T||_F = sqrt 2 for orthogonal unit x, y; 1 for add/remove.
-    for setting, squared in ((SETTING, 2), (ADD, 1)):
+    # Delta = ||xx^T - yy^T||_F = sqrt 2 for orthogonal unit x, y; 1 for add/remove. The least
+    # ellipsoid has the squared half-axes 2, 2, 2/3 under replace-one.
+    for setting, squared, trace in ((SETTING, 2, 14 / 3), (ADD, 1, 1.5 + math.sqrt(2))):
         noise = Ball(workload, **setting).noise
         np.testing.assert_allclose(
             noise.second_moment().value * EPSILON**2, 12 * squared, rtol=1e-12
         )
-        # The ellipsoid of an infinite universe falls back to the blocks: here the ball again.
         ellipsoid = Ellipsoid(workload, **setting).noise
         np.testing.assert_allclose(
-            ellipsoid.second_moment().value * EPSILON**2, 12 * squared, rtol=1e-8
+            ellipsoid.second_moment().value * EPSILON**2, 4 * trace, rtol=1e-8
         )
 
 

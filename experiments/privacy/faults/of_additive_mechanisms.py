@@ -254,8 +254,16 @@ ADDITIVE = (
         "Coarse: answers not rounded to the net",
         "sums move by more than the coarsened workload says",
         "mechanisms.post_processed.coarse:Coarse.totals",
-        "totals_of(self._coarsened, records)",
-        "totals_of(self.workload, records)",
+        "self.inner.totals(records)",
+        "Mechanism.totals(self, records)",
+        ("tests/mechanisms/test_coarse.py",),
+    ),
+    Fault(
+        "Coarse of Coarse: answers rounded to the outer net only",
+        "sums move by more than the inner coarsened workload says",
+        "mechanisms.post_processed.coarse:Coarse.totals",
+        "self.inner.totals(records)",
+        "self._coarsened.totals(records)",
         ("tests/mechanisms/test_coarse.py",),
     ),
     Fault(

@@ -140,7 +140,7 @@ class JL(PostProcessedNoise):
     >>> records = np.arange(50) % 16
     >>> release = mechanism.release(records, rng=1)  # a simulation: the seed voids privacy
     >>> release.answers[[3, 7, 11, 15]].round(3)
-    array([0.183, 0.551, 0.771, 1.   ])
+    array([0.103, 0.562, 0.726, 1.   ])
     """
 
     matrix: FloatArray
