@@ -78,7 +78,7 @@ def explicit_bound(d: int, n: int) -> float:
 def mechanism(
     method: Method, workload: gd.workloads.SecondMoment, n: int
 ) -> gd.mechanisms.Mechanism:
-    """One of the mechanisms of the library."""
+    """The library's mechanism for `method`: Laplace noise or second moments, plain or shrunk."""
     if method is Method.LAPLACE:
         return gd.mechanisms.Laplace(workload, n=n, privacy=PRIVACY)
     shrink = method is Method.SHRUNK
@@ -170,7 +170,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def ratios(table: pd.DataFrame) -> pd.DataFrame:
-    """Error of ours, shrunk, divided by the least error of the others, at each point."""
+    """The error of shrunk second moments divided by the least error of the peers, at each point."""
     means = pooled_by(table, [*PLACE, "method"])
     rows = []
     for place in dict.fromkeys(key[:3] for key in means):
@@ -217,7 +217,7 @@ EXPLICIT = r"$\min\{(d+1)\sqrt{2d}/n,\ \sqrt{(4d+3)/n}\}$"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Errors divided by the error of ours, shrunk: one row per kind of data, one column per d."""
+    """Draw errors in units of the error of shrunk second moments, for each kind of data and d."""
     ds = sorted(table.d.unique())
     figure = Figure(figsize=(7.2, 5.4))
     panels = figure.subplots(2, len(ds), sharex=True, sharey=True, squeeze=False)
@@ -241,7 +241,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def draw(axes: Axes, table: pd.DataFrame, d: int) -> None:
-    """Every mechanism and the explicit bound in units of the error of ours, shrunk."""
+    """Draw all methods and the explicit bound, in units of the error of shrunk second moments."""
     unit = pooled_along(table[table.method == Method.SHRUNK], "n")
     bounds = [explicit_bound(d, int(n)) / unit[n].root for n in sorted(unit)]
     draw_theory(axes, sorted(unit), bounds, "black", EXPLICIT)

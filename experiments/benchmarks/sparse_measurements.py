@@ -1,4 +1,4 @@
-"""Rates of the sparse mechanisms: what is timed, on which universes, and how."""
+"""The measurements of the script `sparse`: the tasks, the universes and the timing functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from geomdp.workloads import DenseQuery, SparseQuery
 
 
 class Task(enum.StrEnum):
-    """What is timed, and the unit of its rate."""
+    """The timed tasks. The words after the colon say which operations the rate counts."""
 
     EVALUATE = "sparse weights: evaluations"
     FIRST = "sparse weights: evaluations with update, new elements"
@@ -56,8 +56,8 @@ UNIVERSES = (Elements.FEW, Elements.MANY, Elements.STRINGS)
 ALPHA = 0.05
 DENSE_SIZE = 1 << 20
 ROWS = 1 << 16
-#: The hash gives r-wise independent signs for this r. It is enough for 10^6 queries at failure
-#: probability beta = 0.05 with 2^16 rows (BR-PROJ).
+#: The signs of the hash are r-wise independent for an r of at least this number. The number is
+#: enough for 10^6 queries at failure probability beta = 0.05 with 2^16 rows (BR-PROJ).
 INDEPENDENCE = 80
 
 
@@ -78,7 +78,7 @@ def sparse_queries(config: Config, rng: np.random.Generator) -> list[SparseQuery
 
 
 def time_sparse_weights(config: Config, rng: np.random.Generator) -> list[float]:
-    """Seconds of the repetitions of a task on sparse multiplicative weights."""
+    """Seconds that each repetition of a task on sparse multiplicative weights takes."""
     queries, seconds = sparse_queries(config, rng), []
     rule = SparseMultiplicativeWeights(config.sparsity)
     hypothesis = rule.start(ALPHA)
@@ -97,7 +97,7 @@ def time_sparse_weights(config: Config, rng: np.random.Generator) -> list[float]
 
 
 def time_additions(config: Config, rng: np.random.Generator) -> list[float]:
-    """Seconds of adding 1 to one number for each element of a query, at known places in memory."""
+    """Seconds per repetition. An operation adds 1 to `config.sparsity` entries of an array."""
     numbers = np.zeros(10**5)
     places = rng.permutation(len(numbers))[: config.sparsity]
     seconds: list[float] = []
@@ -144,7 +144,7 @@ def time_summary(config: Config, rng: np.random.Generator) -> list[float]:
 
 
 def time_above_threshold(config: Config, rng: np.random.Generator) -> list[float]:
-    """Seconds of asking for answers that are all far below the threshold."""
+    """Seconds per repetition for queries with true answers that are all far below the threshold."""
     truths, seconds = np.full(config.operations, -1e9), []
     for _ in range(config.repetitions):
         stream = gd.AboveThreshold(0.0, privacy=gd.PureDP(1.0), rng=rng)

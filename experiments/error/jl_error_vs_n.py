@@ -223,7 +223,7 @@ PANELS = (
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Draw errors divided by the error of K-norm noise: three panels of mechanisms, one of data."""
+    """Draw errors over the error of K-norm noise: three panels for mechanisms, one for data."""
     figure = Figure(figsize=(7.2, 7.4))
     panels = figure.subplots(2, 2, sharex=True, sharey="row").ravel()
     for axes, (queries, data), letter in zip(panels, PANELS, "abc", strict=False):

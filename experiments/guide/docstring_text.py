@@ -68,7 +68,8 @@ _PLAIN = re.compile(
 #: A power or index after `^` or `_`: brackets with at most one level of brackets inside, a word, a
 #: number or a star.
 _RAISED = r"\((?:[^()\n]|\([^()\n]*\))*\)|\{[^{}\n]*\}|-?\d+(?:\.\d+)?|-?\w+'?|\*"
-#: Pieces of prose that need markup. At each place the first alternative that matches is taken.
+#: Pieces of prose that are replaced or, in the group `keep`, left unchanged. At each place the
+#: first alternative that matches is taken.
 _PIECE = re.compile(
     rf"""
     (?P<keep> ^[ ]*[*|-][ ]+(?=\S) | \\. | ``[^`]+`` | :[a-z:]+:`[^`]+` | \*\*[^*\n]+\*\*
@@ -244,7 +245,10 @@ def _documented(name: str, package: str) -> str | None:
 
 
 def _documented_member(owner: object, name: str) -> str | None:
-    """Where a public member of a class is documented: at the first base that defines it."""
+    """The dotted name of a public member, in the first class of the MRO that documents the member.
+
+    None if there is no such class, or if the reference does not contain the class.
+    """
     if not isinstance(owner, type) or name.startswith("_"):
         return None
     for base in owner.__mro__:

@@ -338,7 +338,7 @@ def _(gd, np, sample, schema, workload):
     }
 
     def _answers(frame):
-        """True answers: only a teacher looks at them."""
+        """The true answers for `frame`. A real release never shows them."""
         chunks = gd.data.encode(frame, schema, workload.universe)
         return workload.answers(np.concatenate(list(chunks)))
 

@@ -1,4 +1,4 @@
-"""Small random problems on which brackets are computed, in addition to the standard workloads."""
+"""Small random problems for brackets: lower and upper bounds on the sample complexity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process that `red_claims` starts: plant an edit, run a script, print the claims that fail.
+"""A program that plants an edit, runs a script and prints failed claims; `red_claims` starts it.
 
 The command is ``python -m experiments.planting.figure MODULE EDIT``, with the edit as JSON.
 """

@@ -63,7 +63,7 @@ ROUNDING = 1e-10
 
 
 def is_the_operator(table: pd.DataFrame) -> Claim:
-    """Coefficients agree with `factors`, integrals of the operator's kernel, up to rounding."""
+    """The library's coefficients agree, up to rounding, with coefficients from `factors`."""
     off = float(table.operator_off.max())
     return Claim(
         "Jackson operator: coefficients agree with a kernel of power 2r",

@@ -37,7 +37,7 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, np.ndarray[Any, A
                 return _members(archive, names)
         except ValueError:
             raise
-        except Exception as error:  # zipfile and NumPy raise many kinds for damaged files
+        except Exception as error:  # damaged files raise many kinds of exceptions
             raise ValueError(f"the file must be an undamaged .npz file: {error}") from error
 
 

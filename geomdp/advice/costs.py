@@ -35,7 +35,7 @@ RESIDUAL_BYTES, CELL_OPERATIONS, SUBSET_OPERATIONS = 48, 40, 300
 MOMENT_DRAWS = 1024
 #: Operations of a draw from the body of `TightCone`, divided by L^2 P. L is the total number of
 #: levels (possible values) of all columns, and P is L minus the number of columns. A draw takes 1.5
-#: ms for 40 levels of 10 columns.
+#: ms for 10 columns with 40 levels in all.
 TRY_OPERATIONS = 34
 #: Limit on the set-ups of all purely private noises for tables, if the guarantee asked is not pure:
 #: `axes_work` times this number must be at most `Budget.work`. By default these noises are then
@@ -51,7 +51,7 @@ SLAB_OPERATIONS = 2500
 LISTED_PRODUCTS, EXCHANGES = 15, 3
 #: An oracle finds the extreme answer in a direction. A projection by an oracle is slower if the
 #: noise is small. Let t be the length of the noise divided by the diameter of the answers. If t is
-#: below this constant, the number of exchanges is proportional to 1 / t. For 45 pair tables of 10
+#: below this constant, the cost is estimated as proportional to 1 / t. For 45 pair tables of 10
 #: columns with 241,920 kinds of records, a projection took 2 s for t = 0.06, 5 s for t = 0.03 and
 #: t = 0.01, and 20 s for t = 0.006.
 SMALL_NOISE = 0.05

@@ -1,4 +1,4 @@
-"""Means of norms and maxima of Gaussian vectors, which give Gaussian widths in closed form."""
+"""Means of norms and maxima of Gaussian vectors. They give the Gaussian widths of some bodies."""
 
 from __future__ import annotations
 

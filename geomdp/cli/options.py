@@ -14,8 +14,7 @@ from geomdp.privacy import Adjacency
 def real(text: str) -> float:
     """The number given to a flag.
 
-    If the text is not a number, the error message quotes the text. Typer's own parser would not
-    quote it.
+    If the text is not a number, the error message quotes the text.
     """
     try:
         return float(text)

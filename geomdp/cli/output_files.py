@@ -1,4 +1,4 @@
-"""Files of --out. If one cannot be written, none changes. Only --force replaces existing files."""
+"""Files of --out, all written before the first takes its place. Only --force replaces files."""
 
 from __future__ import annotations
 

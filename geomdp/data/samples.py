@@ -1,9 +1,8 @@
 """Real tables bundled with statsmodels (extra ``samples``), each with a declared public schema.
 
-The categories and edges below are round numbers that follow the published descriptions of the
-variables. Every record was checked to fit the schema. This is allowed because these records are
-public.
-For your own records, edges must come from public knowledge alone.
+The categories and edges below follow the published descriptions of the variables. Every record was
+checked to fit the schema. This is allowed because these records are public. For your own records,
+categories and edges must come from public knowledge alone.
 """
 
 from __future__ import annotations

@@ -54,8 +54,9 @@ def affordable(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) -> boo
     Under a pure budget, epsilons add up. Under a zCDP budget, rhos add up, and a pure spend counts
     as rho = epsilon^2 / 2. Under an approximate budget, epsilons and deltas add up. Each sum bounds
     the privacy loss even if a spend is chosen after seeing the answers to earlier spends
-    (Feldman-Zrnic 2021). An approximate budget takes no zCDP spend. Such a spend would be converted
-    at some delta, which could be chosen after seeing answers. No theorem covers this choice.
+    (Rogers-Roth-Ullman-Vadhan 2016 for epsilons and deltas, Feldman-Zrnic 2021 for rhos). An
+    approximate budget takes no zCDP spend. Such a spend would be converted at some delta, which
+    could be chosen after seeing answers. These theorems do not cover this choice.
 
     Raises
     ------

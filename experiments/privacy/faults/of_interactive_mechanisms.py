@@ -1,4 +1,4 @@
-"""Faults of mechanisms that answer one query after the other."""
+"""Faults to plant in interactive mechanisms: sparse vector, online and iterative construction."""
 
 from __future__ import annotations
 

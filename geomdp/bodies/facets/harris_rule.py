@@ -1,9 +1,9 @@
 """The ratio test of Harris (1973), compiled: how far a pivot can move a facet normal z.
 
 The product <z, v_i> of z with each vertex v_i has a bound. A pivot moves z along an edge of the
-polar body until another product meets its bound (see `ray_shooting`). Compilers do not vectorise a
-running minimum or maximum of floats. The loops therefore read the arrays in groups of `LANES`
-numbers and keep one running extreme for each position in the group.
+polar body until another product meets its bound (see `ray_shooting`). Compilers often fail to
+vectorise a running minimum or maximum of floats. The loops therefore read the arrays in groups of
+`LANES` numbers and keep one running extreme for each position in the group.
 """
 
 from __future__ import annotations

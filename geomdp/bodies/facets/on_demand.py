@@ -23,8 +23,8 @@ from geomdp.bodies.facets.ray_shooting import Exits, RayShooter
 #: A facet of the hull of known points, with normal z, counts as part of a facet of the body if
 #: <z, x> <= 1 + BEYOND for all x in the body.
 BEYOND = 1e-10
-#: Largest number of rounds in a call; a few dozen usually suffice. Rays that are not done by then
-#: get `converged` = False.
+#: Largest number of rounds in a call of `_shoot`; a few dozen usually suffice. Rays that are not
+#: done by then get `converged` = False.
 ROUNDS = 2000
 
 

@@ -87,7 +87,7 @@ def _distant(rung: Part, answers: Vectors, ratio: float, measure: Measure) -> fl
     found = min(float(measure.norm(answers - answer).sum()) for answer in answers) / others
     require_close(distance, found, "distance")
     require(distance <= found - _slack(answers), f"distance is {found:.15g} up to rounding")
-    # The values of share for the moments 1 and 2, in the formula that `distant_elements` proves.
+    # `distant_elements` proves a formula for each moment. The formulas differ only in `share`.
     share = others if measure.moment == 1 else math.sqrt(others) * math.sqrt(ratio)
     return min(separation / 2, distance * share / (others + ratio))
 
@@ -114,16 +114,16 @@ def _largest(answers: Vectors) -> float:
 
 
 def _mean_square(points: Vectors) -> float:
-    """The mean squared distance of `points` (M, k) from their mean, the least for any vector."""
+    """Least mean squared distance of `points` (M, k) from a vector, attained at their mean."""
     return float(((points - points.mean(axis=0)) ** 2).sum(axis=1).mean())
 
 
 def _mean_distance(points: Vectors, centre: Vectors) -> float:
     """A lower bound on the mean distance of any vector from `points` (M, k).
 
-    Let a_i be the points, and z_i vectors of sum 0 and length at most 1. For any v, the mean of
-    ||a_i - v|| is at least the mean of <z_i, a_i - v>. This is the mean of <z_i, a_i - centre>,
-    because the z_i sum to 0. Any centre proves a bound.
+    Let a_i be the points, and z_i vectors of length at most 1 that add up to 0. For any v, the mean
+    of ||a_i - v|| is at least the mean of <z_i, a_i - v>. This is the mean of <z_i, a_i - centre>,
+    because the z_i add up to 0. Any centre proves a bound.
     """
     steps = points - centre
     lengths = np.linalg.norm(steps, axis=1, keepdims=True)

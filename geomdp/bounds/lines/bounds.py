@@ -9,7 +9,7 @@ For each price, the number of steps on each line maximises the part of this line
 error, minus the price of these steps. Plans with the same number of steps on all lines are also
 tried.
 
-A subset of the universe is enough for a proof. Large universes are sampled from a public seed.
+A subset of the universe is enough for a proof. Large universes are sampled with a public seed.
 """
 
 from __future__ import annotations
@@ -217,8 +217,8 @@ def _plans(workload: Workload, asked: Accuracy) -> tuple[LinePlan, ...]:
     frames = lines_for_all_queries(workload)
     frames += lines_for_some_queries(workload) if asked.largest else ()
     if all(len(lines.lengths) == 1 for lines in frames):
-        # All sets have one line. With one copy, every number of steps up to 40 is tried. For so few
-        # records, the bound is then close to the least error of a private estimate on the line.
+        # All frames have one line. With one copy, every number of steps up to 40 is tried. For so
+        # few records, the bound is then close to the least error of a private estimate on the line.
         options[1] = tuple(sorted({*options.get(1, ()), *range(1, LONGEST + 1)}))
     plans = (
         plan

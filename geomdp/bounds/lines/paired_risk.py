@@ -16,8 +16,8 @@ the mean of |y - t|^p is at least
 
 where w_j = 1 for p = 1 and w_j = 2 j + 1/2 for p = 2. For T = 1 this is Le Cam's bound: overlap / 2
 for p = 1, and overlap / 4 for p = 2. If the mechanism adds Gaussian noise and b is small, the sum
-of the exact overlaps tends to the error of this noise as T grows. So for Gaussian noise, the
-argument by pairs loses nothing. A loss comes only from the lower bound on the overlap.
+of the exact overlaps tends to the error of this noise as T grows. So in this limit, the argument by
+pairs loses nothing for Gaussian noise. A loss comes only from the lower bound on the overlap.
 
 References
 ----------
@@ -72,7 +72,7 @@ class PairedLine:
 
 @lru_cache(maxsize=4096)
 def paired_line(steps: int, privacy: Privacy, changes: int, moment: int) -> PairedLine:
-    """The bound of the module's docstring.
+    """A lower bound on the Bayes risk of a private count, proved in the module's docstring.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ def spread_out(
 
     Notes
     -----
-    Cost: O(M k) for each candidate.
+    Cost: O(M k (M + s)) at the start, and then O(M k) for each candidate.
     """
     datasets = datasets.copy()
     if len(datasets) == 1:

@@ -59,11 +59,12 @@ class RefinementRound:
     Parameters
     ----------
     slabs : int
-        Number of slabs at the end of the round.
+        Number of slabs of the slab body in which the chains run in this round.
     second_moment : float
         Estimate of E ||U||_2^2 for U uniform on the slab body, from the states of this round.
     cut : float
-        Share of the states of the previous round that the slabs added in this round cut off.
+        Share of the states of the previous round that the slabs added since then cut off; 0 in the
+        first round.
     """
 
     slabs: int

@@ -60,8 +60,8 @@ def project(
     MissingOracle
         If K lacks all of these: `project`, a list of vertices, and `extreme_point`.
     ValueError
-        For a target of the wrong shape or not finite, tol <= 0, or a `warm_start` without weights
-        or with weights that do not fit the points of the body.
+        For a target of the wrong shape or not finite, or tol <= 0. If K has no closed form, also
+        for a `warm_start` without weights, or with weights that do not fit the points of the body.
 
     Notes
     -----
@@ -107,7 +107,8 @@ class Projector:
     Raises
     ------
     MissingOracle
-        If K lacks all of these: a closed form, a list of vertices, and `extreme_point`.
+        If K has no list of vertices and no `extreme_point`, unless K has a closed form and no
+        matrix is given.
     ValueError
         If the matrix does not fit K, or has entries that are not finite.
 
@@ -148,7 +149,7 @@ class Projector:
         return VertexColumns(self._body.vertex_list(), self._matrix)
 
     def prepare(self) -> None:
-        """Compute everything that does not depend on targets. The first projection is then faster.
+        """Prepare the listed vertices, if they are used. The first projection is then faster.
 
         Mechanisms call this method before a release spends any privacy budget. Errors are as in
         `Body.vertex_list`.

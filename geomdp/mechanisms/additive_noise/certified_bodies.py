@@ -36,9 +36,9 @@ from geomdp.noise import Noise
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: If the vertices of a triangulated body are farther than this from whole numbers, relative to the
-#: body's radius, the body is not certified. The limit is above 0 because the library makes such
-#: bodies larger by the factor 1 + 1e-9.
+#: Let s be the larger of 1 and the radius of a triangulated body. If a coordinate of a vertex is
+#: farther than this number times s from a whole number, the body is not certified. The limit is
+#: above 0 because the library makes such bodies larger by the factor 1 + 1e-9.
 NEARLY_WHOLE = 1e-8
 
 
@@ -185,7 +185,7 @@ def core_holds(root: FloatArray, core: Body, points: FloatArray, adjacency: Adja
 
 
 def _gauge_bound(body: Body, images: FloatArray, error: float, adjacency: Adjacency) -> float:
-    """A proved bound on the gauge of all differences of the rows of `images` (N, r).
+    """A proved bound on the gauges of all differences of rows of `images` (see `core_holds`).
 
     The rows are known up to the Euclidean distance `error`. If a body contains the Euclidean ball
     of radius s around 0, its gauge at a vector v is at most ||v||_2 / s.

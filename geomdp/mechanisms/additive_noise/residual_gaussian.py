@@ -1,4 +1,4 @@
-"""Gaussian noise on the residuals of tables: the best linear answers to tables of many columns."""
+"""Gaussian noise on the residuals of tables, with variances chosen for the least total error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_ANSWERS = 1 << 25
 
 
 class ResidualGaussian(AdditiveMechanism):
-    """Independent Gaussian noise on the residuals of tables of columns, with the best variances.
+    """Independent Gaussian noise on the residuals of tables of columns, with optimised variances.
 
     For each set A of columns within a table, the residual of A is the table of A without the
     information in tables of fewer columns:
@@ -155,13 +155,13 @@ class ResidualGaussian(AdditiveMechanism):
         return ResidualNoise(self._residuals, self._proved_scales())
 
     def _proved_scales(self) -> FloatArray:
-        """Scales (sets,) of the noise that are proved to give the guarantee, as floats.
+        """Scales (sets,) of the noise. These float64 numbers are proved to give the guarantee.
 
         A scale is sqrt(2^t s_A), where t is the number of columns of A with two levels. Noise of
         standard deviation `unit` is proved to give the guarantee for a change of length 1.
         Precisions are the 1 / s_A in units of 1 / unit^2. Their cost is the sum over A of c_A / s_A
         in these units, for the worst neighbours. If the cost is at most 1, the guarantee holds.
-        Scales are made larger by a few parts in 10^16 until the cost is at most 1.
+        Scales are made larger by tiny but growing factors until the cost is at most 1.
         """
         unit = proved_gaussian_scale(1, self.privacy)
         doubled = doublings(self._residuals)

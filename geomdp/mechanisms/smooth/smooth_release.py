@@ -21,7 +21,7 @@ from geomdp.workloads.smooth.evaluation import Coefficients, approximate
 from geomdp.workloads.smooth.filters import Filter, Truncation
 from geomdp.workloads.smooth.queries import Function
 
-#: Name of the layout of the file. `load` refuses files with any other name.
+#: Name of the file layout, which each file states. `load` refuses files of any other layout.
 FORMAT = "geomdp smooth summary 1"
 #: Exceptions that the content of a damaged or foreign file can raise.
 _MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
