@@ -116,7 +116,9 @@ def _basic(privacy: PureDP | ApproxDP | ZCDP, budget: ApproxDP) -> tuple[float, 
             # sqrt(rho) = sqrt(L + epsilon) - sqrt(L) = epsilon / (sqrt(L + epsilon) + sqrt(L)).
             log = math.log(1 / budget.delta)
             rho = (budget.epsilon / (math.sqrt(log + budget.epsilon) + math.sqrt(log))) ** 2
+            # Six digits can be larger than the number by 5e-6 of it. The reduced rho is safe.
             raise ValueError(
                 f"an approximate budget cannot pay for {privacy}: open a ledger of "
-                f"ZCDP({rho:.6g}), which implies {budget} and takes pure and zCDP spends"
+                f"ZCDP({rho * (1 - 1e-5):.6g}), which implies {budget} and takes pure and zCDP "
+                "spends"
             )

@@ -451,3 +451,15 @@ def test_an_epsilon_with_a_square_beyond_float64_does_not_fit_a_zcdp_budget() ->
     guarantee = Guarantee(PureDP(1e200), Adjacency.REPLACE_ONE, Exact())
     with pytest.raises(BudgetExhausted):
         Ledger(ZCDP(1.0)).spend(guarantee, "release")
+
+
+def test_the_zcdp_ledger_that_an_error_recommends_implies_the_approximate_budget() -> None:
+    for epsilon in (0.5 + 0.04 * i for i in range(40)):
+        ledger = Ledger(ApproxDP(epsilon, 1e-6))
+        with pytest.raises(ValueError, match=r"ZCDP\(") as refused:
+            ledger.spend(claim(ZCDP(0.01)), "a release")
+        found = re.search(r"ZCDP\(([0-9.e+-]+)\)", str(refused.value))
+        assert found is not None
+        rho = float(found[1])
+        # Bun-Steinke 2016, Proposition 1.3
+        assert rho + 2 * math.sqrt(rho * math.log(1e6)) <= epsilon
