@@ -53,7 +53,7 @@ class Config:
     part : Part
         What is measured.
     question : str
-        Which workload, in the words of the figure.
+        The workload, or for errors the sample, by its name in the figure.
     tool : Tool
         Which program or library is measured.
     size : int
@@ -112,7 +112,7 @@ def seconds(config: Config, rng: np.random.Generator) -> float:
 
 
 def one_command(config: Config) -> float:
-    """Seconds of one run; ``TimeoutExpired`` after the limit."""
+    """Seconds of one run; a run that exceeds the limit raises ``TimeoutExpired``."""
     with tempfile.TemporaryDirectory() as folder:
         flags = [*COMMANDS[config.question].split(), "--epsilon", "1", "--out", f"{folder}/a.csv"]
         program = [sys.executable, "-c", "from geomdp.cli import main; main()", "release", *flags]
@@ -181,7 +181,7 @@ def private(
     codes: npt.NDArray[np.int64],
     rng: np.random.Generator,
 ) -> npt.NDArray[np.float64]:
-    """One release of all 2-way tables as shares of the records (m,), 1-DP under replace-one."""
+    """One release of all cells of all 2-way tables, as shares of n; 1-DP under replace-one."""
     levels, n = list(schema.levels.values()), len(frame)
     if tool is Tool.OURS:
         return gd.release(frame, schema, "marginals:2", epsilon=EPSILON, rng=rng).answers

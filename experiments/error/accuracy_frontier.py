@@ -4,12 +4,12 @@ The mechanisms add noise that does not depend on the records, at n = 5000 and 1-
 replace-one. The workloads are three lines (kinds of tables) of the script `accuracy_table`. The
 peer is the matrix mechanism with Laplace noise. Exact samplers are known for cone noise (`Cone`,
 `TightCone`) and for K-norm noise on levels (`Hierarchical`). Let K be the convex hull of the tables
-of single records. No exact sampler is known for uniform points of K or of K - K. Two kinds of noise
-would need such a sampler: K-norm noise of K - K, and the difference of two points of K times one
-random radius (`PairedNoise`). Hit-and-run chains estimate the errors of these two kinds. The chains
-are heuristic, and nothing is released with them. For columns of more than two levels, K has too
-many vertices for chains. The moment body, cut by all cell and triangle inequalities, contains K. It
-then takes the place of K, and K - K is left out.
+of single records. No practical exact sampler is known for uniform points of K or of K - K. Two
+kinds of noise would need such a sampler: K-norm noise of K - K, and the difference of two points of
+K times one random radius (`PairedNoise`). Hit-and-run chains estimate the errors of these two
+kinds. The chains are heuristic, and nothing is released with them. For columns of more than two
+levels, K has too many vertices for chains. The moment body, cut by all cell and triangle
+inequalities, contains K. It then takes the place of K, and K - K is left out.
 
 Claims (formula sheet X-LKJ, X-CONE, JL-L14, JL-KN): on every line some exact mechanism is predicted
 to err less than the peer. The least heuristic error is, up to chance, no larger than the least
@@ -77,7 +77,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims about the order of exact errors, heuristic errors and lower bounds, and the goals."""
+    """Claims about goals, and about the order of exact errors, heuristic errors and bounds."""
     found = ratios(table)
     ours, frontier = least(found, OURS), least(found, HEURISTIC)
     bounds = {(line, source): mean for (line, source), mean in found.items() if source in EXCLUDED}
@@ -101,7 +101,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def frontier_is_not_above(frontier: dict[str, MeanSquare], ours: dict[str, MeanSquare]) -> Claim:
-    """One-sided, at `LEVEL` over all lines: heuristic noise errs at most as much as our best."""
+    """The claim that heuristic noise errs at most as much as our best, at `LEVEL` for all lines."""
     passed = True
     for line, mean in frontier.items():
         reach = quantile(LEVEL / len(frontier), mean.count)

@@ -4,7 +4,7 @@ Source: Roth's lecture on iterative construction, Algorithm 1, Theorems 4 to 8 (
 and Ullman 2011); Dwork-Roth 2014, section 5.2; formula sheet IC-DIST, IC-ALG, IC-T4, IC-T5, BR-MW,
 DISC-13.
 
-Claim: with probability 1 - beta the hypothesis errs by at most alpha on every one of the 2^d
+Claim: with probability 1 - beta or more, the hypothesis errs by at most alpha on each of the 2^d
 parities, for the alpha of the corrected Theorem 5. The gap of a query is the error of the
 hypothesis on this query. The distinguisher is the private step that chooses a query with a large
 gap. The constants as printed give a smaller alpha, but with them the proved error is 3 alpha / 2,
@@ -18,10 +18,10 @@ queries fall in steps of 2 ln 2 / (epsilon_0 n) (the ladder), the distinguisher 
 twice as often as the next. Let F(epsilon_0) = 2 ln(|C| / gamma) / (epsilon_0 n) for |C| queries.
 The proof allows the distinguisher, with probability gamma, a gap that is F(epsilon_0) or more below
 the largest gap. If all gaps but the largest are F(epsilon_0) below it (the cliff), and gamma is
-1/2, a third of the choices miss the largest gap: two thirds of what the union bound of the proof
-allows. A run ends when the noisy gap is below 3 alpha / 4, and one update changes an error by at
-most alpha / 4. So runs that start with an error above 3 alpha / 4 end with an error between
-alpha / 2 and 3 alpha / 4, up to the noise and the loss of the distinguisher.
+1/2, about a third of the choices miss the largest gap. The union bound of the proof allows one
+half. A run ends when the noisy gap is below 3 alpha / 4, and one update changes an error by at most
+alpha / 4. So runs that start with an error above 3 alpha / 4 end with an error between alpha / 2
+and 3 alpha / 4, up to the noise and the loss of the distinguisher.
 
 Data sets are given by the shares of the elements, so that n may be as large as the theorem needs.
 Run time on one core: quick 4 s, full 1 minute.

@@ -34,10 +34,10 @@ def dense_updates(universe: int, alpha: float) -> int:
 
 
 def sparse_updates(sparsity: int, alpha: float) -> int:
-    """floor(B(alpha)) of sparse multiplicative weights, B = 4 (ln s + 1) / alpha^2 (BR-SMW)."""
+    """floor(B(alpha)) of sparse weights on s slots, B = 4 (ln s + 1) / alpha^2 (BR-SMW)."""
     least = 4 * sparsity / alpha**2
-    # Iterations converge to the fixed point of s = least (ln s + 1). The number of slots is the
-    # next whole number.
+    # The iteration converges to the solution of s = least (ln s + 1). The number of slots is this
+    # solution, rounded up.
     slots = least
     for _ in range(100):
         slots = least * (math.log(slots) + 1)
@@ -59,8 +59,8 @@ def solved_accuracy(
 ) -> float:
     """alpha0 = 9 sqrt(8 c ln(2/delta)) (ln 2k + ln(4c/beta)) / (eps n), c = floor(B(alpha0)).
 
-    B is the bound of sparse weights or, if no `sparsity` is given, of dense weights on `universe`
-    elements.
+    k is `QUERIES`. B is the bound of sparse weights or, if no `sparsity` is given, of dense weights
+    on `universe` elements.
     """
 
     def excess(alpha: float) -> float:

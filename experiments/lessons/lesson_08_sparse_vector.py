@@ -597,7 +597,7 @@ def _(gd, np):
     _privacies = {"1-DP": gd.PureDP(1.0), "(1, 1e-6)-DP": gd.ApproxDP(1.0, 1e-6)}
 
     def _alpha(n, count, privacy):
-        """The promised error, or nan if there is none below 1."""
+        """The promised error, or nan if no error up to 1 is promised."""
         try:
             return gd.bounds.upper.iterative_accuracy(
                 _rule.bound, n=n, queries=count, privacy=privacy, beta=0.05

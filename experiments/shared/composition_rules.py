@@ -42,7 +42,7 @@ def exact_delta(epsilon: float, step: float, steps: int) -> float:
 
 
 def exact_epsilon(step: float, steps: int, delta: float) -> float:
-    """Smallest total epsilon of T pure steps at `delta`; at T epsilon_0 the least delta is 0."""
+    """Smallest total epsilon of T = `steps` pure steps at `delta`, from 0 to T epsilon_0."""
     if exact_delta(0.0, step, steps) <= delta:
         return 0.0
     return float(

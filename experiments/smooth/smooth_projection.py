@@ -3,19 +3,19 @@
 Paper: Wang, Fan, Zhang and Wang 2013, "Efficient algorithm for privately releasing smooth queries";
 formula sheet SM-A1, SM-A2, JL-L13b. Post-processing is not in the paper.
 
-Each summary has a fixed number of moments with uniform Laplace noise at epsilon = 1: t = 32 degrees
-in one variable, and t = 8 degrees in each of two variables. Answers are computed from the noisy
-moments, from the noisy moments with shrunk coefficients of the query, or from the nearest moments
-of a distribution on the cube. The nearest moments are found by a semidefinite program (d = 1), or
-among the moments of distributions on a grid. Queries are kernel mixtures whose values and slopes
-are at most 1; the figure shows the largest error over them. Records lie at ten random places, drawn
-anew for each release. Their moments are on the boundary of the body K of the moments of all
-distributions.
+Each summary has a fixed number of moments: t = 32 degrees in one variable, and t = 8 degrees in
+each of two variables. All moments have Laplace noise of one scale (`UniformLaplace`); epsilon is 1.
+Answers are computed from the noisy moments, from the noisy moments with shrunk coefficients of the
+query, or from the nearest moments of a distribution on the cube. The nearest moments are found by a
+semidefinite program (d = 1), or among the moments of distributions on a grid. Queries are kernel
+mixtures whose values and slopes are at most 1; the figure shows the largest error over them.
+Records lie at ten random places, drawn anew for each release. Their moments are on the boundary of
+the body K of the moments of all distributions.
 
 Claims: the semidefinite projection is the nearest moment vector, as its optimality condition shows.
 Let Z be the noise, and h_K the support function of K. The mean squared distance of the projection
-from the exact moments is between a third of min{E |Z|^2, E h_K(Z)} and all of it (JL-L13b). With
-few records, moving to the nearest moments reduces the worst error of an answer.
+from the exact moments is 1/3 to 1 times min{E |Z|^2, E h_K(Z)} (JL-L13b). With few records, moving
+to the nearest moments reduces the worst error of an answer.
 
 Run time on one core: quick 3 s, full 1 minute.
 """
@@ -121,7 +121,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         noisy = M.release(records_at(here, config.n), rng=rng).moments
         moments = process(noisy)
         exact = M.workload.table(shares(config.n) @ M.workload.evaluate(here))
-        # With uniform noise, the norm of the projection is Euclidean.
+        # The noise has one scale, so the projection is nearest in the Euclidean norm.
         squares[i] = np.sum((moments - exact) ** 2)
         if config.method is Method.SEMIDEFINITE:
             gaps[i] = optimality_gap(noisy, moments) / np.sum((noisy - exact) ** 2)

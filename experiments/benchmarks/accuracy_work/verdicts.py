@@ -11,8 +11,8 @@ from experiments.shared.workloads import Line
 
 #: Columns that tell lines of the table apart: one workload at two values of n makes two lines.
 PLACE = ["line", "n"]
-#: A verdict uses measured errors that are means over at least this many releases. Mechanisms whose
-#: draws take seconds have fewer releases and are left out.
+#: A verdict uses measured errors that are means over at least this many releases. A mechanism with
+#: fewer releases is left out, such as `Method.SPECTRAL` on a hundred columns.
 LEAST_RELEASES = 20
 
 
@@ -34,7 +34,8 @@ PEERS_BEFORE = [method for method in PEERS if method not in PROJECTED]
 def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     """One row per line: our best and the best peer, their ratio, and whether the goal is met.
 
-    Where `compared_before` holds, only methods without projection are compared; elsewhere all are.
+    Where `compared_before` holds, methods in `PROJECTED` are left out; elsewhere they are compared,
+    too.
     """
     rows = []
     for (line, n), mine in table[table.releases > 0].groupby(PLACE, sort=False):

@@ -1,4 +1,4 @@
-"""Projections, membership and Gaussian widths, timed beside those of other solvers (peers)."""
+"""Times of projections, membership tests and Gaussian widths: geomdp and other solvers (peers)."""
 
 from __future__ import annotations
 
@@ -40,16 +40,19 @@ SCS_ENTRIES = 10**7
 
 
 def scale_of(vertices: Array) -> float:
-    """Largest distance of a vertex from the mean. Relative gaps are gaps over its square."""
+    """Largest distance of a vertex from the mean.
+
+    A relative gap is a gap divided by the square of this distance.
+    """
     return float(np.linalg.norm(vertices - vertices.mean(axis=0), axis=1).max())
 
 
 def draw_target(vertices: Array, work: Work, rng: np.random.Generator) -> Array:
     """A point about as far from the centre as the vertices, or a point just beyond the surface.
 
-    For `Work.FULL_SUPPORT` bisection finds the surface in a random direction, and the target is a
-    thousandth beyond it. The nearest point is then a mixture of almost as many vertices as there
-    are dimensions.
+    For `Work.FULL_SUPPORT` bisection finds the surface in a random direction, and the target is
+    about 0.1% farther from the centre than the surface. The nearest point is then a mixture of
+    almost as many vertices as there are dimensions.
     """
     centre = vertices.mean(axis=0)
     direction = (vertices - centre).std(axis=0) * rng.standard_normal(vertices.shape[1])
@@ -66,7 +69,7 @@ def draw_target(vertices: Array, work: Work, rng: np.random.Generator) -> Array:
 
 
 def time_projection(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Seconds of `gd.project`, and of each peer on the first of the same targets.
+    """Seconds of `gd.project` on targets, and of the peers on the first of these targets.
 
     A call before the timing prepares the vertices, so this set-up is not in the seconds.
     """

@@ -1,4 +1,4 @@
-"""Random walks on polytopes by hopsy, with its own compiled loop."""
+"""Random walks on polytopes, run by the compiled loop of the package hopsy."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ CHAINS = 4
 def hopsy_draws(
     normals: Array, offsets: Array, method: str, draws: int, thinning: int, *, rounded: bool
 ) -> tuple[Array, float]:
-    """States (chains, draws, m) of a walk on {normals @ x <= offsets}, and its seconds.
+    """States (chains, draws, m) of walks on {x : normals @ x <= offsets}, and the seconds taken.
 
-    The polytope must contain 0 in its interior. If `rounded`, hopsy first rounds the polytope. The
+    The polytope must contain 0 in its interior. If `rounded`, hopsy first rounds the polytope. Each
     walk begins with ``draws // 5`` states that are discarded. Rounding and discarded states are not
     timed.
     """
