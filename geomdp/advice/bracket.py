@@ -187,7 +187,8 @@ def sample_complexity_bracket(
     if alpha is None:
         raise ValueError("alpha must be a finite number above 0, got None")
     question = Problem(epsilon, alpha, metric, adjacency, privacy)
-    # Raise an error for a constant workload here. Otherwise every method of proof would raise it.
+    # If neighbours always have the same sums, raise the error here. Otherwise every method of proof
+    # would raise it.
     l1_sensitivity(workload, adjacency)
     below, no_packing = lower_bounds(workload, question, rng)
     above, no_mechanism = upper_bounds(

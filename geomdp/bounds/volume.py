@@ -165,7 +165,7 @@ def volume_radii(body: Body, rng: RandomState = None) -> tuple[VolumeRadius, ...
 
 
 def count_error(radius: VolumeRadius, *, epsilon: float) -> float:
-    """Explicit lower bound on the error in counts, in l2 norm, of any epsilon-DP mechanism.
+    """Explicit lower bound on the l2 error of epsilon-DP mechanisms on histograms of real counts.
 
     Let F be the matrix of the queries, B_1 the l1 unit ball, and K = F B_1. Under add/remove, the
     supremum of E ||M(x) - F x||_2 over all histograms x of real counts is at least

@@ -40,7 +40,7 @@ def check_map(matrix: sp.csr_array, dimension: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ImageMoments:
-    """Moments of U and T U, for U uniform on a body and a linear map T.
+    """Moments of U and T U, for a uniform point U of a body and a linear map T.
 
     The body must have an exact sampler and a centroid in closed form.
     """

@@ -28,7 +28,8 @@ class CvxBody(Body):
 
     Support, extreme points, projection and gauge solve one conic program for each row of the
     argument. Chords solve two programs for each row. A program is compiled once, with the row as
-    parameter. Separation uses the projection. Results are accurate to about 1e-6 relative to the
+    parameter. Separation uses the projection. The first gauge, chord, membership test or separation
+    also computes the radius, by 2 m programs. Results are accurate to about 1e-6 relative to the
     size of the body.
 
     Parameters
@@ -46,8 +47,8 @@ class CvxBody(Body):
     Raises
     ------
     ValueError
-        At construction, if `build` does not return a list of constraints; at use, if a conic
-        program shows that the body is empty or unbounded.
+        At construction: for a parameter out of range, or if `build` does not return a list of
+        constraints. At use: if a conic program shows that the body is empty or unbounded.
     SolverError
         If the solver stops without an accurate answer.
 

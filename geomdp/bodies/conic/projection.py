@@ -6,8 +6,8 @@ The problem
 
 has the dual  min over y of  theta(y) = ||(G + Diag y)_+||_F^2 / 2 - <b, y>.  Here (.)_+ sets
 negative eigenvalues to 0. At the optimum, X = (G + Diag y)_+. theta is differentiable with gradient
-diag((G + Diag y)_+) - b. Newton's method converges quadratically. Each Newton step solves a linear
-system with the generalised Hessian by conjugate gradients.
+diag((G + Diag y)_+) - b. Near the optimum, Newton's method converges quadratically. Each Newton
+step solves a linear system with the generalised Hessian by conjugate gradients.
 
 References
 ----------
@@ -37,9 +37,9 @@ def nearest_with_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArra
     """The psd matrix X (p, p) with diagonal b > 0 that is nearest to a symmetric matrix G.
 
     The diagonal of G does not matter. X is psd up to rounding, and its diagonal is exactly b. The
-    diagonal of the last iterate differs from b by rounding errors. To correct them, the iterate is
-    multiplied by a diagonal matrix from the left and from the right. Cost: one eigendecomposition
-    per Newton step and two matrix products per conjugate gradient step, O(p^3) each.
+    diagonal of the last iterate differs slightly from b. To correct this, the iterate is multiplied
+    by a diagonal matrix from the left and from the right. Cost: usually one eigendecomposition per
+    Newton step, and two matrix products per conjugate gradient step, O(p^3) each.
     """
     # Replace the diagonal of G by b. This only shifts y, because the problem depends on G + Diag y.
     target = matrix - np.diag(np.diag(matrix)) + np.diag(diagonal)

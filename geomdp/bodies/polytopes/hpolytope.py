@@ -33,9 +33,10 @@ FAR = 1e3
 def frozen_rows(
     rows: FloatArray, values: FloatArray, names: tuple[str, str]
 ) -> tuple[FloatArray, FloatArray]:
-    """`rows` (F, m) and `values` (F,) as read-only copies; ``ValueError`` if a row is 0.
+    """`rows` (F, m) and `values` (F,) as read-only copies.
 
-    `names` are the names of the two arguments, for error messages.
+    `names` are the names of the two arguments, for error messages. ``ValueError`` for bad shapes,
+    entries that are not finite, or a row that is 0.
     """
     first, second = names
     rows = frozen_array(rows, first, ndim=2)
@@ -90,8 +91,8 @@ class HPolytope(ByInequalities):
     Raises
     ------
     ValueError
-        At construction: for bad shapes, NaN, infinite entries or a row that is 0. At first use: if
-        the set is empty or unbounded.
+        At construction: for bad shapes, NaN, infinite entries or a row that is 0. At first use, for
+        instance in `support` or `contains`: if the set is empty or unbounded.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Check of listed packings: every answer, distance and separation is computed again."""
+"""Check of listed packings: distances, and answers of known workloads, are computed again."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ ROUNDING = 2.0**-49
 
 
 class FarthestElements(NamedTuple):
-    """Elements in farthest-point order: each adds the answers farthest from all answers before.
+    """Elements in greedy order: the answers of each are as far as possible from all answers before.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class FarthestElements(NamedTuple):
 
     @property
     def counts(self) -> list[int]:
-        """The numbers M = 2, 3, 4, 6, 8, ... of elements that are tried, and the largest M."""
+        """The numbers M = 2, 3, 4, 6, 8, ... of elements that are tried, up to all E elements."""
         most = len(self.elements)
         sizes = {round(COUNT_RATIO**i) for i in range(2, 64) if COUNT_RATIO**i < most}
         return [count for count in sorted({*sizes, most}) if count >= 2]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def connected() -> Iterator[duckdb.DuckDBPyConnection]:
     """Connect to the empty database of this process; the connection ends with the context.
 
-    All connections share one database, because a new database takes 20 milliseconds. In this time
+    All these connections share one database, because a new one takes 20 milliseconds. In this time
     100,000 records could be counted. Temporary views and registered frames are not shared: they
     end with their connection.
     """
@@ -67,8 +67,8 @@ def spill_folder(process: int) -> str:
 
     Such data can be records. By default DuckDB would write the data to the working folder, or next
     to a database file, where other users may read it. The folder made here has mode 0700. It is
-    deleted when the interpreter exits normally, but it remains if the process is killed. All
-    threads of a process get the same folder.
+    deleted when the interpreter exits normally. It remains if the process is killed or ends by
+    `os._exit`, as forked workers do. All threads of a process get the same folder.
     """
     if process not in _FOLDERS:
         made = tempfile.mkdtemp(prefix="geomdp-")

@@ -71,7 +71,7 @@ class HitAndRun:
 
 @dataclass(frozen=True)
 class CoordinateHitAndRun:
-    """Coordinate hit-and-run: one step sweeps all coordinates.
+    """Coordinate hit-and-run: a step is one or more sweeps over all coordinates.
 
     One coordinate after the other is redrawn uniformly on the chord in its direction. Each such
     move is reversible.

@@ -50,9 +50,9 @@ class Ellipsoid(PureMechanism):
 
     M(X) = (sum of Q(x) + Z) / n, where Z has density proportional to
     exp(-epsilon (z^T S^+ z)^(1/2)) on the public r-dimensional subspace spanned by the differences
-    between sums of neighbours. S minimises tr S subject to v^T S^+ v <= 1 for all v in a set
-    that contains every such difference. For a universe of N elements, the set is the first of these
-    that applies:
+    between sums of neighbours. S minimises tr S (up to 0.5%) subject to v^T S^+ v <= 1 for all v in
+    a set that contains every such difference. For a universe of N elements, the set is the first of
+    these that applies:
 
     * `workloads.SecondMoment`: the set of all differences. By symmetry, S has one eigenvalue for
       multiples of the identity matrix and one for traceless matrices (see `moment_root`).

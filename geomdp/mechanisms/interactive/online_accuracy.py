@@ -30,9 +30,9 @@ def solve_accuracy(
 
     Here c = max(1, floor(B(alpha0))) is the number of updates, where B is `rule.bound`. The number
     of adaptive `queries` is k, n is the number of records, and beta is the failure probability. For
-    approximate DP, sqrt(8 c ln(2/delta)) replaces the factor c. The right side falls as alpha0
-    grows. eps is the epsilon of `privacy`. If the budget `epsilon_0` of an update is given, eps is
-    the epsilon that c updates spend, and must be at most the epsilon of `privacy`. Raises
+    approximate DP, sqrt(8 c ln(2/delta)) replaces the factor c. The right side does not increase as
+    alpha0 grows. eps is the epsilon of `privacy`. If the budget `epsilon_0` of an update is given,
+    eps is the epsilon that c updates spend, and must be at most the epsilon of `privacy`. Raises
     ``ValueError`` if n is so small that no alpha0 up to 1 satisfies the condition.
     """
 

@@ -31,9 +31,9 @@ from geomdp.workloads.structure.sign_products import sign_products
 
 #: Duality gap that the projection must reach, as a share of the mean squared noise.
 GAP_SHARE = 1e-6
-#: Least tolerance for the gap, as a share of the squared diameter of K. Below it, float64 rounds
-#: squared distances too much. It is larger than `GAP_SHARE` of the mean squared noise if the root
-#: mean squared noise is below 1e-4 of the diameter.
+#: Least tolerance for the gap, as a share of the squared diameter of K. For a smaller tolerance,
+#: float64 rounds squared distances too much. This limit replaces `GAP_SHARE` if the root mean
+#: squared noise is below 1e-4 of the diameter.
 LEAST_TOLERANCE = 1e-14
 #: Largest number of columns for which the polytope of tables is replaced by a relaxation. The error
 #: bound takes 12 s for 100 columns.

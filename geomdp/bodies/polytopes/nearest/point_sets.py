@@ -116,8 +116,8 @@ class OracleColumns(Columns):
         self.scale = 0.0
         if seeds is not None:
             self._append(seeds)
-        # The extreme points in a random direction and in the opposite direction give a first centre
-        # and scale. If the image is more than one point, these two points almost surely differ.
+        # The extreme points in a random direction and in the opposite direction give the centre and
+        # a first scale. If A K is more than one point, the two images almost surely differ.
         width = int(self._images.shape[1])
         probe = self._pull_back(np.random.default_rng(0).standard_normal(width))
         self._append(self._ask(np.stack([probe, -probe])))

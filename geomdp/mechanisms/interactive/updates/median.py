@@ -28,8 +28,8 @@ def net_fineness(size: int, records: int, n_queries: int) -> float:
       union bound, for every t above this bound, all errors are at most t with probability above 0.
       So some candidate has errors of at most t. The net is finite, so some candidate has errors of
       at most the bound itself.
-    * floor(M / 2) ceil(M / 2) / (M l), for any number of queries. This is the largest total
-      variation distance of a distribution from its rounding to multiples of 1 / l.
+    * floor(M / 2) ceil(M / 2) / (M l), for any number of queries. The total variation distance
+      between a distribution and the nearest candidate is at most this number.
 
     Examples
     --------
