@@ -7,12 +7,12 @@ may cost much time (LAB-1).
 
 Claims (the quick run checks only processor time): in one process a sweep of 5000 trivial cells
 takes less than 3 ms a cell by the wall clock. This time includes opening the database, writing, and
-reading back. Sweeps of all sizes take less than 3 ms of processor time a cell. On 2 processes, the
-parallel efficiency (time of one process divided by twice the time of two, in the same run) is at
-least 0.85 for cells that sleep for 50 ms. When cells compute for 50 ms, the two processes spend on
-average at least 0.85 of the time inside cells. The parallel efficiency of these cells is reported
-and not claimed, because it depends on the other programs that run on the cores. The start of the
-processes, which takes 1 s each, is not counted.
+reading back. Trivial cells take less than 3 ms of processor time in sweeps of all sizes. On 2
+processes, the parallel efficiency (time of one process divided by twice the time of two, in the
+same run) is at least 0.85 for cells that sleep for 50 ms. When cells compute for 50 ms, the two
+processes spend on average at least 0.85 of the time inside cells. The parallel efficiency of these
+cells is reported and not claimed, because it depends on the other programs that run on the cores. A
+process takes about 1 s to start, and this time is not counted.
 
 Run time on two idle cores: quick 8 s, full 3 minutes.
 """
@@ -74,8 +74,8 @@ WORKERS = 2
 #: also run in the test suite while other work runs, processor time alone is claimed.
 MANY = 5000
 #: Limits of the claims: the most milliseconds that a trivial cell may cost in one process, and the
-#: least parallel efficiency of cells that take `LENGTH` milliseconds. The share of time inside
-#: cells must reach the same number.
+#: least parallel efficiency of cells that sleep for `LENGTH` milliseconds. For cells that compute
+#: for `LENGTH` milliseconds, the share of time inside cells must reach the same number.
 MOST_MILLISECONDS, LEAST_EFFICIENCY, LENGTH = 3.0, 0.85, 50.0
 
 
@@ -226,7 +226,7 @@ REQUIRED, LIMIT = "required at 50 ms", "required"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Time of a trivial cell by the size of the sweep, and parallel efficiency by time of cells."""
+    """Time of a trivial cell against sweep size, and parallel efficiency against cell length."""
     figure = Figure(figsize=(7.2, 3.9))
     cost, gain = figure.subplots(1, 2)
     sizes = table[table.load == Load.NOTHING].groupby("cells")

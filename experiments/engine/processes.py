@@ -25,10 +25,10 @@ class Processes:
     """Runs cells in `count` processes of this machine; a context manager and an `Executor`.
 
     Each process holds one cell, so a process that is killed loses this cell alone. The cell runs
-    again in another process. It counts as failed when `DEATHS` processes have died with it.
-    Processes are spawned, not forked. They start when cells wait for them and serve one sweep after
-    another. They end with the ``with`` block, or with the process that made them, even if that
-    process is killed.
+    again in another process. A cell counts as failed when `DEATHS` processes have died while they
+    held it. Processes are spawned, not forked. They start when cells wait for them and serve one
+    sweep after another. They end with the ``with`` block, or with the process that made them, even
+    if that process is killed.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Processes:
 
 
 def died(cell: Cell[Any], seconds: float, what: str, deaths: int) -> Outcome[Any]:
-    """Outcome of a cell whose process died all `deaths` times that it ran the cell."""
+    """Outcome of a cell that was run `deaths` times, by a process that died each time."""
     reason = f"{what} died {deaths} times: killed, out of memory, or a crash in compiled code\n"
     return Outcome(cell, seconds, None, reason)
 

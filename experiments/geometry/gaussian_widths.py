@@ -69,7 +69,7 @@ class Config:
 
 
 def workload(config: Config) -> gd.workloads.Workload:
-    """The workload; sign queries are asked of 2^size elements."""
+    """The workload of one point of the figure. The universe of sign queries has 2^size elements."""
     if config.family is Family.SIGNS:
         return shared.workload(Kind.SIGNS, SIGN_QUERIES, 2**config.size)
     return shared.workload(KINDS[config.family], config.size)
@@ -167,7 +167,7 @@ def second_moments(table: pd.DataFrame) -> Claim:
 
 
 def signs(table: pd.DataFrame) -> Claim:
-    """Random signs come near the bound."""
+    """The width for random sign queries is at least 0.6 times its bound."""
     shares = (table.width / table.bound).to_numpy()
     return Claim(
         "random signs: the Gaussian width is at least 0.6 sqrt(2 k ln N)",
@@ -234,7 +234,7 @@ def draw(axes: Axes, table: pd.DataFrame, family: Family) -> None:
 def grid(
     ways: dict[Family, tuple[int, ...]], moments: tuple[int, ...], logs: tuple[int, ...], count: int
 ) -> tuple[Config, ...]:
-    """All bodies at their sizes."""
+    """One configuration for each body and each of its sizes, with `count` Gaussian directions."""
     marginals = [Config(family, d, count) for family, sizes in ways.items() for d in sizes]
     return (
         *marginals,

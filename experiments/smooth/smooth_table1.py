@@ -3,21 +3,21 @@
 Paper: Wang, Fan, Zhang and Wang 2013, "Efficient algorithm for privately releasing smooth queries",
 Table 1 and Theorem 3.1; formula sheet SM-TAB, SM-T3.1, SM-JK.
 
-Setting: d = 1 variable, K = 1, 2 and 8, t = n^(1/(2d+K)), and Laplace noise of one scale on all
-moments (corrected by DISC-15). Queries are kernel mixtures in C^K_1, and n records lie at ten
-random places, as in `smooth_error_vs_n`. Times are seconds of one core for three tasks: the summary
-by the paper's direct sums, the summary as the library computes it, and the coefficients of one
-answer.
+Setting: d = 1 variable, smoothness K = 1, 2 and 8, degree t = n^(1/(2d+K)), and Laplace noise of
+one scale on all moments (the scale as corrected by DISC-15). Queries are kernel mixtures whose
+derivatives up to order K are at most 1 in size. The n records lie at ten random places, as in
+`smooth_error_vs_n`. Times are seconds of one core for three tasks: the summary by the paper's
+direct sums, the summary as the library computes it, and the coefficients of one answer.
 
 Claims: with truncated series and K <= 2d the error falls at least as fast as in the table. At K = 8
 the degree t is 2 to 4 at all n here. This range is too small to fit a rate, so the measured
 exponent is only shown. The time of the direct summary grows with the table's exponent. The times of
 the library's summary and of an answer grow with smaller exponents than in the table, and are only
 shown: the library's cost per record does not depend on t, and one cosine transform replaces
-quadrature. The library's coefficients for the Jackson operator of the paper equal the coefficients
-by integration of the operator's kernel. If t <= r = ceil((K + 3) / 2), the operator answers with
-the mean of the query over points x with uniform angles arccos(x). At K = 8 this is the case at all
-n here, and the error does not fall.
+quadrature. The library's coefficients for the Jackson operator of the paper equal coefficients that
+are computed by integrating the operator's kernel. If t <= r = ceil((K + 3) / 2), the operator
+answers with the mean of the query over points x with uniform angles arccos(x). At K = 8 this is the
+case at all n here, and the error does not fall.
 
 Run time on one core: quick 8 s, full 1 minute.
 """
@@ -182,7 +182,7 @@ def at_least_as_steep(slopes: dict[tuple[str, int], Slope]) -> Claim:
 
 
 def grows_as_in_the_table(slopes: dict[tuple[str, int], Slope]) -> Claim:
-    """Two-sided: the exponent of the time of direct sums is the table's, up to `CLOCK`."""
+    """The time of direct sums grows with the exponent in Table 1, up to plus or minus `CLOCK`."""
     found = of_measure(slopes, Measure.DIRECT)
     off = [abs(slope.value - theory(Measure.DIRECT, K)) for K, slope in found.items()]
     return Claim(
@@ -201,14 +201,14 @@ def of_measure(slopes: dict[tuple[str, int], Slope], measure: Measure) -> dict[i
 
 
 def beside(found: dict[int, Slope], measure: Measure) -> str:
-    """For each K in words, the measured exponent beside the exponent in Table 1."""
+    """Text that states, for each K, the measured exponent and the exponent in Table 1."""
     return ", ".join(
         f"K={K}: {slope.value:.2f} beside {theory(measure, K):.2f}" for K, slope in found.items()
     )
 
 
 def mean_only(table: pd.DataFrame) -> Claim:
-    """With t <= r the Jackson operator keeps only the mean of a query, so the error cannot fall."""
+    """With t <= r the Jackson operator keeps only a mean of each query, so errors hardly fall."""
     largest = int(table.smoothness.max())
     slope = fitted(table)[Measure.JACKSON, largest]
     return Claim(

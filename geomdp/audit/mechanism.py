@@ -170,12 +170,12 @@ def audit_runs(
 ) -> AuditResult:
     """Try to refute the privacy claim of a mechanism by running it on neighbouring data sets.
 
-    At most 4 pairs of data sets are compared. The two data sets of a pair differ in one record. The
-    records with the largest changes of the sums are chosen. All other records are random. All steps
-    from the sums to the answers are audited. So this audit can also detect faults outside the
-    noise. It is much slower than `audit_noise`. The runs draw noise in float64, from a generator of
-    NumPy. So the audit tests these draws, not the noise of releases without a seed. For the
-    parameters, the result and errors, see `audit_mechanism`.
+    At most 4 pairs of data sets are compared. The two data sets of a pair differ in one record. Of
+    the pairs tried, those with the largest changes of the sums are chosen. All other records are
+    random. All steps from the sums to the answers are audited. So this audit can also detect faults
+    outside the noise. It is much slower than `audit_noise`. The runs draw noise in float64, from a
+    generator of NumPy. So the audit tests these draws, not the noise of releases without a seed.
+    For the parameters, the result and errors, see `audit_mechanism`.
 
     Examples
     --------

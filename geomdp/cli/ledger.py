@@ -1,4 +1,4 @@
-"""The command `ledger`: the entries of a privacy budget, and what is left of it."""
+"""The command `ledger`: list the spends of a privacy budget and the rest of the budget."""
 
 from __future__ import annotations
 

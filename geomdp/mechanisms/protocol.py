@@ -1,4 +1,4 @@
-"""The order of the steps of every release: set up, ask the ledger, read, pay, draw."""
+"""The order of the steps of an offline release: set up, ask the ledger, read, pay, draw."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def source_and_record(
     """The generator and the privacy record of one release.
 
     If `rng` is None, the generator uses the entropy of the operating system. Any other `rng` makes
-    the release reproducible, so the record makes no privacy claim. ``TypeError`` or ``ValueError``
-    for an `rng` that is not a seed or generator.
+    the release reproducible, so the record makes no privacy claim. An `rng` that is neither a seed
+    nor a generator raises ``TypeError`` or ``ValueError``.
     """
     generator = np.random.default_rng(rng)
     return generator, guarantee if rng is None else guarantee.as_seeded()
@@ -39,7 +39,7 @@ def release_once(
     read: Callable[[], tuple[int, Statistic]],
     draw: Callable[[Prepared, Statistic], Output],
 ) -> Output:
-    """Run the steps of one release in the order that every mechanism must keep.
+    """Run the steps of one release in the order that every offline mechanism must keep.
 
     1. `set_up` does all public work, so that it cannot fail after the ledger has paid.
     2. The ledger checks whether it can pay. If not, `BudgetExhausted` is raised and the records are

@@ -187,7 +187,7 @@ def _framed(body: Body) -> tuple[FloatArray, Body]:
 
 
 def _prepared(body: Body, exact: bool) -> NoiseBody | None:
-    """A full-dimensional `body` with a sampler and the second moment.
+    """A full-dimensional `body`, or slabs around it, with a sampler and the second moment.
 
     None if `exact` is set and the body has no exact sampler or second moment.
     """
@@ -219,8 +219,9 @@ def _turned(axes: FloatArray, rows: FloatArray) -> FloatArray:
 def principal_axes(moment: FloatArray) -> FloatArray:
     """Orthonormal eigenvectors of a psd matrix (D, D) as rows, by decreasing eigenvalue.
 
-    Blocks of coordinates that are uncorrelated with all others are decomposed separately. So axes
-    of equal variance never mix two factors of a product, and shadows of products keep closed forms.
+    Blocks of coordinates that are uncorrelated with all others are decomposed separately. So if
+    `moment` is exact, no axis mixes two factors of a product, even if variances are equal. Shadows
+    of products then keep closed forms.
     """
     if is_diagonal(moment):
         permutation = np.zeros_like(moment)

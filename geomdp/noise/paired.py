@@ -16,7 +16,7 @@ from geomdp.privacy import Exact
 
 
 class PairedNoise:
-    """Z = R T (U_1 - U_2), U_i uniform on K in R^k, R ~ Gamma(2 k + 1, 1 / epsilon).
+    """Z = R T (U_1 - U_2): independent U_i uniform on K in R^k, R ~ Gamma(2 k + 1, 1 / epsilon).
 
     On the cone over {(q, q', 1) : q, q' in K}, R (U_1, U_2, 1) has density proportional to
     e^(-epsilon t), where t is the last coordinate. A shift by (q, q', 1) maps this cone into itself
@@ -91,7 +91,7 @@ class PairedNoise:
         return self._at(radii, self.body.sample_uniform(2 * size, rng))
 
     def sample_at(self, rng: np.random.Generator, points: FloatArray) -> FloatArray:
-        """Draws (b, m) with new radii and the given uniform points (2 b, k) of K."""
+        """Draws (b, m) with new radii, from the given `points` (2 b, k), which are uniform on K."""
         return self._at(self._radii(rng, len(points) // 2), points)
 
     def _radii(self, rng: np.random.Generator, size: int) -> FloatArray:

@@ -197,7 +197,8 @@ class Ledger:
         Raises
         ------
         BudgetExhausted
-            If the total would exceed the budget. Nothing is recorded.
+            If the total would exceed the budget by more than a relative 1e-12, which allows for
+            rounding. Nothing is recorded.
         ValueError
             For an argument of another type, a guarantee stated for another adjacency, a guarantee
             without a proved cost, a definition of privacy that the budget cannot pay for, or a

@@ -32,7 +32,7 @@ class LinearMap(Workload):
     Let the universe have N elements. If N m and N p are at most 2^26, radii are exact, and
     diameters are exact within the limits that `Explicit` states for a dense matrix. Otherwise, also
     for an infinite universe, radii and diameters are upper bounds, computed from operator norms of
-    A and from the radii, diameters and blocks of Q.
+    A and from the radii, the diameters and the orthogonal `blocks` of Q.
 
     Examples
     --------

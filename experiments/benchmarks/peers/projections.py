@@ -1,4 +1,4 @@
-"""Nearest points of conv(v_i) and separation by general solvers."""
+"""Nearest points and gauges of the convex hull conv(v_i) of vertices v_i, by general solvers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Array = npt.NDArray[np.float64]
 def nearest_by_quadprog(vertices: Array, target: Array) -> Array | None:
     """The point y of conv(v_i) nearest to the target b; None if b is in conv(v_i).
 
-    The dual form is min {|w|^2 / 2 : <w, v_i - b> >= 1} with y = b + w / |w|^2. The formula sheet
-    (X-MNP) names this program as the peer to beat: its variable w has as many entries as there are
-    dimensions, not vertices.
+    The rows of `vertices` are the v_i. The dual form is min {|w|^2 / 2 : <w, v_i - b> >= 1} with
+    y = b + w / |w|^2. The formula sheet (X-MNP) names this program as the peer to beat: its
+    variable w has as many entries as there are dimensions, not vertices.
     """
     dimension = len(target)
     rows = np.ascontiguousarray((vertices - target).T)
@@ -32,7 +32,7 @@ def nearest_by_quadprog(vertices: Array, target: Array) -> Array | None:
 
 
 def nearest_by_scs(vertices: Array, target: Array) -> Array:
-    """The nearest point by the solver SCS at its default tolerances, called by CVXPY."""
+    """The nearest point by the solver SCS at the default tolerances that CVXPY sets for SCS."""
     weights = cp.Variable(len(vertices), nonneg=True)
     objective = cp.Minimize(cp.sum_squares(vertices.T @ weights - target))
     cp.Problem(objective, [cp.sum(weights) == 1]).solve(solver=cp.SCS)

@@ -1,4 +1,4 @@
-"""Faults of exact releases of real-valued answers."""
+"""Planted faults in exact releases of real-valued answers."""
 
 from __future__ import annotations
 

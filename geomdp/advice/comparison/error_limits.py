@@ -18,7 +18,8 @@ from geomdp.noise.base import KnownSizes, Noise
 from geomdp.noise.maxima import expected_maximum, is_log_concave
 
 #: Two bounds whose ratio differs from 1 by less than this share count as equal. The duality gap
-#: that predictions of projections include is smaller.
+#: that predictions of projections include is mostly a smaller share. It can be larger for tiny
+#: noise.
 TELLS_APART = 1e-5
 #: Largest number of draws for the expected largest coordinate of a noise. The confidence limit is
 #: then 1% to 3% above the mean.
@@ -141,13 +142,14 @@ def _largest_noise(noise: Noise) -> ErrorLimit:
     For noise of known sizes the second bound is a closed form. For log-concave noise it is a
     confidence limit from public draws: the draws show how the coordinates depend on each other,
     which the proved union bounds do not use. The confidence limit uses Student's t, so its level is
-    exact only for many draws. Norms of log-concave noise have exponential tails, so rare large
+    accurate only for many draws. Norms of log-concave noise have exponential tails, so rare large
     values that no draw shows add little to the mean. Let Y be the largest |Z_i|, and q the
     probability of Y > t. Then E Y exceeds E min(Y, t) by at most 2 t q / ln(1 / q) (Guedon 1999).
     This is 0.3% of t for q = 14 / 2048. For larger q, 2048 draws are all below t with probability
     less than 1e-6. For Gaussian noise only the proved bound is used, because the second bound can
     be too small with a probability above 1e-6. For Laplace noise the proved bound is the exact
-    value, so it is used alone. The proved bound is also used for all other noise.
+    value, so it is used alone. For noise that is neither of known sizes nor log-concave, there is
+    only the proved bound.
     """
     proved = expected_maximum(noise)
     limit = ErrorLimit(proved, "the expected largest coordinate of its noise", simulated=False)

@@ -1,8 +1,8 @@
 """Advise a fit in place of a projection if it errs less in simulations on public data sets.
 
 All proved bounds hold for every data set, and the bound of a fit is mostly twice the bound of a
-projection. The real error of a fit is mostly smaller. So proved bounds alone cannot decide between
-the two.
+projection. The real error of a fit is mostly smaller than the error of a projection. So proved
+bounds alone cannot decide between the two.
 """
 
 from __future__ import annotations
@@ -24,37 +24,38 @@ from geomdp.mechanisms import AdditiveMechanism, FixedDataset, Projected, predic
 from geomdp.mechanisms.post_processed.fitted import Fitted
 from geomdp.workloads import Workload
 
-#: A fit is simulated only if the noise exceeds this share of the diameter of the answers. For less
-#: noise the gain on uniform data was measured as less than 1%, on tables, ranges and random signs.
+#: A fit is simulated only if the root mean squared length of the noise is at least this share of
+#: the diameter of the answers. For less noise, measurements on tables, ranges and random signs
+#: showed a gain of less than 1% on uniform data.
 FEW = 0.05
-#: Least and largest number of simulated releases of a mechanism on each data set. Both mechanisms
-#: have the same noise in the same releases, so chance affects the ratio of their errors little.
-#: More than the least number is simulated if all releases take at most `QUICK` operations, a
-#: quarter of a second.
+#: Least and largest number of simulated releases of a mechanism on each data set. Each release of
+#: one mechanism has the same noise as a release of the other, so chance affects the ratio of their
+#: errors little. More than the least number is simulated if all releases take at most `QUICK`
+#: operations, a quarter of a second.
 LEAST_RELEASES, MOST_RELEASES, QUICK = 8, 16, OPERATIONS_A_SECOND / 4
 #: Number of elements in the data set of several elements.
 ELEMENTS = 10
-#: For each of `public_datasets`, the largest ratio of errors with which the fit is advised. On data
-#: of few elements, chance moves the ratio of `LEAST_RELEASES` releases by about 5%, because few
-#: directions make up most of the error. Errors of a fit that are really larger there, of prefix
-#: sums, are larger by 10% to 20%.
+#: For each of `public_datasets`, the largest error with which the fit is advised, divided by the
+#: error of the first candidate. On data of few elements, chance moves the ratio of the errors in
+#: `LEAST_RELEASES` releases by about 5%, because few directions make up most of the error. For
+#: prefix sums on such data, the error of the fit can really be larger, by 10% to 20%.
 LIMITS = (1 - WORTHWHILE, 1.05, 1.05)
 
 
 def with_fit(ranked: list[Built], trials: Trials) -> list[Built]:
     """The ranking, with the fit of the best noise in front if it errs less on public data.
 
-    The fit is compared with the first candidate, if this one projects or shrinks noise of an exact
-    sampler. The fit is put in front if its simulated error is lower by the share `WORTHWHILE` on
-    uniform data, and not larger, up to chance, on data of few elements (see `LIMITS`). The
-    simulation stops at the first data set for which this is false.
+    The fit is compared with the first candidate, if this candidate projects or shrinks noise from
+    an exact sampler. The fit is put in front if its simulated error is lower by the share
+    `WORTHWHILE` on uniform data, and not larger, up to chance, on data of few elements (see
+    `LIMITS`). The simulation stops at the first data set on which the fit fails this comparison.
 
     Parameters
     ----------
     ranked : list of Built
         The ranking by predictions. The first candidate is set up.
     trials : Trials
-        The trials of the ranking. The reason for a fit that is not simulated is added.
+        The trials of the ranking. If the fit is not simulated, the reason is added.
     """
     leader, setting = ranked[0], trials.setting
     if leader.step is None or FITTED not in leader.candidate.steps:
@@ -80,10 +81,10 @@ def with_fit(ranked: list[Built], trials: Trials) -> list[Built]:
 def public_datasets(workload: Workload, n: int) -> list[FixedDataset]:
     """Three public data sets of n records: uniform data, ten elements, and one element.
 
-    The first consists of random elements of the universe. The second has as many copies of each of
-    ten random elements, up to one. The third consists of n copies of that one of the ten whose
-    answers are farthest from their mean. A projection gains least on the first and most on the
-    third.
+    The first consists of random elements of the universe. The second consists of copies of ten
+    random elements, in numbers that differ by at most one. The third consists of n copies of one of
+    these ten elements: the one whose answers are farthest from the mean answers of the ten. A
+    projection gains least on the first data set and most on the third.
     """
     rng = np.random.default_rng(PUBLIC_SEED)
     uniform = workload.universe.sample(n, rng)
@@ -108,14 +109,14 @@ def _spread(noise: AdditiveMechanism) -> float:
 def _work(noise: AdditiveMechanism) -> float:
     """Operations of one simulated release of both mechanisms on each data set.
 
-    A release of the fit needs two projections, a release of the other mechanism needs one.
+    A release of the fit needs two projections, and a release of the other mechanism needs one.
     """
     draws = 2 * draw_seconds(noise.noise) * OPERATIONS_A_SECOND
     return len(LIMITS) * (3 * projection_work(noise.workload, _spread(noise)) + draws)
 
 
 def _releases(noise: AdditiveMechanism) -> int:
-    """Number of simulated releases on each data set; the least number if the cost is not known."""
+    """Number of simulated releases on each data set; the least number if `_work` is 0."""
     work = _work(noise)
     affordable = int(QUICK / work) if work > 0 else 0
     return max(LEAST_RELEASES, min(MOST_RELEASES, affordable))
@@ -127,7 +128,7 @@ def _fitted(leader: Built, ranked: list[Built], setting: Setting) -> Fitted:
     Raises
     ------
     InapplicableError
-        If the sampler is not exact, the noise is small, or the noise has no projection to share.
+        If the sampler is not exact, the noise is small, or `ranked` has no projection of the noise.
     UntriedError
         If the set-up of the fit or the simulation would cost too much.
     """
@@ -159,7 +160,8 @@ def _check_simulation(noise: AdditiveMechanism, setting: Setting) -> None:
     workload, m = setting.workload, setting.workload.n_queries
     record = workload.universe.sample(1, np.random.default_rng(PUBLIC_SEED))
     # The covariance of the noise, its product with a basis of the answers, and a map of the answers
-    # are matrices of at most m^2 entries. The eigenvectors take about 10 r^3 operations.
+    # are matrices of at most m^2 entries. Finding the eigenvectors of an r x r matrix takes about
+    # 10 r^3 operations.
     r = workload.affine_hull().dimension
     axes = (2.0 * m * m * r + 10.0 * r**3) / PRODUCT_SPEED
     setting.check_cost("norm", memory=24.0 * m * m, work=axes)

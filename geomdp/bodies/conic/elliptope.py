@@ -71,7 +71,7 @@ class Elliptope(Body):
         return rows.astype(np.int64), columns.astype(np.int64)
 
     def matrices(self, points: FloatArray) -> FloatArray:
-        """Symmetric matrices (b, p, p) with unit diagonal for points (b, m)."""
+        """Symmetric matrices (b, p, p) with unit diagonal, one for each row of `points` (b, m)."""
         points = batch(points, self.dimension, "points")
         rows, columns = self._upper
         matrices = np.zeros((len(points), self.order, self.order))
@@ -81,19 +81,20 @@ class Elliptope(Body):
         return matrices
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Upper bounds on the largest <u, R>, nearly always within a relative 1e-9 of it.
+        """Upper bounds h(u) on the largest <u, R> over the body, for each row u of `directions`.
 
-        The largest <u, R> is the optimum of the MaxCut relaxation. The returned value h(u) comes
-        from the dual of this problem. So the halfspaces {x : <u, x> <= h(u)} contain the body up to
-        rounding. `highest_correlation` states the cost. In the rare case that it stops early, h(u)
-        can be too large by more.
+        The largest <u, R> is the optimum of the MaxCut relaxation. The bound h(u) comes from the
+        dual of this problem. So the halfspaces {x : <u, x> <= h(u)} contain the body up to
+        rounding. The bound is nearly always within a relative 1e-9 of the maximum. In the rare case
+        that `highest_correlation` stops early, h(u) can be too large by more. That function also
+        states the cost.
         """
         from geomdp.bodies.conic.support import highest_correlation  # compiled, so slow to import
 
         return highest_correlation(self._weights(directions)).bounds
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """A matrix at which <u, R> is nearly always within a relative 1e-9 of its maximum."""
+        """For each row u, an R with <u, R> nearly always within a relative 1e-9 of the maximum."""
         from geomdp.bodies.conic.support import highest_correlation  # compiled, so slow to import
 
         rows, columns = self._upper

@@ -1,4 +1,4 @@
-"""Sets of orthogonal lines of growing size for a workload, and for some of its queries.
+"""Sets of 1, 2, 3, 4, 6, ... orthogonal lines for a workload, and sets for some of its queries.
 
 A subset of the universe is enough for a proof. Large universes are sampled from a public seed.
 
@@ -51,7 +51,7 @@ def lines_for_all_queries(workload: Workload) -> tuple[OrthogonalLines, ...]:
 
 @lru_cache(maxsize=8)
 def lines_for_some_queries(workload: Workload) -> tuple[OrthogonalLines, ...]:
-    """One set of lines, as large as possible, for each chosen set of fewer than k queries."""
+    """One set of lines, as large as possible, for each chosen proper subset of the queries."""
     elements, answers = _answers(workload)
     centred = answers - answers.mean(axis=0)
     found = []

@@ -67,7 +67,7 @@ class Provenance:
         return f"{seeded}no privacy claim: {self.schema.caveat}"
 
     def implied(self, release: Tabulation) -> str:
-        """Words that name the guarantee asked, if the release claims a stronger guarantee."""
+        """Words that name the guarantee asked for, if the release claims a stronger guarantee."""
         if self.schema.caveat is not None:
             return ""
         return display.implied(release.guarantee, self.asked)

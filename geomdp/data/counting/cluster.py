@@ -1,4 +1,4 @@
-"""Count on a Dask cluster: one task counts each part, and a tree of tasks adds the counts.
+"""Count on a Dask cluster: one task per part counts, and a tree of tasks adds the counts.
 
 If a worker fails, Dask runs its tasks again on other workers.
 """

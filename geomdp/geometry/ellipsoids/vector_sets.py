@@ -94,7 +94,7 @@ class Rows(VectorSet):
 
 
 class PairDifferences(VectorSet):
-    """All differences a - b of two rows of an array (N, r). They are never stored all at once."""
+    """All differences a - b of two rows of an array (N, r). Only long differences are stored."""
 
     @cached_property
     def _centred(self) -> FloatArray:

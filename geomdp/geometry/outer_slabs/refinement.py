@@ -2,8 +2,9 @@
 
 Let h_K be the support function of a symmetric body K. For any directions z_1..z_F that span the
 space of K, the slab body {y : |<z_j, y>| <= h_K(z_j)} contains K. K-norm noise of the slab body is
-therefore as private as K-norm noise of K. Its mean squared error is proportional to E ||U||^2 for U
-uniform on the body, which is usually larger for the slab body than for K.
+therefore as private as K-norm noise of K. The mean squared error of K-norm noise of a body is
+proportional to E ||U||^2 for U uniform on this body. E ||U||^2 is usually larger for the slab body
+than for K.
 
 Slabs are added in rounds (`search`). In each round, Markov chains run in the present slab body. For
 points x on the boundary of this body, directions z with <z, x> > h_K(z) are found (`separation`).

@@ -33,8 +33,9 @@ FREE = 0
 class SparseMultiplicativeWeights:
     """Sparse multiplicative weights for queries of sparsity at most m.
 
-    The number s of slots is the smallest whole number with s / (ln s + 1) >= 4 m / alpha^2. Under
-    the conditions of `geomdp.mechanisms.interactive.updates.base`, there are at most
+    At accuracy alpha, the number s of slots is the smallest whole number with
+    s / (ln s + 1) >= 4 m / alpha^2. Under the conditions of
+    `geomdp.mechanisms.interactive.updates.base`, there are at most
     B(alpha) = 4 (ln s + 1) / alpha^2 updates. Because s >= m B(alpha), there are enough slots for
     all these updates (Blum-Roth, Definition 3.4, Algorithm 1, Theorem 3.5; BR-SMW, DISC-9).
 
