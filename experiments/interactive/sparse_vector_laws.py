@@ -3,6 +3,7 @@
 Of k queries, the first k - c lie at some distance below the threshold, and the last c lie at the
 same distance above the threshold. The scales of the noise and the alpha of each theorem are written
 out here (SV-AT, SV-SP, SV-LSL, SV-NUM), so that nothing comes from the code that is measured.
+Theorems 3.24, 3.26 and 3.28 are from Dwork and Roth 2014.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Law:
     alpha: float  # Distance at which the theorem bounds the failure probability by beta
     threshold: float  # Scale of the threshold's noise
     query: float  # Scale of a query's noise
-    redraw: bool  # Whether the threshold gets new noise after each query above
+    redraw: bool  # Whether each answer above the threshold gives the threshold new noise
     answer: float | None = None  # Scale of the noise on released values; None without values
 
     def failure(self, queries: int, cutoff: int, distance: float) -> float:

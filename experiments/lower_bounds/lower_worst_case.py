@@ -5,12 +5,13 @@ Papers: Nikolov 2022 (arXiv 2208.07410), Theorems 1 and 24; formula sheet JL-T1,
 Claim: for at least half of all workloads of k random sign queries on N elements, every private
 mechanism of error alpha needs as many records as Theorem 1 promises, up to a constant factor. The
 theorem has three regimes, by which of k, sqrt(k ln N) and ln N / alpha is the smallest. The number
-of queries k varies in the first two regimes, and 1 / alpha varies in the third. In each regime the
-ratio of Theorem 1 (with constant 1) to the certified lower bound has a log-log slope within 0.1 of
-0. One constant serves all regimes: the ratios are at most 64, and the largest is at most 5 times
-the smallest. In the first regime the best packing consists of single elements. In the other two
-regimes it is a Reed-Solomon family of sets. Each set has about k / ln N elements in the second
-regime, and about 1 / alpha^2 in the third. A family has e^370 to e^(4 x 10^6) sets, which are never
+of queries k varies in the first two regimes, and 1 / alpha varies in the third. In each regime,
+take the ratio of Theorem 1 (with constant 1) to the certified lower bound. As a function of the
+number of records in Theorem 1, the ratio has a log-log slope within 0.1 of 0. One constant serves
+all regimes: the ratios are at most 64, and the largest is at most 5 times the smallest. In the
+first regime the best packing consists of single elements. In the other two regimes it is a
+Reed-Solomon family of sets. The size of the sets grows roughly in proportion to k in the second
+regime, and to 1 / alpha^2 in the third. A family has e^370 to e^(4 x 10^6) sets, which are never
 listed. Every certificate is written to a file and checked again by code that shares nothing with
 the construction. The older bounds (SmallDB, projection) are drawn for comparison, with constant 1
 too.
@@ -117,7 +118,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def ratio_is_flat(table: pd.DataFrame, regime: Regime) -> Claim:
-    """The ratio of Theorem 1 to the lower bound does not change with n."""
+    """The ratio of Theorem 1 to the lower bound hardly changes with the number of records."""
     ratio = table.theorem_1 / table.lower
     found = exact_slope(table.theorem_1, ratio)
     decades = math.log10(table.theorem_1.max() / table.theorem_1.min())
@@ -165,7 +166,7 @@ def set_size_grows(table: pd.DataFrame, regime: Regime, power: float) -> Claim:
 
 
 def older_bounds_are_worse(table: pd.DataFrame) -> Claim:
-    """Older bounds are stated multiples of Theorem 1's third term, ln N / (alpha^2 epsilon)."""
+    """The older bounds are Theorem 1's third term, ln N / (alpha^2 epsilon), times `stated`."""
     logs, k = table.bits * math.log(2), table.queries
     third = logs / (table.alpha**2 * EPSILON)
     stated = {

@@ -3,12 +3,12 @@
 There is no paper. The question is whether the tests of this library see the faults that break
 privacy or a bound (GEN-1).
 
-Every fault is one edit of one function: a wrong sensitivity, half the noise, one draw for two
-purposes, a missing composition, a wrong dimension or exponent, a ledger that is paid too late. A
-fault is planted in memory, and the tests listed with it run in a separate process. The first test
-that fails has caught the fault. The same tests pass without a fault.
+Every fault is one edit of one function, for instance a wrong sensitivity, half the noise, one draw
+for two purposes, a missing composition, a wrong exponent, or a ledger that pays after the noise is
+drawn. A fault is planted in the memory of a separate process, which runs the tests listed with the
+fault. The first test that fails has caught the fault. The same tests pass without a fault.
 
-Claims: every planted fault is caught, and no test fails without one. A new fault is one row in
+Claims: every planted fault is caught, and no test fails without a fault. A new fault is one row in
 `experiments/privacy/faults`.
 
 The results depend on the tests too, but a changed test does not mark them as stale. Run this script

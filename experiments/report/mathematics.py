@@ -26,7 +26,7 @@ def to_html(text: str) -> str:
     ValueError
         If a formula holds a command the converter does not know.
     """
-    # Odd pieces are formulas.
+    # The pieces at odd positions are formulas.
     pieces = _MATH.split(" ".join(text.split()))
     return "".join(
         to_mathml(piece) if position % 2 else escape(piece) for position, piece in enumerate(pieces)

@@ -40,12 +40,12 @@ from geomdp.bounds.upper.sparse_projection import laplace_sum_tail
 from geomdp.noise import LaplaceNoise
 
 FloatArray = npt.NDArray[np.float64]
-#: Deviations in units of sqrt(2 T) b, the standard deviation of a sum of equal weights.
+#: Deviations in units of sqrt(2 T) b, the standard deviation of a sum with all weights 1.
 DEVIATIONS = np.concatenate([np.linspace(0.25, 6, 24), np.geomspace(7, 30, 10)])
 #: A tail of at most this probability is called small.
 SMALL = 0.01
-#: A hit is a simulated sum of at least the deviation. Simulated tails with fewer hits than this are
-#: not drawn, and claims do not state their ratios to exact tails.
+#: A hit is a simulated sum whose absolute value is at least the deviation. Simulated tails with
+#: fewer hits than this are not drawn, and claims do not state their ratios to exact tails.
 SHOWN = 10
 #: The lemma's exponent divided by the exponent of Chernoff's bound, at a = T.
 CLOSEST = 1 / (6 * (math.sqrt(2) - 1 + math.log(2 * math.sqrt(2) - 2)))

@@ -33,7 +33,7 @@ class Theorem:
     paper: Paper  # Source of the statement
     name: str  # Title of the statement in the report
     statement: str  # The statement as implemented: prose with LaTeX between dollar signs
-    code: tuple[str, ...]  # Dotted names of the functions and classes that implement it
+    code: tuple[str, ...]  # Dotted names of the code that implements the statement
     numbers: tuple[str, ...] = ()  # Numbers in the paper, such as "Theorem 4.9"
     correction: str = ""  # Where and why the statement differs from the printed one
     #: The claims that fail if the statement is wrong. Each is written ``script::id``, with the

@@ -94,7 +94,7 @@ def least_prediction(mechanism: gd.mechanisms.Mechanism) -> Predicted:
 
 
 def built(config: Config) -> gd.mechanisms.Mechanism:
-    """A mechanism of the library, at the epsilon of `config`."""
+    """The mechanism of the library for the line, the method, n and epsilon of `config`."""
     if config.method is Method.ADVISED:
         return advice(config.line, config.n, config.epsilon).best
     if config.epsilon == PRIVACY.epsilon:

@@ -48,7 +48,7 @@ class Work(enum.StrEnum):
 
 
 class Vertices(enum.StrEnum):
-    """Kinds of vertices."""
+    """How the vertices of a body are drawn; NONE for a body that is not given by vertices."""
 
     GAUSSIAN = "Gaussian"
     MARGINALS = "0/1 marginals"
@@ -70,9 +70,9 @@ class Config:
 
 
 def draw_vertices(config: Config, rng: np.random.Generator) -> Array:
-    """Points (N, m): Gaussian, or 0/1 answers to 2-way marginal queries with duplicates.
+    """N points in R^m as rows: Gaussian, or 0/1 answers of elements to m 2-way marginal queries.
 
-    The queries are m pairs of attributes, from the smallest number of attributes that has m pairs.
+    The queries are m pairs of attributes. The number of attributes is the smallest with m pairs.
     N elements are drawn from a pool of N / 2 elements, or of m + 1 if this is more. If the pool has
     N / 2 elements, most answer vectors occur more than once.
     """

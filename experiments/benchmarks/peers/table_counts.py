@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 
 def tables(columns: list[str], k: int) -> list[tuple[str, ...]]:
-    """The columns of each table."""
+    """The k columns of each table: all sets of k columns."""
     return list(itertools.combinations(columns, k))
 
 
