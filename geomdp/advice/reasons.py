@@ -66,7 +66,7 @@ def reasons(ranked: list[Built], trials: Trials) -> list[str]:
 
 
 def _by_prediction(ranked: list[Built]) -> list[Built]:
-    """The ranking by predictions alone. If a fit is advised, its rival by simulation is first."""
+    """The ranking; if a fit is advised, its rival in the simulation is first, and the fit last."""
     if ranked[0].step is not FITTED:
         return ranked
     rival = next(trial for trial in ranked[1:] if not math.isnan(trial.simulated))
@@ -74,7 +74,7 @@ def _by_prediction(ranked: list[Built]) -> list[Built]:
 
 
 def _simulation(fit: Built, rival: Built) -> str:
-    """Sentence on a choice that was made by simulation on public data sets."""
+    """Sentences on a choice that was made by simulation on public data sets."""
     return (
         f"{fit.name} is advised because it errs less than {rival.name} in simulated releases on "
         f"uniform data, {fit.simulated:.4g} per query instead of {rival.simulated:.4g}, and not "

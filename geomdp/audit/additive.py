@@ -25,8 +25,8 @@ CHANGES = 6
 #: Largest number of draws per input that the search for neighbours uses. The variances of the noise
 #: are then known with an error of about one percent.
 SEARCH_DRAWS = 20_000
-#: Largest number m of queries. The principal axes of the noise take time O(m^3) and memory O(m^2):
-#: seconds and 64 MB at this number.
+#: Largest number m of queries. The principal axes of N draws of the noise take time
+#: O(N m^2 + m^3) and memory O(N m + m^2): seconds and hundreds of megabytes at this number.
 MOST_QUERIES = 2048
 #: Log-density ratios are rounded to this many decimals. The exact ratio of Laplace noise, for
 #: example, is constant on whole regions, but the last bits of the computed ratio depend on the
@@ -34,8 +34,8 @@ MOST_QUERIES = 2048
 #: be inexact (SAM-6). The audit tests the law of the noise, not its rounding.
 DECIMALS = 9
 
-#: Maps two arrays (b, m) with rows z and s to the b numbers log f(z) - log f(z - s), where f is the
-#: density of noise.
+#: Maps two arrays, with rows z and s, to the numbers log f(z) - log f(z - s), one for each pair of
+#: rows. Here f is the density of noise. The arrays have shape (b, m), and the result (b,).
 LogDensityRatio: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 
@@ -96,11 +96,11 @@ def audit_noise(
     """Try to refute the privacy claim of noise added to the sums of a workload.
 
     The outputs on two neighbouring inputs are Z and v + Z, where Z is the noise and v a change of
-    the sums between neighbours. Half of the draws are for training. At most 20,000 of the training
-    draws are used to choose v among the vertices of the hull of all such changes (`worst_changes`).
-    All training draws are used to choose an event of the form "a score of the output reaches a
-    threshold". The score comes from one of `learners` or is the log-density ratio. The other half
-    of the draws tests the event, as in `audit`.
+    the sums between neighbours. Half of the draws are for training. For each input, at most 20,000
+    of the training draws are used to choose v among the vertices of the hull of all such changes
+    (`worst_changes`). All training draws are used to choose an event of the form "a score of the
+    output reaches a threshold". The score comes from one of `learners` or is the log-density ratio.
+    The other half of the draws tests the event, as in `audit`.
 
     Parameters
     ----------

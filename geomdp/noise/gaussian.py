@@ -35,7 +35,8 @@ class GaussianNoise:
     Raises
     ------
     ValueError
-        If the columns of `basis` are not orthonormal, or `scale` is not finite and above 0.
+        If `basis` has no columns, its columns are not orthonormal, or `scale` is not finite and
+        above 0.
 
     Examples
     --------

@@ -102,7 +102,7 @@ class Tabulation:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The privacy record."""
+        """The privacy guarantee of the release."""
         return self.released.guarantee
 
     @property

@@ -105,7 +105,7 @@ class TableMoments(Body):
 
     @property
     def dimension(self) -> int:
-        """r, the sum of q_i and of q_i q_j for i < j."""
+        """Number r of coordinates: the sum of all q_i plus the sum of q_i q_j over i < j."""
         squares = sum((count - 1) ** 2 for count in self.levels)
         return self._order + (self._order**2 - squares) // 2
 
@@ -115,7 +115,7 @@ class TableMoments(Body):
         return self.violation < math.inf
 
     def implements(self, verb: Verb) -> bool:
-        """Cut bodies have no volume and no second moment in closed form."""
+        """As in `Body`, but a cut body has no closed form of its volume or second moment."""
         return super().implements(verb) and not (
             self.cut and verb in (Body.volume, Body.second_moment)
         )
@@ -196,11 +196,12 @@ class TableMoments(Body):
         return np.asarray(inside)
 
     def radius(self) -> float:
-        """(sum of (1 - 1 / l_i) + d (d - 1) / 2)^(1/2) for d columns, an upper bound.
+        """An upper bound on the norm of a point: (sum of (1 - 1 / l_i) + d (d - 1) / 2)^(1/2).
 
-        First, ||H_i^T m_i||^2 = ||m_i||^2 - 1 / l_i <= 1 - 1 / l_i. Second, H_i^T M_ij H_j =
-        D_i^(1/2) R D_j^(1/2) with ||R|| <= 1 and D_i = H_i^T diag(m_i) H_i. The trace and the norm
-        of D_i are at most 1, so each of the d (d - 1) / 2 blocks has squared norm at most 1.
+        Here d is the number of columns. First, ||H_i^T m_i||^2 = ||m_i||^2 - 1 / l_i is at most
+        1 - 1 / l_i. Second, H_i^T M_ij H_j = D_i^(1/2) R D_j^(1/2) with ||R|| <= 1 and
+        D_i = H_i^T diag(m_i) H_i. The trace and the norm of D_i are at most 1, so each of the
+        d (d - 1) / 2 blocks has squared norm at most 1.
         """
         shares = sum(1 - 1 / count for count in self.levels)
         pairs = len(self.levels) * (len(self.levels) - 1) / 2

@@ -32,7 +32,7 @@ class WholeCones:
     Parameters
     ----------
     points : (N, r) array
-        Whole numbers.
+        Distinct points with whole-number coordinates. The polytope is their convex hull.
     cones : (s, r) array
         Row numbers in `points` of v_1, .., v_r for each simplex. The simplices have disjoint
         interiors.
@@ -52,7 +52,10 @@ class WholeCones:
     offsets: IntArray
 
     def heights(self, points: FloatArray) -> tuple[IntArray, IntArray]:
-        """<a, x> (n, F) for points x (n, r) and the F distinct normals a, and the offsets b (F,).
+        """The products <a, x> of points x with all distinct normals a, and the offsets b.
+
+        `points` (n, r) has a row for each x. For F distinct normals, the results have the shapes
+        (n, F) and (F,).
 
         Raises
         ------
@@ -182,7 +185,8 @@ def _pulled(points: IntArray) -> IntArray | None:
     A face is cut recursively. Let p be the point of the face with the lowest number. The facets of
     the face that do not contain p are cut, and p is added to each of the resulting simplices. The
     simplices depend on the face alone. So two facets with a common face cut this face in the same
-    way. None if there are too many facets or simplices.
+    way. The result is None if Qhull fails, if there are too many facets or simplices, or if
+    rounding errors leave no simplices or simplices of wrong dimension.
     """
     faces = _facets(points)
     if faces is None:

@@ -34,7 +34,7 @@ def verify_risk(line: Part, guarantee: Guarantee, changes: int, moment: int) -> 
     risk = line.number("risk")
     if argument == "pairs":
         steps = line.whole("steps", most=MOST_STEPS)
-        line.work.spend(50_000 * steps)  # under zCDP, an overlap is the root of an equation
+        line.work.spend(50_000 * steps)  # under zCDP, an overlap needs the root of an equation
         found = _paired(steps, guarantee, changes, moment)
     elif argument == "differences":
         require(moment == 2, "differences bound a root mean squared error only")

@@ -1,4 +1,4 @@
-"""Chance that a private count is outside a short range, however the range is chosen.
+"""A lower bound on the chance that a count is outside a range chosen from a private output.
 
 There are T records of two kinds, and t of them are of the first kind, as in
 `geomdp.bounds.lines.bayes_risk`. The output densities f_0, ..., f_T of an epsilon-DP mechanism
@@ -33,8 +33,8 @@ from geomdp._typing import FloatArray
 from geomdp.bounds.lines.bayes_risk import MOST_EPSILON, MOST_STEP
 
 #: Priors that are tried: powers of sin(pi (t + 1) / (T + 2)). At an end of {0, ..., T} all other
-#: numbers are on one side, so a range beside the end is a good choice. Priors that are small at the
-#: ends make up for this.
+#: numbers are on one side, so a range that begins there is likely to contain t. Priors that are
+#: small at the ends give little weight to this easy case.
 POWERS = (0.0, 1.0, 1.5, 2.0, 4.0)
 
 
@@ -46,7 +46,7 @@ def smooth_priors(steps: int) -> list[FloatArray]:
 
 @lru_cache(maxsize=256)
 def tails_of_priors(steps: int, epsilon: float) -> FloatArray:
-    """p(1), ..., p(T) for T = `steps` and each prior of `smooth_priors`: (priors, T).
+    """p(1), ..., p(T) for T = `steps`, in one row for each prior of `smooth_priors`.
 
     `epsilon` is the privacy of one step, at most 12, and at most 64 for all steps together.
     """

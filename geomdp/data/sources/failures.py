@@ -1,4 +1,4 @@
-"""Messages of failed queries: what failed and where, without values of records or passwords.
+"""Messages of failed queries and connections: what failed and where, without values of records.
 
 An error of a database often quotes a value that the database could not convert. Messages about
 records must not contain values, so the text of such an error is not passed on.

@@ -26,7 +26,8 @@ from geomdp.workloads.structure.symmetries import random_symmetry
 
 #: Largest number of slabs of an outer body per dimension, and largest value of slabs^2 x dimension.
 #: The time of a refinement is proportional to slabs^2 x dimension. Together these limits allow 1100
-#: slabs in dimension 55, 1031 in dimension 94 and 816 in dimension 150.
+#: slabs in dimension 55, 1031 in dimension 94 and 816 in dimension 150. Two slabs per dimension are
+#: allowed in any case.
 SLABS_PER_DIMENSION, SLAB_WORK = 20, 100_000_000
 
 
@@ -62,9 +63,9 @@ class KNorm(PureMechanism):
     guarantee is claimed (SAM-3). The choice of K, its slabs and all estimates do not use the
     records.
 
-    Error: exactly ((r + 1)(r + 2) E||U||^2 / m)^(1/2) / (epsilon n) per query, where U is uniform
-    on K and r is the dimension of K. If E||U||^2 has no closed form, it is estimated, and the
-    prediction has a standard error.
+    Error: exactly ((r + 1)(r + 2) E||U||^2 / m)^(1/2) / (epsilon n) per query, unless releases
+    round answers. Here U is uniform on K and r is the dimension of K. If E||U||^2 has no closed
+    form, it is estimated, and the prediction has a standard error.
 
     The set-up (choice, refinement and preparation of the sampler) runs on first use.
 

@@ -128,11 +128,11 @@ class Interactions:
 
     @cached_property
     def _weights_by_table(self) -> sp.csr_array:
-        """An array (tables, sets): the variance that noise on theta_U causes in an answer from T.
+        """For each table T and set U, the variance that noise on theta_U causes in an answer of T.
 
-        The noise has variance 1 on each coordinate of theta_U. Each answer from the table T is a
-        weighted sum of coordinates. Let w_T be the weight of the table. The squared weights of the
-        coordinates of theta_U add up to w_T^2 prod over U of
+        The array has shape (tables, sets). The noise has variance 1 on each coordinate of theta_U.
+        Each answer of the table T is a weighted sum of coordinates. Let w_T be the weight of the
+        table. The squared weights of the coordinates of theta_U add up to w_T^2 prod over U of
         (1 - 1 / l_i) prod over T - U of 1 / l_i^2. This sum is the same for all cells of T.
         """
         rows, columns, values = [], [], []

@@ -1,10 +1,10 @@
 """The best variances of Gaussian noise on the residuals of tables.
 
-There is one residual for each set A of columns. The precision of its noise is 1 / variance. The
-cost of precisions bounds the squared sensitivity of all residuals together, in units of the noise
-(see `ResidualCost`). For replace-one, `ProfileCost` divides the columns into classes. A profile
-counts, for each class, the columns in which two records differ. The cost is the largest cost of a
-profile. Sets A with the same number of columns of each class are of one kind.
+There is one residual for each set A of columns (see `Residuals`). The precision of its noise is
+1 / variance. The cost of precisions bounds the squared sensitivity of all residuals together, in
+units of the noise (see `ResidualCost`). For replace-one, `ProfileCost` divides the columns into
+classes. A profile counts, for each class, the columns in which two records differ. The cost is the
+largest cost of a profile. Sets A with the same number of columns of each class are of one kind.
 """
 
 from __future__ import annotations

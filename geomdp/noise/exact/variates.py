@@ -1,6 +1,7 @@
 """Random numbers and vectors as functions of uniform numbers, in ball arithmetic.
 
-A ball is a computed number with a bound on its error.
+A ball is a computed number with a bound on its error. In the formulas, U, V and U_1, U_2, ... are
+independent uniform numbers in [0, 1].
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
 The cube of angles a in [0, pi]^d is divided into cells of side h = pi / M. For each cell, a table
 holds sums of monomials over the records in the cell. A monomial is a product of powers of the
-offsets u_i in [-1/2, 1/2] from the centre of the cell, in units of h. Its total degree is below the
+offsets u_j in [-1/2, 1/2] from the centre of the cell, in units of h. Its total degree is below the
 P of `ORDERS`. So a record costs 5, 36 or 120 additions for d = 1, 2 or 3. All Chebyshev moments are
-then computed from the table. For degrees r_i < t and z = sum_i s_i r_i h u_i,
+then computed from the table. For degrees r_j < t and z = sum_j s_j r_j h u_j,
 
-    prod_i cos(r_i a_i) = mean over signs s of Re(exp(i sum_i s_i r_i centre_i) exp(i z)).
+    prod_j cos(r_j a_j) = mean over signs s of Re(exp(i sum_j s_j r_j centre_j) exp(i z)).
 
-|z| is at most S = (sum_i r_i) h / 2. On [-S, S], exp(i z) is approximated by the polynomial of
+|z| is at most S = (sum_j r_j) h / 2. On [-S, S], exp(i z) is approximated by the polynomial of
 degree < P that interpolates it at P Chebyshev nodes. The error is at most 2 (S / 2)^P / P!. This
 bound grows as the P-th power of the degrees. The error that a mechanism allows is a share of its
 noise, which grows more slowly with the degrees. So the highest degrees determine the number of
@@ -34,11 +34,11 @@ LARGEST_REACH = 2.0
 
 
 def expansion_errors(d: int, size: int, cells: int) -> FloatArray:
-    """Bounds 2 (S / 2)^P / P! + (1 + sqrt 2)^P 2^-53 on the errors of moments, (t,) * d.
+    """Bounds 2 (S / 2)^P / P! + (1 + sqrt 2)^P 2^-53 on the errors of all moments.
 
-    A bound holds for each record, and so for a mean over records. The second summand bounds the
-    rounding of coefficients, because the absolute values of the coefficients of T_j sum to at most
-    (1 + sqrt 2)^j.
+    The array has shape (t,) * d with t = `size`. A bound holds for each record, and so for a mean
+    over records. The second summand bounds the rounding of coefficients, because the absolute
+    values of the coefficients of T_j sum to at most (1 + sqrt 2)^j.
     """
     order = ORDERS[d]
     rounding = (1 + math.sqrt(2)) ** order * 2.0**-53
