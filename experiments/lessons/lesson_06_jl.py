@@ -499,7 +499,7 @@ def _(mo):
             mo.accordion(
                 {
                     "Answer 9": r"$\ln N/\alpha^2 \le \sqrt{k\ln N}/\alpha$ means $k \ge \ln N/"
-                    r"\alpha^2$. With 20 attributes and $\alpha = 0.1$: $20 \ln 2 \cdot 100 = 1386$"
+                    r"\alpha^2$. With 20 bits and $\alpha = 0.1$: $20 \ln 2 \cdot 100 = 1386$"
                     " queries.",
                 }
             ),

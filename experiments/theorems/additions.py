@@ -210,9 +210,9 @@ ADDITIONS = (
         "LAB-1",
         _P,
         "What the laboratory costs",
-        "No theorem. Every cell of a sweep is on disk before the next cell starts, and this takes"
-        " less than 3 ms a cell. Two processes keep a parallel efficiency of at least 0.85 on"
-        " cells of 50 ms.",
+        "No theorem. Each outcome of a sweep is on disk before the next outcome is requested, and"
+        " this takes less than 3 ms a cell. Two processes keep a parallel efficiency of at least"
+        " 0.85 on cells that sleep for 50 ms.",
         ("experiments.engine.run.run_sweep", "experiments.engine.store.Store"),
         tests=("tests/experiments/test_kills.py::test_twenty_kills_of_a_sweep",),
     ),
