@@ -1,4 +1,4 @@
-"""Module names of all scripts, in the order in which `list` shows and `reproduce` runs them."""
+"""Module names of all scripts. `list` shows the scripts and `reproduce` runs them in this order."""
 
 SCRIPTS = (
     "experiments.error.jl_error_vs_n",

@@ -242,7 +242,7 @@ def draw_choices(axes: Axes, table: pd.DataFrame, height: int) -> None:
 
 
 def draw_errors(axes: Axes, table: pd.DataFrame, height: int) -> None:
-    """Draw errors divided by the peer's: predicted at the least and largest n, and measured."""
+    """Draw errors over the best peer's: predicted at the least and the largest n, and measured."""
     ratio = table.predicted / table.peer
     axes.plot([ratio.iloc[0], ratio.iloc[-1]], [height - 0.15] * 2, color="C0", lw=1)
     for label, place in ((FEW, 0), (MANY, -1)):
@@ -255,7 +255,7 @@ def draw_errors(axes: Axes, table: pd.DataFrame, height: int) -> None:
 
 
 def grid(lines: tuple[Line, ...], releases: int) -> tuple[Config, ...]:
-    """All lines. `Line.HUNDRED` has predictions only, because one release takes seconds."""
+    """One point for each line. `Line.HUNDRED` has no releases, because a release takes seconds."""
     return tuple(Config(line, 0 if line is Line.HUNDRED else releases) for line in lines)
 
 

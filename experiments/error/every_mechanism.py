@@ -5,9 +5,9 @@ Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 6, 7 and 13 to 16, Theorem 21; H
 
 Claims, for all 2-way tables of six binary columns, for prefix sums and for a histogram: every
 mechanism that applies under pure DP and has an exact sampler errs as it predicts before it sees
-data, or at most as predicted where the prediction is a bound. Additive noise errs as 1/n. No
-prediction is below the error that lower bounds, such as packings, exclude for all mechanisms of the
-same guarantee. Which mechanism is best depends on the workload and on n.
+data, or at most as predicted where the prediction is a bound. The error of additive noise is
+proportional to 1/n. No prediction is below the error that lower bounds, such as packings, exclude
+for all mechanisms of the same guarantee. Which mechanism is best depends on the workload and on n.
 
 Mechanisms with a heuristic sampler are left out. Data are uniform. Run time on one core: quick 6 s,
 full 2 minutes.
@@ -36,7 +36,7 @@ from experiments.shared.workloads import Kind
 from geomdp.advice import Quantity, error_table
 
 EPSILON = 1.0
-#: Releases behind each measured point of an error table.
+#: Number of releases for each measured point of an error table.
 RELEASES = 20
 #: Number of records from which data sets are drawn.
 POPULATION = 10_000
@@ -152,7 +152,7 @@ def balls(table: pd.DataFrame) -> Claim:
     found = []
     for row in rows.itertuples():
         size, pairs = 2**row.columns, row.columns * (row.columns - 1) // 2
-        # Queries, dimensions, and the largest distance of the answers of two records.
+        # Number of queries, dimension, and largest distance between the answers of two records.
         shape = {
             Problem.TABLES: (4 * pairs, row.columns + pairs, math.sqrt(2 * pairs)),
             Problem.PREFIXES: (size, size - 1, math.sqrt(size - 1)),

@@ -26,8 +26,8 @@ class Guide:
     """A guide that was built and checked."""
 
     index: Path  # The page to open
-    pages: int  # Number of HTML files, with the index, the search page and templates of the theme
-    examples: int  # Number of commands of docstrings that ran; 0 if none were asked for
+    pages: int  # Number of HTML files, including the index, the search page and theme templates
+    examples: int  # Number of commands in docstrings that ran; 0 if none were asked for
 
 
 def build_guide(

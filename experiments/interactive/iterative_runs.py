@@ -38,7 +38,7 @@ class Data(enum.StrEnum):
 
     SHARES = "shares"  # The share of records at an element is proportional to 1 / rank
     LADDER = "ladder"  # Gaps to the uniform hypothesis fall by a fixed step from parity to parity
-    CLIFF = "cliff"  # All gaps but the largest are equal, and smaller by `AllParities.loss`
+    CLIFF = "cliff"  # All gaps but the largest are equal, and `AllParities.loss` below the largest
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,14 @@ class Ladder(gd.mechanisms.AllParities):
 
 
 class Cliff(gd.mechanisms.AllParities):
-    """Parity 1 has the gap TOP to a uniform hypothesis, all others a gap smaller by `drop`.
+    """Parity 1 has the gap TOP to a uniform hypothesis; all other gaps are smaller by `drop`.
 
     Parameters
     ----------
     d : int
         Number of bits.
     drop : float
-        Difference between the largest gap and all others.
+        Difference between the largest gap and each other gap.
     """
 
     def __init__(self, d: int, drop: float) -> None:
@@ -147,8 +147,9 @@ WORSE = 0.5
 def worse_choices(built: gd.IterativeConstruction[Any], runs: int, rng: np.random.Generator) -> Row:
     """How often the choice from a `Cliff` misses the largest gap, and the exact chance of that.
 
-    If F(epsilon) = 2 ln(|C| / gamma) / (n epsilon) is right, each of the |C| - 1 other parities is
-    gamma / |C| times as likely as the parity with the largest gap.
+    Let |C| be the number of parities. If F(epsilon) = 2 ln(|C| / gamma) / (n epsilon) is right,
+    each of the |C| - 1 other parities is gamma / |C| times as likely as the parity with the largest
+    gap.
     """
     epsilon, n = built.step_epsilon, built.n
     cliff = Cliff(BITS, built.distinguisher.loss(epsilon, WORSE, n))
@@ -162,7 +163,7 @@ def worse_choices(built: gd.IterativeConstruction[Any], runs: int, rng: np.rando
 def errors_and_noise(
     built: gd.IterativeConstruction[Any], runs: int, rng: np.random.Generator
 ) -> Row:
-    """Mean square of the largest error, and total modulus of the noise in units of its scale."""
+    """Mean square of the largest error, and the sum of |noise| in units of the noise's scale."""
     truths = built.distinguisher.truths(None, built.n)
     unit = 1 / (built.step_epsilon * built.n)
     numbers = {

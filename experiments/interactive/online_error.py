@@ -9,14 +9,15 @@ weights alpha0 depends on the sparsity m only logarithmically, and not on the un
 multiplicative weights alpha0 grows with ln |X|. The queries of panels (a) to (c) ask first for the
 heaviest elements, then for random elements.
 
-Further queries have a set distance from the hypothesis, as an adversary who sees the hypothesis can
-choose. With probability 1 - beta, queries at 0.95 alpha0 cause no update, and all queries at 3.05
-alpha0 cause one, because the threshold is 2 alpha0. Queries at 1.9 alpha0 that cause no update keep
-an error of nearly two thirds of the promised 3 alpha0. Released values have Laplace noise of the
-stated scale. Up to logarithms, the measured noise falls as n^(-1/2) and as epsilon^(-1/2). If all
-queries are at 3.05 alpha0, the largest error is the largest of 60 Laplace moduli, whose law is
-known exactly. For these distances, alpha0 is solved from the equation of the formula sheet, without
-the library. How many updates are needed is the subject of `update_bounds`.
+Further queries have a set distance from the hypothesis. An adversary who sees the hypothesis can
+choose such queries. The threshold is 2 alpha0, and with probability 1 - beta all comparisons with
+it err by at most alpha0. Then queries at 0.95 alpha0 cause no update, and all queries at 3.05
+alpha0 cause one. Queries at 1.9 alpha0 that cause no update keep an error of nearly two thirds of
+the promised 3 alpha0. Released values have Laplace noise of the stated scale. Up to logarithms, the
+measured noise falls as n^(-1/2) and as epsilon^(-1/2). If all queries are at 3.05 alpha0, the
+largest error is the largest of 60 Laplace moduli, whose law is known exactly. For these distances,
+alpha0 is solved from the equation of the formula sheet, without the library. How many updates are
+needed is the subject of `update_bounds`.
 
 Run time on one core: quick 4 s, full 30 s.
 """
@@ -81,7 +82,7 @@ class Config:
     rule: Rule  # Update rule
     n: int  # Number of records
     sparsity: int  # Sparsity m of the queries
-    universe: int  # Number of elements, which the sparse rule does not know
+    universe: int  # Number of elements, unknown to the sparse rule; 0 for `GAPS` and `EPSILON`
     #: Distance of queries from the hypothesis in units of alpha0; used by `GAPS` and `EPSILON`.
     gap: float
     runs: int  # Independent runs in one cell
@@ -123,7 +124,7 @@ def run(config: Config, rng: np.random.Generator) -> tuple[float, int, Any]:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean square of the largest error, and 3 alpha0; two panels use `at_gap` and `at_epsilon`."""
+    """Measure the largest errors. `at_gap` measures `GAPS`, and `at_epsilon` measures `EPSILON`."""
     if config.panel is Panel.GAPS:
         return [at_gap(config.n, config.sparsity, config.gap, config.runs, rng)]
     if config.panel is Panel.EPSILON:
@@ -162,7 +163,7 @@ SOLVED = 1e-9
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """The guarantee by binomial tests; its dependence on n, m and the universe; the threshold."""
+    """Claims on the promised accuracy, the threshold, the noise, and how they depend on n and m."""
     gaps, against_epsilon = (table[table.panel == each] for each in (Panel.GAPS, Panel.EPSILON))
     return [
         *promises(table[~table.panel.isin([Panel.GAPS, Panel.EPSILON])]),
@@ -238,7 +239,7 @@ GUARANTEES = {
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Largest error of a run against n, m, the universe and epsilon, below the promised error."""
+    """Draw the largest error of a run and its bound against n, m, the universe and epsilon."""
     figure = Figure(figsize=(7.2, 6.0))
     panels = figure.subplots(2, 2, sharey=True).ravel()
     epsilons = table[table.panel == Panel.EPSILON]

@@ -5,15 +5,18 @@ most t n records. Let A be the set of their answers, projected on i dimensions, 
 hull of all answers. All differences of points of A are in t (K - K). So by the Brunn-Minkowski
 inequality the volume radius of A is at most t vr_i((K - K) / 2). It is also at most vr_i(K). Here
 vr_i(K) is the largest volume radius of a projection of K on i dimensions. If all these data sets
-share (1 - t) n records, A is in t K up to a shift. A projection does not increase errors.
+share (1 - t) n records, A is in t K up to a shift. The volume radius of A is then at most
+t vr_i(K), which is no larger than the first bound. Answers may be projected, because a projection
+does not increase errors.
 
 Take a uniform prior on A. By group privacy, the density of any output changes by at most a factor
 R = e^(epsilon t n) between two points of A. So the posterior has a density between m and R m for
 some m. Among all such densities on bodies with the volume of A, the mean p-th power of the distance
 to a fixed point is least for a ball around this point, with density R m in a smaller ball and m
-outside. Let rho be the volume radius of A in units of the error alpha. Divide the mean p-th power
-of the distance by rho^p i / (i + p), its value for R = 1. If the smaller ball has a share u of the
-volume, then the quotient is
+outside. The power p is 2 for root mean squared errors and 1 for other errors. Let rho be the volume
+radius of A in units of the error alpha. Divide the mean p-th power of the distance by
+rho^p i / (i + p), its value for R = 1. If the smaller ball has a share u of the volume, then the
+quotient is
 
     (1 + (R - 1) u^(1 + p/i)) / (1 + (R - 1) u).
 
@@ -24,25 +27,26 @@ above y = (1 + p/i) rho^-p. Solved for R, this is
 
 Only the volume of A and group privacy for the largest distance enter. So no argument from these two
 facts and a uniform prior excludes more records: Markov's inequality, as in JL-L6, only loses. The
-largest n over t and i is a **ceiling**, not a bound. The true answers of n records need not fill A,
-and the volume radii are replaced by upper bounds.
+largest n over t and i is a **ceiling**, not a bound: the answers of data sets of n records need not
+fill a body of this volume, and the volume radii are replaced by upper bounds.
 
-In a Euclidean norm, an error of alpha per query is a distance of alpha sqrt(k). For the largest
-error, the unit ball is the projection of the cube [-1, 1]^k, which has at least the volume 2^i
-(Vaaler 1979). This makes the ceiling cruder, because the same projection need not be the best for K
-and the worst for the cube.
+For k queries and a Euclidean norm, an error of alpha per query is a distance of alpha sqrt(k). For
+the largest error, the unit ball is the projection of the cube [-1, 1]^k, which has at least the
+volume 2^i (Vaaler 1979). This makes the ceiling cruder, because the same projection need not be the
+best for K and the worst for the cube.
 
 The upper bounds on vr_i are the least of three:
 
 * half the diameter, by the isodiametric inequality.
 * Urysohn's bound w(T K) / mu_i, times the geometric mean of the i largest singular values of T^-1,
-  for linear maps T that make K rounder. A projection of K is a linear image of a projection of T K.
-  The mean width w of (K - K) / 2 is that of K. So the bound holds for both bodies.
+  for linear maps T that make K rounder. Here w is the Gaussian width, and mu_i is the mean norm of
+  a standard Gaussian vector in R^i. A projection of K is a linear image of a projection of T K.
+  The bodies K and (K - K) / 2 have the same width w, so the bound holds for both.
 * for K = conv(v_1, ..., v_N): each point of a projection of K, but for a set of volume 0, is in at
   least N - i of the simplices of i + 1 projected points. By the formula of Cauchy and Binet, the
-  squared volumes of all these simplices add up to N det(P C P^T) / i!^2. Here P is the projection
-  and C the sum of (v_j - mean)(v_j - mean)^T. The determinant is at most the product of the i
-  largest eigenvalues of C. So vol(P K) <= (C(N, i + 1) N det(P C P^T))^(1/2) / (i! (N - i)), with
+  squared volumes of all these simplices add up to N det(P S P^T) / i!^2. Here P is the projection
+  and S the sum of (v_j - mean)(v_j - mean)^T. The determinant is at most the product of the i
+  largest eigenvalues of S. So vol(P K) <= (C(N, i + 1) N det(P S P^T))^(1/2) / (i! (N - i)), with
   equality for a simplex. For (K - K) / 2 multiply by C(2i, i) / 2^i (Rogers and Shephard 1957).
 """
 
@@ -64,17 +68,17 @@ FloatArray = npt.NDArray[np.float64]
 #: The map T divides each principal axis by a power of the standard deviation of the points along
 #: it. These are the powers.
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)
-#: A simulated width is too small with at most this probability, for all powers together.
+#: Largest probability that, for any of the powers, the upper limit of a simulated width is too low.
 LEVEL = 1e-6
 #: Shares t that are tried.
 SHARES = np.geomspace(1e-4, 1.0, 1000)[:, None]
-#: Largest number of listed elements.
+#: Largest size of a universe whose elements are listed.
 MOST_ELEMENTS = 1 << 11
 
 
 @dataclass(frozen=True)
 class Radii:
-    """Upper bounds on volume radii. Entry i - 1 is for projections on i dimensions.
+    """Upper bounds on volume radii for K of dimension r. Entry i - 1 is for i dimensions.
 
     Parameters
     ----------
@@ -112,7 +116,7 @@ def log_ratio(shares: FloatArray, dimensions: npt.NDArray[np.int_], moment: int)
 def volume_columns(
     Q: gd.workloads.Workload, *, epsilon: float, alpha: float, metric: gd.bounds.Metric
 ) -> Row:
-    """Column `volume`: the records that a volume packing could exclude at most, not rounded."""
+    """Column `volume`: how many records a volume packing could exclude at most, not rounded."""
     found = radii(Q).ceiling(epsilon=epsilon, alpha=alpha, metric=metric, queries=Q.n_queries)
     return {"volume": found}
 
@@ -145,7 +149,7 @@ def principal(points: FloatArray) -> FloatArray:
 
 
 def urysohn(body: gd.bodies.Body, stretch: FloatArray) -> FloatArray:
-    """Urysohn's upper bounds on the volume radii of T^-1 `body`, for T^-1 = diag(`stretch`): (r,).
+    """Urysohn's upper bounds (r,) on the volume radii of T^-1 `body`, for T^-1 = diag(`stretch`).
 
     The entries of `stretch` are in decreasing order.
     """
@@ -156,7 +160,7 @@ def urysohn(body: gd.bodies.Body, stretch: FloatArray) -> FloatArray:
 
 
 def hull_radii(points: FloatArray) -> FloatArray:
-    """Upper bounds by simplices on the volume radii of the hull of `points` (N, r): (r,).
+    """Upper bounds (r,) by simplices on the volume radii of the hull of `points` (N, r).
 
     The points are in `principal` coordinates.
     """

@@ -11,12 +11,12 @@ from experiments.planting.edits import Edit
 
 @dataclass(frozen=True)
 class Mutant:
-    """One mistake in the code, the figure that must show it, and the tests of the changed code."""
+    """One mistake in the code, the figure that runs with it, and the tests of the changed code."""
 
     name: str  # What is wrong, unique in the catalogue
     folder: str  # Folder of `experiments` that the figure's script lies in
     figure: str  # Short name of the script
-    #: The function, as ``module:function`` or ``module:Class.method``.
+    #: The changed function, as ``module:function`` or ``module:Class.method``.
     where: str
     old: str  # Text that occurs once in the function
     new: str  # Text that takes the place of `old`

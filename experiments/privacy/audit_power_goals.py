@@ -29,7 +29,7 @@ LEAST_SHARE, LEAST_MEAN_SHARE = 0.25, 0.35
 def shares_of_draws(table: pd.DataFrame) -> pd.Series[float]:
     """By mechanism, the share of an audit's draws that the best event needs for the same factor.
 
-    The shares are geometric means over all searches. Only mechanisms with known laws have one.
+    The shares are geometric means over all searches. Only mechanisms with known laws have a share.
     """
     found = table[(table.fault == Fault.SCALED) & table.needed.notna()]
     logs = np.log(found.needed / found.trials)

@@ -21,7 +21,7 @@ def kink(x: FloatArray, order: int) -> FloatArray:
 
 
 def half_power(order: int) -> int:
-    """r = ceil((K + 3) / 2), half the power in the Jackson kernel.
+    """r = ceil((K + 3) / 2) for K = `order`. The power in the Jackson kernel is 2 r.
 
     For multiples t of r, the kernel is (sin(t' a / 2) / sin(a / 2))^(2 r) with t' = t / r, up to a
     constant factor.

@@ -15,8 +15,8 @@ def compared_before(line: Line | str, n: int) -> bool:
     return n >= MANY and line != Line.SIGNS
 
 
-#: `TRIED` lists the mechanisms on each line. The two peers in `COMPARED` run on every line of
-#: `TRIED`. The other three tuples are groups of mechanisms.
+#: `TRIED` lists the mechanisms of each line, to which `grid` adds a few. The two peers in
+#: `COMPARED` run on every line of `TRIED`. The other three tuples are groups of mechanisms.
 COMPARED = (Method.LAPLACE, Method.MATRIX)
 CONES = (Method.CONE, Method.TIGHT_CONE, Method.PROJECTED_CONE, Method.FITTED_CONE)
 LEVELS = (Method.HIERARCHICAL, Method.FITTED_HIERARCHICAL)
@@ -48,8 +48,8 @@ TRIED: dict[Line, tuple[Method, ...]] = {
 #: Lines on which, with few records, our best mechanism errs clearly less than all peers. On 3-way
 #: tables and on random signs, our best mechanism and the best peer err alike.
 CLEAR_WITH_FEW = (Line.BINARY, Line.CATEGORICAL, Line.HUNDRED)
-#: Goal for our least error before projection, divided by the least error of the peers. The goal is
-#: 1 on the other lines.
+#: Goals for the ratio of our least error before projection to the least error of the peers. On
+#: other lines, and with fewer than `MANY` records, the goal is 1.
 GOALS = {
     Line.BINARY: 0.5,
     Line.CATEGORICAL: 0.7,
@@ -57,11 +57,11 @@ GOALS = {
     Line.FEW_COLUMNS: 0.5,
     Line.HUNDRED: 0.3,
 }
-#: Lines on which a lifted elliptope, whose error is known in closed form, is compared with all
-#: other methods.
+#: Lines on which cone noise of a lifted elliptope (see `predictions.Lifted`) is compared with all
+#: other methods. Its error is known in closed form.
 LIFTED_LINES = (Line.TWELVE, Line.SIXTEEN, Line.TWENTY, Line.FOUR_WAY)
-#: Lines on which the error of recursive noise is predicted. On all these lines recursive noise errs
-#: more than `Method.HIERARCHICAL`, but the claim about `advise` covers all exact mechanisms.
+#: Lines on which the error of recursive noise is predicted. On each of these lines some other
+#: mechanism errs less. Recursive noise is listed because the claim about `advise` covers it.
 RECURSIVE_LINES = (
     Line.BINARY,
     Line.CATEGORICAL,
@@ -110,7 +110,8 @@ def grid(line: Line, n: int, releases: int, *extra: Method) -> tuple[Config, ...
     """All mechanisms on one line."""
     goal = GOALS.get(line, 1.0) if n >= MANY else 1.0
     few = AFTER_PEERS if n < MANY and line in GOALS else ()
-    # On the other lines the bound for shrinkage is at most 3% below the bound for projection.
+    # Shrinkage is tried for a hundred columns only. On the other lines its bound is at most 3%
+    # below the bound for projection.
     shrunk = (Method.SHRUNK_CONE,) if n < MANY and line is Line.HUNDRED else ()
     methods = (*TRIED[line], *shrunk, *few, *extra)
     return tuple(Config(line, n, method, goal, releases) for method in methods)
@@ -141,7 +142,7 @@ def advised() -> tuple[Config, ...]:
 
 
 def full_grid() -> tuple[Config, ...]:
-    """All points of the full sweep; four workloads of tables with 5000 and with 200 records."""
+    """All points of the full sweep. Four workloads of tables run with 5000 and with 200 records."""
     tables = (
         config
         for line in (Line.BINARY, Line.CATEGORICAL, Line.THREE_WAY, Line.HUNDRED)
@@ -155,7 +156,7 @@ def full_grid() -> tuple[Config, ...]:
     )
     return (
         *tables,
-        # Only 3 releases, of 14 s each: the error is known in closed form.
+        # Only 3 releases, because each takes seconds and the error is known in closed form.
         Config(Line.HUNDRED, 5000, Method.SPECTRAL, GOALS[Line.HUNDRED], 3),
         *grid(Line.PREFIXES, 5000, 100),
         *grid(Line.RANGES, 5000, 100),

@@ -45,7 +45,7 @@ MATRIX_STEPS = {Work.SPECTRAPLEX: 4096, Work.SPECTRAPLEX_DIFFERENCE: 128}
 
 
 def symmetric_hull(vertices: Array) -> gd.bodies.Body:
-    """The body conv(+-v_i)."""
+    """The body conv(+-v_i), where the v_i are the rows of `vertices`."""
     return gd.bodies.SymmetricHull(gd.bodies.VPolytope(vertices))
 
 
@@ -84,8 +84,8 @@ def time_chords(config: Config, rng: np.random.Generator) -> list[Row]:
 def time_draws(config: Config, rng: np.random.Generator) -> list[Row]:
     """Seconds of one effective K-norm draw: seconds of a hit-and-run step times correlation time.
 
-    Peers find chords only. A walk with a peer's chords would mix in the same way, so a step of a
-    peer is given the time of its chord.
+    The time of a step is taken to be the time of its chord, for geomdp and for each peer. Peers
+    find chords only. A walk with a peer's chords would mix in the same way.
     """
     body = symmetric_hull(draw_vertices(config, rng))
     walk = prepared_walk(body, rng)
@@ -116,9 +116,10 @@ def facets(config: Config, rng: np.random.Generator) -> Array:
 
 
 def time_effective_samples(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Seconds per effective sample of coordinate hit-and-run, after rounding and burn-in.
+    """Seconds per effective sample of coordinate hit-and-run and of the walks of hopsy.
 
-    The effective sample size is the smallest over the coordinates. One state is stored per sweep.
+    Rounding and burn-in are not timed. The effective sample size is the smallest over the
+    coordinates. One state is stored per sweep, which is m steps of hopsy in dimension m.
     """
     normals = facets(config, rng)
     body = gd.bodies.HPolytope(normals, np.ones(len(normals)))
@@ -157,7 +158,7 @@ def time_spectral_draws(config: Config, rng: np.random.Generator) -> list[Row]:
     The peer walks on the same body. It finds chords by eigenvalues on the spectraplex and by
     bisection on the difference body. It starts from uniform points, so it needs no burn-in. The
     walk may be too slow to converge in `MATRIX_STEPS` steps. Its measured correlation time is then
-    a lower bound, which favours the peer.
+    probably too short, which favours the peer.
     """
     body: gd.bodies.Body = gd.bodies.Spectraplex(config.dimension)
     if config.work is Work.SPECTRAPLEX_DIFFERENCE:

@@ -19,14 +19,14 @@ from experiments.shared.records import Queries, workload
 
 #: The largest loss of a distance between vertices, as a mean over maps, must be at least this share
 #: of the stated distortion. The stated distortion is an upper bound: it adds two suprema over the
-#: body, which no single pair of vertices needs to attain. The share was set after a first look
-#: (0.48 to 0.73 for single maps).
+#: body, which no single pair of vertices needs to attain. The share was set after single maps had
+#: given shares from 0.48 to 0.73.
 LEAST = 0.4
 
 
 @cache
 def vertices(queries: Queries) -> npt.NDArray[np.float64]:
-    """Answers to the k queries on each of the N elements alone, one row for each element."""
+    """Answers of each element alone to all queries, one row for each element."""
     Q = workload(queries)
     return np.vstack([Q.answers(each[None]) for each in Q.universe.elements(0, Q.universe.size)])
 
@@ -67,7 +67,7 @@ def stays_below_where_it_says_more(table: pd.DataFrame, keys: Sequence[str]) -> 
 
 
 def maps_distort(table: pd.DataFrame) -> Claim:
-    """Two-sided: for each workload, data and n, mean losses are `LEAST` to 1 times their bound."""
+    """Claim that, for each workload, data and n, mean losses are `LEAST` to 1 times their bound."""
     points = table.groupby(["queries", "data", "n"])[["distortion", "stated_distortion"]].mean()
     # Where the stated distortion is 0, the share is infinite.
     with np.errstate(divide="ignore"):
