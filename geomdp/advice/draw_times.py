@@ -14,7 +14,7 @@ COUPLING_SECONDS = 3e-6
 
 
 def draw_seconds(noise: Noise) -> float:
-    """Approximate seconds that coupling from the past takes per draw; 0 for other samplers."""
+    """Approximate seconds that coupling from the past takes per draw; 0 for all other noise."""
     if isinstance(noise, MappedNoise):
         return sum(draw_seconds(part.noise) for part in noise.parts)
     return COUPLING_SECONDS * _order(noise.body) ** 3 if isinstance(noise, KNormNoise) else 0.0

@@ -268,7 +268,7 @@ def _draw_in_space(outline: Outline, ax: Any, colour: str, alpha: float) -> list
 
 
 def _shaded(faces: FloatArray, colour: FloatArray) -> FloatArray:
-    """Colours of T triangles, (T, 4). Triangles that face the light are lighter."""
+    """Colours (T, 4) of T triangles. Triangles that face the light are lighter."""
     normals = np.cross(faces[:, 1] - faces[:, 0], faces[:, 2] - faces[:, 0])
     lengths = np.linalg.norm(normals, axis=1, keepdims=True)
     normals = np.divide(normals, lengths, out=np.zeros_like(normals), where=lengths > 0)

@@ -99,7 +99,7 @@ class VPolytope(HullOfPoints, PolytopeByRays):
             yield start, directions @ self.vertices[start : start + width].T
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Largest <u, v_i>."""
+        """Largest <u, v_i> over the vertices v_i, for each direction u."""
         best = np.full(len(directions), -np.inf)
         for _, scores in self._scores(directions):
             np.maximum(best, scores.max(axis=1), out=best)
@@ -144,10 +144,11 @@ class VPolytope(HullOfPoints, PolytopeByRays):
     def separate(self, point: FloatArray) -> Halfspace | None:
         """A halfspace that contains the body but not `point`; None if the point is inside.
 
-        A search for the nearest point usually stops early, with a separating hyperplane (X-MNP).
-        The normal then points from a point of the body to `point`. If the search neither separates
-        the point nor reaches it, ray shooting decides, as in `contains`. A halfspace found by ray
-        shooting is bounded by a facet, or its normal is orthogonal to the affine hull.
+        For a point outside, a search for the nearest point usually stops early, with a separating
+        hyperplane (X-MNP). The normal then points from a point of the body to `point`. If the
+        search neither separates the point nor reaches it, ray shooting decides, as in `contains`. A
+        halfspace found by ray shooting is bounded by a facet, or its normal is orthogonal to the
+        affine hull.
         """
         # Compiled code is slow to import.
         from geomdp.bodies.polytopes.nearest.column_generation import search

@@ -106,9 +106,9 @@ class Spectraplex(MatrixBody):
 
         Let k = d + 1, and let e be the identity matrix. The matrix W of `sample_uniform` has
         E[W_ij W_gh] = k^2 e_ij e_gh + k (e_ig e_jh + e_ih e_jg). The trace of W is chi-square with
-        k d = 2 D degrees of freedom and is independent of W / tr W. So the moment of W / tr W is
-        the moment of W divided by E[(tr W)^2] = 2 D (2 D + 2). The factor U^(1/D) contributes
-        E[U^(2/D)] = D / (D + 2).
+        k d = 2 D degrees of freedom and is independent of W / tr W. So the second moment of
+        W / tr W is the second moment of W divided by E[(tr W)^2] = 2 D (2 D + 2). The factor
+        U^(1/D) contributes E[U^(2/D)] = D / (D + 2).
         """
         D, k = self.dimension, self.d + 1
         identity = svec(np.eye(self.d))

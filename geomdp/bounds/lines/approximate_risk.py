@@ -4,10 +4,10 @@ The bound is the bound for pure privacy minus delta K, for a number K defined be
 
 Let f_t be the density of an output for the count t in {0, ..., T}. Under (epsilon, delta)-DP, the
 excess s_t = max(0, f_t - e^epsilon f_{t+1}) has an integral of at most delta, and so has the excess
-s'_t = max(0, f_{t+1} - e^epsilon f_t). Take the prior, the allowances and the points of
-`geomdp.bounds.lines.bayes_risk`, with g_t and V_t as defined there. Without the excesses, V_0 >= 0
-proves that the risk is at least nu_0 + ... + nu_T. With the excesses, each step of the dynamic
-program loses a term:
+s'_t = max(0, f_{t+1} - e^epsilon f_t). Take the prior, the allowances nu_t and the points y of
+`geomdp.bounds.lines.bayes_risk`, with p, h, g_t and V_t as defined there. Without the excesses,
+V_0 >= 0 proves that the risk is at least nu_0 + ... + nu_T. With the excesses, each step of the
+dynamic program loses a term:
 
     V_{t+1} f_{t+1} >= e^-epsilon V_{t+1} f_t - e^-epsilon V_{t+1} s_t     if V_{t+1} > 0,
     V_{t+1} f_{t+1} >= e^epsilon V_{t+1} f_t - |V_{t+1}| s'_t              otherwise.
@@ -127,7 +127,7 @@ def approximate_line(steps: int, privacy: ApproxDP, changes: int, moment: int) -
 
 
 def _price(line: PrivateLine, epsilon: float, moment: int) -> float:
-    """The number K for the given line."""
+    """The number K of the module's docstring, for the given line."""
     steps, h = line.steps, line.spacing
     points = np.minimum(h * np.arange(math.ceil(steps / h) + 1), steps)
     slack = h**2 / 4 if moment == 2 else 0.0

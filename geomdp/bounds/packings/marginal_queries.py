@@ -38,7 +38,7 @@ def marginal_bound(
     metric: Metric = MEAN_L2,
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
 ) -> Bound:
-    """Lower bound for monotone conjunctions of `width` of d `attributes` (JL-T25).
+    """Lower bound on the records for all monotone conjunctions of `width` attributes (JL-T25).
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class Measurement(abc.ABC):
 
     @abc.abstractmethod
     def rounding(self, hull: AffineHull | None) -> FloatArray:
-        """Largest distance of the mean of rounded answers from the mean, for each of the m queries.
+        """Largest distance of the mean of rounded answers from the true mean, for each query (m,).
 
         If `hull` is given, the means of rounded answers are first projected on it.
         """
@@ -138,7 +138,7 @@ def units_of(workload: Workload) -> Units | None:
 
 
 def is_upright_box(body: Body) -> bool:
-    """Whether a body is a box with edges along the axes: the body is its own bounding box."""
+    """Whether a body is known to be a box with edges along the axes: its own bounding box."""
     if isinstance(body, Scaled):
         return is_upright_box(body.body)
     if isinstance(body, LinearImage):

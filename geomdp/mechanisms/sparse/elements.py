@@ -1,7 +1,8 @@
 """Encodings: public maps from elements of an open universe to columns of a hashed matrix.
 
-The elements of the open universe are hashable objects. The hashed matrix is the random sign
-matrix of `SparseProject`. Only a hash key of this matrix is stored.
+The elements of an open universe are hashable objects, which need not be listed in advance. The
+hashed matrix is the random sign matrix of `SparseProject`. Only a hash key of this matrix is
+stored.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def reconstruct(
 
 
 def _solver(information: FloatArray, queries: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """The product with the pseudo-inverse of a positive semidefinite matrix (N, N).
+    """A function that multiplies by the pseudo-inverse of the psd matrix `information` (N, N).
 
     A Cholesky factor is used if it is accurate for `queries` (N, m).
     """

@@ -33,10 +33,10 @@ def logarithm(values: FloatArray) -> FloatArray:
 def split_logarithm(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(e, ln m) for a normal float x = m 2^e > 0 with a whole number e and 1/2 <= m^2 < 2.
 
-    With s = (m - 1) / (m + 1), |s| < 0.172 and ln m = 2 s (1 + s^2/3 + s^4/5 + ...), which is at
-    most 0.35 in modulus. The series is cut after twelve terms. The terms left out add up to less
-    than 2^-60 of the sum. Relative errors are at most 3 u for s and 50 u for the sum by Horner's
-    rule, because all terms are positive.
+    Let s = (m - 1) / (m + 1). Then |s| < 0.172, and ln m = 2 s (1 + s^2/3 + s^4/5 + ...). So |ln m|
+    is at most 0.35. The series is cut after twelve terms. The terms left out add up to less than
+    2^-60 of the sum. Relative errors are at most 3 u for s and 50 u for the sum by Horner's rule,
+    because all terms are positive.
     """
     mantissa, exponent = np.frexp(values)
     small = mantissa < math.sqrt(0.5)

@@ -231,7 +231,7 @@ def angle_error(d: int, size: int) -> float:
 
 
 def chebyshev_polynomials(points: FloatArray, size: int) -> FloatArray:
-    """T_0..T_{t-1} at points (n, d): (d, t, n), by T_{r+1} = 2 x T_r - T_{r-1}."""
+    """Values (d, t, n) of T_0..T_{t-1} at `points` (n, d), by T_{r+1} = 2 x T_r - T_{r-1}."""
     x = np.ascontiguousarray(points.T)
     values = np.empty((len(x), size, x.shape[1]))
     values[:, 0] = 1.0
@@ -243,7 +243,7 @@ def chebyshev_polynomials(points: FloatArray, size: int) -> FloatArray:
 
 
 def products(polynomials: FloatArray) -> FloatArray:
-    """All products of one polynomial per variable, in row-major order: (t^d, n) from (d, t, n)."""
+    """All products (t^d, n) of one polynomial per variable, in row-major order."""
     d, size, n = polynomials.shape
     found = polynomials[0]
     for i in range(1, d):

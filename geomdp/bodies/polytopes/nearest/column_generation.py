@@ -45,8 +45,8 @@ DIMENSIONS_PER_POINT, SMALLEST_TABLE = 4, 32
 #: gain among all points. Measured: a share of 0.1 needs a fifth more pricings than 0.03. A share of
 #: 0.01 needs about the same number of pricings, but more exchanges.
 INNER_SHARE = 0.03
-#: Largest number of rounds after the gain is within tolerance. These rounds decide whether the
-#: target is inside.
+#: Largest number of rounds after the largest gain is within the tolerance. These rounds decide
+#: whether the target is inside.
 DECIDING_ROUNDS = 50
 #: If the largest gain is below this share of the squared distance, the target is outside the hull.
 #: In exact arithmetic any share of at most 1 would prove this. A share near 1 fails after rounding:
@@ -213,7 +213,8 @@ def _rounds(
     lowest_gain, lowest_distance = np.inf, np.inf
     stalled, deciding, rounds = 0, 0, 0
     if start is None:
-        # Many of the points that are farthest in the direction of the target also join later.
+        # Many of the points that are farthest in the direction of the target would join the active
+        # set later in any case.
         table.begin((yield offset))
         rounds = 1
     else:
