@@ -243,7 +243,7 @@ def chebyshev_polynomials(points: FloatArray, size: int) -> FloatArray:
 
 
 def products(polynomials: FloatArray) -> FloatArray:
-    """All products (t^d, n) of one polynomial per variable, in row-major order."""
+    """Products (t^d, n) of one of the `polynomials` (d, t, n) per variable, in row-major order."""
     d, size, n = polynomials.shape
     found = polynomials[0]
     for i in range(1, d):
