@@ -54,7 +54,7 @@ class Report:
     """The result of one script."""
 
     name: str  # Short name of the script
-    outputs: Outputs  # Its files
+    outputs: Outputs  # Paths of the files of the script
     failures: tuple[Outcome[Any], ...]  # Cells that failed; if there are any, no output is written
     claims: tuple[Claim, ...]  # Empty if a cell, plot, goals or claims failed
     #: Traceback if the script's ``plot``, ``claims`` or ``goals`` failed, or the error of a file or
@@ -64,7 +64,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether no cell and no function of the script failed, and every claim holds."""
+        """Whether no cell failed, `broken` is None, and every claim holds."""
         return (
             not self.failures and self.broken is None and all(claim.passed for claim in self.claims)
         )
@@ -77,9 +77,9 @@ def reproduce(
     executor: Executor = in_process,
     observe: Callable[[Outcome[Any]], None] = ignore,
 ) -> Report:
-    """Run what is missing, write CSV, figure and record, and check the claims.
+    """Run the missing cells, write CSV, figure and record, and check the claims.
 
-    If a cell fails, the sweep still goes on, but no file is written, because the table would be
+    If a cell fails, the sweep still goes on, but no output is written, because the table would be
     incomplete. If ``plot``, ``claims`` or ``goals`` fails, the table is written, the record names
     the failure and holds no claims, and the figure is removed, even an older one.
     """

@@ -93,8 +93,8 @@ class Store:
     Raises
     ------
     StoreError
-        If `path` is not such a store, is damaged, or cannot be written. The file is then not
-        changed.
+        If `path` is not such a store, is damaged, or cannot be opened or created. The file is then
+        not changed.
     """
 
     def __init__(self, path: Path, code: Code) -> None:
@@ -130,7 +130,7 @@ class Store:
                 "move it away to start afresh"
             )
         if not tables:
-            # The tables are created in one transaction, which ends before the journal mode changes.
+            # The table is created in one transaction, which ends before the journal mode changes.
             # A process killed here leaves either an empty file or a complete one.
             self._connection.executescript(SCHEMA)
         self._connection.execute("PRAGMA journal_mode = WAL")

@@ -83,7 +83,7 @@ class Config:
 
 @cache
 def built(d: int, family: Family) -> gd.mechanisms.Mechanism | gd.mechanisms.Covariance:
-    """The mechanism for one record; `with_n` gives it for more."""
+    """The mechanism for n = 1; its method `with_n` gives the same mechanism for another n."""
     Q = gd.workloads.SecondMoment(d)
     builders: dict[Family, Callable[[], gd.mechanisms.Mechanism | gd.mechanisms.Covariance]] = {
         Family.LAPLACE: lambda: gd.mechanisms.Laplace(Q, n=1, privacy=PRIVACY),

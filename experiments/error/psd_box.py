@@ -9,9 +9,9 @@ diagonal with D_ii = u_i^(2 / (d + 1)), and the u_i are uniform on [0, 1] and in
 other and of R. Diagonal entries of a uniform point have mean square (d + 1) / (d + 5), and the
 other entries have (d + 1) / (d + 3)^2. Cone noise of this body answers all second moments with pure
 privacy under replace-one. It needs only bounds on the coordinates, and its error is predicted in
-closed form. From d = 2 on cone noise errs less than Laplace noise, and the gain grows with d.
+closed form. From d = 2 on, cone noise errs less than Laplace noise, and the gain grows with d.
 
-Run time on one core: quick 3 s, full 30 s.
+Run time on one core: quick 1 s, full 10 s.
 """
 
 from __future__ import annotations

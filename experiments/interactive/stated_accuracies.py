@@ -5,9 +5,10 @@ corrected constants; formula sheet BR-T3.3, BR-OIC, IC-T5.
 
 Claims: the iterative construction promises the accuracy alpha that the corrected Theorems 7 and 8
 state, or an alpha up to 1% smaller, because the number of updates is rounded down. The online
-construction promises the accuracy 3 alpha0 of BR-OIC, which is a fifth to a quarter of the alpha of
-Theorem 3.3 with its constant 3000. The stated accuracies fall as theory says: as n^(-1/3) for pure
-privacy and as n^(-1/2) for approximate privacy, up to the logarithm of the number of updates.
+construction promises the accuracy 3 alpha0, where alpha0 is the least target accuracy that BR-OIC
+proves. This promise is a fifth to a quarter of the alpha of Theorem 3.3 with its constant 3000. The
+stated accuracies fall as theory says: as n^(-1/3) for pure privacy and as n^(-1/2) for approximate
+privacy, up to the logarithm of the number of updates.
 
 Nothing is random: all numbers are solutions of equations. Run time on one core: 1 s.
 """

@@ -20,12 +20,13 @@ Counts = npt.NDArray[np.int64]
 
 
 def opendp_tables(tables: Sequence[Counts], epsilon: float) -> Array:
-    """Cells (m,) of all tables with discrete Laplace noise, epsilon-DP under replace-one."""
+    """Noisy cells (m,) of all tables: discrete Laplace noise, epsilon-DP under replace-one."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
-    # One record is counted once in every table; replacing it moves two cells of each by 1.
+    # One record is counted once in every table. If it is replaced, at most two cells of a table
+    # change, each by 1.
     scale = 2 * len(tables) / epsilon
     noisy = dp.m.make_laplace(*space, scale=scale)(
         [int(count) for table in tables for count in table.ravel()]
@@ -34,13 +35,13 @@ def opendp_tables(tables: Sequence[Counts], epsilon: float) -> Array:
 
 
 def diffprivlib_tables(columns: Counts, levels: Sequence[int], epsilon: float, seed: int) -> Array:
-    """Cells (m,) of all 2-way tables of `columns`; each table gets the same share of epsilon."""
+    """Noisy cells (m,) of all 2-way tables of `columns`; all tables get equal shares of epsilon."""
     pairs = [(i, j) for i in range(len(levels)) for j in range(i + 1, len(levels))]
     cells = []
     for number, (i, j) in enumerate(pairs):
         found, _ = _diffprivlib().tools.histogramdd(
             columns[:, [i, j]],
-            # A histogram of diffprivlib is epsilon-DP for one added record.
+            # A histogram of diffprivlib is epsilon-DP for one added or removed record.
             epsilon=epsilon / (2 * len(pairs)),
             bins=[np.arange(levels[i] + 1) - 0.5, np.arange(levels[j] + 1) - 0.5],
             range=[(-0.5, levels[i] - 0.5), (-0.5, levels[j] - 0.5)],
@@ -54,8 +55,8 @@ def diffprivlib_tables(columns: Counts, levels: Sequence[int], epsilon: float, s
 def _diffprivlib() -> ModuleType:
     """The module `diffprivlib`.
 
-    Its decision trees are not used here, but they import names that scikit-learn 1.6 dropped. These
-    names are set before the import.
+    Its decision trees are not used here, but they import names that newer versions of scikit-learn
+    do not have. These names are set before the import.
     """
     import sklearn.tree._tree as trees
 
