@@ -7,10 +7,10 @@ X-CONE, X-LKJ.
 Claim: for every workload, epsilon and alpha the lower bound is below the upper bound. Every lower
 bound above 0 passes a checker that reads the file of the bound and shares no code with the search.
 Every upper bound belongs to a constant answer, or to a mechanism with an exact sampler and a proved
-error; for some mechanisms the proof uses an upper confidence limit from public draws. Neither bound
-grows as epsilon or alpha grows. In mean l2 error, if the lower bound excludes ten records or more,
-the two bounds are within a factor of 64 of each other. Most of this factor is the constant of the
-packing argument.
+error; for some mechanisms the proof assumes that an upper confidence limit from public draws holds.
+Neither bound grows as epsilon or alpha grows. In mean l2 error, if the lower bound excludes ten
+records or more, the two bounds are within a factor of 64 of each other. The factor leaves room for
+the constants that the arguments for lower bounds lose.
 
 Goals, which may stay open, are about these rows and 60 small random workloads with epsilon from
 0.02 to 10. For epsilon up to 1, the ratio of the two bounds is to be at most 4 in the median and at
@@ -19,18 +19,19 @@ also wanted for guarantees other than pure privacy; the rows for 0.5-zCDP and (1
 root mean square error. Three arguments for lower bounds from the literature are in no bracket.
 Goals measure what each could add:
 
-* Factorisation norms. Orthogonal lines are the dual of these norms, with private risks in place of
-  asymptotic constants. The goal is that the lines for many records reach 0.9 of the squared norm.
+* Factorisation norms. The bound from orthogonal lines is the dual of a squared norm, with the risk
+  of a private estimate for each line in place of the variance of Gaussian noise. The goal is that
+  the lines that are best for many records reach 0.9 of the squared norm.
 * Volume packings at a fixed number of records. The goal is that none can raise a lower bound by a
-  factor above 1.5. Ceilings come from upper bounds on volumes.
+  factor above 1.5. Upper bounds on volumes limit what they could prove.
 * Row products of marginals. The goal is that none can raise a lower bound. Lines with the same
-  pairs of records always prove as much.
+  pairs of records prove at least as much.
 
 `factorisation_norms` and `volume_ceilings` have the proofs.
 
 Privacy is under replace-one. The error is the mean l2 error per query,
-E ||M(X) - Q(X)||_2 / sqrt(k). Panel (c) also has the root mean square error and the largest error
-over the queries. Run time on one core: quick 8 s, full 4 min.
+E ||M(X) - Q(X)||_2 / sqrt(k). The last panel also has the root mean square error and the largest
+error over the queries. Run time on one core: quick 8 s, full 4 min.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def partly_used(table: pd.DataFrame, width: int) -> pd.DataFrame:
 
 
 def rate_in_error(table: pd.DataFrame, width: int) -> Claim:
-    """Lower bounds grow as 1 / alpha^2 where more blocks can be used."""
+    """Lower bounds grow as 1 / alpha^2 where the best packing uses several but not most blocks."""
     found = exact_slope(1 / table.alpha, table.lower)
     return Claim(
         f"width {width}: lower bounds grow as 1/alpha^2 while several blocks are used",
@@ -136,7 +136,7 @@ def rate_in_error(table: pd.DataFrame, width: int) -> Claim:
 
 
 def upper_bounds_in_closed_form(table: pd.DataFrame) -> Claim:
-    """The upper bounds against formulas that are written out here.
+    """The upper bounds equal formulas that are written out here.
 
     For ball noise and k queries: 2 (k (k + 1))^(1/2) / (alpha epsilon). For the Wishart mechanism
     at width 2: the smaller of (2 d)^(1/2) (d + 1) and (4 d + 3) / alpha', divided by alpha'

@@ -163,7 +163,7 @@ def round_bodies(table: pd.DataFrame) -> Claim:
 
 
 def long_boxes(table: pd.DataFrame) -> Claim:
-    """K-norm noise: the ratio grows with the dimension. Recursive noise halves the last ratio."""
+    """The K-norm ratio grows with the dimension. Recursive noise at least halves the last ratio."""
     plain, split = (table[table.method == method] for method in Method)
     grows = (plain.ratio_low.to_numpy()[1:] > plain.ratio_high.to_numpy()[:-1]).all()
     gain = plain.ratio_low.iloc[-1] / split.ratio_high.iloc[-1]

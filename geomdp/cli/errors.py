@@ -22,11 +22,12 @@ Second = TypeVar("Second")
 def check_together(
     first: Callable[[], First], second: Callable[[], Second], *checks: Callable[[], object]
 ) -> tuple[First, Second]:
-    """Run all checks of a command's flags, so that one run of the command reports every error.
+    """Run all checks of a command's flags, so that one run reports every ``ValueError``.
 
     Returns the results of `first` and `second` if none of the functions raises ``ValueError``. A
     single ``ValueError`` is raised again; several are raised together as one ``ExceptionGroup``.
-    The functions can call `check_together` themselves, because groups of errors are merged.
+    Any other exception is raised at once. The functions can call `check_together` themselves,
+    because groups of errors are merged.
     """
     results: list[object] = []
     errors: list[Exception] = []

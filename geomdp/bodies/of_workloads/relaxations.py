@@ -1,12 +1,13 @@
 """Semidefinite outer bodies of marginals and parities, from matrices of moments of signs.
 
 Each binary attribute is coded as a sign, -1 or 1. The means, over records, of products of signs are
-moments. They are the entries of a positive semidefinite (psd) matrix (`sign_moments`). The outer
-body is the set of all moments with a psd matrix. It contains the sensitivity polytope,
-which is the hull of all answers. Maximising a linear function over the outer body takes one
-semidefinite program. Maximising it over the polytope of d attributes takes the values of the
-function at the answers of all 2^d elements. Projections use these outer bodies. Lower bounds never
-use them, because a lower bound for a larger body need not hold for the polytope.
+moments. They are the entries of a positive semidefinite (psd) matrix (`sign_moments`). The answers
+are affine functions of the moments. The outer body is the set of the answers for all moments with a
+psd matrix. It contains the sensitivity polytope, which is the hull of all answers. Maximising a
+linear function over the outer body takes one semidefinite program. Maximising it over the polytope
+of d attributes takes, in general, the values of the function at the answers of all 2^d elements.
+Projections use these outer bodies. Lower bounds never use them, because a lower bound for a larger
+body need not hold for the polytope.
 
 References
 ----------
@@ -101,7 +102,7 @@ class MomentRelaxation(Body):
         return linear.tocsr(), constant
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Upper bounds on the largest <u, y>, from dual matrices, valid up to rounding.
+        """Upper bounds on max <u, y> over points y, from dual matrices, valid up to rounding.
 
         For 2-way marginals, the bounds are nearly always too large by at most a relative 1e-9. For
         other workloads, each bound takes one semidefinite program and is too large by about a
@@ -152,8 +153,8 @@ def moment_relaxation(workload: Workload) -> Body:
     Raises
     ------
     ValueError
-        For other workloads, and for matrices of order above 200. The limit does not hold for
-        `Parities` with k = 2 and for `MarginalTables`.
+        For other workloads, and for matrices of order above 200. The limit does not apply to
+        `Parities` with k = 2 and to `MarginalTables`.
 
     Examples
     --------

@@ -57,7 +57,7 @@ class Symmetrised(Body):
         """Whether this class has the verb and K has what the verb needs.
 
         Gauge, facets, contains and chord need listed vertices of K; with column generation alone
-        they do not count as implemented. `affine_hull` and `radius` need nothing of K. All other
+        they do not count as implemented. `affine_hull` and `radius` count for every K. All other
         verbs need the same verb of K.
         """
         if not super().implements(verb):
@@ -68,7 +68,7 @@ class Symmetrised(Body):
 
     @abc.abstractmethod
     def _shooter(self, points: FloatArray) -> RayShooter:
-        """The ray shooter for this body, from the coordinates of points with hull K."""
+        """The ray shooter for this body, if K is the hull of the points with these coordinates."""
 
     @abc.abstractmethod
     def _height(self, largest: FloatArray, smallest: FloatArray) -> FloatArray:
@@ -105,7 +105,7 @@ class Symmetrised(Body):
         return np.asarray(self.gauge(points) <= 1 + tolerance)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends where the line meets facets; both are 0 for directions outside the span."""
+        """Ends of chords, where lines meet facets; both are 0 for directions outside the span."""
         return self._gauge.span_chord(points, directions)
 
     def linear_image(self, matrix: FloatArray) -> Body | None:

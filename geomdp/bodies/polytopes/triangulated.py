@@ -164,7 +164,8 @@ class TriangulatedPolytope(HullOfPoints):
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether points are in the affine hull and on the inner side of each facet.
 
-        Both hold up to `tolerance` times the radius.
+        Both are checked up to `tolerance` times the radius. For the affine hull, the factor is at
+        least `RANK_TOLERANCE`.
         """
         hull, cells = self._parts
         heights = hull.coordinates(points) @ cells.normals.T

@@ -21,7 +21,7 @@ def largest_clique(adjacency: BoolArray) -> IntArray:
     """
     if len(adjacency) > MAX_VERTICES:
         raise ValueError(f"a graph must have at most {MAX_VERTICES} vertices, got {len(adjacency)}")
-    # Vertices of large degree come first because a greedy colouring then needs fewer colours.
+    # Vertices of large degree come first: a greedy colouring then usually needs fewer colours.
     order = np.argsort(-adjacency.sum(axis=1), kind="stable")
     matrix = adjacency[np.ix_(order, order)]
     np.fill_diagonal(matrix, False)

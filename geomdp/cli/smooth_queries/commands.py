@@ -238,8 +238,8 @@ def _check_answers(out: Path | None, force: bool, inputs: tuple[Path, ...]) -> N
 def _answers(release: SmoothRelease, queries: list[NamedQuery], *, cube: bool) -> pd.DataFrame:
     """One row per query, with its name, its kind, the answer and the errors.
 
-    Under add/remove, the sums are divided by a declared number n. The last column is the value that
-    each missing record adds to the sum if there are fewer than n records.
+    Under add/remove, the sums are divided by a declared number n. One more column then holds the
+    value that each missing record adds to the sum if there are fewer than n records.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""The cone mechanism: exact noise from any body that contains the answers and can be sampled."""
+"""The cone mechanism: exact noise from a body that contains the answers and can be sampled."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class Cone(PureMechanism):
     (r_1 - r_2) c. There are four choices of C:
 
     * An elliptope, the set of psd matrices with M_ii = 1. It contains the matrices of products of
-      signs, and T maps these matrices to the answers (X-LKJ). The order of the matrices is d + 1
-      for all tables of at most two of d two-level columns, and for `Marginals` with k <= 2. The
-      order is d for `Parities` with k = 2.
+      signs, and the affine map takes these matrices to the answers (X-LKJ). The order of the
+      matrices is d + 1 for all tables of at most two of d two-level columns, and for `Marginals`
+      with k <= 2. The order is d for `Parities` with k = 2.
     * The moment body of tables (`TableMoments`), for all tables of at most two categorical columns.
       If all columns have two levels, this body is the elliptope of order d + 1.
     * {M psd, M_ii <= 1}, for second moments of records in [-1, 1]^d (X-PSDBOX).
@@ -63,8 +63,8 @@ class Cone(PureMechanism):
     cone over C, where t is the last coordinate. Let q be the point of a record. A shift by (q, 1)
     maps the cone into itself. Therefore the shifted density is at most e^rate times the original.
     If a record is replaced, the vector (q, 1) of the new record shifts the first vector, and the
-    vector (q, 1) of the old record shifts the second. Each of these two shifts changes the density
-    by a factor of at most e^(epsilon / 2). If a record is added, only the first vector is shifted.
+    vector (q, 1) of the old record shifts the second. Each of these two shifts multiplies the
+    density by at most e^(epsilon / 2). If a record is added, only the first vector is shifted.
     If a record is removed, only the second vector is shifted. M is a function of the shifted
     vectors and of public values. The sampler is exact.
 

@@ -63,7 +63,7 @@ class AboveThreshold(SparseVectorStream):
     Raises
     ------
     ValueError
-        For parameters out of range, and for `monotone` under replace-one.
+        For parameters of a wrong type or out of range, and for `monotone` under replace-one.
     BudgetExhausted
         If the ledger has too little budget left.
 
@@ -168,9 +168,9 @@ class PrintedNumericSparse(SparseVectorStream):
     """NumericSparse with the split printed in Dwork-Roth for delta > 0 (DISC-11).
 
     This mechanism is as private as `NumericSparse`. For few queries, the noise on values exceeds
-    the printed accuracy (`bounds.upper.numeric_sparse_printed`) with a probability above beta. The
-    class exists to show this fact. For parameters see `NumericSparse`. There is no `monotone`, and
-    `privacy` must be ApproxDP.
+    the printed accuracy (`bounds.upper.numeric_sparse_printed`) with a probability above its stated
+    failure probability beta. The class exists to show this fact. For parameters see
+    `NumericSparse`. There is no `monotone`, and `privacy` must be ApproxDP.
 
     Privacy: (eps, delta)-DP by advanced composition (eps <= 1), for any adaptive sequence of
     queries of sensitivity D, in real arithmetic.

@@ -97,9 +97,10 @@ def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> S
     * K-norm noise of a body of dimension r is Z = R U. Here U is uniform on this body, and
       E R = (r + 1) / epsilon. The bound is E R times an upper limit of E h_K(U).
     * For `GeometricNoise`, `StaircaseNoise` and `LatticeBoxNoise` the bound is in closed form: the
-      sum over i of E |Z_i| (h_K(e_i) + h_K(-e_i)) / 2. For large epsilon this noise is almost
-      always near 0, and its rare large values are missing from a few hundred draws. The bound is
-      infinite above 512 coordinates.
+      sum over i of E |Z_i| (h_K(e_i) + h_K(-e_i)) / 2. For `LatticeBoxNoise`, upper bounds stand
+      in place of the E |Z_i|. For large epsilon these noises are almost always near 0, and their
+      rare large values are missing from a few hundred draws. The bound is infinite above 512
+      coordinates.
     * For any other noise, the bound is an upper limit of E h_K(Z).
 
     The upper limits for K-norm noise and for other noise are one-sided confidence limits by
@@ -141,7 +142,8 @@ def _by_coordinates(noise: KnownSizes, body: Body) -> SupportBound:
     """The sum over i of E |Z_i| (h_K(e_i) + h_K(-e_i)) / 2; infinite above 512 coordinates.
 
     Z and -Z have the same distribution, so E h_K(Z) = E s(Z) with s(z) = (h_K(z) + h_K(-z)) / 2.
-    Because s is a seminorm, s(Z) is at most the sum over i of s(Z_i e_i) = |Z_i| s(e_i).
+    Because s is a seminorm, s(Z) is at most the sum over i of s(Z_i e_i) = |Z_i| s(e_i). If the
+    noise gives only upper bounds on the E |Z_i|, these bounds take their place.
     """
     if noise.dimension > MAX_DRAWS:
         return SupportBound(math.inf, f"not computed above {MAX_DRAWS} coordinates")

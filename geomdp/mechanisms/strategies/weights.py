@@ -22,7 +22,7 @@ START_SEED = 0
 #: find other minima. On 100 workloads of 2 to 12 columns, the best error of all descents was from
 #: 4.5% below to 4% above the best error of the same number of L-BFGS descents.
 STEPS, STEP_LENGTH = 12, 2.0
-#: Rounds after which descents are compared, and number of the descents that are continued.
+#: Number of rounds after which descents are compared, and number of descents that are continued.
 FIRST_ROUNDS, KEPT_DESCENTS = 4, 6
 #: Descents end after the first round that lowers the least error by less than this relative amount.
 #: Few descents take more than 40 rounds, and all end after `MAX_ROUNDS` rounds at the latest.
