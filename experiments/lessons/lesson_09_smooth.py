@@ -255,9 +255,10 @@ def _(mo):
                 {
                     "Answer 3": "Of those on the slider, 16 and 48: a bump three times as narrow "
                     "needs about three times the degrees.",
-                    "Answer 4": r"For *every* function with $K$ bounded derivatives its error is "
-                    r"of the order $t^{-K}$ with no logarithm, and its coefficients are bounded by "
-                    r"$2^{(K+1)d}B$. Truncation costs a factor of order $\log^d t$ in theory and "
+                    "Answer 4": r"For *every* function with $K$ derivatives bounded by $B$ its "
+                    r"error is of the order $t^{-K}$ with no logarithm, and its coefficients are "
+                    r"bounded by $2^{(K+1)d}B$. Truncation costs a factor of order $\log^d t$ in "
+                    "theory and "
                     "is much better for functions with more than K derivatives, as here.",
                 }
             ),
