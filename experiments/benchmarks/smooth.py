@@ -32,8 +32,8 @@ from experiments.engine.drawing import Look, draw_points, log_axes, shared_legen
 from experiments.engine.goals import Aim, Goal
 
 TIMED = "beside other cells the memory is shared: at (3, 16) half as fast"
-#: geomdp must be at least this many times as fast as blocked NumPy, by (d, t). An answer at
-#: `ANSWERED` must take less than this number of milliseconds.
+#: geomdp must be at least `REQUIRED` times as fast as blocked NumPy, by (d, t). An answer at the
+#: (d, t) of `ANSWERED` must take less than `MOST_MILLISECONDS`.
 REQUIRED = {(1, 64): 15, (2, 32): 15, (3, 16): 5}
 ANSWERED = (2, 32)
 MOST_MILLISECONDS = {Method.COMBINE: 5.0, Method.WHOLE: 50.0}
@@ -175,7 +175,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def grid(summaries: tuple[tuple[int, int, int, int], ...], largest: int) -> tuple[Config, ...]:
-    """Measurements: summaries by d, t, n and repetitions; answers; memory at `largest` records."""
+    """All measurements: a summary for each (d, t, n, repetitions), answers, and peak memory."""
     return (
         *(Config(Task.SUMMARY, *summary) for summary in summaries),
         Config(Task.ANSWER, *ANSWERED, 1000, 20),

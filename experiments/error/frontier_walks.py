@@ -57,7 +57,7 @@ def difference(framed: Framed) -> Framed:
 
 
 class CutTables(gd.bodies.Body):
-    """`TableMoments` cut by all cell and triangle inequalities; a body given by its chords.
+    """The body `TableMoments`, cut by all cell and triangle inequalities, with a `chord` method.
 
     Coordinates are those of `TableMoments` divided by `scales`.
 
@@ -115,7 +115,7 @@ class CutTables(gd.bodies.Body):
 
     @property
     def _events(self) -> list[int]:
-        """Levels in triangle inequalities. Of a column with two levels, only the first is used."""
+        """Levels that triangle inequalities use: of a column with two levels, only the first."""
         firsts = np.flatnonzero(np.diff(self.columns, prepend=-1))
         counts = np.bincount(self.columns)[self.columns]
         return [a for a in range(len(counts)) if counts[a] > 2 or a in firsts]
@@ -145,7 +145,7 @@ class CutTables(gd.bodies.Body):
 
 
 def cut_tables(workload: MarginalTables) -> Framed:
-    """The moment body of 2-way tables with all cuts, which contains the workload's polytope."""
+    """The body `CutTables` of 2-way tables; it contains the workload's sensitivity polytope."""
     body = CutTables(workload.levels)
     return Framed(body, body.weights)
 
@@ -155,9 +155,9 @@ def squares_of_chains(
 ) -> FloatArray:
     """Squared lengths (chains, draws) of answers, after a quarter of the steps as burn-in.
 
-    Each chain starts in a random normal direction from 0. Along an axis of variance v, the variance
-    of the direction is v (without `LEAN`). The distance of the start from 0 is distributed as for
-    uniform points in this direction.
+    Each chain starts on the ray from 0 in a random normal direction. Along an axis of variance v,
+    the variance of the direction is v (without `LEAN`). The distance of the start from 0 has the
+    distribution that uniform points of the body have on this ray.
     """
     r = framed.body.dimension
     ways = rng.standard_normal((chains, r)) / np.sqrt(framed.weights) ** (LEAN / (0.5 + LEAN))

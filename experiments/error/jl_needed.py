@@ -7,17 +7,17 @@ needs the map: in some directions K-norm noise is wider than a Gaussian of the s
 paper leaves open whether projection alone reaches the same error.
 
 The figure shows the error of projection alone, divided by the error with the best of three maps.
-The first map has ceil(epsilon n) rows, as in the theorem. The second has a quarter as many rows,
-and the third has the number of rows with the least predicted error. Let r be the effective
-dimension. The numbers of records are such that epsilon n is about r / 32, r / 4 or r. K-norm noise
+Let r be the effective dimension. The first map has ceil(epsilon n) rows, as in the theorem, but at
+most r - 1. The second has a quarter as many rows, and the third has the number of rows with the
+least predicted error. The numbers of records make epsilon n about r / 32, r / 4 or r. K-norm noise
 uses the body of least energy among the bodies with an exact sampler. There are eight families of
 workloads, each in growing sizes. Three are taken as they are. Five are stretched so that K-norm
 noise is wide in directions where a Gaussian is not. In the first of these, half of the queries
 repeat one query. In the second, the rows decay. In the third, one query is in larger units. In the
 fourth, an eighth of the queries are in larger units (a long body next to a wide one). The fifth is
 a ball with one long axis, called the needle. Recursive noise is measured too where it differs from
-K-norm noise. The data are the worst that local searches find. Their errors are measured again with
-fresh noise, so that no search profits from lucky draws.
+K-norm noise. The data are the worst that local searches find. The errors on these data are
+measured again with fresh noise, so that no search profits from lucky draws.
 
 Results at epsilon = 1: for n = r / 4 and n = r, projection alone errs no more than the map, up to
 chance, on signs, marginals and parities. At n = r / 32 the result depends on the number m of
@@ -30,10 +30,11 @@ At n = r / 32 the ratio is up to 1.13. Recursive noise does not split the needle
 slopes are in the claims.
 
 The results do not show that the gap keeps growing for the noise that is best without a map. They
-show nothing about other sizes, about noise without an exact sampler (the box around random signs is
-far from the tightest body), or about data that the search misses. Only one map was drawn for each
-number of rows. The question therefore stays open for pure-DP noise in general. For K-norm noise of
-a body chosen by its energy alone, the answer is that projection does not always suffice.
+show nothing about other sizes, about noise without an exact sampler (for random signs, the body
+with an exact sampler is a box, far from the tightest body), or about data that the search misses.
+Only one map was drawn for each number of rows. The question therefore stays open for pure-DP noise
+in general. For K-norm noise of a body chosen by its energy alone, the answer is that projection
+does not always suffice.
 
 Run time on one core: quick 6 s, full 3 minutes.
 """
@@ -182,7 +183,7 @@ def no_gap(name: str, points: dict[Point, MeanSquare]) -> Claim:
     )
 
 
-#: Families and divisors where the map errs less than projected K-norm noise.
+#: Families and divisors for which K-norm noise is claimed to err less with a map than without one.
 GAPS = (
     (Family.LONG, MIDDLE),
     (Family.GLUED, MIDDLE),
@@ -215,7 +216,7 @@ def gaps(points: dict[Point, MeanSquare]) -> list[Claim]:
 
 
 def trend_far_below(points: dict[Point, MeanSquare]) -> Claim:
-    """At n = r / 32 the ratio of random signs grows with the number of queries."""
+    """On random signs at n = r / 32, the ratio of errors grows with the number of queries."""
     mine = {key: r for key, r in points.items() if key[:2] == (Family.SIGNS, FAR)}
     (slope,) = slopes(mine).values()
     last = max(mine, key=lambda key: key[-1])

@@ -9,16 +9,16 @@ as (eps n)^(-1/2), in n and in eps, and not as (eps n)^(-1/3). The error does no
 with the dimension k; the measurements agree with no growth at all. With more rows the error first
 falls, because the map distorts less. From about eps n / 2 rows on, the error rises, because there
 is more noise. The error stays below w (c1 / m^(1/2) + c2 m^(1/2) / (eps n)), where w is the
-Gaussian width of the body and the constants are explicit, and is within a factor 7 of this bound.
+Gaussian width of the body and the constants are explicit. The error is at least 1/7 of this bound.
 The number of records used is 1 to 16 times the number that Theorem 2 with C = 1 asks for at the
 measured error. Sign maps and sparse maps err as Gaussian maps do, up to a factor 1.25 on average.
 At the largest k, the error is larger without a map. With ball noise, the JL mechanism uses fewer
 rows and errs more.
 
-The body is a needle in a thin ball: one semi-axis of length 1, all others of length k^(-1/2). Its
-width is about 1.35, at most 2^(1/2). Its images are ellipsoids, so all noise has an exact sampler.
-Errors are in Euclidean norm, not divided by k^(1/2). The constant c2 is computed from the noise and
-is about 2. For Gaussian maps, c1 w = 2 w + 0.61 diam(K).
+The body is a needle: an ellipsoid with one semi-axis of length 1 and all others of length k^(-1/2).
+Its width is about 1.35, at most 2^(1/2). The images of the body under the maps are ellipsoids, so
+all noise has an exact sampler. Errors are in Euclidean norm, not divided by k^(1/2). The constant
+c2 is computed from the noise and is about 2. For Gaussian maps, c1 w = 2 w + 0.61 diam(K).
 
 Run time on one core: quick 30 s, full 7 minutes.
 """

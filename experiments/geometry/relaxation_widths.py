@@ -8,11 +8,11 @@ relaxation costs. Formula sheet GEN-4, JL-T2, JL-T23.
 Claim: relaxations contain the sensitivity polytope in every direction tried. For d = 4 to 12
 attributes, the relaxation of 2-way marginals (moment matrices with a diagonal equal to the first
 row) is less than 6% wider than the polytope. The relaxation of 2-way parities (the elliptope) is
-less than 10% wider. For large d, the ratio for parities tends to 1.31: the semidefinite bound
-divided by the ground state of the Sherrington-Kirkpatrick model. Lasserre's relaxations of higher
-level (lifts) are less than 4% wider for 3-way marginals, and less than 1% wider for 3- and 4-way
-parities; most are exact in every direction tried. Projections may use these relaxations where the
-2^d elements of the universe are too many to list.
+less than 10% wider. As d grows, the ratio for 2-way parities tends to 1.31: the semidefinite bound
+on the ground-state energy of the Sherrington-Kirkpatrick model, divided by this energy. Lasserre's
+relaxations of higher level (lifts) are less than 4% wider for 3-way marginals, and less than 1%
+wider for 3- and 4-way parities; most are exact in every direction tried. Projections may use these
+relaxations where the 2^d elements of the universe are too many to list.
 
 Directions are Gaussian and shared by both bodies; intervals are for the ratio of the two means.
 Run time on one core: quick 5 s, full 6 min (a lift of order 79 takes about 6 s for a direction).
@@ -43,8 +43,8 @@ WAYS = {
     Kind.PARITIES_3: 3,
     Kind.PARITIES_4: 4,
 }
-#: Workloads relaxed by plain correlation matrices: such a relaxation computes thousands of support
-#: values a second. The other relaxations solve a conic program for each direction.
+#: Workloads relaxed by plain correlation matrices. Thousands of support values of such a relaxation
+#: are computed in a second. The other relaxations solve a conic program for each direction.
 FIRST_LEVEL = (Kind.MARGINALS_2, Kind.PARITIES_2)
 #: Tolerance for rounding, as a share of the radius sqrt(m) of a polytope of m queries. The support
 #: values of a relaxation are upper bounds (`MomentMatrix.highest`), so they may fall below the

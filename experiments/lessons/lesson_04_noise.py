@@ -385,7 +385,8 @@ def _(HitAndRun, gd, lengths, np, run_chains, times):
     #: Number of bins of the long side, in which the ends of walks are counted.
     BINS = 20
 
-    # For each position of the sliders: a walk from a corner, and where 2000 walks end.
+    # For each position of the sliders: the box, a walk from a corner, and the share of 2000 walks
+    # that end in each bin.
     walks = {}
     for _length in lengths:
         _box = gd.bodies.Box(np.array([-_length, -1.0]), np.array([_length, 1.0]))

@@ -16,15 +16,16 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, draw_theory
 from geomdp import bounds
 
-#: Mean l2 error. An accurate mechanism reveals the right one of several data sets, separated by
-#: 2.25 alpha, with odds of only 1/8 (`MeanL2`). The packings here are so large that this suffices.
+#: Mean l2 error. A mechanism of error at most alpha reveals the right one of several data sets,
+#: separated by 2.25 alpha, with odds of at least 1/8 (`MeanL2`). For the large packings here, such
+#: low odds suffice.
 METRIC = bounds.MeanL2(separation=2.25)
 #: Largest absolute value of a log-log slope, for ratios that are claimed not to grow.
 SLOPE = 0.1
 
 
 def confirmed_records(certificate: bounds.Certificate) -> int:
-    """Number of records that the independent checker finds excluded, from a certificate's file."""
+    """Number of records that a certificate excludes, as the checker computes it from the file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "certificate.json"
         certificate.save(path)
@@ -70,7 +71,7 @@ def draw_bounds(
     lower: str,
     upper: Sequence[tuple[str, str, str, tuple[float, ...]]],
 ) -> None:
-    """The lower bound at `x`, labelled and shaded from below, and upper bounds as dashed lines.
+    """Draw the lower bound, labelled `lower`, shade the region below it, and draw upper bounds.
 
     Each upper bound is given by its column, label, colour and dashes. An upper bound that is
     missing at some `x` is left out.
