@@ -64,9 +64,10 @@ def recursive_levels(mechanism: Recursive) -> int:
 
 @functools.lru_cache(maxsize=2)
 def workload_hash(workload: Workload) -> str:
-    """Hash of the answers of all elements; for large workloads, of at most 64 random elements.
+    """Hash of a workload: of its type, its universe, and the answers of its elements.
 
-    The random elements are drawn with a fixed public seed.
+    If all elements together have more than `HASHED` answers, at most 64 random elements are used.
+    They are drawn with a fixed public seed.
     """
     universe, m = workload.universe, workload.n_queries
     digest = hashlib.sha256(f"{type(workload).__name__} {m} {universe!r}".encode())

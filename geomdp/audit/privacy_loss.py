@@ -99,11 +99,12 @@ class PrivacyLoss:
         return np.asarray((top + np.log(totals)) / (orders - 1))
 
     def excess(self, claim: Privacy) -> float:
-        """The excess of (p, q) over the claim; at most 0 if the claim holds for this ordered pair.
+        """The excess of (p, q) over the claim.
 
         For pure DP, the excess is the least epsilon minus the claimed epsilon. For approximate DP,
         it is the least delta minus the claimed delta. For zCDP, it is the largest D_order / order
-        over `ORDERS`, minus rho.
+        over `ORDERS`, minus rho. If the claim holds for this ordered pair, the excess is at most 0
+        up to rounding.
         """
         match claim:
             case PureDP(epsilon=epsilon):

@@ -8,7 +8,7 @@ from typing import Any
 from geomdp._typing import FloatArray
 from geomdp.bodies.linear_programs import SolverError
 
-#: Residuals at which the solver Clarabel stops.
+#: Tolerances for the duality gap and for the constraints at which the solver Clarabel stops.
 CLARABEL_SETTINGS = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 #: Residuals at which the solver SCS stops, and its largest number of iterations. By default, CVXPY
 #: lets SCS stop at residuals of 1e-5, which is too early for the accuracy of `CvxBody`.
@@ -18,8 +18,9 @@ SCS_SETTINGS = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 100_000}
 class KeptProblem:
     """A parametrised CVXPY problem, compiled once and solved for many parameter values.
 
-    `solve` returns a status, and the value of `wanted`, such as a CVXPY variable. If Clarabel makes
-    no further progress, a solution with residuals up to `reduced` is accepted.
+    `solve` returns a status, and the value of `wanted`. This is a CVXPY variable, or an object with
+    a property `value`. If Clarabel makes no further progress, a solution that meets the tolerance
+    `reduced` is accepted.
     """
 
     def __init__(

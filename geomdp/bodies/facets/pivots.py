@@ -30,6 +30,7 @@ NEGATIVE = 1e-11
 REFACTOR = 100
 #: The pivot element is computed twice, from the leaving row and from the entering column. If the
 #: two values differ by more than this share, the inverse has become inaccurate and is recomputed.
+#: If the inverse is new and they still differ, the try fails.
 DISAGREEMENT = 1e-6
 #: Largest number of facets of earlier rays that a ray is compared with. The pivots of the ray start
 #: at the one among these facets that the ray meets first. For N vertices, the number is at most
@@ -199,13 +200,14 @@ def _true_normal(facet, columns):  # type: ignore[no-untyped-def]
 def _exit_with_true_bounds(facet, columns, two_sided, ray):  # type: ignore[no-untyped-def]
     """Move `facet` to the facet that the ray meets if the bounds are 1 instead of lowered.
 
-    With bounds 1, another vertex can lie beyond the hyperplane of `facet`, if its product with the
-    normal is nearly 1. Then the furthest vertex enters. The vertex whose coordinate reaches 0 first
-    leaves, so that the ray still meets the hyperplane between the vertices (dual simplex method).
+    With bounds 1, the hyperplane of `facet` moves slightly, and other vertices close to this
+    hyperplane can then lie beyond it. In this case the furthest vertex enters. The vertex whose
+    coordinate reaches 0 first leaves, so that the ray still meets the hyperplane between the
+    vertices (dual simplex method).
 
     Returns the normal, scaled so that its largest product with a vertex is 1, and whether no vertex
     was more than `BEYOND` outside before scaling. If the ray starts at 0, its exit time is then
-    known up to a relative error of `BEYOND` and rounding errors.
+    known up to a relative error of `BEYOND` and rounding errors. After a failure, the normal is 0.
     """
     for _ in range(CORRECTIONS_PER_DIMENSION * columns.shape[1]):
         facet.normal[:] = _true_normal(facet, columns)

@@ -202,8 +202,9 @@ class Box(Body):
         """Largest gauge of the box over the points of the set with the support function `support`.
 
         The set is symmetric, so along an axis it reaches equally far in both directions. On each
-        axis, divide the support value by the distance from 0 to the nearer side of the box. The
-        result is the largest of these ratios, or None for a box without a gauge.
+        axis where the box has a width above 0, divide the support value by the distance from 0 to
+        the nearer side of the box. The result is the largest of these ratios, or None for a box
+        without a gauge.
         """
         if not self._has_gauge:
             return None
@@ -214,7 +215,7 @@ class Box(Body):
 
 
 def axes_of(matrix: FloatArray) -> IntArray | None:
-    """Column (k,) of the only nonzero entry of each row of a matrix (k, m).
+    """For each of the k rows of `matrix`, the column of its only nonzero entry: (k,).
 
     None if a row has no nonzero entry or several, or if two rows share a column.
     """

@@ -122,7 +122,10 @@ class LpBall(NormBall):
         return lp_norms(points, self.p) / self.r
 
     def facets(self, points: FloatArray) -> Facets:
-        """The gradient of the gauge, sign(x_i) (|x_i| / ||x||_p)^(p - 1) / r."""
+        """Gauges, and normals with entries sign(x_i) (|x_i| / ||x||_p)^(p - 1) / r.
+
+        For x = 0, the normal is the normal at e_1.
+        """
         away = points.copy()
         away[~away.any(axis=1), 0] = 1.0
         return Facets(self.gauge(points), _polar(away, self.p) / self.r)
