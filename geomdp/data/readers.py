@@ -61,9 +61,10 @@ def read_chunks(
     FileNotFoundError
         If there is no such file.
     ValueError
-        At the call, if the ending is unknown, the file is empty, a name in the header is empty or
-        repeated, or a column in `columns` does not exist. While chunks are read, if the file is
-        malformed. The error names the file.
+        At the call, if `rows` is below 1, the ending is unknown, the header cannot be read, a name
+        in the header is empty or repeated, or `columns` is not a list of different names in the
+        header. While chunks are read, if the file is malformed. An error in the file names the
+        file.
 
     Examples
     --------
@@ -128,7 +129,7 @@ def _chosen(path: Path, names: list[str], columns: Sequence[str] | None) -> list
 
 @contextmanager
 def _malformed_csv(path: Path, part: str) -> Iterator[None]:
-    """Turn errors of pandas about a malformed file into ``ValueError``. No message quotes a value.
+    """Turn errors about a malformed file into ``ValueError``, whose message quotes no value.
 
     `part` says which part of the file was read.
     """

@@ -124,9 +124,9 @@ class Release:
     workload : Workload, optional
         The queries, which label the answers in the table of a notebook.
     noisy : array, optional
-        The noisy values from which the answers were computed; they are private, too. If noisy
-        answers (m,) were projected, these are the answers before the projection. Confidence
-        intervals can be computed around them.
+        The noisy values from which the answers were computed. `guarantee` covers them, too. If
+        noisy answers (m,) were projected, `noisy` holds the answers before the projection.
+        Confidence intervals can be computed around these answers.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The privacy record of a mechanism or release: its definition, sampler and arithmetic."""
+"""The privacy record of a mechanism or release: definition of privacy, sampler and arithmetic."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ DECIDED_ARITHMETIC = (
 def rounded_arithmetic(grid: int, slack: float = 0.0) -> str:
     """The text `arithmetic` of a privacy record, for noise correctly rounded to a grid (X-GRID).
 
-    The grid consists of the multiples of 2^-grid. The sensitivity, a number or a convex body that
-    contains all differences of answers of neighbours, was computed in float64. It is proved that
-    this number or body times 1 + `slack` suffices. So the noise was enlarged by the factor
-    1 + `slack`.
+    The grid consists of the multiples of 2^-grid. The sensitivity is a number, or a convex body
+    that contains all differences of sums of answers of neighbours. It was computed in float64, but
+    is proved to suffice if it is multiplied by 1 + `slack`. So the noise was enlarged by this
+    factor.
     """
     scaled = f", made larger by a proved slack of {slack:g}" if slack else ""
     return (
@@ -140,7 +140,7 @@ class Guarantee:
     arithmetic : str
         Caveat on the arithmetic of the sampler (SAM-6).
     seeded : bool
-        Whether the random generator was supplied by the caller.
+        Whether the caller supplied a seed or the random generator.
 
     Raises
     ------
@@ -182,6 +182,8 @@ class Guarantee:
     @property
     def effective(self) -> Privacy:
         """The guarantee proved for the sampler as implemented, in real arithmetic (SAM-1).
+
+        The property does not look at `seeded`: a seeded release has no guarantee.
 
         Raises
         ------

@@ -14,7 +14,7 @@ class InexactSumsError(ValueError):
 
 
 class LatticeMechanism(PureMechanism):
-    """A mechanism whose noise lies on a lattice. Sums of neighbours differ by a lattice vector.
+    """A mechanism with noise on a lattice that contains all differences of sums of neighbours.
 
     If float64 rounded a sum, the rounded sums of neighbours could differ by a vector outside the
     lattice. No noise on the lattice would hide such a change. Therefore the sums over n records

@@ -47,7 +47,7 @@ class Distinguisher(abc.ABC, Generic[AnyQuery]):
 
     @abc.abstractmethod
     def truths(self, records: Any, n: int) -> FloatArray:
-        """Sum over `records` of each query, divided by `n`: (|C|,)."""
+        """The sum of each query over `records`, divided by `n`; an array (|C|,)."""
 
     @abc.abstractmethod
     def exact_truths(self, records: Any, n: int) -> ExactTruths:
@@ -149,7 +149,7 @@ class EnumeratedQueries(Distinguisher[AnyQuery]):
         return self._queries[index]
 
     def truths(self, records: Any, n: int) -> FloatArray:
-        """Sum over `records` of each query, divided by `n`: (|C|,)."""
+        """The sum of each query over `records`, divided by `n`; an array (|C|,)."""
         tally = self._queries[0].tally(records)
         return np.array([query.total(tally) for query in self._queries]) / n
 

@@ -1,10 +1,11 @@
 """The number of updates of a run, and what they spend, for a given accuracy and budget of a step.
 
-The bound of an update rule at the accuracy alpha is the largest number of updates that it can need.
+The bound of an update rule at the accuracy alpha is the largest number of updates that the rule can
+need.
 
-If the user states the budget epsilon_0 of a step, a run spends what the composition of its steps
-costs. This cost may be less than the total budget. If the total budget pays for fewer updates than
-the bound, a run may stop early, and no theorem states its accuracy.
+If the user states the budget epsilon_0 of a step, a run spends the cost of all its steps together,
+by composition. This cost may be less than the total budget. If the total budget pays for fewer
+updates than the bound, a run may stop early, and no theorem states its accuracy.
 
 If the user states no epsilon_0, the updates share the total budget. For an iterative construction,
 `step_epsilon` is then the budget of a step.

@@ -38,9 +38,10 @@ def covering_designs(levels: Sequence[int], strength: int, max_cells: int) -> li
 
     Columns are divided into groups with nearly the same number of cells. A greedy search covers all
     sets of `strength` groups. This covers any `strength` columns, because these columns lie in at
-    most `strength` groups. The division with one column in each group is tried as well. Designs are
-    sorted by the number of blocks times the root of the number of cells of the largest block. The
-    error for equal weights of all blocks grows like this product.
+    most `strength` groups. The division with one column in each group is tried as well, unless this
+    search would be too large (see `MAX_COVERED`). Designs are sorted by the number of blocks times
+    the root of the number of cells of the largest block. The error for equal weights of all blocks
+    grows like this product.
 
     Parameters
     ----------

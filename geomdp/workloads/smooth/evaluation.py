@@ -90,7 +90,7 @@ class Coefficients:
         return np.asarray(_polynomial_values(self.values[None], np.arccos(points))[0])
 
     def answer(self, moments: npt.ArrayLike) -> float:
-        """The answer sum_m c_m M_m from moments (t,) * d, with or without noise."""
+        """The answer sum_m c_m M_m. `moments` (t,) * d holds the M_m, with or without noise."""
         return float(np.vdot(self.values, self._like(moments, "moments")))
 
     def noise_std(self, deviations: npt.ArrayLike) -> float:

@@ -52,8 +52,8 @@ class SmoothQueries(Workload):
     -----
     Cost of `totals` per record: 5, 36 or 120 additions for d = 1, 2 or 3, and 2 t^d operations for
     larger d or small t. For d = 3, a fine tolerance can need too large a table. In this case, a
-    non-uniform fast Fourier transform computes the totals. Its errors are tested, but not proved,
-    to be within `tolerance`; see `moment_transform`.
+    non-uniform fast Fourier transform computes the totals, if it is precise enough. Its errors are
+    tested, but not proved, to be within `tolerance`; see `moment_transform`.
 
     References
     ----------
