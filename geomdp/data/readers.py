@@ -63,8 +63,8 @@ def read_chunks(
     ValueError
         At the call, if `rows` is below 1, the ending is unknown, the header cannot be read, a name
         in the header is empty or repeated, or `columns` is not a list of different names in the
-        header. While chunks are read, if the file is malformed. An error in the file names the
-        file.
+        header. While chunks are read, if the file is malformed. If the file is the cause, the
+        message names the file.
 
     Examples
     --------

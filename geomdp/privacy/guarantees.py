@@ -183,7 +183,7 @@ class Guarantee:
     def effective(self) -> Privacy:
         """The guarantee proved for the sampler as implemented, in real arithmetic (SAM-1).
 
-        The property does not look at `seeded`: a seeded release has no guarantee.
+        The result does not depend on `seeded`, but a seeded release has no guarantee.
 
         Raises
         ------
