@@ -38,7 +38,7 @@ class Task(enum.StrEnum):
 
 
 class Method(enum.StrEnum):
-    """The program that is measured, and what it does."""
+    """The measured methods, by the names that the figure and its table show."""
 
     GEOMDP = "geomdp release"
     COSINES = "blocked NumPy, cosines"
@@ -58,8 +58,8 @@ class Config:
     #: Number d of variables (`d`), and number t of degrees in each variable (`size`).
     d: int
     size: int
-    n: int  # Records
-    repetitions: int  # Number of turns; their median is reported
+    n: int  # Number of records
+    repetitions: int  # Number of turns of `in_turns`; memory is measured once
 
 
 def seconds_of(work: Callable[[], object]) -> float:
@@ -92,7 +92,7 @@ def in_turns(works: dict[Method, Callable[[], object]], repetitions: int) -> lis
 
 
 def time_summary(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Time a whole release of geomdp, the moments alone for its peers, and reading all records."""
+    """Time a whole release of geomdp, the moments alone for its peers, and a sum of all records."""
     points = rng.uniform(-1, 1, (config.n, config.d))
     mechanism = built(config)
     tolerance = float(mechanism.numerical_errors.min())

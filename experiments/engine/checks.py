@@ -1,9 +1,9 @@
 """Claims that many scripts share: comparisons of measured errors with predictions or other errors.
 
-Tables have the columns of `MeanSquare.columns` and of `predicted_columns`. Chance misleads a claim
-with probability at most `LEVEL` over all its points (Bonferroni). For `is_below` and
-`slopes_lie_within` this means that a false statement passes, for the other claims that a true
-statement fails.
+Tables have the columns of `MeanSquare.columns` and of `predicted_columns`. The probability that
+chance decides a claim wrongly is at most `LEVEL`, over all points of the claim (Bonferroni). The
+wrong decision is that a false statement passes for `is_below` and `slopes_lie_within`, and that a
+true statement fails for the other claims.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Predicted(Protocol):
 
     @property
     def stderr(self) -> float:
-        """Its standard error; 0 if it is not estimated."""
+        """Standard error of `value`; 0 if the prediction is not estimated."""
 
     @property
     def kind(self) -> str:
@@ -97,9 +97,10 @@ def stays_below_prediction(name: str, id: str, table: pd.DataFrame, keys: Sequen
 
 
 def slopes_by(table: pd.DataFrame, keys: Sequence[str], x: str) -> dict[tuple[Any, ...], Slope]:
-    """Log-log slope over column `x` of each curve; columns `keys` tell the curves apart.
+    """For each curve, the log-log slope of the error against column `x`.
 
-    The intervals of all slopes hold together at `LEVEL`.
+    Columns `keys` tell the curves apart. All intervals together cover the true slopes with
+    probability at least 1 - `LEVEL`.
     """
     curves: dict[tuple[Any, ...], dict[float, MeanSquare]] = {}
     for (*key, position), mean in pooled_by(table, [*keys, x]).items():

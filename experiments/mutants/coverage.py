@@ -28,7 +28,7 @@ class Noticed(enum.StrEnum):
 
 
 def outcomes(mutants: pd.DataFrame) -> pd.Series:
-    """The member of `Noticed` for each mutant; a crash counts before a failed test.
+    """The member of `Noticed` for each mutant; a crash takes precedence over a failed test.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ def red_claims_of(mutants: pd.DataFrame) -> set[str]:
     Parameters
     ----------
     mutants : DataFrame
-        Columns `figure` and `claim_ids`: one text with the ids of all red claims of a mutant, as
-        the record of the figure gives them. A claim may have several ids.
+        Columns `figure`, the short name of the script, and `claim_ids`, one text with the ids of
+        all red claims of a mutant. A claim may have several ids.
     """
     return {
         f"{figure}::{id}"

@@ -3,11 +3,11 @@
 There is no paper. The question is whether the claims of these figures, and the tests of this
 library, notice a wrong constant, exponent or noise (GEN-1).
 
-Every mutant is one edit of one function: a factor of two, a natural instead of a binary logarithm,
-half of the noise, a bound far too large. It is planted in memory, in two separate processes. One
-runs a figure at its quick preset, without any stored result, and lists the claims that fail. The
-other runs the tests of the part up to the first test that fails. The quick run of all figures shows
-that no claim fails without a mutant.
+Every mutant is one edit of one function, for example a factor of two, a natural instead of a binary
+logarithm, half of the noise, or a bound far too large. It is planted in memory, in two separate
+processes. One runs a figure at its quick preset, without any stored result, and lists the claims
+that fail. The other runs the tests of the part up to the first test that fails. The quick run of
+all figures shows that no claim fails without a mutant.
 
 The tests of the part are whole test files: the tests of the edited function or, if a script is
 edited, of the library functions that the script shows. "A claim alone" noticed a mutant if a claim
@@ -24,10 +24,10 @@ claim notices.
 
 A new mutant is one row in a file of `experiments/mutants`. The command
 `python -m experiments.mutants WORD` runs the mutants with WORD in their name or in the name of
-their figure, and keeps the results for the next run of all.
+their figure, and keeps the results for the next run of all mutants.
 
-A mutant is run again whenever the library changes, or its script, its tests, or a module that the
-script or the tests import. Run time on one core: quick 20 s, full an hour and a half.
+A mutant is run again after every change of the library, of its script, of its tests, or of a module
+that the script or the tests import. Run time on one core: quick 20 s, full an hour and a half.
 """
 
 from __future__ import annotations
@@ -118,12 +118,15 @@ def config(mutant: Mutant) -> Config:
 
 
 def code_of(mutant: Mutant) -> str:
-    """Hash of the code in `files_of` a mutant; it leaves out the library."""
+    """Hash of the code in the files that `files_of` returns; the library is not among them."""
     return content_hash(files_of(mutant))[:16]
 
 
 def files_of(mutant: Mutant) -> set[Path]:
-    """The mutant's script, its tests and their settings, and all modules that these import."""
+    """The mutant's script, its tests, `conftest.py`, and the modules that these import.
+
+    Only modules of `experiments` and `tests` are included, see `with_imports`.
+    """
     script = ROOT / "experiments" / mutant.folder / f"{mutant.figure}.py"
     return with_imports([script, ROOT / "tests/conftest.py", *(ROOT / t for t in mutant.tests)])
 
@@ -191,7 +194,7 @@ def claims_of_all(mutants: pd.DataFrame) -> list[Claim]:
 
 
 def only_a_claim(mutants: pd.DataFrame) -> Claim:
-    """Every figure has a mutant that one of its claims notices and no test of the part does."""
+    """Every figure has a mutant that one of its claims notices and no test of the part notices."""
     left, figures = without(mutants, outcomes(mutants) == Noticed.ALONE), mutants.figure.nunique()
     return Claim(
         "every figure has a mutant that only a claim of its own notices",

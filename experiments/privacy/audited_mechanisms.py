@@ -46,7 +46,7 @@ class Family(enum.StrEnum):
     PERMUTE = "PermuteAndFlip"
 
 
-#: Mechanisms whose noise on two queries has a known density.
+#: Mechanisms whose noise on two queries has a known density that is not normal.
 PLANAR = (
     Family.LAPLACE,
     Family.BALL,
@@ -56,7 +56,7 @@ PLANAR = (
     Family.SMOOTH,
 )
 NORMAL = (Family.GAUSSIAN, Family.RESIDUAL)
-#: Mechanisms with few possible outputs, which have exact laws.
+#: Mechanisms with few possible outputs, whose probabilities are computed exactly.
 FINITE = tuple(family for family in Family if family in DISCRETE)
 #: Mechanisms for which the best event of an audit is known.
 KNOWN = (*NORMAL, *PLANAR, *FINITE)
@@ -189,7 +189,10 @@ class IndependentLaplace:
         return rng.laplace(0.0, self.scales, (size, len(self.scales)))
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
-        """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, (b, m) both."""
+        """log f(z) - log f(z - s) for the density f of the noise, one value for each row.
+
+        z is a row of `points`, and s is the same row of `shifts`. Both arrays have shape (b, m).
+        """
         lost = (np.abs(points - shifts) - np.abs(points)) / self.scales
         return np.asarray(lost.sum(axis=1))
 

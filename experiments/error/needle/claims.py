@@ -15,9 +15,9 @@ from experiments.engine.statistics import Slope, pooled_by
 from experiments.error.needle.needle import Route, width
 from geomdp.bounds.upper import from_width
 
-#: Assumed ratio c2 / c1 of the constants of noise and distortion, which Theorem 21 leaves open.
-#: A map with K-norm noise has eps n divided by this ratio rows, rounded up, but at most k - 1. In
-#: the panel `Panel.ROWS` the number of rows varies instead.
+#: Assumed ratio c2 / c1 of the constants of noise and distortion. Theorem 21 leaves it open. With
+#: K-norm noise, the number of rows of a map is eps n divided by this ratio, rounded up, but at most
+#: k - 1. In the panel `Panel.ROWS` the number of rows varies instead.
 NOISE_TO_DISTORTION = 2.0
 #: Measured errors must be at least this share of the bound.
 LEAST_SHARE = 1 / 7
@@ -26,7 +26,7 @@ LARGEST_CONSTANT = 16
 #: At the smallest and at the largest number of rows, the error must be more than this factor times
 #: the least error.
 LEAST_RISE = 1.05
-#: Largest length allowed for the confidence interval of a slope.
+#: Largest length allowed for the confidence interval of the slope in `additive`.
 WIDEST = 0.8
 
 
@@ -70,7 +70,7 @@ def agrees(name: str, slope: Slope, expected: float, rival: float) -> Claim:
 
 
 def optimum(table: pd.DataFrame) -> Claim:
-    """Errors are least near the number of rows of the theorem, and clearly larger at both ends.
+    """The error is least near eps n / 2 rows, and larger for the fewest and for the most rows.
 
     Lemma 13 bounds the error by the sum of a noise term and a distortion term. The distortion is
     the larger term if there are few rows, and the noise is the larger term if there are many.
@@ -111,9 +111,9 @@ def bounded(table: pd.DataFrame) -> Claim:
 
 
 def records(table: pd.DataFrame) -> Claim:
-    """At the measured error, Theorem 2 asks for the number of records used, up to a constant.
+    """The number of records is 1 to 16 times the number that Theorem 2 asks for with C = 1.
 
-    Theorem 2 is about the error per query, which is the measured error divided by k^(1/2).
+    The error in Theorem 2 is per query. Here it is the measured error divided by k^(1/2).
     """
     best = table[table.panel != Panel.ROWS]
     means = pooled_by(best, ["panel", "n", "epsilon", "k"])
