@@ -1,9 +1,9 @@
 """The processor time for which a student waits when a control of a lesson is moved by one step.
 
-Run ``python -m experiments.lessons.slider_times``, with the numbers or names of some lessons after
-it. A step sets a control and runs the cells that depend on it, as the notebook does, up to the
-finished picture. The aim is a time below 150 ms on one core, so that a student sees the picture
-within 200 ms.
+Run ``python -m experiments.lessons.slider_times`` for all lessons, or add the numbers or names of
+some lessons. A step sets a control and runs the cells that depend on it, as the notebook does, up
+to the finished picture. The aim is a time below 150 ms on one core, so that a student sees the
+picture within 200 ms.
 """
 
 from __future__ import annotations

@@ -91,11 +91,11 @@ AND = "; "
 class Config:
     """One mutant."""
 
-    mutant: str  # Its name
+    mutant: str  # Name of the mutant
     #: Folder of `experiments` and short name of the script.
     folder: str
     figure: str
-    #: The edit as in `Edit`.
+    #: The parameters of the `Edit`.
     where: str
     old: str
     new: str
@@ -177,7 +177,7 @@ def claims(mutants: pd.DataFrame) -> list[Claim]:
 
 
 def listed(names: Sequence[str]) -> str:
-    """The exceptions, to be written after a count."""
+    """Text to follow a count: the `names` that it leaves out; empty if there are none."""
     return f"; not {', '.join(names)}" if names else ""
 
 

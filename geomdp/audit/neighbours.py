@@ -14,9 +14,9 @@ from geomdp._typing import FloatArray
 from geomdp.audit.scores import ROUNDING
 from geomdp.privacy import Adjacency
 
-#: Number of steps of the search of `worst_changes` from each start. A step never decreases the
-#: convex function that is maximised. In a few dozen dimensions, the search no longer moves after
-#: three or four steps.
+#: Number of steps of the search of `worst_changes` from each start. Up to rounding, a step never
+#: decreases the convex function that is maximised. In a few dozen dimensions, the search usually no
+#: longer moves after three or four steps.
 STEPS = 8
 #: Number of random starts. If the noise is 0 in some directions, another 32 random starts lie in
 #: the span of these directions. The search also starts from principal axes of the noise and from
@@ -59,7 +59,7 @@ def worst_changes(
     count: int,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Up to `count` different changes between neighbours that noise hides least.
+    """Search for up to `count` different changes between neighbours that noise hides least.
 
     Let S be the covariance of the noise, estimated from `draws` (N, m), and S^+ its pseudo-inverse.
     The search maximises the convex function <v, S^+ v> over changes v in the neighbour body from
@@ -70,7 +70,8 @@ def worst_changes(
     Returns
     -------
     array (c, m)
-        1 <= c <= `count` changes, none of them 0. Noise hides the first change least.
+        1 <= c <= `count` changes, none of them 0, the least hidden of those found. Noise hides the
+        first change least.
 
     Raises
     ------

@@ -132,7 +132,11 @@ def records(table: pd.DataFrame) -> Claim:
 
 
 def noisy(table: pd.DataFrame) -> Claim:
-    """For every number m of rows, c2 is near 2 ((m + 1) / m)^(1/2), its value in Lemma 16."""
+    """For every number m of rows, c2 is near 2 ((m + 1) / m)^(1/2).
+
+    Lemma 14 gives this value for ellipsoids, if w is replaced by the root of the sum of their
+    squared semi-axes.
+    """
     ratio = table.noise_factor / np.sqrt((table.rows + 1) / table.rows)
     return Claim(
         "the K-norm noise of mapped answers is about 2 w (m + 1)^(1/2) / (epsilon n), for every "

@@ -34,7 +34,7 @@ class Ellipsoid(Body):
     Raises
     ------
     ValueError
-        If `root` has no rows, or an entry is NaN or infinite.
+        If `root` is not a matrix, has no rows, or has an entry that is NaN or infinite.
 
     Examples
     --------
@@ -106,23 +106,26 @@ class Ellipsoid(Body):
         return np.asarray(points @ directions / lengths)
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """||root^T u||_2."""
+        """||root^T u||_2 for each direction u."""
         return np.asarray(np.linalg.norm(directions @ self.root, axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """root w / ||w||_2 for w = root^T u; 0 if w = 0, because then all points are maximisers."""
+        """root w / ||w||_2 for each direction u, where w = root^T u.
+
+        The result is 0 if w = 0, because all points of the ellipsoid are then maximisers.
+        """
         images = directions @ self.root
         norms = np.linalg.norm(images, axis=1, keepdims=True)
         units = np.divide(images, norms, out=np.zeros_like(images), where=norms > 0)
         return np.asarray(units @ self.root.T)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Norm in the coordinates of the unit ball; inf outside the span."""
+        """Norm in coordinates in which the ellipsoid is the unit ball; inf outside the span."""
         norms = np.linalg.norm(self._whiten(points), axis=1)
         return np.where(off_span(points, self._axes[0], self.radius()), np.inf, norms)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Roots of a quadratic in unit-ball coordinates; 0 for directions outside the span."""
+        """Ends of the chords, as roots of quadratics; both are 0 for directions off the span."""
         low, high = np.zeros(len(points)), np.zeros(len(points))
         along = ~off_span(directions, self._axes[0])
         low[along], high[along] = ball_chord(
@@ -150,7 +153,7 @@ class Ellipsoid(Body):
         return np.asarray(self.root @ self.root.T / (self.effective_dimension + 2))
 
     def volume(self) -> float:
-        """The volume of the unit ball of dimension rank times the product of the semi-axes."""
+        """The product of the semi-axes, times the volume of the unit ball in R^rank."""
         lengths = self._lengths
         return math.exp(log_unit_ball_volume(len(lengths)) + float(np.log(lengths).sum()))
 
@@ -177,7 +180,7 @@ class Ellipsoid(Body):
         return mean_norm(np.asarray(np.linalg.svd(self.root, compute_uv=False), dtype=np.float64))
 
     def gauge_bound(self, l1: float, l2: float) -> float | None:
-        """l2 / (shortest semi-axis), for x as in `Body.gauge_bound`; None if the body is {0}."""
+        """`l2` divided by the shortest semi-axis; None if the ellipsoid is {0}."""
         del l1
         lengths = self._lengths
         return l2 / float(lengths.min()) if len(lengths) else None
