@@ -23,7 +23,7 @@ class _BadValue:
 
 @dataclass
 class BadValues:
-    """The places of the bad values found so far. One error names them."""
+    """The places of the bad values found so far. One error names up to `NAMED` of them."""
 
     places: list[_BadValue] = field(default_factory=list)
 

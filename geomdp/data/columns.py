@@ -30,7 +30,7 @@ OTHER, MISSING = "(other)", "(missing)"
 
 @dataclass(frozen=True)
 class CategoricalColumn:
-    """A column with declared categories; category number i has code i.
+    """A column with declared categories, which have the codes 0, 1, ... in their order.
 
     Values are compared with categories as texts; blanks and the case of letters matter. A whole
     number is compared as its decimal digits. For example, the declared categories 3 and "3" are the

@@ -40,7 +40,10 @@ class Guarantee:
         return self.rho == 0 and self.delta == 0
 
     def __str__(self) -> str:
-        """The guarantee in words. Every number is rounded down, which keeps a lower bound true."""
+        """The guarantee in words. A lower bound stays true, because every number is rounded down.
+
+        A mechanism with the rounded guarantee also has the exact guarantee.
+        """
         if self.rho > 0:
             return f"{rounded_down(self.rho)}-zCDP"
         if self.delta > 0:
@@ -64,7 +67,7 @@ class Guarantee:
         return max(0.0, shared)
 
     def of_group(self, changes: int) -> tuple[float, float]:
-        """epsilon and delta for data sets that are `changes` apart, by group privacy."""
+        """epsilon and delta for data sets `changes` apart, by group privacy; not for zCDP."""
         epsilon = self.epsilon * changes
         require(epsilon < MOST_LOSS, "one step of a line loses too much privacy")
         return epsilon, self.delta * math.expm1(epsilon) / math.expm1(self.epsilon)
@@ -77,7 +80,7 @@ class Guarantee:
 
 
 def guarantee_of(document: Part) -> Guarantee:
-    """The guarantee that the file states: "epsilon", or "privacy" with a definition."""
+    """The guarantee that the file states, as "epsilon" or as "privacy" with a definition."""
     if "privacy" not in document.values:
         epsilon = document.number("epsilon")
         require(epsilon > 0, "epsilon is not above 0")

@@ -34,7 +34,7 @@ from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.bounds.packings.nearly_disjoint_sets import ReedSolomonSets, SetFamily, log_whole
 from geomdp.bounds.rounding import rounded_up
 
-#: Default probability over the signs that a bound fails.
+#: Default for the largest probability, over the signs, that a bound fails.
 FAILURE = 1e-6
 #: Largest number of signs that `check_sample` draws.
 SAMPLED_SIGNS = 1 << 21

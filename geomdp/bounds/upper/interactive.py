@@ -1,12 +1,12 @@
 """Accuracy theorems of mechanisms built on an iterative database construction.
 
 A mechanism of this kind answers queries from an estimate of the data. Whenever an answer is found
-to be wrong, an update rule improves the estimate. With probability 1 - beta no answer has an error
-above alpha. The theorems depend on the update rule only through a bound B: at accuracy alpha the
-rule makes at most B(alpha) updates. An example of B is `SparseMultiplicativeWeights(m).bound`. Each
-theorem is an equation for alpha. The right side of the equation falls as alpha grows. Each function
-here solves one equation. It returns alpha in (0, 1], up to a relative error of 1e-12. All constants
-are explicit.
+to be wrong, an update rule improves the estimate. With probability at least 1 - beta, no answer has
+an error above alpha. The theorems depend on the update rule only through a bound B: at accuracy
+alpha the rule makes at most B(alpha) updates. An example of B is
+`SparseMultiplicativeWeights(m).bound`. Each theorem is an equation for alpha. The right side of the
+equation does not increase as alpha grows. Each function here solves one equation. It returns alpha
+in (0, 1], up to a relative error of 1e-12. All constants are explicit.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ def online_accuracy(
 
     The table of `SparseMultiplicativeWeights` has s = s(alpha) slots. With the bound of this rule,
     the theorem becomes Theorem 3.8 (DISC-8):
-    alpha^2 = 6000 sqrt(ln s + 1) ln(4/delta) ln(k/beta) / (eps n). For the `OnlineConstruction` of
-    this library, 76.4 is enough in place of 3000 (BR-OIC).
+    alpha^2 = 6000 sqrt(ln s + 1) ln(4/delta) ln(k/beta) / (eps n). The accuracy of the
+    `OnlineConstruction` of this library has the leading constant 76.4 in place of 3000, but other
+    logarithms, and B(alpha / 3) in place of B(alpha) (BR-OIC).
 
     Parameters
     ----------
     bound : callable
-        B(alpha), the largest number of updates of the rule at accuracy alpha; decreasing.
+        B(alpha), the largest number of updates of the rule at accuracy alpha; not increasing.
     n : int
         Number of records.
     queries : int

@@ -25,7 +25,7 @@ class Counts(Protocol):
         """Counts of the table of `columns`, with one axis per column, in the order of `columns`."""
 
     def histogram(self) -> IntArray:
-        """How often each element of the universe occurs: (N,)."""
+        """How often each of the N elements of the universe occurs, as an array (N,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class RecordCounts:
         return np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
 
     def histogram(self) -> IntArray:
-        """How often each element of a finite universe occurs: (N,)."""
+        """How often each of the N elements of a finite universe occurs, as an array (N,)."""
         size = self.universe.size
         assert size is not None
         return np.bincount(self.universe.numbers(self.records), minlength=size)
