@@ -42,7 +42,8 @@ class RecursiveNoise:
     Raises
     ------
     ValueError
-        For no levels, levels of different spaces, or `epsilon` out of range.
+        For no levels, an entry that is not a `Level`, levels of different spaces, or `epsilon` out
+        of range.
 
     References
     ----------

@@ -78,8 +78,9 @@ class LedgerFile:
     def entries(self) -> list[str]:
         """Verify and return all entries, oldest first. Other processes may have added entries.
 
-        ``ValueError`` if an entry has changed since it was added. ``OSError`` if the file cannot be
-        read. ``RuntimeError`` in a forked process, if the parent process opened the file.
+        ``ValueError`` if the file is damaged, or lacks entries that it held before. ``OSError`` if
+        the file cannot be read. ``RuntimeError`` in a forked process, if the parent process opened
+        the file.
         """
         with self._transaction("DEFERRED"):
             return self._verified()

@@ -215,8 +215,9 @@ class TableQueries(Workload):
     def blocks(self) -> tuple[Block, ...]:
         """Interaction blocks (analysis of variance), one for each set of columns within a table.
 
-        See `interactions` for the formulas. Diameters and radii of the blocks are exact. If all
-        columns have two levels, each block has one direction: the parity of its columns.
+        Sets with a column of a single level have no block. See `interactions` for the formulas.
+        Diameters and radii of the blocks are exact. If all columns have two levels, each block has
+        one direction: the parity of its columns.
 
         Raises
         ------

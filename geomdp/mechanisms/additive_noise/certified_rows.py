@@ -21,7 +21,7 @@ from geomdp.workloads import Workload
 
 #: Certified slack tau (X-GRID). A rounded release uses the ellipsoid found in float64, with all
 #: axes 1 + tau times as long. The error of the release is larger by the same factor. The slack
-#: covers all rounding errors in the computation of the ellipsoid.
+#: leaves room for the rounding errors in the computation of the ellipsoid.
 SLACK = 1e-6
 #: Largest universe for which all pairs of elements are checked. The distances between all pairs of
 #: 4096 points take a second.
@@ -92,8 +92,8 @@ def certified_rows(
     Returns
     -------
     CertifiedRows or None
-        None if some answers are not whole numbers, if the universe is infinite or has more than
-        2^12 elements, or if the ellipsoid in R^r is not proved to contain all differences.
+        None if answers are not known to be whole numbers, if the universe is infinite or has more
+        than 2^12 elements, or if the ellipsoid in R^r is not proved to contain all differences.
     """
     if not can_be_checked(workload):
         return None
@@ -106,7 +106,7 @@ def certified_rows(
 
 
 def can_be_checked(workload: Workload) -> bool:
-    """Whether answers are whole numbers, and all pairs of elements can be checked."""
+    """Whether answers are known to be whole numbers, and all pairs of elements can be checked."""
     size = workload.universe.size
     return size is not None and size <= MAX_CHECKED and workload.whole_answers
 

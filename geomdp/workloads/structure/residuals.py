@@ -138,11 +138,11 @@ class Residuals:
 
         y_A = (tensor over i in A of C_i, and of 1^T over the other columns) h.
 
-    The sets A are all subsets of tables, without columns of one level. The empty set gives the
-    number of records. Let C_i^+ be the pseudo-inverse of C_i. A table T is the sum over A within T
-    of
+    The sets A are the subsets of tables, except those with a column of a single level. The empty
+    set gives the number of records. Let C_i^+ be the pseudo-inverse of C_i. A table T is the sum
+    over A within T of
 
-        (tensor over i in A of C_i^+, and of 1 / l_i over the other columns of T) y_A.
+        (tensor over i in A of C_i^+, and of the vectors 1 / l_i over the other columns of T) y_A.
 
     No matrix is needed to compute y_A from tables, or tables from y_A. Both take O(k) additions for
     each cell of a k-way table.
