@@ -1,9 +1,9 @@
 """Claims that many scripts share: comparisons of measured errors with predictions or other errors.
 
 Tables have the columns of `MeanSquare.columns` and of `predicted_columns`. The probability that
-chance decides a claim wrongly is at most `LEVEL`, over all points of the claim (Bonferroni). The
-wrong decision is that a false statement passes for `is_below` and `slopes_lie_within`, and that a
-true statement fails for the other claims.
+chance decides a claim wrongly is at most `LEVEL`, over all points of the claim (Bonferroni). For
+`is_below` and `slopes_lie_within`, a wrong decision passes a false statement. For the other claims,
+a wrong decision fails a true statement.
 """
 
 from __future__ import annotations

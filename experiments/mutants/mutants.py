@@ -177,7 +177,7 @@ def claims(mutants: pd.DataFrame) -> list[Claim]:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Text to follow a count: the `names` that it leaves out; empty if there are none."""
+    """Text to follow a count: the `names` that are exceptions; empty if there are none."""
     return f"; not {', '.join(names)}" if names else ""
 
 

@@ -180,7 +180,7 @@ class Ellipsoid(Body):
         return mean_norm(np.asarray(np.linalg.svd(self.root, compute_uv=False), dtype=np.float64))
 
     def gauge_bound(self, l1: float, l2: float) -> float | None:
-        """`l2` divided by the shortest semi-axis; None if the ellipsoid is {0}."""
+        """The bound `l2` / (shortest semi-axis); None if the ellipsoid is {0}."""
         del l1
         lengths = self._lengths
         return l2 / float(lengths.min()) if len(lengths) else None
