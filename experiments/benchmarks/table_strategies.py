@@ -1,13 +1,13 @@
-"""Predicted errors of the matrix mechanism and of simpler strategies, for tables of many columns.
+"""Predicted errors of the matrix mechanism and of simpler strategies, for data with many columns.
 
 The workload is all k-way tables of d columns, at epsilon = 1 under replace-one. Errors are
 predicted, and nothing is released. `Matrix` measures tables of several sets of columns, with
 optimised weights. Each simpler strategy adds Laplace noise to other measurements. The first
-measures the table of all columns (identity). The second measures the blocks of a covering design,
-which together hold every set of k columns; every block gets an equal share of the budget. The third
-measures all tables of at most k columns; tables with the same number of columns get the same share,
-and the shares are optimised. The fourth exists for tables of one or two binary columns: it measures
-products of signs with the best weights.
+measures the table of all columns (identity). The second measures the table of each block of a
+covering design: every set of k columns lies in a block, and all blocks get equal shares of the
+budget. The third measures all tables of at most k columns; tables with the same number of columns
+get the same share, and the shares are optimised. The fourth exists for tables of one or two binary
+columns: it measures products of signs with the best weights.
 
 Claim (formula sheet JL-SPLIT, GEN-3): for 16, 20 and 24 binary columns with k from 1 to 4, and for
 mixed levels with k = 4, `Matrix` is never predicted to err more than the best simpler strategy. The
@@ -37,10 +37,10 @@ from experiments.shared.accuracy_lines import PRIVACY
 from geomdp.mechanisms.strategies.covering_designs import covering_designs
 from geomdp.mechanisms.strategies.interactions import Interactions
 
-#: Variance of Laplace noise on a cell of a table with the whole budget: a record that is replaced
-#: moves two cells by 1, so the scale is 2.
+#: Variance of Laplace noise on each cell of a table that gets the whole budget, epsilon = 1. A
+#: record that is replaced moves two cells by 1, so the scale is 2.
 VARIANCE = 8.0
-#: Largest number of cells of a block.
+#: Largest number of cells in the table of a block.
 MOST_CELLS = 1 << 20
 #: Largest relative difference, due to rounding, between predictions that are mathematically equal.
 ROUNDING = 1e-9
@@ -105,7 +105,9 @@ class Simple:
 
     workload: gd.workloads.MarginalTables
     masks: np.ndarray[tuple[int], np.dtype[np.int64]]  # The sets U as bits, without the empty one
-    costs: np.ndarray[tuple[int], np.dtype[np.float64]]  # Squared error from each U at variance 1
+    #: For each U, the squared error (summed over the queries) if the estimate of its interaction
+    #: has variance 1.
+    costs: np.ndarray[tuple[int], np.dtype[np.float64]]
 
     @classmethod
     def of(cls, workload: gd.workloads.MarginalTables) -> Simple:

@@ -1,4 +1,4 @@
-"""Errors for `accuracy_frontier`: predictions, lower bounds, estimates by chains; and goals."""
+"""Errors for `accuracy_frontier` (predictions, lower bounds, estimates by chains), and goals."""
 
 from __future__ import annotations
 
@@ -92,8 +92,9 @@ def predicted(line: Line, method: Method) -> Row:
 def walked(config: Config, rng: np.random.Generator) -> Row:
     """Estimate by Markov chains the error of noise that is made from uniform points of a body.
 
-    Let K be a body of dimension r with centroid 0. For U uniform in K - K the noise is Z = R U with
-    R ~ Gamma(r + 1). For U_1 and U_2 uniform in K, it is Z = R (U_1 - U_2) with R ~ Gamma(2 r + 1).
+    Let K be a body of dimension r with centroid 0. The noise on sums of answers is Z = R U with U
+    uniform in K - K and R ~ Gamma(r + 1, 1 / epsilon). For the sources of pairs, it is
+    Z = R (U_1 - U_2) with independent U_i uniform in K and R ~ Gamma(2 r + 1, 1 / epsilon).
     """
     framed, Q = body_of(config), line_workload(config.line)
     r = framed.body.dimension
@@ -157,7 +158,7 @@ CAUSES = {
 
 
 def goals_of(table: pd.DataFrame) -> list[Goal]:
-    """For each line, the goal for our least error by exact samplers, and the heuristic error."""
+    """One goal per line for our least error by exact samplers; its text has the heuristic error."""
     found, wanted = ratios(table), []
     for line in dict.fromkeys(table.line):
         ours = best_source(found, line, OURS)

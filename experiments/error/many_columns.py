@@ -2,7 +2,7 @@
 
 Paper: Xiao, He, Zhang and Kifer 2023 (ResidualPlanner); formula sheet X-RES, GEN-2.
 
-Claim: all k-way tables of d binary columns are answered. Measured errors agree with predictions.
+Claim: the queries are all k-way tables of d binary columns. Measured errors agree with predictions.
 Under add/remove the predicted error is ResidualPlanner's closed form. Under replace-one the
 variances are optimised for the true sensitivity. The error then never exceeds the closed form
 scaled to this sensitivity: it is up to a tenth less for three-way tables, and equal for one-way
@@ -43,7 +43,7 @@ from experiments.engine.statistics import MeanSquare, pooled_along
 
 #: Number of records of one release, and its zCDP parameter rho.
 N, RHO = 1000, 0.5
-#: Largest relative error allowed for optimised noise where the optimum is known.
+#: Largest relative difference allowed between the error of optimised noise and a known optimum.
 SOLVED = 1e-6
 #: Seconds allowed for the set-up and for one release, and GiB of memory for both.
 SET_UP, RELEASE, MEMORY = 30.0, 60.0, 8.0
@@ -65,7 +65,7 @@ class Levels(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
+    """One point of the figure, or one timed release."""
 
     neighbours: Neighbours  # Relation for which the noise is private
     columns: int  # Number d of columns
@@ -75,7 +75,7 @@ class Config:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Measured and predicted errors and two closed forms; without draws, times and memory."""
+    """Measured and predicted errors and two closed forms; for 0 draws, times and memory."""
     if not config.draws:
         return [timed(config)]
     d, k = config.columns, config.width
@@ -141,11 +141,11 @@ def time_here(neighbours: str, levels: str, columns: int, width: int) -> Row:
 def closed_form(d: int, k: int, neighbours: Neighbours) -> float:
     """Error in counts with ResidualPlanner's noise variances, at the true sensitivity (X-RES).
 
-    For a set of j columns, let p_j = 2^-j be the squared residual of one record, and v_j the
-    variance that unit noise on this residual adds to all answers together. The precisions of the
-    noise are proportional to sqrt(v_j / p_j). Take two records that differ in t columns, and a set
-    A of columns. If the records differ in an odd number of columns of A, their residuals on A are
-    at the squared distance 4 * 2^-|A|. If that number is even, the residuals are equal.
+    For a set of j columns, let p_j = 2^-j be the squared length of one record's residual, and v_j
+    the variance that unit noise on this residual adds to all answers together. The precisions of
+    the noise are proportional to sqrt(v_j / p_j). Take two records that differ in t columns, and a
+    set A of columns. If the records differ in an odd number of columns of A, their residuals on A
+    are at the squared distance 4 * 2^-|A|. If that number is even, the residuals are equal.
     """
     orders = range(k + 1)
     v = [math.comb(d - j, k - j) * 2.0**k * 2.0**-j * 4.0 ** (j - k) for j in orders]
@@ -164,7 +164,7 @@ def closed_form(d: int, k: int, neighbours: Neighbours) -> float:
 
 
 def odd(d: int, t: int, j: int) -> int:
-    """Number of sets of j of the d columns that contain an odd number of t given columns."""
+    """Number of j-subsets of the d columns that contain an odd number of t given columns."""
     return sum(math.comb(t, e) * math.comb(d - t, j - e) for e in range(1, j + 1, 2))
 
 
@@ -234,7 +234,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def is_practical(row: pd.Series) -> Claim:
-    """One set-up and one release, correctly rounded, within the time and memory allowed."""
+    """Claim that a set-up and a correctly rounded release keep within the time and memory."""
     limits = {"setup_seconds": SET_UP, "release_seconds": RELEASE, "peak_gib": MEMORY}
     used = max(row[column] / limit for column, limit in limits.items())
     return Claim(

@@ -92,7 +92,7 @@ def squared_length(config: Config) -> float:
 
 
 def exact_share(config: Config, steps: int) -> float | None:
-    """Ratio of E ||X_t||^2 to its limit, t = `steps` steps from the centre; None if not known."""
+    """E ||X_t||^2 over its limit, after t = `steps` steps from the centre; None if unknown."""
     if config.walk is Walk.CUBE:
         return 1.0
     rate = (2 / 3) * (1 - 1 / config.dimension)
@@ -127,7 +127,7 @@ def deviations(table: pd.DataFrame, expected: pd.Series | float) -> pd.Series:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """The exact laws, the squared errors after the last step, and the steps for box and cube."""
+    """Claims on exact laws, on squared errors at the last step, and on steps in the long box."""
     known = table[table.walk.isin(KNOWN)]
     off = deviations(known, known.exact).abs()
     reach = quantile(LEVEL / (2 * len(known)), int(table.chains.min()))

@@ -31,7 +31,7 @@ class Export:
 
     @property
     def is_code(self) -> bool:
-        """Whether it is a class or a function. Other exports are constants and type aliases."""
+        """Whether the export is a class or a function. Others are constants and type aliases."""
         return inspect.isclass(self.value) or inspect.isroutine(self.value)
 
 

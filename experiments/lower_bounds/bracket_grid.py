@@ -1,4 +1,4 @@
-"""The rows of the table of brackets: standard and random workloads, with epsilon and alpha."""
+"""The rows of `bracket_table`: for each, a workload, an epsilon and a target error alpha."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RANDOM = "random"
 
 @dataclass(frozen=True)
 class Config:
-    """One row of the table of brackets."""
+    """One row of the table: lower and upper bound on the number of records for one problem."""
 
     queries: str  # Family of the workload
     size: Size  # Size of the workload

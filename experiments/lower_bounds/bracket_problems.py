@@ -43,7 +43,7 @@ class Guarantee(enum.StrEnum):
 
 #: delta of the approximate guarantee.
 DELTA = 1e-6
-#: Sizes of the workloads, in the order of the rows of the figure from top to bottom.
+#: Sizes of the workloads. The figure lists the workloads in this order, from top to bottom.
 SIZES: dict[Size, dict[Kind, tuple[int, ...]]] = {
     Size.SMALL: {
         Kind.HISTOGRAM: (16,),

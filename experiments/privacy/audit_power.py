@@ -2,15 +2,15 @@
 
 Clopper and Pearson 1934; Ding, Wang, Wang, Zhang and Kifer 2018. Formula sheet GEN-2, JL-L14.
 
-Claim: an audit at level 1e-6 draws noise for two neighbouring inputs, searches for the worst
-neighbours, scores and threshold on one half of the draws, and tests one event on the other half. It
-refutes no true claim. For two counting queries, it refutes every additive mechanism that adds no
-noise, adds no noise to one coordinate, uses one draw for both coordinates, draws noise from a
-subspace that misses a direction in which neighbours differ, or halves the noise (except spectral
-noise). With more draws it refutes noise that is closer to the correct size. Where the laws of the
-outputs are known, the noise is also multiplied by a factor below 1. The lemma of Neyman and Pearson
-gives the event that refutes the claim for this factor with the fewest draws. An audit needs about
-twice as many draws, because it tests on one half of them.
+Claim: an audit at level 1e-6 draws outputs for two neighbouring inputs. On one half of the draws,
+it chooses the event "a score of the output reaches a threshold" that contradicts the claim most. On
+the other half, it tests this event. It refutes no true claim. For two counting queries, it refutes
+every additive mechanism that adds no noise, adds no noise to one coordinate, uses one draw for both
+coordinates, draws noise from a subspace that misses a direction in which neighbours differ, or
+halves the noise (except spectral noise). The noise is also multiplied by factors below 1. With more
+draws, an audit refutes factors closer to 1. Where the laws of the outputs are known, the lemma of
+Neyman and Pearson gives the event that refutes the claim for a factor with the fewest draws. An
+audit needs about twice as many draws, because it tests on one half of them.
 
 Most mechanisms answer two counting queries, whose answers on one record form the square {0, 1}^2,
 with epsilon = 1 or rho = 1/2. A search for the largest noise factor that audits refute uses one
@@ -113,7 +113,7 @@ def searched(config: Config, seed: int) -> Row:
     All factors are tried with the same seed. `seconds` is the time of the whole search. If no
     factor is refuted, `factor` is 0. Only mechanisms in `KNOWN` have two more entries. `needed` is
     the number of draws with which the best event refutes `factor`, or 1 if `factor` is 0. `best` is
-    the largest factor that the best event refutes with all draws.
+    the largest factor that the best event refutes with `config.trials` draws.
     """
     family, seconds = config.family, list[float]()
     with timed(seconds):
@@ -199,7 +199,7 @@ def goals(table: pd.DataFrame) -> list[Goal]:
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """The noise factor refuted, and the bound on epsilon for each planted fault."""
+    """The largest noise factor refuted, and the bound on epsilon for each planted fault."""
     return drawn(table)
 
 
@@ -209,7 +209,7 @@ def planted(
     few: int = 4_000,
     faults: Sequence[Fault] = PLANTED,
 ) -> tuple[Config, ...]:
-    """Audits of correct and of faulty noise, with 40,000 draws for halved noise and else `few`."""
+    """Audits of correct and faulty noise: 40,000 draws for halved noise, otherwise `few` draws."""
     return tuple(
         config
         for family in families
@@ -242,7 +242,7 @@ HALVED = (
     Family.PERMUTE,
 )
 REST = (Family.COVARIANCE, Family.ABOVE_THRESHOLD, Family.SPARSE)
-#: Mechanisms whose density is not known, so that a classifier learns the score.
+#: Mechanisms, apart from spectral noise, whose density is not known. A classifier learns the score.
 LEARNED = tuple(
     family for family in Family if family not in KNOWN and family is not Family.SPECTRAL
 )

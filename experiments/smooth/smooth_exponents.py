@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 def accuracy(d: int, smoothness: int) -> float:
-    """The error falls as n^(-K / (2 d + K)), by Theorem 3.1 (SM-T3.1)."""
+    """The error falls as n^(-K / (2 d + K)), by Theorem 3.1 of Wang et al. 2013 (SM-T3.1)."""
     return smoothness / (2 * d + smoothness)
 
 

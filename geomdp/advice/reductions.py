@@ -47,8 +47,10 @@ def jl(setting: Setting) -> Mechanism:
     Raises
     ------
     InapplicableError
-        If the answers lie on a line, or if the error by distortion alone is never below the least
-        prediction so far.
+        If the answers lie on a line. Also if, for every number of rows, the error by distortion
+        alone is not below the least prediction so far.
+    UntriedError
+        If the set-up would take too long.
     """
     workload, effective = setting.workload, setting.workload.affine_hull().dimension
     if effective < 2:
@@ -85,8 +87,10 @@ def coarse(setting: Setting) -> Mechanism:
     Raises
     ------
     InapplicableError
-        If the error of rounding alone is never below the least prediction so far. Also if no net of
-        at most `MAX_NET` points is smaller than the set of answers.
+        If, for every net, the error of rounding alone is not below the least prediction so far.
+        Also if no net of at most `MAX_NET` points is smaller than the set of answers.
+    UntriedError
+        If the search for the nets or the set-up would take too long.
     """
     workload = setting.workload
     size, root = workload.universe.size, math.sqrt(workload.n_queries)
@@ -117,7 +121,7 @@ def coarse(setting: Setting) -> Mechanism:
 
 
 def _rounding_floor(workload: Workload) -> float:
-    """A lower bound on the largest distance of an answer from any net of `MAX_NET` points.
+    """A lower bound, for every net of `MAX_NET` points, on the largest distance of an answer to it.
 
     The search finds 33 answers of random elements that are pairwise at least t apart. In a net of
     at most 32 points, some point is the nearest point of two of these answers. This point is at

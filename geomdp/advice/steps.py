@@ -39,9 +39,9 @@ SHRUNK = Step(
 PROJECTED = Step(
     Projected, "Projected", "projected-", "moving the noisy answers to the nearest attainable ones"
 )
-#: The proved bound of this step on the error is at least the bound of `PROJECTED` and mostly twice
-#: this bound. In releases, its errors are mostly below the errors of `PROJECTED`. So the advisor
-#: compares it by simulation on public data sets (`with_fit`).
+#: The proved bound on the error after this step is at least the bound for `PROJECTED`, and mostly
+#: twice as large. But in releases, the errors after this step are mostly smaller than after
+#: `PROJECTED`. So the advisor judges this step by simulation on public data sets (`with_fit`).
 FITTED = Step(
     Fitted,
     "Fitted",

@@ -1,10 +1,11 @@
 """Lower limits on the time of geometric operations, from a pass over the data or a product.
 
-Any method that looks at N vertices of dimension m once reads N m numbers from memory. Any method
-that prices all vertices (takes their inner products with a vector for each point of a batch) does
-one matrix product. The width of 2-way marginals of d attributes is computed without a list of
-vertices. For this width, any method that looks at all elements compares 2^d numbers. All limits are
-measured with NumPy, in the same run as the times that are compared with them.
+Any method that looks at N vertices of dimension m once reads N m numbers from memory. To price all
+vertices for a batch of points means to compute the inner product of each vertex with one vector per
+point. Any method that does this computes one matrix product. The width of the polytope of 2-way
+marginals of d attributes is computed without a list of vertices. For this width, any method that
+looks at all elements compares 2^d numbers. All limits are measured with NumPy, in the same run as
+the times that are compared with them.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from experiments.benchmarks.geometry_work.instances import (
     timed,
 )
 
-#: A limit is the median time of REPETITIONS repetitions. A repetition does about OPERATIONS
-#: multiplications (in about 5 ms), but at most MOST_PRODUCTS products, because even a small product
-#: takes the time of a call of NumPy.
+#: A limit is the time of one operation (a product or a search for a maximum): the median over
+#: REPETITIONS repetitions. A repetition does the operation at least once, and at most MOST_PRODUCTS
+#: times, because even a small operation takes the time of a call of NumPy. Between these limits, a
+#: repetition takes about OPERATIONS multiplications or comparisons (about 5 ms).
 REPETITIONS, OPERATIONS, MOST_PRODUCTS = 3, 2 * 10**7, 1000
-#: If a matrix has more entries, only some of its rows are timed, with this many entries in all, and
-#: the time is scaled up. These entries take 80 MB, more than most caches hold.
+#: If a matrix has more entries than this number, only some of its rows, with this many entries in
+#: all, are timed, and the time is scaled up. These entries take 80 MB, more than most caches hold.
 MOST_ENTRIES = 10**7
 
 
@@ -42,12 +44,15 @@ class Limit:
 
 
 def limit_of(config: Config, rng: np.random.Generator) -> Limit:
-    """The limit on the time of one operation of a line of the benchmark."""
+    """The limit on the time of the operation that a line of the benchmark measures."""
     return LIMITS[config.work](config, rng)
 
 
 def seconds_of_product(rows: int, inner: int, batch: int, rng: np.random.Generator) -> float:
-    """Processor seconds of a rows x inner matrix times an inner x batch matrix, over `batch`."""
+    """Processor seconds for one of the `batch` columns of a matrix product.
+
+    The factors are a `rows` x `inner` matrix and an `inner` x `batch` matrix.
+    """
     kept = min(rows, max(1, MOST_ENTRIES // inner))
     left, right = rng.standard_normal((kept, inner)), rng.standard_normal((inner, batch))
     return timed_product(left, right) / batch * rows / kept

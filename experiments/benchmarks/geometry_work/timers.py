@@ -1,4 +1,4 @@
-"""The function that times each kind of work; this module imports the packages compared with."""
+"""The function that times each kind of work. An import of this module imports the peer packages."""
 
 from __future__ import annotations
 

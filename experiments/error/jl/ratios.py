@@ -1,4 +1,4 @@
-"""Ratios of the error of projection alone to the error with the best map, and slopes against m."""
+"""Ratios of the error of projection alone to the error with the best map, and their slopes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from experiments.engine.statistics import LEVEL, MeanSquare, Slope, log_log_slop
 from experiments.error.jl.problems import Route
 
 KEYS = ["family", "divisor", "noise"]
-#: A curve and a value of m, the number of queries. A curve is (family, divisor, noise), where the
-#: divisor is the effective dimension r over epsilon n.
+#: A curve and a value of m, the number of queries. A curve is (family, divisor, noise). The divisor
+#: is r / (epsilon n), where r is the effective dimension.
 Point = tuple[str, int, str, int]
 
 

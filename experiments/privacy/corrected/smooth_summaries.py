@@ -1,7 +1,8 @@
 """Theorem 3.1 for smooth queries: too little noise, and an error that does not fall as 1 / epsilon.
 
-The formula sheet corrects the printed scale t^d / (n eps) for replace-one (DISC-15) and the rate of
-the error at large epsilon (DISC-17).
+The theorem is from Wang, Fan, Zhang and Wang 2013. For d variables and degree t, its printed scale
+of the noise is t^d / (n epsilon). The formula sheet corrects this scale for replace-one (DISC-15),
+and the rate of the error at large epsilon (DISC-17).
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from geomdp.bounds.upper import smooth_accuracy
 from geomdp.mechanisms.printed import printed_smooth_scale
 from geomdp.workloads.smooth import SmoothQueries, Truncation, approximate_many
 
-#: Two neighbouring records are sought among the cosines of `ANGLES` t + 1 angles, for degree t.
+#: For degree t, the two records in which neighbours differ are sought among the cosines of
+#: `ANGLES` t + 1 angles.
 ANGLES = 8
-#: For the error in one variable: the number of bounded derivatives, of records and of queries.
+#: Numbers of bounded derivatives, of records and of queries, for the error in one variable.
 SMOOTHNESS, RECORDS, FAMILY = 1, 1000, 40
 
 
