@@ -302,7 +302,7 @@ def nothing_excluded(table: pd.DataFrame) -> bool:
 
 
 def _legend(axes: Axes, table: pd.DataFrame) -> list[Artist]:
-    """The entries of the legend: every noise, the shaded region, then line styles and markers."""
+    """The entries of the legend: noises, least errors, shaded region, line styles, markers."""
     from matplotlib.lines import Line2D
 
     handles: list[Artist] = [*axes.get_legend_handles_labels()[0]]

@@ -25,7 +25,7 @@ GAUGE_ERROR = 1e-8
 #: At most this many differences of answers (replace-one) are checked one by one. At most this many
 #: answers (add/remove) are checked, unless the sensitivity polytope lists its vertices.
 MAX_PAIRS = 1 << 20
-#: Number of differences in one call of a gauge.
+#: Largest number of differences in one call of a gauge.
 PAIR_ROWS = 1 << 14
 
 

@@ -133,7 +133,7 @@ def block_products(workload: Workload, K: Body, adjacency: Adjacency) -> list[Na
 
 
 def _radius(block: Block, K: Body) -> float:
-    """Bound on ||basis^T Q(x)||_2: `block.radius`, or the largest value at a vertex if less."""
+    """Bound on ||basis^T Q(x)||_2: `block.radius`, or the largest norm at a vertex if smaller."""
     if not K.implements(Body.vertex_list):
         return block.radius
     listed = float(np.linalg.norm(K.vertex_list() @ block.basis, axis=1).max())

@@ -12,11 +12,12 @@ from geomdp.bounds.lines.paired_risk import paired_line
 from geomdp.bounds.lines.smooth_risk import MOST_DIVERGENCE, smooth_line
 from geomdp.privacy import ZCDP, ApproxDP, Privacy, PureDP
 
-#: One step replaces several copies of a record. Under (epsilon, delta)-DP, the number of copies is
-#: chosen once for the loss epsilon, and once for the loss epsilon plus this number times delta. If
-#: epsilon is small and delta is several times epsilon, the first choice proves nothing. For epsilon
-#: from 0.01 to 1 and delta from epsilon / 100 to 10 epsilon, the better of the two choices gives at
-#: least 0.96 of the bound for the best number of copies.
+#: A bound is proved by data sets along a line; one step on the line replaces several copies of a
+#: record. Under (epsilon, delta)-DP, the number of copies is chosen once for the loss epsilon, and
+#: once for the loss epsilon plus this number times delta. If epsilon is small and delta is several
+#: times epsilon, the first choice proves nothing. For epsilon from 0.01 to 1 and delta from
+#: epsilon / 100 to 10 epsilon, the better of the two choices gives at least 0.96 of the bound for
+#: the best number of copies.
 DELTA_SHARE = 8.0
 #: The second number of copies is raised by this share before it is rounded down. So a delta that
 #: is tiny beside epsilon does not change the number.

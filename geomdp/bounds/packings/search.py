@@ -54,7 +54,7 @@ PATIENCE = 3
 
 @dataclass(frozen=True)
 class Effort:
-    """Limits of a search; larger limits give better bounds and take longer.
+    """Limits of a search; larger limits usually give better bounds, and take longer.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
 """One run of `ask`: the questions, the answers, and the file of --state that records both.
 
 The file of --state holds only the privacy claim, the name of the mechanism, the questions and
-differentially private answers. It can be published if the questions reveal nothing else about the
-records. It is created for one run and locked while the run lasts. Each answer is on disk before it
-is printed.
+differentially private answers. It can be published if the questions were chosen from public
+knowledge and from earlier answers alone. It is created for one run and locked while the run lasts.
+Each answer is on disk before it is printed.
 """
 
 from __future__ import annotations

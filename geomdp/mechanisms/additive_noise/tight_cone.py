@@ -23,12 +23,13 @@ from geomdp.workloads.structure.table_contrasts import table_contrasts
 #: 0.001.
 KEPT = 0.01
 #: Number of public draws. The limit on the violation of the inequalities is the quantile `KEPT` of
-#: the violations by these draws. About 20 draws therefore have violations below the limit.
+#: the violations at these draws. About 20 draws therefore have violations below the limit.
 PILOT_DRAWS = 2048
-#: An event says that a column has a certain level. If there are more triples of events (of three
-#: different columns) than this number, the body is not cut. With more triples, either most points
-#: of the body violate no inequality, or a cut to 1% of the volume hardly reduces the error. 2^13
-#: triples are checked in a fraction of a millisecond.
+#: An event says that a column has a certain level; for a column with two levels, only one of the
+#: two events counts. If there are more triples of events (of three different columns) than this
+#: number, the body is not cut. With more triples, either most points of the body violate no
+#: inequality, or a cut to 1% of the volume hardly reduces the error. 2^13 triples are checked in a
+#: fraction of a millisecond.
 MAX_TRIPLES = 1 << 13
 #: If one try of rejection needs more multiplications than this number, the body is not cut. For c
 #: columns with L levels in all, a try needs L^2 (L - c) multiplications. The number just allows two
@@ -45,10 +46,10 @@ class TightCone(PureMechanism):
     The limit is the 1% quantile of the violation over public draws. About 1% of the volume
     therefore remains, or more if the limit is 0.
 
-    An event says that a column has a certain level. K is not cut in two cases. In the first case, a
-    cut would help little, because there are more than 2^13 triples of events of three columns. In
-    the second case, a draw would take long, because there are many levels, such as two columns of
-    33 levels.
+    An event says that a column has a certain level; for a column with two levels, only one of the
+    two events counts. K is not cut in two cases. In the first case, a cut would help little,
+    because there are more than 2^13 triples of events of three columns. In the second case, a draw
+    would take long, because there are many levels, such as two columns of 33 levels.
 
     M(X) = (sum of Q(x) + Z) / n. Let U_1 and U_2 be uniform on K, and r the dimension of K.
 

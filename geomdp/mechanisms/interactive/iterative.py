@@ -42,10 +42,10 @@ class IterativeConstruction(Generic[AnyQuery]):
 
     In each round a private distinguisher picks a query on which the data and the hypothesis differ
     much. The true answer to this query is released with Laplace noise. If the noisy answer differs
-    from the answer of the hypothesis by less than 3 alpha / 4, the run ends. If not, the noisy
-    answer updates the hypothesis. Let B be the bound of the update rule on its number of updates at
-    the accuracy alpha / 2, rounded down. There are at most B rounds. A round has two private steps:
-    the choice of the query, and the noisy answer.
+    from the answer of the hypothesis by less than 3 alpha / 4 (with the default `design`), the run
+    ends. If not, the noisy answer updates the hypothesis. Let B be the bound of the update rule on
+    its number of updates at the accuracy alpha / 2, rounded down. There are at most B rounds. A
+    round has two private steps: the choice of the query, and the noisy answer.
 
     By default, `step_epsilon` gives the budget eps0 of one step. Let |C| be the number of queries.
     By default, alpha is the smallest number that satisfies two conditions (Theorem 5 with corrected
@@ -276,10 +276,11 @@ class IterativeConstruction(Generic[AnyQuery]):
     def _construct(
         self, hypothesis: Hypothesis[AnyQuery], private: Answers
     ) -> tuple[list[tuple[AnyQuery, Answer]], bool]:
-        """Update `hypothesis`, query by query, until it is accurate or no round is left.
+        """Update `hypothesis`, query by query, until the stopping test holds or no round is left.
 
         Returns the queries with their answers, and whether the rule could follow all answers. The
-        rule cannot follow an answer if no hypothesis of the rule agrees with it. Then the run ends.
+        rule cannot follow an answer if no hypothesis of the rule agrees with the answer. The run
+        then ends.
         """
         exchanges: list[tuple[AnyQuery, Answer]] = []
         for _ in range(self.updates_allowed):

@@ -58,8 +58,8 @@ def near_cone(noise: ConeNoise) -> NearVector | None:
         ]
         points = [_correlations(words, logs, cuts, places) for places in (one, two)]
         a, b = [matrix[above] for matrix, _ in points]
-        # A word 0 gives NaN. `np.max` keeps NaN, but Python's `max` would drop a NaN from the
-        # second matrix.
+        # If the first bits of a uniform number (its word) are all 0, the result is NaN. `np.max`
+        # keeps NaN, but Python's `max` would drop a NaN from the second matrix.
         gap = float(np.max([off for _, off in points]))
         moved = sizes[0] * a - sizes[1] * b
         total = sum(sizes)
