@@ -12,15 +12,15 @@ tr Sigma + s (tr Sigma^-1 M_p - 1) is 2 s^(1/2) tr M_p^(1/2) - s, at Sigma = (s 
 largest of these values over s is (tr M_p^(1/2))^2.
 
 The lower bound from orthogonal lines (`geomdp.bounds.lines.orthogonal_lines`) is this dual, with
-one private risk for each line in place of the variance of Gaussian noise. Line j has a pair with
-the difference w_j in V, a vector u_j, and the length delta_j = <u_j, w_j>. The vectors u_j are
-orthonormal. Let W have the columns w_j, and let D be a diagonal matrix with D_jj^2 = p_j.
+the least risk of a private estimate on each line in place of the variance of noise. Line j has a
+pair with the difference w_j in V, a vector u_j, and the length delta_j = <u_j, w_j>. The vectors
+u_j are orthonormal. Let W have the columns w_j, and let D be a diagonal matrix with D_jj^2 = p_j.
 
 * For any lines, choose p_j proportional to delta_j^2. The nuclear norm of W D is tr M_p^(1/2), and
   it is at least sum_j D_jj <u_j, w_j>. So sum_j delta_j^2 <= (tr M_p^(1/2))^2 <= gamma^2.
-* For any weights p on i <= k pairs, take the polar factor of W D as the frame. Then
-  delta_j = S_jj / D_jj with S = (D W^T W D)^(1/2). As sum_j D_jj^2 = 1, the inequality of Cauchy
-  and Schwarz gives sum_j delta_j^2 >= (tr S)^2 = (tr M_p^(1/2))^2.
+* For any weights p on i <= k pairs, let the vectors u_j be the columns of the polar factor of W D.
+  Then delta_j = S_jj / D_jj with S = (D W^T W D)^(1/2). As sum_j D_jj^2 = 1, the inequality of
+  Cauchy and Schwarz gives sum_j delta_j^2 >= (tr S)^2 = (tr M_p^(1/2))^2.
 
 So the largest sum of squared lengths of i lines is the largest (tr M_p^(1/2))^2 for weights on i
 pairs. It equals gamma^2 if and only if optimal weights on i pairs exist. Let r be the dimension of
@@ -89,12 +89,12 @@ def norm_columns(
     alpha: float,
     bound: gd.bounds.Bound,
 ) -> Row:
-    """Columns of a row under zCDP or (epsilon, delta)-DP: how far lines and row products go.
+    """Columns of a row: gamma^2, and how near lines and row products come to it.
 
-    `norm` is an upper bound on gamma^2, `all_lines` the sum of squared lengths of the lines that
-    are best for many records, and `own_lines` this sum for the lower bound `bound`, or 0 if its
-    last argument is not from lines. For marginals, `row_products` is a number of records that no
-    bound from row products exceeds.
+    `norm` is an upper bound on gamma^2. `all_lines` is the sum of squared lengths of the lines that
+    are best for many records. `own_lines` is this sum for the lines of `bound`, or 0 if the last
+    step of its proof does not use lines. For marginals, `row_products` is a number of records that
+    no bound from row products exceeds.
     """
     many = gd.bounds.orthogonal_lines_bound(
         Q, alpha=SMALL_ERROR, metric=gd.bounds.RMS(), privacy=privacy
@@ -112,7 +112,7 @@ def norm_columns(
 
 
 def sum_of_squares(bound: gd.bounds.Bound) -> float:
-    """Sum of delta_j^2 of the last lines of a lower bound; 0 if it does not end with lines."""
+    """Sum of delta_j^2 over the lines in the last step of a bound's proof; 0 without such lines."""
     if not isinstance(bound.certificate, gd.bounds.Certificate):
         return 0.0
     last = bound.certificate.rungs[-1]
@@ -123,9 +123,9 @@ def sum_of_squares(bound: gd.bounds.Bound) -> float:
 
 @lru_cache(maxsize=16)
 def squared_norm(Q: gd.workloads.Workload) -> float:
-    """An upper bound on gamma^2: the total variance of explicit noise of sensitivity 1.
+    """An upper bound on gamma^2: the total variance of some Gaussian noise of sensitivity 1.
 
-    If the universe is too large to list, the noise is Gaussian with equal variances.
+    If the universe is too large to list, the noise has equal variances in all directions.
     """
     # Gaussian noise for one record under 0.5-zCDP has sensitivity 1.
     equal = gd.mechanisms.Gaussian(Q, n=1, privacy=gd.ZCDP(0.5)).predicted_rmse.value
@@ -141,7 +141,7 @@ def squared_norm(Q: gd.workloads.Workload) -> float:
 def one_column_norm(Q: gd.workloads.Marginals) -> float:
     """An upper bound on gamma^2 for pairs of records that differ in the first column only.
 
-    By symmetry, this is also the norm for every other column.
+    By symmetry, gamma^2 is the same for every other column.
     """
     ones = Q.universe.elements(0, Q.universe.size)
     ones = ones[ones[:, 0] == 1]

@@ -6,20 +6,21 @@ Theorem 2.10 (DISC-5) and Corollary 4.7 (DISC-4). Formula sheet, section 10, and
 BR-MED, SM-A1, SM-T3.1, BR-T2.10, BR-OIC, BR-L4.6.
 
 Each panel shows measured values divided by the values that a statement promises. All instances meet
-the assumptions of the statement. It fails where this share is above 1. Claims: the printed
-statements fail exactly where the corrections say. The corrected statements hold on all instances,
-and the largest of their shares is as predicted.
+the assumptions of the statement. The statement fails where this share is above 1. Claims: the
+printed statements fail exactly where the corrections say. The corrected statements hold on all
+instances, and the largest of their shares is as predicted.
 
 (a) A private distinguisher always chooses a query that is nearly as far below the best as the
 theorem permits. The early stop of the iterative construction then errs by up to 5/4 of the printed
 alpha. (b) For fewer than 3900 queries, the noise of ten released values exceeds the printed
-accuracy more often than beta. (c) A net with mesh alpha can be deleted completely, by one update
-more than the bound allows; the corrected mesh is alpha / 2. (d) With the printed noise scale, the
-privacy loss under replace-one is up to 1.217 epsilon. (e) The error for smooth queries stops
-falling at large epsilon. The printed and the corrected rate have the same constant, the least for
-which the corrected rate holds at epsilon up to 1. (f) The composition shortcut is printed for all
-delta below 1. For delta above 0.997 the exact epsilon of its steps is much larger than promised.
-The corrected shortcut is for delta of at most 1/2. No point is drawn where the exact epsilon is 0.
+accuracy with probability above beta. (c) Updates of the median rule can delete a whole net of mesh
+alpha. That takes one update more than the bound allows; the corrected mesh is alpha / 2. (d) With
+the printed noise scale, the privacy loss under replace-one is up to 1.217 epsilon. (e) The error
+for smooth queries stops falling at large epsilon. The printed and the corrected rate have the same
+constant, the least for which the corrected rate holds at epsilon up to 1. (f) The composition
+shortcut is printed for all delta below 1. For delta above 0.997 the exact epsilon of its steps is
+larger than promised. The corrected shortcut is for delta of at most 1/2. No point is drawn where
+the exact epsilon is 0.
 
 In the last two panels the printed conclusions may be true, but the proofs do not give them. (g) The
 proof for online multiplicative weights needs all values to be within alpha0 with probability 1 -
@@ -80,14 +81,14 @@ class Config:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """The measured and the promised value."""
+    """The measured value, the promised value, and the frequency of a simulation if there is one."""
     found = MEASURES[config.statement](config.version, config.x, config.runs, rng)
     return [{"measured": found.measured, "promised": found.promised, "drawn": found.drawn}]
 
 
 @dataclass(frozen=True)
 class Correction:
-    """Where a printed statement fails, and how near the corrected one is to what is measured."""
+    """Where a printed statement fails, and how tight the corrected statement is."""
 
     id: str  # Ids of the formula sheet
     first: float  # The printed statement fails for x at or above this ...
@@ -106,7 +107,8 @@ CORRECTIONS = {
     Statement.ITERATIVE: Correction(
         "DISC-13, IC-T5", 1.001, np.inf, "start above alpha", (0.75, FULL_SHARE), "3/4 to 1"
     ),
-    # One value is off with probability beta / (4 c k), and c = k = 10 values are released.
+    # One value errs by more than alpha with probability beta / (4 c k), and c = k = 10 values are
+    # released.
     Statement.NUMERIC: Correction(
         "DISC-11, SV-NUM", 1, 3900, "k < 3900", (0.0249, 0.0251), "1/(4k) at k = 10"
     ),
@@ -124,7 +126,8 @@ CORRECTIONS = {
     Statement.COMPOSITION: Correction(
         "DISC-5, BR-T2.10", 320, np.inf, "delta >= 0.9969", (0.37, 0.38), "0.376 at delta = 1e-6"
     ),
-    # One value is off with probability beta / (8 c k), and c = k = 3 values are released.
+    # One value errs by more than alpha0 with probability beta / (8 c k), and c = k = 3 values are
+    # released.
     Statement.ONLINE: Correction(
         "DISC-21, BR-OIC", 0, 1e-11, "beta <= 1e-11", (0.0416, 0.0418), "1/(8k) at k = 3"
     ),

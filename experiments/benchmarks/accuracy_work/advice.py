@@ -1,4 +1,4 @@
-"""The mechanism that `advise` offers, compared with the accuracy table: predicted and measured."""
+"""Predicted and measured errors of the mechanism that `advise` offers, against the least errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RELEASED = [
     for method in Method
     if method not in (Method.ADVISED, Method.LIFTED, Method.GRAPHICAL, Method.GEOMETRIC)
 ]
-#: Methods of the table that are the same mechanism as the advised one, by its name in the advice.
+#: For some names of advised mechanisms, the method of the table that is the same mechanism.
 SAME = {
     "Fitted(TightCone)": Method.FITTED_CONE,
     "Fitted(Hierarchical)": Method.FITTED_HIERARCHICAL,
@@ -33,12 +33,12 @@ SAME = {
 
 
 def advice_is_best(table: pd.DataFrame) -> list[Claim]:
-    """The claim that advice is best by exact predictions; none if `advise` was not asked.
+    """The claim that advice is best by exact predictions; no claim without advice to judge.
 
-    Exact predictions are inversely proportional to n. The predictions of a line are therefore
-    compared in counts (n times the error), for whatever n they were made. One counting query is
-    left out, because it has goals of its own. Fits are left out, because `advise` chooses them by
-    simulation: their measured errors are compared instead.
+    Exact predictions are inversely proportional to n. So predictions for different n are compared
+    in counts (n times the error). One counting query is left out, because it has goals of its own.
+    Fits are left out, because `advise` chooses them by simulation: their measured errors are
+    compared instead.
     """
     listed = table[table.line != Line.ONE_COUNT]
     offered = listed[(listed.method == Method.ADVISED) & (listed.releases == 0)]
@@ -97,11 +97,11 @@ def _one_count(table: pd.DataFrame) -> list[Goal]:
 
 
 class Measured(NamedTuple):
-    """Measured errors on one line: the advised mechanism, and the library's least error."""
+    """Measured errors on one line: of the advised mechanism, and of the library's best method."""
 
     advised: str  # Name of the advised mechanism
     own: MeanSquare  # Its error
-    best: str  # The method with the least error; the name of the advised mechanism if it is that
+    best: str  # Name of the method with the least error; `advised` if no method errs less
     least: MeanSquare  # The error of this method
 
     @property
@@ -110,7 +110,7 @@ class Measured(NamedTuple):
         return self.own.root / self.least.root
 
     def share_at_least(self, level: float) -> float:
-        """A lower confidence limit on `share`: the true one is below it with chance `level`."""
+        """A lower confidence limit: the true `share` is below it with probability about `level`."""
         parts = [mean.root_stderr / mean.root for mean in (self.own, self.least)]
         reach = quantile(level, min(self.own.count, self.least.count)) * math.hypot(*parts)
         return self.share * (1 - (0.0 if self.best == self.advised else reach))
@@ -119,8 +119,8 @@ class Measured(NamedTuple):
 def measured(table: pd.DataFrame) -> dict[tuple[str, int], Measured]:
     """The advised mechanism and the library's least measured error, by line and n.
 
-    If the advised mechanism is one of the methods of the table, its releases and those of the
-    method are pooled. Both are the same mechanism, so any difference is chance.
+    If `SAME` names a method for the advised mechanism, the releases of both are pooled. Both are
+    the same mechanism, so any difference is chance.
     """
     offered = table[(table.method == Method.ADVISED) & (table.releases > 0)]
     found = {}
@@ -139,9 +139,9 @@ def measured(table: pd.DataFrame) -> dict[tuple[str, int], Measured]:
 
 
 def advice_is_best_as_measured(table: pd.DataFrame) -> list[Claim]:
-    """The claim that advice is best by measured errors, up to chance; none without releases.
+    """The claim that advice is best by measured errors, up to chance; no claim without releases.
 
-    The level of all comparisons together is `LEVEL`.
+    The level of each comparison is `LEVEL` divided by the number of comparisons.
     """
     found = measured(table)
     if not found:
@@ -161,7 +161,7 @@ def advice_is_best_as_measured(table: pd.DataFrame) -> list[Claim]:
 
 
 def _as_measured(table: pd.DataFrame) -> list[Goal]:
-    """Goals for measured errors: the advised mechanism may not be the one that errs the least."""
+    """Goals for measured errors: the advised mechanism errs at most 2% more than the best one."""
     return [
         Goal(
             f"{line}, n = {n}: measured error of what `advise` offers over the least measured",

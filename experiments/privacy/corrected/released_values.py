@@ -33,7 +33,7 @@ PRINTED_FACTOR = 32
 
 
 def released(version: Version, queries: float, runs: int, rng: np.random.Generator) -> Measured:
-    """Probability that some released value errs by more than alpha as stated; its bound is beta."""
+    """Probability that a released value errs by more than the stated alpha, and its bound beta."""
     k = round(queries)
     stated, build = (
         (numeric_sparse_printed, gd.mechanisms.PrintedNumericSparse)
@@ -53,11 +53,11 @@ def released(version: Version, queries: float, runs: int, rng: np.random.Generat
 
 
 def updated(version: Version, beta: float, *_: object) -> Measured:
-    """Probability that the value of some update errs by more than alpha0; its bound is beta.
+    """Probability that the value of an update errs by more than alpha0, and its bound beta.
 
     n is as small as the stated alpha0 allows: 32 (printed) or 36 (corrected) times
     ln |X| (ln k + ln(8 c / beta)) / (alpha0^3 eps). There are |X| elements, k queries and at most
-    c = 4 ln |X| / alpha0^2 updates. For the corrected version, alpha0 is then solved for this n.
+    c = 4 ln |X| / alpha0^2 updates. For the corrected version, this n then determines alpha0.
     """
     rule = gd.mechanisms.MultiplicativeWeights(ELEMENTS)
     updates = rule.bound(ALPHA)
