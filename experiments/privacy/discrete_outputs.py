@@ -47,7 +47,7 @@ class Scales:
 
 @dataclass(frozen=True)
 class Stream:
-    """A sparse vector run on six queries with true answers at the threshold.
+    """A run of the sparse vector technique on six queries whose true answers equal the threshold.
 
     At the neighbour, the last `cutoff` answers are lower by 1, and all others are higher by 1.
     Streams of 1 to 8 queries at two distances from the threshold were compared. With 10^5 draws,

@@ -12,7 +12,7 @@ at most e^(+-tau), privacy stays pure: the answer is (epsilon + 2 tau)-DP. A sta
 width h in place of the exponential has tau = epsilon h / 2 and loses exactly epsilon h ceil(1 / h).
 All of this holds in real arithmetic only. In float64, more than four of five noisy versions of the
 answer 0 cannot arise from the answer 1 by any draw. The guarantee of float64 noise therefore states
-a caveat. Releases without a seed are correctly rounded to a public grid (X-GRID): with Laplace,
+a caveat. Correctly rounded releases on a public grid have no such outputs (X-GRID): with Laplace,
 cone and K-norm noise, neighbouring data sets can give the same releases.
 
 All numbers are exact except simulated frequencies. Run time on one core: quick 4 s, full 100 s.

@@ -53,7 +53,7 @@ class Config:
     """One point of the figure."""
 
     d: int  # Number of variables
-    smoothness: int  # K
+    smoothness: int  # Number K of bounded derivatives
     method: Method  # Noise and filter
     n: int  # Number of records
     queries: int  # Size of the family

@@ -22,8 +22,8 @@ class Guarantees(enum.Enum):
     def met_by(self, setting: Setting) -> Setting:
         """The setting, with a guarantee that the mechanism can give and that implies the one asked.
 
-        `PURE` replaces every guarantee by pure privacy that implies it. `InapplicableError` for
-        Gaussian noise if pure privacy is asked.
+        `PURE` replaces every guarantee by pure privacy that implies it. `CONCENTRATED` raises
+        `InapplicableError` if pure privacy is asked.
         """
         if self is Guarantees.PURE:
             return replace(setting, privacy=setting.pure)
@@ -57,7 +57,7 @@ class Candidate:
     build : callable
         A function from a setting, with a guarantee that the mechanism can give, to the mechanism.
         It raises `InapplicableError` if the mechanism does not apply. If the set-up would cost more
-        than the budget, it raises `UntriedError` before anything is computed.
+        than the budget, it raises `UntriedError` before the step that is too costly.
     steps : tuple of Step
         The post-processing steps that can follow the noise; empty if the mechanism is not additive.
     name : str

@@ -36,7 +36,7 @@ def label_of(method: str) -> str:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw errors divided by the best peer's error on each line, the goals, and our best method."""
+    """Draw errors over the best peer's error on each line, and the goals; name our best method."""
     table = table[table.releases > 0]
     found, advised = verdicts(table), measured(table)
     figure = Figure(figsize=(7.2, 1.7 + 0.42 * len(found)))
