@@ -47,7 +47,7 @@ class Scale:
         2 t_j sqrt(2 ln N_j): the term of this scale in the bound on w / sqrt(k).
     records : int
         Certified lower bound: the sample complexity sc at error alpha / 4 is above `records`. The
-        packing has one data set of a single record for every element of the subset.
+        packing has one data set of a single record for every point of the subset.
     """
 
     level: int
@@ -59,7 +59,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class InstanceOptimality:
-    """Chaining and packing bounds of a workload, at scales from its l2 diameter down to alpha.
+    """Chaining and packing bounds of a workload, at scales below its l2 diameter and down to alpha.
 
     `Scale` explains the notation.
 
@@ -123,7 +123,7 @@ class InstanceOptimality:
             sqrt(8) ((alpha epsilon (s + 1) D)^(1/2) / (sqrt(2) - 1)
                      + D (epsilon + ln 2)^(1/2) + last).
 
-        sqrt(8) `last` bounds the term of the last level, which has alpha in place of t_j:
+        sqrt(8) `last` bounds the term of the last level, whose separation is alpha, not t_j:
         last = alpha (epsilon (s + 1))^(1/2) + alpha (epsilon + ln 2)^(1/2). For large s, the bound
         on `upper` grows like s D / alpha, as in the theorem.
         """
@@ -145,7 +145,7 @@ class InstanceOptimality:
 
 
 def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> InstanceOptimality:
-    """Chaining bound and packing bound of a workload at every scale from its diameter to alpha.
+    """Chaining bound and packing bound at the scales between the diameter of the answers and alpha.
 
     Parameters
     ----------

@@ -34,7 +34,8 @@ class Intersection(Body):
     Raises
     ------
     ValueError
-        For no bodies, bodies of different dimensions, or a lower-dimensional body.
+        For no bodies, an entry that is not a `Body`, bodies of different dimensions, or a
+        lower-dimensional body.
 
     Examples
     --------

@@ -188,7 +188,7 @@ class LinearImage(Body):
         return np.asarray(inside & ~off_hull(points, self.affine_hull(), slack))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Chord of K for the preimages of point and direction; 0 for directions off the span."""
+        """Chord of K for the preimages of point and direction; [0, 0] off the span of the image."""
         along = ~off_span(directions, self.affine_hull().basis)
         low, high = np.zeros(len(points)), np.zeros(len(points))
         low[along], high[along] = self.body.chord(
@@ -199,7 +199,8 @@ class LinearImage(Body):
     def project(self, points: FloatArray) -> FloatArray:
         """Image of the point of K that is nearest to the preimage of the point.
 
-        ``MissingOracle`` if the matrix does not multiply all lengths within K's hull by one number.
+        Raises ``MissingOracle`` if the matrix does not multiply all lengths within K's hull by one
+        number above 0.
         """
         if self._stretch is None:
             raise MissingOracle(self, "project", "a matrix that scales all lengths by one factor")

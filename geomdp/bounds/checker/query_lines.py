@@ -1,4 +1,4 @@
-"""Check of the rungs that use lines along single queries: the largest error is computed again.
+"""Check of the rungs that use lines along single queries: their bounds are computed again.
 
 `geomdp.bounds.lines.query_lines` and `geomdp.bounds.lines.tail_risk` explain the proof and its
 notation.
@@ -96,7 +96,7 @@ def _length(family: Part, answers: Vector) -> tuple[float, int]:
 
 
 def _least_tail(prior: Vector, epsilon: float, width: int) -> float:
-    """The least probability that t is outside a window of `width` numbers, over all posteriors.
+    """The least probability, over posteriors and windows of `width` numbers, that t is outside.
 
     The number t is the position on a line, and the window is any list of consecutive numbers. The
     least probability is attained at a posterior proportional to prior_t e^(-epsilon |t - peak|),

@@ -76,7 +76,7 @@ def query_lines_bound(
     Raises
     ------
     SideConditionError
-        If the bound does not exclude even one record.
+        If the bound does not exclude the error alpha even for one record.
 
     Notes
     -----
@@ -110,7 +110,7 @@ def query_line_rungs(workload: Workload, problem: Problem) -> list[QueryLineRung
 
 @lru_cache(maxsize=32)
 def _plans(workload: Workload, epsilon: float) -> tuple[QueryLinePlan, ...]:
-    """Plans for all numbers of lines, steps and copies, without dominated plans.
+    """Plans for the numbers of lines, steps and copies that are tried, without dominated plans.
 
     `epsilon` is the privacy loss of one replaced record.
     """
@@ -142,7 +142,7 @@ def _all_plans(lines: QueryLines, epsilon: float) -> Iterator[QueryLinePlan]:
 
 @lru_cache(maxsize=8)
 def found_lines(workload: Workload) -> QueryLines | None:
-    """The lines of the search for a workload; None if no query has a range above `LEAST_RANGE`."""
+    """The lines found for a workload; None if no query tried has a range above `LEAST_RANGE`."""
     k = workload.n_queries
     most = max(2, math.isqrt(MAX_COMPARED // k))
     elements = elements_or_sample(workload, most, PUBLIC_SEED)
