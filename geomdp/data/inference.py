@@ -171,7 +171,7 @@ class _Summary:
             )
         with np.errstate(over="ignore", invalid="ignore"):
             edges = np.linspace(self.low, self.high, bins + 1)
-        # This message names no number, because the numbers are values of records.
+        # The message does not show the smallest and largest value, which are values of records.
         if not (np.isfinite(edges).all() and (np.diff(edges) > 0).all()):
             raise ValueError(
                 f"column {self.name!r}: float64 cannot represent {bins} bins of equal width "

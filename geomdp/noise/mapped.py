@@ -199,7 +199,7 @@ class MappedNoise:
         return total
 
     def variances(self) -> FloatArray:
-        """Variance of each coordinate (m,): the diagonal of `covariance`, without that matrix."""
+        """Variance of each coordinate (m,), computed without the (m, m) covariance matrix."""
         return np.asarray(np.sum(self._variances, axis=0))
 
     @cached_property

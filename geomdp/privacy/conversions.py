@@ -22,7 +22,7 @@ from geomdp.privacy.definitions import (
 def pure_to_zcdp(privacy: PureDP) -> ZCDP:
     """epsilon-DP implies (epsilon^2 / 2)-zCDP, for the same adjacency.
 
-    ``ValueError`` for an epsilon outside [1e-150, 1e150], whose square may not fit in float64.
+    Raises ``ValueError`` if epsilon is outside [1e-150, 1e150]: its square may not fit in float64.
     Bun-Steinke 2016, Proposition 1.4; formula sheet GEN-2.
 
     Examples
@@ -71,8 +71,8 @@ def pure_implying(privacy: Privacy) -> PureDP:
 def zcdp_to_approx(privacy: ZCDP, delta: float) -> ApproxDP:
     """rho-zCDP implies (rho + 2 sqrt(rho ln(1/delta)), delta)-DP, for the same adjacency.
 
-    ``ValueError`` for a `delta` outside 0 < delta < 1/2. Bun-Steinke 2016, Proposition 1.3; formula
-    sheet GEN-2.
+    Raises ``ValueError`` for a `delta` outside 0 < delta < 1/2. Bun-Steinke 2016, Proposition 1.3;
+    formula sheet GEN-2.
 
     Examples
     --------
@@ -93,8 +93,8 @@ def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
 
     This epsilon is never larger than the epsilon of `zcdp_to_approx`; the adjacency stays the same.
     For a delta of about sqrt(rho) or more, the minimum can be 0 or negative, but an epsilon must be
-    positive. So if the minimum is below rho, the result has epsilon = rho. ``ValueError`` for a
-    `delta` outside 0 < delta < 1/2.
+    positive. So if the minimum is below rho, the result has epsilon = rho. Raises ``ValueError``
+    for a `delta` outside 0 < delta < 1/2.
 
     Notes
     -----
@@ -144,8 +144,8 @@ def convert_adjacency(privacy: Privacy, source: Adjacency, target: Adjacency) ->
     another. So a guarantee under add/remove implies `group_privacy` of size 2 under replace-one.
     For instance, epsilon becomes 2 epsilon. There is no conversion in the other direction. The
     number of records shows this: publishing it is private under replace-one, but not under
-    add/remove. ``ValueError`` for a conversion from replace-one to add/remove, and if the new delta
-    is 1/2 or more. Formula sheet GEN-1, GEN-2.
+    add/remove. Raises ``ValueError`` for a conversion from replace-one to add/remove, and if the
+    new delta is 1/2 or more. Formula sheet GEN-1, GEN-2.
 
     Examples
     --------

@@ -106,7 +106,7 @@ class Explicit(FiniteWorkload):
         return np.asarray(counts @ self._rows)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """The column with the largest <u, column>, for each row u of `directions` (b, m): (b, m).
+        """Columns (b, m) with the largest <u, column>, one for each row u of `directions` (b, m).
 
         The first column wins a tie. The cost is one matrix product: O(b m N) for a dense matrix, or
         O(b (N + z)) for a sparse matrix with z nonzero entries. The product is computed in blocks

@@ -28,7 +28,7 @@ def in_cube(query: ClosedForm, schema: Schema) -> ClosedForm:
     The bounds of column i have the middle c_i and the half width r_i. A point x of the cube
     therefore represents the values y_i = c_i + r_i x_i.
 
-    A bandwidth, and the width of the edge of a soft range, is one number for all columns. Such a
+    A bandwidth, or the width of the edge of a soft range, is one number for all columns. Such a
     number is not converted, because it is in units of the cube, in which every half width is 1.
 
     Raises

@@ -45,11 +45,11 @@ def annealed_volume(
         vol K = vol(B_0) (vol(K and B_0) / vol(B_0)) prod_i vol(K and B_(i+1)) / vol(K and B_i),
 
     where "and" is the intersection. In the last ratio, the numerator is vol(K). Each ratio with two
-    balls is at most 2, because K is convex. The first ratio is estimated by the share of uniform
-    points of the ball B_0 that lie in K. Every other ratio is the reciprocal of a share: the share
-    of points of K and B_(i+1) that lie in B_i. These points come from independent hit-and-run
-    chains. The chains for i = 0 start from uniform points of K and B_0. All later chains start from
-    the last points of the chains for the previous ratio.
+    balls is at most 2, because K is convex and contains 0. The first ratio is estimated by the
+    share of uniform points of the ball B_0 that lie in K. Every other ratio is the reciprocal of a
+    share: the share of points of K and B_(i+1) that lie in B_i. These points come from independent
+    hit-and-run chains. The chains for i = 0 start from uniform points of K and B_0. All later
+    chains start from the last points of the chains for the previous ratio.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ from geomdp.noise.exact.variates import (
 #: A random vector as a function of uniform numbers, evaluated in ball arithmetic.
 Computable = Callable[[Draw], Vector]
 
-#: Bodies that have a float64 sampler but no correctly rounded one.
+#: Bodies that have a float64 sampler but no correctly rounded one, with the reason.
 NO_EXACT_POINTS: dict[type[Body], str] = {
     NuclearBall: (
         "its eigenvalues are drawn by coupling from the past, which is too costly in ball "
@@ -222,7 +222,7 @@ def _simplex_difference(body: SimplexDifference) -> Computable:
 
 @uniform_point.register
 def _triangulated(body: TriangulatedPolytope) -> Computable:
-    """A uniform point of a simplex conv(0, v_1, .., v_r), chosen in proportion to its volume."""
+    """A uniform point of a simplex conv(0, v_1, .., v_r) drawn in proportion to its volume."""
     cones = body.whole_cones
     if cones is None:
         reason = (
