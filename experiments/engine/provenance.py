@@ -200,6 +200,6 @@ def _library() -> Snapshot:
     return Snapshot.of(Path(spec.origin).parent)
 
 
-#: The library is read when the engine starts, before a script imports geomdp. An edit during a long
-#: sweep therefore does not change the hash of its results.
+#: The library is read when the engine starts, before a script imports geomdp. An edit of geomdp
+#: during a long sweep therefore does not change the hash of the results of this sweep.
 LIBRARY = _library()

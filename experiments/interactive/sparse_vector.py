@@ -3,13 +3,13 @@
 Source: Dwork-Roth 2014, Theorems 3.24, 3.26 and 3.28; Ligett's slides; formula sheet SV-AT, SV-SP,
 SV-NUM, SV-LSL, DISC-11.
 
-Claim: if all k queries are alpha away from the threshold, and at most c of them above, then all
-answers are right with probability at least 1 - beta. This holds for the alpha of each theorem but
-one. The theorem printed for NumericSparse with delta > 0 is false for few queries: at c = k = 10
-the noise on the released values alone breaks it with probability 0.347, where beta is 0.05. If
-comparisons get 8/9 of epsilon and values 1/9, the theorem holds for every k. At every distance, the
-measured probability of a wrong answer agrees with the exact probability, which is computed as an
-integral over the noise of the threshold.
+Claim: if all k queries are at least alpha away from the threshold, and at most c of them are above
+it, then all answers are right with probability at least 1 - beta. This holds for the alpha of each
+theorem but one. The theorem printed for NumericSparse with delta > 0 is false for few queries: at
+c = k = 10 the noise on the released values alone breaks it with probability 0.347, where beta is
+0.05. If comparisons get 8/9 of epsilon and values 1/9, the theorem holds for every k. At every
+distance, the measured probability of a wrong answer agrees with the exact probability, which is
+computed as an integral over the noise of the threshold.
 
 Run time on one core: quick 1 s, full 2 minutes.
 """
@@ -157,8 +157,8 @@ LOOKS = {
     Family.NUMERIC: Look("C3", "D"),
     Family.PRINTED: Look("C4", "X"),
 }
-#: Distance of panel (b), in units of alpha. At this distance from the threshold, in practice, only
-#: released values are wrong.
+#: Distance of the queries from the threshold in panel (b), in units of alpha. At this distance, in
+#: practice, only released values are wrong.
 FAR = 10.0
 LIMIT = rf"failure probability of all theorems, $\beta={BETA}$"
 STATED = r"distance $\alpha$ at which a theorem promises $\beta$"

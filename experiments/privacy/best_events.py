@@ -4,7 +4,8 @@ Let p and q be the laws. By the lemma of Neyman and Pearson, no event of the sam
 q is likelier under p than {p / q >= t}. The best event is therefore of this form, and its
 probabilities are sums of known masses. These probabilities give the least number of draws that can
 refute a claim. No sample is drawn here. This module shares with audits only the confidence bounds
-on counts, so its numbers are an independent standard for audits.
+on counts and the conversion of zCDP claims. So its numbers are an almost independent standard for
+audits.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ class Laws:
         return inside[0].clip(0, 1), inside[1].clip(0, 1)
 
 
-#: A function of the noise factor: the pairs of laws to try, one for each change between neighbours.
+#: A function of the factor by which noise is multiplied (the noise factor). Its values are the
+#: pairs of laws to try, one for each change between neighbours.
 LawsAt = Callable[[float], Sequence[Laws]]
 
 
@@ -84,8 +86,8 @@ def implied(privacy: gd.privacy.Privacy) -> tuple[tuple[float, float], ...]:
 def refutes(laws: Sequence[Laws], privacy: gd.privacy.Privacy, draws: float) -> bool:
     """Whether the best event refutes the claim with this number of draws per input.
 
-    Counts are set to their expected values, rounded to the disadvantage of the event. About half of
-    all samples have counts at least as good.
+    Counts are set to their expected values, rounded to the disadvantage of the event. If these
+    counts just suffice, a sample of this size refutes the claim about half of the time.
     """
     events = [pair.events() for pair in laws]
     p, q = (np.concatenate(side) for side in zip(*events, strict=True))
@@ -166,8 +168,9 @@ def planar_laws(
     """Noise in the plane, scaled by `factor`, and the same noise moved by each row of `changes`.
 
     `ratio(z, s)` is log f(z) - log f(z - s) for the density f of the correct noise, and `changes`
-    are whole numbers. The laws are on the centres of square cells. The change between neighbours is
-    a whole number of cells, so both laws are the same masses moved by some cells.
+    are whole numbers. `deviation` is the largest standard deviation of a coordinate of the correct
+    noise. The laws are on the centres of square cells. The change between neighbours is a whole
+    number of cells, so both laws are the same masses moved by some cells.
     """
     # Outputs divided by `factor` are the correct noise, moved by changes / factor.
     per_unit = math.ceil(CELLS / (SIDE * deviation * factor))

@@ -52,13 +52,13 @@ class KeptColumns:
     def __init__(self, vertices: Array, strategy: int) -> None:
         rows = program(vertices)
         self._dimension, self._time = vertices.shape[1], rows.shape[1] - 1
-        rows[:-1, -1] = 1.0  # `chord` replaces these ones by the direction
+        rows[:-1, -1] = 1.0  # `chord` writes the direction, with sign -, into this column
         lower = np.append(np.zeros(self._time), -highspy.kHighsInf)
         sides = np.append(np.zeros(self._dimension), 1.0)
         self._model = kept_model(rows, lower, sides, sides, strategy)
 
     def chord(self, point: Array, direction: Array) -> tuple[float, float]:
-        """The least and largest t; the second solve starts from the basis of the first."""
+        """The least and largest t with `point` + t `direction` in the body, by two solves."""
         for row in range(self._dimension):
             self._model.changeCoeff(row, self._time, -direction[row])
         rows = np.arange(self._dimension, dtype=np.int32)
@@ -91,7 +91,7 @@ class KeptRows:
         self._model.changeColCost(self._dimension, 1.0)
 
     def chord(self, point: Array, direction: Array) -> tuple[float, float]:
-        """The least and largest t, one after the other."""
+        """The least and largest t with `point` + t `direction` in the body, by two solves."""
         columns = np.arange(self._dimension, dtype=np.int32)
         self._model.changeColsCost(self._dimension, columns, -point)
         ends = []
@@ -110,7 +110,7 @@ def kept_model(rows: Array, lower: Array, least: Array, most: Array, strategy: i
     program.col_cost_ = np.zeros(rows.shape[1])
     program.col_lower_ = lower
     program.col_upper_ = np.full(rows.shape[1], highspy.kHighsInf)
-    # For a missing bound, HiGHS expects its own infinity, not the infinity of NumPy.
+    # A bound of plus or minus `kHighsInf`, which is the infinity of float64, is no bound.
     program.row_lower_, program.row_upper_ = least, most
     program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     used = rows.T != 0
