@@ -19,7 +19,7 @@ GREEK = {
 }
 _CODE = re.compile(r"`([^`]+)`")
 _GREEK = re.compile(rf"\b({'|'.join(GREEK)})(?=\b|_|\d)(?! method)")
-#: Replaced in this order, on escaped text.
+#: Patterns and their replacements, which are applied in this order to escaped text.
 _SIGNS = (
     (re.compile(r"&lt;="), "≤"),
     (re.compile(r"&gt;="), "≥"),
@@ -40,7 +40,7 @@ _SIMPLE_POWER = re.compile(r"\^([-−]?(?:\d+(?:\.\d+)?|[A-Za-zα-ω]+))")
 
 def prose(text: str) -> str:
     """The text as escaped HTML, with markup for code, Greek letters, powers, indices and roots."""
-    # Odd pieces stand between backticks.
+    # The pieces at odd places stood between backticks.
     pieces = _CODE.split(" ".join(text.split()))
     return "".join(
         f"<code>{escape(piece)}</code>" if place % 2 else _mathematics(escape(piece))
@@ -59,7 +59,10 @@ def _mathematics(text: str) -> str:
 
 
 def _in_brackets(text: str, opening: str, before: str, after: str) -> str:
-    """Replace `opening` and its closing bracket. An `opening` that is never closed stays."""
+    """Replace each `opening` by `before`, and its closing bracket by `after`.
+
+    An `opening` that is never closed stays.
+    """
     start = text.find(opening)
     while start >= 0:
         depth, end = 1, start + len(opening)

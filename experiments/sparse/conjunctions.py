@@ -137,7 +137,10 @@ def errors_projection(
 
 
 def guaranteed(config: Config) -> float:
-    """Bound on the errors of all answers, which holds with probability 1 - beta."""
+    """Bound on the errors of all answers; it should hold with probability at least 1 - beta.
+
+    For the projection, the bound is proved only for the number of rows in the paper.
+    """
     if config.route is Route.ONLINE:
         return build_online(config, None).accuracy
     return paper_accuracy(

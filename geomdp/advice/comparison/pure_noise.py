@@ -17,8 +17,8 @@ The first inequality for all u says that the ellipsoid {v : v^T Cov(Z)^-1 v <= 2
 contains D. Let T be the least trace of S over all ellipsoids {v : v^T S^-1 v <= 1} that contain D.
 Then E ||Z||^2 >= T / (2 sinh(epsilon / 2)^2). The best Gaussian noise has E ||Z||^2 = T sigma^2,
 where sigma is its scale for sensitivity 1. Under rho-zCDP, sigma^2 = 1 / epsilon^2 for
-epsilon = sqrt(2 rho). So no purely private noise is better if 2 sinh(epsilon / 2)^2 <= epsilon^2,
-that is, for rho up to 4.4.
+epsilon = sqrt(2 rho). So no epsilon-DP noise is better if 2 sinh(epsilon / 2)^2 <= epsilon^2, that
+is, for rho up to 4.4.
 
 References
 ----------
@@ -53,11 +53,12 @@ ELEMENTS = 64
 def pure_noise_floor(trials: Trials) -> float:
     r"""A lower bound on the predictions of purely private noise, alone and projected; per query.
 
-    The prediction of `Projected` is at least (s / m)^(1/2), where s is the least of three numbers:
-    E ||Z||^2 / n^2, E h_K(Z) / n and the squared diameter of K, the convex hull of all answers. If
-    Z has mean 0, E h_K(Z) >= E |<Z, q - q'>| / 2 for any answers q, q'. So the inequalities in the
-    module's docstring give lower bounds on the first two numbers, and the third is known. Under
-    add/remove, q - q' is the sum of two differences of neighbours, and epsilon counts twice.
+    Let m be the number of queries. The prediction of `Projected` is at least (s / m)^(1/2), where s
+    is the least of three numbers: E ||Z||^2 / n^2, E h_K(Z) / n and the squared diameter of K, the
+    convex hull of all answers. If Z has mean 0, E h_K(Z) >= E |<Z, q - q'>| / 2 for any answers q,
+    q'. So the inequalities in the module's docstring give lower bounds on the first two numbers,
+    and the third is known. Under add/remove, q - q' is the sum of two differences of neighbours,
+    and epsilon counts twice.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """The simplex. Barycentric coordinates give closed forms of most methods.
 
-Projection has a closed form only if the vertices are the unit vectors.
+The class implements projection only for the unit vectors as vertices.
 """
 
 from __future__ import annotations

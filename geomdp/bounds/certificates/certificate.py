@@ -115,7 +115,8 @@ def covering_bound(
 ) -> Bound:
     """The lower bound that `ranges` prove together, for one workload and one `problem`.
 
-    The `reasons` say why other proofs exclude nothing. The error message contains the reasons.
+    The `reasons` say why other proofs exclude nothing. If nothing at all is excluded, the error
+    message contains the reasons.
 
     Raises
     ------
@@ -171,7 +172,8 @@ def certify(
     Raises
     ------
     ValueError
-        If `families` holds an object that is no packing, or packings of different workloads.
+        If `families` holds an object that is no packing, or packings of different workloads. Also
+        if a parameter is out of range.
     SideConditionError
         If not even one record is excluded; the message gives the reason for each packing.
 

@@ -19,8 +19,8 @@ directions add up:
 For the second inequality, use ||e||_2 >= sum_j a_j |<u_j, e>| for the vector a of norm 1 with a_j
 proportional to lambda_j delta_j. Let C be b (sum_j lambda_j delta_j^2 / k)^(1/2) for p = 2, and
 b (sum_j (lambda_j delta_j)^2 / k)^(1/2) for p = 1. No mechanism with the guarantee has an error
-below C / n on all data sets of n >= b sum_j T_j records. So an error alpha is excluded for all n
-from b sum_j T_j to C / alpha.
+below C / n on all data sets of n >= b sum_j T_j records. So an error alpha is excluded for all
+n >= b sum_j T_j with n < C / alpha.
 
 For the largest error over the queries, take any set of k' of the k queries. The largest error over
 all queries is at least the largest of these k' errors. The largest of these k' errors is at least
@@ -196,8 +196,8 @@ class LinePlan:
     copies : int
         Number of records b that one step replaces.
     known : tuple of LineRisk
-        A bound on the Bayes risk for each different number of steps, in increasing order of these
-        numbers.
+        A lower bound on the Bayes risk for each different number of steps, in increasing order of
+        these numbers.
     scale : float
         C, rounded down. With n records, the error C / n is excluded.
     """
@@ -245,7 +245,7 @@ class LineRung(ExcludedRange):
 
     @property
     def said(self) -> str:
-        """The number of lines, and a lower bound on the error of any mechanism on some data set."""
+        """The number of lines, and a lower bound on a private mechanism's error on some data set."""
         steps, error = self.plan.steps, rounded_down(self.plan.scale / self.last, 4)
         return (
             f"the error is at least {error} on some data set of {len(steps)} orthogonal lines, "
