@@ -139,7 +139,7 @@ def errors_projection(
 def guaranteed(config: Config) -> float:
     """Bound on the errors of all answers; it should hold with probability at least 1 - beta.
 
-    For the projection, the bound is proved only for the number of rows in the paper.
+    For the projection, the bound is proved for Laplace noise and the number of rows in the paper.
     """
     if config.route is Route.ONLINE:
         return build_online(config, None).accuracy

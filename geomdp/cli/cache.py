@@ -1,4 +1,4 @@
-"""The command `cache`: the folder that stores public set-ups, and its size.
+"""The command `cache`: the folder that stores results of public set-ups, and its size.
 
 A set-up is a computation that a mechanism does before its first use, for instance of an optimal
 ellipsoid. Set-ups depend on public inputs alone, never on records.

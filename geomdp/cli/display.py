@@ -86,5 +86,5 @@ def in_words(prediction: Prediction) -> str:
 
 
 def number(value: float) -> str:
-    """`value` as text with four significant digits."""
+    """`value` as text with at most four significant digits."""
     return f"{value:.4g}"

@@ -95,8 +95,8 @@ def farthest_points(
     of_squares : callable, optional
         The norm as an increasing function of the squared Euclidean length, if there is such a
         function. The function saves time if all coordinates are whole numbers small enough for
-        exact products: each listed point then costs one product of a matrix with a vector. The
-        result is the same.
+        exact products: each listed point then costs one product of a matrix with a vector. Up to
+        rounding of norms, the result is the same.
 
     Returns
     -------

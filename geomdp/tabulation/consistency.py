@@ -43,8 +43,9 @@ from geomdp.tabulation.specs import Task
 #: element, in about 20 ms for the largest size.
 MAX_ELEMENTS = 1 << 20
 #: Duality gap of the projection on the sensitivity polytope, divided by the mean squared noise. The
-#: relative tolerance is also kept between `LEAST_TOLERANCE` and `LARGEST_TOLERANCE`. A duality gap
-#: adds at most twice the gap to the squared error.
+#: relative tolerance, which is the gap divided by the squared diameter of the polytope, is kept
+#: between `LEAST_TOLERANCE` and `LARGEST_TOLERANCE`. A duality gap adds at most twice the gap to
+#: the squared error.
 GAP_SHARE = 1e-3
 #: Largest relative tolerance of the projection. The limit applies if the root mean squared noise is
 #: above 3% of the diameter of the polytope.
@@ -172,7 +173,7 @@ class Consistency:
         _ = self._local_polytope
 
     def applied(self, released: Release) -> Release:
-        """The release with consistent answers; `_at_most` bounds their error."""
+        """The release with consistent answers; `_at_most` predicts their error."""
         if self._projects_itself:
             return released
         if self._projector is not None:
@@ -200,10 +201,11 @@ class Consistency:
 
 
 def _at_most(released: Release, gap: float = 0.0) -> Prediction:
-    """Upper bound on the error that the noise and an inexact projection cause together.
+    """Prediction of the error that the noise and an inexact projection cause together.
 
-    `gap` bounds what an inexact projection adds to the squared distance from the true answers. The
-    result allows at least 2 `GAP_SHARE` times the mean squared noise for the gap.
+    The result is an upper bound, unless the prediction in `released` is a simulation. `gap` bounds
+    what an inexact projection adds to the squared distance from the true answers. The result allows
+    at least 2 `GAP_SHARE` times the mean squared noise for the gap.
     """
     noise = released.predicted_rmse
     allowed = max(2 * GAP_SHARE * noise.value**2, gap / len(released.answers))

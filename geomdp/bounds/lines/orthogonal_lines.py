@@ -245,7 +245,7 @@ class LineRung(ExcludedRange):
 
     @property
     def said(self) -> str:
-        """The number of lines, and a lower bound on a private mechanism's error on some data set."""
+        """The number of lines, and a lower bound on a private mechanism's error on a data set."""
         steps, error = self.plan.steps, rounded_down(self.plan.scale / self.last, 4)
         return (
             f"the error is at least {error} on some data set of {len(steps)} orthogonal lines, "

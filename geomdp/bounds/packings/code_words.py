@@ -88,7 +88,7 @@ class CodeWords(PackingFamily):
         return math.sqrt(share) * (1 - MARGIN)
 
     def records(self, words: IntArray) -> IntArray:
-        """The records (w, d) that belong to the w rows of `words` (w, L), words of the outer code."""
+        """The records (w, d) of w words of the outer code, which are the rows of `words` (w, L)."""
         written = self.inner.words(words.ravel()).reshape(len(words), -1)
         return np.pad(written, ((0, 0), (0, self.attributes - written.shape[1])))
 

@@ -88,8 +88,8 @@ def bulk_ess(draws: FloatArray) -> FloatArray:
     Returns
     -------
     (m,) array
-        The ESS of each coordinate, at most S log10(S). This limit matters only if correlations are
-        negative. If a coordinate does not move, its ESS is S.
+        The ESS of each coordinate, at most S log10(S). For S >= 10, this limit matters only if
+        correlations are negative. If a coordinate does not move, its ESS is S.
 
     Raises
     ------

@@ -191,7 +191,7 @@ class ChainSampler:
 
 
 def pilot(walk: Walk, rng: np.random.Generator, chains: int = PILOT_CHAINS) -> Mixing:
-    """Measure the autocorrelation time of `walk` with chains started near the boundary.
+    """Measure the autocorrelation time of `walk` with starts moved towards the boundary.
 
     Each start is halfway between a point of `Walk.starts` and the boundary, on the ray from 0
     through this point. The diagnostics need starts that are farther from the centre than uniform

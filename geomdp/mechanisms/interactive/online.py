@@ -43,8 +43,8 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     queries of sensitivity 1/n, and has the same guarantee. If `epsilon_0` is stated, eps is
     c epsilon_0 for pure DP, and epsilon_0 sqrt(8 c ln(2/delta)) for approximate DP. The number c of
     updates is then lowered, if necessary, to keep the guarantee at most `privacy`. Without a seed
-    the guarantee also holds on the computer: true answers are exact rational numbers, and noise is
-    compared and rounded exactly (X-GRID).
+    the guarantee also holds on the computer: the true answers of `ask` are exact rational numbers,
+    and noise is compared and rounded exactly (X-GRID).
 
     Parameters
     ----------
@@ -230,8 +230,8 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         BudgetExhausted
             After k queries.
         ValueError
-            If the rule does not support the query. If the true answer shows that the query has
-            values outside [0, 1]. Nothing is spent.
+            If the mechanism holds no records, or the rule does not support the query. If the true
+            answer shows that the query has values outside [0, 1]. Nothing is spent.
         """
         if self._records is None:
             raise ValueError("the mechanism holds no records: use ask_truth")
@@ -250,7 +250,8 @@ class OnlineConstruction(NotCopied, Generic[Query]):
             After k queries.
         ValueError
             For a true answer that is negative, not finite, or above 1 under replace-one, or for a
-            query that the rule does not support. Nothing is spent.
+            query that the rule does not support. Also if the mechanism holds records. Nothing is
+            spent.
         """
         if self._records is not None:
             raise ValueError("the mechanism holds records: use ask")

@@ -50,8 +50,8 @@ class Shrunk(PostProcessedNoise):
     This bound is below v, the squared error of the noise. It is also below r^2, a bound on the
     squared error of the answer c. Let h_K be the support function of K. If E h_K(Z) / n exceeds
     r^2 v / (r^2 + v), the bound is also below the bound min{v, E h_K(Z) / n} of `Projected`. In
-    this case the nearest point of K says little about the data. For data far from c, such as copies
-    of one record, the error can be nearly as large as the bound.
+    this case the point of K nearest to y says little about the data. For data far from c, such as
+    copies of one record, the error can be nearly as large as the bound.
 
     References
     ----------
@@ -128,7 +128,7 @@ def centre_and_radius(workload: Workload) -> tuple[FloatArray, float]:
     * If all elements together have at most 2^24 answers, c is the mean of Q(x) over the elements. r
       is the largest distance of a Q(x) from c.
     * For any other workload, c is the point nearest to 0 in the affine hull of all Q(x). Let R be
-      the largest norm of an answer vector. Then r^2 = R^2 - ||c||^2.
+      `l2_radius`, a proved bound on the norms of answer vectors. Then r^2 = R^2 - ||c||^2.
     """
     if isinstance(workload, MarginalTables):
         cells = np.array([place.stop - place.start for place in workload.slices])

@@ -29,10 +29,10 @@ class MomentProjection:
 
     The result is computed from public numbers and a released summary, so the projection is
     post-processing and costs no privacy. Suppose that the true moments are the moments of a
-    distribution. Then the projection of `semidefinite` never increases the error in the weighted
-    norm. The projection of `on_grid` can increase this error, but at most by the distance, in this
-    norm, of the true moments from the set of moments of distributions on the grid. Both projections
-    can increase the errors of single queries.
+    distribution. Then, up to the accuracy of the solver, the projection of `semidefinite` does not
+    increase the error in the weighted norm. The projection of `on_grid` can increase this error,
+    but at most by the distance, in this norm, of the true moments from the set of moments of
+    distributions on the grid. Both projections can increase the errors of single queries.
 
     Parameters
     ----------

@@ -31,8 +31,8 @@ ROUNDING = 1e-13
 #: Upper bound on the share by which rounding of the noise scales can increase the privacy loss.
 OVERSPENT = Fraction(1, 2**40)
 #: Number of random Gaussian vectors. `check_rebuilt` estimates the length of a row of a matrix from
-#: the products of the row with these vectors. All 32 products are below a tenth of the length with
-#: probability 1e-35.
+#: the products of the row with these vectors. The probability that all 32 products are below a
+#: tenth of the length is below 1e-35.
 WEIGHTS = 32
 #: Real entries of a strategy are rounded to multiples of 2^-24. The change is less than the
 #: tolerance of the search for the entries. Sums over 2^29 records stay exact in float64.

@@ -99,12 +99,12 @@ class CappedCost:
     caps: FloatArray
 
     def at_most(self, precisions: FloatArray) -> float:
-        """The sum over A of s_A times the largest c_A(D)."""
+        """The sum over A of s_A times the largest c_A(D), plus an allowance for rounding."""
         terms = 2 * self.shares * self.caps * precisions
         return math.fsum(terms.tolist()) * (1 + SUM_ERROR)
 
     def average(self) -> FloatArray:
-        """The largest c_A(D) of each A; the bound is the sum of these times the precisions."""
+        """The largest c_A(D) for each A. The bound adds up these prices times the s_A."""
         return 2 * self.shares * self.caps
 
 
