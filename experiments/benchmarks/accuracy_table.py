@@ -32,11 +32,11 @@ after projection, measurements do. The report also shows a proved lower bound on
 every 1-DP mechanism.
 
 Goals, which may stay open, are set for the ratios to the best peer. On tables of 12 to 20 binary
-columns the library should be no worse than Laplace noise on the joint table. There cone noise of
-lifted elliptopes should have at most 0.8 times the error of the best other mechanism. The error of
-this noise is known in closed form. The mechanism that `advise` offers should be within 2% of the
-least measured error, and for one counting query within 2% of geometric noise. On lines of 16 and 20
-columns and for one counting query, errors are predicted and nothing is released.
+columns the library should be no worse than Laplace noise on the joint table. On these tables, cone
+noise of lifted elliptopes should have at most 0.8 times the error of the best other mechanism. The
+error of this noise is known in closed form. The mechanism that `advise` offers should be within 2%
+of the least measured error, and for one counting query within 2% of geometric noise. On lines of 16
+and 20 columns and for one counting query, errors are predicted and nothing is released.
 
 Run time on one core: quick 30 s, full 14 minutes.
 """
@@ -92,7 +92,7 @@ Means = dict[tuple[object, ...], MeanSquare]
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Squared errors of one mechanism, with its prediction and its run times in seconds."""
+    """Mean squared error of one mechanism, with its prediction and its run times in seconds."""
     if not config.releases_per_trial:
         return [predicted_row(config)]
     start = time.perf_counter()
@@ -179,7 +179,7 @@ TIE = 0.05
 
 
 def no_worse(ours: Means, others: Means) -> Claim:
-    """Claim that no ratio of our error to theirs exceeds 1 + `TIE`; one-sided, `LEVEL` in total."""
+    """Claim that no ratio of our error to the others' exceeds 1 + `TIE`, tested at `LEVEL`."""
     shares, least = {}, {}
     for place, mean in ours.items():
         other = others[place]
@@ -200,12 +200,12 @@ def no_worse(ours: Means, others: Means) -> Claim:
 
 
 def goals(table: pd.DataFrame) -> list[Goal]:
-    """Goals for ratios to the best peer and the joint table, for lifted elliptopes and advice."""
+    """Goals for ratios to the best peer and the joint table, lifted elliptopes, and advice."""
     return [*ratios.goals_of(table), *advice.goals_of(table)]
 
 
 def slope_claims(table: pd.DataFrame) -> list[Claim]:
-    """Claim about how the error on random signs falls with n; no claim if the table lacks them."""
+    """Claim about how the error on random signs falls with n; none if it is not in the table."""
     mine = table[(table.line == Line.SIGNS) & (table.method == Method.PROJECTED_KNORM)]
     if mine.empty:
         return []
@@ -231,7 +231,7 @@ def compared(means: Means, found: pd.DataFrame) -> tuple[Means, Means]:
 
 
 def report(table: pd.DataFrame) -> Table:
-    """One row per mechanism; the row of our best also shows the verdict of the line."""
+    """One row per line and mechanism; the row of our best mechanism also shows the verdict."""
     shown = Table("line", "mechanism", "sampler", title="RMSE per query, 1-DP, replace-one")
     headings = ("predicted", "measured", "ratio", "goal", "excluded", "set-up s", "s a release")
     for heading in headings:

@@ -16,7 +16,7 @@ from experiments.engine.run import ExecutorError, Work
 
 #: Seconds to wait for a scheduler, which may be restarting, and then for its first worker.
 PATIENCE = 60.0
-#: The sweep fails when the scheduler is lost this many times in a row without completing a cell.
+#: The sweep fails when this many connections in a row are lost before a cell completes.
 LOSSES = 3
 
 
@@ -47,8 +47,8 @@ class DaskCluster:
         Raises
         ------
         ExecutorError
-            If no scheduler or worker answers in time, if the scheduler is lost three times in a row
-            without completing a cell, or if a worker cannot run the script or has other code.
+            If no scheduler or worker answers in time, if three connections in a row are lost before
+            a cell completes, or if a worker cannot run the script or has other code.
         """
         waiting, losses = {cell.key: cell for cell in cells}, 0
         while waiting:

@@ -4,14 +4,14 @@ Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transf
 (arXiv 2208.07410), Theorems 3 and 23; formula sheet JL-T3, JL-T23, JL-WIS.
 
 Claims: the private covariance of n records differs from the covariance of their *distribution*, in
-root mean square, by at most 3 / n^(1/2), for sampling, plus the private error of the second moments
-and twice the private error of the mean. Sampling alone errs by ((1 - 1/d) / n)^(1/2) for directions
-uniform on the sphere, and this error remains as epsilon grows. The measured noise is 0.9 to 1 times
-the bound without 3 / n^(1/2). It is the length of the noise on the second moments plus twice the
-length of the noise on the mean, each noise at epsilon / 2. All 2-way marginals of d binary
-attributes are computed from the second moments of x / d^(1/2). Their errors stay below
-(d / (d - 1))^(1/2) times the bound for second moments. Every bound is at most 8 times the measured
-error.
+root mean square, by at most the sum of three bounds: 3 / n^(1/2) for sampling, the bound on the
+error of private second moments, and twice the bound on the error of a private mean. For records
+uniform on the sphere, sampling alone errs by ((1 - 1/d) / n)^(1/2), and this error remains as
+epsilon grows. The measured noise is 0.9 to 1 times the sum without its term 3 / n^(1/2). This noise
+is the length of the noise on the second moments plus twice the length of the noise on the mean,
+each noise at epsilon / 2. All 2-way marginals of d binary attributes are computed from the second
+moments of x / d^(1/2). Their errors stay below (d / (d - 1))^(1/2) times the bound for second
+moments. Every bound is at most 8 times the measured error.
 
 All noise has an exact sampler. Run time on one core: quick 2 s, full 1 minute.
 """
@@ -52,7 +52,7 @@ LEAST_SHARE = 1 / 8
 
 
 class Panel(enum.StrEnum):
-    """A panel of the figure: the horizontal axis of the first three, the queries of the last."""
+    """A panel of the figure, named by its horizontal axis; the last is named by its queries."""
 
     RECORDS = "n"
     EPSILON = "epsilon"
@@ -78,7 +78,7 @@ class Config:
     d: int  # Dimension of the records, or number of attributes
     n: int  # Number of records
     epsilon: float  # Epsilon of the pure guarantee
-    samples: int  # Independent samples of n records, one release each
+    samples: int  # Number of independent samples of n records
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
@@ -97,7 +97,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def covariance_errors(config: Config, rng: np.random.Generator) -> list[float]:
-    """Squared Frobenius distances of private or sample covariances from I / d, the true one."""
+    """Squared Frobenius distances of private or sample covariances from the true one, I / d."""
     setting = {"n": config.n, "privacy": gd.PureDP(config.epsilon)}
     M = gd.mechanisms.Covariance(gd.workloads.SecondMoment(config.d), **setting)
     truth = svec(np.eye(config.d) / config.d)
@@ -151,7 +151,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def bounded(name: str, id: str, rows: pd.DataFrame) -> Claim:
-    """Claim that errors are at least `LEAST_SHARE` of the bound, and up to chance at most it."""
+    """Claim that errors lie between `LEAST_SHARE` of the bound and, up to chance, the bound."""
     means, bounds = pooled_by(rows, POINT), rows.groupby(POINT).bound.first()
     tail = LEVEL / len(means)
     intervals = {key: mean.root_interval(2 * tail) for key, mean in means.items()}
@@ -170,7 +170,7 @@ def bounded(name: str, id: str, rows: pd.DataFrame) -> Claim:
 
 
 def sampling(rows: pd.DataFrame) -> Claim:
-    """A sample covariance of uniform directions has mean squared error near (1 - 1/d) / n."""
+    """Claim that the sample covariance of uniform records errs by about ((1 - 1/d) / n)^(1/2)."""
     means = pooled_by(rows, POINT)
     scores = []
     for (_, d, n, _), mean in means.items():

@@ -1,4 +1,4 @@
-"""An adversary that sees random data and the hypothesis, and forces updates of any rule."""
+"""An adversary that sees random data and the hypothesis of an update rule, and forces updates."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class Config:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Totals and steps by all rules, the range of the shortcut, and simulated losses."""
+    """Total epsilons and allowed steps by all rules, the shortcut's range, and simulated losses."""
     T = config.steps
     last = shortcut_limit(T)
     rows: list[Row] = [
@@ -186,7 +186,7 @@ def limits(table: pd.DataFrame) -> Claim:
 
 
 def still_true(table: pd.DataFrame) -> Claim:
-    """Up to delta = 0.99, exact composition shows that the shortcut holds even where unproved."""
+    """The shortcut holds at all `SLACKS`, also where advanced composition does not prove it."""
     found = table[table.quantity == Quantity.NEEDED]
     return Claim(
         "for larger delta, up to 0.99, the printed statement is not proved but holds for pure "
@@ -270,7 +270,7 @@ ROOT = r"$\propto T^{1/2}$, $T^{-1/2}$"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Total against the number of steps, and the step a budget allows."""
+    """Total epsilon, and the epsilon_0 that a budget allows each step, by the number of steps."""
     figure = Figure(figsize=(7.2, 4.2))
     panels = figure.subplots(1, 2)
     for axes, name in zip(panels, (Quantity.TOTAL, Quantity.ALLOWED), strict=True):

@@ -1,4 +1,4 @@
-"""Goals of the geometry core: ratios to named peers, rates, and seconds."""
+"""Goals for the speed of the geometry core: ratios to named peers, draws per second, seconds."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ REASONS: dict[Work, str] = {
 def ratios(table: pd.DataFrame) -> pd.DataFrame:
     """Rows of peers, with the ratio of their seconds to the seconds of geomdp, and a goal for it.
 
-    The goal applies to the fastest of the methods with the same beginning of the name. It is NaN
+    The goal applies to the fastest of the methods whose names begin with the same word. It is NaN
     where `RATIOS` has no goal.
     """
     own = table[table.method == GEOMDP].set_index(KEYS).seconds
@@ -99,13 +99,13 @@ def _of(table: pd.DataFrame) -> Iterable[pd.Series]:
 
 
 def _word(work: str, vertices: str, dimension: int, method: str) -> str:
-    """The beginning of the name `method` for which `RATIOS` has a goal; empty if it has none."""
+    """The beginning of the name `method` for which `RATIOS` has a goal; empty if there is none."""
     words = (word for *line, word in RATIOS if line == [work, vertices, dimension])
     return next((word for word in words if method.startswith(word)), "")
 
 
 def goals_of(table: pd.DataFrame) -> list[Goal]:
-    """The goals whose operations are in the table, each with the ratio to the physical limit."""
+    """The goals whose operations are in the table, with geomdp's time over the physical limit."""
     own = table[table.method == GEOMDP].set_index(KEYS, drop=False)
     peers = ratios(table)
     found = []

@@ -34,7 +34,7 @@ def _mbi() -> ModuleType:
 
 
 def fitted_tables(levels: Sequence[int], k: int, noisy: Array, n: int) -> Array:
-    """Cells of all k-way tables of the model nearest to the noisy cells, for n records.
+    """Cells of all k-way tables under a graphical model of n records, fitted to noisy cells.
 
     `noisy` (m,) and the result (m,) hold the cells divided by n. Tables are in lexicographic order,
     and cells in row-major order. The model has a clique for every table, and all cliques have the

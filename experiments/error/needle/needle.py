@@ -1,10 +1,10 @@
 """A body, and worst-case data, for which the error of the JL mechanism has the rate of its theorem.
 
 The body K is an ellipsoid in R^k with one semi-axis 1 and all others k^(-1/2): a needle in a thin
-ball. Its width w(K) is at most 2^(1/2), and about 1.35 for large k. Theorem 21 uses K-norm noise.
-Images of the body under linear maps are ellipsoids, for which this noise has an exact sampler.
-After a map with m rows, the noise on mean answers has a root mean square length of about 2 m^(1/2)
-w(K) / (eps n).
+ball. Its Gaussian width w(K) is at most 2^(1/2), and about 1.35 for large k. Theorem 21 (formula
+sheet JL-T21) uses K-norm noise. Images of the body under linear maps are ellipsoids, for which this
+noise has an exact sampler. After a map with m rows, the noise on mean answers has a root mean
+square length of about 2 m^(1/2) w(K) / (eps n).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def axes_of(k: int) -> npt.NDArray[np.float64]:
 
 @cache
 def needle(k: int) -> gd.workloads.LinearMap:
-    """Means of k coordinates of records in the unit ball, all but the first divided by k^(1/2)."""
+    """Means of k coordinates on the unit ball, where all but the first are divided by k^(1/2)."""
     return gd.workloads.LinearMap(gd.workloads.Means(k), np.diag(axes_of(k)))
 
 
@@ -60,7 +60,7 @@ def width(k: int) -> float:
 def mechanism(
     route: Route, k: int, n: int, epsilon: float, rows: int, rng: np.random.Generator
 ) -> gd.mechanisms.Mechanism:
-    """The mechanism of a route; `rng` draws its public map."""
+    """The mechanism of a route; `rng` draws the public map of a route that has one."""
     setting = {"n": n, "privacy": gd.PureDP(epsilon)}
     if route is Route.BALL:
         return gd.mechanisms.JL(gd.mechanisms.Ball(needle(k), **setting), rows, rng=rng)
