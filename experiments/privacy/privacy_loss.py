@@ -43,11 +43,11 @@ from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise
 
 FloatArray = npt.NDArray[np.float64]
 EPSILON = 1.0
-#: Dimension of the noise of many queries.
+#: Number of queries, and dimension of the noise, for all families except `Family.ONE`.
 DIMENSION = 32
 #: Thresholds t at which delta and the tail are recorded.
 THRESHOLDS = np.linspace(-EPSILON, 2 * EPSILON, 61)
-#: Values of delta below this are rounding errors.
+#: Values of delta up to this number are taken for rounding errors.
 ROUNDING = 1e-9
 
 
@@ -237,7 +237,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def draw_tail(axes: Axes, table: pd.DataFrame, family: Family, look: Look) -> None:
-    """Pr[L > t]. For pure noise it is 0 at t >= epsilon, after a jump if Pr[L = epsilon] > 0."""
+    """Draw Pr[L > t]. For pure DP it is 0 at t >= epsilon, after a jump if Pr[L = epsilon] > 0."""
     marked = table.iloc[::5]
     draw_points(
         axes, marked.threshold, marked.beyond, look, family, line="none", size=SIZES[family]
@@ -251,7 +251,7 @@ def draw_tail(axes: Axes, table: pd.DataFrame, family: Family, look: Look) -> No
 
 
 def draw_delta(axes: Axes, table: pd.DataFrame, family: Family, look: Look) -> None:
-    """Measured delta as markers, over the closed form where there is one."""
+    """Draw measured delta as markers, over the closed form where there is one."""
     shown = table[table.delta > ROUNDING]
     marked = shown.iloc[::4]
     draw_points(axes, marked.threshold, marked.delta, look, "_", line="none", size=SIZES[family])

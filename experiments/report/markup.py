@@ -10,7 +10,7 @@ from experiments.report.prose import prose
 from experiments.theorems import THEOREMS
 from experiments.theorems.theorem import ID
 
-#: Files of the pages that do not belong to a question.
+#: Files of the pages that do not belong to one folder of scripts.
 START, THEOREM_PAGE, CLAIM_PAGE = "index.html", "theorems.html", "claims.html"
 _KNOWN = {theorem.id for theorem in THEOREMS}
 

@@ -20,7 +20,7 @@ class Picture:
     """A drawing as the report stores it."""
 
     data: bytes  # WebP without loss
-    #: Size on the page in pixels. Text then has the size for which it was drawn.
+    #: Size on the page in pixels, at which text has the size for which it was drawn.
     width: int
     height: int
 

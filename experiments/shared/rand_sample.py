@@ -31,6 +31,6 @@ SCHEMA = gd.data.Schema(
 
 @cache
 def real_sample() -> npt.NDArray[Any]:
-    """All 20190 records of the sample, encoded: (20190, 10)."""
+    """All records of the sample, encoded as an array of shape (20190, 10)."""
     frame = gd.data.rand_health_insurance().frame
     return np.concatenate([*gd.data.encode(frame, SCHEMA, SCHEMA.universe())])

@@ -77,7 +77,7 @@ class Config:
 
 
 def worst_points(config: Config) -> FloatArray:
-    """Points (p, d) whose first variable is near the kink."""
+    """Points, one in each row, whose first variable is near the kink."""
     terms = max(1.0, config.degree / half_power(config.smoothness))
     near = np.cos(math.acos(KINK) + NEAR / terms)
     if config.d == 1:
@@ -245,7 +245,7 @@ def falls_late(rows: pd.DataFrame) -> Claim:
 
 
 def is_behind(table: pd.DataFrame) -> Claim:
-    """The error of truncated series is below that of the operator."""
+    """The error of truncated series is below the error of the operator."""
     wide = table.pivot(index=["d", "smoothness", "degree"], columns="operator", values="rms")
     ratio = wide[Operator.TRUNCATED] / wide[Operator.JACKSON]
     return Claim(

@@ -12,10 +12,10 @@ The paper's summary has uniform Laplace noise at the corrected scale of DISC-15,
 = n^(1/(2d+K)) in each variable. Claims, for d = 1 and 2: with truncated series the error of this
 summary falls at least as fast as n^(-K/(2d+K)), and up to n = 10^4 it is below the error with the
 paper's Jackson operator. At n = 10^4 the error is smaller still with weighted noise, if t is chosen
-by the predicted error. Its error falls at least as fast as in the hypothesis n^(-min(1, K/(1.5
-d))). For d = 3 the degrees are too small for a fit. For every d, every single answer is within the
-error stated with it, which is a proved bound on the approximation error plus 30.9 standard
-deviations of the noise.
+by the predicted error. With weighted noise, the error falls at least as fast as n^(-min(1, K/(1.5
+d))), which is a hypothesis. For d = 3 the degrees are too small for a fit. For every d, every
+single answer is within the error stated with it, which is a proved bound on the approximation error
+plus 30.9 standard deviations of the noise.
 
 The last row shows the error against epsilon, for d = 1 and n = 10^4. The t of the paper does not
 depend on epsilon, so the noise of the worst answer falls as 1 / epsilon, while the error of the
@@ -55,7 +55,7 @@ COMPARED = 10**4
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean square of the worst error over the queries, the degree, and one further result.
+    """Mean square of the worst error over the queries, the degree, and one further number.
 
     In the panels against epsilon, the further number is the mean square of the worst noise. In the
     panels against n, it is the largest ratio of an error to its bound.

@@ -70,9 +70,8 @@ class Advice:
 
         Columns: mechanism, predicted_rmse, kind (of prediction), simulated_rmse, sampler, set-up
         seconds, why. simulated_rmse is the error on uniform data in simulated releases, and NaN if
-        the mechanism was not simulated. The last column gives the source of the
-        prediction. If no prediction was made, predicted_rmse is NaN and the last column gives the
-        reason.
+        the mechanism was not simulated. The last column gives the source of the prediction. If no
+        prediction was made, predicted_rmse is NaN and the last column gives the reason.
         """
         from geomdp.advice.printed_table import PrintedTable  # pandas: a slow import
 
@@ -129,15 +128,15 @@ def advise(
     because the prediction is an upper bound over all data sets. Shrinking is advised only if it
     lowers the prediction by more than 1%.
 
-    One choice is made by simulation. A fit (`Fitted`) follows the noise with attainable answers
-    that fit in the norm of the noise. Its proved bound is twice the bound of a projection, although
-    its real error is mostly smaller. If the winner projects or shrinks noise with an exact sampler,
-    and the noise is at least 5% of the diameter of the answers, the fit of the same noise is
-    simulated on three public data sets of n records: uniform data, ten elements, and copies of one
-    element. The fit is advised if its error is lower by more than 1% on uniform data, and larger by
-    at most 5% on the two others, which covers chance. The seed is public and fixed. The predicted
-    error remains the proved bound of the advised mechanism. On other data the fit can err more: for
-    tables of independent columns, up to 4% more was measured.
+    One choice is made by simulation. A fit (`Fitted`) replaces the noisy answers by the attainable
+    answers nearest to them in the norm of the noise. Its proved bound is up to twice the bound of a
+    projection, although its real error is mostly smaller. If the winner projects or shrinks noise
+    with an exact sampler, and the noise is at least 5% of the diameter of the answers, the fit of
+    the same noise is simulated on three public data sets of n records: uniform data, ten elements,
+    and copies of one element. The fit is advised if its error is lower by at least 1% on uniform
+    data, and larger by at most 5% on the two others, which covers chance. The seed is public and
+    fixed. The predicted error remains the proved bound of the advised mechanism. On other data the
+    fit can err more: for tables of independent columns, up to 4% more was measured.
 
     The table has a row for every candidate that was considered. If no prediction was made, the row
     gives the reason, for example: the candidate does not apply; it cannot make a release; a lower
@@ -172,8 +171,8 @@ def advise(
     Raises
     ------
     ValueError
-        If n, privacy, adjacency or effort is invalid, all records have the same answers, or every
-        mechanism is left out.
+        If n, privacy, adjacency or effort is invalid, if neighbours always have the same sums of
+        answers, or if every mechanism is left out.
 
     Examples
     --------
@@ -193,7 +192,8 @@ def advise(
 
 def advise_on(setting: Setting) -> Advice:
     """`advise` for a setting with parameters that were checked before."""
-    # Raise an error for a constant workload here. Otherwise every candidate would raise it.
+    # If neighbours always have the same sums, raise the error here. Otherwise every candidate would
+    # raise it.
     l1_sensitivity(setting.workload, setting.adjacency)
     trials = try_all(setting)
     ranked = ready_to_release(trials)

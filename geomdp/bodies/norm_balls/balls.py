@@ -172,7 +172,7 @@ class CrossPolytope(NormBall):
         return CrossPolytope(self.m, 2 * self.r)
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """A cross-polytope if the rows of `matrix` are +-c e_j, c fixed, j distinct; else None."""
+        """A cross-polytope if the rows of `matrix` are distinct e_j times c or -c; else None."""
         columns = axes_of(matrix)
         if columns is None:
             return None
