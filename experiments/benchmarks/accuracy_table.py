@@ -219,7 +219,7 @@ def slope_claims(table: pd.DataFrame) -> list[Claim]:
 SLOPES = (-0.6, -0.3)
 
 
-#: A ratio of errors at most this large can be told from 1 with a few releases.
+#: If the ratio of two errors is at most this number, few releases show that it is below 1.
 CLEAR = 0.8
 
 

@@ -54,8 +54,8 @@ class Noise(Protocol):
 class KnownSizes(Protocol):
     """A noise whose mean sizes are known or bounded in closed form, not estimated from draws.
 
-    For large epsilon such a noise is 0 or tiny in almost every draw. A mean over draws then misses
-    the rare large values, so it is too small.
+    For large epsilon such a noise is 0 or tiny in almost every draw. A mean over draws then mostly
+    misses the rare large values, and is too small.
     """
 
     @property

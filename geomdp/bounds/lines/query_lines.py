@@ -1,4 +1,4 @@
-"""Lines along single queries: the largest of many independent errors.
+"""Lower bound on the largest error over the queries, from lines along single queries.
 
 Take g pairs of elements (x_j, x'_j) and g different queries q_1, ..., q_g. The answers of x_j and
 x'_j to the query q_j differ by at least delta > 0. For i > j, the elements x_i and x'_i have the
@@ -76,9 +76,9 @@ class QueryLines:
     Raises
     ------
     ValueError
-        For records outside the universe, rows or queries out of range, queries that are not one
-        for each pair, a pair with the same answer to its query, or a pair with different answers to
-        a query of an earlier pair.
+        For records outside the universe, rows or queries out of range, more or fewer queries than
+        pairs, a pair with the same answer to its query, or a pair with different answers to a query
+        of an earlier pair.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class QueryLines:
 
     @cached_property
     def answers(self) -> FloatArray:
-        """Answers of the elements to all queries: (E, k)."""
+        """Answers of the elements to all queries, an array of shape (E, k)."""
         return bounded_answers(self.workload, self.elements)
 
     @property
@@ -169,7 +169,7 @@ class QueryLinePlan:
     prior : (T + 1,) array
         The prior on each t_j.
     scale : float
-        C, rounded down. With n records, the error C / n is excluded.
+        C, rounded down. With n >= b g T records, every error below C / n is excluded.
     """
 
     lines: QueryLines

@@ -11,8 +11,9 @@ import numpy as np
 from geomdp._typing import IntArray
 from geomdp._validation import whole
 
-#: Largest size q of a field. The elements of a field must fit in int64. `random_sign_bound` takes s
-#: and q so small that the element numbers i q + a of `ReedSolomonSets` fit, too.
+#: Largest size q of a field. The elements of a field must fit in int64. `random_sign_bound` chooses
+#: q and the number s of positions so small that the element numbers i q + a of `ReedSolomonSets`,
+#: with i < s and a < q, fit, too.
 MAX_PRIME = 1 << 60
 #: In a field of at most this size, a product of two elements plus a third element fits in int64.
 MAX_INT64_PRIME = 1 << 31
@@ -92,7 +93,7 @@ class ReedSolomon:
         return self.evaluate(numbers[:, None] // self.prime ** np.arange(self.degree) % self.prime)
 
     def evaluate(self, coefficients: IntArray) -> IntArray:
-        """Words (b, length) of polynomials with `coefficients` (b, t), constant terms first."""
+        """The words of the polynomials in the rows of `coefficients`, constant terms first."""
         # In larger fields, products of elements exceed int64, so Python's integers are used.
         dtype = np.int64 if self.prime <= MAX_INT64_PRIME else object
         points = np.arange(self.length, dtype=np.int64).astype(dtype)

@@ -8,8 +8,8 @@ prior on i the mean of r_i^p is at least
 
     lambda^p = min((gamma / sqrt 2)^p, G M / (M + R - 1)).
 
-The bound also holds for the largest error over the queries, because the largest entry of a vector
-is at least its norm.
+The bound also holds for the largest error over the queries, because the largest absolute entry of a
+vector is at least its norm.
 
 Proof. Scale the f_i to numbers between 1 and R. It is enough that
 sum_i f_i (r_i^p - lambda^p) >= 0 for every output. The sum is at least
@@ -92,7 +92,7 @@ class SeparatedElements:
         return {"separation": self.separation, "spread": self.spread}
 
     def document(self) -> dict[str, Any]:
-        """What a certificate file says about the elements besides their answers."""
+        """The part of a certificate file about the elements, apart from their answers."""
         return {"type": "separated elements", "centre": self.centre}
 
 

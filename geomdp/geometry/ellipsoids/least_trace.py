@@ -30,7 +30,7 @@ SAFE_EXPONENT, MOST_EXPONENT, EXPONENT_GROWTH = 2.0, 16.0, 1.3
 #: this share of the gap on the whole set, or half the tolerance if that is more.
 BALANCED_SHARE = 0.25
 #: The score of a vector v is v^T (t W^(1/2))^-1 v. The weighted mean of the scores is 1. Vectors
-#: with a smaller score lose weight. A vector is dropped if its score is below DECAYING and its
+#: with a score below 1 lose weight. A vector is dropped if its score is below DECAYING and its
 #: weight is below LEAST_SHARE times the average weight. A later search may find the vector again.
 LEAST_SHARE, DECAYING = 1e-4, 0.99
 #: If a search in R^r finds at most r times this number of vectors, each vector becomes a column. If

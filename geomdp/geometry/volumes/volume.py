@@ -129,8 +129,8 @@ def volume_radius(
     MissingOracle
         As for `volume`.
     ValueError
-        If K is a single point. If its volume is outside the range of float64. For numbers that
-        `volume` refuses.
+        If K is a single point, if its volume is outside the range of float64, or if `samples` or
+        `level` is out of range.
 
     References
     ----------

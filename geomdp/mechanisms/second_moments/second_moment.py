@@ -68,10 +68,9 @@ class SecondMoment(PostProcessed):
     Notes
     -----
     Privacy: the guarantee of `Cone` (epsilon-DP) or `Gaussian` on this workload holds, in real
-    arithmetic.
-    Clipping costs nothing, because the clipping of a record does not depend on other records.
-    Shrinkage and projection cost nothing, because they read only the noisy matrix. The sampler is
-    exact.
+    arithmetic. Clipping costs nothing, because the clipping of a record does not depend on other
+    records. Shrinkage and projection cost nothing, because they read only the noisy matrix. The
+    sampler is exact.
 
     Error: let h(Z) = max(lambda_max(Z), 0) and M_n = (1/n) sum of x x^T. For all data of n records,
     E ||M(X) - M_n||_F^2 is at most the least of E ||Z||_F^2 / n^2, E h(Z) / n and the squared
@@ -105,8 +104,8 @@ class SecondMoment(PostProcessed):
     >>> records = np.tile([[0.6, 0.8]], (1000, 1))
     >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
 
-    The answers are the entries (1, 1), (1, 2) and (2, 2) of the matrix. The second answer is the
-    entry times sqrt(2):
+    The answers are the entries (1, 1), (1, 2) and (2, 2) of the matrix, with the entry (1, 2)
+    multiplied by sqrt(2):
 
     >>> workload.answers(records).round(3)
     array([0.36 , 0.679, 0.64 ])

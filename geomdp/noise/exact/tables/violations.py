@@ -14,8 +14,8 @@ import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
 
-#: Largest number of pairs (triple of events, matrix) that are evaluated in one step. A step then
-#: needs ten arrays of 256 KiB of float64.
+#: Largest number of pairs (triple of events, matrix) that are evaluated in one step, unless there
+#: are more matrices than this. A step then needs ten arrays of 256 KiB of float64.
 BLOCK = 1 << 15
 
 
