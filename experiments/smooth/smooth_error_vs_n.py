@@ -234,7 +234,7 @@ def write_exponents(
 def report(table: pd.DataFrame) -> Table:
     """Fitted exponents beside theory."""
     shown = Table("method", "d", "K", "fitted", "theory", title="Exponents of the worst error")
-    for (method, d, K), slope in fitted(table).items():
+    for (method, d, K), slope in fitted(table[table.panel == Panel.RECORDS]).items():
         theory = THEORY.get(Method(method), smooth_exponents.accuracy)(d, K)
         shown.add_row(str(method), str(d), str(K), str(slope), f"{-theory:.3f}")
     return shown
