@@ -16,8 +16,8 @@ class PrintedTable(pd.DataFrame):
 
     From 10^15 on, whole numbers of type float are printed with four digits, like other floats.
     If long sentences make a table wide, pandas by default leaves out the columns in the middle. In
-    the tables of this package, the columns in the middle hold the errors. Long texts are cut in
-    print only: the table holds the full texts and numbers.
+    the advisor's table of mechanisms, these columns hold the errors. Long texts are cut in print
+    only: the table holds the full texts and numbers.
     """
 
     @property

@@ -18,15 +18,15 @@ class InapplicableError(ValueError):
 
 
 class UntriedError(InapplicableError):
-    """The set-up of a candidate would cost too much. The candidate might still be the best."""
+    """Set-up or use of a candidate would cost too much. The candidate might still be the best."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The limit on the cost of the set-up and the prediction of one candidate.
+    """The limit on the cost of each set-up, prediction or projection for one candidate.
 
-    Formulas give the costs from the sizes of the workload. No time is measured, so advice differs
-    between machines only if a set-up runs out of memory.
+    Formulas give the costs from the sizes of the workload. No time is measured, so advice does not
+    depend on the speed of the machine. It differs on a machine where a set-up runs out of memory.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Budget:
 
     @classmethod
     def of_seconds(cls, effort: float) -> Budget:
-        """One GiB of memory, and the operations that one core does in at most `effort` seconds."""
+        """One GiB of memory, and the operations that one core does in about `effort` seconds."""
         return cls(memory=2.0**30, work=positive(effort, "effort") * OPERATIONS_A_SECOND)
 
 
@@ -74,7 +74,7 @@ class Setting:
     budget : Budget
         The limit on the cost of one candidate.
     least : float
-        The least prediction so far, in the units of the answers. A candidate is not set up if its
+        The least prediction so far, in the units of the answers. A candidate can be left out if its
         prediction is provably at least this number.
     """
 

@@ -1,8 +1,8 @@
-"""Build shrunk and projected noise, after a check of what a release would cost.
+"""Build shrunk and projected noise, after a check of the time that they would take.
 
-Each step reads only the noisy answers of an additive mechanism. A projection replaces noisy answers
-by the nearest attainable answers. Shrinking first moves the noisy answers towards a public point,
-such as the answers for uniform data, and then projects them.
+Both steps are computed from the noisy answers of an additive mechanism, not from records. A
+projection replaces noisy answers by the nearest attainable answers. Shrinking first moves the noisy
+answers towards a public point, such as the answers for uniform data, and then projects them.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from geomdp.mechanisms.post_processed.support_bound import MAX_DRAWS, MIN_DRAWS
 from geomdp.noise import GaussianNoise
 from geomdp.workloads import Workload
 
-#: Largest universe for which a projection is tried after every additive mechanism. For a larger
-#: universe support functions are slow, and only the best noise is projected.
+#: Largest universe for which a projection is always tried after every additive mechanism. For a
+#: larger universe, support functions without a closed form are slow. Then only the best noise is
+#: projected.
 MAX_PROJECTED_UNIVERSE = 1 << 14
-#: The bound on the error of projected noise is a mean over public draws of the noise. These draws
-#: may take at most this many seconds.
+#: For most noise, the bound on the error after projection is estimated from public draws of the
+#: noise. These draws may take at most this many seconds.
 MAX_DRAWING_SECONDS = 2.5
 #: If a bound takes at most this many operations (about a second), it is computed even for a
 #: projection that provably cannot be the best. The table can then show the bound.
@@ -58,7 +59,10 @@ def projected(noisy: Built, setting: Setting, *, wanted: bool) -> Mechanism:
     UntriedError
         If the bound on the error, or the projection in a release, would take too long.
     InapplicableError
-        If projected noise cannot be the best, or all data sets have the same answers.
+        If the bound is slow and projected noise provably cannot be the best. Also if all data sets
+        have the same answers.
+    WorkloadSizeError
+        If the universe is too large for a search for extreme answers.
     """
     inner = noisy.mechanism
     assert isinstance(inner, AdditiveMechanism)

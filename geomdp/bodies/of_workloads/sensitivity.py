@@ -66,7 +66,7 @@ def sensitivity_polytope(workload: Workload) -> Body:
     The type of the body depends on the workload:
 
     * one-way marginals and parities: a box;
-    * one-way tables: a product of simplices, one per column;
+    * one-way tables of at least two columns: a product of simplices, one per column;
     * means of points of the unit ball: this ball;
     * second moments: the spectraplex;
     * a linear map of another workload: the image of the body of that workload (an ellipsoid if the

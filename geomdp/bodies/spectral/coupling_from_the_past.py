@@ -1,12 +1,13 @@
 """Exact spectra of uniform points of the symmetric spectral bodies, in any dimension.
 
 The two bodies are sets of symmetric d x d matrices, defined by conditions on eigenvalues alone: the
-nuclear-norm ball and {tr M_+ <= 1, tr M_- <= 1}. A uniform point of such a body is
-V diag(lambda) V^T. V is a uniform (Haar) orthogonal matrix. The spectrum lambda has density
-proportional to prod |lambda_i - lambda_j| on the body's set of spectra (JL-COV). So a spectrum, d
-numbers, is sampled in place of the d (d + 1) / 2 entries of the matrix. The spectra are computed
-from states of the log-gas (see `log_gas`). A state is a vector lambda of d ascending positions of
-particles. Its density is proportional to prod |lambda_i - lambda_j| e^(-||lambda||_1).
+nuclear-norm ball and {tr M_+ <= 1, tr M_- <= 1}. M_+ and M_- are the positive and the negative part
+of M. A uniform point of such a body is V diag(lambda) V^T. V is a uniform (Haar) orthogonal matrix.
+The spectrum lambda has density proportional to prod |lambda_i - lambda_j| on the body's set of
+spectra (JL-COV). So a spectrum, d numbers, is sampled in place of the d (d + 1) / 2 entries of the
+matrix. The spectra are computed from states of the log-gas (see `log_gas`). A state is a vector
+lambda of d ascending positions of particles. Its density is proportional to
+prod |lambda_i - lambda_j| e^(-||lambda||_1).
 
 States of the gas are drawn by coupling from the past. A heat bath redraws one particle, given all
 other particles; a sweep redraws every particle once. Sweeps are the steps of a Markov chain.
@@ -56,9 +57,9 @@ def nuclear_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
 
     Let D = d (d + 1) / 2 be the dimension. Let M be the random matrix with Haar-distributed
     eigenvectors and a state of the gas as spectrum. Then M has density proportional to
-    e^(-||M||_*), the density of the K-norm noise of the ball. Let X be a uniform point of the ball.
-    Then X / ||X||_* is distributed as M / ||M||_*. The norm ||X||_* is independent of X / ||X||_*,
-    and is distributed as U^(1/D) with U uniform on [0, 1] (JL-KN).
+    e^(-||M||_*), the density of the ball's K-norm noise at epsilon = 1. Let X be a uniform point of
+    the ball. Then X / ||X||_* is distributed as M / ||M||_*. The norm ||X||_* is independent of
+    X / ||X||_*, and is distributed as U^(1/D) with U uniform on [0, 1] (JL-KN).
     """
     spectra = gas_spectra(n, d, rng)
     sizes = rng.random((n, 1)) ** (2 / (d * (d + 1)))
@@ -134,8 +135,8 @@ def _log_binomial(total: int, degrees: FloatArray) -> FloatArray:
 def in_haar_frames(spectra: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Rows svec(V diag(lambda) V^T) with independent Haar matrices V; O(d^3) each.
 
-    The rows of `spectra` (n, d) are the vectors lambda. V is the orthogonal factor of a Gaussian
-    matrix. The signs of the columns of V cancel in the product.
+    The module `eigenvalues` defines svec. The rows of `spectra` (n, d) are the vectors lambda. V is
+    the orthogonal factor of a Gaussian matrix. The signs of the columns of V cancel in the product.
     """
     n, d = spectra.shape
     points = np.empty((n, d * (d + 1) // 2))

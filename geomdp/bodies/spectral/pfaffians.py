@@ -242,8 +242,9 @@ def _pfaffian(matrix: ComplexArray) -> complex:
 def _laguerre_tails(laguerre: FloatArray) -> FloatArray:
     """tail_k = e^(t/2) times the integral of L_k(2 y) e^(-y) over y > t / 2, at the nodes t.
 
-    `laguerre` (nodes, k) has the values L_k(t); the result has the same shape. From
-    L_k' - L_(k-1)' = -L_(k-1) and integration by parts, tail_k = L_k - L_(k-1) - tail_(k-1).
+    Column k of `laguerre` has the values of L_k at the nodes, and column k of the result has
+    tail_k. From L_k' - L_(k-1)' = -L_(k-1) and integration by parts,
+    tail_k = L_k - L_(k-1) - tail_(k-1).
     """
     tails = laguerre.copy()
     for k in range(1, tails.shape[1]):

@@ -28,11 +28,12 @@ class SymmetricSpectral(MatrixBody):
     """A symmetric body {M : lambda(M) in S} of symmetric d x d matrices, for a set S of spectra.
 
     lambda(M) is the spectrum of M: the vector of its eigenvalues. The body is invariant under
-    M -> V M V^T for orthogonal V. A method that takes points or directions needs one eigenvalue
-    decomposition for each of them: O(d^3). The eigenvectors of a uniform point are
-    Haar-distributed. The eigenvalues are drawn by coupling from the past: O(d^3 log d) per draw
-    (JL-COV). Moments and volume are computed from Pfaffians of d x d matrices (for odd d, with one
-    more row and column).
+    M -> V M V^T for orthogonal V. Membership, gauge, support and projection need one eigenvalue
+    decomposition per point or direction: O(d^3). A chord needs several, because its ends are found
+    by bisection. The eigenvectors of a uniform point are Haar-distributed. The eigenvalues are
+    drawn by coupling from the past: O(d^3 log d) per draw for d up to about 30 (JL-COV). Moments
+    and volume are computed from Pfaffians of d x d matrices (for odd d, with one more row and
+    column).
     """
 
     symmetric = True
@@ -62,7 +63,7 @@ class SymmetricSpectral(MatrixBody):
 
     @abc.abstractmethod
     def _bounds(self, above: Any, below: Any) -> list[Any]:
-        """CVXPY constraints on the traces `above` and `below` of psd matrices with difference M."""
+        """CVXPY constraints on the traces `above`, `below` of two psd matrices with difference M."""
 
     @abc.abstractmethod
     def orbits(self) -> FloatArray:
@@ -120,7 +121,8 @@ class NuclearBall(SymmetricSpectral):
 
     The ball is the convex hull of K and -K for the spectraplex K. Its matrices M are d x d, and the
     dimension is d (d + 1) / 2. ||M||_* is the sum of the absolute values of the eigenvalues
-    (JL-COV). See `SymmetricSpectral` for the cost of each method.
+    (JL-COV). svec lists the upper triangle of M, with entries off the diagonal times sqrt(2). See
+    `SymmetricSpectral` for the cost of each method.
 
     Parameters
     ----------
