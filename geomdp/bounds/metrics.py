@@ -105,7 +105,7 @@ class _Euclidean(Metric):
 
 @dataclass(frozen=True)
 class MeanL2(_Euclidean):
-    """Error max over X of E ||M(X) - Q(X)||_2 / sqrt(k), written err^2 in JL-DEF for the l2 norm.
+    """Error max over X of E ||M(X) - Q(X)||_2 / sqrt(k). JL-DEF writes err^2; 2 stands for l2.
 
     Examples
     --------
@@ -165,5 +165,5 @@ class WorstCase(Metric):
         return np.asarray(np.abs(differences).max(axis=1))
 
 
-#: The error measure of JL-DEF with the separation factor 4 of JL-L6; the default everywhere.
+#: The default metric: `MeanL2` with the separation factor 4 of JL-L6.
 MEAN_L2 = MeanL2()

@@ -24,9 +24,9 @@ class ResidualNoise:
     The residual of a set A of columns consists of differences of counts along each column of A (see
     `Residuals`). Its noise consists of the same differences of Gaussian variables of variance s_A.
     As a vector with one entry per cell, the residual with its noise is therefore (tensor over i in
-    A of I - 11^T / l_i)(y + g). Here y is the table of A, g ~ N(0, s_A I), and l_i is the number of
-    levels (values) of column i. Cells are computed from the noisy residuals, so tables agree on the
-    columns they share.
+    A of I - J / l_i)(y + g). Here y is the table of A, g ~ N(0, s_A I), l_i is the number of levels
+    (values) of column i, and all entries of J are 1. Cells are computed from the noisy residuals,
+    so tables agree on the columns they share.
 
     The difference of two independent Gaussian variables is one Gaussian variable of twice the
     variance. So a column of two levels needs one variable instead of two. Let b be the number of

@@ -91,12 +91,12 @@ class Workload(abc.ABC):
     """A list of m queries q_1, ..., q_m: real functions of one record. Answers are means.
 
     Q(x) = (q_1(x), ..., q_m(x)) for one record x, and Q(X) = (1/n) sum over x in X of Q(x).
-    Implementations are immutable. Only `evaluate`, `totals` and `answers` read records. Everything
-    else depends on the workload alone and is public.
+    Implementations are immutable. Of the methods below, only `evaluate`, `totals` and `answers`
+    read records. Everything else depends on the workload alone and is public.
 
     Examples
     --------
-    All workloads have the same methods. The queries of `Prefixes` are 1[x <= 0], ..., 1[x <= 3]:
+    All workloads have these methods. The queries of `Prefixes(4)` are 1[x <= 0], ..., 1[x <= 3]:
 
     >>> import numpy as np
     >>> import geomdp as gd

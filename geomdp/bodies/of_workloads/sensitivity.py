@@ -53,9 +53,9 @@ from geomdp.workloads import (
 #: answers. This saves time, too: for tables and marginals, the search is faster than a matrix
 #: product with all vertices.
 MAX_LISTED_ENTRIES = 1 << 24
-#: The polytopes of this many workloads are kept in memory, and the noise bodies of this many pairs
-#: of workload and adjacency. The mechanism `JL` needs two: the current workload and the image of
-#: this workload under a linear map.
+#: Caches keep the polytopes of this many workloads, and the noise bodies of this many pairs of
+#: workload and adjacency. The mechanism `JL` needs two: the current workload and the image of this
+#: workload under a linear map.
 KEPT_WORKLOADS = 2
 
 

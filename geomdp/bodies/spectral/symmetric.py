@@ -63,7 +63,7 @@ class SymmetricSpectral(MatrixBody):
 
     @abc.abstractmethod
     def _bounds(self, above: Any, below: Any) -> list[Any]:
-        """CVXPY constraints on the traces `above`, `below` of two psd matrices with difference M."""
+        """CVXPY constraints on the traces `above`, `below` of psd matrices with difference M."""
 
     @abc.abstractmethod
     def orbits(self) -> FloatArray:

@@ -20,8 +20,8 @@ from geomdp.bounds.checker.values import CertificateRejected, Part, Work, requir
 
 #: Largest number of bytes of the JSON text, and of all unpacked arrays of the .npz file.
 MAX_TEXT, MAX_ARRAYS = 1 << 24, 1 << 30
-#: Largest number of digits of a whole number, and largest number of levels of nested lists and
-#: objects.
+#: Largest number of digits of a whole number, and largest depth of a list or an object. The object
+#: at the top of the file has depth 0.
 MAX_DIGITS, MAX_DEPTH = 1000, 16
 #: Number of operations that a check may use: `BASE_WORK` (a few seconds) for every file, plus
 #: `WORK_PER_BYTE` for each byte of the JSON text and of the unpacked arrays.
@@ -85,7 +85,7 @@ def _no_number(word: str) -> float:
 
 
 def _depth_is_limited(document: Any) -> bool:
-    """Whether no value is nested more than `MAX_DEPTH` deep."""
+    """Whether no list and no object is nested more than `MAX_DEPTH` deep."""
     level = [document]
     for _ in range(MAX_DEPTH + 1):
         inner: list[Any] = []

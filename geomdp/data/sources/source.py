@@ -41,7 +41,7 @@ class Source(abc.ABC):
 
     @abc.abstractmethod
     def chunks(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Chunks of the chosen columns, in order. A chunk is read only when it is needed.
+        """Chunks of the chosen columns, in order. A chunk is made only when it is needed.
 
         Raises
         ------

@@ -37,13 +37,13 @@ class Hierarchical(StrategyMechanism):
     Notes
     -----
     Privacy: for all neighbouring X, X' and measurable S,
-    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic. Replacing a record changes C_i h
-    by the difference of two points of the simplex. Adding or removing a record changes C_i h by a
-    point of the simplex, a vector of l1 norm 1, or by its negative. In both cases C_i h + Z_i is
-    epsilon_i-DP. By composition all these measurements together are epsilon-DP. M is a function of
-    the measurements and of n. The partitions depend on public arguments only. For the strategies of
-    this package, the sampler is exact. For another strategy, the status of the sampler is the
-    status of the strategy's noise.
+    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic. With the partitions above,
+    replacing a record changes C_i h by the difference of two points of the simplex. Adding or
+    removing a record changes C_i h by a point of the simplex, a vector of l1 norm 1, or by its
+    negative. In both cases C_i h + Z_i is epsilon_i-DP. By composition all these measurements
+    together are epsilon-DP. M is a function of the measurements and of n. The partitions depend on
+    public arguments only. For the strategies of this package, the sampler is exact. For another
+    strategy, the status of the sampler is the status of the strategy's noise.
 
     Error: exactly (sum over i of E ||R_i Z_i||^2 / m)^(1/2) / n per query. This error was compared
     with the error of the best known Laplace strategy (`Matrix`) under replace-one. The ratio was

@@ -42,14 +42,15 @@ class Coarse(PostProcessed):
     inner : Mechanism
         The mechanism for Q'.
     net : (s, m) array
-        S. The rows are in the order in which the points were chosen: each new point has the largest
-        distance from the earlier points.
+        S. The rows are in the order in which the points were chosen: of all answer vectors, each
+        new point has the largest distance from the nearest earlier point.
 
     Raises
     ------
     ValueError
-        If the universe is infinite, if there are more than 2^26 answers over all elements, if the
-        radius is out of range, or if this kind of mechanism cannot answer Q'.
+        If `inner` is not a mechanism, if the universe is infinite, if there are more than 2^26
+        answers over all elements, if the radius is out of range, or if this kind of mechanism
+        cannot answer Q'.
 
     Notes
     -----
@@ -129,7 +130,8 @@ class Coarse(PostProcessed):
         """Number of records and the sums to which `inner` adds noise.
 
         For most mechanisms these are the sums of the rounded answers. If `inner` is a `Coarse`, it
-        rounds the rounded answers again, and its noise hides only changes of these sums.
+        rounds the rounded answers again, and its noise hides changes of the sums of the answers
+        that were rounded twice, but no other changes.
         """
         return self.inner.totals(records)
 

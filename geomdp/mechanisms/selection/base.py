@@ -89,7 +89,7 @@ class Selection(abc.ABC):
     Raises
     ------
     ValueError
-        For parameters of another type, n below 1, fewer than 2 or more than 8192 queries, or a
+        For parameters of another type or out of range, fewer than 2 or more than 8192 queries, or a
         spread that is 0 or not finite. If the largest l1 norm of an answer vector is outside 1e-60
         to 1e60.
 

@@ -22,7 +22,7 @@ from geomdp.noise.laplace import LaplaceNoise
 from geomdp.noise.residual import ResidualNoise, drawn_size
 
 #: The unit of the grid is at most this share of the smallest standard deviation of a coordinate.
-#: Rounding then adds at most (1 / 1024)^2 / 12 < 10^-7 of the variance.
+#: Rounding then adds about (1 / 1024)^2 / 12 < 10^-7 of the variance, or less.
 SHARE = 1 / 1024
 #: Number of Gaussian variables of residuals that are drawn at a time. If float64 does not decide
 #: the rounding of one variable, ball arithmetic draws all of these variables. This takes a second.
