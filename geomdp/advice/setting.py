@@ -25,8 +25,8 @@ class UntriedError(InapplicableError):
 class Budget:
     """The limit on the cost of each set-up, prediction or projection for one candidate.
 
-    Formulas give the costs from the sizes of the workload. No time is measured, so advice does not
-    depend on the speed of the machine. It differs on a machine where a set-up runs out of memory.
+    Formulas give the costs from the sizes of the workload. No time is measured, so the speed of a
+    machine does not change the advice. A set-up that runs out of memory does.
 
     Parameters
     ----------

@@ -29,8 +29,8 @@ class SymmetricSpectral(MatrixBody):
 
     lambda(M) is the spectrum of M: the vector of its eigenvalues. The body is invariant under
     M -> V M V^T for orthogonal V. Membership, gauge, support and projection need one eigenvalue
-    decomposition per point or direction: O(d^3). A chord needs several, because its ends are found
-    by bisection. The eigenvectors of a uniform point are Haar-distributed. The eigenvalues are
+    decomposition per point or direction: O(d^3). A chord needs many, because its ends are found by
+    bisection. The eigenvectors of a uniform point are Haar-distributed. The eigenvalues are
     drawn by coupling from the past: O(d^3 log d) per draw for d up to about 30 (JL-COV). Moments
     and volume are computed from Pfaffians of d x d matrices (for odd d, with one more row and
     column).
@@ -63,7 +63,7 @@ class SymmetricSpectral(MatrixBody):
 
     @abc.abstractmethod
     def _bounds(self, above: Any, below: Any) -> list[Any]:
-        """CVXPY constraints on the traces `above`, `below` of psd matrices with difference M."""
+        """CVXPY constraints on the traces `above` and `below` of psd matrices with difference M."""
 
     @abc.abstractmethod
     def orbits(self) -> FloatArray:
