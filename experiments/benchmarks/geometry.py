@@ -10,11 +10,12 @@ marginal queries with ties and duplicates.
 Claims: geomdp's certificates hold (the gauge is 1 at the ends of chords, projections have a
 relative gap of at most 1e-12, every vertex is on one side of a separator), and every peer agrees.
 For hit-and-run on spectral bodies only the time is measured. Speed is not claimed. It has goals,
-which may be missed. Times are medians of processor seconds of one core. The ratio to each peer is
-compared with a goal, and the time of geomdp with a physical limit that is measured in the same run.
-For a projection the limit is one pass over the vertices, for chords and samples one matrix product
-per batch. For the width of 2-way marginals, whose vertices are never listed, the limit is one pass
-over the 2^d elements. The time of 4,096 directions at d = 24 is extrapolated from 512 directions.
+which may be missed. Times are medians of processor seconds of one core. Most ratios to peers are
+compared with goals, and all times of geomdp with physical limits that are measured in the same run.
+For a single projection the limit is one pass over the vertices, for chords and samples one matrix
+product per batch. For the width of 2-way marginals of d attributes, whose vertices are never
+listed, the limit is one pass over the 2^d elements. The time of 4,096 directions at d = 24 is
+extrapolated from 512 directions.
 
 Run time on one core: quick 9 s, full 16 minutes.
 """

@@ -6,14 +6,14 @@ JL-L27.
 Claim: the 64 prefix sums are answered through a net. The net is a maximal subset of the answer
 vectors such that any two of its points are at least the radius apart, in root mean square. For all
 data the error is at most the rounding error plus the error of K-norm noise for the net alone. The
-rounding error is less than the radius. All records are copies of the element that the net rounds
-most. With few records a coarse net errs least, and with many records the finest net does. The
-Gaussian width of the net falls as the radius grows. The width stays below the chaining sum of Lemma
-27. This is the sum of diam 2^(1-j) sqrt(2 ln N_j) over j = 1, 2, ..., up to the first j for which
-N_j counts all points of the net. Here diam is the diameter of the net, and N_j is the size of a
-maximal subset of the net with distances of at least diam 2^(-j). For 64 points at equal distances,
-the sum has one term, and the width is more than half of the sum. For the nets of prefix sums, the
-width is less than a third of the sum.
+rounding error is less than the radius. The measured data are copies of the element whose answers
+are farthest from the net. With few records a coarse net errs least, and with many records the
+finest net does. The Gaussian width of the net falls as the radius grows. The width stays below the
+chaining sum of Lemma 27. This is the sum of diam 2^(1-j) sqrt(2 ln N_j) over j = 1, 2, ..., up to
+the first j for which N_j counts all points of the net. Here diam is the diameter of the net, and
+N_j is the size of a maximal subset of the net with distances of at least diam 2^(-j). For 64 points
+at equal distances, the sum has one term, and the width is more than half of the sum. For the nets
+of prefix sums, the width is less than a third of the sum.
 
 All noise has an exact sampler. Run time on one core: quick 2 s, full 15 s.
 """
@@ -59,7 +59,7 @@ class Config:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Measured error on the data that the net rounds most, its bound, and the size of the net."""
+    """Error on copies of the element farthest from the net, its bound, and the net's width."""
     inner = gd.mechanisms.KNorm(WORKLOAD, n=config.n, privacy=PRIVACY, exact=True)
     mechanism = gd.mechanisms.Coarse(inner, config.radius)
     records = np.full(config.n, rounded_most(mechanism.net))
@@ -111,7 +111,7 @@ def chaining(net: np.ndarray) -> float:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """The bound, the rounding, the width, and which net errs least."""
+    """Claims about the bound, the rounding, the width, and the net that errs least."""
     return [
         stays_below_prediction(
             "errors stay below the sum of rounding and of the error of noise on the net",
@@ -155,7 +155,7 @@ def width_is_below_the_chain(table: pd.DataFrame) -> Claim:
 
 
 def chain_is_needed(table: pd.DataFrame) -> Claim:
-    """Compare the width E max g_i of N unit vectors with the chaining sum, 2 sqrt(ln N)."""
+    """Compare the width of N unit vectors (E max g_i, g normal) with their sum 2 sqrt(ln N)."""
     share = float(table.equidistant.iloc[0])
     return Claim(
         f"the width of {ELEMENTS} points at equal distances is more than half of their chaining "

@@ -38,7 +38,7 @@ def at_epsilon(
 ) -> Row:
     """The largest error of a run: measured mean square, and exact root mean square.
 
-    The hypothesis errs by `gap` times alpha0 on every query.
+    The hypothesis errs by `gap` times alpha0 on every query (see `solved_accuracy`).
     """
     alpha = solved_accuracy(n, sparsity=sparsity, epsilon=epsilon)
     largest, promised = [], []

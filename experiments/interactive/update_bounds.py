@@ -6,14 +6,15 @@ Dwork-Roth 2014, Theorems 4.10, 5.8 and 5.11; formula sheet BR-SMW, BR-MW, BR-FK
 Claim: let an update be a query on which the hypothesis is off by alpha or more, with an answer
 within alpha of the truth. However queries are chosen, a rule run at accuracy alpha is updated at
 most B(alpha) times, where B is the bound for this rule. The adversary here sees the data and the
-hypothesis. It compares random queries and queries adapted to the hypothesis. Among those that allow
-an update, it takes the query on which the hypothesis is off least, with the worst allowed answer.
+hypothesis. It compares random queries and, except for the median rule, queries adapted to the
+hypothesis. Among those that allow an update, it takes the query on which the hypothesis is off
+least, with the worst allowed answer.
 
 Other streams, each built for one rule, show how much of the bounds is needed. The median rule makes
 all updates that its bound allows, the perceptron more than 0.8 of them, and both kinds of
 multiplicative weights between 0.4 and 8/15. The proof for multiplicative weights says that the
-relative entropy falls by alpha^2 / 4 with each update. By Hoeffding's lemma it falls by at least
-alpha^2 / 2 - alpha^2 / 32, so no stream forces more than 8/15 of the updates that the bound allows.
+relative entropy falls by at least alpha^2 / 4 with each update. By Hoeffding's lemma it falls by at
+least alpha^2 / 2 - alpha^2 / 32, so no stream forces more than 8/15 times B(alpha) updates.
 
 Run time on one core: quick 2 s, full 1 minute.
 """

@@ -1,4 +1,4 @@
-"""Lemmas 16 and 19 for boxes, where their right-hand sides are in closed form.
+"""Lemmas 16 and 19 of Nikolov 2022 for boxes, whose widths and volume radii have closed forms.
 
 Formula sheet JL-L16, JL-L19.
 """
@@ -20,8 +20,8 @@ def by_volume_radii(half_widths: npt.NDArray[np.float64]) -> float:
 
     D_1 is the dimension k, and each further D_i is half of the one before, until it is 1. All
     halves are rounded down, but j is at least 1. Here vr_j is the volume radius of the projection
-    on the j longest sides. In Lemma 19, vr_j is the largest volume radius of all projections on j
-    dimensions.
+    on the j longest sides. Lemma 19 itself takes the largest volume radius of all projections on j
+    dimensions, which can be larger.
     """
     longest = np.sort(half_widths)[::-1]
     D, terms = len(longest), []
@@ -39,7 +39,7 @@ def volume_radius(half_widths: npt.NDArray[np.float64]) -> float:
 
 
 def width(half_widths: npt.NDArray[np.float64]) -> float:
-    """Gaussian width w of a box, the bound of Lemma 16."""
+    """Gaussian width of a box: the bound of Lemma 16, up to a constant factor."""
     return float(half_widths.sum()) * math.sqrt(2 / math.pi)
 
 

@@ -1,4 +1,4 @@
-"""Statements that all papers use: privacy, basic noise, convex bodies and sampling."""
+"""Statements that the papers share: privacy, basic noise, convex bodies and sampling."""
 
 from experiments.theorems.theorem import Paper, Theorem
 

@@ -1,8 +1,9 @@
-"""Theorem 5 of the iterative construction, with nearly the worst distinguisher allowed (DISC-13).
+"""Theorem 5 of Roth's lecture, with nearly the worst distinguisher that it allows (DISC-13).
 
-The theorem is stated for every private distinguisher that chooses a query within F(epsilon) of the
-best. The distinguisher here is private, stays within its F(epsilon), and chooses a query nearly as
-bad as F(epsilon) permits.
+The theorem on the iterative construction is stated for every private distinguisher that, with high
+probability, chooses a query whose gap is at most F(epsilon) below the largest gap. The gap of a
+query is the error of the hypothesis on this query. The distinguisher here meets this condition, but
+chooses a query with a gap that is nearly as small as F(epsilon) permits.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from geomdp.noise.scalar import ScalarNoise
 BITS, BETA, PRIVACY = 3, 0.05, gd.PureDP(1.0)
 #: Number of records, so large that the noise is negligible and cannot be the cause of a failure.
 RECORDS = 10**15
-#: Largest error of the uniform start, the parity with this error, and one with a smaller error.
+#: Largest error of the uniform start, bit mask of the parity with this error, and bit mask of a
+#: parity with a smaller error.
 START, STRONG, WEAK = 0.25, 1, 2
 #: The score of a query falls with the distance between its gap and the target (see
 #: `LazyDistinguisher`). Above the target it falls at this multiple of the rate below the target.
@@ -37,10 +39,10 @@ class LazyDistinguisher(KnownShares):
     The gap of a query is the distance between its true answer and the hypothesis' answer. The score
     of a query is -(target - gap) for a gap below target = largest gap - `slack`, and
     -TILT (gap - target) for a gap above. The score changes by at most 2 / n between neighbours, as
-    the query's gap and the largest one change by 1 / n each. The exponential mechanism with scale
-    4 / (n eps) is therefore eps-DP. The query with the largest gap scores -TILT `slack`. Hence with
-    probability 1 - gamma the gap chosen is at most F(eps) = (1 + TILT) slack + 4
-    ln(|C| / gamma) / (n eps) below the largest (IC-DIST).
+    the query's gap and the largest gap change by at most 1 / n each. The exponential mechanism with
+    scale 4 / (n eps) is therefore eps-DP. The query with the largest gap scores -TILT `slack`. Let
+    |C| be the number of queries. Hence with probability at least 1 - gamma the gap chosen is at
+    most F(eps) = (1 + TILT) slack + 4 ln(|C| / gamma) / (n eps) below the largest gap (IC-DIST).
 
     Parameters
     ----------
