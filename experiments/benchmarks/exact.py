@@ -267,8 +267,8 @@ def plot(table: pd.DataFrame) -> Figure:
 def grid(columns: tuple[int, ...], releases: int) -> tuple[Config, ...]:
     """All mechanisms at all sizes.
 
-    Gaussian noise is timed only below 100 columns. From there on its orthonormal basis of the span
-    of the answers is too large. Covariances are timed up to 100 columns.
+    Gaussian noise is timed only below 100 columns. From 100 columns on, the orthonormal basis that
+    it needs for the span of the answers is too large. Covariances are timed up to 100 columns.
     """
     return tuple(
         Config(kind, count, releases)

@@ -23,7 +23,7 @@ Scalar = str | int | float | bool | None
 #: One row of a result: the value of each column by its name.
 Row = dict[str, Scalar]
 
-#: Words of 32 bits in a configuration hash (SHA-256).
+#: Number of 32-bit words in a configuration hash (SHA-256).
 HASH_WORDS = 8
 
 
@@ -144,7 +144,7 @@ class Sweep(Generic[C]):
 class Outcome(Generic[C]):
     """Result of one cell: its rows, or the traceback of its failure."""
 
-    cell: Cell[C]  # The cell
+    cell: Cell[C]  # The cell that was run
     seconds: float  # Wall-clock time it took
     rows: tuple[Row, ...] | None  # The result; None for a failed cell
     traceback: str | None  # How the cell failed; None for a completed cell

@@ -1,4 +1,4 @@
-"""A goal that a figure measures itself against: reached, or open with the reason."""
+"""Goals for numbers of a figure. A goal is reached, or it is open and a reason is shown."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Aim(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Goal:
-    """One number that was aimed at, with the measurement.
+    """A number that a measurement should reach, with the measurement.
 
-    A claim says what must hold, and fails the run if it does not. A goal says what would be good:
-    it may stay open, and then the reason is shown beside the number.
+    A claim says what must hold, and a false claim fails the run. A goal says what would be good.
+    It may stay open, and then the reason is shown beside the measurement.
     """
 
     name: str  # What is measured, with its unit

@@ -85,7 +85,7 @@ class MeanSquare:
         return self.stderr / (2 * self.root)
 
     def root_interval(self, level: float, tests: int = 1) -> tuple[float, float]:
-        """Two-sided interval for the root; `tests` of them together miss with chance <= `level`."""
+        """Two-sided interval for the root; `tests` intervals all hold with chance 1 - `level`."""
         reach = quantile(level / (2 * tests), self.count) * self.stderr
         return math.sqrt(max(self.value - reach, 0.0)), math.sqrt(self.value + reach)
 

@@ -3,15 +3,16 @@
 Paper: Nikolov 2022 (arXiv 2208.07410), Theorems 1, 21 and 24; formula sheet JL-T1, JL-T21, JL-T24,
 JL-L6, JL-L13b, JL-L14.
 
-Claim: packings exclude every pure-DP mechanism below a number of records that grows as ln N. For
-few elements, data sets on orthogonal lines exclude more; the lower bound is the better of the two.
-The upper bound is from the best mechanism with an exact sampler and a proved error. For few
-elements this is K-norm noise on the simplex of their frequencies, or on levels (`Hierarchical`),
-and about sqrt(N) records are needed. For every N the upper bound is at most the bound of ball
-noise, which needs 2 sqrt(k (k + 1)) / (alpha epsilon) records (the first term of Theorem 1 up to a
-constant). Releases at the n of the upper bound confirm this bound, for data at one element, at a
-mix of ten elements and at all elements equally. The term ln N / (alpha^2 epsilon) needs optimal
-noise in a random projection, for which no exact sampler is known.
+Claim: packings prove that k queries on N elements need a number of records that grows as ln N, for
+every pure-DP mechanism. For small N, data sets on orthogonal lines prove a larger number. The lower
+bound is the largest number that is proved. The upper bound is from the best mechanism with an exact
+sampler and a proved error. For small N this is K-norm noise on the frequencies of the elements, or
+on counts of several partitions (`Hierarchical`), and the number of records grows as sqrt(N). For
+every N the upper bound is at most the number of records that ball noise needs,
+2 sqrt(k (k + 1)) / (alpha epsilon) (up to a constant the first term of Theorem 1). Releases at the
+n of the upper bound confirm this bound, for data at one element, at a mix of ten elements and at
+all elements equally. The term ln N / (alpha^2 epsilon) needs optimal noise in a random projection,
+for which no exact sampler is known.
 
 Run time on one core: quick 6 s, full 4 minutes.
 """
@@ -49,7 +50,7 @@ class Config:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """The bracket, and the measured error of its mechanism at the n of the upper bound."""
+    """Both bounds, and the measured error of the upper bound's mechanism at its n."""
     Q = workload(Kind.SIGNS, config.queries, 2**config.log_size)
     found = gd.sample_complexity_bracket(Q, EPSILON, config.alpha, rng=rng)
     M = found.upper.certificate
@@ -69,7 +70,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def by_packings(found: gd.advice.Bracket) -> int:
-    """Number of records with which packings alone exclude the error."""
+    """Largest number of records for which packings alone exclude the target error."""
     chains = [
         bound
         for bound in found.lower_candidates

@@ -7,13 +7,13 @@ Claim: let V be a random subspace of dimension j, Pi_V K the projection of K on 
 volume of the unit ball in R^j, mu_k the mean norm of a Gaussian vector in R^k, and vr the volume
 radius. The mean projection radii of a body K in R^k are Q_j(K) = (E_V vol(Pi_V K) / kappa_j)^(1/j).
 By Alexandrov and Fenchel's inequality they fall with j, from Q_1 = w(K) / mu_k to Q_k = vr(K).
-The same inequality for the largest projection on i dimensions gives Lemma 17. The case Q_k <= Q_1
-is Urysohn's inequality vr(K) <= w(K) / mu_k, with equality for balls. As k grows, the left side
-divided by the right side falls to e^(-1/2) for cubes, and to 0 for the stretched bodies (the long
-box and the symmetric hull of prefix answers). Let vr_i(K) be the largest volume radius of a
-projection on i dimensions. Urysohn's inequality for projections gives
-i vr_i(K) <= sqrt(i + 1) w(K) (Lemma 20). `volume_radii` proves lower bounds on vr_i(K); they fall
-as i grows, and for a ball each of them is the radius.
+The case Q_k <= Q_1 is Urysohn's inequality vr(K) <= w(K) / mu_k, with equality for balls. As k
+grows, the left side divided by the right side falls to e^(-1/2) for cubes, and to 0 for the
+stretched bodies (the long box and the symmetric hull of prefix answers). Let vr_i(K) be the largest
+volume radius of a projection on i dimensions. Alexandrov and Fenchel's inequality for the largest
+projection shows that vr_i(K) falls as i grows (Lemma 17). Urysohn's inequality for projections
+gives i vr_i(K) <= sqrt(i + 1) w(K) (Lemma 20). `volume_radii` proves lower bounds on vr_i(K). These
+bounds fall as i grows, too, and for a ball each of them is the radius.
 
 Volumes are exact: closed forms, or polytopes cut into simplices. Mean projections are averages over
 random subspaces. Widths without a closed form have certified intervals. Run time on one core: quick
@@ -75,7 +75,7 @@ class Config:
     part: Part  # Quantities measured
     family: Family  # Body
     size: int  # Number of queries k; dimension of the records for second moments
-    draws: int  # Random subspaces, or Gaussian directions
+    draws: int  # Number of random subspaces, or of Gaussian directions
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Workloads, mechanisms and worst-case data, to compare projection with and without a map."""
+"""Workloads, mechanisms and worst-case data, to compare projection with and without a JL map."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def workload(family: Family, size: int) -> gd.workloads.Workload:
 
     Random signs have m = `size` queries (rows) on 4 m elements. Four families are stretched random
     signs. Repeated query: half of all rows are copies of the first. Decaying rows: row i is divided
-    by i^(1/2). Long query: all rows but the first are divided by m^(1/2), so that their directions
-    together weigh as much as the first. Glued blocks: all rows but the first eighth are divided by
-    m^(1/2), so that a long body stands next to a wide one. The needle is a ball of radius m^(-1/2)
-    whose first semi-axis is stretched to length 1.
+    by i^(1/2). Long query: all rows but the first are divided by m^(1/2), so that the sum of their
+    squared lengths is about the squared length of the first. Glued blocks: all rows but the first
+    eighth are divided by m^(1/2), so that the body is long in m / 8 directions and short in the
+    others. The needle is a ball of radius m^(-1/2) whose first semi-axis is stretched to length 1.
     """
     builders: dict[Family, Callable[[], gd.workloads.Workload]] = {
         Family.SIGNS: lambda: shared.workload(Kind.SIGNS, size, 4 * size),
@@ -125,7 +125,7 @@ def noisy(family: Family, size: int, noise: Noise, n: int) -> gd.mechanisms.Addi
 
 @cache
 def built(family: Family, size: int, noise: Noise, route: Route, n: int) -> gd.mechanisms.Mechanism:
-    """The mechanism that projects the noise, with or without a public map before the noise.
+    """The mechanism of a route: noise, then projection, with or without a map before the noise.
 
     The theorem's map has ceil(epsilon n) rows. This number minimises the bound only up to
     constants, so two other numbers are tried: a quarter of it, and the number with the least
@@ -158,7 +158,8 @@ class Judgement:
     answers: npt.NDArray[np.float64]  # Mean of the released answers (m,)
 
 
-#: Number of releases that judge an exchange. Every exchange is judged with the same draws of noise.
+#: Number of releases that judge an exchange of `Search`. All exchanges are judged with the same
+#: draws of noise.
 JUDGES = 8
 #: Seeds of the noise that judges exchanges, and of the noise that compares searches.
 DURING, AFTER = range(JUDGES), range(JUDGES, 3 * JUDGES)
