@@ -1,4 +1,4 @@
-"""Streams of queries, one per rule, that force a large share of the updates that the bound allows.
+"""Streams of queries, one per update rule, that force a large share of the rule's update bound.
 
 All records are element 0. The gap of a query is the difference between the true answer and the
 answer of the hypothesis. Except for the median rule, every gap is about alpha, the least that an
@@ -16,7 +16,7 @@ from geomdp.mechanisms.interactive.updates import Median, net, net_fineness
 from geomdp.workloads import DenseQuery, SparseQuery
 
 SLIGHTLY = 1 + 1e-6
-#: Largest error of an answer, in units of alpha; it must be below 1.
+#: Error of the answers that are given to a rule, in units of alpha; it must be below 1.
 ANSWER_ERROR = 0.999
 
 
@@ -49,7 +49,7 @@ def multiplicative_weights(hypothesis: Any, alpha: float) -> int:
 def sparse_weights(hypothesis: Any, alpha: float) -> int:
     """Number of updates of sparse weights by queries on element 0 alone.
 
-    The weight of this element starts at 1/s, where s is the number of slots of the rule.
+    The weight of this element starts at 1/s, because the rule starts with equal weights on s slots.
     """
     updates = 0
     while True:

@@ -12,9 +12,10 @@ SINGULAR = 1e-9
 
 
 def principal_coordinates(rows: FloatArray) -> FloatArray:
-    """Coordinates (N, r) of the `rows` (N, k), of rank r, along their right singular vectors.
+    """Coordinates of the points `rows` along their right singular vectors.
 
-    The vectors are in decreasing order of the singular values.
+    For an array `rows` of shape (N, k) and rank r, the result has shape (N, r). The vectors are in
+    decreasing order of the singular values.
     """
     _, values, axes = np.linalg.svd(rows, full_matrices=False)
     return np.asarray(rows @ axes[values > SINGULAR * values[0]].T)

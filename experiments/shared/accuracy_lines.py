@@ -55,9 +55,9 @@ class Method(enum.StrEnum):
 #: the library has. `ADVISED` is the mechanism that `advise` offers, which can be a peer.
 NOT_OURS = (Method.LIFTED, Method.ADVISED)
 #: Methods that exist without this library: independent noise, optimised strategies with least
-#: squares (matrix mechanism, HDMM), ball noise and graphical models. Laplace noise and optimised
-#: strategies are also compared with projection of the answers. The library finds optimised
-#: strategies in `Matrix`, so `Matrix` is a peer and its errors never count as ours.
+#: squares (matrix mechanism, HDMM), ball noise and graphical models. Answers with Laplace noise and
+#: answers of optimised strategies are also post-processed (projected or fitted). The optimised
+#: strategies come from the class `Matrix`, so it is a peer and its errors never count as ours.
 PEERS = (
     Method.JOINT,
     Method.LAPLACE,
@@ -153,7 +153,7 @@ def built(line: Line, method: Method) -> gd.mechanisms.Mechanism:
     return builders[method]()
 
 
-#: Seed of JL's public map. Each line and n has one map, for all releases.
+#: Seed of JL's public map. For each line and each n, all releases use the same map.
 JL_SEED = 0
 
 
@@ -177,5 +177,5 @@ def for_records(line: Line, method: Method, n: int) -> gd.mechanisms.Mechanism:
 
 
 def excluded_error(line: Line, n: int, epsilon: float = PRIVACY.epsilon) -> float:
-    """A lower bound, by orthogonal lines, on every mechanism's worst error at n records."""
+    """A lower bound, by orthogonal lines, on the worst RMS error of every epsilon-DP mechanism."""
     return orthogonal_lines_error(line_workload(line), n, epsilon=epsilon, metric=RMS())

@@ -18,7 +18,7 @@ RATIO = 0.5
 
 
 class Family(enum.StrEnum):
-    """Hulls of all Q(x) and -Q(x) of workloads; boxes of half-widths 1 (cube) or 2^-i (long)."""
+    """Hulls of all Q(x) and -Q(x) of a workload; boxes with half-width 1 or 2^-i on axis i."""
 
     MEANS = "means in a ball"
     CUBE = "cube"
@@ -48,8 +48,8 @@ LOOKS = {
     Family.PREFIXES: Look("C6", "P", filled=False),
     Family.LONG: Look("C3", "h", filled=False),
 }
-#: Bodies that are about equally wide in all directions, and bodies that are far narrower in some
-#: directions than in others. The figures draw them in different panels.
+#: Round bodies, whose widths in two directions differ by a factor of order sqrt(k) at most, and
+#: stretched bodies, with larger factors. The figures draw them in different panels.
 EVEN = (
     Family.MEANS,
     Family.CUBE,
@@ -80,7 +80,7 @@ def symmetric_body(family: Family, k: int) -> gd.bodies.Body:
 
 
 def vertices(family: Family, k: int) -> FloatArray:
-    """Points (N, k) whose hull is the body; not for balls, second moments and the long box."""
+    """Rows whose convex hull is the body; not for balls, second moments and the long box."""
     if family in (Family.CUBE, Family.MARGINALS):
         points = np.array([*itertools.product((0.0, 1.0), repeat=k)])
         return 2 * points - 1 if family is Family.CUBE else np.vstack([points, -points])

@@ -1,6 +1,7 @@
 """Two statements that do not follow as printed: on composition, and on projected queries.
 
-Theorem 2.10 of Blum and Roth is printed for every delta below 1 (DISC-5 of the formula sheet).
+Theorem 2.10 of Blum and Roth is printed for every delta below 1, but it is false for delta near 1
+(DISC-5 of the formula sheet).
 Their Corollary 4.7 follows from Lemma 4.6 for logarithms of base 2, not of base e (DISC-4).
 """
 
@@ -16,15 +17,15 @@ from geomdp.mechanisms.printed import printed_shortcut_step
 
 #: Number of steps that are composed, large enough for a nearly normal total loss.
 STEPS = 1000
-#: Sparsity, rows and queries of the projection.
+#: Sparsity m of the queries, number T of rows of the projection, and number k of queries.
 SPARSITY, ROWS, QUERIES = 16, 1024, 100
 
 
 def composed(version: Version, odds: float, *_: object) -> Measured:
-    """Exact epsilon of `STEPS` shortcut steps at delta = odds / (1 + odds), and the promised 1.
+    """Exact epsilon of `STEPS` steps of Theorem 2.10 at delta = odds / (1 + odds); 1 is promised.
 
-    Randomised responses are among the steps that the theorem allows, and they have this epsilon.
-    The corrected statement holds for delta at most 1/2.
+    The steps are randomised responses, which the theorem allows. The corrected statement holds for
+    delta at most 1/2.
     """
     delta = odds / (1 + odds)
     if version is Version.PRINTED:
@@ -47,7 +48,11 @@ def lemma(failures: float) -> float:
 
 
 def flat(version: Version, failures: float, *_: object) -> Measured:
-    """Bounds on coefficients by Lemma 4.6 and by Corollary 4.7, at k T / (2 beta) = `failures`."""
+    """Bounds on entries of projected queries by Lemma 4.6 and by Corollary 4.7.
+
+    `failures` is k T / (2 beta), where k is `QUERIES`, T is `ROWS`, and each bound holds with
+    probability 1 - beta.
+    """
     if version is Version.PRINTED:
         return Measured(lemma(failures), 4 * math.sqrt(SPARSITY * math.log(failures) / ROWS))
     beta = QUERIES * ROWS / (2 * failures)
