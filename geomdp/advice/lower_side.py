@@ -51,10 +51,10 @@ FACTORS = (2.125, 2.25, 2.5, 2.75, 3.0, 3.5, 5.0)
 #: Effort of a search among data sets of one element. Random multisets of elements are drawn only if
 #: there are fewer elements than `pool`, so `pool` has its smallest possible value, 3.
 SINGLE_ELEMENTS = Effort(pool=3, exchanges=0)
-#: A search for one of the separation factors uses at most `FORM_ANSWERS` answers (elements times
-#: queries). The later search for the best factor uses at most `BEST_ANSWERS`. A packing of 2^11
+#: The first search with each separation factor uses at most `FORM_ANSWERS` answers (elements times
+#: queries). The later search with the best factor uses at most `BEST_ANSWERS`. A packing of 2^11
 #: data sets then takes seconds on one core. If there are many queries, few elements are searched,
-#: but at least `LEAST_ELEMENTS`.
+#: but up to `LEAST_ELEMENTS` elements are always allowed.
 FORM_ANSWERS, BEST_ANSWERS, LEAST_ELEMENTS = 1 << 18, 1 << 21, 1 << 8
 
 
@@ -189,7 +189,7 @@ def _marginal_blocks(
 
 
 def _guesses(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator) -> Bound:
-    """The bound from guesses. They have no separation factor, so one question is enough."""
+    """The bound from guesses. They have no separation factor, so the first question is enough."""
     del rng
     question = questions[0]
     return guessing_bound(

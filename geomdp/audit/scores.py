@@ -246,7 +246,7 @@ def _keys(outputs: Outputs, unit: float) -> IntArray:
 
 
 def as_matrix(outputs: Outputs) -> FloatArray:
-    """Outputs as (trials, m) finite float64; ``ValueError`` for anything else."""
+    """The outputs as a float64 array (trials, m); ``ValueError`` unless they are finite numbers."""
     _require_numbers(outputs)
     matrix = outputs.reshape(len(outputs), -1).astype(np.float64)
     if not np.isfinite(matrix).all():

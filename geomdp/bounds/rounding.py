@@ -9,12 +9,12 @@ ALL_DIGITS = 10**15
 
 
 def rounded_down(value: float, digits: int = 6) -> str:
-    """The largest decimal with `digits` significant digits that is at most `value`."""
+    """The largest decimal with `digits` significant digits that is at most ``repr(value)``."""
     return _rounded(value, digits, decimal.ROUND_FLOOR)
 
 
 def rounded_up(value: float, digits: int = 6) -> str:
-    """The smallest decimal with `digits` significant digits that is at least `value`."""
+    """The smallest decimal with `digits` significant digits that is at least ``repr(value)``."""
     return _rounded(value, digits, decimal.ROUND_CEILING)
 
 

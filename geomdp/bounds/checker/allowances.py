@@ -17,7 +17,7 @@ Vector = npt.NDArray[np.float64]
 
 #: Relative rounding error allowed for a sum over the T steps of a line. The rounding errors of
 #: T = 1000 steps are below a quarter of this number. `geomdp.bounds.lines.bayes_risk` leaves a
-#: larger margin: about 5e-12, which is half of its `MARGIN`, or more.
+#: larger margin: at least about 5e-12, half of its `MARGIN`.
 ROUNDING = 1e-12
 #: The risk of a line is checked for a list of estimates y. This is the largest product of the
 #: number of estimates and the number of steps of the line.

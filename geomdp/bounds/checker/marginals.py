@@ -24,7 +24,7 @@ from geomdp.bounds.checker.norms import Measure
 from geomdp.bounds.checker.values import Part, require, rounded_down
 from geomdp.bounds.checker.verified import VerifiedPacking
 
-#: Largest number of pairs of data sets drawn from a family, and of operations for these pairs.
+#: Largest number of pairs of data sets that are drawn from a packing, and of operations for them.
 PAIRS, DRAWS = 8, 1 << 22
 #: Largest number of attributes in `verify_words`, and in `verify_blocks`, and largest width of
 #: marginals. Within these limits the numbers of queries are in the range of float64.
@@ -147,7 +147,7 @@ def _sample_blocks(
     shape: tuple[int, int, int],
     bound: tuple[Measure, float],
 ) -> None:
-    """Draw pairs of functions, and reject if the marginals of their data sets are too close.
+    """Draw pairs of functions; reject the packing if marginals of their data sets are too close.
 
     Record i of each data set begins with the bits `heads[i]`. Binary words follow, which encode
     values of the function. All other bits are 0. `shape` is (attributes d, width, number of pairs),

@@ -1,4 +1,4 @@
-"""Bayes risk of a private count: how well a mechanism can tell t in {0, ..., T}.
+"""Bayes risk of a private count: how well a mechanism can estimate t in {0, ..., T}.
 
 There are T records of two kinds, and t of them are of the first kind. Data sets with t and t + 1
 such records are neighbours. So the output densities f_t of an epsilon-DP mechanism satisfy
