@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 #: A step that takes longer than this number of seconds is shown on the terminal.
 PATIENCE = 0.5
-#: The parent of all loggers of the library. Its messages name steps and never quote a record.
+#: The parent of all loggers of the library. Their messages name steps or files of the cache, and
+#: never quote a record.
 STEPS = logging.getLogger("geomdp")
 #: Logger of one message per process, which says that functions are being compiled.
 COMPILATION = STEPS.getChild("compilation")

@@ -23,9 +23,10 @@ class ConeNoise:
     r is the dimension of K. Each vector r_i (U_i, 1) has density proportional to
     e^(-rate * last coordinate) on the cone over {(q, 1) : q in K}. A shift by (q, 1) with q in K
     multiplies this density by at most e^rate at each point, because the shifted cone lies within
-    the cone. The first vector allows shifts by (q, 1), and the second allows shifts by -(q, 1).
-    Take the sum of (q, 1) over records, and add the difference of the two vectors. The result is
-    rate-DP for one record added or removed, and (2 rate)-DP for one record replaced.
+    the cone. The first vector hides shifts by (q, 1), and the second, which is subtracted, hides
+    shifts by -(q, 1). Take the sum of (q, 1) over records, and add the difference of the two
+    vectors. The result is rate-DP for one record added or removed, and (2 rate)-DP for one record
+    replaced.
 
     If the number of records is public, the last coordinate of the noise can be computed from the
     noisy sum. Subtracting a * (last coordinate) is then post-processing. With a = 0 nothing is
@@ -189,7 +190,7 @@ class ConeNoise:
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2, the trace of the covariance.
 
-        For a = E U and no constant, it is 2 (r + 1)(r + 2) / rate^2 E ||T (U - a)||_2^2. It is
+        For a = E U and no constant, it is (2 (r + 1)(r + 2) / rate^2) E ||T (U - a)||_2^2. It is
         exact if K has a second moment in closed form. Otherwise it is estimated from 1024 public
         draws.
         """

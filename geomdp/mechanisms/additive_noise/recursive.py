@@ -34,7 +34,8 @@ class Recursive(PureMechanism):
     recursion stops at the number of levels with the least error. If all axes of K have similar
     lengths, there is one level, and Z is K-norm noise of K.
 
-    If `body` is given, K is `body`. The constructor checks that `body` contains the differences. If
+    If `body` is given, K is `body`. The constructor checks that `body` contains the differences,
+    and scales it up by a factor of at most 1 + 2e-8 if rounding alone puts some of them outside. If
     no `body` is given, K is the body in `exact_noise_bodies(workload, adjacency)` with the least
     E||Z||^2. These bodies are split only into shadows with exact samplers. The error is then at
     most the error of `KNorm` with `exact`.

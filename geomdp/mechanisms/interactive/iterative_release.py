@@ -18,8 +18,8 @@ class IterativeRelease(Generic[AnyQuery]):
     Parameters
     ----------
     hypothesis : Hypothesis
-        Answers every query of the mechanism's class of queries. These answers are post-processing
-        of the release, so they cost no privacy.
+        The hypothesis answers every query of the mechanism's class of queries. These answers are
+        post-processing of the release, so they cost no privacy.
     accuracy : float or None
         With probability at least 1 - beta, all answers of the hypothesis to queries of the class
         have at most this error; beta is a parameter of the mechanism. None if no theorem gives a

@@ -80,7 +80,7 @@ class Fitted(PostProcessedNoise):
 
     @classmethod
     def after(cls, projected: Projected) -> Self:
-        """The fit for the noise of `projected`, which shares the bound and the geometry."""
+        """The fit for the noise of `projected`; both share the bound and the geometry."""
         fitted = cls(projected.inner)
         fitted._projected = projected
         return fitted
