@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
 from experiments.engine.statistics import MeanSquare
 
-#: Probability that a 95% band misses, on both sides together.
+#: Probability that a 95% band misses the true value, above or below it.
 BAND_LEVEL = 0.05
 #: Opacity of uncertainty bands.
 BAND_ALPHA = 0.25
@@ -23,7 +23,7 @@ BAND_ALPHA = 0.25
 
 @dataclass(frozen=True)
 class Look:
-    """How one curve looks, the same in every panel."""
+    """The look of a curve, which is the same in every panel."""
 
     colour: str  # From the palette of the style file ("C0", ...)
     marker: str  # Matplotlib marker; it tells curves apart that look alike when printed in grey
@@ -92,7 +92,7 @@ def draw_intervals(
     look: Look,
     label: str,
 ) -> None:
-    """Draw markers at `values` (n,) and `heights` (n,), with horizontal `intervals` (n, 2)."""
+    """Draw markers at the points (`values`, `heights`), with horizontal bars over `intervals`."""
     centres = np.atleast_1d(np.asarray(values, dtype=float))
     reach = np.abs(np.reshape(intervals, (-1, 2)).T - centres)
     axes.errorbar(

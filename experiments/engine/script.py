@@ -36,8 +36,8 @@ class Script(Protocol):
     """A module with one figure.
 
     ``Config`` is the frozen dataclass of its configurations; ``QUICK`` and ``FULL`` are sweeps over
-    configurations; ``compute(config, rng)`` gives the rows of one cell; ``plot(table)`` and
-    ``claims(table)`` read the stored CSV and nothing else.
+    configurations; ``compute(config, rng)`` gives the rows of one cell, which is one trial of one
+    configuration; ``plot(table)`` and ``claims(table)`` read the stored CSV and nothing else.
     """
 
     __name__: str
@@ -63,7 +63,7 @@ class Reports(Protocol):
 
 @runtime_checkable
 class HasGoals(Protocol):
-    """A script that measures itself against goals, which may stay open."""
+    """A script with goals: numbers that its measurements should reach but may miss."""
 
     def goals(self, table: pd.DataFrame) -> list[Goal]:
         """The goals with their measurements, computed from the stored CSV and nothing else."""
@@ -160,7 +160,7 @@ def load(module_name: str) -> LoadedScript:
             f"{module_name} must have a docstring, QUICK, FULL, compute, plot and claims"
         )
     if module.compute.__module__ != module_name:
-        # Workers know a script by the module of its function.
+        # Workers find a script by the name of the module that defines its ``compute``.
         raise TypeError(f"compute must be defined in {module_name}, not imported there")
     return LoadedScript(module_name.rpartition(".")[2], module, texts_of(source))
 

@@ -144,7 +144,7 @@ NEARLY = 0.8
 
 
 def links_hold(table: pd.DataFrame) -> Claim:
-    """The square of each link is bounded in terms of the s records that its packing excludes.
+    """The packing bound s at a scale bounds the square of the link at the same scale.
 
     In the units of the upper bound, the squared link at scale t is link^2 / (alpha^2 epsilon). It
     is at most 8 (t / alpha) (s + 1) + 8 (t / alpha)^2 (1 + ln 2 / epsilon).
