@@ -268,7 +268,7 @@ class Body(abc.ABC):
         raise MissingOracle(self, "vertex_list", "a list of points whose hull it is")
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """CVXPY constraints that hold iff the (m,) expression `variable` lies in K."""
+        """CVXPY constraints that hold iff `variable`, an expression of shape (m,), lies in K."""
         import cvxpy as cp
 
         points = self.vertex_list()

@@ -169,9 +169,9 @@ class RayShooter:
     def _by_linear_program(self, point: FloatArray, direction: FloatArray) -> FloatArray | None:
         """The facet normal (R,) by HiGHS, for a ray with failed pivots; None if HiGHS fails too.
 
-        The linear program is max {t : point + t direction = sum w_i c_i, sum w_i = 1, w, t >= 0}
-        over the rows c_i of `columns`, and their negatives if `lower` is 1. Its dual solution is a
-        positive multiple of (z, -1) for the facet normal z.
+        The linear program is max {t : point + t direction = sum w_i c_i, sum w_i = 1, w, t >= 0}.
+        The c_i are the rows of `columns`, and also their negatives if `lower` is 1. The dual
+        solution is a positive multiple of (z, -1) for the facet normal z.
         """
         columns = self.columns if self.lower > 1 else np.vstack([self.columns, -self.columns])
         sums = np.append(np.ones(len(columns)), 0.0)

@@ -36,7 +36,7 @@ MAX_ANSWER = 1e100
 
 
 def bounded_answers(workload: Workload, elements: np.ndarray[Any, Any]) -> FloatArray:
-    """Answers (E, k) of the elements.
+    """The answers of `workload` on `elements`, as an array (E, k).
 
     Raises
     ------
