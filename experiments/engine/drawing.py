@@ -92,7 +92,7 @@ def draw_intervals(
     look: Look,
     label: str,
 ) -> None:
-    """Draw markers at the points (`values`, `heights`), with horizontal bars over `intervals`."""
+    """Draw markers at (`values`, `heights`), with bars over the horizontal `intervals` (n, 2)."""
     centres = np.atleast_1d(np.asarray(values, dtype=float))
     reach = np.abs(np.reshape(intervals, (-1, 2)).T - centres)
     axes.errorbar(

@@ -276,7 +276,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def draw_scales(axes: Axes, table: pd.DataFrame, look: Look) -> None:
-    """The squared links and the packings of one net."""
+    """Draw the squared links and the packing bounds of one net."""
     draw_points(axes, table.scale, in_records(table), look, "_")
     draw_theory(axes, table.scale, table.records, look.colour, "_")
 

@@ -183,6 +183,6 @@ def _advanced_epsilon(step_epsilon: float, steps: int, slack_delta: float) -> fl
 
 
 def _expm1(exponent: float) -> float:
-    """e^exponent - 1; inf where float64 overflows."""
+    """e^exponent - 1; inf for an exponent of 709 or more, at which float64 nearly overflows."""
     # e^709 < 2^1024 < e^710, and float64 numbers are below 2^1024.
     return math.expm1(exponent) if exponent < 709 else math.inf

@@ -79,7 +79,7 @@ def heat_bath(u, points, i):  # type: ignore[no-untyped-def]
     low = points[i - 1] if i > 0 else -np.inf
     high = points[i + 1] if i < len(points) - 1 else np.inf
     if not (low < high and low < np.inf and high > -np.inf):
-        return points[i]  # particle i is at the infinity of a neighbour, or no interval is left
+        return points[i]  # particle and neighbour are at the same infinity, or no interval is left
     if high - low <= SHORT:
         middle = (low + high) / 2
         count = 1 + int((high - low) / PANEL) + len(points) // CROWD

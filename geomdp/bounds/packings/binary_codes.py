@@ -17,7 +17,7 @@ MAX_DIMENSION = 20
 #: Dimension at which a greedy search stops. For each generator that it tries, the search adds the
 #: generator to every word of the code so far: at most 2^13 words.
 SEARCH_DIMENSION = 14
-#: A greedy search draws up to this many random generators for each new row of the code. It stops
+#: A greedy search tries up to this many random generators for each new row of the code. It stops
 #: if none of them can be added.
 TRIES = 400
 

@@ -36,7 +36,7 @@ class _Shared(TypedDict):
 
 @dataclass(frozen=True)
 class Setting:
-    """The flags that describe the mechanism; ``ValueError`` if flags contradict each other.
+    """The flags of the mechanism; ``ValueError`` for a missing, superfluous or invalid flag.
 
     Parameters
     ----------

@@ -227,7 +227,7 @@ def is_plain_csv(path: Path) -> bool:
 
 
 def _is_plain(text: bytes) -> bool:
-    """Whether none of the three cases of `is_plain_csv` occurs in `text`.
+    """Whether `text` is sure to contain none of the three cases of `is_plain_csv`.
 
     `text` is the last 2 bytes of the previous block, followed by the block to check.
     """

@@ -33,6 +33,6 @@ class PureMechanism(AdditiveMechanism):
         """Check the workload and compute parameters that take little time.
 
         Raises ``ValueError`` for a workload that is not supported. By default, `l1_sensitivity`
-        checks the workload; for instance, it refuses constant workloads.
+        checks the workload; for instance, it refuses a workload of sensitivity 0.
         """
         l1_sensitivity(self.workload, self.adjacency)

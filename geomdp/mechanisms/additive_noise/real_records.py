@@ -80,7 +80,7 @@ class RealRecords(Measurement):
         For a product x_i x_j with i < j, the answer is sqrt(2) x_i x_j, and the bound is also
         multiplied by sqrt(2).
         """
-        del hull  # Means of real records fill R^m.
+        del hull  # The affine hull of the answers is R^m, so projecting on it changes nothing.
         products = isinstance(self._workload, SecondMoment | BoxSecondMoment)
         return self._stretch * 2.0 ** (-REAL_BITS + products)
 

@@ -144,8 +144,8 @@ class SparseVectorStream(NotCopied, abc.ABC):
         BudgetExhausted
             If the mechanism has halted. The records are not read.
         ValueError
-            If the true answer is not a finite number, or is a number of another type that float64
-            would round. The query is then not compared.
+            If the true answer is not a number of modulus below 2^1024, or is neither a whole
+            number, nor a fraction, nor exact in float64. The query is then not compared.
         """
         self._require_running()
         truth = self._truth(query)
@@ -157,7 +157,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
         """Ask `queries` in order until they end or the mechanism halts.
 
         The result has one answer for each query asked. Queries after the halt have no answer. This
-        method raises the same errors as `ask`. If any true answer is not a finite number, no query
+        method raises the same errors as `ask`. If the true answer to any query is refused, no query
         is compared.
         """
         self._require_running()
@@ -240,7 +240,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
 
 
 def _plain(number: Any) -> ExactNumber:
-    """Convert a number to int, Fraction or float. Only a float can be rounded."""
+    """Convert a number to int, Fraction or float. Only the conversion to float can round it."""
     if isinstance(number, Integral):
         return int(number)
     if isinstance(number, Rational):

@@ -1,4 +1,4 @@
-"""Statements as printed in the papers, as functions: accuracies, a step and a noise scale."""
+"""Formulas as printed in the papers: accuracies, the epsilon of one step, and a noise scale."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from geomdp.privacy.definitions import check_privacy
 
 #: The shares of the target accuracy alpha that Roth's lecture gives to noise, loss and stopping
 #: level. A run with these shares is private. The lecture states an error of at most alpha, but the
-#: error can be 3 alpha / 2 (DISC-13).
+#: shares guarantee only an error of at most 3 alpha / 2 (DISC-13).
 PRINTED_STOPPING = StoppingDesign(noise=1 / 4, loss=1 / 2, level=3 / 4)
 
 
@@ -27,13 +27,13 @@ def printed_iterative_accuracy(
     privacy: PureDP | ApproxDP,
     beta: float,
 ) -> float:
-    """The error alpha of Theorems 7 and 8 as printed in Roth's lecture; both theorems are false.
+    """The error alpha of Theorems 7 and 8 as printed in Roth's lecture; the proofs do not give it.
 
     alpha = 8 B / (n eps) ln(2 B k / beta), where k = `queries`, and B = max(1, `bound`(alpha/2))
     bounds the number of updates. For approximate DP, the factor 8 B is replaced by
-    16 sqrt(B ln(1/delta)). The error can be 3 alpha / 2 (DISC-13). The corrected
-    `bounds.upper.iterative_accuracy` has the same parameters. Both raise ``ValueError`` if n is too
-    small.
+    16 sqrt(B ln(1/delta)). The proofs only show that the error is at most 3 alpha / 2 (DISC-13).
+    The corrected `bounds.upper.iterative_accuracy` has the same parameters. Both functions raise
+    ``ValueError`` if n is too small.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def printed_iterative_accuracy(
 def printed_online_weights_accuracy(
     size: int, *, n: int, queries: int, privacy: PureDP, beta: float
 ) -> float:
-    """The error alpha0 in Theorem 4.14 of Dwork-Roth (online weights); the theorem is false.
+    """The error alpha0 in Theorem 4.14 of Dwork-Roth (online weights); the proof does not give it.
 
     alpha0^3 = 32 ln N (ln k + ln(32 ln N / (alpha0^2 beta))) / (n eps) for N = `size` and
     k = `queries`. The proof needs 36 in place of the first 32 (DISC-21). `OnlineConstruction` uses
@@ -96,7 +96,7 @@ def printed_online_weights_accuracy(
 
 
 def printed_shortcut_step(epsilon: float, slack_delta: float, steps: int) -> float:
-    """The epsilon of one of T steps as printed, eps / sqrt(8 T ln(1/delta)); a false statement.
+    """The printed epsilon of each of T steps, eps / sqrt(8 T ln(1/delta)); the theorem is false.
 
     The formula is printed for every delta below 1. At eps = 1 its proof fails for delta above 0.709
     if T = 1, and for delta above 0.779 for every T. For delta near 1, T such steps can spend more

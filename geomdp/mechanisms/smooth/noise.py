@@ -144,7 +144,7 @@ class MomentLaplace(MomentNoise):
 
     @abc.abstractmethod
     def shape(self, workload: SmoothQueries) -> FloatArray:
-        """The shape s > 0 (m,)."""
+        """The shape s, an array of m numbers above 0."""
 
     @abc.abstractmethod
     def sensitivity(self, workload: SmoothQueries, adjacency: Adjacency) -> float:

@@ -16,8 +16,8 @@ ROUNDOFF = 2.0**-53
 class MomentTransform(abc.ABC):
     """A way to sum Q_r(x) = prod_i cos(r_i arccos x_i) over records x, for all r in {0..t-1}^d.
 
-    The transform sums a fixed function Q' that differs from Q by at most `errors`. To the mean over
-    n records, floating-point summation adds an error of at most `rounding(n)`. Both bounds are
+    The transform sums a fixed function Q' that differs from Q by at most `errors`. Floating-point
+    summation adds an error of at most `rounding(n)` to the mean over n records. Both bounds are
     public and apply to all records. If `proved` is False, `errors` was tested but not proved.
 
     Examples
@@ -48,7 +48,7 @@ class MomentTransform(abc.ABC):
     @property
     @abc.abstractmethod
     def errors(self) -> FloatArray:
-        """Array (t,) * d. Entry r is a bound on |Q'_r(x) - Q_r(x)| that holds for all x."""
+        """Array (t,) * d. Entry r bounds |Q'_r(x) - Q_r(x)| for all x; see `proved`."""
 
     @property
     def amplification(self) -> float:
