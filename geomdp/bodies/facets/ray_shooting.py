@@ -87,7 +87,7 @@ class RayShooter:
     #: Products of the rows of `columns` with a facet normal lie in [-lower, 1]. `lower` is 1 for
     #: hulls of these rows and their negatives, and infinity for conv(v_i).
     lower: float
-    #: True if the body is twice the section {last coordinate = 0} of the hull; False if it is the hull.
+    #: True if the body is twice the section {last coordinate = 0} of the hull; else it is the hull.
     section: bool
     _bounds: FloatArray = field(init=False, repr=False)
     _basis: IntArray = field(init=False, repr=False)
