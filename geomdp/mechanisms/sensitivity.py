@@ -50,7 +50,8 @@ def l1_sensitivity(workload: Workload, adjacency: Adjacency) -> float:
 
     Q(x) is the answer vector of an element x. The result bounds max ||Q(x) - Q(x')||_1 under
     replace-one and max ||Q(x)||_1 under add/remove (GEN-1, in units of sums). ``ValueError`` if
-    the bound is not finite, or if it is 0: a constant workload needs no mechanism.
+    the bound is not finite, or if it is 0: the sums of neighbours are then the same and need no
+    noise.
     """
     replace_one = _checked(workload, adjacency)
     return _not_constant(workload.l1_diameter() if replace_one else workload.l1_radius())
@@ -85,7 +86,7 @@ def _not_constant(sensitivity: float) -> float:
     if not (math.isfinite(sensitivity) and sensitivity > 0):
         raise ValueError(
             f"workload must have a sensitivity that is finite and above 0, got {sensitivity!r}; "
-            "a constant workload needs no mechanism"
+            "if the sums of neighbours are always the same, they need no mechanism"
         )
     return sensitivity
 

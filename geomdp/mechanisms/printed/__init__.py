@@ -1,6 +1,6 @@
-"""False statements of the papers, exactly as printed: for study, not for use.
+"""Statements of the papers that are false or not proved, as printed: for study, not for use.
 
-These statements fail in accuracy:
+These statements are about accuracy. Their printed proofs fail:
 
 * `PrintedNumericSparse` and `numeric_sparse_printed` (DISC-11, corrected in `NumericSparse`),
 * `PRINTED_STOPPING` and `printed_iterative_accuracy` (DISC-13, corrected in
