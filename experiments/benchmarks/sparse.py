@@ -8,8 +8,8 @@ Claims: sparse weights answer at least 30,000 queries per second at sparsity 10 
 at sparsity 1,000. Each query is evaluated and followed by an update, on elements that earlier
 queries mentioned. The universes are 10^3 numbers, 10^9 numbers, and strings. Dense weights on 2^20
 elements are at least 100 times slower. At least 100 million sign bits are hashed per second, and at
-least one bit in the time in which dense weights update one entry. A summary of 10^5 distinct
-records with 2^16 rows takes less than 60 seconds; two cores are allowed, and one is used.
+least one bit in the time in which dense weights update one entry. Summarising 10^5 distinct records
+in 2^16 rows takes less than 60 seconds on one core; the requirement allows two cores.
 AboveThreshold gives at least 200,000 answers per second from an array and 30,000 one at a time.
 Speeds are claimed only for a machine that does nothing else: the quick preset, which also runs in
 the test suite, claims nothing but the two comparisons with dense weights. The goals are 200,000
@@ -59,7 +59,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Comparisons with dense weights; at the full preset also every speed."""
+    """Claims that compare with dense weights, and at the full preset also claims about speeds."""
     rate = {(row.task, row.sparsity, row.elements): row.rate for row in table.itertuples()}
     updates = {m: [rate[Task.UPDATE, m, place] for place in UNIVERSES] for m in (10, 1000)}
     dense = rate[Task.DENSE, 0, Elements.DENSE]
@@ -120,7 +120,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def at_least(name: str, measured: float, required: float, id: str) -> Claim:
-    """Claim that a rate is at least as large as required."""
+    """Claim that a rate, or a ratio of rates, is at least as large as required."""
     shown, goal = f"{measured:.3g}", f"at least {required:.3g}"
     return Claim(name, measured >= required, shown, goal, id, used=required / measured)
 

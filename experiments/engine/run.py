@@ -59,7 +59,7 @@ class Work:
 
 @cache
 def _code_here(module_name: str) -> Code:
-    """Code of a script as it was when this process first asked for it."""
+    """Hashes of a script and of the modules it reaches, computed once in this process."""
     return Code.of(importlib.import_module(module_name))
 
 
@@ -117,7 +117,7 @@ class SweepResult:
 
     @property
     def seconds(self) -> float:
-        """Sum of the seconds of all cells, over all runs that contributed."""
+        """Sum of the seconds of all cells, including cells that earlier runs completed."""
         return sum(outcome.seconds for outcome in self.outcomes)
 
     def table(self) -> pd.DataFrame:

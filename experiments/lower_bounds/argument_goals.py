@@ -1,4 +1,4 @@
-"""Goals on arguments for lower bounds that no bracket uses: what each could add at most.
+"""Goals on three arguments that no bracket uses: how much each could raise a lower bound at most.
 
 The numbers `SHARE` and `RAISED` were chosen before the measurements.
 """
@@ -13,7 +13,8 @@ import pandas as pd
 from experiments.engine.goals import Aim, Goal
 from experiments.lower_bounds.bracket_problems import Error
 
-#: Goal for the share of the squared factorisation norm that lines for many records reach.
+#: Goal for the sum of the squared lengths of orthogonal lines, as a share of the squared
+#: factorisation norm. The lines are those for a small error, which takes many records.
 SHARE = 0.9
 #: A volume packing matters if it could raise a lower bound by more than this factor.
 RAISED = 1.5
@@ -30,7 +31,7 @@ def goals_on_arguments(table: pd.DataFrame) -> list[Goal]:
 
 
 def _norms(rows: pd.DataFrame) -> Goal:
-    """Orthogonal lines against the factorisation norm."""
+    """Goal for the share of the squared factorisation norm that orthogonal lines reach."""
     shares, own = rows.all_lines / rows.norm, rows.own_lines / rows.norm
     few = own[own > 0]
     worst = rows.loc[shares.idxmin()]
@@ -53,7 +54,7 @@ def _norms(rows: pd.DataFrame) -> Goal:
 
 
 def _volumes(rows: pd.DataFrame) -> Goal:
-    """Volume packings against the lower bounds of pure differential privacy."""
+    """Goal for how many lower bounds volume packings might raise by a factor above `RAISED`."""
     factors = volume_gains(rows)
     largest = rows.error == Error.WORST
     mean, worst = factors[~largest], factors[largest]
@@ -83,7 +84,7 @@ def _volumes(rows: pd.DataFrame) -> Goal:
 
 
 def _row_products(rows: pd.DataFrame) -> Goal:
-    """Row products of marginals against the lower bounds of the rows."""
+    """Goal for the number of lower bounds that row products of marginals could raise."""
     excluded = np.ceil(rows.row_products) - 1
     named = ", ".join(map(str, rows.workload[excluded > rows.lower].unique()))
     return Goal(
@@ -100,7 +101,8 @@ def _row_products(rows: pd.DataFrame) -> Goal:
 def volume_gains(rows: pd.DataFrame) -> pd.Series[float]:
     """Largest factor by which a volume packing could raise 1 + the lower bound, for each row.
 
-    It excludes fewer records than its ceiling, and fewer than the upper bound of the row.
+    A packing excludes fewer records than the ceiling in the column `volume`, and fewer records than
+    the upper bound of the row.
     """
     excluded = np.minimum(np.ceil(rows.volume) - 1, rows.upper - 1)
     factors: pd.Series[float] = ((excluded + 1) / (rows.lower + 1)).clip(lower=1)

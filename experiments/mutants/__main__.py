@@ -1,8 +1,8 @@
 """Run some mutants and keep their results for the figure: ``python -m experiments.mutants WORD``.
 
 A mutant is the code with one planted mistake. A mutant is run if a word occurs in its name or in
-the name of its figure; without a word all are run. Results that the store holds already for this
-state of the code are counted, but not shown or computed again.
+the name of its figure; without a word all are run. If the store already holds a completed result
+for this state of the code, the mutant is counted, but not run or shown again.
 """
 
 from __future__ import annotations

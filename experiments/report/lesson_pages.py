@@ -37,8 +37,8 @@ def export_lessons(lessons: Sequence[Lesson], folder: Path) -> list[Path]:
     Raises
     ------
     ValueError
-        If marimo is missing, if a lesson fails, or if it shows something that these pages cannot
-        show.
+        If marimo is missing, if a lesson fails, or if the HTML of a lesson holds something that
+        these pages cannot show.
     """
     require_marimo()
     style = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")

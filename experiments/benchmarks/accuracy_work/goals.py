@@ -18,7 +18,8 @@ from experiments.shared.accuracy_lines import Method
 from experiments.shared.workloads import Line, line_workload
 from geomdp.workloads import MarginalTables
 
-#: Goal for the error of a lifted elliptope, divided by the least error of all other methods.
+#: Goal for the error of cone noise of a lifted elliptope, divided by the least error of all other
+#: methods.
 LIFTED_GOAL = 0.8
 #: Lines on which the library is compared with Laplace noise on the joint table.
 JOINT_LINES = (Line.TWELVE, Line.SIXTEEN, Line.TWENTY, Line.FOUR_WAY)
@@ -43,12 +44,12 @@ CAUSES: dict[Line, str] = {
 
 
 def goals_of(table: pd.DataFrame) -> list[Goal]:
-    """Goals for the ratios to the best peer and to the joint table, and for lifted elliptopes."""
+    """Goals for our error against the best peer and the joint table, and for lifted elliptopes."""
     return [*_ratios(table), *_against_joint_tables(table), *_lifted(table)]
 
 
 def _ratios(table: pd.DataFrame) -> list[Goal]:
-    """Our least predicted error divided by the peers' least, on the lines with a goal."""
+    """Goals for our least predicted error divided by the peers' least, on the lines of `GOALS`."""
     found = verdicts(table)
     goals = []
     for row in found[found.before & found.line.isin([*GOALS])].itertuples():
@@ -70,7 +71,7 @@ def _ratios(table: pd.DataFrame) -> list[Goal]:
 
 
 def _against_joint_tables(table: pd.DataFrame) -> list[Goal]:
-    """Least error of the library, divided by that of Laplace noise on the table of all columns."""
+    """Goals for the library's least error divided by the error of Laplace noise on joint tables."""
     goals = []
     joint = table[(table.method == Method.JOINT) & table.line.isin(JOINT_LINES)]
     for row in joint.itertuples():
@@ -90,7 +91,7 @@ def _against_joint_tables(table: pd.DataFrame) -> list[Goal]:
 
 
 def _lifted(table: pd.DataFrame) -> list[Goal]:
-    """Error of lifted elliptopes (in closed form) divided by the least error of other methods."""
+    """Goals for the error of lifted elliptopes divided by the least error of other methods."""
     goals = []
     for row in table[table.method == Method.LIFTED].itertuples():
         Q = line_workload(Line(row.line))
@@ -118,7 +119,7 @@ CUT_GAIN = 0.87
 
 
 def _cause(lifted: Lifted, ratio: float) -> str:
-    """Why lifting does not lower the error, and what cuts and recursion could change."""
+    """Why lifted elliptopes do not reach their goal, and what cuts and recursion could gain."""
     widest = sorted(set(lifted.entries(lifted.k)))
     spread = f"{widest[0]}" if len(widest) == 1 else f"{widest[0]} to {widest[-1]}"
     return (
