@@ -3,16 +3,18 @@
 Paper: Blum-Roth 2011, "Fast private data release algorithms for sparse queries", Algorithm 2,
 Lemma 4.6, Theorem 4.9; formula sheet BR-PROJ, BR-JL, X-GF.
 
-Claim: the error of an answer to a query Q has two parts, the noise and the projection error. Over
-keys and noise, their root mean squares are sigma ||Q|| / n and at most sqrt(2 / T) ||Q||. Both mean
-squares are known exactly, and the measured errors agree with them. With T = (eps n)^2 rows the
-error falls as 1 / n, and it grows as the square root of the sparsity. Gaussian noise on the whole
-vector is smaller than Laplace noise on its rows. From about 2400 m^(1/2) records on, where m is the
-sparsity, the bound of Theorem 4.9 is below 1 and therefore informative. The errors then stay below
-the bound with far fewer rows than in the paper. The bound is about
+Claim: the error of an answer to a query Q has two parts, the noise and the projection error. The
+summary has T rows, and the noise on each row has standard deviation sigma. Over keys and noise, the
+first part has the root mean square sigma ||Q|| / n. The root mean square of the second part is at
+most sqrt(2 / T) ||Q||. Both mean squares are known exactly, and the measured errors agree with
+them. With T = (eps n)^2 rows the error falls as 1 / n, and it grows as the square root of the
+sparsity. Gaussian noise on the whole summary is smaller than Laplace noise on its rows. From about
+2400 m^(1/2) records on, where m is the sparsity, the bound of Theorem 4.9 is below 1 and therefore
+informative. The errors then stay below the bound with far fewer rows than in the paper. For k
+queries, failure probability beta and the paper's T, the bound is about
 sqrt(48 ln(4k/beta) log2(2kT/beta)) standard deviations of an answer's noise. This factor is 163 or
-more here, although about 3 would suffice, because the proof bounds every coefficient of a projected
-query by the largest (Corollary 4.7).
+more here, because the proof bounds every coefficient of a projected query by the largest
+(Corollary 4.7). A factor of about 3 would suffice.
 Every release here draws a new key, so that errors are averages over keys.
 
 Run time on one core: quick 3 s, full 3 minutes.
@@ -58,7 +60,8 @@ class Panel(enum.StrEnum):
     RECORDS = "records"
     SPARSITY = "sparsity"
     ROWS = "rows"
-    #: The numbers of records are so large that Theorem 4.9 is below 1. This panel is not drawn.
+    #: The numbers of records are so large that the bound of Theorem 4.9 is below 1. This panel is
+    #: not drawn.
     THEOREM = "Theorem 4.9"
 
 
@@ -211,7 +214,7 @@ POINT = ("panel", "noise", "n", "sparsity", "rows")
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Slopes, bounds, the order of the noises and Theorem 4.9."""
+    """Claims on slopes and bounds, on Gaussian against Laplace noise, and on Theorem 4.9."""
     panels = {panel: table[table.panel == panel] for panel in Panel}
     records = panels[Panel.RECORDS]
     balanced = records[records.rows == records.n**2]

@@ -11,8 +11,8 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
     """Write several files in full under other names, then rename them in the order given.
 
     If a file cannot be written, ``OSError`` is raised and nothing at the given paths has changed.
-    If a rename fails, the paths after it are unchanged. A symbolic link at one of the paths is
-    replaced, not followed.
+    If a rename fails, its path and all later paths are unchanged. A symbolic link at one of the
+    paths is replaced, not followed.
     """
     parts = {path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in contents}
     try:

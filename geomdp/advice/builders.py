@@ -116,8 +116,9 @@ def _exact_sums() -> Iterator[None]:
 def geometric_differs(setting: Setting) -> None:
     """Raise `InapplicableError` if the error of Laplace noise is larger by less than 0.01%.
 
-    For a scale far above the unit of the answers, geometric noise is Laplace noise on a grid. The
-    advisor then leaves out geometric noise, because Laplace noise is the simpler of the two.
+    If the scale is far above the unit of the answers, geometric noise has nearly the distribution
+    of Laplace noise. The advisor then leaves it out, because Laplace noise is the simpler of the
+    two.
     """
     setting = replace(setting, privacy=setting.pure)
     least = geometric(setting).predicted_rmse.value
@@ -140,7 +141,7 @@ def lattice_box(setting: Setting) -> LatticeBox:
 
 
 def lattice_box_differs(setting: Setting) -> None:
-    """Raise `InapplicableError` for one query with two answers, such as a counting query."""
+    """Raise `InapplicableError` for one query whose sum a record changes by at most one unit."""
     noise = lattice_box(setting).noise
     if noise.dimension == 1 and noise.counts[0] == 1:
         raise InapplicableError("for one query with two answers it is Geometric")
@@ -226,8 +227,8 @@ def knorm(setting: Setting) -> Mechanism:
     """
     body = neighbour_body(setting.workload, setting.adjacency)
     if not body.implements(Body.sample_uniform):
-        # Take the dimension from the workload, where it has a closed form. Computing the dimension
-        # from the points of the body would take seconds.
+        # Take the dimension from the workload, which often knows it in closed form. Computing the
+        # dimension from the points of the body would take seconds.
         workload = setting.workload
         size, dimension = workload.universe.size, workload.affine_hull().dimension
         large = size is None or size * dimension > MAX_REFINED
@@ -293,7 +294,7 @@ def recursive(setting: Setting) -> Mechanism:
 
 
 def pure_matrix_differs(setting: Setting) -> None:
-    """Raise `InapplicableError` if pure privacy is asked: `Matrix` is the same mechanism then."""
+    """Raise `InapplicableError` if pure privacy is asked: the candidate is then plain `Matrix`."""
     if isinstance(setting.privacy, PureDP):
         raise InapplicableError("pure privacy is asked, so it is Matrix")
 

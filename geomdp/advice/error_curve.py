@@ -217,7 +217,7 @@ def _excluded(setting: Setting, numbers: list[int]) -> list[_Row]:
     result by n / v. This gives the error a with v records, but this error is excluded.
     """
     workload, corners = setting.workload, []
-    # No error above the diameter is excluded, because a constant attainable answer has less error.
+    # No larger error is excluded, because a constant attainable answer has at most this error.
     largest = workload.l2_diameter() / math.sqrt(workload.n_queries)
     if largest == 0:  # answers do not depend on the records, so no error is excluded
         return []

@@ -72,7 +72,7 @@ class Built:
     def noise(self) -> AdditiveMechanism | None:
         """The additive mechanism before post-processing.
 
-        None if `mechanism` contains no additive mechanism, or one with another workload.
+        None if `mechanism` contains no additive mechanism that answers the same workload.
         """
         return additive_within(self.mechanism)
 
