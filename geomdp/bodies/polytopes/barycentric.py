@@ -28,8 +28,8 @@ class Barycentric:
         self.centre = vertices.mean(axis=0)
         centred = (vertices - self.centre).T
         # For vertices v_i with mean c, the columns v_i - c add up to 0. So the weighted sum of the
-        # columns stays the same if one number is added to all weights. The weights of least norm
-        # therefore add up to 0.
+        # columns stays the same if the same number is added to all weights. The weights of least
+        # norm therefore add up to 0.
         left, singular, right = np.linalg.svd(centred, full_matrices=False)
         rank = len(vertices) - 1
         found = int(significant(singular).sum())
@@ -49,9 +49,9 @@ class Barycentric:
 
 @dataclass(frozen=True, eq=False)
 class BarycentricBody(Body):
-    """Base class of a simplex and its difference body: affinely independent vertices (r + 1, m)."""
+    """Base class of a simplex and of its difference body; stores the vertices of the simplex."""
 
-    vertices: FloatArray
+    vertices: FloatArray  # (r + 1, m), affinely independent
 
     def __post_init__(self) -> None:
         vertices = frozen_array(self.vertices, "vertices", ndim=2)
@@ -110,10 +110,11 @@ class BarycentricBody(Body):
 def log_simplex_volume(singular: FloatArray) -> float:
     """Logarithm of the volume of a simplex from the singular values of its centred vertices.
 
-    Let the vertices be v_0, ..., v_r, and C the centred vertices (r + 1, m). The differences
-    v_i - v_0 are D C for a matrix D with D D^T = I + 1 1^T. The determinant of D D^T is r + 1. The
-    Gram determinant of the differences is therefore r + 1 times the product of the squared singular
-    values of C. The volume is the square root of the Gram determinant, divided by r!.
+    Let the vertices be v_0, ..., v_r, and let the rows of C be the vertices minus their mean. The
+    differences v_i - v_0 are the rows of D C for a matrix D with D D^T = I + 1 1^T. The determinant
+    of D D^T is r + 1. The Gram determinant of the differences is therefore r + 1 times the product
+    of the squared singular values of C. The volume is the square root of the Gram determinant,
+    divided by r!.
     """
     rank = len(singular)
     gram = math.log(rank + 1) / 2 + float(np.log(singular).sum())

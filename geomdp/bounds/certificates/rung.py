@@ -11,9 +11,9 @@ sets of n records if
 The metric determines the number c and the odds. The last inequality is for replace-one adjacency.
 Under add/remove a replacement is two changes, so the last inequality has 2 t d epsilon on the left.
 Let T be the largest t that satisfies the last inequality. The ranges of t and t + 1 leave no gap if
-t s rho >= (t + 1) s - 1. This holds for t >= t_0 = max(1, (s - 1) / (s (rho - 1))). So all n from
-t_0 s to T s rho are excluded. For s = 1 and rho >= 1 these are all n <= T rho, as in the padded
-construction of JL-L7.
+t s rho >= (t + 1) s - 1. This holds if t >= (s - 1) / (s (rho - 1)). Let t_0 be the least such
+whole number t >= 1. Then all n from t_0 s to T s rho are excluded. For s = 1 and rho >= 1 these are
+all n <= T rho, as in the padded construction of JL-L7.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Conditional:
 
     @property
     def failure(self) -> float:
-        """Probability over public draws that a condition fails; 0 if there are no conditions."""
+        """Bound on the probability, over public draws, that a condition fails; 0 by default."""
         return 0.0
 
 

@@ -82,7 +82,7 @@ def verify_lines(
 
 
 def _bounded_queries(family: Part, answers: Vector, measure: Measure) -> Vector:
-    """The answers to the queries whose errors the lines bound: all, or those that are listed.
+    """The answers to the queries whose errors the lines bound: all, or those that the file lists.
 
     The largest error over some of the queries is at most the largest error over all of them. This
     is not true of the other measures of error.

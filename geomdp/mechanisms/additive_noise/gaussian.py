@@ -23,10 +23,10 @@ class Gaussian(AdditiveMechanism):
 
     M(X) = (sum of Q(x) + B g) / n with g ~ N(0, sigma^2 I_r). The columns of B (m, r) are an
     orthonormal basis of the public subspace spanned by the differences between sums of neighbours.
-    D_2 is the l2 sensitivity of the sum: `workload.l2_diameter()` for replace-one,
-    `workload.l2_radius()` for add/remove. Up to rounding, sigma is the least scale that gives the
-    guarantee for D_2: D_2 / sqrt(2 rho) for rho-zCDP, and the value of `analytic_gaussian_scale`
-    for (epsilon, delta)-DP.
+    D_2 is the l2 sensitivity of the sum, or an upper bound: `workload.l2_diameter()` for
+    replace-one, `workload.l2_radius()` for add/remove. Up to rounding, sigma is the least scale
+    that gives the guarantee for D_2: D_2 / sqrt(2 rho) for rho-zCDP, and the value of
+    `analytic_gaussian_scale` for (epsilon, delta)-DP.
 
     For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `ZCDP` or an
     `ApproxDP`, because Gaussian noise does not satisfy epsilon-DP for any epsilon.

@@ -12,8 +12,9 @@ twice. A sweep computes the gains of the whole table once. It then tries the poi
 gains, the largest first. The gain of each point is recomputed (O(d)) before the point joins. The
 table holds lifted points: each point is followed by an entry 1 (see `qr_update`).
 
-A sweep is stalled if rounding keeps the distance and the largest gain from falling. The search ends
-after `PATIENCE` stalled sweeps in a row. The caller then computes the largest gain that remains.
+A sweep is stalled if, because of rounding, neither the distance nor the largest gain falls enough.
+The search ends after `PATIENCE` stalled sweeps in a row. The caller then computes the largest gain
+that remains.
 
 References
 ----------
