@@ -52,7 +52,7 @@ class StrategyMechanism(AdditiveMechanism):
         strategy: Strategy | None = None,
     ) -> None:
         super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency)
-        l1_sensitivity(workload, adjacency)  # raises for constant workloads
+        l1_sensitivity(workload, adjacency)  # raises an error if the sensitivity is 0
         self._strategy = strategy
 
     @property
@@ -87,8 +87,8 @@ class StrategyMechanism(AdditiveMechanism):
     def _measurements(self) -> Sequence[Measurement]:
         """The measurements, if their sums and changes between neighbours are known exactly.
 
-        The sequence is empty for Gaussian noise, and if sums or changes are not known exactly.
-        Noise is then added to the answers.
+        The sequence is empty for Gaussian noise, for sparse queries, and if sums or changes are not
+        known exactly. Noise is then added to the answers.
         """
         known = isinstance(self.privacy, PureDP) and enumerable(self.workload) is self.workload
         measured = self._design.measurements if known else ()

@@ -23,9 +23,9 @@ class Geometric(LatticeMechanism):
     M(X) = (sum of Q(x) + Z) / n with independent Z_i on the multiples of a whole number u_i, and
     Pr[Z = z] proportional to exp(-epsilon ||z||_1 / D_1). D_1 is the l1 sensitivity of the sum, or
     an upper bound: `workload.l1_diameter()` for replace-one, `workload.l1_radius()` for add/remove.
-    u_i is the largest whole number of which all changes of sum i are multiples. The u_i are found
-    from all answers of the universe. If there are more than 2^22 answers, or if an answer has
-    modulus 2^52 or more, every u_i is 1.
+    u_i is the largest whole number of which all changes of sum i are multiples, or 1 if sum i never
+    changes. The u_i are found from all answers of the universe. If there are more than 2^22
+    answers, or if an answer has modulus 2^52 or more, every u_i is 1.
 
     Notation, parameters and exceptions are as in `AdditiveMechanism`; `privacy` is a `PureDP`. The
     constructor also raises ``ValueError`` if the answers are not known to be whole numbers, or if

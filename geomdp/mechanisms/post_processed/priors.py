@@ -48,9 +48,9 @@ class FixedDataset:
     def inputs(self, mechanism: Mechanism) -> FloatArray:
         """The sums to which `mechanism` adds noise.
 
-        Most mechanisms sum the answers of their workload, which `sums` keeps. A mechanism with its
-        own `totals`, such as `Coarse` or `PairMarginals`, sums other numbers, so the records are
-        read again.
+        Most mechanisms sum the answers of their workload, and `sums` keeps this sum. A mechanism
+        with its own `totals`, such as `Coarse` or `PairMarginals`, sums other numbers, so the
+        records are read again.
         """
         if type(mechanism).totals is Mechanism.totals:
             return self.sums(mechanism.workload, mechanism.n)

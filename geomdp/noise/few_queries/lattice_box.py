@@ -41,7 +41,7 @@ class LatticeBoxNoise:
     Parameters
     ----------
     units : (m,) array
-        The units u_i above 0, in units of sums; m is at most 64.
+        The numbers u_i above 0, on the scale of sums of answers; m is at most 64.
     counts : sequence of m int
         The whole numbers c_i >= 0, not all 0. Coordinates with c_i = 0 get no noise.
     epsilon : float

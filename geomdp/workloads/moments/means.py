@@ -20,7 +20,7 @@ class Means(Workload):
 
     The convex hull of {Q(x)} is the unit ball. Under pure privacy, covariance estimation releases
     the mean by the ball mechanism for this workload (JL-T3, and JL-L15 with Delta = 2: if one
-    record is replaced, the sum of Q(x) changes by at most 2).
+    record is replaced, the sum of Q(x) moves by a vector of length at most 2).
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ def multiply(first: Words, second: Words) -> Words:
 
 
 def inverse(word: int) -> int:
-    """The multiplicative inverse w^(2^64 - 2) of a non-zero word.
+    """The multiplicative inverse w^(2^64 - 2) of a non-zero word w.
 
     Raises
     ------

@@ -10,9 +10,9 @@ open (`geomdp.noise.exact.tables.points`).
 Notes
 -----
 The error bounds hold for additions, products, quotients and roots that are correctly rounded, with
-relative error u = 2^-53, in any order of summation. The functions of `float_functions` have error
-bounds of their own. The bound for each step is at least twice the rounding error of the step. This
-covers products of errors, because every error is below 2^-20. If an error is larger, the total
+relative errors up to 2^-53, in any order of summation. The functions of `float_functions` have
+error bounds of their own. The bound for each step is at least twice the rounding error of the step.
+This covers products of errors, because every error is below 2^-20. If an error is larger, the total
 error is set to infinity. Then the try stays open: float64 does not decide it.
 """
 
@@ -138,7 +138,7 @@ class TryShape:
 
 @functools.lru_cache(maxsize=16)
 def try_shape(levels: tuple[int, ...]) -> TryShape:
-    """The shape of tries for columns of these levels, prepared once."""
+    """The shape of tries for columns with these numbers of levels, cached."""
     return TryShape(levels)
 
 
