@@ -14,7 +14,8 @@ from experiments.engine.goals import Aim, Goal
 from experiments.lower_bounds.bracket_problems import Error
 
 #: Goal for the sum of the squared lengths of orthogonal lines, as a share of the squared
-#: factorisation norm. The lines are those for a small error, which takes many records.
+#: factorisation norm. These are the lines that the search finds for a tiny error, which takes many
+#: records.
 SHARE = 0.9
 #: A volume packing matters if it could raise a lower bound by more than this factor.
 RAISED = 1.5
