@@ -141,7 +141,7 @@ def lattice_box(setting: Setting) -> LatticeBox:
 
 
 def lattice_box_differs(setting: Setting) -> None:
-    """Raise `InapplicableError` for one query if neighbours change its sum by one unit at most."""
+    """Raise `InapplicableError` for one query whose sums on neighbours differ by at most a unit."""
     noise = lattice_box(setting).noise
     if noise.dimension == 1 and noise.counts[0] == 1:
         raise InapplicableError("for one query with two answers it is Geometric")
