@@ -144,7 +144,7 @@ def lattice_box_differs(setting: Setting) -> None:
     """Raise `InapplicableError` for one query whose sums on neighbours differ by at most a unit."""
     noise = lattice_box(setting).noise
     if noise.dimension == 1 and noise.counts[0] == 1:
-        raise InapplicableError("for one query with two answers it is Geometric")
+        raise InapplicableError("for one query with changes of one unit, it is Geometric")
 
 
 def staircase(setting: Setting) -> Mechanism:
