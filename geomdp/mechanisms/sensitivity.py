@@ -86,7 +86,7 @@ def _not_constant(sensitivity: float) -> float:
     if not (math.isfinite(sensitivity) and sensitivity > 0):
         raise ValueError(
             f"workload must have a sensitivity that is finite and above 0, got {sensitivity!r}; "
-            "if the sums of neighbours are always the same, they need no mechanism"
+            "a workload that is constant (under add-remove: that is 0) needs no mechanism"
         )
     return sensitivity
 
