@@ -202,7 +202,7 @@ def test_claims_and_bad_parameters() -> None:
     )
     with pytest.raises(ValueError, match="PureDP"):
         TightCone(Marginals(4, 2), n=7, privacy=ZCDP(1.0))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="constant .* needs no mechanism"):
+    with pytest.raises(ValueError, match=r"constant .* needs no mechanism"):
         TightCone(MarginalTables([1, 1], 2), n=7, privacy=PURE)
     matrix = table_contrasts(Marginals(2, 2)).matrix
     with pytest.raises(ValueError, match="full-dimensional"):
