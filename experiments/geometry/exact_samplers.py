@@ -4,11 +4,11 @@ Papers: Nikolov 2022 (arXiv 2208.07410), Lemma 14; Hardt and Talwar 2010; Lewand
 Joe 2009 (elliptope). Formula sheet SAM-4, JL-L14, JL-COV, X-SIM, X-SPX, X-LKJ, X-PSDBOX.
 
 Claim: pure privacy needs noise of exactly the stated law, and K-norm noise is made from a point U
-that is uniform on the m-dimensional body K. The bodies here, all with an exact sampler, are l_p
-balls and linear images of balls and cubes, simplices and their differences, triangulated polytopes,
-the hull of a box and its negative, and bodies of matrices. For each of them, all entries of E U U^T
-agree with their closed forms. If K is symmetric, let the depth of U be ||U||_K^m, the share of the
-volume of K in which the gauge is below ||U||_K. The depth is uniform on [0, 1].
+that is uniform on the m-dimensional body K. All bodies here have an exact sampler. They are: l_p
+balls; linear images of balls and of cubes; simplices; differences of simplices; triangulated
+polytopes; the hull of a box and its negative; bodies of matrices. For each of them, all entries of
+E U U^T agree with their closed forms. If K is symmetric, let the depth of U be ||U||_K^m, the share
+of the volume of K in which the gauge is below ||U||_K. The depth is uniform on [0, 1].
 
 Run time on one core: quick 4 s, full 1 minute.
 """

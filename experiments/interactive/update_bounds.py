@@ -202,8 +202,8 @@ LOOKS = {
     Rule.PERCEPTRON: Look("C2", "v", filled=False),
     Rule.MEDIAN: Look("C1", "s"),
 }
-#: Updates of extremal streams. For the median rule, these streams have a net of their own, and so a
-#: bound of their own.
+#: Marker and label of the points of extremal streams. For the median rule, these streams use a net
+#: of their own, so their bound has its own label, `NET`.
 STAR, MOST = Look("black", "*"), "extremal stream"
 NET = r"$\log_2|\mathcal{N}|$, net on 2 elements"
 BOUNDS = {

@@ -59,8 +59,8 @@ def _(mo):
         Markov's inequality its answers lie within $2\alpha$ of the truth with probability at least
         1/2. If the true answers are $4\alpha$ apart, these discs are disjoint, so an answer names
         its data set. But privacy makes the answers of all data sets alike: if any two differ in at
-        most $r$ records, the probability of a disc changes by at most $e^{\varepsilon r}$
-        (**group privacy**). Summing over the discs, for answers on the first data set,
+        most $r$ records, the probability of a disc changes by a factor of at most $e^{\varepsilon
+        r}$ (**group privacy**). Summing over the discs, for answers on the first data set,
 
         $$1 \;\ge\; \tfrac12 + (M - 1)\,\tfrac12\,e^{-\varepsilon r},
           \qquad\text{so}\qquad r \ge \frac{\ln(M-1)}{\varepsilon}.$$
@@ -148,9 +148,9 @@ def _(mo):
                     "Answer 1": r"$r < \ln 3/0.5 = 2.197$, so $r = 2$. Answers are "
                     r"$\frac rn \cdot \frac1{\sqrt2}$ apart, which must be at least 0.4: "
                     r"$n \le 2/(0.4\sqrt2) = 3.54$. So $n = 3$.",
-                    "Answer 2": "With more copies, the data sets differ in more records, and the "
-                    "more they differ, the more privacy lets their answers differ: the mass of the "
-                    r"discs that it guarantees falls as $e^{-\varepsilon r}$.",
+                    "Answer 2": "With more copies, the data sets differ in more records. Privacy "
+                    "then lets their answers differ more: it guarantees each other disc only a "
+                    r"probability of $\tfrac12 e^{-\varepsilon r}$.",
                     "Answer 3": "In this proof, yes: all discs have one radius. A packing is as "
                     "good as its closest pair.",
                 }
@@ -219,7 +219,8 @@ def _(mo):
         ## The certificate, by hand
 
         Data set $i$ holds $r$ copies of word $i$ and $n - r$ copies of one fixed record. Check each
-        line yourself; the last column is what the library computes with `gd.bounds.certify`.
+        line yourself. The last column is what the library computes; its bound comes from
+        `gd.bounds.certify`.
         """
     )
     return
@@ -271,8 +272,8 @@ def _(mo):
         [
             mo.md(
                 r"""
-                **Exercise 4.** Why does one code word with $r$ copies stand for the data set, and
-                not $r$ different records?
+                **Exercise 4.** Why does a data set hold $r$ copies of one code word, and not $r$
+                different records?
 
                 **Exercise 5.** A certificate must exclude *every* number of records up to its
                 value, not only the last. Why does the padding with a fixed record give all of them?
@@ -381,11 +382,13 @@ def _(mo):
                     "Answer 7": "Long lines prove nearly its variance, so for one counting query "
                     "it is optimal: theory and mechanism meet. A short line proves less, since an "
                     "estimate may be cut to the range from 0 to T.",
-                    "Answer 8": r"The best estimate is the posterior mean, and its error the mean "
-                    r"of $p(1-p)$ for the posterior $p$. Privacy keeps the odds between "
-                    r"$e^{-\varepsilon}$ and $e^{\varepsilon}$, where $p(1-p) \ge e^\varepsilon/"
-                    r"(1+e^\varepsilon)^2$: 0.19661 at $\varepsilon = 1$. The library proves "
-                    "0.19659 with points 0.02 apart, and rounds down.",
+                    "Answer 8": r"The best estimate is the posterior mean. Its error is the "
+                    r"average of $p(1-p)$, where $p$ is the posterior probability of $t=1$. "
+                    r"Privacy keeps the odds between $e^{-\varepsilon}$ and $e^{\varepsilon}$, so "
+                    r"$p(1-p) \ge e^\varepsilon/(1+e^\varepsilon)^2$: 0.19661 at "
+                    r"$\varepsilon = 1$. "
+                    "The library checks only estimates on a grid of spacing 0.02 and rounds down, "
+                    "so it proves 0.19659.",
                 }
             ),
         ]
@@ -400,9 +403,9 @@ def _(mo):
         ## Orthogonal lines
 
         Many lines at once: choose pairs of records whose answer differences $w_1, w_2, \dots$ are
-        orthogonal. With $t_j$ records on line $j$ the answers form a grid. The squared errors along
-        orthogonal lines add up, and each is at least the risk of its own line. In the square of two
-        yes/no questions:
+        orthogonal. Line $j$ has $T$ records, and $t_j$ of them are of the first kind. The answers
+        for all $t_1, t_2, \dots$ form a grid. The squared errors along orthogonal lines add up, and
+        each is at least the risk of its own line. In the square of two yes/no questions:
         """
     )
     return
@@ -530,8 +533,8 @@ def _(mo):
                 {
                     "Answer 9": "A factor of 1.45: 0.01095 against 0.00757. K-norm noise is added "
                     "and nothing else is done, so the dotted bound holds for it too; at 500 "
-                    "records the two bounds are almost equal. With few records they differ, and "
-                    "for a mechanism that projects only the solid one holds.",
+                    "records the two bounds are almost equal. With few records they differ. Only "
+                    "the solid bound holds for a mechanism that projects.",
                     "Answer 10": "From lines: with 8 queries a code is short, and at 8 records "
                     "four orthogonal lines are used. For more attributes codes win: for 16 "
                     "marginals a code excludes 7 records and lines 6.",
@@ -548,11 +551,11 @@ def _(mo):
         r"""
         ## The hard case: random signs
 
-        How sharp is Theorem 1 of lesson 6? Theorem 24 gives workloads for which it cannot be
-        improved by more than a constant: random $\pm1$ queries. The packing there consists of
-        **sets that hardly meet**: data sets uniform on $s$ of $N$ elements. Reed-Solomon codes give
-        them explicitly: the graphs $\{(i, p(i)) : i = 1..s\}$ of polynomials of degree below $t$
-        over a field of $q$ elements.
+        How sharp is Theorem 1 of lesson 6? Theorem 24 of Nikolov 2022 gives workloads for which
+        Theorem 1 cannot be improved by more than a constant factor: random $\pm1$ queries. The
+        packing there consists of **sets that hardly meet**: data sets uniform on $s$ of $N$
+        elements. Reed-Solomon codes give them explicitly: the graphs $\{(i, p(i)) : i = 1..s\}$ of
+        polynomials of degree below $t$ over a field of $q$ elements.
         """
     )
     return

@@ -146,8 +146,9 @@ NEARLY = 0.8
 def links_hold(table: pd.DataFrame) -> Claim:
     """The packing bound s at a scale bounds the square of the link at the same scale.
 
-    In the units of the upper bound, the squared link at scale t is link^2 / (alpha^2 epsilon). It
-    is at most 8 (t / alpha) (s + 1) + 8 (t / alpha)^2 (1 + ln 2 / epsilon).
+    Here a link is a term of the bound on w / sqrt(k). In the units of the upper bound, the squared
+    link at scale t is then link^2 / (alpha^2 epsilon). It is at most
+    8 (t / alpha) (s + 1) + 8 (t / alpha)^2 (1 + ln 2 / epsilon).
     """
     steps = table.scale / table.alpha
     allowed = 8 * steps * (table.records + 1) + 8 * steps**2 * (1 + math.log(2) / table.epsilon)
@@ -172,9 +173,10 @@ def nets(table: pd.DataFrame) -> pd.DataFrame:
     return table.drop_duplicates(["queries", "halvings"])
 
 
-#: For at least one net, the largest links that packings allow must add up to this share of the root
-#: of the limit (see `limit_is_the_sum`). For a large lower bound, the sum over all scales is a
-#: series of terms 2^(-j/2), j = 1, 2, ...; its first three terms are 0.65 of it.
+#: Packings bound the links of a net. For at least one net, the sum of these bounds must be at least
+#: this share of its largest possible value, the square root of the limit (see `limit_is_the_sum`).
+#: For a large lower bound, the sum over all scales is a series of terms 2^(-j/2), j = 1, 2, ...
+#: Its first three terms are 0.65 of it.
 LEAST_SHARE = 0.6
 
 
@@ -204,12 +206,12 @@ def limit_is_the_sum(table: pd.DataFrame) -> Claim:
 
 
 def grows_as_the_diameter(table: pd.DataFrame) -> Claim:
-    """When alpha is halved, the multiple of D / alpha does not fall, and grows only as allowed.
+    """When alpha is halved, the ratio of the bounds divided by D / alpha grows only a little.
 
-    The multiple is the ratio of the two bounds, divided by D / alpha. Take a net of h halvings. For
-    a large lower bound, the largest links that packings allow are proportional to 2^(-j/2) for the
-    scales j = 1, ..., h. The multiple may therefore grow by the ratio of the squared sums of these
-    numbers, which tends to 1.
+    This quotient is called the multiple. It must not fall, either. Take a net of h halvings. For a
+    large lower bound, the largest links that packings allow are proportional to 2^(-j/2) for the
+    scales j = 1, ..., h. So from one h to the next, the multiple may grow at most by the factor by
+    which the squared sum of these h numbers grows. This factor tends to 1.
     """
     last = nets(table).sort_values("halvings").set_index(["queries", "halvings"]).excess
     found = []

@@ -64,10 +64,11 @@ NIKOLOV_NOISE = (
         "JL-ELL",
         _P,
         "Optimal ellipsoidal noise",
-        r"Let the ellipsoid $z^TS^{-1}z\le1$ in $m$ dimensions hold the neighbour body, whose"
-        r" vertices are $v_i$. The K-norm noise of the ellipsoid is $\varepsilon$-DP, has an exact"
-        r" sampler and $\mathbb E\|Z\|_2^2=\frac{(m+1)\operatorname{tr}S}{\varepsilon^2}$. The"
-        r" least possible $\operatorname{tr}S$ is"
+        r"Let the ellipsoid $z^TS^{-1}z\le1$ in $m$ dimensions contain the neighbour body, the"
+        r" hull of all changes of the answers between neighbours, with vertices $v_i$. The K-norm"
+        r" noise of the ellipsoid is $\varepsilon$-DP, has an exact sampler and $\mathbb"
+        r" E\|Z\|_2^2=\frac{(m+1)\operatorname{tr}S}{\varepsilon^2}$. The least possible"
+        r" $\operatorname{tr}S$ is"
         r" $\max_{p}\left(\operatorname{tr}(\sum_ip_iv_iv_i^T)^{1/2}\right)^2$ over probability"
         r" weights $p$ on the vertices.",
         ("geomdp.mechanisms.Ellipsoid", "geomdp.bodies.Ellipsoid"),
@@ -122,9 +123,9 @@ NIKOLOV_NOISE = (
         "Decomposition into orthogonal subspaces",
         r"For a symmetric convex body $K\subset\mathbb R^k$ there are orthogonal subspaces"
         r" $V_1,V_2,\dots$ that span $\mathbb R^k$. Let $W_i$ be the orthogonal complement of"
-        r" $V_1,\dots,V_{i-1}$ and $D_i=\dim W_i$. Then $\dim V_i\ge\frac12D_i$, and there are"
-        r" bodies $K_i\supseteq\Pi_{V_i}K$ whose uniform points $U_i$ have $\mathbb"
-        r" E\|U_i\|_2^2\le C\,\mathrm{vr}_{\lfloor D_i/2\rfloor}(K)^2$.",
+        r" $V_1,\dots,V_{i-1}$, $D_i=\dim W_i$ and $j_i=\max(1,\lfloor D_i/2\rfloor)$. Then $\dim"
+        r" V_i\ge\frac12D_i$, and there are bodies $K_i\supseteq\Pi_{V_i}K$ whose uniform points"
+        r" $U_i$ have $\mathbb E\|U_i\|_2^2\le C\,\mathrm{vr}_{j_i}(K)^2$.",
         ("geomdp.noise.decomposition.decompose", "geomdp.noise.RecursiveNoise"),
         ("Lemma 18",),
         claims=(
@@ -158,10 +159,10 @@ NIKOLOV_NOISE = (
         "Error of recursive noise by volume radii",
         r"Let $\bar K$ be a symmetric body that holds $K_Q-K_Q$. (The paper takes"
         r" $\operatorname{conv}(K_Q\cup-K_Q)$, after a shift of the answers that moves $0$ into"
-        r" $K_Q$.) Let $D_i\le k2^{1-i}$ be the dimension left before level $i$. Recursive noise"
-        r" has $\mathrm{err}\le\frac{C}{\varepsilon n\sqrt"
-        r" k}\left(\sum_i\left(D_i\,\mathrm{vr}_{\lfloor D_i/2\rfloor}(\bar"
-        r" K)\right)^{2/3}\right)^{3/2}$.",
+        r" $K_Q$.) Let $D_i\le k2^{1-i}$ be the dimension left before level $i$, and"
+        r" $j_i=\max(1,\lfloor D_i/2\rfloor)$. Recursive noise has"
+        r" $\mathrm{err}\le\frac{C}{\varepsilon n\sqrt"
+        r" k}\left(\sum_i\left(D_i\,\mathrm{vr}_{j_i}(\bar K)\right)^{2/3}\right)^{3/2}$.",
         ("geomdp.mechanisms.Recursive", "geomdp.noise.decomposition.decompose"),
         ("Lemma 19",),
         claims=("recursive_noise::JL-L19",),

@@ -33,7 +33,7 @@ PRINTED_FACTOR = 32
 
 
 def released(version: Version, queries: float, runs: int, rng: np.random.Generator) -> Measured:
-    """Probability that a released value errs by more than the stated alpha, and its bound beta."""
+    """Probability that at least one released value errs by more than alpha, and its bound beta."""
     k = round(queries)
     stated, build = (
         (numeric_sparse_printed, gd.mechanisms.PrintedNumericSparse)
@@ -53,7 +53,7 @@ def released(version: Version, queries: float, runs: int, rng: np.random.Generat
 
 
 def updated(version: Version, beta: float, *_: object) -> Measured:
-    """Probability that the value of an update errs by more than alpha0, and its bound beta.
+    """Probability that at least one value of an update errs by more than alpha0, and its bound.
 
     n is as small as the stated alpha0 allows: 32 (printed) or 36 (corrected) times
     ln |X| (ln k + ln(8 c / beta)) / (alpha0^3 eps). There are |X| elements, k queries and at most

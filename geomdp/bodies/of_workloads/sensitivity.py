@@ -65,7 +65,7 @@ def sensitivity_polytope(workload: Workload) -> Body:
 
     The type of the body depends on the workload:
 
-    * one-way marginals and parities: a box;
+    * one-way marginals and parities of single columns: a box;
     * one-way tables of at least two columns: a product of simplices, one per column;
     * means of points of the unit ball: this ball;
     * second moments: the spectraplex;

@@ -96,11 +96,12 @@ def _length(family: Part, answers: Vector) -> tuple[float, int]:
 
 
 def _least_tail(prior: Vector, epsilon: float, width: int) -> float:
-    """The least probability, over posteriors and windows of `width` numbers, that t is outside.
+    """The least posterior probability that t lies outside a window of `width` numbers.
 
-    The number t is the position on a line, and the window is any list of consecutive numbers. The
-    least probability is attained at a posterior proportional to prior_t e^(-epsilon |t - peak|),
-    for one of the numbers as `peak`. The prior has the sum 1, and the line loses at most
+    The number t is the position on a line, and a window is a list of consecutive numbers. The
+    minimum is over all windows and over all posteriors that epsilon-DP allows. The least
+    probability is attained at a posterior proportional to prior_t e^(-epsilon |t - peak|), for one
+    of the numbers as `peak`. The prior has the sum 1, and the line loses at most
     `MOST_LOSS`. So the sum of the masses is at least e^-600, and masses that underflow are too
     small to matter.
     """

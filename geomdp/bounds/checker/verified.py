@@ -9,8 +9,10 @@ from dataclasses import dataclass
 class Verified:
     """The result of checking the proof of one rung.
 
-    The proof uses a packing, orthogonal lines or lines along single queries (both defined in
-    `geomdp.bounds.lines`), or the average error over elements with answers that are far apart.
+    The proof uses one of four tools: a packing; orthogonal lines
+    (`geomdp.bounds.lines.orthogonal_lines`); lines along single queries
+    (`geomdp.bounds.lines.query_lines`); or the average error of guessing one of several elements
+    with answers far apart (`geomdp.bounds.packings.guessing`).
 
     Parameters
     ----------

@@ -47,8 +47,8 @@ LEAST_SHARE = 0.5
 LEAST_RANGE = 1e-100
 #: Numbers of steps that are tried for each line.
 STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-#: The numbers of copies that are tried are 1, and numbers that give one step of a line about these
-#: privacy losses.
+#: Two kinds of numbers of copies are tried: 1, and numbers with which the privacy loss of one step
+#: of a line is close to one of these values.
 STEP_EPSILONS = (0.25, 1.0)
 
 

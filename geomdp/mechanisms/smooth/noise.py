@@ -148,7 +148,7 @@ class MomentLaplace(MomentNoise):
 
     @abc.abstractmethod
     def sensitivity(self, workload: SmoothQueries, adjacency: Adjacency) -> float:
-        """The largest sum_j |change of sum j| / s_j between neighbours, for exact sums."""
+        """Largest total over j of |change of moment j| / s_j between neighbours, for exact sums."""
 
     def calibrate(
         self,

@@ -25,8 +25,8 @@ from geomdp.workloads import Workload
 #: Largest accepted length of a row of W - sum of R_i C_i (see `check_rebuilt`). The unit is the
 #: length of the same row of W, plus the standard deviation of the noise on the answer at
 #: epsilon = 1. This is an allowance for rounding errors: a few hundred units in the last place of
-#: float64. A larger difference could show what the noise does not hide, because two answers can
-#: have the same noise.
+#: float64. Two answers can have the same noise, and the noise cancels when they are subtracted. A
+#: larger difference could then reveal the records.
 ROUNDING = 1e-13
 #: Upper bound on the share by which rounding of the noise scales can increase the privacy loss.
 OVERSPENT = Fraction(1, 2**40)

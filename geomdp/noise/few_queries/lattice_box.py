@@ -1,4 +1,4 @@
-"""Noise whose coordinates are whole multiples of units and share one random size."""
+"""Noise on a lattice: a uniform lattice point of a box with a random radius."""
 
 from __future__ import annotations
 
