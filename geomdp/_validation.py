@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from numbers import Real
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,12 +42,13 @@ def probability(value: float, name: str) -> float:
 
 def real_number(value: object) -> float:
     """`value` as a float; NaN for anything but a real number, for example text or a boolean."""
-    if isinstance(value, bool) or not isinstance(value, Real):
+    # NumPy counts durations among the whole numbers.
+    if isinstance(value, bool | np.timedelta64) or not isinstance(value, Real):
         return math.nan
     try:
         return float(value)
-    except OverflowError:  # a whole number too large for float64
-        return math.inf
+    except OverflowError:  # a whole number whose modulus is too large for float64
+        return -math.inf if value < 0 else math.inf
 
 
 def universe_size(value: int) -> int:
@@ -56,7 +57,7 @@ def universe_size(value: int) -> int:
     The size may be larger than any float, because bounds use only its logarithm: records of 10,000
     bits have a universe of 2^10000 elements.
     """
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 2:
+    if is_whole(value) and value >= 2:
         return int(value)
     raise ValueError(f"size must be a whole number, at least 2, got {_short(value)}")
 
@@ -67,14 +68,18 @@ def whole(value: int, name: str, minimum: int = 1, maximum: int | None = None) -
     The range is from `minimum` to `maximum`. If `maximum` is None, it ends at `LARGEST_WHOLE`.
     """
     upper = "" if maximum is None else f" and at most {maximum}"
-    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not is_whole or value < minimum or (maximum is not None and value > maximum):
+    if not is_whole(value) or value < minimum or (maximum is not None and value > maximum):
         raise ValueError(
             f"{name} must be a whole number, at least {minimum}{upper}, got {_short(value)}"
         )
     if maximum is None and value > LARGEST_WHOLE:
         raise ValueError(f"{name} must be at most 2^256, got a number of {value.bit_length()} bits")
     return int(value)
+
+
+def is_whole(value: object) -> TypeGuard[int | np.integer]:
+    """Whether `value` is a whole number; booleans and durations of NumPy are none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
 
 
 def _short(value: object) -> str:

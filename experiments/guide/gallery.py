@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from matplotlib.image import imread, thumbnail
+from PIL import Image
 
 from experiments.engine.figures import read_record
 from experiments.engine.reproduce import Folders
@@ -153,8 +153,9 @@ def _picture(script: LoadedScript, folders: Folders) -> Path:
 
 
 def _shrink(source: Path, target: Path) -> None:
-    width = imread(source).shape[1]
-    thumbnail(str(source), str(target), scale=min(1.0, SMALL / width))
+    with Image.open(source) as picture:
+        picture.thumbnail((SMALL, picture.height))  # keeps the ratio, and never enlarges
+        picture.save(target)
 
 
 def _title(text: str, mark: str = "=") -> str:

@@ -161,7 +161,7 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
     """
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError also for very long numbers
         raise ValueError(f"{path} must hold a plan as JSON: {error}") from error
     kinds = {"mechanism": str, "workload": str, "privacy": str, "adjacency": str, "n": int}
     if not isinstance(found, dict) or {name: type(part) for name, part in found.items()} != kinds:

@@ -10,7 +10,7 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from geomdp._validation import real_number
+from geomdp._validation import is_whole, real_number
 
 #: The texts for false and true in a boolean column, and the code of each text.
 BOOLEAN_TEXTS = {
@@ -307,7 +307,7 @@ def _raised_flags(column: Column) -> dict[str, object]:
 
 def _category(category: object, name: str) -> str:
     """A declared category as text."""
-    if isinstance(category, bool) or not isinstance(category, str | int | np.integer):
+    if not isinstance(category, str) and not is_whole(category):
         raise ValueError(
             f"column {name!r}: a category must be text or a whole number, got {category!r}"
         )

@@ -138,9 +138,11 @@ class LedgerFile:
             yield
         except sqlite3.ProgrammingError:  # the ledger is closed, or belongs to another thread
             raise
-        except sqlite3.OperationalError as error:
-            raise OSError(f"{self.name} cannot be opened, read or written: {error}") from error
         except sqlite3.DatabaseError as error:
+            # The code SQLITE_ERROR means that the content is wrong, for example its file format.
+            outside = getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR
+            if isinstance(error, sqlite3.OperationalError) and outside:
+                raise OSError(f"{self.name} cannot be opened, read or written: {error}") from error
             raise ValueError(f"{self.name} is not a privacy ledger, or damaged: {error}") from error
 
 
@@ -152,6 +154,8 @@ def _connect(path: Path | None) -> sqlite3.Connection:
     """Connect to an existing file, or to memory if `path` is None."""
     name = ":memory:" if path is None else f"{path.absolute().as_uri()}?mode=rw"
     connection = sqlite3.connect(name, timeout=WAIT, isolation_level=None, uri=True)
+    # Bytes that are not UTF-8 are read as other letters. The entry then fails its digest.
+    connection.text_factory = lambda raw: raw.decode(errors="replace")
     # EXTRA also syncs the folder after a commit. A committed spend then survives a power cut.
     connection.execute("PRAGMA synchronous = EXTRA")
     return connection

@@ -177,3 +177,33 @@ def test_strategies_of_something_else_than_a_workload_are_a_value_error(find):
 def test_a_claim_of_a_wrong_type_is_a_value_error(wrong):
     with pytest.raises(ValueError, match="guarantee must be PureDP, ApproxDP or ZCDP"):
         audit.audit(LAPLACE.noise.sample, LAPLACE.noise.sample, wrong, trials=4)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda wrong: gd.workloads.MarginalTables([wrong, 2], 1),
+        lambda wrong: gd.bodies.TableMoments([2, wrong]),
+        lambda wrong: gd.workloads.Histogram(wrong),
+        lambda wrong: gd.bodies.TableMoments([2, 2], violation=wrong),
+        lambda wrong: gd.PureDP(wrong),
+    ],
+)
+@pytest.mark.parametrize(
+    "wrong", [np.timedelta64(2), np.timedelta64(2, "s"), np.timedelta64("NaT")]
+)
+def test_durations_are_no_numbers(call, wrong):
+    """NumPy counts its durations among the whole numbers."""
+    with pytest.raises(ValueError, match="must be"):
+        call(wrong)
+
+
+def test_a_whole_number_far_below_zero_is_not_infinite():
+    with pytest.raises(ValueError, match="violation"):
+        gd.bodies.TableMoments([2, 2], violation=-(10**400))
+
+
+@pytest.mark.parametrize("queries", ["1", [1.0], [None]])
+def test_what_is_no_query_is_refused(queries):
+    with pytest.raises(ValueError, match="every query must be a LinearQuery"):
+        gd.mechanisms.EnumeratedQueries(queries)

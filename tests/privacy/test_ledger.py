@@ -463,3 +463,13 @@ def test_the_zcdp_ledger_that_an_error_recommends_implies_the_approximate_budget
         rho = float(found[1])
         # Bun-Steinke 2016, Proposition 1.3
         assert rho + 2 * math.sqrt(rho * math.log(1e6)) <= epsilon
+
+
+def test_an_entry_that_is_not_utf_8_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "edited.ledger"
+    Ledger(PureDP(1.0), path=path).spend(claim(PureDP(0.5)), "a release")
+    content = path.read_bytes()
+    assert content.count(b'"a release"') == 1
+    path.write_bytes(content.replace(b'"a release"', b'"a rele\xffse"'))
+    with pytest.raises(ValueError, match=r"changed|damaged"):
+        Ledger(PureDP(1.0), path=path, create=False).spends()

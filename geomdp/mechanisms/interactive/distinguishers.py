@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
-from geomdp._validation import listed, positive, whole
+from geomdp._validation import listed, positive, require_type, whole
 from geomdp.mechanisms.interactive.exact_truths import ExactTruths
 from geomdp.mechanisms.interactive.scales import ROUNDED_UP
 from geomdp.mechanisms.interactive.updates.base import Hypothesis
@@ -127,6 +127,8 @@ class EnumeratedQueries(Distinguisher[AnyQuery]):
         queries = listed(queries, "queries")
         if len(queries) == 0:
             raise ValueError("queries must hold at least 1 query, got 0")
+        for query in queries:
+            require_type(query, LinearQuery, "every query")
         first = _kind(queries[0])
         for position, query in enumerate(queries):
             if _kind(query) != first:

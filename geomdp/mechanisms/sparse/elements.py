@@ -15,6 +15,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from geomdp._typing import IntArray
+from geomdp._validation import is_whole
 
 #: Bits of a digest. Matrices with more rows have fewer columns. With the largest number of rows,
 #: 2^24, a matrix has 2^46 columns, so every digest is the number of a column.
@@ -47,8 +48,7 @@ class IntegerElements:
         """
         values = list(elements)
         for value in values:
-            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if not whole or not 0 <= value < 1 << 63:  # type: ignore[operator]
+            if not is_whole(value) or not 0 <= value < 1 << 63:
                 raise ValueError(
                     "elements must be whole numbers from 0 to 2^63 - 1; use DigestedElements for "
                     "other types"
@@ -81,8 +81,9 @@ class DigestedElements:
 def _canonical(element: Hashable) -> bytes:
     """Bytes that differ for different elements: a letter for the type, the length, the content."""
     match element:
-        case bool():
-            raise ValueError("elements must be str, bytes, int or tuples of these, got bool")
+        case bool() | np.timedelta64():
+            kind = type(element).__name__
+            raise ValueError(f"elements must be str, bytes, int or tuples of these, got {kind}")
         case int() | np.integer():
             content, letter = str(int(element)).encode(), b"i"
         case str():

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,7 @@ MAX_RECORDS = 1 << 36
 COUNT_ROWS = 1 << 16
 
 
+@runtime_checkable
 class LinearQuery(Protocol):
     """A function on elements with values in [0, 1] that can be summed over records.
 
