@@ -57,6 +57,18 @@ def test_a_set_up_leaves_no_geometry_to_the_release(name):
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
+def test_a_mechanism_for_more_records_is_the_one_built_for_them(name):
+    entry, workload = MECHANISMS[name], WORKLOADS[MECHANISMS[name].home]
+    moved = build(name).with_n(3 * N)
+    built = entry.build(workload, 3 * N, entry.privacy, Adjacency.REPLACE_ONE)
+    assert moved.n == 3 * N
+    assert moved.predicted_rmse == built.predicted_rmse
+    records = workload.universe.sample(3 * N, 1)
+    answers = [mechanism.release(records, rng=3).answers for mechanism in (moved, built)]
+    np.testing.assert_array_equal(*answers)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
 def test_a_mechanism_that_is_set_up_shows_its_guarantee(name):
     mechanism = build(name)
     mechanism.set_up()

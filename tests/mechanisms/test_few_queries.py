@@ -83,6 +83,9 @@ def test_the_unit_of_a_query_is_the_greatest_that_divides_its_changes():
     assert (found.units.tolist(), found.counts.tolist()) == ([3, 4, 10], [2, 2, 1])
     found = listed_lattice(WHOLE["units"], ADD)
     assert (found.units.tolist(), found.counts.tolist()) == ([3, 4, 5], [2, 2, 1])
+    # Counts belong to their own query, also where another one has larger answers.
+    found = listed_lattice(Explicit([[0, 1], [-7, 3]]), ADD)
+    assert (found.units.tolist(), found.counts.tolist()) == ([1, 1], [1, 7])
     found = listed_lattice(WHOLE["with a constant"], REPLACE)
     assert (found.units.tolist(), found.counts.tolist()) == ([1, 1], [2, 0])
     assert listed_lattice(Parities(3, 2), REPLACE).units.tolist() == [2] * Parities(3, 2).n_queries
@@ -91,6 +94,8 @@ def test_the_unit_of_a_query_is_the_greatest_that_divides_its_changes():
 def test_workloads_that_are_not_listed_get_the_unit_one(monkeypatch):
     large = Explicit([[0, 2**53]])
     assert listed_lattice(large, REPLACE) is None
+    monkeypatch.setattr(lattice_module, "MAX_ANSWERS", 4)
+    assert listed_lattice(Explicit([[0, 2, 4, 6]]), REPLACE) is not None
     monkeypatch.setattr(lattice_module, "MAX_ANSWERS", 3)
     assert listed_lattice(Explicit([[0, 2, 4, 6]]), REPLACE) is None
     assert build(Geometric, Explicit([[0, 2, 4, 6]])).noise.units.tolist() == [1]
@@ -265,6 +270,7 @@ def test_staircase_takes_one_query_and_lattice_box_few():
         build(Staircase, Marginals(3, 1))
     with pytest.raises(ValueError, match="1 to 64"):
         build(LatticeBox, Histogram(65))
+    assert build(LatticeBox, Explicit(np.eye(64, 2))).noise.dimension == 64
 
 
 @pytest.mark.parametrize(
@@ -304,6 +310,8 @@ def test_changes_that_float64_rounds_are_refused(kind):
     """The two answers differ by 2^54 - 3, which is no float64 number."""
     with pytest.raises(ValueError, match="l1 sensitivity below"):
         build(kind, HUGE, n=1)
+    with pytest.raises(ValueError, match="l1 sensitivity below"):
+        build(kind, Explicit([[-(2**52), 2**52]]), n=1)
     below = 2**52 - 1
     noise = build(kind, Explicit([[-below, below - 1]]), n=1).noise
     assert int(noise.units[0]) == 2 * below - 1
@@ -320,6 +328,7 @@ def test_units_are_exact_differences():
 @pytest.mark.parametrize("kind", [Staircase, Laplace])
 def test_a_sensitivity_that_float64_rounds_is_not_proved(kind):
     assert build(kind, HUGE, n=1).grid is None
+    assert build(kind, Explicit([[-(2**52), 2**52]]), n=1).grid is None
     assert build(kind, Explicit([[0, 2**52]]), n=1).grid is not None
 
 

@@ -12,6 +12,7 @@ from geomdp.bodies import Ball, Box, MappedElliptope, VPolytope
 from geomdp.geometry.projection.projector import Projector
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.mechanisms import JL, Cone, Geometric, Laplace, Projected, Shrunk
+from geomdp.mechanisms.post_processed.projected import is_relaxed
 from geomdp.mechanisms.post_processed.support_bound import (
     LEVEL,
     MAX_DRAWS,
@@ -43,6 +44,14 @@ def test_many_columns_are_projected_on_the_relaxation() -> None:
     for seed in range(3):
         before = np.linalg.norm(inner.release(records, rng=seed).answers - truth)
         assert np.linalg.norm(mechanism.release(records, rng=seed).answers - truth) < before
+
+
+@pytest.mark.parametrize(
+    ("columns", "relaxed"), [(3, False), (25, True), (128, True), (129, False)]
+)
+def test_tables_of_25_to_128_columns_are_relaxed(columns: int, relaxed: bool) -> None:
+    assert is_relaxed(MarginalTables([2] * columns, 2)) is relaxed
+    assert not is_relaxed(MarginalTables([2] * columns, 1))
 
 
 def test_diameter_of_a_relaxation_holds_all_records_and_is_less_than_twice_their_norm() -> None:
