@@ -11,6 +11,7 @@ from geomdp.mechanisms import Ball, Cone, Laplace, Projected, Shrunk, TightCone
 from geomdp.mechanisms.post_processed.shrunk import centre_and_radius
 from geomdp.privacy import PureDP
 from geomdp.workloads import (
+    ChosenTables,
     Explicit,
     Marginals,
     MarginalTables,
@@ -19,6 +20,7 @@ from geomdp.workloads import (
     RandomSigns,
     explicit_answers,
 )
+from geomdp.workloads.base import MAX_SCORES
 from tests.stats import mean_agrees, mean_at_most
 
 PRIVACY = PureDP(1.0)
@@ -48,6 +50,15 @@ def test_radii_in_closed_form() -> None:
     centre, radius = centre_and_radius(Parities(40, 2))
     assert not centre.any()
     assert radius == pytest.approx(math.sqrt(40 * 39 / 2))
+
+
+def test_the_point_nearest_to_0_in_the_hull_of_large_tables_is_uniform() -> None:
+    """Every table adds up to 1, and even cells have the least norm."""
+    workload = ChosenTables([2] * 40, [("c0", "c1"), ("c2",)])
+    assert workload.universe.size * workload.n_queries > MAX_SCORES
+    centre, radius = centre_and_radius(workload)
+    np.testing.assert_allclose(centre, [1 / 4] * 4 + [1 / 2] * 2, rtol=1e-12)
+    assert radius == pytest.approx(math.sqrt(3 / 4 + 1 / 2), rel=1e-12)
 
 
 def test_large_universe_has_a_radius_that_holds_its_elements() -> None:
