@@ -155,7 +155,9 @@ def independent_optimum(residuals, adjacency):
 def test_least_energy_by_an_independent_solver(workload, adjacency):
     residuals = Residuals(workload)
     expected = independent_optimum(residuals, adjacency)
-    assert best_scales(residuals, adjacency).energy == pytest.approx(expected, rel=1e-6)
+    found = best_scales(residuals, adjacency)
+    assert found.energy == pytest.approx(expected, rel=1e-6)
+    assert found.is_best
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
@@ -262,6 +264,7 @@ def test_too_many_kinds_are_not_optimised(monkeypatch):
     residuals = Residuals(MarginalTables([2] * 6, 3))
     scales = best_scales(residuals, REPLACE)
     assert cost_of_pairs(residuals, precisions_of(scales), REPLACE) <= 1 + 1e-12
+    assert not scales.is_best
     monkeypatch.undo()
     assert best_scales(residuals, REPLACE).energy < scales.energy
 

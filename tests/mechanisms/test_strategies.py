@@ -31,7 +31,7 @@ from geomdp.mechanisms.strategies import (
 from geomdp.mechanisms.strategies.design import laplace_measurement
 from geomdp.mechanisms.strategies.least_squares import error_and_slopes, reconstruct
 from geomdp.mechanisms.strategies.p_identity import hat_functions
-from geomdp.mechanisms.strategies.weights import best_split
+from geomdp.mechanisms.strategies.weights import LEAST_SHARE, _without_tiny, best_split
 from geomdp.noise import KNormNoise, LaplaceNoise, MappedNoise, Part
 from geomdp.privacy import ZCDP, Adjacency, Exact, Heuristic, PureDP
 from geomdp.workloads import (
@@ -68,6 +68,29 @@ def test_energy_is_that_of_the_noise(workload, adjacency):
         assert noise.second_moment().value == pytest.approx(4 * design.energy, rel=1e-9)
         trace = float(np.trace(noise.covariance()))
         assert trace == pytest.approx(4 * design.energy, rel=1e-9)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("workload", [Prefixes(8), Ranges(8)], ids=repr)
+def test_maps_of_listed_strategies_are_those_of_least_variance(workload, adjacency):
+    """Gauss-Markov: tr W (sum_i C_i^T V_i^+ C_i)^+ W^T, where V_i is the covariance of noise i.
+
+    Under replace-one the number of records is public, so only moves of sum 0 are estimated.
+    """
+    answers = explicit_answers(workload)
+    size = len(answers)
+    moves = np.eye(size)[:, 1:] - np.eye(size)[:, :1] if adjacency is REPLACE else np.eye(size)
+    for strategy in (Haar(), Tree(), PIdentity(), SoftBins(), SoftBins(2, LaplaceCells())):
+        design = strategy.design(workload, adjacency)
+        assert design.name
+        information = np.zeros((size, size))
+        for measurement in design.measurements:
+            covariance = measurement.noise(1.0).covariance()
+            rows = np.asarray(measurement.rows)
+            information += rows.T @ np.linalg.pinv(covariance, hermitian=True) @ rows
+        wanted = answers.T @ moves
+        least = np.trace(wanted @ np.linalg.solve(moves.T @ information @ moves, wanted.T))
+        assert design.energy == pytest.approx(least, rel=1e-6), strategy
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
@@ -388,6 +411,30 @@ def test_what_costs_nothing_is_not_measured():
     overlap = sp.csr_array([[1.0, 0.0], [0.0, 1.0]])
     assert best_split(np.array([1.0, 0.0]), overlap).shares.tolist() == [1.0, 0.0]
     assert best_split(np.array([1.0, 0.0]), overlap).value == pytest.approx(1.0)
+
+
+def test_tiny_shares_are_kept_only_where_a_quantity_needs_them():
+    """Quantities in rows, measurements in columns; the last measurement tells nothing."""
+    shares = np.array([1.0, 1e-8, 1e-7, 1e-8, 0.5])
+    overlap = np.zeros((3, 5))
+    overlap[0, 0] = 1
+    # The second measurement has the precision 1e-16, and the third 5e-17.
+    overlap[1, 1:3] = 1, 5e-3
+    # The third measurement has the precision 1e-14, and the second 1e-16.
+    overlap[2, 1:4] = 1, 1, 1
+    for wanted, needed in (([0], []), ([0, 1], [1]), ([0, 2], [2]), ([0, 1, 2], [1, 2])):
+        kept = _without_tiny(shares, sp.csr_array(overlap[wanted]))
+        expected = np.array([1.0, 0, 0, 0, 0])
+        expected[needed] = LEAST_SHARE
+        np.testing.assert_allclose(kept, expected / expected.sum(), rtol=1e-12)
+
+
+def test_the_elements_that_check_sign_products_differ():
+    """Else the check could not see a product that is needed but not measured."""
+    for measurement in WeightedSigns().design(Marginals(5, 2), REPLACE).measurements:
+        rows = np.asarray(measurement.rows)
+        assert (np.ptp(rows, axis=1) == 2).all()
+        assert len(np.unique(rows, axis=0)) == len(rows)
 
 
 class Slabs:
