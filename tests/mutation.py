@@ -51,7 +51,7 @@ TABLE = ROOT / "paper_figures" / "mutation.csv"
 #: Function, removed line, added line and reason of changes that make no difference.
 HARMLESS = Path(__file__).with_name("harmless_mutants.csv")
 #: Seed of the draw of a sample, so that a second run draws the same mutants.
-SEED = 20261123
+SEED = 20261124
 
 
 def _of_mechanisms(names: str) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ TESTS = {
     "mechanisms/interactive": (
         "tests/laws/test_interactive.py",
         *_of_mechanisms("online_iterative sparse_privacy sparse_vector transcripts"),
-        *_of_mechanisms("updates exact_truths unseeded_streams stated_rounds ledger_use"),
+        *_of_mechanisms("updates exact_truths unseeded_streams stated_rounds ledger_use reprs"),
     ),
     "mechanisms": (  # the modules of the package itself, without its rooms
         "tests/laws/test_mechanisms.py",
@@ -84,15 +84,15 @@ TESTS = {
         "tests/laws/test_mechanisms.py",
         *_of_mechanisms("oracles coarse fitted priors projected shrunk"),
     ),
-    "mechanisms/second_moments": _of_mechanisms("second_moment pair_marginals real_answers"),
+    "mechanisms/second_moments": _of_mechanisms("second_moment pair_marginals real_answers reprs"),
     "mechanisms/few_queries": _of_mechanisms("few_queries"),
     "mechanisms/selection": _of_mechanisms("selection"),
     "mechanisms/smooth": _of_mechanisms(
-        "smooth_noise smooth_degree smooth_summary moment_projection"
+        "smooth_noise smooth_degree smooth_summary moment_projection reprs"
     ),
     "mechanisms/sparse": (
         "tests/mechanisms/hashing",
-        *_of_mechanisms("sparse_project rounded_rows"),
+        *_of_mechanisms("sparse_project rounded_rows ledger_use reprs"),
     ),
     "mechanisms/strategies": _of_mechanisms(
         "strategies joint_tables residual_scales rounded_measurements residual_gaussian"

@@ -41,6 +41,7 @@ def test_answers_are_computed_from_the_noisy_ones_alone(name):
 def test_a_release_is_one_draw_on_the_sums(name):
     mechanism = build(name)
     records = mechanism.workload.universe.sample(N, 1)
+    assert mechanism.measured(records).count == N
     release = mechanism.release(records, rng=3)
     alone = mechanism.privatise(mechanism.totals(records).sums, np.random.default_rng(3))
     np.testing.assert_array_equal(release.answers, alone)

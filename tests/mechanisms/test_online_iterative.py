@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from geomdp.mechanisms.interactive.updates import (
     SparseMultiplicativeWeights,
 )
 from geomdp.mechanisms.printed import PRINTED_STOPPING
-from geomdp.noise.scalar import GeneratorNoise
+from geomdp.noise.scalar import ExactNoise, GeneratorNoise
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
 from geomdp.workloads.single_queries.single_query import DenseQuery, SparseQuery
@@ -300,6 +301,39 @@ def test_all_parities_equal_enumeration() -> None:
     np.testing.assert_allclose(
         parities.estimates(hypothesis), listed.estimates(hypothesis), rtol=1e-13
     )
+
+
+class Seen(ExactNoise):
+    """Checks the gaps among which it is asked to choose, and chooses the first."""
+
+    def exact_argmax(self, near: Any, errors: Any, exact: Any, scale: float) -> int:
+        self.gaps, self.scale = [exact(i) for i in range(len(near))], scale
+        for value, error, gap in zip(near.tolist(), errors.tolist(), self.gaps, strict=True):
+            assert abs(Fraction(value) - gap) <= error <= 2.0**-48
+        return 0
+
+
+def test_exact_choices_are_among_the_exact_gaps() -> None:
+    """Distances of true means from the uniform estimate 1/2 of a sign, within proved errors."""
+    records = np.array([3, 5, 6])
+    parities, noise = AllParities(3), Seen()
+    hypothesis = MultiplicativeWeights(8).start(0.3)
+    truths = parities.exact_truths(records, 3)
+    parities.choose_exactly(truths, hypothesis, epsilon=0.5, noise=noise)
+    estimates = [Fraction(x) for x in parities.estimates(hypothesis).tolist()]
+    means = [Fraction(int(parities.query(i).values[records].sum()), 3) for i in range(8)]
+    assert noise.gaps == [abs(m - e) for m, e in zip(means, estimates, strict=True)]
+    assert noise.scale == pytest.approx(2 / (3 * 0.5), rel=1e-12)
+    assert noise.scale >= 2 / (3 * 0.5)
+
+
+def test_a_seeded_run_claims_no_privacy() -> None:
+    construction = IterativeConstruction(
+        MultiplicativeWeights(4), AllParities(2), n=10**6, privacy=APPROX
+    )
+    records = np.zeros(10**6, dtype=int)
+    assert construction.release(records, rng=0).guarantee.seeded
+    assert not construction.release(records).guarantee.seeded
 
 
 @pytest.mark.statistical

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from geomdp.mechanisms import (
     PredictionKind,
     Projected,
     Release,
+    results,
 )
 from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
 from geomdp.workloads import Explicit, MarginalTables, SecondMoment
@@ -61,6 +64,20 @@ def test_large_workloads_are_not_written_out():
     assert len(repr(Laplace(workload, n=10, privacy=PURE))) < 120
 
 
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (PredictionKind.EXACT, "rmse 0.125"),
+        (PredictionKind.UPPER_BOUND, "rmse at most 0.125"),
+        (PredictionKind.PRIOR, "rmse 0.125 on a prior"),
+    ],
+)
+def test_a_prediction_says_what_it_is(kind, text):
+    prediction = Prediction(0.125, kind, "none")
+    assert str(prediction) == text
+    assert float(prediction) == 0.125
+
+
 class TestRelease:
     release = Laplace(TABLES, n=20, privacy=PURE).release(TABLES.universe.sample(20, 0))
 
@@ -79,6 +96,35 @@ class TestRelease:
         assert f"<td>{TABLES.labels()[0]}</td><td>{self.release.answers[0]:.4g}</td>" in table
         assert table.count("<tr>") == 11
         assert "and 6 more answers" in table
+
+    def test_table_of_all_answers(self, monkeypatch):
+        """Labels are written where there are at most `MAX_LABELLED` answers, else numbers."""
+        workload = MarginalTables([2], 1)
+        release = Laplace(workload, n=5, privacy=PURE).release(workload.universe.sample(5, 0))
+        for most, labels in ((2, workload.labels()), (1, range(2))):
+            monkeypatch.setattr(results, "MAX_LABELLED", most)
+            rows = [
+                f"<tr><td>{label}</td><td>{answer:.4g}</td></tr>"
+                for label, answer in zip(labels, release.answers, strict=True)
+            ]
+            assert release._repr_html_() == (
+                f"<p><b>{release.guarantee}</b><br>predicted {release.predicted_rmse}</p>"
+                f"<table><tr><th>query</th><th>answer</th></tr>{''.join(rows)}</table>"
+            )
+
+    def test_json_holds_answers_privacy_and_prediction(self):
+        predicted = self.release.predicted_rmse
+        assert self.release.to_json().startswith('{\n  "answers": [\n    ')
+        assert json.loads(self.release.to_json()) == {
+            "answers": self.release.answers.tolist(),
+            "guarantee": self.release.guarantee.to_dict(),
+            "predicted_rmse": {
+                "value": predicted.value,
+                "kind": "exact",
+                "source": predicted.source,
+                "stderr": 0.0,
+            },
+        }
 
     def test_labels_are_escaped_and_optional(self):
         columns = MarginalTables({"<b>": 2, "c": 2}, 1)

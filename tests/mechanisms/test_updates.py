@@ -184,6 +184,18 @@ def test_median_says_when_its_net_is_too_coarse() -> None:
         rule.start(0.1).update(DenseQuery(np.array([1.0, 0.0])), 0.9)
 
 
+@pytest.mark.parametrize("row", [[0.5, 0.6], [0.3, 0.3], [1e308, 1e308]])
+def test_candidates_of_a_net_are_distributions(row: list[float]) -> None:
+    with pytest.raises(ValueError, match="rows of candidates must sum to 1, row 1 sums to"):
+        Median(np.array([[0.5, 0.5], row]), fineness=0.1)
+
+
+def test_multiplicative_weights_have_a_whole_number_of_two_or_more() -> None:
+    assert type(MultiplicativeWeights(np.int64(2)).size) is int
+    with pytest.raises(ValueError, match="size must be a whole number, at least 2"):
+        MultiplicativeWeights(1)
+
+
 @pytest.mark.parametrize(
     ("sparsity", "alpha", "slots", "bound"),
     [(1, 0.5, 88, 87.637), (10, 0.5, 1309, 130.832), (10, 0.1, 47035, 4703.459),
