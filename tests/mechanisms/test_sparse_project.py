@@ -19,6 +19,7 @@ from geomdp.mechanisms.sparse.sparse_project import SparseProject
 from geomdp.mechanisms.sparse.sparse_summary import SparseSummary, measured_distortion
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.workloads.single_queries.single_query import SparseQuery
+from tests.noise.exact.reference import seeded
 from tests.stats import binomial_above, binomial_below, mean_agrees, mean_at_most
 
 APPROX = ApproxDP(1.0, 1e-6)
@@ -361,3 +362,18 @@ def test_a_noise_or_encoding_of_another_type_is_refused() -> None:
         SparseProject(**given, noise="Gaussian")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="encoding must be an ElementEncoding, got float"):
         SparseProject(**given, encoding=1.0)  # type: ignore[arg-type]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("kind", [GaussianRows, LaplaceRows])
+def test_deviations_of_rows_are_those_of_their_rounded_noise(kind: type) -> None:
+    rows, grid = 4096, 20
+    draws = np.array(kind().rounded(3.0, rows, grid).draw(seeded(1))) / 2.0**grid
+    mean_agrees(draws**2, kind().deviation(3.0) ** 2)
+
+
+def test_whole_numbers_below_two_to_the_63_are_elements() -> None:
+    np.testing.assert_array_equal(IntegerElements().encode([0, 2**63 - 1]), [0, 2**63 - 1])
+    for bad in (-1, 2**63):
+        with pytest.raises(ValueError, match="elements must be"):
+            IntegerElements().encode([bad])

@@ -207,6 +207,12 @@ def test_bad_keys(length: int) -> None:
         HashedSigns(64, np.ones(length, dtype=np.uint64))
 
 
+def test_keys_are_given_as_any_whole_numbers() -> None:
+    given = HashedSigns(64, [3, 5, 7, 11])  # type: ignore[arg-type]
+    assert given.key.dtype == np.uint64
+    np.testing.assert_array_equal(given.key, [3, 5, 7, 11])
+
+
 def test_bad_elements() -> None:
     matrix = signs(rows=1024)
     for bad in (np.array([-1]), np.array([2**60])):
