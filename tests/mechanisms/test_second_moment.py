@@ -29,6 +29,7 @@ from geomdp.mechanisms import (
     SecondMoment,
 )
 from geomdp.mechanisms.additive_noise.ellipsoid import least_trace_root
+from geomdp.mechanisms.second_moments import isotropic_shrinkage
 from geomdp.mechanisms.second_moments.clipping import clipped_to_ball
 from geomdp.mechanisms.second_moments.covariance import _shares
 from geomdp.mechanisms.second_moments.isotropic_shrinkage import (
@@ -149,6 +150,16 @@ def test_bounds_hold_for_every_data_set(kind, data, privacy):
                 answers = mechanism.privatise(second, rng)
             squares[i] = np.mean((answers - svec(truth)) ** 2)
         mean_at_most(squares, mechanism.predicted_rmse.value**2)
+
+
+@pytest.mark.parametrize("rng", [None, 0])
+def test_noisy_values_of_a_covariance_are_the_mean_and_the_second_moments(rng):
+    """At epsilon = 1e9 the noise is far below 1e-6, and the rows are read in several chunks."""
+    records = np.random.default_rng(1).uniform(0, 0.5, (50, 3))
+    mechanism = Covariance(Workload(3), n=50, privacy=PureDP(1e9))
+    noisy = mechanism.release(iter(np.array_split(records, 4)), rng=rng).noisy
+    expected = [*records.mean(axis=0), *svec(records.T @ records / 50)]
+    np.testing.assert_allclose(noisy, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("rng", [None, 0])
@@ -571,3 +582,31 @@ def test_gaussian_noise_of_the_ellipsoid_beats_isotropic_noise_and_is_advised(ad
     assert matrix.grid == isotropic.grid
     best = gd.advise(Workload(4), **setting).best
     assert isinstance(getattr(best, "inner", best), Matrix)
+
+
+class Numbered:
+    """Draw number i is the diagonal matrix (i, -i), whose largest eigenvalue is i."""
+
+    drawn = 0
+
+    def sample(self, rng, size):
+        numbers = np.arange(self.drawn, self.drawn + size)
+        self.drawn += size
+        return np.array([svec(np.diag([i, -i])) for i in numbers.astype(float)])
+
+
+@pytest.mark.parametrize("block", [1, 300, 1000, 2000])
+def test_the_limit_is_the_fifth_largest_of_a_thousand_draws(block, monkeypatch):
+    monkeypatch.setattr(isotropic_shrinkage, "BLOCK_ENTRIES", 4 * block)
+    noise = Numbered()
+    assert isotropic_shrinkage.top_eigenvalue_limit(noise, 2) == pytest.approx(995, rel=1e-12)
+    assert noise.drawn == 1000
+
+
+@pytest.mark.parametrize("shrink", [False, True])
+def test_a_set_up_leaves_no_geometry_to_the_release(shrink):
+    mechanism = SecondMoment(Workload(4), n=20, privacy=PURE, shrink=shrink)
+    mechanism.set_up()
+    prepared = set(vars(mechanism))
+    mechanism.release(np.zeros((20, 4)), rng=0)
+    assert set(vars(mechanism)) == prepared
