@@ -446,25 +446,3 @@ def test_the_advisor_includes_the_rounding_of_answers():
     query = Explicit([[0.0, 1 / 3, 1.0]])
     table = gd.advise(query, n=10**6, privacy=PureDP(30.0)).table
     assert table["predicted_rmse"].min() >= 2.0**-30 / 3
-
-
-def test_rounding_of_computed_answers_is_the_largest_distance():
-    """K-norm noise on few rounded answers; the other answers are computed from them."""
-    workload = Explicit([[0.0, 1 / 3, 1.0, 0.7], [0.0, 2 / 3, 2.0, 1.4], [0.1, 0.4, 0.3, 0.2]])
-    mechanism = gd.mechanisms.Ellipsoid(workload, n=10**4, privacy=PureDP(1e12))
-    assert mechanism.measurement is not None
-    for element in range(4):
-        records = np.full(10**4, element)
-        error = np.abs(mechanism.release(records).answers - workload.answers(records))
-        assert (error <= mechanism.answer_rounding + 1e-12).all()
-    assert mechanism.answer_rounding.max() < 2.0**-24
-
-
-def test_rounding_of_real_records_is_bounded():
-    rng = np.random.default_rng(0)
-    for workload in (gd.workloads.Means(2), gd.workloads.SecondMoment(2)):
-        mechanism = Laplace(workload, n=100, privacy=PureDP(1e12))
-        records = rng.uniform(0, 0.7, size=(100, 2))
-        error = np.abs(mechanism.release(records).answers - workload.answers(records))
-        assert (error <= mechanism.answer_rounding + 1e-12).all()
-        assert mechanism.answer_rounding.max() <= 2.0**-38

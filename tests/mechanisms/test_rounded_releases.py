@@ -9,12 +9,15 @@ from functools import partial
 import numpy as np
 import pytest
 
+from geomdp import bodies
 from geomdp.audit import audit
 from geomdp.data import CountedRecords
 from geomdp.data.counting.tallies import Tallies
 from geomdp.mechanisms import (
     Ball,
+    Coarse,
     Cone,
+    Ellipsoid,
     Gaussian,
     KNorm,
     Laplace,
@@ -23,7 +26,12 @@ from geomdp.mechanisms import (
     Shrunk,
     TightCone,
 )
-from geomdp.mechanisms.additive_noise.base import quotients
+from geomdp.mechanisms.additive_noise.base import additive_within, quotients
+from geomdp.mechanisms.additive_noise.certified_bodies import framed
+from geomdp.mechanisms.additive_noise.certified_rows import SLACK
+from geomdp.mechanisms.additive_noise.ellipsoid import is_around_differences_alone
+from geomdp.mechanisms.additive_noise.units import is_upright_box
+from geomdp.mechanisms.strategies import Haar
 from geomdp.noise.exact import rounded_noise
 from geomdp.privacy import ZCDP, Adjacency, Guarantee, Ledger, PureDP
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
@@ -36,7 +44,9 @@ from geomdp.workloads import (
     Means,
     Parities,
     Prefixes,
+    RandomSigns,
     Ranges,
+    SecondMoment,
 )
 from tests.noise.exact.reference import seeded
 from tests.stats import LEVEL, ks_same, mean_agrees
@@ -291,3 +301,104 @@ def test_more_records_than_have_exact_sums_are_refused_before_payment(mechanism,
         private.release(counted(workload, [most + 1, *rest]), ledger=ledger)
     assert not ledger.spends()
     assert np.isfinite(private.release(counted(workload, [most, *rest])).answers).all()
+
+
+def test_rounding_of_computed_answers_is_the_largest_distance():
+    """K-norm noise on few rounded answers; the other answers are computed from them."""
+    workload = Explicit([[0.0, 1 / 3, 1.0, 0.7], [0.0, 2 / 3, 2.0, 1.4], [0.1, 0.4, 0.3, 0.2]])
+    mechanism = Ellipsoid(workload, n=10**4, privacy=PureDP(1e12))
+    assert mechanism.measurement is not None
+    for element in range(4):
+        records = np.full(10**4, element)
+        error = np.abs(mechanism.release(records).answers - workload.answers(records))
+        assert (error <= mechanism.answer_rounding + 1e-12).all()
+    assert mechanism.answer_rounding.max() < 2.0**-24
+
+
+def test_rounding_of_real_records_is_bounded():
+    rng = np.random.default_rng(0)
+    for workload in (Means(2), SecondMoment(2)):
+        mechanism = Laplace(workload, n=100, privacy=PureDP(1e12))
+        records = rng.uniform(0, 0.7, size=(100, 2))
+        error = np.abs(mechanism.release(records).answers - workload.answers(records))
+        assert (error <= mechanism.answer_rounding + 1e-12).all()
+        assert mechanism.answer_rounding.max() <= 2.0**-38
+
+
+SKEW = np.array([[2.0, 1.0], [0.0, 3.0], [1.0, -1.0]])
+BODIES = {
+    "box": bodies.Box(-np.ones(2), np.ones(2)),
+    "ellipsoid": bodies.Ellipsoid(SKEW[:2]),
+    "image of a ball": bodies.LinearImage(SKEW, bodies.Ball(2, 3.0)),
+    "scaled image": bodies.Scaled(bodies.LinearImage(SKEW, bodies.CrossPolytope(2)), 0.5),
+    "image of a scaled ellipsoid": bodies.LinearImage(
+        SKEW, bodies.Scaled(bodies.Ellipsoid(SKEW[:2]), 4.0)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_framed_body_is_the_image_of_its_core(name):
+    """Equal support functions; the proof that noise covers all differences is about the core."""
+    matrix, core = framed(BODIES[name])
+    directions = np.random.default_rng(0).standard_normal((20, BODIES[name].dimension))
+    np.testing.assert_allclose(
+        core.support(directions @ matrix), BODIES[name].support(directions), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("matrix", "upright"),
+    [(np.diag([2.0, -1.0]), True), ([[1.0], [1.0]], False), ([[1.0, 1.0]], False), (SKEW, False)],
+)
+def test_the_image_of_a_box_is_upright_if_no_axis_meets_another(matrix, upright):
+    """A column with two entries turns an edge; two entries in a row add two edges up."""
+    matrix = np.array(matrix)
+    image = bodies.LinearImage(matrix, cube(matrix.shape[1]))
+    assert is_upright_box(image) is upright
+    assert is_upright_box(bodies.Scaled(image, 3.0)) is upright
+    assert is_upright_box(cube(2))
+    assert not is_upright_box(bodies.Ball(2, 1.0))
+
+
+def cube(m):
+    return bodies.Box(-np.ones(m), np.ones(m))
+
+
+def test_the_additive_mechanism_within_another_answers_the_same_workload():
+    laplace = Laplace(Prefixes(8), n=N, privacy=ONE)
+    assert additive_within(laplace) is laplace
+    assert additive_within(Projected(laplace)) is laplace
+    assert additive_within(Coarse(laplace, 0.3)) is None
+
+
+@pytest.mark.parametrize(
+    ("workload", "alone"),
+    [
+        (SecondMoment(3), BOTH),
+        (Prefixes(5), BOTH),
+        (MarginalTables([2] * 16, 1), (Adjacency.ADD_REMOVE,)),
+        # Many elements have too many pairs, but few enough vectors of their own.
+        (RandomSigns(3, 5000, 0), (Adjacency.ADD_REMOVE,)),
+        (Marginals(40, 2), ()),
+    ],
+    ids=repr,
+)
+def test_ellipsoids_around_differences_alone(workload, alone):
+    for adjacency in Adjacency:
+        assert is_around_differences_alone(workload, adjacency) is (adjacency in alone)
+
+
+def test_a_strategy_is_kept_for_other_workloads():
+    mechanism = Matrix(Prefixes(8), n=N, privacy=ONE, strategy=Haar())
+    moved, built = (
+        mechanism.with_workload(Ranges(8)),
+        Matrix(Ranges(8), n=N, privacy=ONE, strategy=Haar()),
+    )
+    assert moved.predicted_rmse == built.predicted_rmse
+    assert moved.predicted_rmse != Matrix(Ranges(8), n=N, privacy=ONE).predicted_rmse
+
+
+def test_the_slack_of_noise_on_real_records_is_stated():
+    mechanism = Laplace(Means(2), n=N, privacy=ONE)
+    assert mechanism.guarantee.arithmetic == rounded_arithmetic(mechanism.grid, SLACK)
