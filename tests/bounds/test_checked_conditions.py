@@ -10,8 +10,8 @@ import pytest
 
 from geomdp.bounds import RandomSignSets, ReedSolomon, ReedSolomonSets, Singletons
 from geomdp.bounds.checker.check import _check_packing, _Problem
-from geomdp.bounds.checker.guarantees import Guarantee
-from geomdp.bounds.checker.listed import _largest_distance
+from geomdp.bounds.checker.guarantees import MOST_LOSS, Guarantee
+from geomdp.bounds.checker.listed import _largest_distance, answers_of
 from geomdp.bounds.checker.marginals import _check_orthogonal, _half_hadamard, verify_blocks
 from geomdp.bounds.checker.norms import MEASURES
 from geomdp.bounds.checker.random_signs import _check_union_bound, _Sets, verify_signs
@@ -72,6 +72,29 @@ def test_there_are_at_least_as_many_words_as_symbols() -> None:
         else:
             with pytest.raises(CertificateRejected, match="there are more symbols than words"):
                 verify_blocks(part, MEASURES["root mean squared error per query"])
+
+
+@pytest.mark.parametrize(("record", "inside"), [((1, 2), True), ((2, 0), False), ((-1, 0), False)])
+def test_records_of_tables_hold_level_codes(record: tuple[int, int], inside: bool) -> None:
+    """Columns of 2 and 3 levels have the codes 0, 1 and 0, 1, 2."""
+    elements = np.array([[0, 0], record])
+    values = {"name": "marginal tables", "columns": [2, 3], "k": 1}
+    part = Part({"workload": values, "elements": elements.tolist()}, Work(10**6))
+    if inside:
+        answers = answers_of(part)[0]
+        np.testing.assert_array_equal(answers.sum(axis=1), [2, 2])
+    else:
+        with pytest.raises(CertificateRejected, match="not level codes"):
+            answers_of(part)
+
+
+@pytest.mark.parametrize("changes", [1, 3])
+def test_chi_square_is_computed_for_losses_up_to_the_limit(changes: int) -> None:
+    rho = MOST_LOSS / (2 * changes**2)
+    below = Guarantee(0.0, 0.0, rho * (1 - 1e-9)).chi_square(changes)
+    assert math.log1p(below) == pytest.approx(MOST_LOSS, rel=1e-8)
+    with pytest.raises(CertificateRejected, match="loses too much privacy"):
+        Guarantee(0.0, 0.0, rho * (1 + 1e-9)).chi_square(changes)
 
 
 @pytest.mark.parametrize("share", [-0.001, 0.9, 1.1])
