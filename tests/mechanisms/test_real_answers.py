@@ -29,6 +29,7 @@ from geomdp.mechanisms import (
     Projected,
     SecondMoment,
 )
+from geomdp.mechanisms.additive_noise import ellipsoid, matrix
 from geomdp.mechanisms.additive_noise.units import units_of
 from geomdp.mechanisms.second_moments.covariance import _shares
 from geomdp.mechanisms.second_moments.second_moment import wishart_energy
@@ -395,3 +396,21 @@ def test_records_are_rounded_by_themselves():
     chunks = mechanism.measured(iter(np.array_split(records, 9))).sums
     np.testing.assert_array_equal(mechanism.measured(records).sums, chunks)
     assert (np.abs(fixed_point(records)) <= 2.0**40).all()
+
+
+@pytest.mark.parametrize(
+    ("module", "mechanism"),
+    [
+        (matrix, Matrix(Moments(3), n=5, privacy=ZCDP(0.5))),
+        (ellipsoid, Ellipsoid(Moments(3), n=5, privacy=PureDP(1.0))),
+    ],
+)
+def test_noise_on_real_records_is_larger_by_the_slack(module, mechanism, monkeypatch):
+    """The slack covers rounding errors in the axes, so it must enlarge the noise."""
+    given = []
+    vector = module.noise_vector
+    monkeypatch.setattr(module, "noise_vector", lambda noise: given.append(noise) or vector(noise))
+    assert mechanism._on_real_records() is not None
+    (noise,) = given
+    ratio = noise.second_moment().value / mechanism.noise.second_moment().value
+    assert ratio == pytest.approx((1 + module.SLACK) ** 2, rel=module.SLACK / 100)
