@@ -9,7 +9,6 @@ import pytest
 import scipy.stats
 
 from geomdp.bodies import Ball, Box, MappedElliptope, VPolytope
-from geomdp.geometry.projection.projector import Projector
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.mechanisms import JL, Cone, Geometric, Laplace, Projected, Shrunk
 from geomdp.mechanisms.post_processed.projected import is_relaxed
@@ -23,6 +22,7 @@ from geomdp.mechanisms.post_processed.support_bound import (
 from geomdp.noise import GaussianNoise, GeometricNoise, KNormNoise, LaplaceNoise
 from geomdp.privacy import PureDP
 from geomdp.workloads import Histogram, MarginalTables, Prefixes
+from tests.projection_gaps import recorded_gaps
 
 
 def cube(m: int) -> Box:
@@ -73,16 +73,9 @@ def test_stated_bounds_hold_the_gap_at_which_the_search_stops(post_process, monk
     The noise is so small that the bound by ||Z||^2 is below the bound by E h_K(Z).
     """
     mechanism = post_process(Laplace(Prefixes(16), n=16, privacy=PureDP(1e6)))
-    stops = []
-    search = Projector._searched
-
-    def recorded(self, columns, known, target, tol, warm_start):
-        stops.append(tol * columns.scale**2)
-        return search(self, columns, known, target, tol, warm_start)
-
-    monkeypatch.setattr(Projector, "_searched", recorded)
+    gaps = recorded_gaps(monkeypatch)
     mechanism.release(np.arange(16), rng=0)
-    (gap,) = stops
+    (gap,) = gaps
     shrinking = getattr(mechanism, "factor", 1.0)
     stated = mechanism.predicted_rmse.value * 4 - getattr(mechanism, "mean_distortion", 0.0)
     noise = mechanism.inner.predicted_rmse.value**2 * mechanism.inner.workload.n_queries

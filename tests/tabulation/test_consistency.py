@@ -7,15 +7,16 @@ import pandas as pd
 import pytest
 
 import geomdp as gd
-from geomdp.geometry.projection.projector import Projector
 from geomdp.mechanisms import JL, Laplace, Projected
 from geomdp.tabulation import local_polytope
 from geomdp.tabulation.consistency import MAX_ELEMENTS, Form, whole_counts
 from geomdp.tabulation.mixtures import task_of
+from tests.projection_gaps import recorded_gaps
 
 SCHEMA = gd.data.Schema.from_dict(
     {"region": ["north", "south", "east"], "smoker": bool, "retired": bool}
 )
+
 N = 60
 FEW = {"epsilon": 0.2, "mechanism": Laplace, "rng": 1}  # noise far above one record
 
@@ -68,18 +69,11 @@ def test_the_prediction_of_consistent_answers_is_a_bound_that_holds(frame):
 
 def test_the_prediction_allows_for_the_gap_at_which_the_projection_stops(frame, monkeypatch):
     """For noise far below the diameter, the gap is limited by rounding, not by the noise."""
-    stops = []
-    search = Projector._searched
-
-    def recorded(self, columns, known, target, tol, warm_start):
-        stops.append(tol * columns.scale**2)
-        return search(self, columns, known, target, tol, warm_start)
-
-    monkeypatch.setattr(Projector, "_searched", recorded)
+    gaps = recorded_gaps(monkeypatch)
     asked = {"epsilon": 1e7, "mechanism": Laplace, "rng": 1}
     noise = gd.release(frame, SCHEMA, "prefixes:region", unbiased=True, **asked)
     moved = gd.release(frame, SCHEMA, "prefixes:region", **asked)
-    (gap,) = stops
+    (gap,) = gaps
     squares = [result.predicted_rmse.value**2 * len(result.answers) for result in (noise, moved)]
     assert squares[1] >= (squares[0] + 2 * gap) * (1 - 1e-12)
 
