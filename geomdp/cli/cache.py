@@ -1,7 +1,7 @@
 """The command `cache`: the folder that stores results of public set-ups, and its size.
 
-A set-up is a computation that a mechanism does before its first use, for instance of an optimal
-ellipsoid. Set-ups depend on public inputs alone, never on records.
+Before its first use, a mechanism may compute something, for instance an optimal ellipsoid. This
+computation is called its set-up. Set-ups depend on public inputs alone, never on records.
 """
 
 from __future__ import annotations
