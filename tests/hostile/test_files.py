@@ -8,8 +8,10 @@ import json
 import os
 import pickle
 import stat
+import threading
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -265,6 +267,21 @@ def test_a_failure_while_writing_leaves_no_partial_file(
         with pytest.raises(BrokenError):
             write(path)
     assert path.read_bytes() == b"old"
+    assert [found.name for found in tmp_path.iterdir()] == ["one.npz"]
+
+
+def test_threads_may_write_one_path_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both threads have written a file in full before either renames its file."""
+    path, both = tmp_path / "one.npz", threading.Barrier(2, timeout=60)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: both.wait())
+    contents = [b"first", b"second"]
+    with ThreadPoolExecutor(2) as threads:
+        written = [threads.submit(write_together, {path: content}) for content in contents]
+    for result in written:
+        result.result()
+    assert path.read_bytes() in contents
     assert [found.name for found in tmp_path.iterdir()] == ["one.npz"]
 
 
