@@ -9,6 +9,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from geomdp.data import Query
 from geomdp.data.sources.connection import connected, spill_folder
 
@@ -92,3 +94,28 @@ def test_a_forked_process_does_not_delete_the_folder_of_its_parent():
     )
     assert done.stdout.strip() == "True"
     assert Path(folder).is_dir()
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes_that_end_normally_delete_their_folders(tmp_path, method):
+    program = (
+        "import multiprocessing, os, pathlib\n"
+        "from concurrent.futures import ProcessPoolExecutor\n"
+        "from geomdp.data.sources.connection import spill_folder\n"
+        f"context = multiprocessing.get_context({method!r})\n"
+        "with ProcessPoolExecutor(1, mp_context=context) as executor:\n"
+        "    process = executor.submit(os.getpid).result()\n"
+        "    folder = pathlib.Path(executor.submit(spill_folder, process).result())\n"
+        "    print(folder.is_dir())\n"
+        "print(folder.exists())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(tmp_path)},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stdout.split() == ["True", "False"]
+    assert not [*tmp_path.iterdir()]

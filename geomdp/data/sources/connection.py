@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -67,19 +67,15 @@ def spill_folder(process: int) -> str:
 
     Such data can be records. By default DuckDB would write the data to the working folder, or next
     to a database file, where other users may read it. The folder made here has mode 0700. It is
-    deleted when the interpreter exits normally. It remains if the process is killed or ends by
-    `os._exit`, as forked workers do. All threads of a process get the same folder.
+    deleted when the interpreter or a process of `multiprocessing` exits normally. It remains if the
+    process is killed or calls `os._exit`. All threads of a process get the same folder.
     """
     if process not in _FOLDERS:
         made = tempfile.mkdtemp(prefix="geomdp-")
         if _FOLDERS.setdefault(process, made) is made:
-            atexit.register(_delete_folder, process)
+            # Forked processes of `multiprocessing` do not run the functions of `atexit`. A process
+            # that is forked later inherits this call but does not run it.
+            Finalize(None, shutil.rmtree, (made,), {"ignore_errors": True}, exitpriority=0)
         else:  # another thread was faster
             os.rmdir(made)
     return _FOLDERS[process]
-
-
-def _delete_folder(process: int) -> None:
-    # A forked process inherits this call, but must not delete the folder of its parent.
-    if os.getpid() == process:
-        shutil.rmtree(_FOLDERS[process], ignore_errors=True)
