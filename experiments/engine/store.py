@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -93,8 +93,8 @@ class Store:
     Raises
     ------
     StoreError
-        If `path` is not such a store, is damaged, or cannot be opened or created. The file is then
-        not changed.
+        If `path` is not such a store, is damaged, or cannot be created, opened or written to. The
+        file is then not changed.
     """
 
     def __init__(self, path: Path, code: Code) -> None:
@@ -135,6 +135,11 @@ class Store:
             self._connection.executescript(SCHEMA)
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
+        # SQLite opens a file that it cannot write to for reading only. Writing the layout again
+        # raises an error then, before any cell runs. The transaction is undone.
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._connection.execute(f"PRAGMA user_version = {LAYOUT}")
+        self._connection.execute("ROLLBACK")
 
     def __enter__(self) -> Self:
         return self
@@ -172,25 +177,28 @@ class Store:
             "SELECT configuration_hash, trial, sweep_seed, script_hash, library_hash, seconds, "
             "rows, traceback FROM cells WHERE script_hash = ? AND library_hash = ?"
         )
-        try:
-            with closing(
-                self._connection.execute(query, (self.code.script, self.code.library))
-            ) as cursor:
-                for *key, seconds, rows, traceback in cursor:
-                    cell = cells_by_key.get(tuple(key))
-                    if cell is not None:
-                        parsed = None if rows is None else tuple(json.loads(rows))
-                        stored[tuple(key)] = Outcome(cell, seconds, parsed, traceback)
-        except sqlite3.Error as error:
-            raise StoreError(f"cannot read {self.path}: {error}") from error
+        found = self._read(query, self.code.script, self.code.library)
+        for *key, seconds, rows, traceback in found:
+            cell = cells_by_key.get(tuple(key))
+            if cell is not None:
+                parsed = None if rows is None else tuple(json.loads(rows))
+                stored[tuple(key)] = Outcome(cell, seconds, parsed, traceback)
         return [stored[key] for key in cells_by_key if key in stored]
 
     def contents(self, cells: Iterable[Cell[Any]]) -> Contents:
         """How many of `cells` are stored, and how many other cells the file holds."""
         found = self.outcomes(cells)
         failed = sum(outcome.failed for outcome in found)
-        (everything,) = self._connection.execute("SELECT count(*) FROM cells").fetchone()
+        ((everything,),) = self._read("SELECT count(*) FROM cells")
         return Contents(len(found) - failed, failed, everything - len(found))
+
+    def _read(self, query: str, *values: str) -> Iterator[tuple[Any, ...]]:
+        """The rows that a query finds."""
+        try:
+            with closing(self._connection.execute(query, values)) as cursor:
+                yield from cursor
+        except sqlite3.Error as error:
+            raise StoreError(f"cannot read {self.path}: {error}") from error
 
 
 def _key(cell: Cell[Any], code: Code) -> tuple[str, int, str, str, str]:

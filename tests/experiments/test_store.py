@@ -228,14 +228,28 @@ def test_a_read_only_folder_is_named() -> None:
         os.chmod(folder, 0o700)
 
 
-def test_a_read_only_store_is_named() -> None:
+@pytest.mark.parametrize("folder_mode", [0o500, 0o700])
+def test_a_read_only_store_is_named_before_cells_run(folder_mode: int) -> None:
     with without_privileges(), tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "s.sqlite"
         Store(path, CODE).close()
         before = path.read_bytes()
         path.chmod(0o400)
-        os.chmod(folder, 0o500)
-        with pytest.raises(StoreError, match="cannot"), Store(path, CODE) as store:
-            store.record(completed(1))
+        os.chmod(folder, folder_mode)
+        with pytest.raises(StoreError, match="cannot keep results"):
+            Store(path, CODE)
         assert path.read_bytes() == before
         os.chmod(folder, 0o700)
+
+
+def test_a_file_that_cannot_be_counted_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The outcomes were read before another program changed the file."""
+    path = tmp_path / "s.sqlite"
+    with Store(path, CODE) as store:
+        monkeypatch.setattr(store, "outcomes", lambda cells: [])
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("DROP TABLE cells")
+        with pytest.raises(StoreError, match=r"cannot read .*s\.sqlite: no such table"):
+            store.contents([])
