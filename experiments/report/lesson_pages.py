@@ -25,7 +25,7 @@ from geomdp.cli.planning.lessons import Lesson, require_marimo
 VOID = {"br", "hr", "img", "input", "source", "wbr"}
 #: Elements of marimo that only contain other elements.
 TRANSPARENT = {"marimo-ui-element", "marimo-dict"}
-#: Kinds of output that hold HTML. A cell that shows nothing has an empty output of another kind.
+#: Kinds of output that hold HTML.
 SHOWN = ("text/html", "text/markdown")
 #: Marks around a formula in the text of a notebook, and the display attribute of its MathML.
 FORMULAS = {("||(", "||)"): "inline", ("||[", "||]"): "block"}
@@ -37,8 +37,8 @@ def export_lessons(lessons: Sequence[Lesson], folder: Path) -> list[Path]:
     Raises
     ------
     ValueError
-        If marimo is missing, if a lesson fails, or if the HTML of a lesson holds something that
-        these pages cannot show.
+        If marimo is missing, if a lesson fails, or if a lesson shows something that these pages
+        cannot show.
     """
     require_marimo()
     style = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
@@ -89,7 +89,13 @@ def _shown(lesson: Lesson) -> list[str]:
     for output in (output for cell in cells for output in cell["outputs"]):
         if output["type"] != "data":
             raise ValueError(f"{lesson.path.name} has a cell that failed: {output}")
-        shown += [static(text) for kind, text in output["data"].items() if kind in SHOWN]
+        for kind, text in output["data"].items():
+            if kind in SHOWN:
+                shown.append(static(text))
+            elif text:  # a cell that shows nothing has an empty output of the kind text/plain
+                raise ValueError(
+                    f"{lesson.path.name} has an output of the kind {kind!r}, must be one of {SHOWN}"
+                )
     return shown
 
 

@@ -14,7 +14,7 @@ from experiments import __main__ as command_line
 from experiments.report.lesson_pages import export_lessons, static
 from geomdp.cli import main
 from geomdp.cli.planning import lessons as commands
-from geomdp.cli.planning.lessons import all_lessons, find_lesson
+from geomdp.cli.planning.lessons import Lesson, all_lessons, find_lesson
 
 ROOT = Path(__file__).parents[2]
 LESSONS = all_lessons()
@@ -118,3 +118,14 @@ def test_an_exported_lesson_loads_nothing_and_keeps_its_pictures(tmp_path: Path)
     assert text.count("<details>") == 6
     assert "<script" not in text
     assert "http" not in text.replace("http://www.w3.org", "")
+
+
+@pytest.mark.ci
+def test_an_output_that_a_page_cannot_show_is_refused(tmp_path: Path) -> None:
+    """A page without it would look complete."""
+    lesson = tmp_path / "lesson_01_list.py"
+    cell = "@app.cell\ndef _():\n    {'a': 1}\n    return\n"
+    lesson.write_text(f"import marimo\n\napp = marimo.App()\n\n\n{cell}")
+    message = r"list\.py has an output of the kind 'application/json', must be .*'text/html'"
+    with pytest.raises(ValueError, match=message):
+        export_lessons([Lesson(lesson)], tmp_path / "pages")
