@@ -70,9 +70,12 @@ def _first_exports() -> Iterator[Export]:
 def exported_by(package: str) -> dict[str, Export]:
     """The exports of a package, by their names in it. The packages inside it are left out."""
     module = importlib.import_module(package)
-    by_value = {id(export.value): export for export in exports()}
-    values = {name: getattr(module, name) for name in _sources(package)}
-    return {name: by_value[id(value)] for name, value in values.items() if id(value) in by_value}
+    own = {export.name: export for export in exports() if export.package == package}
+    # A class or function may be listed under another package. Constants are known by their names,
+    # because Python may use one object for equal constants.
+    code = {id(export.value): export for export in exports() if export.is_code}
+    found = {name: own.get(name, code.get(id(getattr(module, name)))) for name in _sources(package)}
+    return {name: export for name, export in found.items() if export is not None}
 
 
 def _sources(package: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,15 @@ def test_each_public_package_and_export_stands_in_the_reference(tmp_path: Path) 
             described.discard(export.path)
             assert not export.is_code or (tmp_path / f"{export.path}.rst").exists()
     assert described == set()
+
+
+def test_a_package_lists_its_own_constants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python may use one object for equal constants of two packages."""
+    (learners,) = (found for found in exports() if found.path == "geomdp.audit.DEFAULT_LEARNERS")
+    equal = replace(learners, package="geomdp.privacy", name="OTHER")
+    listed = (*exports(), equal)
+    monkeypatch.setattr("experiments.guide.exports.exports", lambda: listed)
+    assert exported_by("geomdp.audit")["DEFAULT_LEARNERS"] is learners
 
 
 def test_a_class_links_to_what_it_inherits(tmp_path: Path) -> None:
