@@ -36,7 +36,19 @@ import experiments
 from experiments.engine.reach import Snapshot
 
 #: Packages whose versions can change a number or a figure.
-PACKAGES = ("geomdp", "numpy", "scipy", "numba", "cvxpy", "highspy", "pandas", "matplotlib")
+PACKAGES = (
+    "geomdp",
+    "numpy",
+    "scipy",
+    "numba",
+    "python-flint",
+    "cvxpy",
+    "scs",
+    "highspy",
+    "finufft",
+    "pandas",
+    "matplotlib",
+)
 
 
 @dataclass(frozen=True)

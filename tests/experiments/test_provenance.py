@@ -171,5 +171,7 @@ def test_a_module_without_a_file_is_refused() -> None:
 
 def test_versions_and_commit() -> None:
     assert versions()["python"].startswith(f"{sys.version_info.major}.")
+    # Exact noise, solvers of projections and moments of smooth queries compute with these.
+    assert versions().keys() >= {"python-flint", "scs", "finufft"}
     found = commit()
     assert found is None or len(found.removesuffix("+changes")) == 40
