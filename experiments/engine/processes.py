@@ -62,7 +62,7 @@ class Processes:
             If a process cannot start, cannot load the script, or finds that the code was edited.
         """
         self._stop(self._busy())  # these belong to a sweep that was broken off
-        waiting, deaths, stillborn = deque(cells), Counter[tuple[str, int, int]](), 0
+        waiting, deaths, unbegun = deque(cells), Counter[tuple[str, int, int]](), 0
         while True:
             self._hand_out(work, waiting)
             if not self._busy():
@@ -74,19 +74,20 @@ class Processes:
                     raise ExecutorError(f"in a process: {answer}") from answer
                 if answer is not None:
                     ready.append(answer)
-                    stillborn = 0
+                    unbegun = 0
                 elif not process.alive:
                     self._processes.remove(process)
                     cell, seconds = process.stop()
-                    # A process that dies before it is ready has not begun its cell.
-                    deaths[cell.key] += process.ready
-                    stillborn += not process.ready
+                    # Only a process that has begun its cell counts against the cell. Others died
+                    # while they started, or were idle and already dead when the cell was sent.
+                    deaths[cell.key] += process.begun
+                    unbegun += not process.begun
                     if deaths[cell.key] < DEATHS:
                         waiting.appendleft(cell)
                     else:
                         ready.append(died(cell, seconds, "the process that ran it", DEATHS))
-            if stillborn > DEATHS * self.count:
-                raise ExecutorError(f"{stillborn} processes in a row were killed as they started")
+            if unbegun > DEATHS * self.count:
+                raise ExecutorError(f"{unbegun} processes in a row died before they ran a cell")
             # Idle processes get new cells before the caller writes the outcomes to disk.
             self._hand_out(work, waiting)
             yield from ready
@@ -138,8 +139,9 @@ class _Process:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()  # now the connection closes when the process ends
-        self.alive, self.ready = True, False  # ready once the process has sent "ready"
+        self.alive = True
         self.cell: Cell[Any] | None = None
+        self.begun = False  # whether the process has told that it has received the cell
         self._since = 0.0
 
     @property
@@ -150,16 +152,16 @@ class _Process:
 
     def start(self, work: Work, cell: Cell[Any]) -> None:
         """Send a cell. If the process is already dead, `answer` finds that out."""
-        self.cell, self._since = cell, time.perf_counter()
+        self.cell, self.begun, self._since = cell, False, time.perf_counter()
         try:
             self.connection.send((work, cell))
         except OSError:
             self.alive = False
 
     def answer(self) -> Outcome[Any] | Exception | None:
-        """The outcome or an error; None if the process has just become ready or has died.
+        """The outcome or an error; None if the process has just begun its cell or has died.
 
-        A process that ends by itself before it is ready gives an error.
+        A process that ends by itself before it has begun a cell gives an error.
         """
         try:
             received = self.connection.recv()
@@ -168,11 +170,11 @@ class _Process:
             self._process.join()
             code = self._process.exitcode
             # Negative codes are signals, which may hit a process at any time.
-            if not self.ready and code is not None and code >= 0:
-                return ExecutorError(f"it ended with code {code} before it was ready")
+            if not self.begun and code is not None and code >= 0:
+                return ExecutorError(f"it ended with code {code} before it ran a cell")
             return None
-        if not self.ready:
-            self.ready = True
+        if received is None:
+            self.begun = True
             return None
         self.cell = None
         return received  # type: ignore[no-any-return]
@@ -187,13 +189,16 @@ class _Process:
 
 
 def _serve(connection: Connection[Any, Any]) -> None:
-    """The loop of a process: answer each (work, cell) with its outcome until the parent ends."""
+    """The loop of a process: answer each (work, cell) until the parent ends.
+
+    The first answer is None: the cell has begun. The second is the outcome or an error.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    connection.send("ready")
     while True:
         try:
             work, cell = connection.recv()
+            connection.send(None)
             answer: Outcome[Any] | Exception = work.checked(cell)
         except EOFError:
             return

@@ -86,6 +86,18 @@ def test_a_deadly_cell_is_a_failed_cell_and_no_other_suffers(tmp_path: Path) -> 
         assert not healed.failures
 
 
+def test_a_kill_of_an_idle_process_does_not_count_against_the_next_cell(tmp_path: Path) -> None:
+    cells = Sweep(tuple(Config(n) for n in range(DEATHS)), 1, 0)
+    with Processes(DEATHS) as processes:
+        table(tmp_path / "first", cells, processes)
+        idle = processes.identifiers
+        assert len(idle) == DEATHS
+        for identifier in idle:
+            os.kill(identifier, signal.SIGKILL)
+            wait_for_end(identifier)
+        assert len(table(tmp_path / "next", Sweep((Config(0),), 1, 0), processes)) == 3
+
+
 def test_an_exception_is_the_outcome_of_its_cell_alone(tmp_path: Path, pair: Processes) -> None:
     sweep = Sweep((Config(0), Config(1, seconds=-1.0)), trials=1, seed=0)
     with Store(tmp_path / "s.sqlite", trivial_sweep.code()) as store:
