@@ -101,7 +101,7 @@ def _outcome(future: Future, cell: Cell[Any]) -> Outcome[Any]:
         raise
     except KilledWorker as error:
         # The scheduler gives up at the first death that its setting does not allow.
-        return died(cell, 0.0, "the worker that ran it", error.allowed_failures + 1)
+        return died(cell, 0.0, "the worker", error.allowed_failures + 1)
     except ExecutorError as error:
         raise ExecutorError(f"on a worker: {error}") from error
     except Exception as error:

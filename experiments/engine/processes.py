@@ -85,7 +85,7 @@ class Processes:
                     if deaths[cell.key] < DEATHS:
                         waiting.appendleft(cell)
                     else:
-                        ready.append(died(cell, seconds, "the process that ran it", DEATHS))
+                        ready.append(died(cell, seconds, "the process", DEATHS))
             if unbegun > DEATHS * self.count:
                 raise ExecutorError(f"{unbegun} processes in a row died before they ran a cell")
             # Idle processes get new cells before the caller writes the outcomes to disk.
@@ -117,8 +117,11 @@ class Processes:
 
 
 def died(cell: Cell[Any], seconds: float, what: str, deaths: int) -> Outcome[Any]:
-    """Outcome of a cell that was run `deaths` times, by a process that died each time."""
-    reason = f"{what} died {deaths} times: killed, out of memory, or a crash in compiled code\n"
+    """Outcome of a cell that was run `deaths` times, each time by another process, which died."""
+    reason = (
+        f"{what} died in every run of this cell (runs: {deaths}): "
+        "killed, out of memory, or a crash in compiled code\n"
+    )
     return Outcome(cell, seconds, None, reason)
 
 

@@ -76,7 +76,9 @@ def test_a_deadly_cell_is_a_failed_cell_and_no_other_suffers(tmp_path: Path) -> 
     with Processes(2) as processes, Store(tmp_path / "s.sqlite", trivial_sweep.code()) as store:
         result = run_sweep(trivial_sweep.compute, sweep, store, processes)
         assert [outcome.cell.configuration.n for outcome in result.failures] == [1]
-        assert f"died {DEATHS} times" in (result.failures[0].traceback or "")
+        assert f"the process died in every run of this cell (runs: {DEATHS})" in (
+            result.failures[0].traceback or ""
+        )
         assert store.contents(sweep.cells()) == Contents(completed=2, failed=1, stale=0)
         # The next run tries the failed cells again, and only those.
         antidote.touch()
