@@ -170,7 +170,9 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             ["family"],
         ),
         agrees_with_prediction(
-            "the error of the heuristic outer slab body is that predicted from its public draws",
+            "before projection, the noise that a Markov chain draws for the outer slab body (slabs "
+            "whose intersection contains all differences of neighbours) has the error that other "
+            "draws of the chain predict",
             "X-OUT",
             before[before.family == Family.SLABS],
             ["family"],

@@ -9,7 +9,8 @@ as (eps n)^(-1/2), in n and in eps, and not as (eps n)^(-1/3). The error does no
 with the dimension k; the measurements agree with no growth at all. With more rows the error first
 falls, because the map distorts less. From about eps n / 2 rows on, the error rises, because there
 is more noise. The error stays below w (c1 / m^(1/2) + c2 m^(1/2) / (eps n)), where w is the
-Gaussian width of the body and the constants are explicit. The error is at least 1/7 of this bound.
+Gaussian width of the body and the constants are explicit. The error is at least 1/7 of this bound,
+or 1/7 of the body's diameter 2 if the bound is larger than 2.
 The number of records used is 1 to 16 times the number that Theorem 2 with C = 1 asks for at the
 measured error. Sign maps and sparse maps err as Gaussian maps do, up to a factor 1.25 on average.
 At the largest k, the error is larger without a map. With ball noise, the JL mechanism uses fewer

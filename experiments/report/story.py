@@ -51,8 +51,9 @@ CHAPTERS = (
         (
             "Independent Laplace noise for each query ignores the body. Noise shaped like the body "
             "errs less. If there are few records, projecting the answers back onto the body makes "
-            "the error smaller still. Each row below is one workload. Errors are divided by that "
-            "of the best mechanism available without this library: left of 1 is better.",
+            "the error smaller still. Each row below is one workload. A mark shows the error of "
+            "one mechanism, divided by the least error of the mechanisms that exist without this "
+            "library. A mechanism to the left of 1 errs less than all of these.",
             "Every mechanism drawn has an exact sampler, so that its privacy rests on a proof and "
             "not on a Markov chain that may not have mixed.",
         ),

@@ -94,17 +94,17 @@ def optimum(table: pd.DataFrame) -> Claim:
 
 
 def bounded(table: pd.DataFrame) -> Claim:
-    """Measured errors lie between a seventh of the bound and the bound."""
+    """Measured errors lie between min(B, 2) / 7 and min(B, 2), where B is the bound."""
     means = pooled_by(table, ["panel", "rows", "n", "epsilon", "k"])
     bounds = table.groupby(["panel", "rows", "n", "epsilon", "k"]).bound.first()
-    # Answers are projected on K, so no error exceeds 2, the diameter of K.
+    # True and released answers lie in K, so no error exceeds 2, the diameter of K.
     shares = [mean.root / min(bounds[key], 2.0) for key, mean in means.items()]
     return Claim(
-        "with Gaussian maps, the error is 1/7 to 1 times the bound of Theorem 21 with explicit "
-        "constants",
+        "with Gaussian maps, the error is 1/7 to 1 times min(B, 2): B is the bound of Theorem 21 "
+        "with explicit constants, and 2 is the diameter of the body",
         bool(min(shares) >= LEAST_SHARE and max(shares) <= 1),
-        f"{len(shares)} points, {min(shares):.3f} to {max(shares):.3f} of it",
-        "1/7 to 1",
+        f"{len(shares)} points, {min(shares):.3f} to {max(shares):.3f} times min(B, 2)",
+        "1/7 to 1 times min(B, 2)",
         "JL-L13, JL-T21, JL-T2",
         used=max(shares),
     )
