@@ -106,7 +106,7 @@ def bounded(table: pd.DataFrame) -> Claim:
         f"{len(shares)} points, {min(shares):.3f} to {max(shares):.3f} times min(B, 2)",
         "1/7 to 1 times min(B, 2)",
         "JL-L13, JL-T21, JL-T2",
-        used=max(shares),
+        used=max(margins.inverse_share(shares, LEAST_SHARE), max(shares)),
     )
 
 
