@@ -29,9 +29,9 @@ from geomdp.mechanisms import (
     Shrunk,
 )
 from geomdp.mechanisms.post_processed.projected import (
-    LEAST_TOLERANCE,
     is_relaxed,
     reachable_body,
+    relative_tolerance,
     squared_noise_limit,
 )
 from geomdp.privacy import Adjacency
@@ -42,13 +42,12 @@ from geomdp.tabulation.specs import Task
 #: sensitivity polytope. A projection takes about a hundred steps. A step computes a score for every
 #: element, in about 20 ms for the largest size.
 MAX_ELEMENTS = 1 << 20
-#: Duality gap of the projection on the sensitivity polytope, divided by the mean squared noise. The
-#: relative tolerance, which is the gap divided by the squared diameter of the polytope, is kept
-#: between `LEAST_TOLERANCE` and `LARGEST_TOLERANCE`. A duality gap adds at most twice the gap to
-#: the squared error.
+#: Duality gap of the projection on the sensitivity polytope, divided by the mean squared noise. A
+#: duality gap adds at most twice the gap to the squared error. `relative_tolerance` explains why
+#: the gap can be larger for tiny noise.
 GAP_SHARE = 1e-3
-#: Largest relative tolerance of the projection. The limit applies if the root mean squared noise is
-#: above 3% of the diameter of the polytope.
+#: Largest duality gap, divided by the squared diameter of the polytope. The limit applies if the
+#: root mean squared noise is above 3% of the diameter.
 LARGEST_TOLERANCE = 1e-6
 
 
@@ -179,10 +178,12 @@ class Consistency:
         if self._projector is not None:
             assert isinstance(self.mechanism, AdditiveMechanism)
             energy = squared_noise_limit(self.mechanism)
-            scale = self.task.workload.l2_diameter() ** 2
-            tolerance = min(max(GAP_SHARE * energy / scale, LEAST_TOLERANCE), LARGEST_TOLERANCE)
+            scale = self.task.workload.l2_diameter()
+            tolerance = relative_tolerance(
+                energy, scale, share=GAP_SHARE, largest=LARGEST_TOLERANCE
+            )
             point = self._projector.nearest(released.answers, tol=tolerance).point
-            bound = _at_most(released, 2 * tolerance * scale)
+            bound = _at_most(released, 2 * tolerance * scale**2)
             return replace(released, answers=point, predicted_rmse=bound)
         if not self.task.tables:
             return released

@@ -35,6 +35,9 @@ GAP_SHARE = 1e-6
 #: float64 rounds squared distances too much. This limit replaces `GAP_SHARE` if the root mean
 #: squared noise is below 1e-4 of the diameter.
 LEAST_TOLERANCE = 1e-14
+#: Largest tolerance for the gap, as a share of the squared diameter of K. This limit replaces
+#: `GAP_SHARE` if the root mean squared noise is above 10% of the diameter.
+LARGEST_TOLERANCE = 1e-8
 #: Largest number of columns for which the polytope of tables is replaced by a relaxation. The error
 #: bound takes 12 s for 100 columns.
 MAX_RELAXED_COLUMNS = 128
@@ -211,13 +214,15 @@ def noise_limit_source(inner: AdditiveMechanism) -> str:
     return "; E||Z||^2 by an upper limit from public draws" if estimated else ""
 
 
-def relative_tolerance(energy: float, scale: float) -> float:
-    """Tolerance for a duality gap of `GAP_SHARE` times `energy`, relative to `scale`^2.
+def relative_tolerance(
+    energy: float, scale: float, *, share: float = GAP_SHARE, largest: float = LARGEST_TOLERANCE
+) -> float:
+    """Tolerance for a duality gap of `share` times `energy`, relative to `scale`^2.
 
-    `energy` is the mean squared noise. The tolerance is kept between 1e-14 and 1e-8, so for tiny
-    noise the gap can be larger than `GAP_SHARE` times `energy`.
+    `energy` is the mean squared noise. The tolerance is kept between 1e-14 and `largest`, so for
+    tiny noise the gap can be larger than `share` times `energy`.
     """
-    return min(max(GAP_SHARE * energy / scale**2, LEAST_TOLERANCE), 1e-8)
+    return min(max(share * energy / scale**2, LEAST_TOLERANCE), largest)
 
 
 def allowed_gap(energy: float, scale: float) -> float:
