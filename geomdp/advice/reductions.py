@@ -19,7 +19,7 @@ from geomdp.bodies import sensitivity_polytope
 from geomdp.geometry.farthest_points import farthest_points
 from geomdp.mechanisms import JL, AutoDimension, Coarse, Gaussian, Mechanism, Projected
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.post_processed.jl import distortion_bound, width_limit
+from geomdp.mechanisms.post_processed.jl import best_dimension, distortion_bound, width_limit
 from geomdp.mechanisms.post_processed.support_bound import MAX_DRAWS
 from geomdp.privacy import PureDP
 from geomdp.workloads import Workload, WorkloadSizeError, explicit_answers
@@ -69,13 +69,13 @@ def jl(setting: Setting) -> Mechanism:
     setting.check_floor("distortion alone", distortion_bound(width, diameter, max(sizes)) / root)
     inner = knorm_exact(setting)
     rng = np.random.default_rng(PUBLIC_SEED)
-    trials = [
-        JL(inner, rows, rng)
+    able = [
+        rows
         for rows in sorted(sizes, reverse=True)
         if distortion_bound(width, diameter, rows) / root < setting.least
     ]
-    best = min(trials, key=lambda trial: trial.predicted_rmse.value)
-    return JL(inner, len(best.matrix), rng)
+    # All trial maps and the new map are successive draws of one generator.
+    return JL(inner, best_dimension(inner, dict.fromkeys(able, rng)), rng)
 
 
 def coarse(setting: Setting) -> Mechanism:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -165,8 +166,8 @@ class JL(PostProcessedNoise):
                     "errors, which depend on the dimension for Gaussian maps only"
                 )
             sizes = dimension.tried(effective)
-            trials = [JL(inner, size, self._rng.spawn(1)[0]) for size in sizes]
-            rows = len(min(trials, key=lambda trial: trial.predicted_rmse.value).matrix)
+            children = self._rng.spawn(len(sizes))
+            rows = best_dimension(inner, dict(zip(sizes, children, strict=True)))
         else:
             rows = whole(dimension, "dimension")
             if rows >= effective:
@@ -240,6 +241,17 @@ class JL(PostProcessedNoise):
         scale = self.inner.workload.l2_diameter()
         tolerance = relative_tolerance(squared_noise_limit(self.inner), scale)
         return self._projector.nearest(noisy, tol=tolerance).point
+
+
+def best_dimension(inner: AdditiveMechanism, rngs: Mapping[int, np.random.Generator]) -> int:
+    """The number of rows, among the keys of `rngs`, whose trial map has the least predicted error.
+
+    The trial map with k rows is drawn from ``rngs[k]``. The caller must draw a new map with the
+    returned number of rows, because the error bound does not hold for the best of several maps (see
+    `AutoDimension`). If predictions are equal, the first number is returned.
+    """
+    errors = {rows: JL(inner, rows, rng).predicted_rmse.value for rows, rng in rngs.items()}
+    return min(errors, key=errors.__getitem__)
 
 
 def width_limit(body: Body) -> float:
