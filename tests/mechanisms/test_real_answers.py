@@ -29,7 +29,8 @@ from geomdp.mechanisms import (
     Projected,
     SecondMoment,
 )
-from geomdp.mechanisms.additive_noise import ellipsoid, matrix
+from geomdp.mechanisms.additive_noise import real_records
+from geomdp.mechanisms.additive_noise.certified_rows import SLACK
 from geomdp.mechanisms.additive_noise.units import units_of
 from geomdp.mechanisms.second_moments.covariance import _shares
 from geomdp.mechanisms.second_moments.second_moment import wishart_energy
@@ -399,18 +400,20 @@ def test_records_are_rounded_by_themselves():
 
 
 @pytest.mark.parametrize(
-    ("module", "mechanism"),
+    "mechanism",
     [
-        (matrix, Matrix(Moments(3), n=5, privacy=ZCDP(0.5))),
-        (ellipsoid, Ellipsoid(Moments(3), n=5, privacy=PureDP(1.0))),
+        Matrix(Moments(3), n=5, privacy=ZCDP(0.5)),
+        Ellipsoid(Moments(3), n=5, privacy=PureDP(1.0)),
+        Ball(Moments(3), n=5, privacy=PureDP(1.0)),
     ],
 )
-def test_noise_on_real_records_is_larger_by_the_slack(module, mechanism, monkeypatch):
+def test_noise_on_real_records_is_larger_by_the_slack(mechanism, monkeypatch):
     """The slack covers rounding errors in the axes, so it must enlarge the noise."""
     given = []
-    vector = module.noise_vector
-    monkeypatch.setattr(module, "noise_vector", lambda noise: given.append(noise) or vector(noise))
+    monkeypatch.setattr(
+        real_records, "noise_vector", lambda noise: given.append(noise) or noise_vector(noise)
+    )
     assert mechanism._on_real_records() is not None
     (noise,) = given
     ratio = noise.second_moment().value / mechanism.noise.second_moment().value
-    assert ratio == pytest.approx((1 + module.SLACK) ** 2, rel=module.SLACK / 100)
+    assert ratio == pytest.approx((1 + SLACK) ** 2, rel=SLACK / 100)

@@ -12,11 +12,10 @@ from geomdp.bodies import Ellipsoid as EllipsoidBody
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.mechanisms.additive_noise.certified_rows import SLACK, CertifiedRows, certified_rows
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
-from geomdp.mechanisms.additive_noise.real_records import RealRecords
+from geomdp.mechanisms.additive_noise.real_records import RealRecords, enlarged_ellipsoid
 from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units
 from geomdp.mechanisms.sensitivity import answer_hull, l2_sensitivity
 from geomdp.noise import KNormNoise
-from geomdp.noise.exact import noise_vector
 
 
 class Ball(PureMechanism):
@@ -87,8 +86,8 @@ class Ball(PureMechanism):
         # The answers on real records span R^m, so the basis is the identity. If the radius is not a
         # whole number, it is a rounded square root, and the slack covers the rounding.
         slack = 0.0 if self._radius.is_integer() else SLACK
-        root = self._radius * (1 + slack) * np.eye(self.workload.n_queries)
-        return RealRecords(self.workload, noise_vector(self._noise_of(root)), slack)
+        root = self._radius * np.eye(self.workload.n_queries)
+        return enlarged_ellipsoid(self.workload, root, self._noise_of, slack)
 
     def _in_units(self, units: Units) -> ScaledAnswers | None:
         root = self._root * units.factor

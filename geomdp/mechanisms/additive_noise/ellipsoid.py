@@ -15,17 +15,12 @@ from geomdp.geometry.ellipsoids.blocks import capped_ellipsoid, profile_ellipsoi
 from geomdp.geometry.ellipsoids.least_trace import least_trace_ellipsoid
 from geomdp.geometry.ellipsoids.vector_sets import PairDifferences, Rows
 from geomdp.geometry.sampling.samplers import ExactSampler
-from geomdp.mechanisms.additive_noise.certified_rows import (
-    SLACK,
-    CertifiedRows,
-    certified_rows,
-)
+from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows, certified_rows
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
-from geomdp.mechanisms.additive_noise.real_records import RealRecords
+from geomdp.mechanisms.additive_noise.real_records import RealRecords, enlarged_ellipsoid
 from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units
 from geomdp.mechanisms.sensitivity import answer_hull, l2_sensitivity
 from geomdp.noise import KNormNoise
-from geomdp.noise.exact import noise_vector
 from geomdp.privacy import Adjacency
 from geomdp.workloads import MarginalTables, SecondMoment, Workload
 
@@ -124,9 +119,7 @@ class Ellipsoid(PureMechanism):
         return certified_rows(self.workload, self._root, self.adjacency, self._noise_of)
 
     def _on_real_records(self) -> RealRecords:
-        # The slack covers the rounding errors in the axes.
-        noise = self._noise_of(self._root * (1 + SLACK))
-        return RealRecords(self.workload, noise_vector(noise), SLACK)
+        return enlarged_ellipsoid(self.workload, self._root, self._noise_of)
 
     def _in_units(self, units: Units) -> ScaledAnswers | None:
         root = self._root * units.factor

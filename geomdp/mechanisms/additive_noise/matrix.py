@@ -7,18 +7,14 @@ from functools import cached_property
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp.mechanisms.additive_noise.certified_rows import (
-    SLACK,
-    CertifiedRows,
-    certified_rows,
-)
+from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows, certified_rows
 from geomdp.mechanisms.additive_noise.ellipsoid import least_trace_root
-from geomdp.mechanisms.additive_noise.real_records import RealRecords
+from geomdp.mechanisms.additive_noise.real_records import RealRecords, enlarged_ellipsoid
 from geomdp.mechanisms.additive_noise.strategy_mechanism import StrategyMechanism
 from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units
 from geomdp.mechanisms.strategies import Strategy, laplace_strategies
 from geomdp.noise import GaussianNoise, MappedNoise, Part
-from geomdp.noise.exact import noise_vector, proved_gaussian_scale
+from geomdp.noise.exact import proved_gaussian_scale
 from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.workloads import Workload
 
@@ -136,9 +132,7 @@ class Matrix(StrategyMechanism):
     def _on_real_records(self) -> RealRecords | None:
         if isinstance(self.privacy, PureDP):
             return None
-        # The slack covers the rounding errors in the root.
-        noise = self._gaussian_of(self._root * (1 + SLACK))
-        return RealRecords(self.workload, noise_vector(noise), SLACK)
+        return enlarged_ellipsoid(self.workload, self._root, self._gaussian_of)
 
     def _in_units(self, units: Units) -> ScaledAnswers | None:
         # Laplace noise is added to measurements of counts. Counts need no change of units.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -18,8 +18,10 @@ from geomdp._numerics.wide_sums import (
 )
 from geomdp._typing import FloatArray
 from geomdp.data.counting.tallies import CountedRecords
+from geomdp.mechanisms.additive_noise.certified_rows import SLACK
 from geomdp.mechanisms.additive_noise.units import Measurement
-from geomdp.noise.exact import Computable, RoundedVector, matrix_entries
+from geomdp.noise import Noise
+from geomdp.noise.exact import Computable, RoundedVector, matrix_entries, noise_vector
 from geomdp.workloads import BoxSecondMoment, Means, SecondMoment, Workload
 from geomdp.workloads.base import Totals
 from geomdp.workloads.universe.universes import Records
@@ -118,3 +120,28 @@ class RealRecords(Measurement):
         size = n << self.grid
         noisy = [(s + j) / size for s, j in zip(whole_numbers(sums), multiples, strict=True)]
         return np.asarray(np.array(noisy) * self._stretch)
+
+
+def enlarged_ellipsoid(
+    workload: Workload,
+    root: FloatArray,
+    noise_of: Callable[[FloatArray], Noise],
+    slack: float = SLACK,
+) -> RealRecords:
+    """The measurement of real records with noise of an ellipsoid, whose axes are made longer.
+
+    Up to rounding, the ellipsoid {root u : ||u||_2 <= 1} contains all differences between
+    neighbours. Its axes are multiplied by 1 + `slack`, which covers the rounding errors in `root`.
+
+    Parameters
+    ----------
+    workload : Means, SecondMoment or BoxSecondMoment
+        m queries.
+    root : (m, m) array
+        The axes of the ellipsoid.
+    noise_of : callable
+        Maps a root to noise that is private for changes within the ellipsoid of the root.
+    slack : float
+        Share by which the axes are made longer. It may be 0 if `root` has no rounding errors.
+    """
+    return RealRecords(workload, noise_vector(noise_of(root * (1 + slack))), slack)
