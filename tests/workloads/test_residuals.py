@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from geomdp.workloads import ChosenTables, MarginalTables, WorkloadSizeError, explicit_answers
-from geomdp.workloads.structure.residuals import Residuals, _distinct_rows
+from geomdp.workloads.structure.column_sets import _distinct_rows
+from geomdp.workloads.structure.residuals import Residuals
 from geomdp.workloads.table_queries import TableQueries
 
 WORKLOADS = [

@@ -16,7 +16,8 @@ from typing import Protocol
 import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
-from geomdp.workloads.structure.residuals import ColumnSets, Residuals
+from geomdp.workloads.structure.column_sets import ColumnSets
+from geomdp.workloads.structure.residuals import Residuals
 
 #: Largest number of profiles (see `ProfileCost`). The costs of all profiles are computed: 2^22
 #: float64 are 32 MB.

@@ -14,7 +14,8 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp.mechanisms.strategies.residual_costs import SUM_ERROR, UNIT, shares_of
-from geomdp.workloads.structure.residuals import Residuals, SameShape, Within
+from geomdp.workloads.structure.column_sets import SameShape, Within
+from geomdp.workloads.structure.residuals import Residuals
 
 #: Largest sum over tables of 4^(number of columns). Each set of columns within a table is compared
 #: with every set within the table. The matrix products for 2^26 pairs take a tenth of a second.
