@@ -22,7 +22,7 @@ from geomdp.data import (
     source_of,
 )
 from geomdp.data.counting.count import encode_source
-from geomdp.tabulation.specs import Task
+from geomdp.tabulation.tasks import Task
 
 if TYPE_CHECKING:
     from distributed import Client

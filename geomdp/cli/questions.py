@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from geomdp.data import Schema
 from geomdp.tabulation.mixtures import Asked, task_of
-from geomdp.tabulation.specs import Task
+from geomdp.tabulation.tasks import Task
 
 
 @dataclass(frozen=True)

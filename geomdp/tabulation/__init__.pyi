@@ -5,10 +5,10 @@ from .covariances import covariance as covariance
 from .mixtures import task_of as task_of
 from .results import Tabulation as Tabulation
 from .specs import WORKLOAD_KINDS as WORKLOAD_KINDS
-from .specs import ColumnLabels as ColumnLabels
-from .specs import Table as Table
-from .specs import Task as Task
 from .specs import WorkloadKind as WorkloadKind
 from .specs import parse_workload as parse_workload
 from .specs import takes_reals as takes_reals
 from .tabulate import release as release
+from .tasks import ColumnLabels as ColumnLabels
+from .tasks import Table as Table
+from .tasks import Task as Task

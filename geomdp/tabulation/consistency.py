@@ -36,7 +36,7 @@ from geomdp.mechanisms.post_processed.projected import (
 )
 from geomdp.privacy import Adjacency
 from geomdp.tabulation.local_polytope import LocalPolytope, fits
-from geomdp.tabulation.specs import Task
+from geomdp.tabulation.tasks import Task
 
 #: Largest size of a universe for which answers other than cells of tables are projected on the
 #: sensitivity polytope. A projection takes about a hundred steps. A step computes a score for every

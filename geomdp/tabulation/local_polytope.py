@@ -24,7 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from geomdp._typing import BoolArray, FloatArray
-from geomdp.tabulation.specs import Table
+from geomdp.tabulation.tasks import Table
 
 #: Largest number of nonzero entries of the basis, by the upper bound of `_entries`. The basis and
 #: its transpose then take 25 MB each. Measured times of a `LocalPolytope` and one projection: 4 s

@@ -9,15 +9,8 @@ from typing import TypeAlias
 from geomdp._validation import positive
 from geomdp.data.schema import Schema
 from geomdp.tabulation.columns import chosen_columns
-from geomdp.tabulation.specs import (
-    MAX_CELLS,
-    ColumnLabels,
-    Table,
-    Task,
-    cell_labels,
-    parse_workload,
-    takes_reals,
-)
+from geomdp.tabulation.specs import MAX_CELLS, parse_workload, takes_reals
+from geomdp.tabulation.tasks import ColumnLabels, Table, Task, cell_labels
 from geomdp.workloads import ChosenTables
 
 #: A specification such as ``"marginals:2"``, or the names of the columns of one table.

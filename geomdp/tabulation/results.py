@@ -18,7 +18,7 @@ from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.noise import half_widths, simultaneous_half_widths
 from geomdp.privacy import Adjacency, Guarantee
 from geomdp.tabulation.consistency import Form, whole_counts
-from geomdp.tabulation.specs import Table, Task
+from geomdp.tabulation.tasks import Table, Task
 
 if TYPE_CHECKING:
     import pandas as pd

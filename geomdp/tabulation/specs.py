@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from geomdp._typing import FloatArray
 from geomdp._validation import whole
+from geomdp.tabulation.tasks import ColumnLabels, Table, Task, cell_labels
 from geomdp.workloads import (
     Histogram,
     Marginals,
@@ -23,10 +23,6 @@ from geomdp.workloads import (
     Ranges,
     SecondMoment,
 )
-from geomdp.workloads.base import Workload
-
-#: The chosen columns in order, each with the labels of its codes 0, 1, ....
-ColumnLabels = Mapping[str, Sequence[str]]
 
 #: Largest number of queries of a specification other than ``marginals``. Mechanisms that store a
 #: basis of the affine hull of the answers accept fewer queries.
@@ -37,83 +33,6 @@ MAX_CELLS = 1 << 21
 #: Largest number of signs of random sign queries (2^24 float64 are 128 MB), and the public seed
 #: from which the signs are drawn.
 MAX_SIGNS, SIGNS_SEED = 1 << 24, 0
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table. Each cell is a query, and the cells are in row-major order.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        The columns of the table.
-    levels : tuple of tuple of str
-        The labels of the levels of each of these columns.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> table = gd.tabulation.Table(("sex", "smokes"), (("female", "male"), ("no", "yes")))
-    >>> table.n_cells
-    4
-    """
-
-    columns: tuple[str, ...]
-    levels: tuple[tuple[str, ...], ...]
-
-    @property
-    def n_cells(self) -> int:
-        """Number of cells."""
-        return math.prod(map(len, self.levels))
-
-
-@dataclass(frozen=True)
-class Task:
-    """A workload to release, with names for its columns, queries and tables.
-
-    Parameters
-    ----------
-    workload : Workload
-        The queries.
-    columns : tuple of str
-        The columns of a record of the workload's universe, in order.
-    description : str
-        The queries in words.
-    labels : list of str
-        One label for each query, with the names of levels.
-    tables : tuple of Table
-        The tables in order, if the queries are the cells of tables; otherwise empty.
-    weights : (m,) array, optional
-        The factor of each query in the workload; by default 1.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> columns = {"sex": ["female", "male"], "smokes": ["no", "yes"]}
-    >>> task = gd.tabulation.parse_workload("marginals:1", columns)
-    >>> task.row
-    ('queries', '4: 2 1-way tables of 2 columns')
-    >>> task.labels
-    ['sex=female', 'sex=male', 'smokes=no', 'smokes=yes']
-    """
-
-    workload: Workload
-    columns: tuple[str, ...]
-    description: str
-    labels: list[str]
-    tables: tuple[Table, ...] = ()
-    weights: FloatArray | None = None
-
-    @property
-    def row(self) -> tuple[str, str]:
-        """The queries in words, as a row to print."""
-        return ("queries", f"{self.workload.n_queries}: {self.description}")
-
-    @property
-    def tables_share_columns(self) -> bool:
-        """Whether some column is in two tables. Noisy tables can disagree about such a column."""
-        columns = [name for table in self.tables for name in table.columns]
-        return len(set(columns)) < len(columns)
 
 
 @dataclass(frozen=True)
@@ -238,12 +157,6 @@ def _plural(count: int, noun: str) -> str:
 
 def _table(columns: ColumnLabels, names: tuple[str, ...]) -> Table:
     return Table(names, tuple(tuple(columns[name]) for name in names))
-
-
-def cell_labels(columns: ColumnLabels, names: Sequence[str]) -> list[str]:
-    """Labels of the cells of one table in row-major order, such as sex=male,smoker=no."""
-    cells = itertools.product(*(columns[name] for name in names))
-    return [",".join(map("=".join, zip(names, cell, strict=True))) for cell in cells]
 
 
 def _marginals(columns: ColumnLabels, argument: str) -> Task:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from geomdp.cli.inputs import RecordFlags, RecordSource
     from geomdp.cli.questions import Question
-    from geomdp.tabulation.specs import Task
+    from geomdp.tabulation.tasks import Task
 
 #: Errors are predicted at about this many values of n per factor of ten. The values include both
 #: ends of the range of n.
