@@ -172,7 +172,7 @@ ADDITIVE = (
     Fault(
         "Matrix: a count moves by 1 under replace-one",
         "half the Laplace noise on cells",
-        "mechanisms.strategies.design:_l1_change",
+        "mechanisms.strategies.cells:_l1_change",
         "2.0 if",
         "1.0 if",
         (f"{STRATEGIES}test_measurements_stay_within_the_budget",),

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from geomdp._validation import require_type
 from geomdp.mechanisms.sensitivity import checked_workload
-from geomdp.mechanisms.strategies.design import Design, LaplaceCells, SimplexCells, Strategy
+from geomdp.mechanisms.strategies.cells import LaplaceCells, SimplexCells
+from geomdp.mechanisms.strategies.design import Design, Strategy
 from geomdp.mechanisms.strategies.listed import MAX_LISTED, Haar, Tree
 from geomdp.mechanisms.strategies.p_identity import MAX_OPTIMISED, PIdentity
 from geomdp.mechanisms.strategies.soft_bins import SoftBins

@@ -11,15 +11,8 @@ import scipy.sparse as sp
 from geomdp._typing import FloatArray
 from geomdp._validation import require_type
 from geomdp.data.counting.record_counts import Counts
-from geomdp.mechanisms.strategies.design import (
-    CellNoise,
-    Design,
-    ExactSums,
-    LaplaceCells,
-    Measurement,
-    cell_measurement,
-    laplace_measurement,
-)
+from geomdp.mechanisms.strategies.cells import CellNoise, LaplaceCells, cell_measurement
+from geomdp.mechanisms.strategies.design import Design, ExactSums, Measurement, laplace_measurement
 from geomdp.mechanisms.strategies.least_squares import centred, reconstruct
 from geomdp.mechanisms.strategies.weights import best_split
 from geomdp.privacy import Adjacency

@@ -9,13 +9,8 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp._validation import require_type, whole
-from geomdp.mechanisms.strategies.design import (
-    ENTRY_UNIT,
-    CellNoise,
-    Design,
-    SimplexCells,
-    cell_measurement,
-)
+from geomdp.mechanisms.strategies.cells import CellNoise, SimplexCells, cell_measurement
+from geomdp.mechanisms.strategies.design import ENTRY_UNIT, Design
 from geomdp.mechanisms.strategies.least_squares import error_and_slopes, gram, reconstruct
 from geomdp.mechanisms.strategies.listed import listed_sums
 from geomdp.mechanisms.strategies.p_identity import (

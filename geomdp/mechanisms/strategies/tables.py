@@ -18,15 +18,9 @@ from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import require_type
 from geomdp.data.counting.tallies import MAX_WHOLE
+from geomdp.mechanisms.strategies.cells import CellNoise, LaplaceCells, cell_measurement
 from geomdp.mechanisms.strategies.covering_designs import Blocks, covering_designs
-from geomdp.mechanisms.strategies.design import (
-    CellNoise,
-    Design,
-    ExactSums,
-    LaplaceCells,
-    Measurement,
-    cell_measurement,
-)
+from geomdp.mechanisms.strategies.design import Design, ExactSums, Measurement
 from geomdp.mechanisms.strategies.families import combined_split
 from geomdp.mechanisms.strategies.interactions import Columns, Interactions
 from geomdp.mechanisms.strategies.table_map import TableMap

@@ -11,12 +11,7 @@ import scipy.sparse as sp
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.data.counting.record_counts import Counts, RecordCounts
-from geomdp.mechanisms.strategies.design import (
-    Design,
-    ExactSums,
-    Measurement,
-    laplace_measurement,
-)
+from geomdp.mechanisms.strategies.design import Design, ExactSums, Measurement, laplace_measurement
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 from geomdp.workloads.structure.sign_products import product_sums, record_signs, sign_products
