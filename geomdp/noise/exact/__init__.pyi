@@ -8,10 +8,10 @@ from .release import RoundedNoise as RoundedNoise
 from .release import RoundedParts as RoundedParts
 from .release import RoundedResiduals as RoundedResiduals
 from .release import RoundedVector as RoundedVector
-from .release import grid_for as grid_for
-from .release import public_grid as public_grid
 from .release import rounded_noise as rounded_noise
 from .rounding import PrecisionExhausted as PrecisionExhausted
+from .rounding import grid_for as grid_for
+from .rounding import public_grid as public_grid
 from .scales import proved_gaussian_scale as proved_gaussian_scale
 from .scales import proved_shortcut_scale as proved_shortcut_scale
 from .vectors import gaussian_vector as gaussian_vector

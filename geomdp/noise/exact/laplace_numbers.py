@@ -16,10 +16,10 @@ from flint import arb, ctx, fmpq
 
 from geomdp._numerics.single_use import NotCopied
 from geomdp._typing import FloatArray
-from geomdp.noise.exact.release import SHARE
 from geomdp.noise.exact.rounding import (
     FIRST_WORDS,
     LAST_WORDS,
+    SHARE,
     PrecisionExhausted,
     nearest_multiples,
 )

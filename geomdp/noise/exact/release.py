@@ -1,15 +1,12 @@
-"""Correctly rounded noise for sums of answers, and the public grid to which it is rounded."""
+"""Correctly rounded noise for sums of answers."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
-
 from geomdp._validation import listed, positive, require_type, whole
-from geomdp.noise.base import Noise, checked_noise
+from geomdp.noise.base import Noise
 from geomdp.noise.cone import ConeNoise
 from geomdp.noise.exact.near import NearVector, near_gaussians, near_laplaces
 from geomdp.noise.exact.near_elliptope import near_cone
@@ -21,9 +18,6 @@ from geomdp.noise.exact.vectors import gaussian_vector, noise_vector
 from geomdp.noise.laplace import LaplaceNoise
 from geomdp.noise.residual import ResidualNoise, drawn_size
 
-#: The unit of the grid is at most this share of the smallest standard deviation of a coordinate.
-#: Rounding then adds about (1 / 1024)^2 / 12 < 10^-7 of the variance, or less.
-SHARE = 1 / 1024
 #: Number of Gaussian variables of residuals that are drawn at a time. If float64 does not decide
 #: the rounding of one variable, ball arithmetic draws all of these variables. This takes a second.
 BLOCK = 1 << 14
@@ -317,62 +311,3 @@ def rounded_noise(noise: Noise, grid: int, entropy: Entropy | None = None) -> li
     [2810, 2860]
     """
     return RoundedNoise(noise, grid).draw(entropy)
-
-
-def public_grid(noise: Noise) -> int:
-    """The least k >= 0 with 2^-k at most 1/1024 of the smallest standard deviation above 0.
-
-    This k depends only on the distribution of the noise, and this distribution is public. Sums of
-    whole numbers lie on the grid, because 1 is a multiple of 2^-k.
-
-    Parameters
-    ----------
-    noise : Noise
-        Noise on sums.
-
-    Returns
-    -------
-    int
-        k.
-
-    Raises
-    ------
-    ValueError
-        If all standard deviations are 0.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> from geomdp.noise.exact import public_grid
-    >>> public_grid(gd.noise.LaplaceNoise(dimension=2, scale=1.0))
-    10
-    >>> public_grid(gd.noise.LaplaceNoise(dimension=2, scale=5000.0))
-    0
-    """
-    variances = np.asarray(checked_noise(noise).variances())
-    moving = variances[variances > 0]
-    if not moving.size:
-        raise ValueError(f"noise must have a coordinate of variance above 0, got {noise!r}")
-    return grid_for(math.sqrt(float(moving.min())))
-
-
-def grid_for(deviation: float) -> int:
-    """The least k >= 0 with 2^-k at most 1/1024 of a standard deviation.
-
-    Parameters
-    ----------
-    deviation : float
-        Standard deviation of the noise, above 0.
-
-    Returns
-    -------
-    int
-        k.
-
-    Examples
-    --------
-    >>> from geomdp.noise.exact import grid_for
-    >>> grid_for(1.0), grid_for(10.0), grid_for(10_000.0)
-    (10, 7, 0)
-    """
-    return max(0, math.ceil(-math.log2(SHARE * deviation)))

@@ -1,12 +1,19 @@
-"""Correct rounding: more random bits are drawn until the nearest grid points are certain."""
+"""Correct rounding to a public grid.
+
+More random bits are drawn until the nearest grid points are certain. The grid depends only on the
+distribution of the noise.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+import numpy as np
 from flint import arb, ctx
 
+from geomdp.noise.base import Noise, checked_noise
 from geomdp.noise.exact.uniforms import WORD_BITS, Draw, Entropy, Undecided, UniformBits
 
 Result = TypeVar("Result")
@@ -19,6 +26,9 @@ FIRST_WORDS = 2
 #: deviations would need more. No number of bits suffices if, with positive probability, a
 #: coordinate is exactly half-way between grid points and its ball has a radius above 0.
 LAST_WORDS = 256
+#: The unit of the grid is at most this share of the smallest standard deviation of a coordinate.
+#: Rounding then adds about (1 / 1024)^2 / 12 < 10^-7 of the variance, or less.
+SHARE = 1 / 1024
 
 _HALF = arb(0.5)
 
@@ -118,3 +128,62 @@ def nearest_multiples(values: Sequence[arb], grid: int) -> list[int]:
             raise Undecided
         result.append(int(whole))
     return result
+
+
+def public_grid(noise: Noise) -> int:
+    """The least k >= 0 with 2^-k at most 1/1024 of the smallest standard deviation above 0.
+
+    This k depends only on the distribution of the noise, and this distribution is public. Sums of
+    whole numbers lie on the grid, because 1 is a multiple of 2^-k.
+
+    Parameters
+    ----------
+    noise : Noise
+        Noise on sums.
+
+    Returns
+    -------
+    int
+        k.
+
+    Raises
+    ------
+    ValueError
+        If all standard deviations are 0.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.noise.exact import public_grid
+    >>> public_grid(gd.noise.LaplaceNoise(dimension=2, scale=1.0))
+    10
+    >>> public_grid(gd.noise.LaplaceNoise(dimension=2, scale=5000.0))
+    0
+    """
+    variances = np.asarray(checked_noise(noise).variances())
+    moving = variances[variances > 0]
+    if not moving.size:
+        raise ValueError(f"noise must have a coordinate of variance above 0, got {noise!r}")
+    return grid_for(math.sqrt(float(moving.min())))
+
+
+def grid_for(deviation: float) -> int:
+    """The least k >= 0 with 2^-k at most 1/1024 of a standard deviation.
+
+    Parameters
+    ----------
+    deviation : float
+        Standard deviation of the noise, above 0.
+
+    Returns
+    -------
+    int
+        k.
+
+    Examples
+    --------
+    >>> from geomdp.noise.exact import grid_for
+    >>> grid_for(1.0), grid_for(10.0), grid_for(10_000.0)
+    (10, 7, 0)
+    """
+    return max(0, math.ceil(-math.log2(SHARE * deviation)))
