@@ -40,7 +40,7 @@ from experiments.lower_bounds.certified_bounds import (
     exact_slope,
 )
 from geomdp import bounds
-from geomdp.bounds.upper import offline as upper
+from geomdp.bounds import upper
 
 EPSILON = 0.1
 WIDTHS = (1, 2, 3)

@@ -44,7 +44,7 @@ from experiments.lower_bounds.certified_bounds import (
     exact_slope,
 )
 from geomdp import bounds
-from geomdp.bounds.upper import offline as upper
+from geomdp.bounds import upper
 
 EPSILON = 0.1
 #: A lower bound may fail for this share of all workloads. Theorem 24 only says that the bound holds

@@ -23,6 +23,6 @@ from .scores import fisher_score as fisher_score
 from .scores import null_space_score as null_space_score
 from .scores import outcome_score as outcome_score
 from .sparse_vector import SparseVectorLaw as SparseVectorLaw
-from .sparse_vector import WorstStream as WorstStream
 from .sparse_vector import law_learner as law_learner
-from .sparse_vector import worst_stream as worst_stream
+from .worst_streams import WorstStream as WorstStream
+from .worst_streams import worst_stream as worst_stream

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from geomdp._numerics.bisection import smallest_accuracy
+from geomdp.bounds import upper
 from geomdp.bounds.upper import interactive, near_contraction_width, smooth
-from geomdp.bounds.upper import offline as upper
 from geomdp.mechanisms import (
     Ball,
     Covariance,

@@ -195,7 +195,7 @@ BOUNDS = (
     Fault(
         "upper bound: second moments without the factor 4",
         "the Wishart eigenvalue is understated",
-        "bounds.upper.offline:second_moment_error",
+        "bounds.upper.moments:second_moment_error",
         "(4 * d + 3) / per_record",
         "(2 * d + 3) / per_record",
         (
@@ -206,7 +206,7 @@ BOUNDS = (
     Fault(
         "upper bound: covariance with all of epsilon",
         "composition missing in the theorem",
-        "bounds.upper.offline:covariance_error",
+        "bounds.upper.moments:covariance_error",
         'positive(epsilon, "epsilon") / 2',
         'positive(epsilon, "epsilon")',
         (*UPPER, "tests/mechanisms/test_second_moment.py::test_explicit_bound_of_theorem_3"),
