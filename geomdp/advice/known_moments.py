@@ -11,7 +11,7 @@ from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.cache import recalled
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, PredictionKind, Recursive
-from geomdp.mechanisms.additive_noise.base import far_above_rounding
+from geomdp.mechanisms.additive_noise.units import far_above_rounding
 from geomdp.privacy import Exact, PureDP, SamplerStatus
 from geomdp.workloads import Workload, explicit_answers
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from geomdp import bodies
+from geomdp._numerics.quotients import quotients
 from geomdp.audit import audit
 from geomdp.data import CountedRecords
 from geomdp.data.counting.tallies import Tallies
@@ -26,7 +27,7 @@ from geomdp.mechanisms import (
     Shrunk,
     TightCone,
 )
-from geomdp.mechanisms.additive_noise.base import additive_within, quotients
+from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.mechanisms.additive_noise.certified_bodies import framed
 from geomdp.mechanisms.additive_noise.certified_rows import SLACK
 from geomdp.mechanisms.additive_noise.ellipsoid import is_around_differences_alone

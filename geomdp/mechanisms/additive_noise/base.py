@@ -12,12 +12,19 @@ from typing import ClassVar, Self, TypeAlias
 import numpy as np
 
 from geomdp._numerics.linalg import AffineHull
+from geomdp._numerics.quotients import LARGEST_SUM, quotients
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
 from geomdp.data.counting.tallies import CountedRecords
 from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows
 from geomdp.mechanisms.additive_noise.real_records import has_real_records
-from geomdp.mechanisms.additive_noise.units import Measurement, ScaledAnswers, Units, units_of
+from geomdp.mechanisms.additive_noise.units import (
+    Measurement,
+    ScaledAnswers,
+    Units,
+    far_above_rounding,
+    units_of,
+)
 from geomdp.mechanisms.base import Mechanism, Privatiser, once
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.sensitivity import checked_size, checked_workload
@@ -37,18 +44,9 @@ from geomdp.workloads import Workload
 from geomdp.workloads.base import Totals
 from geomdp.workloads.universe.universes import Records
 
-#: Whole numbers below 2^53 are exact in float64.
-LARGEST_SUM = 2**53
-#: The sum of two whole numbers below 2^52 is exact in float64.
-SMALL = 2**52
-
 #: If rounding of answers changes a predicted error by less than this share, the prediction leaves
 #: the rounding out.
 NEGLIGIBLE = 1e-6
-#: The rounding of a record's answers changes each answer by at most 2^-28 times the largest l1 norm
-#: of an answer vector. Rounding therefore counts as negligible if the error of the noise is at
-#: least this share of that norm.
-FAR_ABOVE_UNITS = 2.0**-16
 
 #: Noise that is prepared for correctly rounded draws.
 Rounded: TypeAlias = RoundedVector | RoundedParts | RoundedResiduals
@@ -325,14 +323,6 @@ class AdditiveMechanism(Mechanism):
         return np.asarray(self._hull.embed(self._hull.coordinates(answers[None]))[0])
 
 
-def far_above_rounding(workload: Workload, noise: float) -> bool:
-    """Whether rounding of answers is negligible if the noise causes the error `noise` in the means.
-
-    The check needs no set-up of a mechanism.
-    """
-    return workload.whole_answers or noise >= FAR_ABOVE_UNITS * workload.l1_radius()
-
-
 def additive_within(mechanism: Mechanism) -> AdditiveMechanism | None:
     """`mechanism.inner`, or `mechanism` if it has no `inner`.
 
@@ -343,33 +333,3 @@ def additive_within(mechanism: Mechanism) -> AdditiveMechanism | None:
     if isinstance(inner, AdditiveMechanism) and inner.workload is mechanism.workload:
         return inner
     return None
-
-
-def quotients(
-    sums: FloatArray, multiples: list[int], unit: int, n: int, step: int = 1
-) -> FloatArray:
-    """(sums + multiples / unit) / n: the exact quotient, rounded once.
-
-    Each sum is a whole multiple of 1 / step, so a sum plus its noise is a whole multiple of
-    1 / unit. For large noise, float64 would round this number, and the rounding error would depend
-    on the records. Therefore numerators are added as whole numbers.
-
-    Raises ``ArithmeticError`` if an entry of sums * step is not a whole number of modulus below
-    2^53, or if `step` does not divide `unit`.
-    """
-    # A product with a power of two is exact.
-    scaled = sums * step
-    if (np.abs(scaled) >= LARGEST_SUM).any() or (scaled != np.rint(scaled)).any() or unit % step:
-        raise ArithmeticError(f"sums times {step} must be whole numbers below 2^53")
-    size, each = n * unit, unit // step
-    if len(scaled) != len(multiples):
-        raise ValueError(
-            f"there must be one multiple for each of {len(scaled)} sums, got {len(multiples)}"
-        )
-    small = max(map(abs, multiples), default=0) < SMALL
-    if small and size < LARGEST_SUM and np.abs(scaled).max(initial=0.0) * each < SMALL:
-        # Numerators below 2^53 are exact in float64, so only the quotient is rounded.
-        numerators = scaled.astype(np.int64) * each + np.array(multiples, dtype=np.int64)
-        return np.asarray(numerators / size)
-    pairs = zip(scaled.tolist(), multiples, strict=True)
-    return np.array([(int(total) * each + j) / size for total, j in pairs])

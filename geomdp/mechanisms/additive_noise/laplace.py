@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from geomdp.mechanisms.additive_noise.base import LARGEST_SUM
+from geomdp._numerics.quotients import LARGEST_SUM
 from geomdp.mechanisms.additive_noise.certified_rows import SLACK
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
 from geomdp.mechanisms.additive_noise.real_records import RealRecords

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from geomdp._numerics.linalg import AffineHull
+from geomdp._numerics.quotients import LARGEST_SUM
 from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies import Body, Box, LinearImage, Scaled
 from geomdp.data.counting.tallies import CountedRecords
@@ -30,8 +31,10 @@ NORM_BITS = 28
 #: Largest N^2 m for N elements and m queries. All pairs of elements are compared. At this limit,
 #: the comparison takes a second.
 MAX_PAIRS = 1 << 29
-#: Sums of whole numbers are exact in float64 if they are below 2^53.
-EXACT_BELOW = 2**53
+#: The rounding of a record's answers changes each answer by at most 2^-28 times the largest l1 norm
+#: of an answer vector. Rounding therefore counts as negligible if the error of the noise is at
+#: least this share of that norm.
+FAR_ABOVE_UNITS = 2.0**-16
 
 
 class Measurement(abc.ABC):
@@ -173,7 +176,7 @@ class ScaledAnswers(Measurement):
     ) -> None:
         self._units, self._noise, self._rows, self.slack = units, noise, rows, slack
         self.grid = units.bits + noise.grid
-        self.capacity = int(EXACT_BELOW // np.abs(units.rows).sum(axis=1).max()) - 1
+        self.capacity = int(LARGEST_SUM // np.abs(units.rows).sum(axis=1).max()) - 1
 
     def rounding(self, hull: AffineHull | None) -> FloatArray:
         """See `Measurement`. A mean moves at most as far as an answer of some element.
@@ -221,3 +224,11 @@ class ScaledAnswers(Measurement):
         noisy = np.array([(int(s) * unit + j) / (n * unit) for s, j in pairs])
         answers = noisy if self._rows is None else self._rows.answers(noisy)
         return np.asarray(answers / self._units.factor)
+
+
+def far_above_rounding(workload: Workload, noise: float) -> bool:
+    """Whether rounding of answers is negligible if the noise causes the error `noise` in the means.
+
+    The check needs no set-up of a mechanism.
+    """
+    return workload.whole_answers or noise >= FAR_ABOVE_UNITS * workload.l1_radius()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from geomdp.mechanisms.additive_noise.base import LARGEST_SUM
+from geomdp._numerics.quotients import LARGEST_SUM
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
 from geomdp.mechanisms.sensitivity import l1_sensitivity
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from geomdp.mechanisms.additive_noise.base import LARGEST_SUM
+from geomdp._numerics.quotients import LARGEST_SUM
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
 from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units
 from geomdp.mechanisms.sensitivity import l1_sensitivity

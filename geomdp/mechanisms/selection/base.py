@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from geomdp._numerics.quotients import LARGEST_SUM
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import vector, whole
 from geomdp.data.counting.tallies import CountedRecords, totals_of
@@ -30,8 +31,6 @@ MAX_QUERIES = 1 << 13
 #: Spread and scale are computed in float64 with fewer than 8 roundings. The scale is multiplied by
 #: this factor, so that it is at least the exact scale.
 ROUNDED_UP = 1 + 2.0**-49
-#: Whole numbers below this number are exact in float64.
-EXACT_BELOW = 2**53
 
 
 @dataclass(frozen=True)
@@ -151,7 +150,7 @@ class Selection(abc.ABC):
     @cached_property
     def _capacity(self) -> int:
         """A number of records up to which all sums of whole answers are exact."""
-        return int(EXACT_BELOW // max(1.0, self.workload.l1_radius())) - 1
+        return int(LARGEST_SUM // max(1.0, self.workload.l1_radius())) - 1
 
     @abc.abstractmethod
     def loss(self, gamma: float) -> float:

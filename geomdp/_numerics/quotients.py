@@ -1,0 +1,42 @@
+"""Quotients of whole-number sums plus rounded noise, of which only the result is rounded."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+
+#: Whole numbers below 2^53 are exact in float64.
+LARGEST_SUM = 2**53
+#: The sum of two whole numbers below 2^52 is exact in float64.
+SMALL = 2**52
+
+
+def quotients(
+    sums: FloatArray, multiples: list[int], unit: int, n: int, step: int = 1
+) -> FloatArray:
+    """(sums + multiples / unit) / n: the exact quotient, rounded once.
+
+    Each sum is a whole multiple of 1 / step, so a sum plus its noise is a whole multiple of
+    1 / unit. For large noise, float64 would round this number, and the rounding error would depend
+    on the records. Therefore numerators are added as whole numbers.
+
+    Raises ``ArithmeticError`` if an entry of sums * step is not a whole number of modulus below
+    2^53, or if `step` does not divide `unit`.
+    """
+    # A product with a power of two is exact.
+    scaled = sums * step
+    if (np.abs(scaled) >= LARGEST_SUM).any() or (scaled != np.rint(scaled)).any() or unit % step:
+        raise ArithmeticError(f"sums times {step} must be whole numbers below 2^53")
+    size, each = n * unit, unit // step
+    if len(scaled) != len(multiples):
+        raise ValueError(
+            f"there must be one multiple for each of {len(scaled)} sums, got {len(multiples)}"
+        )
+    small = max(map(abs, multiples), default=0) < SMALL
+    if small and size < LARGEST_SUM and np.abs(scaled).max(initial=0.0) * each < SMALL:
+        # Numerators below 2^53 are exact in float64, so only the quotient is rounded.
+        numerators = scaled.astype(np.int64) * each + np.array(multiples, dtype=np.int64)
+        return np.asarray(numerators / size)
+    pairs = zip(scaled.tolist(), multiples, strict=True)
+    return np.array([(int(total) * each + j) / size for total, j in pairs])
