@@ -4,7 +4,7 @@ from .closed_forms import Logistic as Logistic
 from .closed_forms import Polynomial as Polynomial
 from .closed_forms import SoftRange as SoftRange
 from .closed_forms import Waves as Waves
-from .closed_forms import query_from_dict as query_from_dict
+from .descriptions import query_from_dict as query_from_dict
 from .evaluation import Coefficients as Coefficients
 from .evaluation import approximate as approximate
 from .evaluation import approximate_many as approximate_many

@@ -44,11 +44,11 @@ class ClosedForm(SmoothQuery):
     @property
     def dimension(self) -> int:
         """Number of variables d."""
-        return int(getattr(self, _parameters(type(self))[0]).shape[-1])
+        return int(getattr(self, parameter_names(type(self))[0]).shape[-1])
 
     def to_dict(self) -> dict[str, Any]:
         """The parameters as JSON values, and the name of the class under ``"kind"``."""
-        values = {name: getattr(self, name) for name in _parameters(type(self))}
+        values = {name: getattr(self, name) for name in parameter_names(type(self))}
         plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
         return {"kind": type(self).__name__, **plain}
 
@@ -60,7 +60,8 @@ class ClosedForm(SmoothQuery):
             object.__setattr__(self, name, array)
 
 
-def _parameters(kind: type[Any]) -> list[str]:
+def parameter_names(kind: type[Any]) -> list[str]:
+    """Names of the parameters of a kind of query, in order."""
     return [field.name for field in dataclasses.fields(kind)]
 
 
@@ -296,46 +297,3 @@ class SoftRange(ClosedForm):
         edges = [1.0, *(2 * logistic_derivative(j) for j in range(1, order + 1))]
         factors = np.array(edges) * powers(1 / self.width, order)
         return largest_product(np.repeat(factors[:, None], self.dimension, axis=1))
-
-
-#: The kinds of query that can be read from a file, by name.
-KINDS: dict[str, type[ClosedForm]] = {
-    kind.__name__: kind for kind in (GaussianMixture, Polynomial, Logistic, Waves, SoftRange)
-}
-
-
-def query_from_dict(description: object) -> ClosedForm:
-    """The query with a given description, the inverse of `ClosedForm.to_dict`.
-
-    Parameters
-    ----------
-    description : dict
-        The name of the class under ``"kind"``, and its parameters, as read from JSON.
-
-    Raises
-    ------
-    ValueError
-        If `description` is not such a dict, or if the class refuses a parameter. For an unknown
-        kind, the message names the kinds. For missing or unknown parameters, the message
-        names the parameters of the kind.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> smooth = gd.workloads.smooth
-    >>> smooth.query_from_dict({"kind": "Logistic", "weights": [3.0, 0.0], "bias": -0.5})
-    Logistic(2 variables)
-    """
-    if not isinstance(description, dict):
-        raise ValueError(f"a query must be a dict, got {type(description).__name__}")
-    kind = description.get("kind")
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    parameters = {name: value for name, value in description.items() if name != "kind"}
-    known = _parameters(KINDS[kind])
-    if parameters.keys() != set(known):
-        raise ValueError(
-            f"{kind} must have the parameters {', '.join(known)}, "
-            f"got {', '.join(map(str, parameters)) or 'none'}"
-        )
-    return KINDS[kind](**parameters)

@@ -18,12 +18,12 @@ from geomdp.workloads.smooth import (
     Waves,
     query_from_dict,
 )
-from geomdp.workloads.smooth.closed_forms import KINDS
 from geomdp.workloads.smooth.derivative_bounds import (
     gaussian_derivative,
     largest_product,
     logistic_derivative,
 )
+from geomdp.workloads.smooth.descriptions import KINDS
 from tests.workloads.smooth.forms import FORMS, cube_points
 
 #: Half-width and number of nodes of the stencils below, accurate to 1e-5 up to the fourth order.
