@@ -24,7 +24,7 @@ from geomdp.mechanisms.additive_noise.real_records import RealRecords
 from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units, is_upright_box
 from geomdp.noise.cone import ConeNoise
 from geomdp.noise.exact import noise_vector, wishart_difference
-from geomdp.noise.exact.table_maps import cell_map
+from geomdp.noise.exact.tables.cell_maps import cell_map
 from geomdp.privacy import Adjacency
 from geomdp.workloads import BoxSecondMoment, Workload
 from geomdp.workloads.structure.sign_products import sign_products

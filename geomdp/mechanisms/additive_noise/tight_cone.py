@@ -13,7 +13,7 @@ from geomdp.bodies import TableMoments
 from geomdp.cache import recalled
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
 from geomdp.noise import ConeNoise, PairedNoise
-from geomdp.noise.exact.table_maps import cell_map
+from geomdp.noise.exact.tables.cell_maps import cell_map
 from geomdp.privacy import Adjacency
 from geomdp.workloads.structure.table_contrasts import table_contrasts
 

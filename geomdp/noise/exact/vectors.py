@@ -5,22 +5,19 @@ A ball (`arb`) is an interval that is proved to contain the exact value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import singledispatch
 
-import scipy.sparse as sp
 from flint import arb
 
 from geomdp._typing import FloatArray
-from geomdp.bodies import Body, Shifted, TableMoments
+from geomdp.bodies import Shifted
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.noise.base import Noise
 from geomdp.noise.cone import ConeNoise
-from geomdp.noise.exact.linear import LinearMap, dyadic, linear_map
+from geomdp.noise.exact.lifts import lift_of
+from geomdp.noise.exact.linear import dyadic, linear_map
 from geomdp.noise.exact.missing import NoExactPath
 from geomdp.noise.exact.points import Computable, uniform_point
-from geomdp.noise.exact.table_maps import cell_map
-from geomdp.noise.exact.tables.points import table_cells
 from geomdp.noise.exact.tables.residuals import residual_answers
 from geomdp.noise.exact.uniforms import Draw
 from geomdp.noise.exact.variates import (
@@ -226,7 +223,7 @@ def _knorm(noise: KNormNoise) -> Computable:
 @noise_vector.register
 def _cone(noise: ConeNoise) -> Computable:
     body = Shifted(noise.body, -noise.centre) if noise.centre.any() else noise.body
-    lift, rate = _lift(body, noise.matrix, noise.constant), arb(noise.rate)
+    lift, rate = lift_of(body, noise.matrix, noise.constant), arb(noise.rate)
     shape = noise.effective_dimension + 1
 
     def vector(draw: Draw) -> Vector:
@@ -240,7 +237,7 @@ def _cone(noise: ConeNoise) -> Computable:
 
 @noise_vector.register
 def _paired(noise: PairedNoise) -> Computable:
-    lift, epsilon = _lift(noise.body, noise.matrix), arb(noise.epsilon)
+    lift, epsilon = lift_of(noise.body, noise.matrix), arb(noise.epsilon)
     shape = 2 * noise.body.dimension + 1
 
     def vector(draw: Draw) -> Vector:
@@ -249,62 +246,6 @@ def _paired(noise: PairedNoise) -> Computable:
         return lift.answers([radius * (a - b) for a, b in zip(one, two, strict=True)], arb(0))
 
     return vector
-
-
-@dataclass(frozen=True)
-class _Lift:
-    """A uniform point x of a body, and the answers of x: (matrix @ x + constant) / denominator.
-
-    A rational matrix is stored as exact whole numbers and a common denominator.
-
-    Parameters
-    ----------
-    point : callable
-        The point x as a function of uniform numbers, in some coordinates.
-    product : callable
-        The product of the matrix with a vector in these coordinates.
-    constant : list of arb or None
-        The constant; None for 0.
-    denominator : int
-        Common denominator, at least 1.
-    """
-
-    point: Computable
-    product: LinearMap
-    constant: Vector | None
-    denominator: int = 1
-
-    def answers(self, vector: Vector, count: arb) -> Vector:
-        """(matrix @ vector + count * constant) / denominator.
-
-        `count` is the noise on the number of records.
-        """
-        images = self.product(vector)
-        if self.constant is not None:
-            images = [x + count * c for x, c in zip(images, self.constant, strict=True)]
-        return images if self.denominator == 1 else [x / self.denominator for x in images]
-
-
-def _lift(body: Body, matrix: sp.csr_array | None, constant: FloatArray | None = None) -> _Lift:
-    """The uniform point of `body`, with the map to answers that `matrix` and `constant` define.
-
-    There is a special case for `TableMoments`. If the answers are combinations of cells with
-    rational coefficients that have a small common denominator (see `cell_map`), the point is given
-    by the cells of the tables. The rational coefficients are exact, but the entries of `matrix` are
-    rounded to float64.
-    """
-    if isinstance(body, TableMoments) and matrix is not None:
-        cells = cell_map(body.levels, matrix, constant)
-        if cells is not None:
-            levels, limit = body.levels, body.violation
-            return _Lift(
-                lambda draw: table_cells(levels, limit, draw),
-                linear_map(cells.numerators),
-                None if constant is None else dyadic(cells.constant),
-                cells.denominator,
-            )
-    product = (lambda vector: vector) if matrix is None else linear_map(matrix)
-    return _Lift(uniform_point(body), product, None if constant is None else dyadic(constant))
 
 
 @noise_vector.register

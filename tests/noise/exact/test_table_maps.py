@@ -13,7 +13,7 @@ from flint import ctx
 from geomdp.bodies import TableMoments
 from geomdp.noise import ConeNoise, PairedNoise
 from geomdp.noise.exact.points import uniform_point
-from geomdp.noise.exact.table_maps import cell_map
+from geomdp.noise.exact.tables.cell_maps import cell_map
 from geomdp.noise.exact.tables.points import table_cells
 from geomdp.noise.exact.uniforms import Draw, UniformBits
 from geomdp.noise.exact.vectors import noise_vector
