@@ -158,7 +158,7 @@ def _asked(
 
 def _summary(table: pd.DataFrame, ns: list[int], paths: dict[str, Path]) -> list[tuple[str, str]]:
     """Rows about the best mechanism at both ends of the range, and about the files."""
-    from geomdp.plotting.error_curves import nothing_excluded
+    from geomdp.plotting.error_panels import nothing_excluded
 
     least = [_least(table, number) for number in (ns[0], ns[-1])]
     unshaded = [("out of reach", NOTHING_EXCLUDED)] if nothing_excluded(table) else []
@@ -203,7 +203,7 @@ def _all_records(source: RecordSource, task: Task) -> npt.NDArray[Any]:
 
 def _least(table: pd.DataFrame, n: int) -> str:
     """The least predicted error with n records, and the mechanism that has this error, as text."""
-    from geomdp.plotting.error_curves import least_predicted
+    from geomdp.plotting.error_panels import least_predicted
 
     best = least_predicted(table, n)
     heuristic = "" if best.sampler == str(Exact()) else ", heuristic"
