@@ -14,14 +14,8 @@ from geomdp._validation import is_whole, real_number
 
 #: The texts for false and true in a boolean column, and the code of each text.
 BOOLEAN_TEXTS = {
-    "0": 0,
-    "false": 0,
-    "False": 0,
-    "FALSE": 0,
-    "1": 1,
-    "true": 1,
-    "True": 1,
-    "TRUE": 1,
+    **dict.fromkeys(("0", "false", "False", "FALSE"), 0),
+    **dict.fromkeys(("1", "true", "True", "TRUE"), 1),
 }
 #: Label of the code for values that are no declared category, and label of the code for missing
 #: values.
