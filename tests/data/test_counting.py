@@ -20,8 +20,8 @@ from geomdp.data import (
     source_of,
 )
 from geomdp.data.counting import scan
-from geomdp.data.counting.covering import CACHED_CELLS, covering_tables
-from geomdp.data.counting.tallies import MAX_WHOLE, Tallies
+from geomdp.data.counting.covering import CACHED_CELLS, MAX_WHOLE, covering_tables
+from geomdp.data.counting.tallies import Tallies
 from geomdp.data.readers import CHUNK_ROWS
 
 SCHEMA = Schema.from_dict(

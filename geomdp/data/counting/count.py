@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from geomdp._validation import require_type
 from geomdp.data.columns import DiscreteColumn, RealColumn
-from geomdp.data.counting.covering import Table
+from geomdp.data.counting.covering import Table, tables_of
 from geomdp.data.counting.scan import tally
-from geomdp.data.counting.tallies import CountedRecords, Tallies, tables_of
+from geomdp.data.counting.tallies import CountedRecords, Tallies
 from geomdp.data.encoding import columns_for, encode
 from geomdp.data.schema import Schema
 from geomdp.data.sources.source import Source

@@ -1,4 +1,6 @@
-"""A few large tables from which all tables of a workload follow by summation.
+"""The tables that determine the answers to a workload, and a few large tables that give them.
+
+All tables of a workload follow from the large tables by summation.
 
 For example, ten columns of five levels have 45 two-way tables. Divide the columns into three blocks
 of three columns and one block of one column. Count nine joint tables: one for each of the six pairs
@@ -12,11 +14,55 @@ import math
 from collections.abc import Sequence
 from itertools import chain
 
+from geomdp.workloads import Marginals, Parities
+from geomdp.workloads.base import Workload
+from geomdp.workloads.table_queries import TableQueries
+from geomdp.workloads.universe.universes import BooleanCube, CategoricalProduct, FiniteUniverse
+
 #: A table with at most this many cells stays in the processor's cache while it is counted: 2^16
 #: int64 are 512 KB.
 CACHED_CELLS = 1 << 16
+#: Largest number of levels of a column. The codes then fit uint16, and the number 65,535 is left to
+#: mark unknown values.
+MAX_LEVELS = (1 << 16) - 2
+#: Largest number of cells of one table: 2^26 int64 are 512 MB.
+MAX_CELLS = 1 << 26
+#: If the table of all columns has at most this number of cells, it is always counted. All other
+#: tables follow from it, so a mechanism can measure tables that are not in the workload. 2^20 int64
+#: are 8 MB.
+MAX_WHOLE = 1 << 20
 
 Table = tuple[int, ...]
+
+
+def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
+    """The tables that determine the answers to `workload`; None if they cannot be counted.
+
+    If the table of all columns has at most 2^20 cells, the result includes this table. The result
+    is None if a table has more than 2^26 cells, if a column has more than 65,534 levels, or if
+    records are not made of columns with levels.
+
+    Parameters
+    ----------
+    workload : Workload
+        The queries.
+    levels : sequence of int
+        Number of levels of each column of a record.
+    """
+    match workload, workload.universe:
+        case TableQueries(), _:
+            tables: list[Table] = list(workload.tables)
+        case ((Marginals() | Parities()), _):
+            tables = [tuple(map(int, subset)) for subset in workload.subsets]
+        case _, FiniteUniverse() | BooleanCube() | CategoricalProduct():
+            tables = [tuple(range(len(levels)))]
+        case _:
+            return None
+    everything = tuple(range(len(levels)))
+    if everything not in tables and math.prod(levels) <= MAX_WHOLE:
+        tables.append(everything)
+    largest = max(math.prod(levels[column] for column in table) for table in tables)
+    return tables if largest <= MAX_CELLS and max(levels) <= MAX_LEVELS else None
 
 
 def covering_tables(tables: Sequence[Table], levels: Sequence[int]) -> list[Table]:

@@ -23,24 +23,9 @@ from geomdp.workloads import Marginals, Parities
 from geomdp.workloads.base import Totals, Workload
 from geomdp.workloads.finite import FiniteWorkload
 from geomdp.workloads.table_queries import TableQueries
-from geomdp.workloads.universe.universes import (
-    BooleanCube,
-    CategoricalProduct,
-    FiniteUniverse,
-    Records,
-    Universe,
-)
+from geomdp.workloads.universe.universes import Records, Universe
 
 Codes: TypeAlias = npt.NDArray[np.integer]
-#: Largest number of levels of a column. The codes then fit uint16, and the number 65,535 is left to
-#: mark unknown values.
-MAX_LEVELS = (1 << 16) - 2
-#: Largest number of cells of one table: 2^26 int64 are 512 MB.
-MAX_CELLS = 1 << 26
-#: If the table of all columns has at most this number of cells, it is always counted. All other
-#: tables follow from it, so a mechanism can measure tables that are not in the workload. 2^20 int64
-#: are 8 MB.
-MAX_WHOLE = 1 << 20
 #: Number of elements of a universe at which queries are evaluated together.
 ELEMENTS = 1 << 12
 
@@ -232,7 +217,7 @@ class CountedRecords:
         ------
         ValueError
             If the workload is on another universe. If no counted table contains all columns of a
-            table of the workload (see `tables_of`).
+            table of the workload (see `covering.tables_of`).
         """
         self.require(workload.universe)
         return Totals(self.count, self._sums(workload))
@@ -282,36 +267,6 @@ def totals_of(workload: Workload, records: Records | Iterable[Records] | Counted
     if isinstance(records, CountedRecords):
         return records.totals(workload)
     return workload.totals(records)
-
-
-def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
-    """The tables that determine the answers to `workload`; None if they cannot be counted.
-
-    If the table of all columns has at most 2^20 cells, the result includes this table. The result
-    is None if a table has more than 2^26 cells, if a column has more than 65,534 levels, or if
-    records are not made of columns with levels.
-
-    Parameters
-    ----------
-    workload : Workload
-        The queries.
-    levels : sequence of int
-        Number of levels of each column of a record.
-    """
-    match workload, workload.universe:
-        case TableQueries(), _:
-            tables: list[Table] = list(workload.tables)
-        case ((Marginals() | Parities()), _):
-            tables = [tuple(map(int, subset)) for subset in workload.subsets]
-        case _, FiniteUniverse() | BooleanCube() | CategoricalProduct():
-            tables = [tuple(range(len(levels)))]
-        case _:
-            return None
-    everything = tuple(range(len(levels)))
-    if everything not in tables and math.prod(levels) <= MAX_WHOLE:
-        tables.append(everything)
-    largest = max(math.prod(levels[column] for column in table) for table in tables)
-    return tables if largest <= MAX_CELLS and max(levels) <= MAX_LEVELS else None
 
 
 def _ones(workload: Marginals | Parities, counts: IntArray) -> int:

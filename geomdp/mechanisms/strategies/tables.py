@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import require_type
-from geomdp.data.counting.tallies import MAX_WHOLE
+from geomdp.data.counting.covering import MAX_WHOLE
 from geomdp.mechanisms.strategies.cells import CellNoise, LaplaceCells, cell_measurement
 from geomdp.mechanisms.strategies.covering_designs import Blocks, covering_designs
 from geomdp.mechanisms.strategies.design import Design, ExactSums, Measurement
