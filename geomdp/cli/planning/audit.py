@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -28,21 +27,20 @@ from geomdp.cli.options import (
     real,
     whole_number,
 )
+from geomdp.cli.planning.audited_mechanisms import (
+    Audited,
+    affordable,
+    audited_mechanism,
+    built_candidate,
+)
 from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
 from geomdp.cli.progress import working
 
 if TYPE_CHECKING:
-    from geomdp.advice.setting import Setting
-    from geomdp.audit import AuditResult, Learner
-    from geomdp.mechanisms import Mechanism
+    from geomdp.audit import Learner
 
 #: Exit code if a claim was refuted.
 REFUTED = 1
-#: Largest number of seconds for drawing the outputs of a mechanism. Without --mechanism, slower
-#: mechanisms are left out. A pilot run estimates the time.
-MOST_SECONDS = 60.0
-#: Number of outputs that the pilot run draws.
-PILOT = 32
 #: Least number of trials. With fewer trials, the audit of some mechanisms has too few outputs to
 #: choose an event and test it.
 FEWEST_TRIALS = 64
@@ -121,15 +119,6 @@ OTHER_RELEASES = (
 )
 
 
-class Audited(NamedTuple):
-    """A mechanism with the result of the audit, or with the reason why there was no audit."""
-
-    flag: str
-    result: AuditResult | None
-    seconds: float
-    why: str = ""
-
-
 def audit(
     *,
     sample: SampleOption = None,
@@ -174,13 +163,13 @@ def audit(
         with working(f"auditing {flag}"):
             # A mechanism that the user named must apply. If the user named none, mechanisms that do
             # not apply are listed as left out.
-            built = _built(flag, setting, named=mechanism is not None)
+            built = built_candidate(flag, setting, named=mechanism is not None)
             if not isinstance(built, Audited) and mechanism is None:
-                built = _affordable(flag, built, trials)
+                built = affordable(flag, built, trials)
             if isinstance(built, Audited):
                 audited.append(built)
             else:
-                audited.append(_audited(flag, built, trials, level, seed, learners))
+                audited.append(audited_mechanism(flag, built, trials, level, seed, learners))
     display.print_rows(
         [
             task.row,
@@ -222,82 +211,6 @@ def _learners() -> tuple[Learner, ...]:
         display.warn(NO_CLASSIFIER)
         return ()
     return (CLASSIFIER,)
-
-
-def _built(flag: str, setting: Setting, named: bool) -> Mechanism | Audited:
-    """The mechanism, or the reason why it is left out.
-
-    If the user `named` the mechanism, the reason is raised as ``ValueError``.
-    """
-    from geomdp.advice.candidates import CANDIDATES
-    from geomdp.advice.setting import InapplicableError
-    from geomdp.cli.mechanism_flags import build_mechanism
-    from geomdp.privacy import Exact
-
-    if named:
-        return build_mechanism(flag, setting)
-    row = next(row for row in CANDIDATES if row.flag == flag)
-    if row.is_stronger(setting):
-        return Audited(flag, None, 0.0, f"it is {setting.pure}: audit it with --epsilon")
-    try:
-        built = row.built(setting)
-    except InapplicableError as error:
-        return Audited(flag, None, 0.0, str(error))
-    if setting.exact_only and not isinstance(built.guarantee.sampler, Exact):
-        return Audited(flag, None, 0.0, f"its sampler is {built.guarantee.sampler}")
-    return built
-
-
-def _affordable(flag: str, mechanism: Mechanism, trials: int) -> Mechanism | Audited:
-    """The mechanism, or why it is left out: drawing its outputs would exceed `MOST_SECONDS`."""
-    import numpy as np
-
-    from geomdp.mechanisms import AdditiveMechanism
-
-    rng = np.random.default_rng(0)
-    mechanism.set_up()
-    if isinstance(mechanism, AdditiveMechanism):
-        noise = mechanism.noise
-
-        def pilot() -> None:
-            noise.sample(rng, PILOT)
-
-    else:
-        sums = mechanism.totals(mechanism.workload.universe.sample(mechanism.n, rng)).sums
-
-        def pilot() -> None:
-            for _ in range(PILOT):
-                mechanism.privatise(sums, rng)
-
-    pilot()  # The first call also compiles functions, so it is not timed.
-    begun = time.perf_counter()
-    pilot()
-    seconds = (time.perf_counter() - begun) * 2 * trials / PILOT
-    if seconds <= MOST_SECONDS:
-        return mechanism
-    return Audited(
-        flag,
-        None,
-        0.0,
-        f"drawing outputs would take {seconds:.0f} s: to audit it, add --mechanism {flag}",
-    )
-
-
-def _audited(
-    flag: str,
-    mechanism: Mechanism,
-    trials: int,
-    level: float,
-    seed: int | None,
-    learners: Sequence[Learner],
-) -> Audited:
-    from geomdp.audit import audit_mechanism
-
-    begun = time.perf_counter()
-    result = audit_mechanism(
-        mechanism, trials=trials, without_density=learners, level=level, rng=seed
-    )
-    return Audited(flag, result, time.perf_counter() - begun)
 
 
 def _print_results(audited: Sequence[Audited]) -> None:
