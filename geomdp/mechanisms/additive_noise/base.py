@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Self, TypeAlias
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -29,13 +29,8 @@ from geomdp.mechanisms.base import Mechanism, Privatiser, once
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.sensitivity import checked_size, checked_workload
 from geomdp.noise.base import Noise
-from geomdp.noise.exact import (
-    RoundedNoise,
-    RoundedParts,
-    RoundedResiduals,
-    RoundedVector,
-    public_grid,
-)
+from geomdp.noise.exact import RoundedNoise, public_grid
+from geomdp.noise.exact.release import Rounded
 from geomdp.privacy import Adjacency, Guarantee, Privacy, SamplerStatus
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
@@ -47,9 +42,6 @@ from geomdp.workloads.universe.universes import Records
 #: If rounding of answers changes a predicted error by less than this share, the prediction leaves
 #: the rounding out.
 NEGLIGIBLE = 1e-6
-
-#: Noise that is prepared for correctly rounded draws.
-Rounded: TypeAlias = RoundedVector | RoundedParts | RoundedResiduals
 
 
 class AdditiveMechanism(Mechanism):

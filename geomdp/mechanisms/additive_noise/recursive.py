@@ -9,7 +9,6 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp.bodies.base import Body
 from geomdp.bodies.of_workloads.sensitivity import exact_noise_bodies
 from geomdp.geometry.sampling.samplers import ExactSampler
-from geomdp.mechanisms.additive_noise.base import Rounded
 from geomdp.mechanisms.additive_noise.certified_bodies import certified_body, holds_as_given
 from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows
 from geomdp.mechanisms.additive_noise.knorm import holding_neighbours
@@ -18,6 +17,7 @@ from geomdp.mechanisms.sensitivity import answer_hull
 from geomdp.noise import KNormNoise
 from geomdp.noise.decomposition import Variant, decompose_each
 from geomdp.noise.exact import RoundedNoise
+from geomdp.noise.exact.release import Rounded
 from geomdp.noise.recursive import RecursiveNoise, best_stop, energy_of
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload

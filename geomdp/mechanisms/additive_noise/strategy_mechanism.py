@@ -14,12 +14,13 @@ from geomdp._numerics.quotients import LARGEST_SUM, quotients
 from geomdp._typing import FloatArray
 from geomdp.data.counting.record_counts import Counts, RecordCounts
 from geomdp.data.counting.tallies import CountedRecords
-from geomdp.mechanisms.additive_noise.base import AdditiveMechanism, Rounded
+from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.sensitivity import answer_hull, l1_sensitivity
 from geomdp.mechanisms.strategies import Design, Measurement, Strategy, best_design
 from geomdp.mechanisms.strategies.choice import enumerable
 from geomdp.noise import MappedNoise, Noise
 from geomdp.noise.exact import RoundedParts, public_grid
+from geomdp.noise.exact.release import Rounded
 from geomdp.noise.mapped import sum_of_images
 from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TypeAlias
 
 from geomdp._validation import listed, positive, require_type, whole
 from geomdp.noise.base import Noise
@@ -268,6 +269,10 @@ class RoundedResiduals:
     def draw(self, entropy: Entropy | None = None) -> list[int]:
         """One whole number j for each coordinate: the rounded noise is j 2^-grid."""
         return [j for part in self._parts for j in part.draw(entropy)]
+
+
+#: Noise that is prepared for correctly rounded draws.
+Rounded: TypeAlias = RoundedVector | RoundedParts | RoundedResiduals
 
 
 def rounded_noise(noise: Noise, grid: int, entropy: Entropy | None = None) -> list[int]:
