@@ -78,7 +78,9 @@ TESTS = {
         "tests/laws/test_mechanisms.py",
         "tests/hostile/test_extreme_scales.py",
         *_of_mechanisms("arguments contracts ledger_use release_order reprs texts"),
-        *_of_mechanisms("exact_paths noisy_answers oracles priors unseeded_streams"),
+        *_of_mechanisms(
+            "exact_paths noisy_answers oracles priors rounded_releases unseeded_streams"
+        ),
     ),
     "mechanisms/post_processed": (
         "tests/laws/test_mechanisms.py",

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from geomdp._numerics.quotients import quotients
 from geomdp.mechanisms import Fitted, Gaussian, Projected, Shrunk
+from geomdp.mechanisms.quotients import quotients
 from geomdp.mechanisms.sensitivity import whole_square
 from geomdp.noise.exact import RoundedVector, gaussian_vector, proved_gaussian_scale
 from geomdp.noise.exact.scales import gaussian_delta_ball

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from geomdp import bodies
-from geomdp._numerics.quotients import quotients
 from geomdp.audit import audit
 from geomdp.data import CountedRecords
 from geomdp.data.counting.tallies import Tallies
@@ -32,6 +31,7 @@ from geomdp.mechanisms.additive_noise.certified_bodies import framed
 from geomdp.mechanisms.additive_noise.certified_rows import SLACK
 from geomdp.mechanisms.additive_noise.ellipsoid import is_around_differences_alone
 from geomdp.mechanisms.additive_noise.units import is_upright_box
+from geomdp.mechanisms.quotients import quotients
 from geomdp.mechanisms.strategies import Haar
 from geomdp.noise.exact import rounded_noise
 from geomdp.privacy import ZCDP, Adjacency, Guarantee, Ledger, PureDP

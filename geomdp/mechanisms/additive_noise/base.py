@@ -12,7 +12,6 @@ from typing import ClassVar, Self
 import numpy as np
 
 from geomdp._numerics.linalg import AffineHull
-from geomdp._numerics.quotients import LARGEST_SUM, quotients
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
 from geomdp.data.counting.tallies import CountedRecords
@@ -26,6 +25,7 @@ from geomdp.mechanisms.additive_noise.units import (
     units_of,
 )
 from geomdp.mechanisms.base import Mechanism, Privatiser, once
+from geomdp.mechanisms.quotients import LARGEST_SUM, quotients
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.sensitivity import checked_size, checked_workload
 from geomdp.noise.base import Noise

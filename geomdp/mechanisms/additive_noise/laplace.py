@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from geomdp._numerics.quotients import LARGEST_SUM
 from geomdp.mechanisms.additive_noise.certified_rows import SLACK
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
 from geomdp.mechanisms.additive_noise.real_records import RealRecords
 from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units
+from geomdp.mechanisms.quotients import LARGEST_SUM
 from geomdp.mechanisms.sensitivity import l1_sensitivity
 from geomdp.noise import LaplaceNoise
 from geomdp.noise.exact import noise_vector

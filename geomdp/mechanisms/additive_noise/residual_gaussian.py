@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from geomdp._numerics.quotients import LARGEST_SUM, quotients
 from geomdp._typing import FloatArray
 from geomdp.data.counting.tallies import CountedRecords
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.quotients import LARGEST_SUM, quotients
 from geomdp.mechanisms.sensitivity import l1_sensitivity
 from geomdp.mechanisms.strategies.residual_scales import ResidualScales, best_scales
 from geomdp.noise import ResidualNoise

@@ -10,11 +10,11 @@ from typing import Self
 import numpy as np
 
 from geomdp._numerics.linalg import AffineHull
-from geomdp._numerics.quotients import LARGEST_SUM, quotients
 from geomdp._typing import FloatArray
 from geomdp.data.counting.record_counts import Counts, RecordCounts
 from geomdp.data.counting.tallies import CountedRecords
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.quotients import LARGEST_SUM, quotients
 from geomdp.mechanisms.sensitivity import answer_hull, l1_sensitivity
 from geomdp.mechanisms.strategies import Design, Measurement, Strategy, best_design
 from geomdp.mechanisms.strategies.choice import enumerable

@@ -11,11 +11,11 @@ from functools import cached_property
 import numpy as np
 
 from geomdp._numerics.linalg import AffineHull
-from geomdp._numerics.quotients import LARGEST_SUM
 from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies import Body, Box, LinearImage, Scaled
 from geomdp.data.counting.tallies import CountedRecords
 from geomdp.mechanisms.additive_noise.certified_rows import MAX_CHECKED, CertifiedRows
+from geomdp.mechanisms.quotients import LARGEST_SUM
 from geomdp.noise import Noise
 from geomdp.noise.exact import RoundedNoise, RoundedVector, public_grid
 from geomdp.workloads import Explicit, Workload

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Self
 
-from geomdp._numerics.quotients import LARGEST_SUM
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
+from geomdp.mechanisms.quotients import LARGEST_SUM
 from geomdp.mechanisms.sensitivity import l1_sensitivity
 
 

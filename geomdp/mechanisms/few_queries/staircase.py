@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from geomdp._numerics.quotients import LARGEST_SUM
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
 from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units
+from geomdp.mechanisms.quotients import LARGEST_SUM
 from geomdp.mechanisms.sensitivity import l1_sensitivity
 from geomdp.noise import StaircaseNoise
 

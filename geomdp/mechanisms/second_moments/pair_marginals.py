@@ -11,12 +11,12 @@ from typing import Self
 import numpy as np
 
 from geomdp._numerics.linalg import svec, unsvec
-from geomdp._numerics.quotients import LARGEST_SUM, quotients
 from geomdp._typing import FloatArray
 from geomdp.data.counting.tallies import CountedRecords
 from geomdp.mechanisms.additive_noise.real_records import RealRecords
 from geomdp.mechanisms.base import Privatiser, once
 from geomdp.mechanisms.post_processed.base import PostProcessed
+from geomdp.mechanisms.quotients import LARGEST_SUM, quotients
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.second_moments.second_moment import SecondMoment
 from geomdp.noise.exact import RoundedVector, grid_for, times

@@ -10,11 +10,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from geomdp._numerics.quotients import LARGEST_SUM
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import vector, whole
 from geomdp.data.counting.tallies import CountedRecords, totals_of
 from geomdp.mechanisms.protocol import release_once, source_and_record
+from geomdp.mechanisms.quotients import LARGEST_SUM
 from geomdp.mechanisms.sensitivity import checked_size, checked_workload, pure_only
 from geomdp.noise.exact.argmax import Perturbation, noisy_argmax
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, PureDP

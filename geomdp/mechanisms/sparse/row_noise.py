@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geomdp._numerics.quotients import quotients
 from geomdp._typing import FloatArray, IntArray
+from geomdp.mechanisms.quotients import quotients
 from geomdp.noise import LaplaceNoise
 from geomdp.noise.exact import RoundedGaussians, RoundedNoise, RoundedVector, grid_for
 from geomdp.noise.exact.scales import proved_gaussian_scale, proved_shortcut_scale
