@@ -32,10 +32,9 @@ import numpy as np
 from geomdp._typing import FloatArray
 from geomdp.bounds.lines.bayes_risk import MOST_EPSILON, MOST_STEP
 
-#: Priors that are tried: powers of sin(pi (t + 1) / (T + 2)). If t is near an
-#: end of {0, ..., T}, the numbers close to t are mostly on one side of it, so a range that begins at
-#: this end is likely to contain t. Priors that are small at the ends give little weight to this easy
-#: case.
+#: Priors that are tried: powers of sin(pi (t + 1) / (T + 2)). If t is near an end of {0, ..., T},
+#: the numbers close to t are mostly on one side of it, so a range that begins at this end is likely
+#: to contain t. Priors that are small at the ends give little weight to this easy case.
 POWERS = (0.0, 1.0, 1.5, 2.0, 4.0)
 
 
