@@ -1,4 +1,4 @@
-"""The advisor: the least prediction wins, ties go to exactness, and reasons come with the rest."""
+"""The advisor ranks mechanisms by predicted error, prefers exact samplers, and gives reasons."""
 
 from __future__ import annotations
 
@@ -103,17 +103,18 @@ def test_the_table_is_complete_and_ranked(advice):
     assert (np.diff(known[1:]) >= 0).all()
     assert np.isnan(values[len(known) :]).all()
     assert (table["why"].str.len() > 0).all()
-    # The same noise under two names is listed once.
+    # `KNorm` and `KNorm(exact=True)` both get a prediction only if the sampler of `KNorm` is not
+    # exact.
     laws = {"KNorm", "KNorm(exact=True)"} & set(table["mechanism"].iloc[: len(known)])
     assert len(laws) == 1 or table.set_index("mechanism").loc["KNorm", "sampler"] != "exact"
     assert (table["set-up seconds"].iloc[: len(known)] >= 0).all()
 
 
 def assert_least(result):
-    """Nothing with other noise is predicted to err less; the noise itself is, by its own limit."""
+    """Assert that neither other noise nor the same noise alone has clearly less predicted error."""
     table, best = result.table, result.best.predicted_rmse.value
     if isinstance(result.best, Fitted):
-        # A fit is advised by simulation, in place of the row with the least prediction.
+        # A fit is advised for its simulated error, so its prediction need not be the least.
         assert table["simulated_rmse"][0] < table["simulated_rmse"].iloc[1:].max()
         return
     noise = getattr(result.best, "inner", result.best)
@@ -171,19 +172,21 @@ def test_exact_only_leaves_heuristic_samplers_out():
 @pytest.mark.parametrize("privacy", [ZCDP(0.5), ApproxDP(1.0, 0.1)])
 def test_other_definitions_get_gaussian_noise(privacy):
     few, many = (advise(RandomSigns(40, 20, 0), n=n, privacy=privacy) for n in (10, 10**6))
-    # With little data the projection is what makes the answers useful.
+    # With few records the noise is large, so the advised mechanism projects or shrinks answers.
     assert isinstance(few.best, Projected | Shrunk)
-    # Shaped by the least-trace ellipsoid, it never errs more than the isotropic one.
+    # `Matrix` shapes Gaussian noise by the least-trace ellipsoid, so isotropic noise is no better.
     assert many.table.iloc[0]["mechanism"] == "Projected(Matrix)"
     refused = many.table[many.table["predicted_rmse"].isna()].set_index("mechanism")["why"]
-    # The error of `Matrix` proves that purely private noise is worse.
+    # The error of `Matrix` proves that purely private noise is not better. JL is left out because
+    # its distortion alone is too large.
     pure = ["Laplace", "Ball", "Ellipsoid", "KNorm", "Matrix(pure)", JL]
     assert set(pure) <= set(refused.index)
     assert refused[pure].str.contains("cannot be the best").all()
 
 
 def test_what_cannot_win_is_not_set_up():
-    # Signs are far apart: maps to fewer dimensions distort them, and nets are coarse.
+    # Vectors of random signs are far apart, so maps to fewer dimensions have a large distortion,
+    # and small nets have a large rounding error.
     table = advise(RandomSigns(40, 60, 0), n=200, privacy=PureDP(1.0), exact_only=True).table
     why = table.set_index("mechanism")["why"]
     least = table["predicted_rmse"].min()
@@ -199,7 +202,7 @@ class TestBounded:
     def test_jl_takes_the_best_number_of_rows(self):
         chosen = jl(self.setting)
         plain = KNorm(self.setting.workload, n=10, privacy=PureDP(1.0), exact=True)
-        # 10 = ceil(epsilon n) is among those tried.
+        # `jl` tries ceil(epsilon n) = 10 rows, among other numbers.
         others = [mechanisms.JL(plain, rows, rng=PUBLIC_SEED) for rows in (10, 16, 39)]
         least = min(other.predicted_rmse.value for other in others)
         assert chosen.predicted_rmse.value <= least * (1 + 1e-12)
@@ -207,7 +210,7 @@ class TestBounded:
     @pytest.mark.parametrize("build", [jl, coarse])
     def test_limits_leave_out_what_is_not_below_them(self, build):
         value = build(self.setting).predicted_rmse.value
-        # What is below the limit is found as without it.
+        # A limit that is above the prediction does not change the result.
         close = replace(self.setting, least=1.01 * value)
         assert build(close).predicted_rmse.value == value
         with pytest.raises(InapplicableError, match="cannot be the best"):
@@ -221,7 +224,7 @@ class TestBounded:
         assert 0 < _rounding_floor(workload) <= found.radii[32]
 
     def test_a_net_wins_where_answers_are_few_and_close(self):
-        # Two clusters of ten answers each: two points answer nearly as well as twenty.
+        # The answers form two clusters of ten, so a net of two points has a small rounding error.
         rng = np.random.default_rng(0)
         centres = np.repeat(np.array([[0.0] * 12, [1.0] * 12]), 10, axis=0)
         answers = centres + 1e-3 * rng.standard_normal((20, 12))
@@ -266,7 +269,7 @@ TABLE = {
     "second moments": SecondMoment(5),
     "many second moments": SecondMoment(20),
 }
-#: The noise that wins for many records and a word of why it suits.
+#: For some workloads: the noise that wins for many records, and words from the reason why it suits.
 WINNERS = {
     "2-way, binary": (TightCone, "cut close"),
     "prefixes": (Hierarchical, "several resolutions"),
@@ -294,7 +297,7 @@ def test_every_workload_of_the_accuracy_table_is_advised(name, privacy, adjacenc
         simulated = isinstance(result.best, Fitted)
         said = "is advised because" if simulated else "has the least predicted error"
         assert result.reasons[0].startswith(f"{first} {said}")
-        # What the winner is, and how its noise compares with the answers.
+        # The reasons describe the size of the noise, the dimension of the answers and the next row.
         words = " ".join(result.reasons)
         assert f"With {n} records" in words
         assert f"vary in {workload.affine_hull().dimension} dimensions" in words
@@ -325,7 +328,7 @@ def test_advice_prints_what_it_says(advice):
     best = f"{result.table.predicted_rmse[0]:.4g}"
     assert repr(result).startswith("Advice(")
     assert best in repr(result)
-    # Every error is shown, however wide the table is.
+    # The printed table shows all rows and the errors, although the column of reasons is wide.
     printed = str(result.table).splitlines()
     assert len(printed) == len(result.table) + 1
     assert best in printed[1]
@@ -406,7 +409,7 @@ class TestTable:
 
     def test_a_new_row_is_advised_and_explained(self, monkeypatch):
         class Quiet(Ball):
-            """Made up: the ball mechanism with a thousandth of its error."""
+            """The ball mechanism with a tiny made-up prediction."""
 
             @property
             def predicted_rmse(self):
@@ -437,7 +440,7 @@ def test_a_workload_of_equal_answers_is_advised_where_it_counts_records():
 
 
 class TestCosts:
-    """What would take minutes or more memory than there is comes with a reason instead."""
+    """Candidates that would take too much time or memory are left out, and the reason is given."""
 
     @pytest.mark.parametrize(
         ("levels", "left_out", "why"),
@@ -452,7 +455,7 @@ class TestCosts:
         table = result.table.set_index("mechanism")
         assert result.table["predicted_rmse"].notna().sum() >= 5
         assert why in table.loc[left_out, "why"]
-        # A few times the seconds measured, against minutes.
+        # The limit is a few times the measured time. Without checks of cost it would be minutes.
         assert result.table["set-up seconds"].sum() < 10
 
     @pytest.mark.parametrize(
@@ -484,7 +487,7 @@ class TestCosts:
 
     @pytest.mark.ci
     def test_the_width_for_gaussian_noise_costs_all_its_directions(self):
-        """It averages over 4096 directions whatever the effort; 32 draws would fit."""
+        """The bound for Gaussian noise averages over 4096 directions; the effort allows fewer."""
         workload = RandomSigns(64, 2000, 1)
         result = advise(workload, n=30, privacy=ZCDP(0.5), effort=0.02)
         why = result.table.set_index("mechanism")["why"]
@@ -498,7 +501,7 @@ class TestCosts:
         monkeypatch.setattr(Ball, "__init__", build)
         result = advise(WORKLOADS["tables"], **PURE)
         assert "does not fit" in result.table.set_index("mechanism")["why"]["Ball"]
-        # Memory is no time.
+        # Ball is left out for lack of memory, so the sentence must not say that it takes too long.
         (said,) = (reason for reason in result.reasons if reason.startswith("Not tried"))
         assert "cost too much" in said
         assert "too long" not in said
@@ -508,7 +511,7 @@ class TestCosts:
     def test_exact_noise_is_no_worse_than_noise_of_a_body_with_an_exact_sampler(
         self, workload, adjacency
     ):
-        """It may use another body, so the reason does not call the two mechanisms the same."""
+        """`KNorm(exact=True)` may use another body than `KNorm`, so the reason says "no worse"."""
         setting = Setting(workload, 100, PureDP(1.0), adjacency, exact_only=False)
         with pytest.raises(InapplicableError, match=r"so KNorm\(exact=True\) is no worse"):
             knorm_differs(setting)
@@ -533,7 +536,7 @@ class TestCosts:
                     floor = projection_floor(noisy)
                     assert 0 < floor <= Projected(noisy).predicted_rmse.value
                     below += floor < 0.99 * noise
-        assert below  # not the trivial floor, which is the noise itself
+        assert below  # some floors are clearly below the error of the noise alone
 
     def test_projections_that_cannot_matter_are_left_out_where_they_are_slow(self, monkeypatch):
         monkeypatch.setattr("geomdp.advice.comparison.post_processing.SMALL_WORK", 0)
@@ -544,8 +547,9 @@ class TestCosts:
         why = many.table.set_index("mechanism").loc[name, "why"]
         found = re.fullmatch(r"it cannot be the best: its bound is ([\d.e-]+) or more, .*", why)
         assert found
-        assert float(found[1]) >= many.table.predicted_rmse.min() * (1 - 1e-3)  # four digits
-        # With few records too, nothing is left out for this reason that would have won.
+        # The reason prints the bound with four digits.
+        assert float(found[1]) >= many.table.predicted_rmse.min() * (1 - 1e-3)
+        # With few records, too, candidates are left out, and the best prediction stays the same.
         monkeypatch.undo()
         all_built = advise(workload, n=80, privacy=PureDP(1.0))
         assert few.best.predicted_rmse == all_built.best.predicted_rmse
@@ -554,7 +558,7 @@ class TestCosts:
 
 
 class TestProjection:
-    """Projected wherever one projection fits the effort, and nowhere that it cannot be done."""
+    """Noise is projected if a projection is possible and one projection fits the effort."""
 
     def test_eleven_columns_of_eight_levels_are_released_without_a_projection(self):
         workload = MarginalTables([8] * 11, 2)
@@ -587,7 +591,7 @@ class TestProjection:
         assert "never adds error" in " ".join(result.reasons)
 
     def test_the_projection_of_many_kinds_of_records_depends_on_the_noise(self):
-        # Small noise leaves the answers near a face of high dimension, and the search long.
+        # For small noise, the nearest point is on a face of high dimension, and the search is long.
         workload = MarginalTables([7, 5, 2, 6, 6, 2, 6, 2, 2, 2], 2)
         setting = {"n": 20190, "exact_only": True}
         large, small = (advise(workload, privacy=PureDP(e), **setting) for e in (0.1, 1.0))

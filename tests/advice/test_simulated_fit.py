@@ -1,4 +1,4 @@
-"""The advisor compares a fit with a projection by simulation on public data sets."""
+"""The advisor compares a fit with a projection or with shrinking, in simulations on public data."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def few() -> Advice:
 
 
 def test_with_few_records_the_advised_mechanism_errs_less_than_the_least_bound(few: Advice) -> None:
-    """The records come from a mixture of four product laws, as in the accuracy table."""
+    """In each trial, the records come from a new mixture of four product distributions."""
     rng = np.random.default_rng(0)
     noise = additive_within(few.best)
     assert noise is not None
@@ -101,7 +101,7 @@ def test_the_choice_is_reproducible_and_a_plan_keeps_it(few: Advice) -> None:
 def test_a_fit_is_not_advised_if_it_gains_nothing_on_one_public_data_set(
     workload: Workload, n: int
 ) -> None:
-    """For a histogram the fit is the projection; for the others, shrinking errs less."""
+    """For the histogram the fit equals the projection; in the other cases shrinking errs less."""
     found = advise(workload, n=n, privacy=PRIVACY, exact_only=True)
     rows = found.table[found.table.mechanism.str.startswith("Fitted")]
     assert len(rows) == 1
@@ -144,7 +144,7 @@ def test_a_simulation_beyond_the_budget_is_left_out() -> None:
 def test_public_data_sets_have_n_records_and_depend_on_the_workload_alone() -> None:
     sums = [[prior.sums(TABLES, 37) for prior in public_datasets(TABLES, 37)] for _ in range(2)]
     np.testing.assert_array_equal(*sums)
-    tables = len(TABLES.levels) * 7  # 56 tables of three columns, each of which counts all records
+    tables = len(TABLES.levels) * 7  # 56 tables, and the cells of each table sum to 37
     for found in sums[0]:
         assert found.sum() == pytest.approx(37 * tables)
     one = sums[0][2]

@@ -20,7 +20,7 @@ def test_known_volumes() -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("order", [2, 5, 12])
 def test_gauge_of_uniform_points_and_second_moment(order: int) -> None:
-    """P(||U||_K <= t) = t^m, and entries have variance 1 / (p + 1)."""
+    """For uniform U, P(gauge(U) <= t) = t^dimension, and entries have variance 1 / (order + 1)."""
     body = Elliptope(order)
     points = body.sample_uniform(5000, np.random.default_rng(order))
     ks_uniform(body.gauge(points) ** body.dimension)

@@ -1,4 +1,4 @@
-"""Warm-started linear programs against `scipy.optimize.linprog` on random and degenerate bodies."""
+"""Warm-started linear programs agree with `scipy.optimize.linprog`, also on degenerate bodies."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from scipy.optimize import linprog
 from geomdp.bodies import Difference, HPolytope, SlabBody, SolverError, SymmetricHull, VPolytope
 from geomdp.bodies.linear_programs import ConicProgram, origin_depth, slack_rows
 
-#: Relative accuracy of HiGHS at tolerance 1e-9 on data scaled to size 1, with some room.
+#: Relative tolerance: five times the tolerance of HiGHS in the library, on data scaled to size 1.
 ACCURACY = 5e-9
 
 
 def degenerate(kind: int, rng: np.random.Generator) -> np.ndarray:
-    """Vertices of a polytope around 0, with ties, repetitions or flatness according to `kind`."""
+    """Points whose hull contains 0. For `kind` 1 to 4 they are degenerate in different ways."""
     m, count = int(rng.integers(1, 6)), int(rng.integers(8, 40))
     points = rng.standard_normal((count, m))
-    if kind == 1:  # 0/1-type, many on common facets
+    if kind == 1:  # vertices of a cube, so that many points share a facet
         points = np.sign(points)
-    elif kind == 2:  # repeated, and with points that are no vertices
+    elif kind == 2:  # repeated points, and points that are no vertices
         points = np.vstack([points, points[: count // 2], points[:3] / 2, np.zeros((1, m))])
-    elif kind == 3:  # a flat copy in a larger space
+    elif kind == 3:  # a polytope of dimension m in dimension m + 2
         points = points @ rng.standard_normal((m, m + 2))
-    elif kind == 4:  # a small integer grid
+    elif kind == 4:  # points of a small integer grid
         points = np.round(2 * points)
     points = np.vstack([points, -points[: len(points) // 2]])
     return np.vstack([points, -points.sum(axis=0)]) * 10.0 ** rng.integers(-3, 4)
@@ -62,7 +62,8 @@ def test_gauges_of_polytopes_agree_with_linprog(seed, kind):
         expected = [gauge_by_linprog(generators, np.ones(len(generators)), x) for x in at]
         np.testing.assert_allclose(body.gauge(at), expected, rtol=ACCURACY)
         found = body.facets(at)
-        # A certificate that needs no solver: h(z) <= 1 and <z, x> = gauge.
+        # Check the normals without a solver: <z, v> <= 1 for each normal z and generator v, and
+        # <z, x> is the gauge of the point x.
         assert (generators @ found.normals.T <= 1 + 1e-12).all()
         np.testing.assert_allclose(np.einsum("bm,bm->b", found.normals, at), found.gauges)
 
@@ -70,11 +71,11 @@ def test_gauges_of_polytopes_agree_with_linprog(seed, kind):
 @pytest.mark.parametrize(("seed", "kind"), INSTANCES)
 def test_membership_and_separation_agree_with_linprog(seed, kind):
     rng = np.random.default_rng(seed)
-    V = degenerate(kind, rng) + rng.standard_normal()  # 0 is nothing special here
+    V = degenerate(kind, rng) + rng.standard_normal()  # 0 need not be in the hull
     body = VPolytope(V)
     centre = V.mean(axis=0)
     points = centre + in_span(V - centre, rng, 6)
-    size = np.abs(V).max()  # linprog's tolerances are absolute
+    size = np.abs(V).max()  # scale the data, because tolerances of `linprog` are absolute
     lifted = np.hstack([V / size, np.ones((len(V), 1))])
     for point in points:
         target = np.append(point / size, 1)
@@ -152,10 +153,11 @@ def test_an_unbounded_program_is_an_error():
 def test_origin_depth():
     square = np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]])
     assert origin_depth(square) == pytest.approx(1)
-    assert origin_depth(square[:3]) == 0  # on an edge
-    assert origin_depth(square + 2) == 0  # outside
+    assert origin_depth(square[:3]) == 0  # 0 is on an edge
+    assert origin_depth(square + 2) == 0  # 0 is outside
     shifted = square + np.array([0.5, 0])
-    # 0 = 1/8 (1.5, 0) + 5/8 (-0.5, 0) + 1/8 (0.5, 1) + 1/8 (0.5, -1): least weight 1/8 of 1/4.
+    # 0 = 1/8 (1.5, 0) + 5/8 (-0.5, 0) + 1/8 (0.5, 1) + 1/8 (0.5, -1). The least weight 1/8 is half
+    # of the equal weight 1/4.
     assert origin_depth(1e-4 * shifted) == pytest.approx(0.5)
     assert origin_depth(np.zeros((3, 0))) == 1
 
@@ -169,6 +171,6 @@ def test_slack_rows_find_flat_and_empty_sets():
     assert slack_rows(square, np.array([1.0, 0.5, 1, -0.6])) is None
     point, slack = slack_rows(square, np.ones(4))
     assert slack.all()
-    # A point: x1 + x2 <= 0 with x >= 0.
+    # Only the point 0 satisfies x1 + x2 <= 0 and x >= 0, so no row is slack.
     rows = np.vstack([np.full((1, 2), np.sqrt(0.5)), -np.eye(2)])
     assert not slack_rows(rows, np.zeros(3))[1].any()

@@ -1,4 +1,4 @@
-"""Bodies known by their extreme points only, against the same bodies with listed vertices."""
+"""Bodies that find extreme points on demand agree with the same bodies given by all vertices."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_gauges_facets_and_chords_of_symmetric_bodies(wrap, listed, by_oracle) -
     facets = found.facets(directions)
     np.testing.assert_allclose(expected.support(facets.normals), 1, rtol=1e-9)
     np.testing.assert_allclose(np.einsum("bm,bm->b", facets.normals, directions), gauges, rtol=1e-9)
-    # A new body, so that the inner points have to be reached from nothing.
+    # This body is new and knows few extreme points, so it must first find some around `points`.
     points, ways = 0.95 * directions / gauges[:, None], rays_in(expected, 12, seed=2)
     low, high = wrap(by_oracle).chord(points, ways)
     np.testing.assert_allclose(low, expected.chord(points, ways)[0], rtol=1e-8)
@@ -94,7 +94,7 @@ def test_points_are_kept_from_call_to_call() -> None:
     first = body.gauge(directions)
     needed, calls = calls, 0
     np.testing.assert_allclose(body.gauge(directions), first, rtol=1e-12)
-    assert calls == 2 * len(directions) < needed  # one proof per ray: z and -z
+    assert calls == 2 * len(directions) < needed  # z and -z for the facet normal z of each ray
 
 
 def test_bodies_with_infinitely_many_extreme_points_have_no_chords() -> None:
