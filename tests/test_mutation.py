@@ -1,4 +1,4 @@
-"""The changes that a run of mutation testing leaves out of its draw."""
+"""Mutation testing leaves out some changes of texts, and all changes of `strict` in `zip`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checker: confirms every kind of certificate, rejects tampered ones, knows nothing else."""
+"""The checker confirms certificates, rejects changed ones, and imports nothing else of geomdp."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Document = dict[str, Any]
 
 
 def listed(workload: Workload, alpha: float = 0.01) -> Bound:
-    """The bound from all elements of a workload and some of their multisets together."""
+    """The bound from single elements with different answers, and from some multisets of three."""
     elements = workload.universe.elements()
     elements = elements[np.unique(workload.evaluate(elements), axis=0, return_index=True)[1]]
     count = len(elements)
@@ -75,7 +75,7 @@ def two_sets() -> Bound:
     return certify(families, epsilon=0.05, alpha=0.01)
 
 
-#: 17^2 sets of four elements.
+#: 17^2 sets, each of four of 68 elements.
 FOUR_OF_68 = ReedSolomonSets(ReedSolomon(17, 4, 2))
 BOUNDS: dict[str, Callable[[], Bound]] = {
     "Hamming": lambda: certify([hamming()], epsilon=1.0, alpha=0.1),
@@ -113,7 +113,7 @@ def saved(bound: Bound, folder: Path) -> Path:
 
 
 def seal(path: Path, document: Document) -> None:
-    """Write a changed document with the digest of its content: only its meaning can be wrong."""
+    """Write a changed document with a correct digest, so that only its statements can be wrong."""
     document.pop("digest", None)
     content = hashlib.sha256(json.dumps(document, sort_keys=True, separators=(",", ":")).encode())
     if path.with_suffix(".npz").exists():
@@ -124,7 +124,7 @@ def seal(path: Path, document: Document) -> None:
 
 
 def rejected(path: Path, document: Document, reason: str = ".") -> None:
-    """The file at `path` is rejected when it holds `document`."""
+    """Assert that the checker rejects the file at `path` after `document` is written to it."""
     seal(path, document)
     with pytest.raises(CertificateRejected, match=reason):
         check_certificate(path)
@@ -151,7 +151,7 @@ def test_large_arrays_stand_beside(tmp_path: Path) -> None:
 
 
 def rungs_constants(document: Document) -> list[tuple[Document, str]]:
-    """Every number of a certificate but those of the families."""
+    """Pairs (part, key) for all numbers of a certificate, except its version and its families."""
     found = [
         (document, key)
         for key, value in document.items()
@@ -177,7 +177,7 @@ def test_every_changed_constant_is_rejected(name: str, tmp_path: Path) -> None:
             part, key = rungs_constants(changed)[i]
             whole = isinstance(part[key], int)
             part[key] = part[key] + (1 if factor > 1 else -1) if whole else part[key] * factor
-            if part[key] == 0:  # log_odds
+            if part[key] == 0:  # such as log_odds = 0, which no factor changes
                 part[key] = factor - 1
             rejected(path, changed)
 
@@ -190,7 +190,7 @@ def test_every_changed_number_of_a_family_is_rejected(name: str, tmp_path: Path)
     def numbers(document: Document) -> list[tuple[Document, str]]:
         families = [rung["family"] for rung in document["rungs"]]
         parts = families + [family["sets"] for family in families if "sets" in family]
-        # Another seed draws other signs for the same claim.
+        # The seed is left out: with another seed, the same statements are about other signs.
         return [
             (part, key)
             for part in parts
@@ -222,7 +222,7 @@ def test_changed_data_sets_answers_and_elements_are_rejected(tmp_path: Path) -> 
     reject(lambda family: family["datasets"].__setitem__(3, [16]), "not listed")
     reject(lambda family: family["workload"].update(k=2), "separation")
     reject(lambda family: family["workload"].update(k=9), "k is above")
-    # A change that leaves the separation as it is shows in the digest.
+    # Another order of the data sets has the same separation, but not the same digest.
     untouched = copy.deepcopy(original)
     untouched["rungs"][0]["family"]["datasets"].reverse()
     path.write_text(json.dumps(untouched))
@@ -358,6 +358,6 @@ def test_nonsense_is_rejected(change: Document, tmp_path: Path) -> None:
 
 
 def test_sums_of_generators_may_be_lighter_than_all_of_them():
-    # The sum of the last two has one 1, all others have three or more.
+    # The sum of the last two generators has weight 1. All other nonzero words have weight 3 to 5.
     generators = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 0], [0, 0, 1, 1, 1, 1]])
     assert least_weight(generators) == 1

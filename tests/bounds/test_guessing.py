@@ -1,4 +1,4 @@
-"""Average error over separated elements: below every mechanism, and checked again from the file."""
+"""Bounds from separated elements hold for all mechanisms, and the checker confirms their files."""
 
 from __future__ import annotations
 
@@ -44,10 +44,11 @@ KINDS: tuple[type[GuessedElements], ...] = (SeparatedElements, DistantElements)
 
 
 def least_error(losses: np.ndarray, ratio: float) -> float:
-    """The least worst-case mean of `losses` (M, Y) over mechanisms with outputs 0, ..., Y - 1.
+    """The least worst-case mean loss of a mechanism with Y outputs on M data sets.
 
-    The unknowns are the probabilities of the outputs for each of M data sets, and the error. Any
-    two probabilities of an output differ by a factor of at most `ratio`.
+    `losses` (M, Y) holds the loss of each output for each data set. The unknowns of the linear
+    program are the probabilities of the outputs for each data set, and the error. For any two data
+    sets, the probabilities of an output differ by a factor of at most `ratio`.
     """
     count, outputs = losses.shape
     size = count * outputs
@@ -80,7 +81,7 @@ def least_error(losses: np.ndarray, ratio: float) -> float:
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.parametrize("loss", [0.1, 0.7, 2.0, 4.0])
 def test_no_mechanism_is_better(count: int, loss: float, metric: Metric) -> None:
-    """Histograms: outputs on a grid of the simplex, which holds the best estimates."""
+    """For histograms, the outputs are a grid of the simplex, because best estimates lie in it."""
     (packed,) = [
         p for p in separated_elements(Histogram(count), metric.moment) if len(p.elements) == count
     ]
@@ -95,7 +96,7 @@ def test_no_mechanism_is_better(count: int, loss: float, metric: Metric) -> None
 
 @pytest.mark.parametrize("loss", [0.1, 1.0, 3.0])
 def test_two_elements_are_randomised_response(loss: float) -> None:
-    """The bound for two elements is the error of the best mechanism, so 1% more would be false."""
+    """For two elements the bound is the least possible error; a bound 1% larger would be false."""
     (packed,) = separated_elements(Histogram(2), 1)
     best = least_error(np.array([[0.0, 1.0], [1.0, 0.0]]), math.exp(loss))
     assert packed.risk(loss) == pytest.approx(best, rel=1e-6)
@@ -103,7 +104,7 @@ def test_two_elements_are_randomised_response(loss: float) -> None:
 
 
 def test_close_elements_limit_the_risk() -> None:
-    """Estimates near a crowd of elements are right for all of them: the limit is gamma / sqrt 2."""
+    """An estimate can be near several close elements, so separation / sqrt 2 limits the risk."""
     answers = np.array([[0.0, 0.01, 0.02, 0.03, 1.0]])
     for packed in separated_elements(Explicit(answers), 2):
         inside = answers[0][np.sort(packed.elements)]
@@ -121,7 +122,7 @@ def sets_of(workload: Workload, metric: Metric, count: int) -> DistantElements:
 
 
 def best_of(answers: np.ndarray, metric: Metric, ratio: float, steps: int) -> float:
-    """The least error for any `answers` (M, k), with outputs on a grid of the unit cube."""
+    """The least error of private estimates of `answers` (M, k); outputs are a grid of the cube."""
     points = np.linspace(0.0, 1.0, steps)
     outputs = np.array(list(itertools.product(points, repeat=answers.shape[1])))
     losses = np.array([metric.norm(outputs - answer) for answer in answers]) ** metric.moment
@@ -132,7 +133,7 @@ def best_of(answers: np.ndarray, metric: Metric, ratio: float, steps: int) -> fl
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.parametrize("loss", [0.1, 0.7, 2.0, 4.0])
 def test_no_mechanism_is_better_than_distances_say(count: int, loss: float, metric: Metric) -> None:
-    """Histograms. For the largest error, the bound is the error of the best mechanism."""
+    """The bound holds for histograms. For `WorstCase` it is the error of the best mechanism."""
     packed = sets_of(Histogram(count), metric, count)
     best = best_of(np.eye(count), metric, math.exp(loss), 5 if count < 4 else 3)
     assert packed.risk(loss) <= best * (1 + 1e-6)
@@ -142,7 +143,7 @@ def test_no_mechanism_is_better_than_distances_say(count: int, loss: float, metr
 
 @pytest.mark.parametrize("metric", [*METRICS, WorstCase()])
 def test_uneven_distances_exclude_no_mechanism(metric: Metric) -> None:
-    """Random answers: outputs on a grid lose at most the distance to the next output."""
+    """The bound holds for random answers; a grid of outputs can only increase the least error."""
     rng = np.random.default_rng(3)
     for loss in (0.3, 1.5, 4.0):
         workload = Explicit(rng.random((2, 4)))
@@ -154,13 +155,13 @@ def test_uneven_distances_exclude_no_mechanism(metric: Metric) -> None:
 
 
 def test_prefixes_need_records_for_the_largest_error() -> None:
-    """4 copies of one of 64 elements: e^4 is below 63, so an estimate errs by half a distance."""
+    """4 copies of one of 64 elements prove an error of at least (4 / 2) / n, because e^4 < 63."""
     bound = guessing_bound(Prefixes(64), epsilon=1.0, alpha=0.03, metric=WorstCase())
     assert bound.value == math.floor(4 / 2 / 0.03)
 
 
 def test_a_privacy_loss_beyond_float64_proves_nothing() -> None:
-    """e^800 overflows. At e^500 the bound is positive, but below every alpha that is tried."""
+    """e^800 overflows. For e^500 the bound on the error is positive, but below alpha = 1e-6."""
     for epsilon in (500.0, 800.0):
         assert guess_rungs(Histogram(512), Problem(epsilon, 1e-6, MeanL2())) == []
 
@@ -177,7 +178,7 @@ WORKLOADS: dict[str, Callable[[], Workload]] = {
 @pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_no_exact_error_is_excluded(name: str, adjacency: Adjacency) -> None:
-    """The excluded errors are below those of mechanisms that are known exactly."""
+    """The excluded errors are below the errors of `Laplace` and `Ball`, which are known exactly."""
     W = WORKLOADS[name]()
     rungs = guess_rungs(W, Problem(0.5, 1e-4, RMS(), adjacency))
     assert {type(rung.packed) for rung in rungs} <= set(KINDS)
@@ -190,7 +191,7 @@ def test_no_exact_error_is_excluded(name: str, adjacency: Adjacency) -> None:
 
 
 def test_a_histogram_needs_records_even_for_a_large_error() -> None:
-    """Packings with Markov's inequality exclude nothing here."""
+    """For this error, packings with Markov's inequality do not exclude even one record."""
     W = Histogram(64)
     bracket = gd.sample_complexity_bracket(W, 0.1, 0.1)
     assert 25 <= bracket.lower.records < bracket.upper.records
@@ -247,7 +248,7 @@ def test_certificates_are_confirmed(
 
 
 def higher(name: str) -> Callable[[dict[str, Any]], None]:
-    """Make a distance and the scale 1% higher, with the number of records that follows."""
+    """A change that makes a distance and the scale 1% larger and derives `last` from the scale."""
 
     def change(rung: dict[str, Any]) -> None:
         rung[name] *= 1.01
@@ -311,8 +312,8 @@ def test_forged_elements_are_rejected(
 
 
 def test_the_checker_rounds_the_distance_of_elements_down(tmp_path: Path) -> None:
-    """Answers of the elements are 0.49999999 apart: "at least 0.5 apart" would be false."""
-    workload = Explicit(0.99999998 * np.eye(8))  # e_i - e_j has length sqrt(2), and 8 queries
+    """The answers are 0.49999999 apart, so the words "at least 0.5 apart" would be false."""
+    workload = Explicit(0.99999998 * np.eye(8))  # distances sqrt(2 / 8) = 1/2 times 0.99999998
     bound = guessing_bound(workload, epsilon=0.1, alpha=0.02)
     said = check_certificate(saved(bound, tmp_path)).verified[0]
     assert said.startswith("8 elements with answers at least 0.499999 apart")

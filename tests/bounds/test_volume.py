@@ -1,4 +1,4 @@
-"""Volume radii from both sides, and the bound on error they prove."""
+"""Lower and upper bounds on volume radii, and the lower bound on error that they prove."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BODIES = [
 
 
 def test_urysohn_oracle():
-    """The cube [-1, 1]^5: volume radius 1.43473 below 1.87500."""
+    """The cube [-1, 1]^5 has the volume radius 1.43473, and Urysohn's bound is 1.875."""
     width = gaussian_width(Box.centred(np.ones(5))).value
     np.testing.assert_allclose(urysohn(width, 5), 1.875, rtol=1e-12)
     last = volume_radii(Box.centred(np.ones(5)))[-1]
@@ -51,7 +51,7 @@ def test_urysohn_is_tight_for_balls():
 
 @pytest.mark.parametrize("body", BODIES, ids=repr)
 def test_radii_are_ordered_and_enclosed(body):
-    """Lemma 17: vr_i falls with i. Lemma 20: i vr_i <= sqrt(i + 1) w."""
+    """Volume radii vr_i fall with i (Lemma 17), and i vr_i <= sqrt(i + 1) width (Lemma 20)."""
     radii = volume_radii(body, rng=1)
     lower, upper = [r.lower for r in radii], [r.upper for r in radii]
     dimensions = np.array([r.dimension for r in radii])
@@ -65,13 +65,13 @@ def test_radii_are_ordered_and_enclosed(body):
 
 @pytest.mark.parametrize("body", BODIES[:5], ids=repr)
 def test_closed_volumes_are_met(body):
-    """Points found by an oracle span a body inside: at the full dimension the volume is known."""
+    """At full dimension, the lower bound is the volume radius from the volume in closed form."""
     last = volume_radii(body, rng=2)[-1]
     np.testing.assert_allclose(last.lower, volume_radius(body).value, rtol=1e-8)
 
 
 def test_a_volume_bound_says_that_its_counts_are_real():
-    """At epsilon = 50 geometric noise on one count beats the bound, which is for real counts."""
+    """At epsilon = 50, geometric noise on a count errs less than the bound for real counts says."""
     W = Histogram(2)
     bound = volume_bound(W, epsilon=50.0, alpha=1e-6, adjacency=Adjacency.ADD_REMOVE, rng=0)
     q = math.exp(-50.0)
@@ -82,17 +82,18 @@ def test_a_volume_bound_says_that_its_counts_are_real():
 
 
 def test_points_of_a_nuclear_ball_stay_inside():
-    """The disc of symmetric 2 x 2 matrices with trace 0 and a line: volume pi / sqrt 2 (JL-COV)."""
+    """The ball is a cylinder over a disc of traceless matrices: volume pi / sqrt 2 (JL-COV)."""
     radii = volume_radii(NuclearBall(2), rng=3)
     exact = (math.pi / math.sqrt(2) / (4 * math.pi / 3)) ** (1 / 3)
     assert 0.7 * exact < radii[-1].lower <= exact * (1 + 1e-8)
 
 
 def test_projections_of_a_box_by_hand():
-    """[-4, 4] x [-1, 1] x [-1, 1]: the widest projections on one and two dimensions."""
+    """Bounds for the box [-4, 4] x [-1, 1] x [-1, 1] and its projections, computed by hand."""
     radii = volume_radii(hull(np.array([[4.0, s, t] for s in (1, -1) for t in (1, -1)])))
     np.testing.assert_allclose(radii[2].lower, (32 / (4 * math.pi / 3)) ** (1 / 3), rtol=1e-8)
-    # On a coordinate plane 8 x 2 = 16; on the span of (1,0,0) and (0,1,1)/sqrt 2 it is 8 sqrt 8.
+    # The projection on the first two axes has area 8 x 2 = 16. The projection on the span of
+    # (1,0,0) and (0,1,1)/sqrt 2 has area 8 sqrt 8.
     assert math.sqrt(16 / math.pi) * (1 - 1e-8) <= radii[1].lower
     assert radii[1].lower <= math.sqrt(8 * math.sqrt(8) / math.pi) * (1 + 1e-8)
     assert 4 * (1 - 1e-8) <= radii[0].lower <= math.sqrt(18) * (1 + 1e-8)
@@ -111,7 +112,7 @@ WORKLOADS = [
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
 def test_no_mechanism_is_below_the_bound(workload):
-    """Additive errors do not depend on the size of the data, so they are bounded from below."""
+    """The error of additive noise is the same for all real counts, so the bound applies to it."""
     ask = {"epsilon": 0.5, "alpha": 1e-4, "adjacency": Adjacency.ADD_REMOVE, "rng": 0}
     bound = volume_bound(workload, **ask)
     assert bound.value > 0
@@ -122,7 +123,7 @@ def test_no_mechanism_is_below_the_bound(workload):
                 workload, n=1, privacy=PureDP(0.5), adjacency=Adjacency.ADD_REMOVE, **options
             )
         except ValueError:
-            assert build is Cone  # no body with an exact sampler
+            assert build is Cone  # `Cone` knows no body with an exact sampler here
             continue
         assert mechanism.predicted_rmse.value / 1e-4 > bound.value
     radius = bound.certificate

@@ -27,7 +27,7 @@ def test_every_record_fits_the_declared_schema(load, rows, columns):
     assert codes.shape == (rows, columns)
     for name, column in zip(universe.names, codes.T, strict=True):
         counts = np.bincount(column, minlength=universe.columns[name])
-        # A declared level that no record has would be harmless but pointless in a sample.
+        # Every declared level occurs in some record. Other levels would be harmless, but useless.
         assert (counts > 0).all(), name
 
 

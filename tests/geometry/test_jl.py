@@ -54,8 +54,9 @@ def test_sign_entries_have_one_modulus() -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("k", [1, 4, 30])
 def test_expected_width_of_the_image_is_exact(k: int) -> None:
-    # JL-L12: E w(A S) = (mu_k / sqrt k) w(S); here S = {0, 1}^5, w(S) = 5 / sqrt(2 pi), and
-    # max over x in A S of <g, x> is the sum of the positive parts of A^T g.
+    # JL-L12: E w(A S) = (mu_k / sqrt k) w(S) for a Gaussian map A. Here w is the Gaussian width,
+    # mu_k is the mean norm of a Gaussian vector g in R^k, S = {0, 1}^5 and w(S) = 5 / sqrt(2 pi).
+    # The maximum of <g, A x> over x in S is the sum of the positive parts of A^T g.
     rng = np.random.default_rng(4)
     values = np.array(
         [np.maximum(jl_map(k, 5, rng).T @ rng.standard_normal(k), 0).sum() for _ in range(20_000)]
@@ -65,7 +66,8 @@ def test_expected_width_of_the_image_is_exact(k: int) -> None:
 
 @pytest.mark.statistical
 def test_distortion_stays_below_its_bound() -> None:
-    # JL-T9: the expected largest distortion over S x S is at most 6.5 w(S) / sqrt k.
+    # JL-T9: for a set S of Gaussian width w(S), the largest distortion of a distance in S is on
+    # average at most 6.5 w(S) / sqrt k. Here S is a set of 30 vectors of signs.
     rng = np.random.default_rng(5)
     signs = rng.choice([-1.0, 1.0], (30, 20))
     pairs = np.triu_indices(30, 1)
@@ -106,7 +108,7 @@ def test_sparse_entries() -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_rows_are_isotropic_and_independent(law: JLLaw) -> None:
-    """JL-D8: E A_i A_i^T = I / k and E A_i A_j^T = 0; 2 x 5 matrices, all 45 second moments."""
+    """JL-D8: rows A_i, A_j of A have E A_i A_i^T = I / k and E A_i A_j^T = 0; here A is 2 x 5."""
     rng = np.random.default_rng(7)
     draws = np.array([law.draw(2, 5, rng).ravel() for _ in range(20_000)])
     for i in range(10):
@@ -119,7 +121,7 @@ def test_rows_are_isotropic_and_independent(law: JLLaw) -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_the_law_of_the_distortion(law: JLLaw) -> None:
-    """Var ||A x||^2 = (2 ||x||^4 + (mu_4 - 3) ||x||_4^4) / k, mu_4 = k^2 E A_ij^4."""
+    """Var ||A x||^2 = (2 ||x||^4 + (mu_4 - 3) ||x||_4^4) / k, where mu_4 = k^2 E A_ij^4."""
     kurtosis = {"GaussianMap": 3.0, "RademacherMap": 1.0}.get(type(law).__name__)
     fourth = 1 / law.density if isinstance(law, SparseMap) else kurtosis
     x, k = np.array([2.0, -1.0, 1.0, 0.5]), 6

@@ -1,4 +1,4 @@
-"""Bad parameters raise in the constructor; noise bodies of users are checked for containment."""
+"""Constructors refuse bad parameters, and noise bodies that do not contain all differences."""
 
 from __future__ import annotations
 
@@ -131,10 +131,10 @@ class TestSensitivity:
         np.testing.assert_allclose(release.answers[0], release.answers[1], rtol=1e-12)
 
 
-#: The square [0, 1]^2 by its corners, all pairs of which can be checked one by one.
+#: A workload with the corners of [0, 1]^2 as answers, so few that all pairs can be checked.
 CORNERS = Explicit([[0.0, 0, 1, 1], [0, 1, 0, 1]])
 OUTSIDE = r"must contain all differences|must span the differences"
-#: Symmetric bodies around the square [-1, 1]^2, the neighbour body of the square.
+#: Bodies that contain the square [-1, 1]^2, which is the neighbour body of `CORNERS`.
 GOOD = {
     "the neighbour body": Box.centred([1.0, 1.0]),
     "a larger box": Box.centred([1.0, 3.0]),
@@ -147,7 +147,7 @@ GOOD = {
         np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]]), np.array([1.0, 1, 1, 1])
     ),
 }
-#: Bodies that leave out a corner or more.
+#: Bodies that do not contain all corners of this square.
 BAD = {
     "a smaller box": Box.centred([1.0, 0.999]),
     "slabs that cut a corner": SlabBody(
@@ -161,12 +161,12 @@ BAD = {
 
 
 def skewed_cross_polytope(dimension):
-    """A large body with a gauge, but without listed hyperplanes and no ball in any norm."""
+    """A large body with a gauge that lists no hyperplanes and is no ellipsoid or l_p ball."""
     return LinearImage(np.diag(np.linspace(90.0, 100.0, dimension)), CrossPolytope(dimension, 1.0))
 
 
 class TestContainment:
-    """KNorm(body=...) takes symmetric bodies that hold all differences, and no others."""
+    """`KNorm(body=...)` accepts only symmetric bodies that contain all differences."""
 
     @pytest.mark.parametrize("name", GOOD)
     def test_accepts(self, name):
@@ -177,9 +177,9 @@ class TestContainment:
             return
         mechanism = KNorm(CORNERS, **PURE, body=body)
         if name == "vertices":
-            return  # chords by linear programs: slow to sample, and not the subject
+            return  # slow to sample, because chords need linear programs
         used = mechanism.noise.body
-        # A body that leaves out a corner by rounding is scaled up by as much.
+        # If rounding leaves a corner outside, the body is scaled up until it contains the corner.
         assert used is body or (used.body is body and 1 < used.factor <= 1 + 2e-8)
         moves = explicit_answers(CORNERS) - explicit_answers(CORNERS)[0]
         ratios = mechanism.noise.log_density_ratio(-moves, moves)
@@ -231,7 +231,7 @@ class TestContainment:
             mechanism.with_workload(Marginals(3, 1))
 
     def test_noise_of_a_body_larger_than_the_span_is_kept_whole(self):
-        """A full-dimensional body around a flat neighbour body: predictions stay equalities."""
+        """Noise with more dimensions than the differences is not cut off; its error is exact."""
         mechanism = KNorm(Histogram(3), **PURE, body=BallBody(3, math.sqrt(2)))
         np.testing.assert_allclose(
             mechanism.predicted_rmse.value, math.sqrt(2 * 4 * 3 / 3) / 10, rtol=1e-12
@@ -243,7 +243,7 @@ class TestContainment:
 
 
 def test_released_answers_stay_in_the_public_hull():
-    """Nothing of the data is left outside the subspace of the noise (see AdditiveMechanism)."""
+    """The last prefix answer is always 1, and only Laplace noise changes it."""
     workload = Prefixes(5)
     for mechanism in (Ball(workload, **PURE), KNorm(workload, **PURE)):
         answers = mechanism.release([0, 1, 1, 4, 4, 2, 2, 0, 1, 3], rng=0).answers
@@ -277,7 +277,7 @@ def test_spectraplex_is_no_noise_body():
 
 def test_a_gauge_that_is_not_a_number_proves_nothing():
     class Faulty(Body):
-        """Claims a gauge and an exact sampler, and returns NaN."""
+        """A body with a sampler and a gauge, whose gauge is always NaN."""
 
         dimension, symmetric = 2, True
 

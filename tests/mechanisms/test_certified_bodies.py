@@ -1,4 +1,4 @@
-"""K-norm and recursive noise of bodies found in float64, proved to hold all differences."""
+"""K-norm and recursive noise of float64 bodies that are proved to contain all differences."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def as_fraction(x):
 
 
 def exact_gauge(body, move):
-    """An upper bound on the gauge of whole `move` in rational arithmetic, square by square."""
+    """An upper bound on the gauge of the whole-number vector `move`, in rational arithmetic."""
     match body:
         case LinearImage():
             image = rational(body.matrix).inv() * fmpq_mat([[fmpq(int(x))] for x in move])
@@ -143,7 +143,7 @@ CORES = {
 @pytest.mark.parametrize("name", CORES)
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_what_sticks_out_by_a_millionth_is_refused(name, adjacency):
-    """The largest change is (1, 2, 1), or less with a third entry of 3 in the box."""
+    """The largest difference, (1, 2, 1) or (1, 2, 3) for the box, is on the core's boundary."""
     points = np.array([[0.0, 0, 0], [1, 2, 1], [1, 1, 0]])
     if name == "box":
         points[1, 2] = 3
@@ -191,7 +191,7 @@ def test_releases_have_the_law_of_seeded_ones(kind, name):
         mean_agrees(((answers - sums / N) ** 2).mean(axis=1), mechanism.predicted_rmse.value**2)
     mixed = np.random.default_rng(2).standard_normal(len(sums))
     for direction in (*np.eye(len(sums)), mixed):
-        # Answers that are constant differ by rounding.
+        # Round, because constant answers can still differ in their last bits.
         first, second = np.round(answers @ direction, 9), np.round(others @ direction, 9)
         ks_same(first, second, level=LEVEL / (len(sums) + 1))
 

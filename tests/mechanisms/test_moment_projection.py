@@ -1,4 +1,4 @@
-"""Projection of noisy moments: nonexpansive, never worse in the weighted norm, and a real gain."""
+"""Projections of noisy moments are nonexpansive and lower the error in the norm of the noise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SIZE, N = 10, 200
 
 
 def skewed_moments(rng, size, dimension):
-    """Product moments of N skewed records, away from the grid."""
+    """Moments of N records from a skewed distribution; the records are not points of the grid."""
     points = 2 * rng.beta(2, 6, (N, dimension)) - 1
     waves = np.cos(np.arccos(points)[:, :, None] * np.arange(size))
     if dimension == 1:
@@ -57,7 +57,7 @@ def test_nonexpansive_and_never_worse_in_the_norm_of_the_noise(name):
         assert shrunk <= weighted(first - second, deviations) * (1 + 1e-6)
         before.append(weighted(first - truth, deviations))
         after.append(weighted(nearest - truth, deviations))
-        # The grids' distances from these true moments are below 1e-2 in this norm.
+        # In this norm, the true moments are within 1e-2 of moments of a distribution on the grid.
         assert after[-1] <= before[-1] + 2e-2
     assert np.mean(after) < 0.7 * np.mean(before)
 
@@ -83,7 +83,7 @@ def test_fine_grid_and_semidefinite_program_agree():
 
 @pytest.mark.parametrize("factor", [2.0**-60, 2.0**60])
 def test_a_common_factor_of_the_deviations_changes_nothing(factor):
-    """Not even the numbers: deviations in other units differ by a power of two here."""
+    """The factor is a power of two, so the results are equal to the last bit."""
     target, deviations = np.array([1.0, 1.1, -0.5]), np.array([0.0, 0.2, 0.3])
     plain = MomentProjection.on_grid(deviations, 41)
     scaled = MomentProjection.on_grid(factor * deviations, 41)

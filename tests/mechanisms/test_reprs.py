@@ -1,4 +1,4 @@
-"""Objects of the interactive, smooth, sparse and second-moment rooms print as one short line."""
+"""Mechanisms and their parts, releases, guarantees, ledgers and audits print as one short line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Privacy of the noise on Chebyshev moments: theorems on pairs of records, and audits."""
+"""Privacy of noise on Chebyshev moments, by losses computed for pairs of records and by audits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHAPES = [(1, 4), (1, 12), (2, 5), (3, 3)]
 
 
 def moves(workload: SmoothQueries, adjacency: Adjacency) -> np.ndarray:
-    """What one record can do to the sums: pairs with a corner, and random ones."""
+    """Changes of sums by one point of a grid, added or replaced by a corner or another point."""
     d = workload.d
     axis = np.cos(np.linspace(0, np.pi, {1: 400, 2: 40, 3: 15}[d]))
     answers = workload.evaluate(np.array(list(itertools.product(axis, repeat=d))))
@@ -38,12 +38,12 @@ def moves(workload: SmoothQueries, adjacency: Adjacency) -> np.ndarray:
 def test_no_pair_of_records_loses_more_than_epsilon_and_some_pair_nearly_all(
     noise, d, size, adjacency
 ):
-    """Of independent Laplace noise the loss is at most sum |move_m| / b_m, and attained."""
+    """With Laplace scales b_m, the largest loss of a move is the sum over m of |move_m| / b_m."""
     workload = SmoothQueries(d, size)
     scales = noise.calibrate(workload, PureDP(0.7), adjacency).scales
     losses = np.abs(moves(workload, adjacency)) @ (1 / scales)
     assert losses.max() <= 0.7 * (1 + 1e-12)
-    # The grid of moves, and in 3 variables that of the bound, are coarse.
+    # The grid of records is coarse, most of all in 3 variables, so it misses the largest loss.
     assert losses.max() >= 0.7 * (0.99 if d < 3 else 0.93)
 
 
@@ -60,7 +60,7 @@ def test_weighted_scales_follow_the_formula_sheet_and_are_below_its_constant():
 
 @pytest.mark.parametrize(("d", "size", "smoothness"), [(1, 30, 2), (2, 12, 4), (3, 6, 3)])
 def test_weighted_noise_is_the_best_for_its_class(d, size, smoothness):
-    """sum ||m||^-2K variance_m: below that of uniform noise, and of other exponents (SM-X1)."""
+    """The sum over moments m of ||m||^(-2K) variance_m is least for smoothness K (SM-X1)."""
     workload = SmoothQueries(d, size)
     decay = workload.orders() ** (-2.0 * smoothness)
 
@@ -79,7 +79,7 @@ def test_gaussian_noise_covers_every_move(d, size, adjacency):
     workload = SmoothQueries(d, size)
     deviation = UniformGaussian().calibrate(workload, ZCDP(0.5), adjacency).deviations[0]
     lengths = np.linalg.norm(moves(workload, adjacency), axis=1)
-    # D^2 / (2 sigma^2) = rho = 1/2.
+    # Since rho = D^2 / (2 sigma^2) = 1/2, the deviation sigma is the sensitivity D.
     assert lengths.max() <= deviation * (1 + 1e-12)
     approximate = UniformGaussian().calibrate(workload, ApproxDP(1.0, 1e-6), adjacency)
     assert approximate.deviations[0] > 2 * deviation
@@ -100,7 +100,7 @@ def test_slack_enlarges_the_noise_as_if_every_moment_moved_more(noise):
 
 
 def worst_pair(workload: SmoothQueries, scales: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Moments of the corner 1 and of the record that is farthest from it, one variable."""
+    """Moments of the record 1, and of the record with the largest loss against it, for d = 1."""
     fine = workload.evaluate(np.cos(np.linspace(0, np.pi, 20_001))[:, None])
     return fine[0], fine[np.argmax(np.abs(fine[0] - fine) @ (1 / scales))]
 
@@ -108,8 +108,8 @@ def worst_pair(workload: SmoothQueries, scales: np.ndarray) -> tuple[np.ndarray,
 def audited(scales: np.ndarray, size: int):
     """Audit Laplace noise on the moments of one record by its likelihood-ratio event.
 
-    All moments of the corner are 1, the largest: where every output is at least 1, the ratio of
-    densities is exp(sum of moves / scales), the loss of the pair.
+    All moments of the corner are 1, the largest possible value. Where every output is at least 1,
+    the ratio of densities is e^loss, where the loss of the pair is the sum of moves / scales.
     """
     noise = ScaledLaplace(scales)
     first, second = worst_pair(SmoothQueries(1, size), scales)
@@ -117,8 +117,9 @@ def audited(scales: np.ndarray, size: int):
         lambda trials, rng: first + noise.sample(rng, trials),
         lambda trials, rng: second + noise.sample(rng, trials),
         PURE,
-        # Bounds at level 2.5e-7 on both probabilities, near 1/8 and e^-1.08 / 8, are then apart by
-        # less than half of the excess of 0.079 (with one joint test 1.3e5 trials would do).
+        # The two probabilities are near 1/8 and e^-1.08 / 8. With this many trials, their bounds at
+        # level 2.5e-7 lower the audited loss by less than half of 0.079, its excess over epsilon.
+        # One joint test of both probabilities would need 1.3e5 trials only.
         trials=1_000_000,
         event=lambda outputs: (outputs >= 1).all(axis=1),
         rng=5,
@@ -127,14 +128,14 @@ def audited(scales: np.ndarray, size: int):
 
 @pytest.mark.statistical
 def test_audit_refutes_the_printed_scale_and_not_the_corrected_one():
-    """Scale t / epsilon loses S(4, 1) / 4 = 1.079 epsilon (DISC-15)."""
+    """With the printed scale t / epsilon for t = 4, the privacy loss is 1.079 epsilon (DISC-15)."""
     printed = np.full(3, 4.0)
     corner, partner = worst_pair(SmoothQueries(1, 4), printed)
     assert np.abs(corner - partner) @ (1 / printed) == pytest.approx(1.07889, rel=1e-5)
     assert audited(printed, 4).refuted
     corrected = UniformLaplace().calibrate(SmoothQueries(1, 4), PURE, REPLACE).scales
     assert not audited(corrected, 4).refuted
-    # The corrected scale wastes nothing: 7% less noise is refuted.
+    # The corrected scale is not too large either, because 7% less noise is refuted.
     assert audited(0.93 * corrected, 4).refuted
 
 
@@ -165,7 +166,7 @@ def test_smoothness_of_weights_is_checked(smoothness):
 
 @pytest.mark.statistical
 def test_gaussian_draws_are_independent_with_the_stated_deviations():
-    """All entries of the matrix of second moments, over independent draws."""
+    """The means and all second moments of the draws agree with the deviations."""
     noise = ScaledGaussian(np.array([1.0, 2.0, 5.0]))
     draws = noise.sample(np.random.default_rng(4), 20_000)
     assert draws.shape == (20_000, 3)

@@ -1,4 +1,4 @@
-"""What mechanisms and releases say of themselves: short, no arrays, no claim that is not proved."""
+"""Texts of mechanisms and releases are short, and claim a guarantee only if it is proved."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class TestRelease:
         assert "and 6 more answers" in table
 
     def test_table_of_all_answers(self, monkeypatch):
-        """Labels are written where there are at most `MAX_LABELLED` answers, else numbers."""
+        """Rows have labels if there are at most `MAX_LABELLED` answers, and numbers otherwise."""
         workload = MarginalTables([2], 1)
         release = Laplace(workload, n=5, privacy=PURE).release(workload.universe.sample(5, 0))
         for most, labels in ((2, workload.labels()), (1, range(2))):

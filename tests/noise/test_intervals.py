@@ -1,4 +1,4 @@
-"""Intervals known before the data (X-INT): coverage of every additive noise, and its variances."""
+"""Coverage of the intervals (X-INT) of all additive mechanisms, and variances of their noise."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def noise(request):
 def misses_agree(
     misses: int, beta: float, behind: tuple[int, int], *, closed: bool, tests: int
 ) -> bool:
-    """Whether a number of misses in `FRESH` releases fits its law, at LEVEL over all `tests`.
+    """Whether the number of misses in `FRESH` releases fits its law, at LEVEL for all `tests`.
 
-    `behind` is the number B of public draws and the rank k of the quantile. Given the draws, the
-    chance of a miss is Beta(B + 1 - k, k) distributed, so the number of misses is beta-binomial; a
-    closed form misses with chance beta.
+    `behind` is the number B of public draws and the rank k of the quantile. The chance of a miss
+    depends on the draws and has the distribution Beta(B + 1 - k, k), so the number of misses is
+    beta-binomial. For a half-width in closed form, the chance of a miss is `beta`.
     """
     draws, rank = behind
     law = (
@@ -65,7 +65,7 @@ def test_variances_are_the_diagonal_of_the_covariance(noise):
 def test_half_widths_cover_each_answer(noise, confidence):
     widths = half_widths(noise, confidence)
     draws = np.abs(noise.sample(np.random.default_rng(11), FRESH))
-    # An answer that nothing moves has half-width 0 up to rounding, and no coverage to test.
+    # An answer without noise has half-width 0 up to rounding, so its coverage is not tested.
     moving = np.sqrt(noise.variances()) > 1e-9 * widths.max()
     closed = isinstance(noise, CLOSED)
     for column in np.flatnonzero(moving):
@@ -79,7 +79,7 @@ def test_half_widths_cover_each_answer(noise, confidence):
 def test_simultaneous_half_widths_cover_all_answers(noise, confidence):
     widths = simultaneous_half_widths(noise, confidence)
     draws = np.abs(noise.sample(np.random.default_rng(12), FRESH))
-    # The last bits of an answer that nothing moves may differ from draw to draw.
+    # Allow for rounding: the last bits of an answer without noise may differ from draw to draw.
     misses = int((draws > widths * (1 + 1e-9) + 1e-9 * widths.max()).any(axis=1).sum())
     closed = isinstance(noise, LaplaceNoise)
     draws = max(LEAST_DRAWS, math.ceil(EXCEEDANCES / (1 - confidence)))
@@ -92,7 +92,8 @@ def test_simultaneous_half_widths_cover_all_answers(noise, confidence):
 def test_the_coverage_test_sees_intervals_that_are_too_short(noise):
     closed = isinstance(noise, CLOSED)
     behind = order_statistic(noise, 0.05)
-    # The factor that 20,000 releases can tell apart: in closed form, with 1999 and 512 draws.
+    # 20,000 releases can show that half-widths are too short by these factors: 0.95 in closed form,
+    # 0.8 for quantiles from 1999 draws, and 0.7 from 512 draws.
     drawn = 0.7 if behind[0] == REPLAYED else 0.8
     widths = half_widths(noise, 0.95) * (0.95 if closed else drawn)
     draws = np.abs(noise.sample(np.random.default_rng(13), FRESH))
@@ -140,11 +141,11 @@ def test_points_of_a_cut_body_are_drawn_once(adjacency, monkeypatch):
     monkeypatch.setattr(TableMoments, "sample_uniform", refused)
     widths = half_widths(noise, 0.95)
     assert order_statistic(noise, 0.05) == (REPLAYED, 488)
-    # The release has any rank among the draws with equal probability.
+    # The noise of a release has each of 513 ranks among the 512 draws with equal probability.
     assert 488 / (REPLAYED + 1) >= 0.95
-    # 4.76 standard errors, as for a normal law, of the 95% quantile over 512 draws.
+    # The tolerance is above 4.76 standard errors of a 95% quantile of normal noise from 512 draws.
     np.testing.assert_allclose(widths / np.sqrt(noise.variances()), 1.96, rtol=0.25)
-    # With fewer than 20 draws above the quantile there are draws anew.
+    # If fewer than 20 of the 512 draws would be above the quantile, new points are drawn.
     assert order_statistic(noise, 0.01) == (2000, 1981)
     with pytest.raises(AssertionError, match="drew again"):
         half_widths(noise, 0.99)

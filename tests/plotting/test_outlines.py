@@ -1,4 +1,4 @@
-"""Outlines of bodies: vertices, areas and volumes that are known, and how faces are turned."""
+"""Outlines of bodies have the known areas, volumes and edges, and their faces point outwards."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from geomdp.plotting.outlines import (
 
 
 def solid_volume(outline: Outline) -> float:
-    """Volume by the divergence theorem: right only if all triangles are turned outwards."""
+    """Volume by the divergence theorem, which needs triangles that are all turned outwards."""
     a, b, c = (outline.points[outline.triangles[:, i]] for i in range(3))
     return float(np.einsum("tk,tk->t", a, np.cross(b, c)).sum() / 6)
 
 
 def ring_area(outline: Outline) -> float:
-    """Area inside a ring of points, positive if it runs counter-clockwise."""
+    """Area inside a ring of points, positive if the points run counter-clockwise."""
     x, y = outline.points.T
     return float(x @ np.roll(y, -1) - y @ np.roll(x, -1)) / 2
 
@@ -71,7 +71,8 @@ def _faces(outline: Outline) -> int:
 )
 def test_smooth_bodies_are_drawn_from_inside(body: Body, volume: float) -> None:
     drawn = solid_volume(shadow_outline(body, np.eye(3)))
-    # 3000 directions are 4 degrees apart: caps between them are 1 - cos(2 degrees) high.
+    # The 3000 directions are about 4 degrees apart, so the outline of a unit ball cuts off caps of
+    # height 1 - cos(2 degrees).
     assert (1 - 0.01) * volume < drawn <= volume * (1 + 1e-9)
 
 
@@ -95,14 +96,14 @@ def test_slices_through_the_middle_lie_in_shadows(body: Body) -> None:
 
 
 def test_a_disc_is_drawn_to_its_area() -> None:
-    # A polygon of N corners on the circle has the area N sin(2 pi / N) / 2.
+    # A regular polygon with N corners on the unit circle has the area N sin(2 pi / N) / 2.
     count = len(unit_directions(2))
     expected = count * math.sin(2 * math.pi / count) / 2
     assert ring_area(shadow_outline(gd.bodies.Ball(2), np.eye(2))) == pytest.approx(expected)
 
 
 class Disc(Body):
-    """A disc that knows its support function alone."""
+    """A disc that implements only its support function."""
 
     @property
     def dimension(self) -> int:

@@ -1,4 +1,4 @@
-"""Figures that are drawn again keep the layout of the first one."""
+"""Later figures of a name keep the layout of the first figure of this name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_later_figures_have_the_axes_where_the_first_had_them() -> None:
     pictures.png(other, "b")
     assert again.shape == size == (300, 450, 4)
     assert left(wider) == left(first)
-    # By itself the figure with longer labels has its axes further to the right.
+    # Under another name, a figure with longer labels has its axes further to the right.
     assert left(other) > left(first) + 0.01
     assert np.ptp(again) > 0
 

@@ -20,12 +20,12 @@ from geomdp.privacy import (
     zcdp_gaussian_scale,
 )
 
-#: Seconds in which a search for a scale ends many times over.
+#: Limit in seconds. A search for a scale takes far less time.
 LONGEST = 10
 
 
 def test_the_search_for_a_scale_ends():
-    """First of all, so that a scale that is never large enough stops no suite."""
+    """This test comes first, so that an endless search fails here and does not block all tests."""
 
     def stop(*_):
         raise AssertionError(f"the search did not end within {LONGEST} s")
@@ -44,12 +44,12 @@ sensitivities = st.floats(1e-6, 1e6)
 
 
 def exact_delta(theta: float, epsilon: float) -> float:
-    """The formula of Balle and Wang as it stands, in 1000 decimal digits."""
+    """delta by the formula of Balle and Wang in 1000 digits; theta is sensitivity / scale."""
     return float(exact_delta_of(Decimal(theta), epsilon))
 
 
 def exact_delta_of_scale(scale: float, epsilon: float) -> Decimal:
-    """The same for noise of this scale on a sensitivity of 1; the quotient is not rounded."""
+    """The same delta for sensitivity 1; theta = 1 / scale is not rounded to float64."""
     with decimal.localcontext(decimal.Context(prec=1000)):
         return exact_delta_of(1 / Decimal(scale), epsilon)
 
@@ -62,7 +62,7 @@ def exact_delta_of(theta: Decimal, epsilon: float) -> Decimal:
 
 
 def normal_cdf(x: Decimal, context: decimal.Context) -> Decimal:
-    """Phi(x) = 1/2 + phi(x) (x + x^3/3 + x^5/(3 5) + ...)."""
+    """Phi(x) = 1/2 + phi(x) (x + x^3/3 + x^5/(3 * 5) + ...), where phi is the normal density."""
     total = term = x
     odd = 1
     while abs(term) > abs(total).scaleb(-context.prec) and term != 0:
@@ -73,7 +73,7 @@ def normal_cdf(x: Decimal, context: decimal.Context) -> Decimal:
 
 
 def machin_pi(digits: int) -> Decimal:
-    """16 atan(1/5) - 4 atan(1/239), in integer arithmetic."""
+    """pi = 16 atan(1/5) - 4 atan(1/239), in integer arithmetic."""
 
     def arctan_inverse(n: int) -> int:
         scaled = power = 10 ** (digits + 20) // n
@@ -101,8 +101,8 @@ CASES = [
 @pytest.mark.parametrize(("theta", "epsilon"), CASES)
 def test_gaussian_delta_against_a_thousand_digits(theta, epsilon):
     a, b = theta / 2 - epsilon / theta, theta / 2 + epsilon / theta
-    # d ln(delta) / d a <= 1 + |a| or so, and a is rounded to b EPSILON; beside that, a^2 / 2 is.
-    # The quadrature for theta < 1 is good to 2e-14.
+    # The derivative of ln(delta) by a is at most about 1 + |a|. The rounding error of a is about
+    # b EPSILON, and a^2 / 2 is rounded, too. The quadrature for theta < 1 is exact to 2e-14.
     rtol = 5e-14 + 16 * EPSILON * (1 + abs(a)) * b
     assert gaussian_delta(theta, 1.0, epsilon) == pytest.approx(
         exact_delta(theta, epsilon), rel=rtol, abs=0
@@ -118,7 +118,7 @@ def test_gaussian_delta_has_no_gap_where_its_two_forms_meet():
 def test_gaussian_delta_falls_in_the_noise_and_in_epsilon(sensitivity, scale, epsilon):
     delta = gaussian_delta(sensitivity, scale, epsilon)
     assert 0 <= delta <= 1
-    slack = 1 + 1e-6  # far above rounding, so the inequality is strict in effect
+    slack = 1 + 1e-6  # far above rounding errors, which then cannot reverse the inequality
     assert gaussian_delta(sensitivity, scale * slack, epsilon) <= delta
     assert gaussian_delta(sensitivity, scale, epsilon * slack) <= delta
 
@@ -139,7 +139,8 @@ def test_gaussian_delta_for_epsilon_near_zero_is_total_variation():
 def test_the_analytic_scale_is_just_enough(sensitivity, epsilon, delta):
     scale = analytic_gaussian_scale(sensitivity, ApproxDP(epsilon, delta))
     theta = sensitivity / scale
-    # theta is rounded again here; theta enters ln(delta) with slope (1 + |a|) b at most.
+    # This test rounds theta again. A relative error of theta changes ln(delta) by at most about
+    # (1 + |a|) b times as much.
     a, b = theta / 2 - epsilon / theta, theta / 2 + epsilon / theta
     rounding = 16 * EPSILON * (1 + (1 + abs(a)) * b)
     assert gaussian_delta(sensitivity, scale, epsilon) <= delta * (1 + rounding)
@@ -159,10 +160,11 @@ def test_the_analytic_scale_against_a_thousand_digits(epsilon, delta):
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 3.0])
 @pytest.mark.parametrize("delta", [1e-300, 1e-100, 1e-9])
 def test_the_analytic_scale_is_rounded_up(epsilon, delta):
-    """In exact arithmetic the scale is enough, but not without twice the margin of 2^-50.
+    """In exact arithmetic the scale is enough, but the scale times 1 - 2^-49 is not.
 
-    A relative change of the scale moves ln(delta) by a^2 times as much. For scales above the
-    sensitivity this is more than the error of the computed ln(delta).
+    The library enlarges the scale by the margin 2^-50. A relative change of the scale changes
+    ln(delta) by about a^2 times as much, for a = theta / 2 - epsilon / theta. For scales above the
+    sensitivity, this is more than the error of the computed ln(delta).
     """
     scale = analytic_gaussian_scale(1.0, ApproxDP(epsilon, delta))
     assert scale > 1
@@ -183,7 +185,7 @@ def test_a_scale_for_another_definition_is_refused(function, accepted):
 
 
 def test_the_published_analytic_value():
-    # Balle-Wang at epsilon = 1, delta = 1e-5, against 4.8448 of the classical formula.
+    # The scale of Balle and Wang for epsilon = 1, delta = 1e-5; the classical formula gives 4.8448.
     scale = analytic_gaussian_scale(1.0, ApproxDP(1.0, 1e-5))
     assert scale == pytest.approx(3.730632, abs=5e-7)
 
@@ -191,7 +193,7 @@ def test_the_published_analytic_value():
 @given(sensitivities, st.floats(1e-6, 1e3), st.floats(1.01, 1e3))
 def test_the_zcdp_scale_meets_every_renyi_order(sensitivity, rho, order):
     scale = zcdp_gaussian_scale(sensitivity, ZCDP(rho))
-    # D_a(N(Delta, s^2) || N(0, s^2)) = a Delta^2 / (2 s^2).
+    # The Renyi divergence of order a of N(Delta, s^2) from N(0, s^2) is a Delta^2 / (2 s^2).
     divergence = order * sensitivity**2 / (2 * scale**2)
     assert divergence == pytest.approx(order * rho, rel=16 * EPSILON, abs=0)
 
@@ -205,8 +207,9 @@ def test_the_zcdp_scale_is_rounded_up(sensitivity, rho):
 
 
 def test_jl_gauss_oracle():
-    # JL-GAUSS: bounded queries on N = 1000 elements, n = 500, rho = 0.5: rms at most 0.12193,
-    # by rms^2 <= sigma w(K) / k with Delta_2 = 2 sqrt(k) / n and w(K) <= sqrt(2 k ln N).
+    # JL-GAUSS: for k queries with values in [-1, 1] on N = 1000 elements, n = 500 and rho = 0.5,
+    # the rms error is at most 0.12193. This follows from rms^2 <= sigma w(K) / k, with the l2
+    # sensitivity 2 sqrt(k) / n and the Gaussian width w(K) <= sqrt(2 k ln N).
     k, n = 7, 500
     scale = zcdp_gaussian_scale(2 * math.sqrt(k) / n, ZCDP(0.5))
     bound = math.sqrt(scale * math.sqrt(2 * k * math.log(1000)) / k)
@@ -226,7 +229,7 @@ def test_laplace_scale_bounds_the_density_ratio(sensitivity, epsilon, place):
     ("epsilon", "delta"), [(32.1, 2.8e-190), (200.0, 1e-250), (137.0, 1e-40), (20.0, 1e-76)]
 )
 def test_the_analytic_scale_is_enough_below_the_sensitivity(epsilon, delta):
-    """Where Phi(a) and e^epsilon Phi(-b) are close, and ln(delta) is a large number."""
+    """Here Phi(a) and e^epsilon Phi(-b) are close, and ln(delta) is far below 0."""
     scale = analytic_gaussian_scale(1.0, ApproxDP(epsilon, delta))
     assert scale < 1
     assert exact_delta_of_scale(scale, epsilon) <= Decimal(delta)

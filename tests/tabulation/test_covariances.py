@@ -1,4 +1,4 @@
-"""Covariances in the units of the columns, and names that workloads keep."""
+"""Covariances in the units of the columns, workloads of schemas, and labels of queries."""
 
 from __future__ import annotations
 

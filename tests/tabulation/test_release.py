@@ -1,4 +1,4 @@
-"""From a DataFrame to private tables: labels, intervals, counts, and what is refused."""
+"""Private tables from a DataFrame: labels, intervals, counts, and arguments that are refused."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def test_the_frame_is_tidy(frame):
     assert pd.isna(first.age)
     assert set(tidy.age.dropna()) == {"[0, 40)", "[40, 120]", "(missing)"}
     np.testing.assert_allclose(tidy["count"], N * tidy.answer)
-    # Three tables, in each of which a replaced record moves 1 between two cells.
+    # A replaced record changes two cells of each of three tables by 1, so the l1 sensitivity is 6.
     np.testing.assert_allclose(tidy.standard_error, math.sqrt(2) * 6 / N)
 
 
 def test_tables_are_cross_tables_of_the_records(frame):
-    # So much budget that the noise is far below one record.
+    # Epsilon is so large that the noise in counts is far below 1.
     result = gd.release(frame, SCHEMA, "marginals:2", epsilon=1e6, mechanism=Laplace, rng=0)
     table = result.tables[("region", "smoker")]
     expected = pd.crosstab(frame.region, frame.smoker, normalize="all")
@@ -113,7 +113,7 @@ def test_intervals_hold_the_true_answers(frame, mechanism):
         low, high = result.interval(0.9, simultaneous=True)
         together += int(((low <= exact) & (exact <= high)).all())
         assert ((low >= 0) & (high <= 1)).all()
-    # Cutting an interval to [0, 1] never loses the truth, which is a share.
+    # True answers are shares, so an interval that is cut to [0, 1] still contains them.
     binomial_agrees(hits, releases, 0.9)
     binomial_above(together, releases, 0.9)
 
@@ -180,7 +180,8 @@ def test_an_empty_ledger_refuses_before_a_record_is_read(tmp_path):
 
 
 def test_whole_numbers_of_a_file_are_those_of_a_frame(tmp_path):
-    # A missing value makes pandas write the whole numbers of its column as 1.0 and 2.0.
+    # If a value is missing in a column, pandas writes the whole numbers of this column as 1.0 and
+    # 2.0.
     records = pd.DataFrame({"g": [1, 2, None, 2] * 5})
     records.to_csv(tmp_path / "g.csv", index=False)
     schema = gd.data.Schema.from_dict({"g": {"categories": [1, 2], "other": True, "missing": True}})

@@ -1,4 +1,4 @@
-"""Constructors of bounds, of problems, and of the families that lower bounds are proved with."""
+"""Constructors of bounds and metrics, and of the codes, packings and lines for lower bounds."""
 
 from __future__ import annotations
 
