@@ -82,7 +82,7 @@ def test_a_volume_bound_says_that_its_counts_are_real():
 
 
 def test_points_of_a_nuclear_ball_stay_inside():
-    """The ball is a cylinder over a disc of traceless matrices: volume pi / sqrt 2 (JL-COV)."""
+    """The ball is a cylinder of volume pi / sqrt 2 over a disc of traceless matrices (JL-COV)."""
     radii = volume_radii(NuclearBall(2), rng=3)
     exact = (math.pi / math.sqrt(2) / (4 * math.pi / 3)) ** (1 / 3)
     assert 0.7 * exact < radii[-1].lower <= exact * (1 + 1e-8)

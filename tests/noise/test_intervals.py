@@ -43,7 +43,7 @@ def misses_agree(
 
     `behind` is the number B of public draws and the rank k of the quantile. The chance of a miss
     depends on the draws and has the distribution Beta(B + 1 - k, k), so the number of misses is
-    beta-binomial. For a half-width in closed form, the chance of a miss is `beta`.
+    beta-binomial. If `closed`, the chance of a miss is `beta`.
     """
     draws, rank = behind
     law = (
