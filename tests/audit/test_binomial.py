@@ -13,7 +13,7 @@ COUNTS = np.arange(TRIALS + 1)
 @pytest.mark.parametrize("level", [1e-6, 0.01, 0.3])
 def test_the_bounds_miss_with_at_most_the_stated_probability(level):
     lower, upper = lower_bound(COUNTS, TRIALS, level), upper_bound(COUNTS, TRIALS, level)
-    rounding = 1e-12  # of the summed binomial probabilities
+    rounding = 1e-12  # bound on the float64 error of the sums of probabilities
     for p in np.linspace(0, 1, 401):
         mass = scipy.stats.binom.pmf(COUNTS, TRIALS, p)
         assert mass[lower > p].sum() <= level + rounding
@@ -33,7 +33,8 @@ def test_the_bounds_solve_the_binomial_tail(trials, data, level):
 
 @given(st.integers(1, 10**6), st.floats(1e-9, 0.5))
 def test_the_ends_are_closed_forms(trials, level):
-    # No success: (1 - p)^n = level. All successes: p^n = level.
+    # The upper bound p for 0 of n successes solves (1 - p)^n = level. The lower bound p for n of n
+    # successes solves p^n = level.
     none, all_ = upper_bound(0, trials, level), lower_bound(trials, trials, level)
     assert none == pytest.approx(-np.expm1(np.log(level) / trials), rel=1e-9, abs=0)
     assert all_ == pytest.approx(np.exp(np.log(level) / trials), rel=1e-9, abs=0)

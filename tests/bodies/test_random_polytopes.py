@@ -1,4 +1,4 @@
-"""Support, gauge, membership and separation of 200 random polytopes against linear programs."""
+"""On 200 random polytopes, gauge, membership and separation agree with linear programs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BODIES = 200
 
 
 def random_vertices(seed: int) -> np.ndarray:
-    """Gaussian, lattice or sign vertices, some of them copied, some flat, some off the origin."""
+    """Gaussian, lattice or 0-1 points, or points of a subspace; some are repeated or shifted."""
     rng = np.random.default_rng(seed)
     dimension, count = int(rng.integers(1, 7)), int(rng.integers(2, 30))
     match seed % 4:
@@ -33,7 +33,10 @@ def random_vertices(seed: int) -> np.ndarray:
 
 
 def gauge_about(vertices: np.ndarray, centre: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """min {t : p in centre + t (conv - centre)} by HiGHS; inf off the hull."""
+    """For each point p, the least t >= 0 such that p is in centre + t (hull - centre), by HiGHS.
+
+    The value is inf if p is outside the affine hull.
+    """
     program = ConicProgram((vertices - centre).T.copy(), np.ones(len(vertices)))
     return program.solve(points - centre)[0]
 
@@ -52,11 +55,12 @@ def test_random_polytopes_agree_with_linear_programs(first: int) -> None:
         np.testing.assert_allclose(
             np.einsum("bm,bm->b", directions, tops), heights, rtol=1e-12, atol=1e-14 * size
         )
-        # Points of the hull, moved towards and away from its centre, and points anywhere.
+        # Points of the hull moved three times as far from the centre, the same points where they
+        # were, and random points around the centre.
         mixes = rng.dirichlet(np.ones(len(vertices)), 4) @ vertices
         points = np.vstack([centre + 3 * (mixes - centre), mixes, centre + size * directions])
         gauges = gauge_about(vertices, centre, points)
-        clear = np.abs(gauges - 1) > 1e-6  # LP tolerances are 1e-9
+        clear = np.abs(gauges - 1) > 1e-6  # far above the tolerance 1e-9 of the linear programs
         held = body.contains(points)
         np.testing.assert_array_equal(held[clear], gauges[clear] < 1)
         for point, inside in zip(points[clear], gauges[clear] < 1, strict=True):

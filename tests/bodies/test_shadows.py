@@ -1,4 +1,4 @@
-"""Shadows: closed forms against the support function of the image, exactness of samplers."""
+"""Shadows, which are linear images of symmetric bodies: support functions and exact samplers."""
 
 from __future__ import annotations
 
@@ -47,8 +47,10 @@ CASES = {
     "scaled": (Scaled(Box.centred([1, 2, 3, 4, 5]), 3.0), AXES[1:3], True),
     "turned box, own axes": (
         LinearImage(TURN, Box.centred([1, 2, 3, 4, 5])),
+        # These rows times TURN have entries near 1e-17 in place of 0, so no closed form is found.
+        # `_framed` in `geomdp.noise.decomposition` removes TURN before it takes a shadow.
         TURN.T[[2, 0]],
-        False,  # rounding leaves entries of 1e-17: the axes are taken out first, see `_framed`
+        False,
     ),
     "product along factors": (BLOCKS, AXES[[3, 0, 1, 2]], True),
     "product of one factor": (BLOCKS, AXES[[2, 4]], True),
@@ -80,7 +82,7 @@ def test_shadows_have_the_support_function_of_the_image(name: str) -> None:
     directions = np.random.default_rng(1).standard_normal((50, len(rows)))
     expected = body.support(directions @ rows)
     heights = image.support(directions)
-    # Half-widths of segments are rounded up by 1e-9, never down.
+    # The half-width of a segment is enlarged by a relative 1e-9, so that it is never too small.
     np.testing.assert_allclose(heights, expected, rtol=2e-9)
     assert (heights >= expected * (1 - 1e-13)).all()
 

@@ -1,4 +1,4 @@
-"""Damaged .npz files: the checker of certificates and the reader of summaries refuse all of them.
+"""Damaged .npz files raise only documented errors in the certificate checker and `read_arrays`.
 
 `zipfile` and NumPy raise many kinds of exceptions for damaged files. They also warn about some
 files, and the test suite turns warnings into errors.
@@ -20,7 +20,8 @@ from geomdp._numerics.array_files import read_arrays
 from geomdp.bounds import CertificateRejected, check_certificate
 from geomdp.cli import main
 
-#: An array in NumPy's format. A length of two bytes and the header follow the first eight bytes.
+#: An array in NumPy's format. Eight bytes name the format and its version. The length of the header
+#: follows in two bytes, then the header, and from byte 128 on the numbers.
 STORED = io.BytesIO()
 np.save(STORED, np.arange(8))
 MAGIC, HEADER, NUMBERS = (
@@ -28,8 +29,8 @@ MAGIC, HEADER, NUMBERS = (
     STORED.getvalue()[10:128].decode().rstrip(" \n"),
     STORED.getvalue()[128:],
 )
-#: Texts that mutations insert into a header. They open brackets and texts that nothing closes,
-#: change the type of a value, or change the indentation.
+#: Texts that mutations insert into a header. For example, they open a bracket or a string that
+#: nothing closes, change the type of a value, or change the indentation.
 INSERTED = [*"()[]{}'\"\\,:#*-<1LjVO\0", "\n", "\n  ", "()", "[()]", "9" * 30, "None", "True"]
 
 
@@ -44,7 +45,10 @@ def archive(header: str, method: int = zipfile.ZIP_STORED) -> bytes:
 
 
 def certificate_beside(content: bytes, folder: Path) -> Path:
-    """A certificate that is true to its format up to the digest, with this .npz file."""
+    """Write a certificate with `content` as its .npz file, and return the path of the certificate.
+
+    The certificate has no digest. It passes the checks that come before the .npz file is read.
+    """
     path = folder / "bound.json"
     document = {"format": "geomdp packing certificate", "version": 1, "arrays": ["a"]}
     path.write_text(json.dumps(document))
@@ -53,7 +57,7 @@ def certificate_beside(content: bytes, folder: Path) -> Path:
 
 
 def refused(content: bytes, folder: Path) -> None:
-    """The checker rejects the file; the reader of summaries reads an array or raises ValueError."""
+    """The checker rejects the certificate; `read_arrays` returns an array or raises ValueError."""
     path = certificate_beside(content, folder)
     with pytest.raises(CertificateRejected):
         check_certificate(path)

@@ -1,4 +1,4 @@
-"""Packings and their certificates against the formula sheet, and what they refuse."""
+"""Packings and their certificates agree with lemmas JL-L6 and JL-L7, and bad input is refused."""
 
 from __future__ import annotations
 
@@ -69,11 +69,12 @@ def test_a_bound_says_how_it_rounds() -> None:
 @pytest.mark.parametrize(
     ("value", "side", "text"),
     [
-        # A lower bound that is rounded to nearest, "sc > 1e+11", would claim too much.
+        # With six digits, rounded to nearest, this lower bound would read "sc > 1e+11". This would
+        # claim too much.
         (99_999_999_999.5, Side.LOWER, "> 99999999999"),
         (12_345_678_901.0, Side.UPPER, "<= 12345678901"),
         (999_999_999_999_999.0, Side.LOWER, "> 999999999999999"),
-        # From 10^15 on, six digits in the direction that keeps the statement true.
+        # From 10^15 on, bounds have six digits, rounded in the direction that keeps them true.
         (1_234_567_800_000_001.0, Side.LOWER, "> 1.23456e+15"),
         (1_234_567_800_000_001.0, Side.UPPER, "<= 1.23457e+15"),
         (9.999999e300, Side.LOWER, "> 9.99999e+300"),
@@ -91,7 +92,8 @@ def test_a_printed_bound_is_true(value: float, side: Side, text: str) -> None:
 def test_separation_factors_of_the_sheet_have_even_odds() -> None:
     assert [metric.separation for metric in METRICS] == [4, 2 * math.sqrt(2), 4]
     assert [metric.log_odds for metric in METRICS] == [0, 0, 0]
-    # Markov: an error below c alpha / 2 has probability 1 - 2 / c, or 1 - 4 / c^2.
+    # Let c be the separation factor, here 3. By Markov's inequality, the error is below c alpha / 2
+    # with probability at least 1 - 2 / c. For RMS this probability is at least 1 - 4 / c^2.
     assert MeanL2(3.0).log_odds == pytest.approx(math.log((1 / 3) / (2 / 3)))
     assert RMS(3.0).log_odds == pytest.approx(math.log((5 / 9) / (4 / 9)))
     for factor in (2.0, math.nan, math.inf):
@@ -105,7 +107,7 @@ def test_norms_are_per_query() -> None:
     assert [metric.norm(differences)[0] for metric in METRICS] == [2.5, 2.5, 4.0]
 
 
-# --- JL-L6 and JL-L7 -------------------------------------------------------------------------
+# --- the packing lemmas JL-L6 and JL-L7 ------------------------------------------------------
 
 
 def test_the_hamming_code_excludes_three_records() -> None:
@@ -122,8 +124,9 @@ def test_the_hamming_code_excludes_three_records() -> None:
 def test_every_number_of_records_up_to_the_bound_is_excluded(
     metric: Metric, adjacency: Adjacency
 ) -> None:
-    # The definition of JL-L7, tried at every n: r = ceil(c alpha n / t) copies must fit and stay
-    # below ln(M - 1) / epsilon changes.
+    # Let c be the separation factor, gamma the separation, and M = 16 the number of code words.
+    # JL-L7 excludes n if r = ceil(c alpha n / gamma) copies of a word fit into n records, and
+    # fewer than ln(M - 1) / epsilon changes turn the copies of one word into those of another.
     packing, epsilon, alpha = hamming(), 0.21, 0.03
     bound = certify([packing], epsilon=epsilon, alpha=alpha, metric=metric, adjacency=adjacency)
     changes = 2 if adjacency is Adjacency.ADD_REMOVE else 1
@@ -138,7 +141,8 @@ def test_every_number_of_records_up_to_the_bound_is_excluded(
 
 
 def test_two_packings_together_exclude_every_number_of_records() -> None:
-    # Pairs of the elements of a small universe are more numerous: they reach further, start later.
+    # Three elements have six multisets of two elements. So the packing of pairs excludes larger
+    # numbers of records than the packing of single elements, but it does not exclude 1 record.
     W = Histogram(3)
     multisets = list(itertools.combinations_with_replacement(range(3), 2))
     pairs = Packing(W, np.arange(3), np.array(multisets), "pairs")
@@ -161,13 +165,14 @@ def test_two_packings_together_exclude_every_number_of_records() -> None:
             for r in (first, second)
         ]
         assert any(fits), n
-    # Alone, the pairs leave one record open, and so prove nothing.
+    # The pairs alone do not exclude 1 record, so they prove no lower bound.
     with pytest.raises(SideConditionError, match="starts at 2 records"):
         certify([pairs], epsilon=epsilon, alpha=alpha)
 
 
 def test_a_gap_between_numbers_of_copies_is_not_jumped() -> None:
-    # rho = 1.26 and s = 4: 4, 5 | 8, 9, 10 | 12, ...: contiguous from t s (rho - 1) >= s - 1 on.
+    # Here t copies of data sets of 4 records exclude n from 4 t to 4 t * 1.26: first 4 and 5, then
+    # 8 to 10, then 12 to 15. Only from t = 3 on do the ranges leave no gap, so 4 to 10 are dropped.
     matrix = np.eye(12)
     sets = np.array([row for row in itertools.combinations(range(12), 4) if sum(row) % 4 == 0])
     packing = Packing(Explicit(matrix), np.arange(12), sets, "four of twelve")
@@ -206,8 +211,8 @@ def test_bounds_fall_with_epsilon_and_alpha(metric: Metric) -> None:
 
 
 def test_bounds_grow_with_queries() -> None:
-    # The error over all queries is the largest for the worst case; for the others it is a mean
-    # over k, so that alpha sqrt(k) is what stays.
+    # `WorstCase` takes the largest error of a query, so alpha stays fixed as k grows. `MeanL2`
+    # divides the Euclidean error by sqrt(k), so alpha sqrt(k) stays fixed.
     rng = np.random.default_rng(0)
     matrix = rng.uniform(-1, 1, (12, 10))
     worst, mean = [], []
@@ -233,9 +238,10 @@ def test_failing_conditions_are_named() -> None:
     two = single_elements(Marginals(8, 1), HAMMING, np.array([0, 15]), "two")
     with pytest.raises(SideConditionError, match="at least 3 data sets"):
         certify([two], epsilon=1.0, alpha=0.1)
-    # A larger separation factor raises the odds, and two data sets are enough.
+    # A larger separation factor raises the odds, and then two data sets are enough.
     assert certify([two], epsilon=0.5, alpha=0.01, metric=MeanL2(8.0)).value > 0
-    # At c = 2.2 the odds are 1 / 10 up to rounding, and cancel eleven data sets.
+    # With the separation factor 2.2, the odds are 1 / 10 up to rounding. For M = 11 data sets,
+    # ln(M - 1) plus the logarithm of the odds is then 0, and must be above 0.
     eleven = single_elements(Marginals(8, 1), HAMMING, np.arange(11), "eleven")
     with pytest.raises(SideConditionError, match="above 0"):
         certify([eleven], epsilon=1e-12, alpha=0.01, metric=MeanL2(2.2))
@@ -258,6 +264,6 @@ def test_bad_input_is_refused() -> None:
 
 
 def test_separation_is_that_of_the_nearest_data_sets():
-    # Means e_0, (e_0 + e_1) / 2 and e_2 are 1/2, 1 and 1 apart.
+    # In the maximum norm, the means e_0, (e_0 + e_1) / 2 and e_2 have distances 1/2, 1 and 1.
     packing = Packing(Explicit(np.eye(3)), np.arange(3), np.array([[0, 0], [0, 1], [2, 2]]))
     assert packing.separation(WorstCase()) == pytest.approx(0.5, abs=1e-12)

@@ -1,4 +1,4 @@
-"""kill -9 at random moments: what was stored stays, and the resumed sweep is the uninterrupted."""
+"""After kill -9 or Ctrl-C, stored cells remain, and the resumed sweep equals one never stopped."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def uninterrupted(folder: Path) -> pd.DataFrame:
 
 
 def check_resumed(path: Path, folder: Path) -> None:
-    """Resume the killed sweep: no row lost, doubled or torn."""
+    """Resume a stopped sweep: it computes only missing cells and equals an uninterrupted sweep."""
     cells = trivial_sweep.SWEEP.cells()
-    with Store(path, trivial_sweep.code()) as store:  # which also checks every page
+    with Store(path, trivial_sweep.code()) as store:  # opening the file also checks every page
         done = store.contents(cells).completed
         computed: list[object] = []
         resumed = run_sweep(
@@ -52,7 +52,7 @@ def kill_forked(folder: Path, seed: int) -> None:
     snapshots = [json.loads(line) for line in result.stdout.splitlines()]
     assert len(snapshots) == KILLS
     for before, after in zip([{}, *snapshots], snapshots, strict=False):
-        # What is stored has been computed once: its seconds are those of the first time.
+        # A stored cell is not computed again, so its seconds do not change.
         assert before.items() <= after.items()
     assert 0 < len(snapshots[-1]) < len(trivial_sweep.SWEEP.cells())
     check_resumed(path, folder)
@@ -69,7 +69,7 @@ def test_twenty_kills_of_a_sweep_at_many_seeds(tmp_path: Path, seed: int) -> Non
 
 
 def kill_with_workers(path: Path, after: int, delay: float) -> None:
-    """Kill a sweep on two processes; they must not outlive it."""
+    """Kill a sweep `delay` seconds after outcome `after`; its two worker processes must end too."""
     command = [sys.executable, "-m", "tests.experiments.trivial_sweep", str(path), "2"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -85,12 +85,13 @@ def kill_with_workers(path: Path, after: int, delay: float) -> None:
 
 
 def wait_for_end(process: int) -> None:
-    """Until the process is gone; seconds are plenty, and a test that hangs says nothing."""
+    """Wait until the process has ended. After 30 seconds the test fails instead of hanging."""
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         with suppress(ProcessLookupError):
             os.kill(process, 0)
-            # An orphan that ended stays in the table until init collects it.
+            # An orphan that has ended stays in the process table as a zombie, with status Z, until
+            # init collects it.
             status = Path(f"/proc/{process}/stat")
             if status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z":
                 return
@@ -120,7 +121,7 @@ def test_ctrl_c_stops_a_parallel_sweep_once(tmp_path: Path, outcomes: int) -> No
     ) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(1 + outcomes)]
-        # As a terminal does it: to the command and to its processes at once.
+        # Like a terminal, send Ctrl-C to the command and to its worker processes at once.
         os.killpg(process.pid, signal.SIGINT)
         _, errors = process.communicate()
     assert process.returncode == -signal.SIGINT

@@ -1,4 +1,4 @@
-"""The catalogue of mutants fits the code, and every figure has one."""
+"""The catalogue of mutants fits the code and covers every figure but the figure of the mutants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from experiments.theorems import THEOREMS, UNCLAIMED, UNREFUTED, Paper, Theorem
 from tests.experiments.planted_edits import are_tests, changes_one_function_and_is_undone
 
 ROOT = Path(__file__).parents[2]
-#: The figure of the mutants themselves.
+#: The script that runs the mutants. Its own figure has no mutant.
 ITSELF = "experiments.mutants.mutants"
 
 
@@ -56,7 +56,8 @@ def test_a_result_belongs_to_the_text_of_script_and_tests() -> None:
     assert "online_error.py" not in names
 
 
-#: Prints the files of this repository that Python loads with the named modules.
+#: A program that imports the named modules, and prints the files of `experiments` and `tests` that
+#: Python has then loaded.
 LOADED = """
 import importlib, sys
 for name in sys.argv[1:]:
@@ -68,7 +69,7 @@ for name, module in list(sys.modules.items()):
 
 
 def test_a_result_belongs_to_all_modules_that_script_and_tests_load() -> None:
-    """Python is the oracle. Empty packages above a module count as no code."""
+    """The reference is what Python loads. Files called __init__.py are left out."""
     mutant = next(m for m in MUTANTS.values() if ROOT / "tests/stats.py" in files_of(m))
     tests = [test.removesuffix(".py").replace("/", ".") for test in mutant.tests]
     command = [sys.executable, "-c", LOADED, mutant.script, *tests]
@@ -82,7 +83,8 @@ def test_red_claims_are_named_as_in_the_index() -> None:
     table = pd.DataFrame(
         {
             "figure": ["widths", "widths", "noise", "noise"],
-            # Of two claims, one of them with two ids; of a figure that failed; of a mutant unseen.
+            # One red claim; two red claims, of which the first has two ids; a figure that crashed;
+            # no red claim.
             "claim_ids": ["JL-14", "JL-T9, JL-L12; JL-L13b", CRASH, NONE],
         }
     )
@@ -96,15 +98,16 @@ def test_a_statement_is_refuted_by_a_red_claim_of_its_own() -> None:
 
     red = {"widths::JL-T1", "noise::JL-L13"}
     seen = [statement("widths::JL-T1"), statement("noise::JL-T1", "noise::JL-L13")]
-    # A claim with the same id in another figure does not count, nor does an id that begins alike.
+    # A red claim counts for its own figure only. A red claim JL-T1 does not count for JL-T16.
     unseen = [statement("noise::JL-T1"), statement("widths::JL-T16"), statement()]
     assert unrefuted([*seen, *unseen], red) == [theorem.id for theorem in unseen]
 
 
 def results(**changed: tuple[str, str]) -> pd.DataFrame:
-    """Results of all mutants: a claim without id turns red, no test does; but for those changed.
+    """Results of all mutants: a claim without an id of a theorem turns red, and no test fails.
 
-    The keys are figures, the values the ids of red claims and the failing test of all its mutants.
+    `changed` maps figures to other results of all their mutants: the ids of the red claims, and the
+    failing test.
     """
     found = [
         (m.figure, m.where, *changed.get(m.figure, ("design", NONE))) for m in MUTANTS.values()
@@ -133,7 +136,7 @@ def test_every_figure_needs_a_claim_that_turns_red_and_one_where_no_test_does() 
         return [claim.passed for claim in claims(table)[:3]]
 
     assert passed(results()) == [True, True, True]
-    # Where the figure crashes, no claim turned red.
+    # A crash of the figure does not count as a claim that turned red.
     assert passed(results(conjunctions=(CRASH, NONE))) == [True, False, False]
     assert passed(results(conjunctions=("BR-CONJ", "test"))) == [True, True, False]
     assert passed(results(conjunctions=(NONE, "test"))) == [True, False, False]
@@ -152,7 +155,7 @@ def test_some_things_are_claimed_of_all_mutants_only() -> None:
 def test_the_goal_counts_mistakes_in_the_library() -> None:
     (before,) = goals(results())
     (after,) = goals(results(conjunctions=("BR-CONJ", "test")))
-    # Both edits of a script and of the library belong to that figure.
+    # Some mutants of this figure edit its script, and others edit the library.
     assert {m.where.partition(".")[0] for m in MUTANTS.values() if m.figure == "conjunctions"} == {
         "experiments",
         "geomdp",

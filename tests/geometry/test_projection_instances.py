@@ -1,4 +1,4 @@
-"""Projection on hard families: against a conic solver, at all scales, and without endless loops."""
+"""Projections on hard bodies reach the tolerance at any scale, match a conic solver, and end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAIRS = np.array(list(combinations(range(6), 2)))
 
 
 def families() -> dict[str, np.ndarray]:
-    """Vertices (N, m) with ties, duplicates, flat and nearly flat parts."""
+    """Vertices (N, m) by name of the family. Many have ties or duplicates, or are (nearly) flat."""
     rng = np.random.default_rng(30)
     base = rng.standard_normal((30, 8))
     return {
@@ -61,7 +61,7 @@ FAMILIES = families()
 
 
 def targets(vertices: np.ndarray, seed: int) -> Iterator[np.ndarray]:
-    """Targets inside, on the boundary, near, far, and very far."""
+    """A vertex, two means of vertices, points at three growing distances from the centre, and 0."""
     rng = np.random.default_rng(seed)
     centre = vertices.mean(axis=0)
     reach = np.linalg.norm(vertices - centre, axis=1).max() + 1e-3
@@ -84,7 +84,7 @@ def test_relative_gap_of_1e_12_is_reached(name: str, scale: float, shift: float)
     vertices = scale * plain + offset
     reach = np.linalg.norm(vertices - vertices.mean(axis=0), axis=1).max()
     for target in targets(vertices, seed=32):
-        # The rounding of the vertices themselves moves the gap by this much at worst.
+        # Rounding of the vertices alone can change the gap, by at most `floor`.
         distance = np.linalg.norm(target - vertices.mean(axis=0)) + reach
         floor = 1e-14 * distance * (reach + np.abs(vertices).max())
         for body in (VPolytope(vertices), OracleOnly(VPolytope(vertices))):
@@ -121,8 +121,8 @@ def test_agrees_with_a_conic_solver(name: str) -> None:
     for target in (chosen[1], chosen[3], chosen[4]):
         expected = conic_projection(vertices, target)
         result = project(VPolytope(vertices), target, tol=1e-12)
-        # The objective of the nearest point is not above the solver's, whose point may be off by
-        # the square root of its tolerance 1e-12 times the size of the objective.
+        # The solver minimises the squared distance up to a tolerance near 1e-12. So its distance is
+        # accurate, but its point may be wrong by about the square root of the tolerance.
         best = np.linalg.norm(target - result.point)
         assert best <= np.linalg.norm(target - expected) + 1e-7 * reach
         assert np.linalg.norm(result.point - expected) <= 1e-4 * reach
@@ -169,7 +169,7 @@ def test_unreachable_tolerance_ends_with_an_honest_gap() -> None:
 
 def test_noisy_oracle_ends() -> None:
     class Noisy(Body):
-        """A cross-polytope whose extreme points are off by 1e-7, differently each time."""
+        """A cross-polytope whose extreme points have new random errors near 1e-7 in each call."""
 
         dimension = 6
         noise = np.random.default_rng(36)
@@ -187,7 +187,7 @@ def test_noisy_oracle_ends() -> None:
 
 
 class TestFactor:
-    """QR factors under insertions and deletions stay those of the points they belong to."""
+    """After insertions and deletions of points, QR factors are factors of the remaining points."""
 
     def check(self, factor, points: np.ndarray) -> None:
         size = factor.size[0]
@@ -226,7 +226,7 @@ class TestFactor:
         factor = empty_factor(np.ones(2), 3)
         outcomes = [insert(factor, points, row) for row in range(5)]
         assert outcomes == [True, True, False, False, True]
-        assert not insert(factor, points, 0)  # full
+        assert not insert(factor, points, 0)  # the factor already has 3 points
 
     def test_load_drops_dependent_points_and_their_weight(self) -> None:
         points = np.array([[0.0, 0, 1], [1, 0, 1], [0.25, 0, 1]])

@@ -14,7 +14,7 @@ INSTANCES = 200
 
 
 def instance(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices (N, m) and a target: outside, inside, at a vertex or on a face."""
+    """Vertices (N, m) and a target: random, in the hull, a vertex, or near a mean of vertices."""
     rng = np.random.default_rng(seed)
     dimension, count = int(rng.integers(1, 12)), int(rng.integers(1, 40))
     match seed % 5:
@@ -25,9 +25,9 @@ def instance(seed: int) -> tuple[np.ndarray, np.ndarray]:
         case 2:  # collinear points
             line = rng.standard_normal(dimension)
             vertices = rng.standard_normal((count, 1)) * line + rng.standard_normal(dimension)
-        case 3:  # ties
+        case 3:  # 0-1 vertices, which tie in many directions
             vertices = rng.choice([0.0, 1.0], (count, dimension))
-        case _:  # a plane
+        case _:  # points of a plane through 0
             plane = rng.standard_normal((2, dimension))
             vertices = rng.standard_normal((count, 2)) @ plane
     match seed % 4:
@@ -44,7 +44,7 @@ def instance(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def nearest_by_clarabel(vertices: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """min |y - b|^2 / 2 over y = sum w_i v_i, w >= 0, sum w = 1."""
+    """The y that minimises |y - target|^2 / 2, over y = w @ vertices with w >= 0 and sum w = 1."""
     count, dimension = vertices.shape
     settings = clarabel.DefaultSettings()
     settings.verbose = False
@@ -76,8 +76,8 @@ def test_random_projections_agree_with_an_interior_point_solver(first: int) -> N
         size = scale + float(np.abs(vertices).max() + np.linalg.norm(target))
         result = project(VPolytope(vertices), target, tol=1e-12)
         expected = nearest_by_clarabel(vertices, target)
-        # Both points are in the hull. The solver's may be off by the square root of its tolerance;
-        # geomdp's distance must not be above it.
+        # Both points are in the hull, so geomdp's distance must not be above the solver's. The
+        # solver's point may be wrong by about the square root of its tolerance 1e-12.
         best = np.linalg.norm(target - result.point)
         assert best <= np.linalg.norm(target - expected) + 1e-12 * size, seed
         assert np.linalg.norm(result.point - expected) <= 1e-4 * size, seed

@@ -1,4 +1,4 @@
-"""Outer slab bodies: they hold the body, get smaller, and reach the accuracy asked for."""
+"""Outer slab bodies contain the given body, shrink with more slabs, and reach the target error."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from tests.geometry.bodies import OracleOnly
 from tests.stats import binomial_agrees
 
 TABLES = MarginalTables([2, 2, 2, 3], 2)
-#: Two-sided normal quantile of `LEVEL`, for estimates that carry a standard error.
+#: Two-sided normal quantile at the level 1e-6 of `tests.stats`, for estimates with standard errors.
 QUANTILE = 4.9
 
 
 class Known(Body):
-    """A symmetric body of which only the given verbs are known."""
+    """A symmetric body that implements only the given verbs, which are methods of `Body`."""
 
     def __init__(self, inner: Body, *verbs) -> None:
         self._inner, self._verbs = inner, verbs
@@ -87,7 +87,7 @@ def test_slabs_hold_every_difference_of_neighbours(refined):
     differences = vertex_differences(TABLES)
     gauges = refined.body.gauge(differences)
     assert gauges.max() <= 1
-    # The body touches its slabs, so the inflation of the widths is all there is to spare.
+    # Each slab would touch the body if `INFLATION` did not widen it by a relative 1e-9.
     assert gauges.max() >= 1 - 2e-9
 
 
@@ -114,7 +114,7 @@ def test_noise_of_refined_slabs_is_heuristic(refined):
 
 
 def test_one_narrow_slab_is_found(refined):
-    """The test of the slabs against all differences sees a slab that is 1e-6 too narrow."""
+    """If one slab is too narrow by a relative 1e-6, the largest gauge of a difference shows it."""
     widths = refined.slabs.widths.copy()
     widths[17] *= 1 - 1e-6
     narrow = LinearImage(refined.basis, SlabBody(refined.slabs.directions, widths))
@@ -122,7 +122,7 @@ def test_one_narrow_slab_is_found(refined):
 
 
 def test_slabs_from_a_semidefinite_relaxation_hold_the_true_body():
-    """Support functions of the moment matrix are upper bounds from dual matrices."""
+    """The support values of the relaxation are upper bounds, so slabs contain the true body."""
     workload = Parities(4, 2)
     relaxed = difference_body(moment_relaxation(workload))
     refined = refine_slabs(Known(relaxed, Body.support), slabs=20, rng=2)
@@ -132,7 +132,7 @@ def test_slabs_from_a_semidefinite_relaxation_hold_the_true_body():
 
 
 def test_slabs_of_an_inexact_oracle_are_widened():
-    """Clarabel stops at 1e-8 or so: the accuracy stated is added to every half-width."""
+    """Clarabel is accurate to about 1e-8; slabs are wider by a relative 1e-6, the `accuracy`."""
 
     class Rounded(CvxBody):
         symmetric = True
@@ -151,12 +151,12 @@ def test_history_tells_a_fall(refined):
     assert slabs[-1] == len(refined.slabs.widths) == 200
     assert moments[-1] < 0.8 * moments[0]
     assert all(0 < entry.cut <= 1 for entry in refined.history[1:])
-    # The last round's chains and the final, fresh ones saw the same body.
+    # The chains of the last round and the new chains of the final estimate sample the same body.
     assert moments[-1] == pytest.approx(refined.second_moment.value, rel=0.05)
 
 
 def test_more_slabs_cut_a_smaller_body_out_of_the_same():
-    """One seed, two budgets: the first slabs agree, so the second body lies in the first."""
+    """With one seed, a larger budget only adds slabs, so the second body lies in the first."""
     body = neighbour_body(TABLES, Adjacency.REPLACE_ONE)
     start = TABLES.affine_hull().dimension
     few, many = (refine_slabs(body, slabs=k * start, rng=2) for k in (3, 6))
@@ -182,7 +182,10 @@ def near(estimate, truth: float) -> bool:
 @pytest.mark.statistical
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 def test_a_body_with_few_facets_is_found_exactly(scale):
-    """The cross-polytope of R^4 has 8 pairs of facets; E ||U||^2 = 2 m / ((m + 1)(m + 2))."""
+    """The cross-polytope of R^4 has 8 pairs of facets; the search finds all of them.
+
+    For U uniform on the cross-polytope of R^m, E ||U||^2 = 2 m / ((m + 1)(m + 2)).
+    """
     result = refine_slabs(SymmetricHull(VPolytope(scale * np.eye(4))), slabs=200, rng=4)
     assert len(result.slabs.widths) <= 4 + 8
     points = np.random.default_rng(0).standard_normal((50, 4))
@@ -203,7 +206,7 @@ def test_the_moment_of_a_box_is_that_of_the_closed_form():
 
 @pytest.mark.statistical
 def test_intervals_of_the_moment_cover():
-    """95% intervals over 40 seeds cover the closed value as often as they should."""
+    """Of the 95% intervals for 40 seeds, about 95% contain the exact value 2/3."""
     box = Box(-np.ones(2), np.ones(2))
     moments = [refine_slabs(box, slabs=2, rng=seed).second_moment for seed in range(40)]
     covered = sum(m.interval[0] <= 2 / 3 <= m.interval[1] for m in moments)
@@ -238,13 +241,13 @@ def test_directions_separate_the_points_they_are_for():
 
 @pytest.mark.parametrize("verbs", [SOURCES["nearest points"][0], SOURCES["points"][0]])
 def test_oracle_bodies_get_slabs_too(verbs):
-    """The regular hexagon by its support function alone, or with its extreme points."""
+    """The regular hexagon is given by its support function alone, or also by extreme points."""
     angles = np.pi / 3 * np.arange(3)
     hexagon = SymmetricHull(VPolytope(np.column_stack([np.cos(angles), np.sin(angles)])))
     result = refine_slabs(Known(hexagon, *verbs), slabs=40, rng=8)
     assert result.body.gauge(hexagon.vertex_list()).max() <= 1
-    # Square of the hexagon's bounding box against the hexagon: E ||U||^2 7/12 -> 5/12; whatever
-    # the directions, slabs close more than half of the gap.
+    # For uniform points U, E ||U||^2 is at least 7/12 in any rectangle around the hexagon, and 5/12
+    # in the hexagon. The slabs close more than half of this gap.
     assert result.second_moment.value < 1 / 2
 
 
@@ -284,11 +287,11 @@ def test_given_directions_are_kept_and_completed():
     assert result.history[0].slabs == basis.shape[1]
 
 
-@pytest.mark.slow  # test_oracles.py holds the mechanism to the same number
+@pytest.mark.slow  # test_oracles.py requires the same accuracy of the mechanism
 def test_accuracy_of_two_way_tables_of_ten_binary_columns():
     """Root mean squared error per cell at n = 5000, epsilon = 1, before projection (X-OUT).
 
-    The parity box gives 0.00565; 0.0045 is the target, measured here with 450 slabs.
+    The error of the parity box is 0.00565. With 450 slabs, the error must be at most 0.0045.
     """
     workload = MarginalTables([2] * 10, 2)
     body = neighbour_body(workload, Adjacency.REPLACE_ONE)
@@ -346,7 +349,7 @@ def test_pool_takes_what_cuts_most_and_each_slab_once():
     states = np.array([[2.0, 0], [2, 0.1], [0, 3], [0.1, 0.1]])
     pool = CutPool(2)
     pool.add(np.array([[1.0, 0], [-1, 0], [0.9, 0.1], [0, 1], [0.1, 0]]))
-    assert len(pool) == 3  # 0.1 (1, 0) and -(1, 0) are the first one again
+    assert len(pool) == 3  # (-1, 0) and (0.1, 0) define the same slab as (1, 0)
     taken, share = pool.take(states, 1)
     np.testing.assert_array_equal(taken, [[1, 0]])
     assert share == 1 / 2
