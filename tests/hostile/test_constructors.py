@@ -1,4 +1,4 @@
-"""Arguments that no constructor can take: a documented error, naming the argument, nothing else."""
+"""Constructors refuse impossible arguments by a `ValueError` that names the argument."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import pytest
 from tests.hostile.constructors import CONSTRUCTORS
 from tests.hostile.values import EXTREME, NO_NUMBERS, NOT_WHOLE, OUT_OF_RANGE
 
-#: The arguments that are numbers; `test_malformed_arguments` tries those of other kinds.
+#: The arguments that must be numbers. `test_malformed_arguments` also tests the other kinds.
 ARGUMENTS = [
     (name, key)
     for name, row in CONSTRUCTORS.items()
     for key, kind in row.kinds.items()
     if kind in ("positive", "whole", "share")
 ]
-#: Whole arguments that are no dimension: how much memory a dimension needs is no matter of input.
+#: Whole arguments that are tested with huge values. The other whole arguments, and the size of
+#: `MultiplicativeWeights`, are lengths of arrays, and huge arrays do not fit into memory.
 COUNTS = ("n", "queries", "steps", "size", "cutoff", "sparsity")
 
 

@@ -1,4 +1,4 @@
-"""Every offline mechanism with the settings its contract tests run in."""
+"""Every `Mechanism` class, with settings for its contract tests, or the file that has them."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ class Entry:
     kind : type
         The exported class.
     privacy : Privacy
-        A guarantee it takes.
+        A guarantee that the class accepts.
     build : callable
         (workload, n, privacy, adjacency) -> mechanism.
     home : str
-        The workload of `WORKLOADS` in which contracts about one mechanism run.
+        Name in `WORKLOADS` of the workload for tests that need only one workload.
     density : bool
-        Whether the density of the noise is known, for ratios.
+        Whether the noise has a density in closed form. Tests of density ratios need it.
     """
 
     kind: type[Mechanism]
@@ -102,24 +102,27 @@ def jl_of(inner: Entry, law: JLLaw) -> Entry:
 
 
 def coarse(inner: Entry) -> Entry:
-    # Below the distance of any two answers of the audited square, so that rounding hides nothing.
+    # The radius 0.3 is small enough that the net has all four corners of the audited square. So an
+    # audit sees every difference of answers.
     return Entry(Coarse, inner.privacy, lambda *setting: Coarse(inner.build(*setting), 0.3))
 
 
 ADDITIVE: dict[str, Entry] = {
     "Laplace": plain(Laplace, PURE),
-    # Only for workloads of whole answers; their ratios are tested in test_few_queries.py.
+    # These two are only for workloads with whole-number answers. test_few_queries.py tests the
+    # probability ratios of their noise.
     "Geometric": plain(Geometric, PURE, density=False),
     "LatticeBox": plain(LatticeBox, PURE, density=False),
     "Ball": plain(Ball, PURE),
     "Ellipsoid": plain(Ellipsoid, PURE),
     "KNorm exact": plain(KNorm, PURE, exact=True),
     "KNorm": plain(KNorm, PURE),
-    # Only for workloads that lie in a body with an exact sampler; the ratio is not in closed form.
+    # Cone mechanisms need a workload with answers in a body that has an exact sampler. The density
+    # of their noise has no closed form.
     "Cone": plain(Cone, PURE, home="two-way marginals", density=False),
     "Cone categorical": plain(Cone, PURE, density=False),
     "TightCone": plain(TightCone, PURE, density=False),
-    # Intrinsic levels have a density in closed form.
+    # Noise of the intrinsic variant has a density in closed form.
     "Recursive": plain(Recursive, PURE, home="stretched", variant=Variant.INTRINSIC),
     # Noise of measurements that overlap has no density in closed form.
     "Matrix": plain(Matrix, PURE, density=False),
@@ -142,7 +145,7 @@ POST_PROCESSED: dict[str, Entry] = {
     "Coarse Ball": coarse(ADDITIVE["Ball"]),
 }
 MECHANISMS = ADDITIVE | POST_PROCESSED
-#: Mechanisms for one kind of workload; their contracts are in the file named.
+#: Mechanisms for one kind of workload only, and the files with their contract tests.
 ON_REALS: dict[type[Mechanism], str] = {
     SecondMoment: "test_second_moment.py",
     PairMarginals: "test_pair_marginals.py",
@@ -151,8 +154,8 @@ ON_REALS: dict[type[Mechanism], str] = {
     Staircase: "test_few_queries.py",
 }
 
-#: Small workloads of every kind: boxes, simplices, general polytopes, lower-dimensional ones, and
-#: a box so long that the recursion splits it.
+#: Small workloads. Their sensitivity polytopes are boxes, simplices, general polytopes, flat
+#: polytopes, and a box with sides so different that the recursion splits it.
 WORKLOADS: dict[str, Workload] = {
     "one-way marginals": Marginals(3, 1),
     "two-way marginals": Marginals(4, 2),
@@ -168,6 +171,6 @@ WORKLOADS: dict[str, Workload] = {
 }
 
 
-#: Rows of `MECHANISMS` without a correctly rounded release, each with the reason that the guide's
-#: table gives.
+#: Names of `MECHANISMS` without a correctly rounded release, each with the reason that the guide
+#: gives in its table. At present there are none.
 WITHOUT: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Interactive runs without a seed: true answers are exact rationals, choices exact decisions."""
+"""Interactive runs without a seed compute true answers as exact fractions and choose exactly."""
 
 from __future__ import annotations
 
@@ -80,7 +80,10 @@ def test_truths_of_a_class_are_exact():
 
 
 def check_choices_see_exact_scores(choose):
-    """Scores 2^60 + 128 and 2^60 + 129, which are one float: the second is e times as likely."""
+    """The score 2^60 + 129 is chosen e times as often as 2^60 + 128.
+
+    Neighbouring floats of this size differ by 256.
+    """
     scores = [2**60 + 128, 2**60 + 129]
     entropy, picks = seeded(3), 0
     for _ in range(3000):
@@ -123,7 +126,7 @@ def undecided(*arguments):
 def test_the_filter_changes_no_choice(monkeypatch):
     check_the_filter_changes_no_choice()
     right = argmax.near_log
-    # The planted defect: logarithms off by up to 0.3.
+    # The planted defect is an error of up to 0.3 in the logarithms.
     monkeypatch.setattr(argmax, "near_log", lambda x: right(x) + 0.3 * np.sin(100 * right(x)))
     with pytest.raises(AssertionError):
         check_the_filter_changes_no_choice()

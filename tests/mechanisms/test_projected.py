@@ -1,4 +1,4 @@
-"""Projections of answers whose sensitivity polytope is out of reach."""
+"""Projections on relaxations of sensitivity polytopes, and upper bounds on projection errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def cube(m: int) -> Box:
 
 
 def test_many_columns_are_projected_on_the_relaxation() -> None:
-    """Beyond 24 columns only: projecting never increases the distance to the true answers."""
+    """Tables of 25 columns use the relaxation, tables of 4 do not; projecting lowers the error."""
     few = Projected(Cone(MarginalTables([2] * 4, 2), n=10, privacy=PureDP(1.0)))
     assert not isinstance(few.body, MappedElliptope)
     workload = MarginalTables([2] * 25, 2)
@@ -59,7 +59,8 @@ def test_diameter_of_a_relaxation_holds_all_records_and_is_less_than_twice_their
     mechanism = Projected(Cone(workload, n=50, privacy=PureDP(1.0)))
     answers = workload.evaluate(workload.universe.sample(20, np.random.default_rng(0)))
     apart = np.linalg.norm(answers[:, None] - answers[None], axis=2).max()
-    # The largest distance of two records is sqrt(2 C(25, 2)); of the relaxation at most sqrt(3).
+    # The largest distance of two records is sqrt(2 C(25, 2)). The bound for the relaxation is
+    # sqrt(3 C(25, 2)).
     assert apart <= workload.l2_diameter() <= mechanism.diameter
     np.testing.assert_allclose(mechanism.diameter, 2 * np.sqrt(300 * 3 / 4), rtol=1e-12)
 
@@ -68,9 +69,10 @@ def test_diameter_of_a_relaxation_holds_all_records_and_is_less_than_twice_their
     "post_process", [Projected, Shrunk, lambda inner: JL(inner, 4, rng=0)], ids=["P", "S", "JL"]
 )
 def test_stated_bounds_hold_the_gap_at_which_the_search_stops(post_process, monkeypatch):
-    """A gap of eta allows ||p - Q(X)||^2 = ||Z||^2 + 2 eta, so the bound must be at least this.
+    """A search that stops at the gap eta can have the squared error ||Z||^2 + 2 eta, for noise Z.
 
-    The noise is so small that the bound by ||Z||^2 is below the bound by E h_K(Z).
+    The stated bound must be at least this. The noise is so small that the bound from ||Z||^2 is
+    below the bound from E h_K(Z). Here h_K is the support function of the polytope K.
     """
     mechanism = post_process(Laplace(Prefixes(16), n=16, privacy=PureDP(1e6)))
     gaps = recorded_gaps(monkeypatch)
@@ -89,7 +91,8 @@ def test_stated_bounds_hold_the_gap_at_which_the_search_stops(post_process, monk
 def test_the_levels_of_limits_for_skew_draws_are_those_stated(draws: int, level: float) -> None:
     """How often the limit for exponential variables of mean 1 is below 1, by importance sampling.
 
-    Variables of rate 1 + tilt have a small mean, so most of their limits are below 1.
+    The variables are drawn with the rate 1 + tilt. Their mean is below 1, so many of the limits are
+    below 1.
     """
     tilt, sets = 4.6 / np.sqrt(draws), 4000
     values = np.random.default_rng(7).exponential(1 / (1 + tilt), (sets, draws))
@@ -101,7 +104,7 @@ def test_the_levels_of_limits_for_skew_draws_are_those_stated(draws: int, level:
 
 
 def test_support_bounds_are_the_closed_forms_where_these_are_known() -> None:
-    """The support function of the box [-1, 1]^m is the l1 norm, so E h_K(Z) is sum E |Z_i|."""
+    """The support function h_K of K = [-1, 1]^m is the l1 norm, so E h_K(Z) = sum of E |Z_i|."""
     box, scale = cube(3), 2.0
     gaussian = expected_support_bound(GaussianNoise(np.eye(3), scale), box)
     assert gaussian.value == pytest.approx(3 * scale * math.sqrt(2 / math.pi), rel=1e-12)
@@ -113,7 +116,7 @@ def test_support_bounds_are_the_closed_forms_where_these_are_known() -> None:
 
 
 def test_support_bounds_of_lattice_noise_are_infinite_for_many_coordinates() -> None:
-    """So the projection of many lattice answers falls back to its other bounds."""
+    """The prediction for a projection of so many answers then uses its other bounds."""
     noise = GeometricNoise(np.ones(MAX_DRAWS + 1), 1.0)
     found = expected_support_bound(noise, cube(MAX_DRAWS + 1))
     assert found.value == math.inf
@@ -127,13 +130,15 @@ def test_support_bounds_of_lattice_noise_are_infinite_for_many_coordinates() -> 
 @pytest.mark.statistical
 @pytest.mark.parametrize("draws", [20, MAX_DRAWS])
 def test_support_bounds_by_draws_exceed_the_mean_by_a_few_standard_errors(draws) -> None:
-    """E ||Z||_2 in closed form: the l2 ball is both the body K and, for one noise, its K-norm.
+    """Bounds for K-norm noise of a ball K and for Laplace noise, against E h_K(Z) in closed form.
 
-    Twice the quantile: the mean of the draws is within one of E h_K(Z), and the limit adds one.
+    The mean of the draws is within `quantile` standard errors of E h_K(Z), and the bound adds
+    `quantile` standard errors. So the bound exceeds E h_K(Z) by at most twice this.
     """
     m, epsilon = 6, 0.5
     quantile = -scipy.stats.t.ppf(LEVEL, draws - 1)
-    # ||U||_2 of a uniform U in the ball has the density m r^(m - 1), and E R = (m + 1) / epsilon.
+    # K-norm noise is Z = R U with U uniform on the ball. The norm ||U||_2 has the density
+    # m r^(m - 1), and E R = (m + 1) / epsilon.
     factor, mean = (m + 1) / epsilon, m / (m + 1)
     deviation = math.sqrt(m / ((m + 1) ** 2 * (m + 2)))
     ball = Ball(m, 1.0)
@@ -141,7 +146,8 @@ def test_support_bounds_by_draws_exceed_the_mean_by_a_few_standard_errors(draws)
     assert f"{draws} public draws" in knorm.source
     above = knorm.value / factor - mean
     assert 0 <= above <= 2 * quantile * deviation / math.sqrt(draws)
-    # |Z_1| of Laplace noise of scale 3 has mean 3 and deviation 3: K is the segment of length 2.
+    # K is the segment [-1, 1], so h_K(Z) = |Z|. For Laplace noise of scale 3, |Z| has mean 3 and
+    # standard deviation 3.
     laplace = expected_support_bound(LaplaceNoise(1, 3.0), cube(1), draws)
     assert 0 <= laplace.value - 3 <= 2 * quantile * 3 / math.sqrt(draws)
 
@@ -154,7 +160,10 @@ def test_support_bounds_in_high_dimension_use_fewer_draws(m: int, draws: int) ->
 
 
 def test_widths_without_a_closed_form_are_upper_limits() -> None:
-    """E h_K(Z) of a segment from 0 to v is sigma ||v|| / sqrt(2 pi), given here as a triangle."""
+    """For a segment K from 0 to v and Gaussian noise, E h_K(Z) = sigma ||v|| / sqrt(2 pi).
+
+    A thin triangle stands for the segment, because the width of a triangle has no closed form.
+    """
     flat = VPolytope([[0.0, 0.0], [1.0, 0.0], [0.5, 1e-9]])
     found = expected_support_bound(GaussianNoise(np.eye(2), 5.0), flat)
     width = 5 / math.sqrt(2 * math.pi)
@@ -170,11 +179,11 @@ def test_upper_limits_are_those_of_students_t() -> None:
 
 
 def test_eight_draws_show_that_a_mean_is_far_above_a_limit() -> None:
-    """The mean is m = 400, with a standard error of sqrt(m / 8) = 7 for 8 draws."""
+    """E h_K(Z) is m = 400, and the mean of 8 draws has a standard error of sqrt(m / 8) = 7."""
     m = 400
     support = ExpectedSupport(LaplaceNoise(m, 1.0), cube(m), 64)
     error = math.sqrt(m / 8)
-    # The largest deviations that 8 draws can have here are a few standard errors.
+    # `exceeds` compares the limit with the mean of 8 draws minus 6 standard errors.
     assert support.exceeds(m - 20 * error)
     assert not support.exceeds(m - 0.5 * error)
     assert support.bound == expected_support_bound(support.noise, support.body, 64)
