@@ -14,7 +14,7 @@ import geomdp
 def public_objects() -> dict[str, object]:
     """Exported classes and functions by dotted name below `geomdp`, such as ``bodies.Ball``.
 
-    Each has one name, in the first package below `geomdp` that exports it.
+    An object that several packages export has the name from the first of them. `geomdp` comes last.
     """
     found: dict[str, object] = {}
     walked = pkgutil.walk_packages(geomdp.__path__, "geomdp.")

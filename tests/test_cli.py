@@ -1,4 +1,4 @@
-"""The geomdp command: answers against direct counts, records, and every kind of bad input."""
+"""The geomdp command: answers against direct counts, privacy records, and bad input."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from geomdp.tabulation.specs import (
 from geomdp.workloads import RandomSigns
 
 N = 400
-#: At this epsilon the noise is some 1e-9: answers are true to the tolerance below.
+#: At this epsilon the noise is far below `TOLERANCE`, so answers are compared with the truth.
 NOISELESS = ["--epsilon", "1e9"]
 TOLERANCE = 1e-6
 
@@ -53,7 +53,7 @@ class Result:
     err: str
 
     def error(self) -> str:
-        """The one line of a failed command."""
+        """The error message of a failed command, which must be one line and the only output."""
         assert self.code == 2
         assert self.out == ""
         lines = self.err.splitlines()
@@ -99,12 +99,12 @@ def survey() -> pd.DataFrame:
 RELEASE = ("release", "survey.csv", "--schema", "schema.json", "--out", "answers.csv")
 
 
-#: Columns of a release beside those of the records.
+#: Columns of a file of answers that are not columns of the records.
 NUMBERS = ["answer", "count", "standard_error", "low", "high"]
 
 
 def answers(path: str = "answers.csv") -> pd.Series[float]:
-    """Answers by query; a cell is named by the levels of its table, such as a=x,b=y."""
+    """Answers, indexed by query. The index of a cell names columns and levels, such as a=x,b=y."""
     tidy = pd.read_csv(path, dtype=dict.fromkeys(["smoker", "retired"], str))
     if "query" in tidy:
         return tidy.set_index("query")["answer"]
@@ -250,7 +250,8 @@ def test_record_says_what_was_claimed_and_run(run: Run) -> None:
     assert content["seed"] is None
     computing = {"python", "geomdp", "numpy", "python-flint"}
     assert set(content["versions"]) >= computing  # type: ignore[call-overload]
-    # Consistency adds at most the gap of its projection to the error of the noise.
+    # `standard_error` is the error of the noise. The predicted error adds only the small duality
+    # gap of the projection that makes the tables consistent.
     errors = pd.read_csv("answers.csv")["standard_error"]
     np.testing.assert_allclose(
         np.sqrt((errors**2).mean()),
@@ -266,7 +267,8 @@ def test_record_says_what_was_claimed_and_run(run: Run) -> None:
 @pytest.mark.parametrize(
     ("flags", "statement"),
     [
-        # Purely private noise has less error here than Gaussian noise, and implies what is asked.
+        # Noise with pure privacy has less error here than Gaussian noise, and 1-DP implies the
+        # (1, 1e-6)-DP that was asked for.
         (("--epsilon", "1", "--delta", "1e-6"), "1-DP, replace-one"),
         (("--epsilon", "1", "--delta", "1e-6", "--mechanism", "gaussian"), "(1, 1e-06)-DP"),
         (("--rho", "0.5"), "0.5-zCDP"),
@@ -302,7 +304,7 @@ def test_inferred_schema_takes_the_claim(run: Run) -> None:
     assert warning == "warning: the schema was inferred from the records, which is not private"
     assert "no privacy claim: the schema was inferred" in " ".join(result.out.split())
     assert str(record()["claim"]).startswith("no privacy claim")
-    # No other statement in the record contradicts it.
+    # The statement in the guarantee also says that there is no claim.
     guarantee = record()["guarantee"]
     assert isinstance(guarantee, dict)
     assert guarantee["statement"] == record()["claim"]
@@ -470,7 +472,7 @@ def test_pure_noise_states_what_it_proves_and_what_was_asked(run: Run) -> None:
     assert "(it implies 0.5-zCDP, which was asked)" in words
     assert str(record()["claim"]).startswith("1-DP, replace-one")
     assert record()["asked"] == "0.5-zCDP"
-    # epsilon = 1 costs all of rho = 0.5.
+    # The 1-DP release has used up the whole budget of rho = 0.5.
     refused = run(*RELEASE, *query, "--rho", "1e-6", *paid, "--force")
     assert "does not fit" in refused.err
 
@@ -487,7 +489,7 @@ def test_advice_shows_the_diagnostics_of_heuristic_samplers(run: Run) -> None:
 def test_width_of_a_box_is_exact(run: Run) -> None:
     query = ("width", "--schema", "schema.json", "--workload", "conjunctions:1")
     result = run(*query, "--columns", "smoker,retired")
-    # w([0, 1]^2) = 2 / sqrt(2 pi)
+    # The Gaussian width of [0, 1]^2 is 2 / sqrt(2 pi) = 0.7979.
     assert "0.7979 (exact)" in result.out
 
 
@@ -507,8 +509,8 @@ def test_lists_show_every_row(run: Run) -> None:
 
 @pytest.mark.parametrize("row", CANDIDATES, ids=lambda row: row.flag)
 def test_every_listed_mechanism_releases(run: Run, row: Candidate) -> None:
-    # Seven columns are the fewest on which the recursive mechanism has parts to split into; one
-    # table of two does for all others.
+    # The recursive mechanism needs seven columns or more, because with fewer its recursion has only
+    # one level. Coarse and tight-cone get three columns here, and all others get two.
     sizes = {"recursive": 7, "coarse": 3, "tight-cone": 3}
     names = [f"c{i}" for i in range(sizes.get(row.flag, 2))]
     sort: dict[str, object] = {"kind": "boolean"}

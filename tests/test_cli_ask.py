@@ -1,4 +1,4 @@
-"""The command `ask`: answers, one payment for each run, and runs that cannot be replayed."""
+"""The command `ask`: answers, one payment for each run, and runs that cannot be continued."""
 
 import json
 import os
@@ -31,7 +31,7 @@ NOISELESS = ["--epsilon", "1e9"]
 
 @pytest.fixture
 def ask(tmp_path, monkeypatch, capsys):
-    """The command in a folder with a table of 400 records."""
+    """Run the command in a folder with a table of 400 records, a schema and a file of questions."""
     monkeypatch.chdir(tmp_path)
     rows = {"region": ["north"] * 200 + ["south"] * 200, "smoker": [0, 1, 1, 1] * 100}
     pd.DataFrame(rows).to_csv("r.csv", index=False)
@@ -135,11 +135,11 @@ def test_a_killed_run_has_paid_and_left_no_noise(ask, tmp_path):
     ) as process:
         process.stdin.write("region=north\n")
         process.stdin.flush()
-        answer = process.stdout.readline()  # answered before the next question is there
+        answer = process.stdout.readline()  # the answer comes before the next question is sent
         recorded = (tmp_path / "run.jsonl").read_text()
         os.kill(process.pid, signal.SIGKILL)
     assert answer.startswith("region=north\t")
-    # The file holds public answers alone: no noise, no noisy threshold.
+    # The file holds the claim, the mechanism and the answers, but no noise or noisy threshold.
     assert [sorted(json.loads(line)) for line in recorded.splitlines()] == [
         ["claim", "mechanism"],
         ["above", "index", "query", "value"],
@@ -147,7 +147,7 @@ def test_a_killed_run_has_paid_and_left_no_noise(ask, tmp_path):
     code, _, err = ask(*run(*flags, *budget))
     assert code == 2
     assert "another run" in err
-    assert ask(*run(*flags, *budget, state="second.jsonl"))[0] == 2  # the budget is spent
+    assert ask(*run(*flags, *budget, state="second.jsonl"))[0] == 2  # only 0.5 is left
 
 
 def test_a_wrong_line_of_a_stream_costs_nothing(ask, monkeypatch):

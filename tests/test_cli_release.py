@@ -1,4 +1,4 @@
-"""geomdp release: forms of the answers, mixtures, ledgers, and inputs that no output may hit."""
+"""The command `release`: forms of answers, mixed workloads, ledgers, schemas, and safe inputs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ N = 60
 
 @pytest.fixture
 def call(tmp_path, monkeypatch, capsys):
-    """Run a command line in a folder with survey.csv and schema.json: code, output, errors."""
+    """Run a command in a folder with survey.csv and schema.json; return code, output and errors."""
     monkeypatch.chdir(tmp_path)
     Path("schema.json").write_text(json.dumps(SCHEMA))
     rng = np.random.default_rng(0)
@@ -146,7 +146,7 @@ def test_several_errors_come_at_once(call):
         assert sum(flag in line for line in lines) >= 1
 
 
-# --- inputs are safe ----------------------------------------------------------------------------
+# --- no output overwrites an input --------------------------------------------------------------
 
 
 def linked(name: str, target: str, kind: str) -> None:

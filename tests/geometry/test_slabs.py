@@ -206,7 +206,7 @@ def test_the_moment_of_a_box_is_that_of_the_closed_form():
 
 @pytest.mark.statistical
 def test_intervals_of_the_moment_cover():
-    """Of the 95% intervals for 40 seeds, about 95% contain the exact value 2/3."""
+    """Over 40 seeds, the share of 95% intervals that contain the exact value 2/3 fits 95%."""
     box = Box(-np.ones(2), np.ones(2))
     moments = [refine_slabs(box, slabs=2, rng=seed).second_moment for seed in range(40)]
     covered = sum(m.interval[0] <= 2 / 3 <= m.interval[1] for m in moments)

@@ -17,8 +17,8 @@ ARGUMENTS = [
     for key, kind in row.kinds.items()
     if kind in ("positive", "whole", "share")
 ]
-#: Whole arguments that are tested with huge values. The other whole arguments, and the size of
-#: `MultiplicativeWeights`, are lengths of arrays, and huge arrays do not fit into memory.
+#: Whole arguments that are tested with huge values. For most other whole arguments, such as
+#: dimensions, a huge value would need too much memory or time.
 COUNTS = ("n", "queries", "steps", "size", "cutoff", "sparsity")
 
 

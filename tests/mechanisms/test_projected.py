@@ -59,7 +59,7 @@ def test_diameter_of_a_relaxation_holds_all_records_and_is_less_than_twice_their
     mechanism = Projected(Cone(workload, n=50, privacy=PureDP(1.0)))
     answers = workload.evaluate(workload.universe.sample(20, np.random.default_rng(0)))
     apart = np.linalg.norm(answers[:, None] - answers[None], axis=2).max()
-    # The largest distance of two records is sqrt(2 C(25, 2)). The bound for the relaxation is
+    # The answers of two records are at most sqrt(2 C(25, 2)) apart. The bound for the relaxation is
     # sqrt(3 C(25, 2)).
     assert apart <= workload.l2_diameter() <= mechanism.diameter
     np.testing.assert_allclose(mechanism.diameter, 2 * np.sqrt(300 * 3 / 4), rtol=1e-12)
@@ -69,10 +69,10 @@ def test_diameter_of_a_relaxation_holds_all_records_and_is_less_than_twice_their
     "post_process", [Projected, Shrunk, lambda inner: JL(inner, 4, rng=0)], ids=["P", "S", "JL"]
 )
 def test_stated_bounds_hold_the_gap_at_which_the_search_stops(post_process, monkeypatch):
-    """A search that stops at the gap eta can have the squared error ||Z||^2 + 2 eta, for noise Z.
+    """A search that stops at a duality gap eta allows a squared error of ||Z||^2 + 2 eta.
 
-    The stated bound must be at least this. The noise is so small that the bound from ||Z||^2 is
-    below the bound from E h_K(Z). Here h_K is the support function of the polytope K.
+    The stated bound must be at least this error. The noise Z is so small that the bound from
+    ||Z||^2 is below the bound from E h_K(Z), where h_K is the support function of the polytope K.
     """
     mechanism = post_process(Laplace(Prefixes(16), n=16, privacy=PureDP(1e6)))
     gaps = recorded_gaps(monkeypatch)

@@ -1,6 +1,7 @@
-"""Every release sets up, asks the ledger, reads, checks and pays, in this order, and then draws.
+"""Every release sets up, asks the ledger, reads and checks the records, and pays, in this order.
 
-Correctly rounded noise is drawn before the records are read, so that it cannot depend on them.
+Float64 noise is drawn after the payment. Correctly rounded noise is drawn before the records are
+read, so that the noise cannot depend on them.
 """
 
 from __future__ import annotations
@@ -54,9 +55,10 @@ PURE = PureDP(1.0)
 
 @dataclass(frozen=True)
 class Case:
-    """A mechanism with N records that it takes, and N of which the last is outside its universe.
+    """A mechanism, records that it accepts, and as many records of which it refuses the last one.
 
-    `set_up` is (owner, name) of something that only its set-up calls.
+    `set_up` is None, or a class and the name of a method or property of this class that only the
+    set-up of the mechanism uses.
     """
 
     mechanism: Any
@@ -107,7 +109,7 @@ def iterative() -> Case:
 
 
 CASES: dict[str, Callable[[], Case]] = {
-    # The sampler of "KNorm" is heuristic in its home; see the last test.
+    # The sampler of "KNorm" is heuristic for its workload; the last test is about this mechanism.
     **{name: partial(of_catalogue, name) for name in MECHANISMS if name != "KNorm"},
     "Spectral": lambda: on_elements(Spectral(Marginals(3, 2), n=N, privacy=PURE)),
     "PairMarginals": lambda: on_elements(PairMarginals(Marginals(3, 2), n=N, privacy=PURE)),
@@ -122,7 +124,8 @@ CASES: dict[str, Callable[[], Case]] = {
 class Sources:
     """The unseeded generators made in a test, with their states when they were made.
 
-    `bytes_read` counts what is asked of the operating system for correctly rounded noise.
+    `bytes_read` counts the random bytes that are asked of the operating system, for correctly
+    rounded noise and for exact decisions.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +148,7 @@ class Sources:
 
     @property
     def drawn(self) -> bool:
-        """Whether any of them was drawn from, or had children that could be."""
+        """Whether a number was drawn from any of the generators, or a child generator was made."""
         return any(
             generator.bit_generator.state != state
             or generator.bit_generator.seed_seq.n_children_spawned > 0
@@ -159,7 +162,7 @@ def sources(monkeypatch: pytest.MonkeyPatch) -> Sources:
 
 
 class Watched:
-    """Records that say whether they were read, and how much was drawn before that."""
+    """Records that note whether they were read, and how many random bytes were drawn before."""
 
     def __init__(self, records: Any, sources: Sources | None = None) -> None:
         self.records, self.read, self.sources = records, False, sources
@@ -183,7 +186,7 @@ class Watched:
 
 
 class WatchedLedger(Ledger):
-    """A ledger that fails the test if anything was drawn before it pays."""
+    """A ledger that fails the test if an unseeded generator was used before the payment."""
 
     def __init__(self, budget: Any, sources: Sources) -> None:
         super().__init__(budget)
@@ -201,7 +204,7 @@ def test_the_ledger_pays_once_and_before_the_first_draw(name: str, sources: Sour
     ledger = WatchedLedger(case.privacy, sources)
     case.mechanism.release(case.good, ledger=ledger)
     assert ledger.spends() == [Spend(type(case.mechanism).__name__, case.privacy)]
-    # Rounded noise and exact decisions come from the operating system alone.
+    # Rounded noise and exact decisions use no generator, but bits from the operating system.
     decided = isinstance(case.mechanism, IterativeConstruction)
     assert sources.drawn == (not is_rounded(case) and not decided)
     assert not decided or sources.bytes_read > 0
@@ -242,7 +245,7 @@ def test_a_failure_before_the_payment_costs_and_draws_nothing(
     with pytest.raises(ValueError, match="records must number n"):
         case.mechanism.release(case.good[1:], ledger=ledger)
     records = Watched(case.good)
-    # A record of the budget's size that somebody else has spent.
+    # A ledger whose whole budget is already spent.
     empty = Ledger(case.privacy)
     empty.spend(Guarantee(case.privacy, Adjacency.REPLACE_ONE, Exact()), "another")
     with pytest.raises(BudgetExhausted):
@@ -257,7 +260,7 @@ def test_a_failure_before_the_payment_costs_and_draws_nothing(
     assert not sources.drawn
     assert ledger.spends() == []
     assert len(empty.spends()) == 1
-    # Records are read where nothing fails, or `read` above would prove nothing.
+    # A release that does not fail reads the records, so `read` would have shown a reading above.
     monkeypatch.undo()
     case.mechanism.release(records, rng=0)
     assert records.read

@@ -29,12 +29,14 @@ deltas = st.floats(1e-300, 0.49)
 
 @given(st.floats(1e-3, 20.0), st.floats(1.001, 200.0))
 def test_pure_to_zcdp_bounds_the_renyi_divergence_of_randomised_response(epsilon, order):
-    # Randomised response, the extreme pure mechanism: P = (p, 1-p), Q = (1-p, p), p/(1-p) = e^eps.
+    # On two neighbours, randomised response has the laws P = (p, 1 - p) and Q = (1 - p, p) with
+    # p / (1 - p) = e^epsilon. No epsilon-DP mechanism has a larger divergence.
     log_p = -math.log1p(math.exp(-epsilon))
     log_q = log_p - epsilon
     moment = np.logaddexp(order * log_p + (1 - order) * log_q, order * log_q + (1 - order) * log_p)
     divergence = moment / (order - 1)
-    # The moment is a difference of terms of size `order * epsilon`; dividing amplifies rounding.
+    # The moment is a difference of terms of size order * epsilon. The division by order - 1 makes
+    # their rounding errors larger.
     rounding = 8 * EPSILON * order * (1 + epsilon) / (order - 1)
     assert divergence <= order * pure_to_zcdp(PureDP(epsilon)).rho + rounding
 
@@ -46,7 +48,7 @@ def test_pure_to_zcdp_value():
 @given(st.floats(5e-324, 1.7e308))
 def test_pure_privacy_implies_no_more_than_the_rho_asked(rho):
     epsilon = pure_implying(ZCDP(rho)).epsilon
-    # In exact arithmetic, and no larger float64 is small enough.
+    # In exact arithmetic, epsilon^2 / 2 <= rho, and the next larger float64 violates this.
     assert Fraction(epsilon) ** 2 <= 2 * Fraction(rho)
     assert Fraction(math.nextafter(epsilon, math.inf)) ** 2 > 2 * Fraction(rho)
 
@@ -82,20 +84,23 @@ def test_the_optimal_order_is_never_worse(rho, delta):
 
 @given(st.floats(1e-4, 1e2), st.floats(1e-300, 1e-3))
 def test_the_optimal_order_is_the_best_of_a_fine_grid(rho, delta):
-    # Orders up to where order * rho alone is above the unoptimised epsilon.
+    # The Renyi orders are 1 + t. At the largest order, order * rho alone is above the unoptimised
+    # epsilon, so larger orders cannot be best.
     standard = zcdp_to_approx(ZCDP(rho), delta).epsilon
     t = np.geomspace(1e-3 * rho / standard, standard / rho, 20_000)
     values = (1 + t) * rho + np.log(t / (1 + t)) - (math.log(delta) + np.log1p(t)) / t
     tight = zcdp_to_approx_optimal_order(ZCDP(rho), delta).epsilon
     best = max(values.min(), rho)
     assert tight <= best * (1 + 1e-12)
-    # The grid has ratio 1 + 2e-3 at most between orders, and the minimum is flat.
+    # Neighbouring t differ by a factor of at most 1 + 2e-3, and the minimum is flat, so the least
+    # value on the grid is close to the minimum.
     assert tight >= best * (1 - 1e-3)
 
 
 @given(st.floats(1e-4, 50.0), st.floats(1e-250, 0.4))
 def test_the_conversions_hold_for_gaussian_noise(rho, delta):
-    # Gaussian noise of deviation sigma on sensitivity 1 is 1/(2 sigma^2)-zCDP, and no better.
+    # For sensitivity 1, Gaussian noise of standard deviation sigma is rho-zCDP with
+    # rho = 1 / (2 sigma^2), and for no smaller rho.
     scale = 1 / math.sqrt(2 * rho)
     for convert in (zcdp_to_approx, zcdp_to_approx_optimal_order):
         epsilon = convert(ZCDP(rho), delta).epsilon

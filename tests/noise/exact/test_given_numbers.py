@@ -1,4 +1,4 @@
-"""Vectors without a noise class, and choices, against mpmath on the same uniform numbers."""
+"""Exact vectors and noisy choices agree with mpmath, which is given the same uniform numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ def scaled(values):
 
 
 def wishart(order, rate, centre):
-    """The upper triangle of A_1 - A_2 - centre (r_1 - r_2) I, with r - tr A exponential."""
+    """The upper triangle of A_1 - A_2 - centre (r_1 - r_2) I, for Wishart matrices A_1 and A_2.
+
+    r_i - tr A_i is exponential with the given rate. If `centre` is 0, the r_i are not drawn.
+    """
 
     def entries(given):
         matrices = []
@@ -51,7 +54,7 @@ def upper_triangle(given):
     return [2 * x, 2 * y / mpmath.sqrt(2), 2 * z]
 
 
-#: Name: (the vector, built when a test asks for it, and its value by mpmath).
+#: For each name, a function that builds the vector, and a function that computes it by mpmath.
 CASES = {
     "scaled laplaces": (lambda: scaled_laplaces(np.array(SCALES)), lambda r: scaled(r.laplaces(3))),
     "scaled gaussians": (

@@ -1,4 +1,4 @@
-"""Laws of the random numbers that everything else is made of, against closed distributions."""
+"""Laws of the random variables that exact noise is computed from, against known distributions."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ pytestmark = pytest.mark.statistical
 
 
 def generalised(p):
-    """Distribution of |x| for density proportional to exp(-|x|^p)."""
+    """Distribution on x > 0 with density proportional to exp(-x^p)."""
     return scipy.stats.gengamma(a=1 / p, c=p)
 
 
-#: Name: (one draw of independent variables, their distribution).
+#: For each name, a function that draws independent variables, and the distribution of each.
 LAWS = {
     "exponential": (lambda draw: exponentials(2, draw), scipy.stats.expon),
     "laplace": (lambda draw: laplaces(3, draw), scipy.stats.laplace),
@@ -43,7 +43,8 @@ LAWS = {
     "gamma 7/2": (lambda draw: [half_gamma(7, draw)], scipy.stats.gamma(3.5)),
     "share 1": (lambda draw: dirichlet(3, 2, draw)[:1], scipy.stats.beta(1, 2)),
     "share 5/2": (lambda draw: dirichlet(3, 5, draw)[1:2], scipy.stats.beta(2.5, 5)),
-    # (1 + x) / 2 of a coordinate of a unit vector in R^m is Beta((m - 1) / 2, (m - 1) / 2).
+    # If x is a coordinate of a uniform unit vector in R^m, then (1 + x) / 2 has the distribution
+    # Beta((m - 1) / 2, (m - 1) / 2). Here m = 5.
     "direction": (lambda draw: direction(5, draw)[4:], scipy.stats.beta(2, 2, loc=-1, scale=2)),
     "power 1.25": (lambda draw: power_exponentials(2, arb(1.25), draw), generalised(1.25)),
     "power 3": (lambda draw: power_exponentials(2, arb(3), draw), generalised(3)),
@@ -73,7 +74,7 @@ def test_whole_numbers_are_uniform():
 
 
 def test_bartlett_factor_has_the_moments_of_a_wishart_matrix():
-    """E (L L^T)_ij^2 = k (1 + k [i = j] + [i = j]) for k = p + 1 degrees of freedom."""
+    """With k = 4 degrees of freedom, E (L L^T)_ij^2 is k (k + 2) if i = j, and k otherwise."""
 
     def squares(draw):
         rows = bartlett_factor(3, draw)
