@@ -1,4 +1,4 @@
-"""Projections on hard bodies reach the tolerance at any scale, match a conic solver, and end."""
+"""Projections on hard bodies reach the tolerance, agree with a conic solver, and always end."""
 
 from __future__ import annotations
 
