@@ -463,13 +463,13 @@ def test_pure_noise_states_what_it_proves_and_what_was_asked(run: Run) -> None:
     printed = run("advise", "--schema", "schema.json", *query, *asked, "--n", "400").out
     advised = " ".join(printed.split())
     assert "privacy 1-DP, replace-one;" in advised
-    assert "(it implies (1, 1e-06)-DP, which was asked)" in advised
+    assert "(it implies (1, 1e-06)-DP, which was asked for)" in advised
     paid = ("--ledger", "budget", "--budget", "rho=0.5")
     result = run(*RELEASE, *query, "--rho", "0.5", "--mechanism", "laplace", *paid)
     assert result.code == 0, result.err
     words = " ".join(result.out.split())
     assert "privacy 1-DP, replace-one;" in words
-    assert "(it implies 0.5-zCDP, which was asked)" in words
+    assert "(it implies 0.5-zCDP, which was asked for)" in words
     assert str(record()["claim"]).startswith("1-DP, replace-one")
     assert record()["asked"] == "0.5-zCDP"
     # The 1-DP release has used up the whole budget of rho = 0.5.

@@ -120,7 +120,7 @@ def test_tables_and_workloads_mix_with_weights(call):
         ("--out a.csv --tables region --confidence 1", "--confidence must be above 0 and below 1"),
         ("--out a.csv --tables region --budget epsilon=1", "--budget needs --ledger"),
         ("--out a.csv --tables region --ledger l", "give --budget, for instance"),
-        ("--out a.csv --tables region --ledger l --budget 3", "--budget must be epsilon=X"),
+        ("--out a.csv --tables region --ledger l --budget 3", "--budget must be 'epsilon=X'"),
         ("--out a.csv --tables region --ledger l --budget epsilon=0", "--epsilon must be from"),
         ("--out a.csv --tables region --ledger l --budget rho=1 --seed 1", "no proved cost"),
         ("--out a.csv --tables region --ledger schema.json", "is not a privacy ledger"),

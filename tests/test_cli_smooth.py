@@ -90,7 +90,7 @@ def test_the_file_says_what_the_screen_says(run):
     release.projected(MomentProjection.on_grid(release.noise_std, 24)).save("moved.npz")
     code, out, _ = run("answer moved.npz --query query.json")
     assert code == 0
-    assert "projected on attainable moments; noise std is the value before" in out
+    assert "projected onto attainable moments; noise std is the value before" in out
     first = Path("s.npz").read_bytes()
     code, _, err = run(f"summarize people.csv --bounds {BOUNDS} --smoothness 2 --rho 1 --out s.npz")
     assert code == 2

@@ -69,7 +69,7 @@ def implied(guarantee: Guarantee, asked: Privacy) -> str:
     unclaimed = guarantee.seeded or isinstance(guarantee.sampler, Heuristic)
     if unclaimed or guarantee.privacy == asked:
         return ""
-    return f" (it implies {asked}, which was asked)"
+    return f" (it implies {asked}, which was asked for)"
 
 
 def in_words(prediction: Prediction) -> str:

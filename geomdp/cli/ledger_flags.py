@@ -60,7 +60,8 @@ def parse_budget(text: str) -> Privacy:
             number = None
         if not equals or name not in NAMES or name in given or number is None:
             raise ValueError(
-                f"--budget must be epsilon=X, epsilon=X,delta=Y or rho=X with numbers, got {text!r}"
+                f"--budget must be 'epsilon=X', 'epsilon=X,delta=Y' or 'rho=X' with numbers, got "
+                f"{text!r}"
             )
         given[name] = number
     try:

@@ -138,7 +138,8 @@ AdjacencyOption: TypeAlias = Annotated[
         "--adjacency",
         parser=_adjacency,
         metavar="NAME",
-        help="Neighbouring tables: replace-one (n is public) or add-remove.",
+        help="Neighbouring tables differ by one record: replaced (replace-one, n is public), or "
+        "added or removed (add-remove).",
         rich_help_panel=PRIVACY,
     ),
 ]
@@ -185,8 +186,8 @@ CountOption: TypeAlias = Annotated[
         "--n",
         parser=whole_number,
         metavar="N",
-        help="Number of records. Under replace-one, records are counted by default; under "
-        "add-remove, this is the public number to divide by.",
+        help="Number of records. Under replace-one, the default is to count them. Under "
+        "add-remove, give a public number; sums are divided by it.",
         rich_help_panel=RECORDS,
     ),
 ]
@@ -213,7 +214,7 @@ EffortOption: TypeAlias = Annotated[
         parser=real,
         metavar="SECONDS",
         help="Largest set-up time of one mechanism; with more time, better mechanisms are found. "
-        "The time is estimated from a count of operations, so all machines choose the same "
+        "The time is estimated from the number of operations, so all machines choose the same "
         "mechanism.  [default: 2]",
         rich_help_panel=PRIVACY,
         show_default=False,
@@ -237,7 +238,8 @@ BudgetOption: TypeAlias = Annotated[
     typer.Option(
         "--budget",
         metavar="NAME=X,...",
-        help="Create the ledger with this total: epsilon=3, epsilon=3,delta=1e-6 or rho=0.5.",
+        help="Create the ledger with this total, in one of three forms: 'epsilon=3', "
+        "'epsilon=3,delta=1e-6' or 'rho=0.5'.",
         rich_help_panel=PRIVACY,
     ),
 ]

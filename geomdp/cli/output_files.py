@@ -110,8 +110,8 @@ def check_free(paths: Iterable[Path], overwrite: bool, inputs: Iterable[Path | N
         for other in given:
             if is_input(path, other):
                 raise ValueError(
-                    f"--out would overwrite the input {str(other)!r} by {str(path)!r}, or add a "
-                    "file to that input; --force does not allow either"
+                    f"--out would overwrite the input {str(other)!r} by {str(path)!r}, or add "
+                    "that file to it; --force allows neither"
                 )
         if path.exists() and not overwrite:
             raise ValueError(f"--out would overwrite {str(path)!r}; use --force to allow it")

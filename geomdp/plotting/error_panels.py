@@ -32,7 +32,7 @@ PROJECTED_MARKER, DASHED = "d", (0, (4, 2))
 EXCLUDED_COLOUR = "#D9D9D9"
 #: Entry of the legend if no region is shaded. Usual reasons are a weak guarantee, or a universe
 #: that is too large to search for data sets with answers far apart.
-NOTHING_EXCLUDED = "no error is proved out of\nreach: the known bounds\nexclude none here"
+NOTHING_EXCLUDED = "no shaded region: the\nknown lower bounds\nexclude no error here"
 #: Half-width of a two-sided 95% interval of a normal distribution, in standard errors.
 BAND = 1.96
 

@@ -97,7 +97,7 @@ DrawsOption: TypeAlias = Annotated[
         "--seed",
         parser=whole_number,
         metavar="S",
-        help="Seed of the outputs; the same seed gives the same result.",
+        help="Seed of the random outputs; the same seed gives the same result.",
         rich_help_panel=RESULT,
     ),
 ]
@@ -108,13 +108,12 @@ DrawsOption: TypeAlias = Annotated[
 OTHER_RELEASES = (
     (
         "ask",
-        "the law of a transcript of sparse vector is computed, not drawn: "
-        "gd.audit.worst_stream searches for the streams that lose most",
+        "for sparse vector, the probability of each output is computed without draws: "
+        "gd.audit.worst_stream searches for the queries with the largest privacy loss",
     ),
     (
         "smooth",
-        "it releases moments of real columns, not answers to this workload: "
-        "gd.audit.audit_pairs takes any pair of its releases",
+        "it releases moments of real columns, which gd.audit.audit_pairs can audit",
     ),
 )
 
@@ -233,4 +232,4 @@ def _print_results(audited: Sequence[Audited]) -> None:
         )
     headings = ["mechanism", "claim", "epsilon >=", "claimed", "tested on", "time", "event"]
     display.print_table(headings, rows)
-    print("\nA claim that is not refuted is not proved: the proof is in the mechanism's docstring.")
+    print("\nAn audit can refute a claim, not prove it; the mechanism's docstring has the proof.")

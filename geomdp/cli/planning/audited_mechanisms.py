@@ -41,7 +41,12 @@ def built_candidate(flag: str, setting: Setting, named: bool) -> Mechanism | Aud
         return build_mechanism(flag, setting)
     row = next(row for row in CANDIDATES if row.flag == flag)
     if row.is_stronger(setting):
-        return Audited(flag, None, 0.0, f"it is {setting.pure}: audit it with --epsilon")
+        return Audited(
+            flag,
+            None,
+            0.0,
+            f"it has the stronger guarantee {setting.pure}: audit it with --epsilon",
+        )
     try:
         built = row.built(setting)
     except InapplicableError as error:

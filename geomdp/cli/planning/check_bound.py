@@ -30,7 +30,7 @@ def check_bound(file: CertificateArgument) -> None:
             raise typer.Exit(REJECTED) from error
     display.print_rows(
         [
-            ("bound", f"sc > {checked.records}: more records than that are needed"),
+            ("bound", f"sc > {checked.records}: {checked.records} records are not enough"),
             ("statement", checked.statement),
             *(("verified", text) for text in checked.verified),
             *(("provided", text) for text in checked.conditions or ("nothing",)),

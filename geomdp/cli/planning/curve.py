@@ -45,21 +45,21 @@ PER_DECADE = 4
 #: Largest n of a curve. Measuring an error at n draws n records.
 MOST_RECORDS = 10**7
 NOTHING_EXCLUDED = (
-    "no error is proved to be out of reach, so no region is shaded: for this workload and "
-    "guarantee, the known bounds exclude no error from 1% of the largest difference of answers up"
+    "no region is shaded, because the known lower bounds for this workload and guarantee exclude "
+    "no error as large as 1% of the largest difference between answers"
 )
 NOT_PRIVATE = (
-    "measured errors depend on the records, and no noise protects the records: do not publish the "
-    "files unless the records are public"
+    "measured errors depend on the records and have no noise that would protect them: publish the "
+    "files only if the records are public"
 )
 
 MeasuredArgument: TypeAlias = Annotated[
     Path | None,
     typer.Argument(
         metavar="DATA",
-        help="Records on which errors are measured, besides the predictions (.csv, .csv.gz or "
-        ".parquet); needs --schema. Use only public or synthetic records: measured errors are NOT "
-        "private.",
+        help="File of records (.csv, .csv.gz or .parquet) on which errors are measured, besides "
+        "the predictions; needs --schema. Use only public or synthetic records: measured errors "
+        "are NOT private.",
         show_default=False,
     ),
 ]

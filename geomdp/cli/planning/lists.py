@@ -14,6 +14,7 @@ def mechanisms() -> None:
     rows = [(row.flag, row.guarantees.value, row.summary) for row in CANDIDATES]
     display.print_table(["--mechanism", "with", "what it is"], rows)
     print()
+    print("Answers are attainable if they are the exact answers of some table.")
     print(f"{PROJECTED.prefix}NAME moves the answers of NAME to the nearest attainable ones;")
     print("for a table of n records this move never makes the error larger.")
     print(

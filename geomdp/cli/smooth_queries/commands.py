@@ -275,5 +275,5 @@ def _counted(release: SmoothRelease) -> list[tuple[str, str]]:
 
 def _state(release: SmoothRelease) -> str:
     if release.post_processed:
-        return "projected on attainable moments; noise std is the value before the projection"
+        return "projected onto attainable moments; noise std is the value before the projection"
     return "as released"
