@@ -123,7 +123,7 @@ def geometric_differs(setting: Setting) -> None:
     setting = replace(setting, privacy=setting.pure)
     least = geometric(setting).predicted_rmse.value
     if plain(Laplace)(setting).predicted_rmse.value < least * (1 + SAME_ERROR):
-        raise InapplicableError("its error is the error of Laplace, up to 0.01%")
+        raise InapplicableError("the error of Laplace is larger by less than 0.01%")
 
 
 def lattice_box(setting: Setting) -> LatticeBox:
@@ -144,7 +144,9 @@ def lattice_box_differs(setting: Setting) -> None:
     """Raise `InapplicableError` for one query whose sums on neighbours differ by at most a unit."""
     noise = lattice_box(setting).noise
     if noise.dimension == 1 and noise.counts[0] == 1:
-        raise InapplicableError("for one query with changes of one unit, it is Geometric")
+        raise InapplicableError(
+            "one record changes the query by at most one unit, so it is Geometric"
+        )
 
 
 def staircase(setting: Setting) -> Mechanism:
@@ -288,7 +290,7 @@ def recursive(setting: Setting) -> Mechanism:
     )
     if recursive_levels(mechanism) == 1:
         raise InapplicableError(
-            "its recursion would have only one level, and then it is KNorm(exact=True)"
+            "its recursion would have only one level, so it is KNorm(exact=True)"
         )
     return mechanism
 
@@ -296,7 +298,7 @@ def recursive(setting: Setting) -> Mechanism:
 def pure_matrix_differs(setting: Setting) -> None:
     """Raise `InapplicableError` if pure privacy is asked: the candidate is then plain `Matrix`."""
     if isinstance(setting.privacy, PureDP):
-        raise InapplicableError("pure privacy is asked, so it is Matrix")
+        raise InapplicableError("for pure privacy, it is the same as Matrix")
 
 
 def second_moment(setting: Setting) -> Mechanism:

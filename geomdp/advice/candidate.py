@@ -15,7 +15,7 @@ from geomdp.privacy import PureDP
 class Guarantees(enum.Enum):
     """The guarantees that a mechanism can give; the command line lists the values of this enum."""
 
-    PURE = "any; it is epsilon-DP"
+    PURE = "any; releases are epsilon-DP"
     CONCENTRATED = "--epsilon --delta, or --rho"
     ANY = "any"
 

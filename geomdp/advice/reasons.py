@@ -78,7 +78,7 @@ def _simulation(fit: Built, rival: Built) -> str:
     return (
         f"{fit.name} is advised because it errs less than {rival.name} in simulated releases on "
         f"uniform data, {fit.simulated:.4g} per query instead of {rival.simulated:.4g}, and not "
-        "clearly more on public data of one or ten different records. Its predicted error is "
+        "clearly more on public data with one or ten different records. Its predicted error is "
         f"{fit.prediction.value:.4g} ({KINDS[fit.prediction.kind]})."
     )
 
@@ -89,7 +89,7 @@ def _guarantee(best: Built, setting: Setting) -> str:
     said = f"Every release will state this guarantee: {guarantee}."
     if guarantee.privacy == setting.privacy or not best.exact:
         return said
-    return f"{said} It implies {setting.privacy}, which was asked."
+    return f"{said} It implies {setting.privacy}, which was asked for."
 
 
 def _aside(ranked: list[Built]) -> str:
@@ -167,4 +167,4 @@ def _comparison(ranked: list[Built]) -> list[str]:
         more = f"{abs(ratio - 1):.1%} {'more' if ratio > 1 else 'less'}"
     else:
         more = f"{ratio:.2g} times as much"
-    return [f"Next is {second.name}, predicted {second.prediction.value:.4g} ({more})."]
+    return [f"Next is {second.name}, with predicted error {second.prediction.value:.4g} ({more})."]

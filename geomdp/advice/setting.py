@@ -103,8 +103,8 @@ class Setting:
         """
         if floor >= self.least:
             raise InapplicableError(
-                f"it cannot be the best: its {what} is {floor:.4g} or more, not below the "
-                f"predicted error of another mechanism, {self.least:.4g} per query"
+                f"it cannot be the best: its {what} is {floor:.4g} or more per query, and the "
+                f"predicted error of another mechanism is {self.least:.4g}"
             )
 
     def check_cost(self, what: str, *, memory: float = 0.0, work: float = 0.0) -> None:
@@ -120,7 +120,7 @@ class Setting:
         if memory > self.budget.memory:
             raise UntriedError(
                 f"its {what} would take too much memory: {memory / 2**30:.3g} GiB, the limit is "
-                f"{self.budget.memory / 2**30:.3g}"
+                f"{self.budget.memory / 2**30:.3g} GiB"
             )
         if work > self.budget.work:
             raise UntriedError(

@@ -107,8 +107,9 @@ def upper_bounds(
 def _simulation(compared: int) -> str:
     """The assumption of a bound from public draws; `compared` is the number of mechanisms."""
     return (
-        "a mean over the noise enters through an upper confidence limit from public draws "
-        f"(asymptotic); the level 1e-6 is that of one limit, and {compared} mechanisms are compared"
+        "a mean over the noise is replaced by an upper confidence limit from public draws. The "
+        "limit is asymptotic. It fails with probability 1e-6 for one mechanism, and "
+        f"{compared} mechanisms are compared"
     )
 
 
@@ -182,11 +183,17 @@ def _constant_answer(workload: Workload, metric: Metric) -> ErrorLimit:
         half = float(K.breadth(axes).max()) / 2
         return ErrorLimit(half, "half the widest range of a query", simulated=False)
     r = hull.dimension
-    radius, reason = diameter * math.sqrt(r / (2 * (r + 1))), "a ball around the answers (Jung)"
+    radius, reason = (
+        diameter * math.sqrt(r / (2 * (r + 1))),
+        "the radius of a ball around the answers (Jung)",
+    )
     if K.implements(Body.vertex_list):
         points = K.vertex_list()
         middle = (points.max(axis=0) + points.min(axis=0)) / 2
         listed = float(np.linalg.norm(points - middle, axis=1).max())
         if listed < radius:
-            radius, reason = listed, "largest distance of an answer from the middle of all ranges"
+            radius, reason = (
+                listed,
+                "the largest distance of an answer from the middle of all ranges",
+            )
     return ErrorLimit(radius / math.sqrt(k), reason, simulated=False)

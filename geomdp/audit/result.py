@@ -78,7 +78,7 @@ class AuditResult:
             else f"The claim of {claim} is not refuted, which proves nothing"
         )
         where = f" for {self.pair}" if self.pair else ""
-        shown = "the outputs contradict no epsilon"
+        shown = "the outputs are consistent with every epsilon"
         if self.epsilon_lower_bound > 0:
             shown = f"this shows an epsilon of at least {self.epsilon_lower_bound:.4g}"
         return (

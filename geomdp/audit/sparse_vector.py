@@ -205,7 +205,7 @@ def law_learner(first: SparseVectorLaw, second: SparseVectorLaw) -> Learner:
     ratios = np.zeros(3 ** len(first.truths))
     ratios[_codes(first.transcripts)] = np.log(first.probabilities / second.probabilities)
     score: Score = lambda outputs: ratios[_codes(outputs)]  # noqa: E731
-    return Learner("log-ratio of the transcript's exact laws", lambda _a, _b: score)
+    return Learner("log ratio of the exact probabilities of the transcript", lambda _a, _b: score)
 
 
 def _codes(transcripts: Outputs) -> IntArray:

@@ -435,7 +435,9 @@ def test_a_workload_of_equal_answers_is_advised_where_it_counts_records():
     result = advise(workload, n=100, privacy=PureDP(1.0), adjacency=Adjacency.ADD_REMOVE)
     words = " ".join(result.reasons)
     assert "all data sets of 100 records have the same answers" in words
-    assert "Next is KNorm(exact=True), predicted 0.01118 (the same up to rounding)" in words
+    assert (
+        "Next is KNorm(exact=True), with predicted error 0.01118 (the same up to rounding)" in words
+    )
     assert result.best.release(np.zeros(100, dtype=int), rng=0).answers.shape == (2,)
 
 
@@ -545,7 +547,7 @@ class TestCosts:
         assert many.table.mechanism[0] == "Projected(TightCone)"
         name = "Projected(Cone)"
         why = many.table.set_index("mechanism").loc[name, "why"]
-        found = re.fullmatch(r"it cannot be the best: its bound is ([\d.e-]+) or more, .*", why)
+        found = re.fullmatch(r"it cannot be the best: its bound is ([\d.e-]+) or more per query, .*", why)
         assert found
         # The reason prints the bound with four digits.
         assert float(found[1]) >= many.table.predicted_rmse.min() * (1 - 1e-3)

@@ -267,7 +267,7 @@ def test_simulated_limits_are_said_to_be_so(monkeypatch):
     assert all("confidence limit" in bound.assumptions[0] for bound in projected)
     # Each limit has the level 1e-6 for itself, but the best of several mechanisms is chosen.
     compared = sum(bound.certificate is not None for bound in found)
-    said = f"1e-6 is that of one limit, and {compared} mechanisms are compared"
+    said = f"1e-6 for one mechanism, and {compared} mechanisms are compared"
     assert all(said in bound.assumptions[0] for bound in projected)
     additive = [b for b in found if isinstance(b.certificate, Laplace)]
     assert additive[0].assumptions == ()

@@ -63,7 +63,7 @@ def test_k_norm_noise_beats_gaussian_noise_for_a_small_delta() -> None:
     assert isinstance(additive_within(advice.best), KNorm)
     assert advice.best.guarantee.privacy == PureDP(1.0)
     assert advice.asked == APPROXIMATE
-    assert "It implies (1, 1e-06)-DP, which was asked." in " ".join(advice.reasons)
+    assert "It implies (1, 1e-06)-DP, which was asked for." in " ".join(advice.reasons)
     # 205 records instead of 518, as the bracket says, too.
     gaussian = Gaussian(workload, n=5000, privacy=APPROXIMATE)
     assert advice.best.predicted_rmse.value < 0.4 * gaussian.predicted_rmse.value
@@ -219,7 +219,7 @@ class TestPureMatrix:
     def test_it_is_not_listed_twice_under_pure_privacy(self) -> None:
         result = advise(Prefixes(8), n=10**4, privacy=PureDP(1.0), exact_only=True)
         why = result.table.set_index("mechanism")["why"][PURE_MATRIX]
-        assert why == "pure privacy is asked, so it is Matrix"
+        assert why == "for pure privacy, it is the same as Matrix"
 
 
 def test_a_net_takes_the_better_of_two_noises() -> None:

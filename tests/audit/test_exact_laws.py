@@ -168,7 +168,7 @@ def test_runs_are_audited_by_their_exact_law(factor, refuted):
     )
     found = audit_pairs([pair], PureDP(2.0), trials=16_000, rng=3)
     assert found.refuted is refuted
-    assert "exact laws" in found.event
+    assert "exact probabilities" in found.event
 
 
 def test_above_threshold_is_exactly_tight():

@@ -169,7 +169,7 @@ def test_equal_outputs_are_never_refuted():
     assert not result.refuted
     assert result.epsilon_lower_bound == 0
     assert str(result).startswith("The claim of 1e-06-DP is not refuted, which proves nothing.")
-    assert str(result).endswith("; the outputs contradict no epsilon.")
+    assert str(result).endswith("; the outputs are consistent with every epsilon.")
 
 
 def test_repeat_calls_the_mechanism_on_its_data():

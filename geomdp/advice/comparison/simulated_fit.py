@@ -137,11 +137,13 @@ def _fitted(leader: Built, ranked: list[Built], setting: Setting) -> Fitted:
     same = (trial for trial in ranked if trial.candidate is leader.candidate)
     nearest = next((trial.mechanism for trial in same if trial.step is PROJECTED), None)
     if not isinstance(nearest, Projected):
-        raise InapplicableError("its bound needs the bound of the projection, which is left out")
+        raise InapplicableError(
+            "its bound is twice that of the projection, and the projection is left out"
+        )
     if not leader.exact:
         raise InapplicableError(
-            "its bound is twice that of the projection; only fits of noise "
-            "with an exact sampler are compared by simulation"
+            "its bound is twice that of the projection, and a simulation compares only fits of "
+            "noise with an exact sampler"
         )
     spread = _spread(noise)
     if spread < FEW:
