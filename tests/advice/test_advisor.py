@@ -547,7 +547,9 @@ class TestCosts:
         assert many.table.mechanism[0] == "Projected(TightCone)"
         name = "Projected(Cone)"
         why = many.table.set_index("mechanism").loc[name, "why"]
-        found = re.fullmatch(r"it cannot be the best: its bound is ([\d.e-]+) or more per query, .*", why)
+        found = re.fullmatch(
+            r"it cannot be the best: its bound is ([\d.e-]+) or more per query, .*", why
+        )
         assert found
         # The reason prints the bound with four digits.
         assert float(found[1]) >= many.table.predicted_rmse.min() * (1 - 1e-3)
