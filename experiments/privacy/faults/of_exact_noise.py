@@ -18,7 +18,7 @@ NEAR = ("tests/noise/exact/test_near.py",)
 EXACT_NOISE = (
     Fault(
         "float64 filter: Laplace draws of half the scale",
-        "most roundings are those of half the noise",
+        "most coordinates get half their noise",
         "noise.exact.near:near_laplaces",
         "scale * (logs[count:] - logs[:count])",
         "scale / 2 * (logs[count:] - logs[:count])",
@@ -26,7 +26,7 @@ EXACT_NOISE = (
     ),
     Fault(
         "float64 filter: Gaussian sine used twice",
-        "coordinates agree in pairs",
+        "coordinates of the noise are equal in pairs",
         "noise.exact.near:near_gaussians",
         "length * cosine",
         "length * sine",
@@ -34,7 +34,7 @@ EXACT_NOISE = (
     ),
     Fault(
         "float64 filter: errors are not counted",
-        "a number may be rounded to another multiple than the exact number would be",
+        "a float64 number can be rounded to another multiple than the exact number",
         "noise.exact.near:nearest_by_floats",
         "np.ldexp(errors, grid)",
         "0 * np.ldexp(errors, grid)",
@@ -57,7 +57,7 @@ EXACT_NOISE = (
         ("tests/noise/exact/test_near_elliptope.py::test_values_are_within_their_errors",),
     ),
     Fault(
-        "polytope in whole numbers: all simplices alike",
+        "polytope in whole numbers: all simplices are equally likely",
         "points are not uniform on the body",
         "noise.exact.points:_triangulated",
         "list(accumulate(cones.volumes))",
@@ -66,7 +66,7 @@ EXACT_NOISE = (
     ),
     Fault(
         "exact Laplace: half the scale",
-        "the exact variables have a quarter of their variance",
+        "the exact draws have a quarter of their variance",
         "noise.exact.variates:laplaces",
         "(a / b).log()",
         "(a / b).log() / 2",
@@ -74,7 +74,7 @@ EXACT_NOISE = (
     ),
     Fault(
         "exact Laplace: one draw for all coordinates",
-        "differences of answers are exact",
+        "differences of answers have no noise",
         "noise.exact.variates:laplaces",
         "draw.uniforms(2 * count)",
         "[u for u in draw.uniforms(2) for _ in range(count)]",
@@ -82,7 +82,7 @@ EXACT_NOISE = (
     ),
     Fault(
         "exact Gaussian: sine used twice",
-        "coordinates agree in pairs",
+        "coordinates of the noise are equal in pairs",
         "noise.exact.variates:gaussians",
         "length * cosine",
         "length * sine",
@@ -101,7 +101,7 @@ EXACT_NOISE = (
     ),
     Fault(
         "exact Gamma: one exponential too few",
-        "radii of one dimension less",
+        "the radii are those of a body of one dimension less",
         "noise.exact.variates:gamma",
         "half_gamma(2 * shape, draw)",
         "half_gamma(2 * shape - 2, draw)",
@@ -125,7 +125,7 @@ EXACT_NOISE = (
     ),
     Fault(
         "exact cone: noise on the count forgotten",
-        "the number of records is exact under add/remove",
+        "the number of records has no noise under add/remove",
         "noise.exact.vectors:_cone",
         "lift.answers(moved, first - second)",
         "lift.answers(moved, arb(0))",
@@ -141,7 +141,7 @@ EXACT_NOISE = (
     ),
     Fault(
         "exact mapped noise: first measurement only",
-        "all other measurements are exact",
+        "all other measurements have no noise",
         "noise.exact.vectors:_mapped",
         "for part in noise.parts]",
         "for part in noise.parts[:1]]",
@@ -149,7 +149,7 @@ EXACT_NOISE = (
     ),
     Fault(
         "bits drawn anew for more precision",
-        "the rounding depends on a second draw",
+        "the rounding uses bits that do not continue the first draw",
         "noise.exact.rounding:refined",
         "Draw(bits, words)",
         "Draw(UniformBits(entropy), words)",
@@ -157,7 +157,7 @@ EXACT_NOISE = (
     ),
     Fault(
         "rounded down in place of nearest",
-        "noise is biased by half a unit",
+        "the noise is biased by half a unit",
         "noise.exact.rounding:nearest_multiples",
         "value * scale + _HALF",
         "value * scale",
@@ -181,7 +181,7 @@ EXACT_NOISE = (
     ),
     Fault(
         "one Laplace variable for all comparisons",
-        "the noise of threshold and query cancels",
+        "the noise of the threshold and of the query cancel",
         "noise.exact.laplace_numbers:LaplaceNumbers.one",
         "LaplaceNumber(self._block, self._used - 1)",
         "LaplaceNumber(self._block, 0)",

@@ -17,31 +17,31 @@ LAWS = (
 
 FEW_QUERIES = (
     Fault(
-        "lattice: twice the unit",
-        "some changes by one record are never hidden by noise",
+        "lattice: the unit is doubled",
+        "the noise never hides some changes by one record",
         "mechanisms.few_queries.lattice:listed_lattice",
         "np.maximum(1, divisors)",
         "np.maximum(1, 2 * divisors)",
         BUDGET,
     ),
     Fault(
-        "lattice: replace-one in place of add/remove",
-        "one record more changes sums by more than the box holds",
+        "lattice: changes under replace-one used under add/remove",
+        "adding a record changes the sums by more than the box allows",
         "mechanisms.few_queries.lattice:listed_lattice",
         "np.abs(rows).max(axis=0)",
         "rows.max(axis=0) - rows.min(axis=0)",
         BUDGET,
     ),
     Fault(
-        "lattice: changes that float64 rounds",
-        "units are rounded, so some changes by one record are never hidden by noise",
+        "lattice: changes that float64 rounds are allowed",
+        "units are rounded, so the noise never hides some changes by one record",
         "mechanisms.few_queries.lattice_mechanism:LatticeMechanism._prepare",
         "self._sensitivity >= LARGEST_SUM",
         "self._sensitivity >= 4 * LARGEST_SUM",
         (f"{MECHANISMS}test_changes_that_float64_rounds_are_refused",),
     ),
     Fault(
-        "lattice: sums that float64 rounds",
+        "lattice: sums that float64 rounds are allowed",
         "rounded sums of neighbours differ by vectors outside the lattice of the noise",
         "mechanisms.few_queries.lattice_mechanism:LatticeMechanism._require_exact_sums",
         "if not self._sums_are_exact:",
@@ -50,7 +50,7 @@ FEW_QUERIES = (
     ),
     Fault(
         "geometric: half the scale",
-        "noise is half of what the claim needs",
+        "the noise is half as large as the claim requires",
         "mechanisms.few_queries.geometric:Geometric.noise",
         "laplace_scale(self._sensitivity, self.privacy)",
         "laplace_scale(self._sensitivity / 2, self.privacy)",
@@ -58,7 +58,7 @@ FEW_QUERIES = (
     ),
     Fault(
         "geometric: one exact draw for all coordinates",
-        "differences of answers are exact",
+        "differences of answers have no noise",
         "noise.exact.variates:geometric_differences",
         "pairs = exponentials(2 * len(means), draw)",
         "pairs = [x for x in exponentials(2, draw) for _ in means]",
@@ -66,7 +66,7 @@ FEW_QUERIES = (
     ),
     Fault(
         "geometric: one float64 draw for all coordinates",
-        "differences of answers are exact",
+        "differences of answers have no noise",
         "noise.few_queries.geometric:GeometricNoise.sample",
         "shape = (2, size, self.dimension)",
         "shape = (2, size, 1)",
@@ -74,7 +74,7 @@ FEW_QUERIES = (
     ),
     Fault(
         "lattice box: one geometric number too few",
-        "the size of the box follows another law",
+        "the size of the box has the wrong distribution",
         "noise.exact.variates:box_multiples",
         "exponentials(term + 1, draw)",
         "exponentials(max(1, term), draw)",
@@ -82,7 +82,7 @@ FEW_QUERIES = (
     ),
     Fault(
         "staircase: steps of half the width",
-        "neighbours can be two steps apart",
+        "the answers of neighbours can be two steps apart",
         "mechanisms.few_queries.staircase:Staircase._noise_for",
         "StaircaseNoise(sensitivity,",
         "StaircaseNoise(sensitivity / 2,",

@@ -36,7 +36,7 @@ def _iterative(by: int) -> Fault:
 
 INTERACTIVE = (
     Fault(
-        "AboveThreshold: query noise of monotone queries for all",
+        "AboveThreshold: all queries get the noise of monotone queries",
         "general queries get half their noise",
         "mechanisms.interactive.scales:above_threshold",
         "2 if monotone else 4",
@@ -53,14 +53,14 @@ INTERACTIVE = (
     ),
     Fault(
         "Sparse: composition missing",
-        "each of the runs in a row gets all of epsilon",
+        "every run spends all of epsilon",
         "mechanisms.interactive.scales:redrawn",
         "epsilon / cutoff",
         "epsilon",
         SCALES,
     ),
     Fault(
-        "Sparse with a kept threshold: monotone reach for all",
+        "Sparse with a kept threshold: all queries get the noise of monotone queries",
         "general queries get half their noise",
         "mechanisms.interactive.scales:kept",
         "cutoff if monotone else 2 * cutoff",
@@ -69,7 +69,7 @@ INTERACTIVE = (
     ),
     Fault(
         "NumericSparse: released values not composed",
-        "every value spends a ninth of epsilon",
+        "every value spends the epsilon that is for all values together",
         "mechanisms.interactive.scales:numeric",
         "9 * cutoff / epsilon",
         "9 / epsilon",
@@ -77,7 +77,7 @@ INTERACTIVE = (
     ),
     Fault(
         "NumericSparse: budget split ignored",
-        "values get all of epsilon besides the comparisons",
+        "the values spend all of epsilon, and the comparisons spend more",
         "mechanisms.interactive.scales:numeric",
         "ApproxDP(epsilon - share, delta / 2)",
         "ApproxDP(epsilon, delta / 2)",
@@ -85,7 +85,7 @@ INTERACTIVE = (
     ),
     Fault(
         "NumericSparse: delta spent twice",
-        "both parts take the whole delta",
+        "comparisons and values together spend more than delta",
         "mechanisms.interactive.scales:numeric",
         "ApproxDP(share, delta / 2)",
         "ApproxDP(share, delta)",
@@ -93,7 +93,7 @@ INTERACTIVE = (
     ),
     Fault(
         "sparse vector: threshold noise forgotten",
-        "comparisons are with the true threshold",
+        "queries are compared with the true threshold",
         f"{STREAM}_draw_threshold",
         "self._scaled(self.scales.threshold)",
         "1e-9 * self._scaled(self.scales.threshold)",
@@ -117,7 +117,7 @@ INTERACTIVE = (
     ),
     Fault(
         "sparse vector: one threshold for all runs",
-        "composition without redrawing the threshold",
+        "the runs share one noisy threshold, but composition needs a new one for each run",
         f"{STREAM}_answer_above",
         "if self.scales.redraw and not self.halted:",
         "if False:",
@@ -142,7 +142,7 @@ INTERACTIVE = (
     ),
     Fault(
         "sparse vector: sensitivity ignored",
-        "queries that move by 3 get noise for 1",
+        "queries that one record changes by 3 get the noise for a change of 1",
         f"{STREAM}_scaled",
         "self.sensitivity * scale",
         "min(1.0, self.sensitivity) * scale",
@@ -150,7 +150,7 @@ INTERACTIVE = (
     ),
     Fault(
         "sparse vector: scales not rounded up",
-        "float scales spend more than epsilon",
+        "rounding of the scales spends more than epsilon",
         f"{STREAM}_scaled",
         "* ROUNDED_UP",
         "* 1.0",
@@ -158,7 +158,7 @@ INTERACTIVE = (
     ),
     Fault(
         "sparse vector: one query too many",
-        "answers go on after the budget is spent",
+        "queries are answered after the budget is spent",
         f"{STREAM}halted",
         "self._found >= self.cutoff",
         "self._found > self.cutoff",
@@ -168,7 +168,7 @@ INTERACTIVE = (
     *(_iterative(by) for by in (2, 20)),
     Fault(
         "OnlineConstruction: asks after its updates are used up",
-        "more comparisons than were paid for",
+        "the mechanism makes more comparisons than the budget pays for",
         "mechanisms.interactive.online:OnlineConstruction._ask",
         "if self.halted:",
         "if False:",
@@ -179,7 +179,7 @@ INTERACTIVE = (
     ),
     Fault(
         "OnlineConstruction: hypothesis updated with the truth",
-        "public answers depend on exact data",
+        "public answers depend on exact answers",
         "mechanisms.interactive.online:OnlineConstruction._ask",
         "follow(self._hypothesis, query, value)",
         "follow(self._hypothesis, query, truth)",
@@ -187,7 +187,7 @@ INTERACTIVE = (
     ),
     Fault(
         "IterativeConstruction: one private step per update",
-        "choice and answer share one epsilon",
+        "the choice and the answer each spend the epsilon of both",
         "mechanisms.interactive.rounds:step_epsilon",
         "epsilon / (2 * updates)",
         "epsilon / updates",
@@ -195,7 +195,7 @@ INTERACTIVE = (
     ),
     Fault(
         "IterativeConstruction: wrong constant of advanced composition",
-        "steps are twice what composition allows",
+        "each step spends twice the epsilon that composition allows",
         "mechanisms.interactive.rounds:step_epsilon",
         "epsilon / (4 * math",
         "epsilon / (2 * math",
@@ -211,7 +211,7 @@ INTERACTIVE = (
     ),
     Fault(
         "IterativeConstruction: the choice uses all of epsilon",
-        "composition missing for the choices",
+        "every choice spends all of epsilon",
         "mechanisms.interactive.iterative_answers:SeededAnswers.choose",
         "epsilon=run.step_epsilon",
         "epsilon=run.privacy.epsilon",
@@ -219,7 +219,7 @@ INTERACTIVE = (
     ),
     Fault(
         "IterativeConstruction: exact choices use all of epsilon",
-        "composition missing for the choices of unseeded runs",
+        "every choice of an unseeded run spends all of epsilon",
         "mechanisms.interactive.iterative_answers:ExactAnswers.choose",
         "epsilon=self.run.step_epsilon",
         "epsilon=self.run.privacy.epsilon",
@@ -235,7 +235,7 @@ INTERACTIVE = (
     ),
     Fault(
         "IterativeConstruction: exact answers in the transcript",
-        "the exchanges show true answers",
+        "the transcript shows true answers",
         "mechanisms.interactive.iterative:IterativeConstruction._construct",
         "Answer(wrong, value)",
         "Answer(wrong, float(private.truths[index]))",

@@ -8,8 +8,8 @@ NOISES = ("tests/laws/test_noises.py",)
 
 MOMENTS = (
     Fault(
-        "Covariance: epsilon for both parts",
-        "composition missing: moments and mean spend 2 epsilon",
+        "Covariance: each of two parts spends all of epsilon",
+        "moments and mean together spend 2 epsilon",
         "mechanisms.second_moments.covariance:_shares",
         "PureDP(_rest(epsilon, share)), PureDP(share * epsilon)",
         "PureDP(epsilon), PureDP(epsilon)",
@@ -17,7 +17,7 @@ MOMENTS = (
     ),
     Fault(
         "Covariance: the whole rho for the second moments",
-        "composition missing under zCDP",
+        "moments and mean together spend more than rho",
         "mechanisms.second_moments.covariance:_shares",
         "ZCDP(_rest(rho, share))",
         "ZCDP(rho)",
@@ -25,7 +25,7 @@ MOMENTS = (
     ),
     Fault(
         "PairMarginals: records not scaled into the ball",
-        "sums move d times as much as the noise covers",
+        "one record changes the sums by d times as much as the noise covers",
         "mechanisms.second_moments.pair_marginals:PairMarginals.totals",
         "Totals(count, svec(total) / self.workload.d)",
         "Totals(count, svec(total))",
@@ -33,7 +33,7 @@ MOMENTS = (
     ),
     Fault(
         "smooth moments: one Gaussian draw for all",
-        "differences of moments are exact",
+        "differences of moments have no noise",
         "mechanisms.smooth.noise:ScaledGaussian.sample",
         "rng.normal(0.0, self.deviations, (size, len(self.deviations)))",
         "rng.normal(0.0, 1.0, (size, 1)) * self.deviations",
@@ -41,7 +41,7 @@ MOMENTS = (
     ),
     Fault(
         "smooth moments: last moment without noise",
-        "one moment is exact",
+        "one moment has no noise",
         "mechanisms.smooth.noise:ScaledGaussian.sample",
         "rng.normal(0.0, self.deviations, (size, len(self.deviations)))",
         "rng.normal(0.0, np.r_[self.deviations[:-1], 0.0], (size, len(self.deviations)))",
@@ -57,7 +57,7 @@ MOMENTS = (
     ),
     Fault(
         "smooth moments: weighted sensitivity halved",
-        "noise is half of what two records can differ by",
+        "the noise covers half of the largest difference between two records",
         "mechanisms.smooth.noise:WeightedLaplace.sensitivity",
         "workload.weighted_l1_diameter(weights)",
         "workload.weighted_l1_diameter(weights) / 2",
@@ -65,22 +65,22 @@ MOMENTS = (
     ),
     Fault(
         "smooth moments: radius in place of the diameter",
-        "Gaussian noise covers one record, not the exchange of two",
+        "Gaussian noise covers adding a record, but not replacing one",
         "mechanisms.smooth.noise:UniformGaussian.calibrate",
         "workload.l2_diameter() if replace_one",
         "workload.l2_radius() if replace_one",
         ("tests/mechanisms/test_smooth_noise.py",),
     ),
     Fault(
-        "smooth moments: numerical errors not covered",
-        "noise is calibrated to the exact sums only",
+        "smooth moments: noise ignores numerical errors",
+        "computed sums of neighbours can differ by more than the noise covers",
         "mechanisms.smooth.smooth_summary:SmoothSummary.__init__",
         "privacy, adjacency, slack)",
         "privacy, adjacency)",
         ("tests/mechanisms/test_smooth_summary.py",),
     ),
     Fault(
-        "sparse projection: sensitivity of one record",
+        "sparse projection: sensitivity to adding a record",
         "replacing a record moves the projection by 2",
         "mechanisms.sparse.sparse_project:SparseProject.__init__",
         "2 if adjacency",
@@ -89,7 +89,7 @@ MOMENTS = (
     ),
     Fault(
         "sparse projection: one draw for all rows",
-        "differences of rows are exact",
+        "differences of rows have no noise",
         "mechanisms.sparse.row_noise:GaussianRows.draw",
         "rng.standard_normal(rows)",
         "np.full(rows, rng.standard_normal())",
@@ -105,7 +105,7 @@ MOMENTS = (
     ),
     Fault(
         "sparse projection: exact noise for one row",
-        "rounded noise covers the change of one of T rows",
+        "exact noise covers the change of one row, but T rows change",
         "mechanisms.sparse.row_noise:GaussianRows.proved_scale",
         "rows * change**2",
         "change**2",

@@ -19,7 +19,7 @@ NOISE = (
     ),
     Fault(
         "Laplace: one draw for all coordinates",
-        "differences of answers are exact",
+        "differences of answers have no noise",
         "noise.laplace:LaplaceNoise.sample",
         "rng.laplace(0.0, self.scale, (size, self.dimension))",
         "rng.laplace(0.0, self.scale, (size, 1)).repeat(self.dimension, axis=1)",
@@ -35,7 +35,7 @@ NOISE = (
     ),
     Fault(
         "Laplace: last coordinate without noise",
-        "one answer is exact",
+        "one answer has no noise",
         "noise.laplace:LaplaceNoise.sample",
         "rng.laplace(0.0, self.scale, (size, self.dimension))",
         "rng.laplace(0.0, self.scale, (size, self.dimension)) * "
@@ -52,7 +52,7 @@ NOISE = (
     ),
     Fault(
         "Gaussian: neighbouring rows share their noise",
-        "two releases with one draw",
+        "two releases use the same draw",
         "noise.gaussian:GaussianNoise.sample",
         "rng.normal(0.0, self.scale, (size, self.effective_dimension))",
         "rng.normal(0.0, self.scale, (size, self.effective_dimension))[np.arange(size) // 2 * 2]",
@@ -60,7 +60,7 @@ NOISE = (
     ),
     Fault(
         "Gaussian: last direction without noise",
-        "one direction of the answers is exact",
+        "one direction of the answers has no noise",
         "noise.gaussian:GaussianNoise.sample",
         "(size, self.effective_dimension)) @ self.basis.T",
         "(size, self.effective_dimension - 1)) @ self.basis.T[:-1]",
@@ -100,7 +100,7 @@ NOISE = (
     ),
     Fault(
         "Cone: one radius for both vectors",
-        "the difference of two dependent vectors",
+        "the noise is the difference of two dependent vectors",
         "noise.cone:ConeNoise._at",
         "radii[0] * points[:size] - radii[1] * points[size:]",
         "radii[0] * points[:size] - radii[0] * points[size:]",
@@ -108,7 +108,7 @@ NOISE = (
     ),
     Fault(
         "Cone: one point for both vectors",
-        "noise along one direction only",
+        "the noise has only one direction",
         "noise.cone:ConeNoise._at",
         "radii[1] * points[size:]",
         "radii[1] * points[:size]",
@@ -116,7 +116,7 @@ NOISE = (
     ),
     Fault(
         "Cone: noise on the count forgotten",
-        "the number of records is exact under add/remove",
+        "the number of records has no noise under add/remove",
         "noise.cone:ConeNoise._at",
         "(radii[0] - radii[1]) * self.constant",
         "0 * self.constant",
@@ -140,7 +140,7 @@ NOISE = (
     ),
     Fault(
         "Mapped: only the first measurement is noisy",
-        "all other measurements are exact",
+        "all other measurements have no noise",
         "noise.mapped:MappedNoise.sample",
         "part.noise.sample(rng, size).T for",
         "part.noise.sample(rng, size).T * (part is self.parts[0]) for",

@@ -14,24 +14,24 @@ GAUSSIAN = "mechanisms.additive_noise.residual_gaussian:"
 
 RESIDUALS = (
     Fault(
-        "residuals: the cost of add/remove under replace-one",
-        "two records that differ can cost more than twice what one record does",
+        "residuals: the cost of add/remove used under replace-one",
+        "replacing a record can cost more than the cost computed for it",
         "mechanisms.strategies.residual_scales:best_scales",
         "adjacency is Adjacency.ADD_REMOVE",
         "adjacency is not None",
         PAIRS,
     ),
     Fault(
-        "residuals: half the cost of a profile",
-        "the squared sensitivity is two times too small",
+        "residuals: half the cost of a replaced record",
+        "the squared sensitivity is half of its value",
         f"{COSTS}ProfileCost.largest",
         "return 2 * (whole - float(tensor[place])) + allowance",
         "return (whole - float(tensor[place])) + allowance",
         PAIRS,
     ),
     Fault(
-        "residuals: the cost of records that differ in all columns",
-        "records that differ in some of the columns cost more",
+        "residuals: only records that differ in all columns are considered",
+        "records that differ in some columns can cost more",
         f"{COSTS}ProfileCost.largest",
         "place = np.unravel_index(np.argmin(tensor), tensor.shape)",
         "place = tuple(n - 1 for n in tensor.shape)",
@@ -46,16 +46,16 @@ RESIDUALS = (
         PAIRS,
     ),
     Fault(
-        "residuals: mean in place of largest precision of a kind",
-        "sets of columns that are measured more precisely cost more",
+        "residuals: the mean precision of a kind used in place of the largest",
+        "sets of columns that are measured more precisely cost more than is counted",
         f"{COSTS}ProfileCost.at_most",
         "np.maximum.at(highest, self.kind, precisions)",
         "highest += np.bincount(self.kind, precisions) / np.bincount(self.kind)",
         PAIRS,
     ),
     Fault(
-        "residuals: the fewest levels of a merged class",
-        "a column with more levels changes more",
+        "residuals: merged columns counted with the fewest levels",
+        "columns with more levels cost more than is counted",
         f"{COSTS}ProfileCost.__init__",
         "_krawtchouk(len(members), max(levels[i] for i in members), most)",
         "_krawtchouk(len(members), min(levels[i] for i in members), most)",
@@ -63,7 +63,7 @@ RESIDUALS = (
     ),
     Fault(
         "residuals: caps without the factor of the fewest levels",
-        "each residual can change by more than on average",
+        "a record can change a residual by more than is counted",
         f"{COSTS}CappedCost.at_most",
         "2 * self.shares * self.caps * precisions",
         "2 * self.shares * precisions",
@@ -73,7 +73,7 @@ RESIDUALS = (
         ),
     ),
     Fault(
-        "residuals: the mean in place of the largest change of a table",
+        "residuals: the mean change of a table used in place of the largest",
         "two records can differ in the columns that change each table most",
         "mechanisms.strategies.residual_tables:TableCost.at_most",
         "(held @ changes).max(axis=1)",
@@ -82,15 +82,15 @@ RESIDUALS = (
     ),
     Fault(
         "residuals: columns of two levels counted as if they had more",
-        "noise on them is smaller by the square root of 2 each",
+        "each such column makes the noise smaller by a factor of the square root of 2",
         f"{GAUSSIAN}ResidualGaussian._proved_scales",
         "least = unit * np.sqrt(self._best.variances * doubled)",
         "least, doubled = unit * np.sqrt(self._best.variances), np.ones_like(doubled)",
         FARTHEST,
     ),
     Fault(
-        "residuals: scales are not enlarged until they are proved",
-        "rounding can leave a scale below the least one",
+        "residuals: scales are not proved to be large enough",
+        "a scale can be below the least one that is private",
         f"{GAUSSIAN}ResidualGaussian._proved_scales",
         "scales, more = least, 2.0**-52",
         "scales, more = least, 2.0**-52\n    return least / 2",
@@ -98,7 +98,7 @@ RESIDUALS = (
     ),
     Fault(
         "residuals: the first residual of a shape without noise",
-        "its sums are released as they are",
+        "its sums are released without noise",
         "noise.residual:ResidualNoise.sample",
         "drawn *= np.tile(self.scales[group.numbers], size)[:, None]",
         "drawn *= np.tile(self.scales[group.numbers], size)[:, None]\n"
@@ -115,7 +115,7 @@ RESIDUALS = (
     ),
     Fault(
         "residuals: the float filter ignores the error of a difference",
-        "a rounding is decided that is not certain",
+        "coordinates are rounded although the rounding is uncertain",
         "noise.exact.tables.residuals:near_residuals",
         "off = (one + others) * (1 + 2.0**-40) + rounding_error(cells)",
         "off = 0 * (one + others)",
@@ -123,7 +123,7 @@ RESIDUALS = (
     ),
     Fault(
         "residuals: one coordinate without its noise",
-        "one difference of counts is released as it is",
+        "one difference of counts is released without noise",
         f"{GAUSSIAN}ResidualGaussian._from_rounded",
         "noisy = quotients(sums, multiples, unit, self.n)",
         "noisy = quotients(sums, multiples, unit, self.n)\n    noisy[-1] = sums[-1] / self.n",
