@@ -47,7 +47,7 @@ from experiments.shared.composition_rules import (
 from geomdp.mechanisms.printed import printed_shortcut_step
 from geomdp.noise import LaplaceNoise
 
-#: delta at which losses are simulated.
+#: Exact delta of randomised responses at the epsilon for which simulated losses are evaluated.
 MEASURED = 0.01
 #: Values of delta at which the shortcut is compared with exact composition, for epsilon = 1.
 SLACKS = (1e-6, 1e-3, 0.05, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -85,7 +85,12 @@ class Config:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Total epsilons and allowed steps by all rules, the shortcut's range, and simulated losses."""
+    """Rows for one number of steps T.
+
+    They hold total epsilons by all rules except the shortcut, allowed steps by all rules, the
+    largest delta of the shortcut, its exact epsilon for each delta of `SLACKS`, and the deltas of
+    simulated losses.
+    """
     T = config.steps
     last = shortcut_limit(T)
     rows: list[Row] = [
@@ -146,7 +151,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.share([1 / least.min(axis=None), given.max(axis=None)], 1 + 1e-9),
         ),
         Claim(
-            "within (1, 1e-6) advanced composition beats the sum for more than 2 ln(1/delta) steps",
+            "for (1, 1e-6)-DP, advanced composition allows larger steps than the sum for more than "
+            "2 ln(1/delta) steps",
             bool(((step[Rule.ADVANCED] > step[Rule.BASIC]) == many).all()),
             f"for {', '.join(str(t) for t in step.index[step[Rule.ADVANCED] > step[Rule.BASIC]])}",
             f"above {2 * math.log(1 / DELTA):.1f}",

@@ -60,7 +60,7 @@ class NearVector:
     evaluate: Callable[[Words], Near]
 
     def rounded(self, bits: UniformBits, grid: int) -> list[int]:
-        """The multiples of 2^-grid nearest to the exact vector, as in `nearest_multiples`.
+        """Whole numbers j, one for each coordinate, with j 2^-grid nearest to the exact coordinate.
 
         Raises
         ------
