@@ -149,7 +149,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.NoLimit.EQUAL_NAMES,
         ),
         Claim(
-            "before projection ours is predicted below every peer on every line",
+            "before projection, our predicted error is below that of every peer on every line",
             bool((predicted_ratios(table) < 1).all()),
             "; ".join(f"{line}: {ratio:.3f}" for line, ratio in predicted_ratios(table).items()),
             "below 1",

@@ -84,14 +84,14 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     lowest = least(found, (*EXACT, *HEURISTIC))
     return [
         is_below(
-            "on every line an exact mechanism is predicted below the peer",
+            "on every line, some exact mechanism has a smaller predicted error than the peer",
             "X-LKJ, X-CONE, X-SIM",
             {(line,): mean for line, mean in ours.items()},
             {(line,): found[line, Source.MATRIX] for line in ours},
         ),
         frontier_is_not_above(frontier, ours),
         is_below(
-            "no error is below what is excluded",
+            "no error is below the error that lower bounds exclude",
             "JL-L6",
             bounds,
             {(line, source): lowest[line] for line, source in bounds},
@@ -109,7 +109,7 @@ def frontier_is_not_above(frontier: dict[str, MeanSquare], ours: dict[str, MeanS
         passed &= mean.value - ours[line].value <= reach
     shares = {line: mean.root / ours[line].root for line, mean in frontier.items()}
     return Claim(
-        "the heuristic frontier is not above our best exact mechanism, beyond chance",
+        "heuristic noise errs no more than our best exact mechanism, up to chance",
         passed,
         "; ".join(f"{line}: {share:.3f}" for line, share in shares.items()),
         "at most 1",

@@ -151,7 +151,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     noise = noise[(noise.releases > 0) & (noise.prediction == "exact")]
     return [
         Claim(
-            "no other mechanism is predicted to err less than the advised one by more than 1%",
+            "the predicted error of the advised mechanism is at most 1% above the least one",
             excess <= 1 + WORTHWHILE,
             f"the advised one is at most {excess - 1:.2%} above the least prediction, at "
             f"{len(table)} points",
@@ -160,7 +160,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.share(max(excess - 1, 0.0), WORTHWHILE),
         ),
         Claim(
-            "no peer is predicted to err less than the advised mechanism",
+            "no peer has a smaller predicted error than the advised mechanism",
             ratio <= 1,
             f"{ratio:.3f} of the best peer at most, {(table.predicted / table.peer).min():.2g} "
             "at least",

@@ -134,10 +134,12 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     limits = noise.groupby("d").bound.first()
     return [
         bounded(
-            "the private covariance errs 1/8 to 1 times the bound of Theorem 3", "JL-T3", private
+            "the error of the private covariance is 1/8 to 1 times the bound of Theorem 3",
+            "JL-T3",
+            private,
         ),
         bounded(
-            "2-way marginals err 1/8 to 1 times the bound of Theorem 23",
+            "the error of 2-way marginals is 1/8 to 1 times the bound of Theorem 23",
             "JL-T23",
             of[Quantity.PAIRS],
         ),

@@ -190,7 +190,7 @@ def gains_grow(best: pd.DataFrame) -> Claim:
     growing = all((gain.diff().dropna() >= -1e-12).all() for gain in gains)
     largest = ", ".join(f"{gain.iloc[-1]:.3f}" for gain in gains)
     return Claim(
-        "the longer the box, the less recursive noise errs relative to K-norm noise",
+        "K-norm error over recursive error grows with the length of the box",
         growing and all(gain.iloc[-1] > 2 for gain in gains),
         f"K-norm error over recursive error at r = {errors.index[-1]:g}: {largest}",
         "growing, above 2 at the end",

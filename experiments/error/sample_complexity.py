@@ -129,8 +129,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.share(sides.lower, sides.upper),
         ),
         Claim(
-            "at the n of the upper bound, mechanisms err at most alpha on data at one element, at "
-            "ten and at all",
+            "with the n of the upper bound, mechanisms err at most alpha on data at one element, "
+            "at ten and at all",
             bool((table.error - reach <= table.alpha).all()),
             f"{len(table)} points, error at most {(table.error / table.alpha).max():.3f} alpha",
             "at most 1",

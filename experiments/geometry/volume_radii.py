@@ -242,7 +242,7 @@ def cube_share(cubes: pd.DataFrame) -> Claim:
     shares = cubes.radius / cubes.urysohn
     limit = math.exp(-0.5)
     return Claim(
-        "for cubes, volume radius over Urysohn's bound falls to e^(-1/2)",
+        "for cubes, the ratio of the volume radius to Urysohn's bound falls to e^(-1/2)",
         bool(shares.is_monotonic_decreasing and limit < shares.iloc[-1] < 1.15 * limit),
         f"{shares.iloc[0]:.4f} to {shares.iloc[-1]:.4f} in dimension {cubes.dimension.iloc[-1]:g}",
         f"falling to {limit:.4f}, within 15% of it at the end",

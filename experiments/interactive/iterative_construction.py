@@ -150,7 +150,7 @@ def loses(table: pd.DataFrame) -> Claim:
     chance = float(table.chance.iloc[0])
     value = scipy.stats.binomtest(worse, runs, chance).pvalue
     return Claim(
-        "if all gaps but the largest are F(epsilon_0) below it, one of them is chosen with the "
+        "if all other gaps are F(epsilon_0) below the largest gap, another gap is chosen with the "
         "exact probability",
         bool(value > LEVEL),
         f"in {worse} of {runs} choices, p-value {value:.2g} (binomial)",

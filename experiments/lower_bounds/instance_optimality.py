@@ -222,8 +222,8 @@ def grows_as_the_diameter(table: pd.DataFrame) -> Claim:
         found.append(growth / np.diff(np.log(sums**2)))
     shares = np.concatenate(found)
     return Claim(
-        "upper over lower bound grows as D / alpha times a factor that converges as scales are "
-        "added",
+        "the ratio of upper to lower bound is D / alpha times a factor that converges as scales "
+        "are added",
         bool(((shares >= 0) & (shares <= 1)).all()),
         f"the logarithm of the multiple grows by {shares.min():.3f} to {shares.max():.3f} of that "
         f"of the sum; multiples from {last.min():.2f} to {last.max():.2f}, at most {MOST:.1f} in "

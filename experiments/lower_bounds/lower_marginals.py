@@ -98,8 +98,8 @@ def rate_in_attributes(table: pd.DataFrame, width: int) -> Claim:
     ratio = table.theorem_1 / table.lower
     found = exact_slope(table.theorem_1, ratio)
     return Claim(
-        f"width {width}: at a small error, Theorem 1 over the lower bound hardly changes as d "
-        "grows",
+        f"width {width}: at a small error, the ratio of Theorem 1 to the lower bound hardly "
+        "changes as d grows",
         abs(found) <= SLOPE,
         f"ratio {ratio.min():.0f} to {ratio.max():.0f} for d = {table.attributes.min()} to "
         f"{table.attributes.max()}, slope {found:+.3f} in n",

@@ -123,7 +123,8 @@ def ratio_is_flat(table: pd.DataFrame, regime: Regime) -> Claim:
     found = exact_slope(table.theorem_1, ratio)
     decades = math.log10(table.theorem_1.max() / table.theorem_1.min())
     return Claim(
-        f"where {regime} is the smallest, Theorem 1 over the lower bound hardly changes with n",
+        f"where {regime} is the smallest, the ratio of Theorem 1 to the lower bound hardly "
+        "changes with n",
         abs(found) <= SLOPE,
         f"ratio {ratio.min():.1f} to {ratio.max():.1f}, slope {found:+.3f} in n over "
         f"{decades:.1f} decades",
@@ -138,7 +139,8 @@ def one_constant(table: pd.DataFrame) -> Claim:
     ratio = table.theorem_1 / table.lower
     spread = ratio.max() / ratio.min()
     return Claim(
-        f"Theorem 1 over the lower bound varies by at most a factor {SPREAD} over all regimes",
+        f"the ratio of Theorem 1 to the lower bound varies by at most a factor {SPREAD} "
+        "over all regimes",
         bool(spread <= SPREAD and ratio.min() >= 1 and ratio.max() <= LARGEST),
         f"ratio {ratio.min():.1f} to {ratio.max():.1f}, that is {spread:.2f} times as much; "
         f"lower bounds are up to {(table.lower / table.ball).max():.4f} of ball noise",

@@ -146,8 +146,8 @@ def round_bodies(table: pd.DataFrame) -> Claim:
     }
     steepest = max(slopes, key=lambda family: abs(slopes[family]))
     return Claim(
-        "on round bodies, error over bound is 1 to 1.6 times 8 e^2 and changes by at most the "
-        "power 0.15 of the dimension",
+        "on round bodies, the ratio of error to bound is 1 to 1.6 times 8 e^2 and changes by at "
+        "most the power 0.15 of the dimension",
         bool((shares[1] >= 1).all() and (shares[0] <= 1.6).all()) and abs(slopes[steepest]) <= FLAT,
         f"{len(table)} bodies, {table.ratio.min() / CONSTANT:.3f} to "
         f"{table.ratio.max() / CONSTANT:.3f} times 8 e^2; powers of the dimension up to "
@@ -168,8 +168,8 @@ def long_boxes(table: pd.DataFrame) -> Claim:
     grows = (plain.ratio_low.to_numpy()[1:] > plain.ratio_high.to_numpy()[:-1]).all()
     gain = plain.ratio_low.iloc[-1] / split.ratio_high.iloc[-1]
     return Claim(
-        "on long boxes, error over bound grows for K-norm noise, and recursive noise at least "
-        "halves it",
+        "on long boxes, the ratio of error to bound grows for K-norm noise, and recursive noise "
+        "at least halves it",
         bool(grows and gain > 2),
         f"K-norm noise {plain.ratio.iloc[0]:.0f} to {plain.ratio.iloc[-1]:.0f}, recursive noise "
         f"{split.ratio.iloc[0]:.0f} to {split.ratio.iloc[-1]:.0f}",

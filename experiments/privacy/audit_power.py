@@ -177,7 +177,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         ),
         Claim(
             "if the laws of the outputs are known, the best event refutes the same noise with 1/4 "
-            "to all of an audit's draws",
+            "to 1 times the draws of an audit",
             bool(shares.between(LEAST_SHARE, 1).all() and mean >= LEAST_MEAN_SHARE),
             ", ".join(f"{name}: {share:.2f}" for name, share in shares.items())
             + f"; mean {mean:.2f}",

@@ -185,8 +185,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.share([used.max(), 0.9 / used.max()], 1 + 1e-9),
         ),
         Claim(
-            "most float64 noisy versions of the answer 0 cannot arise from the answer 1 by any "
-            "draw, while each arises from 0",
+            "most float64 outputs for the answer 0 are impossible for the answer 1, and all are "
+            "possible for 0",
             bool(least > 0.5 and (mine.unexplained == 0).all()),
             f"{(mine.hits / mine.draws).min():.3f} to {(mine.hits / mine.draws).max():.3f} of "
             f"{int(mine.draws.min())} answers at {len(mine)} scales, above {least:.3f} beyond "

@@ -185,7 +185,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.share(off, tail),
         ),
         Claim(
-            "delta of one Laplace query and of Gaussian noise agree with their closed forms",
+            "the deltas of one Laplace query and of Gaussian noise agree with their closed forms",
             bool((closed <= reach).all()),
             f"{len(known)} points, off by at most {closed.max():.1f} standard errors",
             f"within {reach:.1f} standard errors",

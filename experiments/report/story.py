@@ -58,7 +58,7 @@ CHAPTERS = (
             "not on a Markov chain that may not have mixed.",
         ),
         "accuracy_table",
-        ("before projection ours", "with few records"),
+        ("before projection, our", "with few records"),
     ),
     Chapter(
         "How many records are needed: both ends",

@@ -57,7 +57,7 @@ def within_a_constant(
     """The claim that the error is between two multiples of a bound, in every dimension."""
     share, (low, high) = rows.error / rows[bound], ends
     return Claim(
-        f"the full recursion errs {low:g} to {high:g} times {name}",
+        f"the error of the full recursion is {low:g} to {high:g} times {name}",
         bool(share.between(low, high).all()),
         f"dimension {rows.dimension.min()} to {rows.dimension.max()}, {share.min():.3f} to "
         f"{share.max():.3f} of it",

@@ -53,8 +53,8 @@ def advice_is_best(table: pd.DataFrame) -> list[Claim]:
     line, n = worst = max(shares, key=lambda place: shares[place])
     return [
         Claim(
-            "by exact predictions no mechanism of the table errs less than the advised one by more "
-            "than 2%",
+            "by exact predictions, the advised mechanism errs at most 2% more than the best of the "
+            "table",
             bool(shares[worst] <= 1 + ALLOWED),
             f"{len(shares)} places, at most {shares[worst]:.4f} of the best ({line}, n = {n})",
             f"at most {1 + ALLOWED:g}",
@@ -152,7 +152,7 @@ def advice_is_best_as_measured(table: pd.DataFrame) -> list[Claim]:
     worst = max(least.values())
     return [
         Claim(
-            "as measured no mechanism of the table errs less than the advised one by more than 2%",
+            "as measured, the advised mechanism errs at most 2% more than the best of the table",
             bool(worst <= 1 + ALLOWED),
             "; ".join(f"{line}, n = {n}: {it.share:.3f}" for (line, n), it in found.items()),
             f"at most {1 + ALLOWED:g}, beyond chance",
