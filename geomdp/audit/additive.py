@@ -191,7 +191,7 @@ def _draws(
 def _in_words(change: FloatArray) -> str:
     """A change of the sums, in words."""
     if len(change) <= 4:
-        return f"sums that differ by ({', '.join(f'{entry:g}' for entry in change)})"
+        return f"sums that differ by ({', '.join(f'{entry:zg}' for entry in change)})"
     moved = int(np.count_nonzero(change))
     return (
         f"sums that differ in {moved} of {len(change)} answers, "

@@ -1,5 +1,6 @@
 """Audits of mechanisms: worst neighbours are found, correct noise stands, faulty noise falls."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ from geomdp.mechanisms import (
 )
 from geomdp.noise import LaplaceNoise
 from geomdp.privacy import ZCDP, Adjacency, Exact, Guarantee, PureDP
-from geomdp.workloads import Explicit, Marginals, Prefixes, explicit_answers
+from geomdp.workloads import Explicit, Marginals, MarginalTables, Prefixes, explicit_answers
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 ONE = PureDP(1.0)
@@ -118,6 +119,15 @@ def test_correct_noise_is_not_refuted(name, adjacency, seed):
     assert "sums that differ by" in found.pair
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_the_words_of_a_pair_hold_no_negative_zeros(seed):
+    M = Laplace(MarginalTables([4], 1), n=10, privacy=ONE)
+    pair = audit_mechanism(M, trials=200, rng=seed).pair
+    differences = re.search(r"sums that differ by \((.*)\)", pair)
+    assert differences is not None
+    assert "-0" not in differences[1].split(", ")
+
+
 @pytest.mark.statistical
 def test_a_millionth_of_the_noise_in_a_long_workload():
     """A dead coordinate among many, seen on a workload whose worst neighbours move the others."""
@@ -126,7 +136,7 @@ def test_a_millionth_of_the_noise_in_a_long_workload():
     alive[7] = 0
     found = audited(M, lambda draws: draws * alive, 2000, seed=0)
     assert found.refuted
-    assert "side of the first input" in found.event
+    assert "nearer to the first input" in found.event
     alive[7] = 1e-6
     assert audited(M, lambda draws: draws * alive, 2000, seed=0).refuted
     assert not audited(M, lambda draws: draws, 2000, seed=0).refuted

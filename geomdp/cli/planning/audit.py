@@ -227,9 +227,9 @@ def _print_results(audited: Sequence[Audited]) -> None:
                 f"{display.number(result.claimed_epsilon)}",
                 f"2 x {result.trials}",
                 f"{each.seconds:.1f} s",
-                f"{result.event} in {result.hits_a} and {result.hits_b}, on {result.pair}",
+                f"{result.event} in {result.hits_a} and {result.hits_b} outputs, on {result.pair}",
             )
         )
-    headings = ["mechanism", "claim", "epsilon >=", "claimed", "tested on", "time", "event"]
+    headings = ["mechanism", "claim", "epsilon >=", "claimed", "outputs", "time", "event"]
     display.print_table(headings, rows)
     print("\nAn audit can refute a claim, not prove it; the mechanism's docstring has the proof.")
