@@ -50,7 +50,7 @@ class Bracket:
     >>> import geomdp as gd
     >>> bracket = gd.sample_complexity_bracket(gd.workloads.Histogram(4), epsilon=1.0, alpha=0.01)
     >>> print(bracket)
-    98 < sc <= 184, 1-DP (replace-one), mean l2 error per query 0.01 (ratio 1.86)
+    98 < sc <= 184, 1-DP (replace-one) and mean l2 error per query at most 0.01 (ratio 1.86)
     >>> round(bracket.gap, 1)
     1.9
     >>> bracket.table.columns.tolist()
@@ -182,7 +182,7 @@ def sample_complexity_bracket(
     The same question for 0.5-zCDP, a weaker guarantee that every 1-DP mechanism has:
 
     >>> print(gd.sample_complexity_bracket(workload, alpha=0.01, privacy=gd.ZCDP(0.5)))
-    59 < sc <= 123, 0.5-zCDP (replace-one), mean l2 error per query 0.01 (ratio 2.05)
+    59 < sc <= 123, 0.5-zCDP (replace-one) and mean l2 error per query at most 0.01 (ratio 2.05)
     """
     if alpha is None:
         raise ValueError("alpha must be a finite number above 0, got None")

@@ -60,7 +60,7 @@ def reasons(ranked: list[Built], trials: Trials) -> list[str]:
         said.append(f"A release draws noise for about {seconds:.1g} s.")
     untried = sorted(trials.untried)
     if untried:
-        named = ", ".join(untried) if len(untried) <= NAMED else f"{len(untried)} more"
+        named = ", ".join(untried) if len(untried) <= NAMED else f"{len(untried)} mechanisms"
         said.append(f"Not tried, because they would cost too much (see the table): {named}.")
     return said
 

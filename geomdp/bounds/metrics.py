@@ -134,7 +134,7 @@ class RMS(_Euclidean):
     ...     gd.workloads.Histogram(4), epsilon=0.1, alpha=0.02, metric=gd.bounds.RMS()
     ... )
     >>> print(bound.certificate.problem)
-    0.1-DP (replace-one), root mean squared error per query 0.02
+    0.1-DP (replace-one) and root mean squared error per query at most 0.02
     """
 
     separation: float = 2 * math.sqrt(2)

@@ -388,7 +388,7 @@ def test_the_command_exits_with_one_for_a_hostile_file(
 
 def test_certificates_and_their_parts_show_no_arrays() -> None:
     bound = BOUNDS["Hamming"]()
-    problem = "1-DP (replace-one), mean l2 error per query 0.1"
+    problem = "1-DP (replace-one) and mean l2 error per query at most 0.1"
     assert repr(bound.certificate) == f"Certificate(sc > 3, {problem}, 1 rungs)"
     shown = [a_bound().certificate, *(make().certificate for make in BOUNDS.values())]
     for certificate in shown:

@@ -44,7 +44,7 @@ class Certificate:
     >>> import geomdp as gd
     >>> bound = gd.bounds.marginal_bound(16, 1, epsilon=1.0, alpha=0.05)
     >>> bound.certificate
-    Certificate(sc > 15, 1-DP (replace-one), mean l2 error per query 0.05, 1 rungs)
+    Certificate(sc > 15, 1-DP (replace-one) and mean l2 error per query at most 0.05, 1 rungs)
     >>> bound.certificate.value
     15
     >>> [(rung.first, rung.last) for rung in bound.certificate.rungs]
@@ -191,8 +191,8 @@ def certify(
     >>> bound
     Bound(sc > 47, 0 assumptions)
     >>> print(textwrap.fill(bound.statement, 80))
-    no mechanism has 0.1-DP (replace-one), mean l2 error per query 0.05 with 47
-    records or fewer; with 47 records, there are 8 data sets, at most 19
+    no mechanism has 0.1-DP (replace-one) and mean l2 error per query at most 0.05
+    with 47 records or fewer; with 47 records, there are 8 data sets, at most 19
     replacements apart, with answers at least 0.2021 apart
     """
     if not isinstance(families, Iterable):

@@ -73,11 +73,11 @@ class Problem:
     >>> import geomdp as gd
     >>> problem = gd.bounds.Problem(1.0, 0.1, gd.bounds.RMS())
     >>> print(problem)
-    1-DP (replace-one), root mean squared error per query 0.1
+    1-DP (replace-one) and root mean squared error per query at most 0.1
     >>> round(problem.required_separation, 4)
     0.2828
     >>> print(gd.bounds.Problem(None, 0.1, privacy=gd.ZCDP(0.5)))
-    0.5-zCDP (replace-one), mean l2 error per query 0.1
+    0.5-zCDP (replace-one) and mean l2 error per query at most 0.1
     """
 
     epsilon: float | None
@@ -131,7 +131,8 @@ class Problem:
         # Round down: a lower bound for some privacy and alpha also holds for stronger privacy and a
         # smaller alpha. It need not hold for weaker privacy or a larger alpha.
         alpha = rounded_down(self.alpha)
-        return f"{_words(self.guarantee)} ({self.adjacency.value}), {self.metric.name} {alpha}"
+        guarantee = f"{_words(self.guarantee)} ({self.adjacency.value})"
+        return f"{guarantee} and {self.metric.name} at most {alpha}"
 
 
 def _words(privacy: Privacy) -> str:

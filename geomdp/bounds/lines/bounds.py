@@ -95,9 +95,10 @@ def orthogonal_lines_bound(
     >>> bound
     Bound(sc > 771, 0 assumptions)
     >>> print(textwrap.fill(bound.statement, 80))
-    no mechanism has 0.1-DP (replace-one), root mean squared error per query 0.02
-    with 771 records or fewer; with 771 records, the error is at least 0.02 on some
-    data set of 3 orthogonal lines, each of at most 48 steps of 5 replacements
+    no mechanism has 0.1-DP (replace-one) and root mean squared error per query at
+    most 0.02 with 771 records or fewer; with 771 records, the error is at least
+    0.02 on some data set of 3 orthogonal lines, each of at most 48 steps of 5
+    replacements
 
     Every 0.1-DP mechanism is 0.005-zCDP. The bound for all 0.005-zCDP mechanisms is smaller:
 

@@ -75,8 +75,8 @@ def marginal_bound(
     >>> bound
     Bound(sc > 15, 0 assumptions)
     >>> print(textwrap.fill(bound.statement, 80))
-    no mechanism has 1-DP (replace-one), mean l2 error per query 0.05 with 15
-    records or fewer; with 15 records, there are 2039 data sets, at most 7
+    no mechanism has 1-DP (replace-one) and mean l2 error per query at most 0.05
+    with 15 records or fewer; with 15 records, there are 2039 data sets, at most 7
     replacements apart, with answers at least 0.202 apart
     """
     problem = Problem(epsilon, alpha, metric, adjacency)

@@ -161,7 +161,7 @@ def _applying(advice: Advice) -> list[Row]:
 
 def _compared(value: float, best: float) -> str:
     if math.isclose(value, best, rel_tol=SAME):
-        return ", the same"
+        return ", about the same"
     if value < best:
         return f", {1 - value / best:.1%} less, but not advised (see --verbose)"
     return f", {value / best - 1:.1%} more" if value < 2 * best else f", {value / best:.2g} times"
