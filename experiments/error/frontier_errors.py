@@ -165,11 +165,11 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
         chains = best_source(found, line, HEURISTIC)
         wanted.append(
             Goal(
-                f"{line}: error of exact samplers over that of the peer",
+                f"{line}: error of exact samplers divided by that of the peer",
                 found[line, ours].root,
                 GOALS[Line(line)],
                 Aim.AT_MOST,
-                f"{CAUSES[chains]}; by chains its error would be {found[line, chains].root:.3f}",
+                f"{CAUSES[chains]}; chains estimate its error as {found[line, chains].root:.3f}",
                 f"{ours}; no mechanism is below {found[line, Source.ALL].root:.3f}",
             )
         )

@@ -78,8 +78,8 @@ def _volumes(rows: pd.DataFrame) -> Goal:
         int((mean > RAISED).sum()),
         0,
         Aim.AT_MOST,
-        "ceilings on what volumes could prove do not exclude it. They put upper bounds in place of "
-        f"volumes and treat records as divisible. Largest factors: {named}",
+        "the ceilings on what volumes could prove do not exclude a gain. They use upper bounds in "
+        f"place of volumes and treat records as divisible. Largest factors: {named}",
         beside,
     )
 

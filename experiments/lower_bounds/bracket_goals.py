@@ -117,10 +117,10 @@ def _why(wide: pd.DataFrame) -> str:
     """Why brackets are wide: the number of brackets for each of three reasons."""
     nothing, largest = wide.lower == 0, (wide.lower > 0) & (wide.error == Error.WORST)
     reasons = {
-        "exclude no record, because the mechanisms add noise of the size of a record where a "
-        "mechanism could nearly always answer exactly": nothing,
+        "exclude no record: our mechanisms add noise as large as the change by one record, but "
+        "some mechanism might nearly always answer exactly": nothing,
         "are in worst-case error, where the lower bound grows with the logarithm of the number of "
-        "queries, or is one for a root mean square": largest,
+        "queries, or is the bound for the root mean square": largest,
         "have a lower bound from few data sets": ~(nothing | largest),
     }
     return "; ".join(f"{rows.sum()} {why}" for why, rows in reasons.items() if rows.any())

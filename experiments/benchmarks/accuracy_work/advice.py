@@ -82,7 +82,7 @@ def _one_count(table: pd.DataFrame) -> list[Goal]:
         goals.append(
             Goal(
                 f"{Line.ONE_COUNT}, epsilon = {epsilon:g}: predicted error of what `advise` offers "
-                "over that of geometric noise",
+                "divided by that of geometric noise",
                 offered.predicted / peer.predicted,
                 1 + ALLOWED,
                 Aim.AT_MOST,
@@ -166,7 +166,8 @@ def _as_measured(table: pd.DataFrame) -> list[Goal]:
     """Goals for measured errors: the advised mechanism errs at most 2% more than the best one."""
     return [
         Goal(
-            f"{line}, n = {n}: measured error of what `advise` offers over the least measured",
+            f"{line}, n = {n}: measured error of what `advise` offers divided by the least "
+            "measured error",
             it.share,
             1 + ALLOWED,
             Aim.AT_MOST,

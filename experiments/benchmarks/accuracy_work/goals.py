@@ -59,7 +59,7 @@ def _ratios(table: pd.DataFrame) -> list[Goal]:
         proved = f"; no mechanism errs less than 1/{room:.3g} of ours" if room else ""
         goals.append(
             Goal(
-                f"{row.line}: error of ours over that of the best other",
+                f"{row.line}: our error divided by that of the best other",
                 ours.predicted / peer.predicted,
                 row.goal,
                 Aim.AT_MOST,
@@ -78,7 +78,8 @@ def _against_joint_tables(table: pd.DataFrame) -> list[Goal]:
         best = best_exact(table[(table.line == row.line) & (table.n == row.n)], (Method.JOINT,))
         goals.append(
             Goal(
-                f"{row.line}: error of the library over that of Laplace noise on the joint table",
+                f"{row.line}: error of the library divided by that of Laplace noise on the joint "
+                "table",
                 best.predicted / row.predicted,
                 1.0,
                 Aim.AT_MOST,
@@ -101,7 +102,8 @@ def _lifted(table: pd.DataFrame) -> list[Goal]:
         ratio = row.predicted / best.predicted
         goals.append(
             Goal(
-                f"{row.line}: error of the lifted elliptope over that of the best of all else",
+                f"{row.line}: error of the lifted elliptope divided by that of the best other "
+                "mechanism",
                 ratio,
                 LIFTED_GOAL,
                 Aim.AT_MOST,

@@ -57,9 +57,9 @@ DIRECTIONS, SECONDS = 4096, {(Work.WIDTH, 24): 30.0}
 
 #: Why an operation does not take less time, for each kind of work.
 REASONS: dict[Work, str] = {
-    Work.CHORD: "each end of a chord is a linear program, whose pivots follow one another and each "
-    "price the vertices",
-    Work.DRAW: "a draw takes as many chords as the walk needs to forget where it was",
+    Work.CHORD: "each end of a chord is a linear program: its pivots follow one another, and each "
+    "pivot prices all vertices",
+    Work.DRAW: "a draw takes as many chords as the walk needs to forget its start",
     Work.BOX: "a sweep moves one coordinate after the other",
     Work.POLYTOPE: "a sweep moves one coordinate after the other, each along all facets",
     Work.STRETCHED: "a sweep moves one coordinate after the other, each along all facets",
@@ -69,8 +69,8 @@ REASONS: dict[Work, str] = {
     Work.PROJECTION: "vertices enter the support one by one, each with a solve on the support",
     Work.FULL_SUPPORT: "almost as many vertices as dimensions enter the support one by one, each "
     "with a solve on the support",
-    Work.MANY: "targets share the vertices but not their supports, each of which is solved for",
-    Work.MEMBERSHIP: "a point inside is proved inside by a projection to the end",
+    Work.MANY: "targets share the vertices, but each target needs solves on a support of its own",
+    Work.MEMBERSHIP: "only a complete projection proves that a point is inside",
     Work.WIDTH: "every direction looks at all 2^d elements; to look at fewer, bounds on many "
     "answers at once would be needed",
 }
