@@ -21,9 +21,9 @@ BEYOND = 1000.0
 class NoLimit(enum.StrEnum):
     """Why no distance from a limit can be stated for a claim."""
 
-    ORDER = "an order, which asks for no least distance"
-    EVERY_CASE = "every case holds or fails, nothing is between"
-    EQUAL_NAMES = "names are compared, not numbers"
+    ORDER = "the claim is an order and asks for no least difference"
+    EVERY_CASE = "each case holds or fails, with nothing in between"
+    EQUAL_NAMES = "the claim compares names, not numbers"
 
 
 def share(measured: npt.ArrayLike, limit: npt.ArrayLike) -> float:
