@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from geomdp.advice.setting import DEFAULT_EFFORT
 from geomdp.cli import main
 from geomdp.cli.progress import logged_to, working
 from geomdp.privacy import Ledger, PureDP
@@ -318,3 +320,10 @@ def test_a_seed_of_a_width_speaks_of_directions(call):
     _, out, _ = call("width --help")
     assert "Seed of the directions" in out
     assert "noise" not in out
+
+
+def test_help_states_the_default_effort(call):
+    """The flag has no value by default, so its help text must name the limit that then applies."""
+    _, out, _ = call("release --help")
+    text = " ".join(re.sub("[\u2500-\u257f]", " ", out).split())
+    assert f"The default is {DEFAULT_EFFORT:g}." in text

@@ -215,7 +215,7 @@ EffortOption: TypeAlias = Annotated[
         metavar="SECONDS",
         help="Largest set-up time of one mechanism; with more time, better mechanisms are found. "
         "The time is estimated from the number of operations, so all machines choose the same "
-        "mechanism.  [default: 2]",
+        "mechanism. The default is 2.",
         rich_help_panel=PRIVACY,
         show_default=False,
     ),
