@@ -74,7 +74,9 @@ class Metric(abc.ABC):
         For the default c, the odds are 1 up to rounding. The logarithm is then rounded to at most
         0, so that rounding cannot raise a bound.
         """
-        odds = (self.separation / 2) ** self.moment - 1
+        half = self.separation / 2
+        # x^2 - 1 = (x - 1) (x + 1): near x = 1, the difference of x^2 and 1 would lose digits.
+        odds = (half - 1) * (half + 1) if self.moment == 2 else half - 1
         return math.log(odds) if abs(odds - 1) > 1e-12 else min(0.0, math.log(odds))
 
     @abc.abstractmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -148,6 +149,40 @@ def test_copies_beyond_what_privacy_excludes_are_rejected() -> None:
     assert _check_packing(*rung_of(8, 1)) == (1, 24)
     with pytest.raises(CertificateRejected, match="not below"):
         _check_packing(*rung_of(8, 2))
+
+
+def test_a_gap_below_the_rounding_error_of_the_separation_is_rejected() -> None:
+    """In float64 rho - 1 is 2% too large, so the least number of copies seems 2% smaller."""
+    separation, required = 0.05007953439896985, 0.050079534398969776
+    rho = separation / required
+    assert rho - 1 > 1.019 * (Fraction(separation) / Fraction(required) - 1)
+    copies = math.ceil((1 + 1e-11) / (2 * (rho - 1)))
+    log_others = 40.0
+    epsilon = log_others / (2 * copies * (1 + 1e-12))
+    measure = MEASURES["mean l2 error per query"]
+    found = VerifiedPacking(
+        subject=("records",),
+        queries="queries",
+        log_count=log_others,
+        size=2,
+        distance=2,
+        separation=separation,
+        slack=0.0,
+        verified=(),
+    )
+    values = {
+        "log_others": log_others,
+        "size": 2,
+        "distance": 2,
+        "separation": separation,
+        "largest_distance": log_others / epsilon,
+        "copies": copies,
+        "first": 2 * copies,
+        "last": math.floor(2 * copies * rho),
+    }
+    problem = _Problem(Guarantee(epsilon, 0.0, 0.0), required / 4, required, 0.0, 1, measure)
+    with pytest.raises(CertificateRejected, match="times the required separation"):
+        _check_packing(Part(values, Work(10**6)), found, problem)
 
 
 def test_a_packing_has_two_data_sets_or_more() -> None:

@@ -44,8 +44,8 @@ BOUNDS = (
         "checker: more copies than privacy excludes",
         "the packing argument is used where it does not hold",
         "bounds.checker.check:_check_packing",
-        "copies * distance < reachable * (1 - 1e-14)",
-        "copies * distance < reachable * 2",
+        "copies * distance < (total - MARGIN * terms) / one",
+        "copies * distance < 2 * total / one",
         CONDITIONS,
     ),
     Fault(

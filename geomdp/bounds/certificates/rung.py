@@ -203,14 +203,15 @@ class Rung(ExcludedRange):
 def reachable_distance(log_others: float, problem: Problem) -> float:
     """(ln(M - 1) + log odds) / epsilon under replace-one, and half of this number under add/remove.
 
+    The result is rounded down. Negative log odds can nearly cancel ln(M - 1), so the margin for
+    rounding errors is relative to the two terms and not to their sum.
+
     M is the number of data sets of a packing. Suppose that fewer replacements than the returned
     number turn any of the data sets into any other, and that their answers are far enough apart
     (`Problem.required_separation`). Then no mechanism is both private and accurate.
     """
     log_odds = problem.metric.log_odds
-    total = log_others + log_odds
-    if abs(total) < MARGIN * abs(log_odds):
-        total = 0.0  # The two terms cancel; the difference is a rounding error.
+    total = log_others + log_odds - MARGIN * (1 + abs(log_others) + abs(log_odds))
     return total / (problem.pure_epsilon * problem.changes)
 
 
@@ -226,8 +227,8 @@ def rung(family: PackingFamily, problem: Problem) -> Rung:
     reachable = reachable_distance(family.log_others, problem)
     if not reachable > 0:
         raise SideConditionError(
-            "a packing of M data sets needs ln(M - 1) + log odds above 0 (at least 3 data sets "
-            "at the default separation factor), "
+            "a packing of M data sets needs ln(M - 1) + log odds above 0 by more than rounding "
+            "errors (at least 3 data sets at the default separation factor), "
             f"got {family.log_others + problem.metric.log_odds:.6g}"
         )
     separation, size, distance = family.separation(problem.metric), family.size, family.distance
@@ -239,7 +240,7 @@ def rung(family: PackingFamily, problem: Problem) -> Rung:
             f"{', and above it for data sets of several records' * (size > 1)}, "
             f"got {separation:.6g}"
         )
-    copies = math.ceil(reachable / distance * (1 - MARGIN)) - 1
+    copies = math.ceil(reachable / distance) - 1
     least = 1 if size == 1 else math.ceil((size - 1) / (size * (rho - 1)) * (1 + MARGIN))
     if copies < max(1, least):
         raise SideConditionError(

@@ -32,8 +32,12 @@ from geomdp.bounds.checker.values import (
 from geomdp.bounds.checker.verified import Verified, VerifiedPacking
 
 #: Relative rounding error allowed in the constants of a rung with a packing. A certificate rounds
-#: these constants to the safe side by 1e-12, which is less.
+#: these constants to the safe side by 1e-12, which is less. Both numbers are relative to the terms
+#: of a difference, because the difference can be far smaller than its terms.
 ROUNDING = 1e-10
+#: Margin by which these constants are rounded to the safe side here, in the same units. It is far
+#: above the rounding errors of a few operations, and below the margin of a certificate.
+MARGIN = 1e-14
 #: Replacing one record takes this many changes. Each change leads to a neighbouring data set.
 CHANGES = {"replace-one": 1, "add/remove": 2}
 
@@ -232,8 +236,8 @@ def _check_packing(rung: Part, found: VerifiedPacking, problem: _Problem) -> tup
     """Recompute all constants of a packing; return the range of numbers of records excluded.
 
     `geomdp.bounds.certificates.rung` explains the notation. The distance times the number of copies
-    must be below `largest_distance`, with a relative margin of 1e-14. This margin is far above the
-    rounding of the few operations here. It is far below the margins of a certificate.
+    must be below (ln(M - 1) + log odds) / epsilon. For a separation factor near 2 the log odds are
+    negative and can nearly cancel ln(M - 1). So the margin is relative to the two terms.
     """
     require(found.log_count > 0, "a packing needs at least two data sets")
     others = found.log_count + math.log1p(-math.exp(-found.log_count))
@@ -251,20 +255,24 @@ def _check_packing(rung: Part, found: VerifiedPacking, problem: _Problem) -> tup
         separation <= found.separation - found.slack,
         f"separation is {found.separation:.15g} up to rounding, the file says {separation:.15g}",
     )
-    reachable = (others + problem.log_odds) / problem.pure_epsilon("packings")
-    cancelled = abs(others + problem.log_odds) < 1e-13 * abs(problem.log_odds)
-    require(not cancelled, "ln(M - 1) and the log odds cancel up to rounding")
-    require_close(rung.number("largest_distance"), reachable, "largest_distance")
+    one, total = problem.pure_epsilon("packings"), others + problem.log_odds
+    terms = 1 + abs(others) + abs(problem.log_odds)
+    require_close(rung.number("largest_distance") * one, total, "largest_distance times epsilon")
     copies = rung.whole("copies")
-    below = copies * distance < reachable * (1 - 1e-14)
-    largest = (copies + 1) * distance >= reachable * (1 - ROUNDING)
+    below = copies * distance < (total - MARGIN * terms) / one
+    largest = (copies + 1) * distance >= (total - ROUNDING * terms) / one
+    reachable = f"{total / one:.15g} up to rounding"
     require(below, f"{copies} copies are {copies * distance} replacements, not below {reachable}")
     require(largest, f"copies could be more than {copies}")
-    return _check_range(rung, separation / problem.required, size, copies)
+    rho = separation / problem.required * (1 - MARGIN)
+    return _check_range(rung, rho, size, copies)
 
 
 def _check_range(rung: Part, rho: float, size: int, copies: int) -> tuple[int, int]:
-    """First and last number of records excluded; rho is separation / required separation."""
+    """First and last number of records excluded.
+
+    `rho` is separation / required separation, rounded down.
+    """
     require(rho >= 1, f"separation is {rho:.9g} times the required separation")
     first, last = rung.whole("first"), rung.whole("last")
     start = first // size
@@ -272,9 +280,9 @@ def _check_range(rung: Part, rho: float, size: int, copies: int) -> tuple[int, i
         first == start * size and start <= copies,
         f"first is not a multiple of {size}, or too large",
     )
-    gapless = start * size * (rho - 1) >= (size - 1) * (1 + 1e-14)
+    gapless = start * size * (rho - 1) >= (size - 1) * (1 + MARGIN)
     require(gapless, f"not all numbers of records from {first} on are excluded")
-    earlier = (start - 1) * size * (rho - 1) >= (size - 1) * (1 + ROUNDING)
+    earlier = (start - 1) * size * (rho * (1 - ROUNDING) - 1) >= size - 1
     require(start == 1 or not earlier, f"first could be below {first}")
     reach = copies * size * rho
     require(math.isfinite(reach), "the last number of records is beyond float64")

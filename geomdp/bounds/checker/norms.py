@@ -39,7 +39,9 @@ class Measure:
         Markov's inequality, the norm of its errors is below c alpha / 2, half of this distance,
         with probability at least q.
         """
-        return math.log((factor / 2) ** self.moment - 1)
+        # x^2 - 1 = (x - 1) (x + 1): near x = 1, the difference of x^2 and 1 would lose digits.
+        half = factor / 2
+        return math.log((half - 1) * (half + 1) if self.moment == 2 else half - 1)
 
 
 def _mean_square_root(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
