@@ -27,8 +27,8 @@ def basic_composition(parts: Sequence[Privacy]) -> Privacy:
     `ApproxDP`, and a pure step counts with delta = 0. A step may be chosen after seeing the answers
     of earlier steps, but the number of steps and all privacy parameters are fixed beforehand.
     ``ValueError`` for an empty sequence, for a mix of zCDP with other definitions (convert the
-    parts first), and for a total delta of 1/2 or more. Dwork-Roth 2014, Theorem 3.16; Bun-Steinke
-    2016, Lemma 1.7; formula sheet GEN-2.
+    parts first), for a total delta of 1/2 or more, and for a total beyond float64. Dwork-Roth 2014,
+    Theorem 3.16; Bun-Steinke 2016, Lemma 1.7; formula sheet GEN-2.
 
     Examples
     --------
@@ -46,15 +46,23 @@ def basic_composition(parts: Sequence[Privacy]) -> Privacy:
         check_privacy(part, name="parts")
     rhos = [part.rho for part in parts if isinstance(part, ZCDP)]
     if len(rhos) == len(parts):
-        return ZCDP(math.fsum(rhos))
+        return ZCDP(sum_of_costs(rhos))
     if rhos:
         raise ValueError(
             f"parts must be all zCDP or contain no zCDP, got {len(rhos)} zCDP of {len(parts)} "
             "parts; convert with pure_to_zcdp or zcdp_to_approx"
         )
-    epsilon = math.fsum(part.epsilon for part in parts if not isinstance(part, ZCDP))
+    epsilon = sum_of_costs([part.epsilon for part in parts if not isinstance(part, ZCDP)])
     deltas = [part.delta for part in parts if isinstance(part, ApproxDP)]
     return ApproxDP(epsilon, math.fsum(deltas)) if deltas else PureDP(epsilon)
+
+
+def sum_of_costs(costs: Sequence[float]) -> float:
+    """The sum of the parameters of several steps; infinite if it is beyond float64."""
+    try:
+        return math.fsum(costs)
+    except OverflowError:
+        return math.inf
 
 
 def group_privacy(privacy: Privacy, size: int) -> Privacy:
@@ -83,7 +91,7 @@ def group_privacy(privacy: Privacy, size: int) -> Privacy:
         case ApproxDP(epsilon=epsilon, delta=delta):
             if size == 1:
                 return privacy
-            return ApproxDP(size * epsilon, delta * (_expm1(size * epsilon) / _expm1(epsilon)))
+            return ApproxDP(size * epsilon, _group_delta(epsilon, delta, size))
         case ZCDP(rho=rho):
             return ZCDP(size**2 * rho)
 
@@ -180,6 +188,21 @@ def shortcut_step_epsilon(total: ApproxDP, steps: int) -> float:
 def _advanced_epsilon(step_epsilon: float, steps: int, slack_delta: float) -> float:
     concentration = math.sqrt(-2 * steps * math.log(slack_delta)) * step_epsilon
     return concentration + steps * step_epsilon * _expm1(step_epsilon)
+
+
+def _group_delta(epsilon: float, delta: float, size: int) -> float:
+    """delta (1 + e^epsilon + ... + e^((k-1) epsilon)) for k = `size`; inf beyond float64."""
+    # The sum is e^((k-1) epsilon) (1 - e^(-k epsilon)) / (1 - e^-epsilon). It can be beyond float64
+    # although its product with delta is not. So its first factor is split at e^600.
+    power = (size - 1) * epsilon
+    first = min(power, 600.0)
+    rest = math.expm1(-size * epsilon) / math.expm1(-epsilon)
+    return delta * (math.exp(first) * rest) * _exp(power - first)
+
+
+def _exp(exponent: float) -> float:
+    """e^exponent; inf for an exponent of 709 or more."""
+    return math.exp(exponent) if exponent < 709 else math.inf
 
 
 def _expm1(exponent: float) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from geomdp._validation import require_type
+from geomdp.privacy.composition import sum_of_costs
 from geomdp.privacy.definitions import ZCDP, ApproxDP, PureDP, check_privacy
 
 #: Relative rounding error allowed in a sum of spends. Without it, spends that add up to exactly the
@@ -71,21 +72,13 @@ def spent_parameters(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) 
     """The sum of `spends` in each parameter of `budget`, by name. Errors are as in `affordable`."""
     match budget:
         case PureDP():
-            return {"epsilon": _total([_pure_epsilon(s.privacy) for s in spends])}
+            return {"epsilon": sum_of_costs([_pure_epsilon(s.privacy) for s in spends])}
         case ZCDP():
-            return {"rho": _total([_rho(s.privacy) for s in spends])}
+            return {"rho": sum_of_costs([_rho(s.privacy) for s in spends])}
         case ApproxDP():
             costs = [_basic(s.privacy, budget) for s in spends]
-            epsilon, delta = (_total([cost[i] for cost in costs]) for i in (0, 1))
+            epsilon, delta = (sum_of_costs([cost[i] for cost in costs]) for i in (0, 1))
             return {"epsilon": epsilon, "delta": delta}
-
-
-def _total(costs: list[float]) -> float:
-    """The sum of costs; infinite if it is beyond float64."""
-    try:
-        return math.fsum(costs)
-    except OverflowError:
-        return math.inf
 
 
 def _pure_epsilon(privacy: PureDP | ApproxDP | ZCDP) -> float:

@@ -1,4 +1,5 @@
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -87,6 +88,31 @@ def test_group_size_is_checked(size):
 def test_group_delta_of_a_half_or_more_is_refused(guarantee):
     with pytest.raises(ValueError, match="below 1/2"):
         group_privacy(guarantee, 2)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 5.0, 708.9, 710.0, 738.0])
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_group_delta_is_right_or_refused_for_every_epsilon(epsilon, size):
+    delta = 5e-324  # the least positive float
+    with localcontext() as context:
+        context.prec = 40
+        exact = Decimal(delta) * sum((k * Decimal(epsilon)).exp() for k in range(size))
+    if exact < Decimal("0.5"):
+        group = group_privacy(ApproxDP(epsilon, delta), size)
+        assert group.epsilon == size * epsilon
+        assert group.delta == pytest.approx(float(exact), rel=1e-12, abs=5e-324)
+    else:
+        with pytest.raises(ValueError, match=r"delta must be above 0 and below 1/2, got (?!nan)"):
+            group_privacy(ApproxDP(epsilon, delta), size)
+
+
+@pytest.mark.parametrize(
+    ("part", "name"),
+    [(PureDP(1e308), "epsilon"), (ApproxDP(1e308, 1e-9), "epsilon"), (ZCDP(1e308), "rho")],
+)
+def test_sums_beyond_float64_are_refused(part, name):
+    with pytest.raises(ValueError, match=f"{name} must be a finite number above 0, got inf"):
+        basic_composition([part, part])
 
 
 def test_advanced_composition_oracle():

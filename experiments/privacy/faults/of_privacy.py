@@ -39,7 +39,7 @@ PRIVACY = (
         "groups: delta grows linearly",
         "the factors e^epsilon are missing",
         "privacy.composition:group_privacy",
-        "delta * (_expm1(size * epsilon) / _expm1(epsilon))",
+        "_group_delta(epsilon, delta, size)",
         "delta * size",
         COMPOSITION,
     ),
