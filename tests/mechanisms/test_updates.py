@@ -318,6 +318,22 @@ def test_sparse_weights_fail_loudly_beyond_their_slots() -> None:
         hypothesis.update(SparseQuery.counting(["one more"]), 1.0)
 
 
+@pytest.mark.parametrize("rule", [MultiplicativeWeights(4), Perceptron(4)])
+def test_bounds_beyond_float64_are_infinite(rule: MultiplicativeWeights | Perceptron) -> None:
+    """alpha^2 is 0 in float64 for the first accuracy, and infinite for the last one."""
+    assert rule.bound(1e-200) == math.inf
+    assert 1e200 < rule.bound(1e-101) < math.inf
+    assert rule.bound(1e200) == 0
+
+
+def test_sparse_weights_refuse_an_accuracy_with_too_many_slots() -> None:
+    rule = SparseMultiplicativeWeights(3)
+    assert rule.slots(1e-100) > 10**200
+    for use in (rule.slots, rule.bound, rule.start):
+        with pytest.raises(ValueError, match="alpha must be at least 1e-100, got 1e-200"):
+            use(1e-200)
+
+
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
 def test_accuracy_must_be_positive(bad: float) -> None:
     rules = [

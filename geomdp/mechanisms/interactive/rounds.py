@@ -21,16 +21,13 @@ from typing import Any
 from geomdp._numerics.bisection import least_whole
 from geomdp._validation import real_number, whole
 from geomdp.mechanisms.interactive.scales import ROUNDED_UP
-from geomdp.mechanisms.interactive.updates.base import UpdateRule
+from geomdp.mechanisms.interactive.updates.base import LEAST_ALPHA, UpdateRule
 from geomdp.privacy import ApproxDP, PureDP, advanced_composition
 from geomdp.privacy.parameter_range import check_range
 
 #: Largest bound of a rule for which a run is planned. If the budget of a step is stated, no total
 #: budget pays for 2^200 updates, but float64 can represent their cost.
 MOST_UPDATES = 2.0**200
-
-#: Smallest stated accuracy. At this accuracy the bounds of all rules are in the range of float64.
-LEAST_ALPHA = 1e-100
 
 #: A function that maps a number of updates to the budget that a run of these updates spends.
 Spending = Callable[[int], PureDP | ApproxDP]

@@ -46,7 +46,9 @@ class Perceptron:
 
     def bound(self, alpha: float) -> float:
         """An upper bound on the number of updates: B(alpha) = M / alpha^2."""
-        return self.size / positive(alpha, "alpha") ** 2
+        alpha = positive(alpha, "alpha")
+        # The square of alpha can be 0 or beyond float64. Two quotients are then infinite or 0.
+        return self.size / alpha / alpha
 
     def start(self, alpha: float) -> LinearHypothesis:
         """The zero vector, with updates that add or subtract alpha / M times the query."""

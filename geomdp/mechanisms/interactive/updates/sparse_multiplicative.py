@@ -19,6 +19,7 @@ import numpy as np
 from geomdp._numerics.bisection import least_whole
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import positive, whole
+from geomdp.mechanisms.interactive.updates.base import LEAST_ALPHA
 from geomdp.workloads.single_queries.single_query import SparseQuery
 
 #: Number of updates after which the sum of the weights is computed anew. The rounding errors of
@@ -62,8 +63,11 @@ class SparseMultiplicativeWeights:
         object.__setattr__(self, "sparsity", whole(self.sparsity, "sparsity"))
 
     def slots(self, alpha: float) -> int:
-        """The number of slots s for accuracy `alpha`."""
-        target = 4 * self.sparsity / positive(alpha, "alpha") ** 2
+        """The number of slots s for accuracy `alpha`; ``ValueError`` for `alpha` below 1e-100."""
+        alpha = positive(alpha, "alpha")
+        if alpha < LEAST_ALPHA:
+            raise ValueError(f"alpha must be at least {LEAST_ALPHA:g}, got {alpha!r}")
+        target = 4 * self.sparsity / alpha / alpha
         # s / (ln s + 1) increases for s >= 1: bracket by doubling, then bisect.
         high = 1
         while high / (math.log(high) + 1) < target:
@@ -72,11 +76,11 @@ class SparseMultiplicativeWeights:
 
     def bound(self, alpha: float) -> float:
         """The largest number of updates, B(alpha) = 4 (ln s + 1) / alpha^2."""
-        return 4 * (math.log(self.slots(alpha)) + 1) / positive(alpha, "alpha") ** 2
+        return 4 * (math.log(self.slots(alpha)) + 1) / alpha / alpha
 
     def start(self, alpha: float) -> SlotHypothesis:
         """The uniform distribution on the slots, with learning rate alpha / 2."""
-        return SlotHypothesis(self.slots(alpha), self.sparsity, positive(alpha, "alpha") / 2)
+        return SlotHypothesis(self.slots(alpha), self.sparsity, alpha / 2)
 
 
 class SlotHypothesis:
