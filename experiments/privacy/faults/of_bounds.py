@@ -68,8 +68,8 @@ BOUNDS = (
         "checker: wrong exponent in Markov's inequality",
         "for the root mean square, the odds of the mean are used",
         "bounds.checker.norms:Measure.log_odds",
-        "(factor / 2) ** self.moment",
-        "(factor / 2) ** 1",
+        "if self.moment == 2",
+        "if self.moment == 3",
         CHECKER,
     ),
     Fault(

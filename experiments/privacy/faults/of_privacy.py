@@ -15,8 +15,8 @@ PRIVACY = (
         "composition: the largest epsilon in place of the sum",
         "many steps cost as much as one",
         "privacy.composition:basic_composition",
-        "math.fsum(part.epsilon for",
-        "max(part.epsilon for",
+        "sum_of_costs([part.epsilon for",
+        "max([part.epsilon for",
         COMPOSITION,
     ),
     Fault(
