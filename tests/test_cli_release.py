@@ -120,6 +120,7 @@ def test_tables_and_workloads_mix_with_weights(call):
         ("--out a.csv --tables region --weight 0", "--weight must be a finite number above 0"),
         ("--out a.csv --tables region --weight x", "--weight must be a number, got 'x'"),
         ("--out a.csv --tables region --confidence 1", "--confidence must be above 0 and below 1"),
+        ("--out a.csv --tables region --confidence 0.9999999", "at most 0.999999, got 0.9999999"),
         ("--out a.csv --tables region --budget epsilon=1", "--budget needs --ledger"),
         ("--out a.csv --tables region --ledger l", "give --budget, for instance"),
         ("--out a.csv --tables region --ledger l --budget 3", "--budget must be 'epsilon=X'"),

@@ -25,6 +25,10 @@ from geomdp.noise.residual import ResidualNoise
 #: again (see `REPLAYED`). Over the choice of the draws, the coverage of a 95% interval then has
 #: standard deviation (0.05 * 0.95 / 2000)^(1/2) = 0.5%.
 LEAST_DRAWS = 1999
+#: Largest number of public draws. Drawing more can take hours.
+MOST_DRAWS = 20_000_000
+#: Largest confidence for which public draws are used. It needs `MOST_DRAWS` draws.
+MOST_CONFIDENCE = 0.999999
 #: Least number of draws at or above the quantile. With fewer, the quantile would vary a lot with
 #: the draws.
 EXCEEDANCES = 20
@@ -60,7 +64,8 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     Raises
     ------
     ValueError
-        If `noise` is not a `Noise`, or `confidence` is not between 0 and 1.
+        If `noise` is not a `Noise`, or `confidence` is not between 0 and 1. Also for a confidence
+        above 0.999999, unless the c_j have a closed form.
 
     Notes
     -----
@@ -139,7 +144,8 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
     Raises
     ------
     ValueError
-        If `noise` is not a `Noise`, or `confidence` is not between 0 and 1.
+        If `noise` is not a `Noise`, or `confidence` is not between 0 and 1. Also for a confidence
+        above 0.999999, unless the c_j have a closed form.
 
     Examples
     --------
@@ -185,6 +191,11 @@ def order_statistic(noise: Noise, beta: float) -> tuple[int, int]:
 
 
 def _fresh_order_statistic(beta: float) -> tuple[int, int]:
+    if EXCEEDANCES / beta > MOST_DRAWS:
+        raise ValueError(
+            f"confidence must be at most {MOST_CONFIDENCE} for noise whose intervals are computed "
+            f"from draws, got {1 - beta!r}"
+        )
     draws = max(LEAST_DRAWS, math.ceil(EXCEEDANCES / beta))
     return draws, _rank(draws, beta)
 

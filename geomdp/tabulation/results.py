@@ -150,7 +150,8 @@ class Tabulation:
         Raises
         ------
         ValueError
-            For `confidence` out of range, or a mechanism without additive noise.
+            For `confidence` out of the range of `half_widths`, or a mechanism without additive
+            noise.
         """
         widths = simultaneous_half_widths if simultaneous else half_widths
         additive = self._additive

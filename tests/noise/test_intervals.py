@@ -14,6 +14,7 @@ from geomdp.noise import GaussianNoise, GeometricNoise, LaplaceNoise, MappedNois
 from geomdp.noise.intervals import (
     EXCEEDANCES,
     LEAST_DRAWS,
+    MOST_DRAWS,
     REPLAYED,
     _blocks,
     half_widths,
@@ -121,6 +122,19 @@ def test_confidence_out_of_range(confidence):
     for widths in (half_widths, simultaneous_half_widths):
         with pytest.raises(ValueError, match=r"confidence must be above 0 and below 1, got"):
             widths(noise, confidence)
+
+
+def test_confidence_that_would_need_too_many_draws_is_refused():
+    """1 - 1e-9 needs 2e10 draws. Closed forms need none and have no such limit."""
+    confidence = 1 - 1e-9
+    drawn = MappedNoise([Part(LaplaceNoise(dimension=2, scale=1.0), np.eye(2))])
+    for widths in (half_widths, simultaneous_half_widths):
+        with pytest.raises(ValueError, match=r"at most 0\.999999 .* got 0\.999999999$"):
+            widths(drawn, confidence)
+    assert order_statistic(drawn, 1 - 0.999999)[0] <= MOST_DRAWS
+    np.testing.assert_allclose(
+        half_widths(LaplaceNoise(2, 1.0), confidence), math.log(1e9), rtol=1e-7
+    )
 
 
 def test_public_draws_are_the_same_each_time(noise):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from geomdp._validation import probability
 from geomdp.cli.errors import check_together
 from geomdp.cli.ledger_flags import Payment
 from geomdp.cli.options import (
@@ -41,6 +40,7 @@ from geomdp.cli.releasing.options import (
     PlanOption,
     SchedulerOption,
     UnbiasedOption,
+    check_confidence,
 )
 
 
@@ -91,7 +91,7 @@ def release(
         lambda: choice_of(mechanism, exact, effort, plan),
         lambda: check_whole("--seed", seed, minimum=0),
         lambda: check_normaliser(n, relation),
-        lambda: probability(confidence, "--confidence"),
+        lambda: check_confidence(confidence),
         lambda: payment.check(provable=provable),
         lambda: files.check(force, inputs=(data, schema, ledger, plan)),
     )

@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from geomdp._validation import probability
 from geomdp.cli.options import PRIVACY, RECORDS, RESULT, real
 
 InferSchemaOption: TypeAlias = Annotated[
@@ -77,3 +78,14 @@ PlanOption: TypeAlias = Annotated[
         rich_help_panel=PRIVACY,
     ),
 ]
+
+
+def check_confidence(confidence: float) -> None:
+    """Raise ``ValueError`` if --confidence is out of the range that every noise allows.
+
+    Intervals are computed after the ledger has paid. So the value must be checked before.
+    """
+    from geomdp.noise.intervals import MOST_CONFIDENCE  # slow import
+
+    if probability(confidence, "--confidence") > MOST_CONFIDENCE:
+        raise ValueError(f"--confidence must be at most {MOST_CONFIDENCE}, got {confidence!r}")
