@@ -17,7 +17,7 @@ from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
 from geomdp.mechanisms.sparse.row_noise import GaussianRows, LaplaceRows
 from geomdp.mechanisms.sparse.sparse_project import SparseProject
 from geomdp.mechanisms.sparse.sparse_summary import SparseSummary, measured_distortion
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Ledger, PureDP
 from geomdp.workloads.single_queries.single_query import SparseQuery
 from tests.noise.exact.reference import seeded
 from tests.stats import binomial_above, binomial_below, mean_agrees, mean_at_most
@@ -322,6 +322,30 @@ def test_elements_without_an_encoding(bad: object) -> None:
     for encoding in (DigestedElements(), IntegerElements()):
         with pytest.raises(ValueError, match="elements must be"):
             encoding.encode([bad])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("encoding", [DigestedElements(), IntegerElements()], ids=str)
+@pytest.mark.parametrize("bad", [1.0, True, np.float64(1.0)])
+def test_records_that_equal_an_earlier_whole_number_are_refused(
+    encoding: ElementEncoding, bad: object
+) -> None:
+    """Python calls 1, 1.0 and True equal, but only the first is an element of these encodings."""
+    ledger = Ledger(ZCDP(2.0))
+    mechanism = SparseProject(
+        n=2, sparsity=1, queries=1, privacy=ZCDP(1.0), rows=64, rng=0, encoding=encoding
+    )
+    for records in ([1, bad], [bad, 1], [[1], [bad]]):
+        with pytest.raises(ValueError, match="elements must be"):
+            mechanism.release(records, ledger=ledger)  # type: ignore[arg-type]
+    assert not ledger.spends()
+
+
+def test_tuples_that_equal_an_earlier_one_are_refused() -> None:
+    mechanism = SparseProject(
+        n=2, sparsity=1, queries=1, privacy=ZCDP(1.0), rows=64, rng=0, encoding=DigestedElements()
+    )
+    with pytest.raises(ValueError, match="elements must be"):
+        mechanism.release([("a", 1), ("a", 1.0)])
 
 
 def test_numpy_integers_encode_as_python_ones() -> None:

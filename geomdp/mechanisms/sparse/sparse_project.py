@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable
 
 import numpy as np
 
@@ -196,9 +195,11 @@ class SparseProject:
 
     def _sums(self, records: Elements) -> tuple[int, FloatArray]:
         """Number of records, and the whole numbers sqrt(T) A D (T,) for their histogram D."""
-        counts: Counter[Hashable] = Counter()
+        counts: Counter[int] = Counter()
         for chunk in OpenUniverse().chunks(records, COUNT_ROWS):
-            counts.update(chunk.tolist())
-        numbers = self.encoding.encode(counts)
+            # Encode before counting: a counter takes 1.0 for the element 1, but the encoding
+            # refuses it.
+            counts.update(self.encoding.encode(chunk.tolist()).tolist())
+        numbers = np.fromiter(counts, dtype=np.int64, count=len(counts))
         weights = np.fromiter(counts.values(), dtype=np.float64, count=len(counts))
         return counts.total(), self.signs.signed_sums(numbers, weights)
