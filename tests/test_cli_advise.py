@@ -49,3 +49,15 @@ def test_the_search_goes_up_to_the_last_number_that_is_accepted():
     assert mechanism.with_n(found).predicted_rmse.value <= target
     # The search stops within one percent of the least such n.
     assert mechanism.with_n(int(found * 0.99)).predicted_rmse.value > target
+
+
+def test_the_search_reports_faults_other_than_too_many_records(monkeypatch):
+    """A fault of the set-up for some n must not look like a limit on the number of records."""
+    mechanism = gd.mechanisms.Laplace(gd.workloads.Histogram(3), n=100, privacy=gd.PureDP(1.0))
+
+    def failing(self, n):
+        raise ValueError("the set-up failed")
+
+    monkeypatch.setattr(gd.mechanisms.Laplace, "with_n", failing)
+    with pytest.raises(ValueError, match="the set-up failed"):
+        records_for_half(mechanism)

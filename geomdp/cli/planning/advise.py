@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from geomdp._validation import LARGEST_WHOLE
 from geomdp.cli import display
 from geomdp.cli.errors import check_together
 from geomdp.cli.options import (
@@ -197,9 +198,13 @@ def _reached(mechanism: Mechanism, n: int, target: float) -> bool:
 
 def _accepted(mechanism: Mechanism, n: int) -> Mechanism | None:
     """`mechanism` for n records, or None if n is too large for it."""
+    from geomdp.mechanisms.few_queries.lattice_mechanism import InexactSumsError
+
+    if n > LARGEST_WHOLE:
+        return None
     try:
         return mechanism.with_n(n)
-    except ValueError:
+    except InexactSumsError:
         return None
 
 
