@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 from geomdp.bodies import Elliptope
 from geomdp.mechanisms import Cone
+from geomdp.mechanisms.additive_noise import cone
 from geomdp.noise import ConeNoise
 from geomdp.privacy import ZCDP, Adjacency, PureDP
 from geomdp.workloads import (
+    BoxSecondMoment,
     Histogram,
     Marginals,
     MarginalTables,
@@ -211,3 +214,48 @@ def test_add_remove_hides_the_number_of_records() -> None:
     # Under replace-one the number is public and every table adds up to 1.
     public = Cone(workload, n=20, privacy=PureDP(1.0)).noise.sample(np.random.default_rng(0), 5)
     np.testing.assert_allclose(public.reshape(5, -1, 4).sum(axis=2), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_exact_noise_of_second_moments_has_the_rate_and_centre_of_the_mechanism(
+    adjacency: Adjacency, epsilon: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The centroid of {M psd, tr M <= 1} is c I, with c = r / (d (r + 1)) = 2 / 7 for r = 6."""
+    mechanism = Cone(SecondMoment(3), n=10, privacy=PureDP(epsilon), adjacency=adjacency)
+    given: list[tuple[int, float, float]] = []
+    made: list[Any] = []
+    entries = cone.wishart_difference
+
+    def recorded(d: int, rate: float, centre: float) -> Any:
+        given.append((d, rate, centre))
+        made.append(entries(d, rate, centre))
+        return made[-1]
+
+    monkeypatch.setattr(cone, "wishart_difference", recorded)
+    measurement = mechanism._on_real_records()
+    assert measurement is not None
+    rate, centre = (epsilon / 2, 2 / 7) if adjacency is Adjacency.REPLACE_ONE else (epsilon, 0.0)
+    assert given == [(3, rate, pytest.approx(centre, rel=1e-15))]
+    assert measurement.slack == 0
+    assert [measurement.vector] == made
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_exact_noise_of_second_moments_in_a_cube_is_the_noise_of_the_mechanism(
+    adjacency: Adjacency, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mechanism = Cone(BoxSecondMoment(2), n=10, privacy=PURE, adjacency=adjacency)
+    given: list[object] = []
+    vector = cone.noise_vector
+    monkeypatch.setattr(cone, "noise_vector", lambda noise: given.append(noise) or vector(noise))
+    measurement = mechanism._on_real_records()
+    assert measurement is not None
+    assert given == [mechanism.noise]
+    assert measurement.slack == 0
+
+
+def test_cones_over_other_bodies_have_no_noise_on_real_records() -> None:
+    """The map of an elliptope or a box to the answers would have to be exact, too."""
+    for workload in (Marginals(3, 2), Histogram(3), Prefixes(4)):
+        assert Cone(workload, n=10, privacy=PURE)._on_real_records() is None
