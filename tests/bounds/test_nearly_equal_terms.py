@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from decimal import Decimal, localcontext
@@ -13,14 +14,22 @@ import pytest
 from geomdp.bounds import (
     RMS,
     Bound,
+    MeanL2,
+    Packing,
+    Problem,
     SideConditionError,
     WorstCase,
     certify,
     check_certificate,
     single_elements,
 )
+from geomdp.bounds.certificates.rung import rung
+from geomdp.bounds.checker.check import _check_packing, _Problem
+from geomdp.bounds.checker.guarantees import Guarantee
+from geomdp.bounds.checker.listed import verify_listed
 from geomdp.bounds.checker.norms import MEASURES
-from geomdp.workloads import Histogram
+from geomdp.bounds.checker.values import Part, Work
+from geomdp.workloads import Explicit, Histogram
 from tests.bounds.test_checker import rejected, saved
 
 
@@ -86,3 +95,19 @@ def test_log_odds_keep_their_digits_near_the_least_factor(half: float) -> None:
     odds = RMS(2 * half).log_odds
     assert odds == pytest.approx(exact, rel=1e-15)
     assert MEASURES["root mean squared error per query"].log_odds(2 * half) == odds
+
+
+@pytest.mark.parametrize("excess", [1e-6, 3e-6, 7e-6, 2e-5])
+def test_honest_ranges_with_rho_near_one_are_confirmed(excess: float) -> None:
+    """The least number of copies is about 3 / (4 excess), and sensitive to the margin of rho."""
+    sets = np.array([row for row in itertools.combinations(range(12), 4) if sum(row) % 4 == 0])
+    packing = Packing(Explicit(np.eye(12)), np.arange(12), sets, "four of twelve")
+    problem = Problem(1e-8, packing.separation(MeanL2()) / (4 * (1 + excess)))
+    found = rung(packing, problem)
+    assert found.first > 4
+    part = Part(found.document(problem), Work(10**8))
+    verified = verify_listed(part.part("family"), MEASURES[MeanL2.name].norm)
+    stated = _Problem(
+        Guarantee(1e-8, 0.0, 0.0), problem.alpha, 4 * problem.alpha, 0.0, 1, MEASURES[MeanL2.name]
+    )
+    assert _check_packing(part, verified, stated) == (found.first, found.last)
