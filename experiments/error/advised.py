@@ -155,15 +155,15 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             excess <= 1 + WORTHWHILE,
             f"the advised one is at most {excess - 1:.2%} above the least prediction, at "
             f"{len(table)} points",
-            "1%, the least gain that is worth a step after the noise",
+            "at most 1%, the least gain that is worth a step after the noise",
             "JL-L13, JL-L14",
             used=margins.share(max(excess - 1, 0.0), WORTHWHILE),
         ),
         Claim(
             "no peer has a smaller predicted error than the advised mechanism",
             ratio <= 1,
-            f"{ratio:.3f} of the best peer at most, {(table.predicted / table.peer).min():.2g} "
-            "at least",
+            f"{(table.predicted / table.peer).min():.2g} to {ratio:.3f} times the error of the "
+            "best peer",
             "at most 1",
             "GEN-3, JL-L14",
             used=ratio,
@@ -175,7 +175,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             ("line", "n"),
         ),
         stays_below_prediction(
-            "measured errors never exceed predicted upper bounds",
+            "measured errors do not exceed predicted upper bounds beyond chance",
             "JL-L13, JL-L13b",
             found[~exact],
             ("line", "n"),

@@ -114,7 +114,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     """Claims about the bound, the rounding, the width, and the net that errs least."""
     return [
         stays_below_prediction(
-            "errors stay below the sum of rounding and of the error of noise on the net",
+            "errors stay below the rounding error plus the error of noise on the net",
             "JL-A2",
             table,
             ["n", "radius"],
@@ -181,9 +181,9 @@ def few_records_want_a_coarse_net(table: pd.DataFrame) -> Claim:
     return Claim(
         "with few records a coarse net errs least, and with many records the finest net",
         fewest > finest and most == finest and gain > 1.3,
-        f"radius {fewest:g} at n = {table.n.min()}, {gain:.2f} times better than the finest; "
-        f"{most:g} at n = {table.n.max()}",
-        f"above {finest:g} by a factor of 1.3; {finest:g}",
+        f"radius {fewest:g} at n = {table.n.min()}, where the finest net errs {gain:.2f} times as "
+        f"much; radius {most:g} at n = {table.n.max()}",
+        f"radius above {finest:g}, the finest net errs over 1.3 times as much; radius {finest:g}",
         "JL-L26",
         used=margins.inverse_share(gain, 1.3),
     )

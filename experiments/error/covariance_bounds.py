@@ -201,11 +201,11 @@ def floor(rows: pd.DataFrame) -> Claim:
     remains = means[last].root / math.sqrt((1 - 1 / d) / n)
     fall = means[first].root / means[last].root
     return Claim(
-        "as epsilon grows, the error falls to that of sampling",
+        "as epsilon grows, the error falls to the sampling error",
         bool(0.8 <= remains <= 1.3 and fall >= 4),
-        f"{fall:.1f} times less at epsilon = {last:g} than at {first:g}; {remains:.3f} times that "
-        "of sampling",
-        "at least 4 times; 0.8 to 1.3 times",
+        f"at epsilon = {last:g}, {fall:.1f} times less than at {first:g} and {remains:.3f} times "
+        "the sampling error",
+        "at least 4 times less; 0.8 to 1.3 times the sampling error",
         "JL-T3",
         used=max(remains / 1.3, 0.8 / remains, 4 / fall),
     )

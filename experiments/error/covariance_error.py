@@ -142,7 +142,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             0.05,
         ),
         stays_below_prediction(
-            "projected second moments stay below the explicit bound",
+            "the error of projected second moments stays below the explicit bound",
             "JL-WIS",
             of[Family.SECOND_MOMENT],
             POINT,
@@ -166,7 +166,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             points[Family.BALL],
         ),
         stays_below_prediction(
-            "the covariance stays below the bound of Theorem 3",
+            "the error of the private covariance stays below the bound of Theorem 3",
             "JL-T3",
             of[Family.COVARIANCE],
             POINT,
@@ -190,8 +190,7 @@ def cone_in_closed_form(table: pd.DataFrame) -> Claim:
 
     off = [abs(row.predicted / error(row.d, row.n) - 1) for row in table.itertuples()]
     return Claim(
-        "the predicted errors of cone noise are those of a difference of Wishart matrices of rate "
-        "epsilon / 2",
+        "the predicted error of cone noise is (8 (D + 1) (D + 2) E |U - c|^2)^(1/2) / (epsilon n)",
         max(off) <= 1e-9,
         f"{len(off)} points, off by {max(off):.1e} at most",
         "equal",
@@ -216,8 +215,7 @@ def halves_are_spent(table: pd.DataFrame) -> Claim:
     )
     shares = table.predicted / np.minimum(closed, math.sqrt(2))
     return Claim(
-        "the bound that the mechanism states is that of Theorem 3, with half of epsilon for the "
-        "mean",
+        "the bound that `Covariance` states is 0.9 to 1.1 times the bound of Theorem 3",
         bool(shares.between(0.9, 1.1).all()),
         f"{shares.min():.3f} to {shares.max():.3f} of it at {len(shares)} points",
         "0.9 to 1.1",
@@ -261,7 +259,7 @@ def plot(table: pd.DataFrame) -> Figure:
     for axes in panels[1]:
         axes.set_xlabel("number of records $n$")
     for axes in panels[:, 0]:
-        axes.set_ylabel("Frobenius error over the best's")
+        axes.set_ylabel("Frobenius error over projected cone's")
     names = [NAMES.get(family, str(family)) for family in LOOKS]
     columns: dict[str, list[str]] = {
         "measured, over projected cone": names,

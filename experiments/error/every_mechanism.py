@@ -132,9 +132,10 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.share(off.abs(), reach),
         ),
         Claim(
-            "mechanisms with an upper bound as prediction err no more than it",
+            "mechanisms whose prediction is an upper bound err no more than this bound",
             bool((excess <= reach).all()),
-            f"{len(below)} curves, mean square at most {below.share.max():.3f} of the bound's",
+            f"{len(below)} curves, mean square at most {below.share.max():.3f} times the squared "
+            "bound",
             "at most 1",
             "JL-L13b",
             used=margins.share(below.share, 1 + reach * below.stderr),
@@ -174,7 +175,8 @@ def nothing_excluded(table: pd.DataFrame) -> Claim:
     return Claim(
         "no predicted error is below the error that lower bounds exclude for every mechanism",
         bool((ratio >= 1).all()),
-        f"{len(ratio)} points, best over excluded {ratio.min():.1f} to {ratio.max():.1f}",
+        f"{len(ratio)} points, least predicted error over excluded error {ratio.min():.1f} to "
+        f"{ratio.max():.1f}",
         "at least 1",
         "JL-L6, JL-L7",
         used=float(1 / ratio.min()),
@@ -189,7 +191,7 @@ def slopes(table: pd.DataFrame) -> Claim:
     return Claim(
         "the predicted error of additive noise falls as 1/n",
         worst <= 1e-9,
-        f"{products.ngroups} curves, n times error varies by {worst:.1e}",
+        f"{products.ngroups} curves, n times the error varies by a share of {worst:.1e}",
         "constant",
         "JL-L14",
         used=margins.share(worst, 1e-9),
@@ -197,7 +199,7 @@ def slopes(table: pd.DataFrame) -> Claim:
 
 
 def winners(table: pd.DataFrame) -> Claim:
-    """Different workloads and n have different best mechanisms."""
+    """The mechanism with the least predicted error is not the same for all workloads and n."""
     predicted = table[table.quantity == Quantity.PREDICTED]
     best = predicted.loc[predicted.groupby(["problem", "n"]).rmse.idxmin()]
     names = {
@@ -205,7 +207,7 @@ def winners(table: pd.DataFrame) -> Claim:
         for problem, rows in best.groupby("problem")
     }
     return Claim(
-        "the best mechanism depends on the workload and on n",
+        "the mechanism with the least predicted error is not the same for all workloads and n",
         len({name for found in names.values() for name in found}) > 1,
         "; ".join(f"{problem}: {', '.join(found)}" for problem, found in names.items()),
         "more than one",

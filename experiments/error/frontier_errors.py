@@ -150,8 +150,8 @@ CAUSES = {
     "cannot be listed, and rejection from a body with a sampler keeps almost nothing in so many "
     "dimensions",
     Source.CUT: "uniform points of the moment body with all cuts have no exact sampler: rejection "
-    "keeps almost none of the points of the moment body, and `TightCone`, which keeps a hundredth "
-    "of its volume, gains only part of what all cuts would",
+    "keeps almost none of the points of the moment body, and `TightCone`, whose cut keeps a "
+    "hundredth of the volume of the moment body, gains only part of what all cuts would gain",
     Source.KNORM: "uniform points of K - K have no exact sampler: it has too many facets to list, "
     "and rejection from a body with a sampler keeps almost nothing in so many dimensions",
 }
@@ -169,8 +169,10 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
                 found[line, ours].root,
                 GOALS[Line(line)],
                 Aim.AT_MOST,
-                f"{CAUSES[chains]}; chains estimate its error as {found[line, chains].root:.3f}",
-                f"{ours}; no mechanism is below {found[line, Source.ALL].root:.3f}",
+                f"{CAUSES[chains]}; chains estimate that noise from such points would err "
+                f"{found[line, chains].root:.3f} times as much as the peer",
+                f"{ours}; no mechanism errs less than {found[line, Source.ALL].root:.3f} times as "
+                "much as the peer",
             )
         )
     return wanted

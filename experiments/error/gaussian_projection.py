@@ -140,15 +140,16 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         ),
         closed(projected),
         slopes_lie_within(
-            "with few records, the error after projection falls as n^(-1/2)", "JL-GAUSS",
+            "with few uniform records, the error after projection falls nearly as n^(-1/2)",
+            "JL-GAUSS",
             slopes_by(few[few.family == Family.UNIFORM], ["family"], "n"), -0.6, -0.45,
         ),
         slopes_are(
-            "the error after projection grows as (ln N)^(1/4)", "JL-GAUSS",
+            "on uniform records, the error after projection grows as (ln N)^(1/4)", "JL-GAUSS",
             slopes_by(universe[universe.family == Family.UNIFORM], ["family"], "logs"), 0.25, 0.2,
         ),
         is_below(
-            "with few records, projection lowers the error", "JL-GAUSS",
+            "with few uniform records, projection lowers the error", "JL-GAUSS",
             pooled[Family.UNIFORM], pooled[Family.GAUSSIAN],
         ),
     ]  # fmt: skip
@@ -166,8 +167,8 @@ def closed(projected: pd.DataFrame) -> Claim:
     return Claim(
         "measured and predicted errors after projection stay below (2 sqrt(ln N / rho) / n)^(1/2)",
         max(shares.values()) <= 1 and bool(predicted <= 1),
-        f"{len(means)} points, measured at most {math.sqrt(max(shares.values())):.3f} of it beyond "
-        f"chance, predicted {predicted:.3f}",
+        f"{len(means)} points, upper ends of measured errors at most "
+        f"{math.sqrt(max(shares.values())):.3f} of it, predictions at most {predicted:.3f}",
         "at most 1",
         "JL-GAUSS",
         used=margins.share([math.sqrt(max(shares.values())), float(predicted)], 1),
@@ -179,7 +180,7 @@ LOOKS = {
     Family.ONE: Look("C3", "^", filled=False),
     Family.UNIFORM: Look("C0", "o"),
 }
-EXACT = r"$\sigma$"
+EXACT = r"$\sigma\sqrt{r/k}$"
 DUAL = r"$\sqrt{\sigma\,w(K)/k}$"
 CLOSED = r"$(2\sqrt{\ln N/\rho}\,/\,n)^{1/2}$"
 

@@ -5,7 +5,7 @@ Paper: Xiao, He, Zhang and Kifer 2023 (ResidualPlanner); formula sheet X-RES, GE
 Claim: the queries are all k-way tables of d binary columns. Measured errors agree with predictions.
 Under add/remove the predicted error is ResidualPlanner's closed form. Under replace-one the
 variances are optimised for the true sensitivity. The error then never exceeds the closed form
-scaled to this sensitivity: it is up to a tenth less for three-way tables, and equal for one-way
+scaled to this sensitivity: it is up to 9% less for three-way tables, and equal for one-way
 tables. For k = 2 and 3, equal noise on all answers (`Gaussian`) errs more from k + 2 columns on.
 `Gaussian` cannot be set up for the 2-way or 3-way tables of a hundred columns.
 
@@ -199,11 +199,11 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=off / 1e-9,
         ),
         Claim(
-            "under replace-one, the error is at most that of the closed form, scaled to its true "
-            "sensitivity",
+            "under replace-one, the error is at most the closed form at the true sensitivity",
             bool((shares <= 1 + 1e-9).all() and three.min() <= 0.93),
-            f"{shares.max():.4f} of it at most, {three.min():.3f} at best for three-way tables",
-            "at most 1; at most 0.93 at best",
+            f"at most {shares.max():.4f} of it; the least share for three-way tables is "
+            f"{three.min():.3f}",
+            "at most 1; the least share at most 0.93",
             "X-RES",
             used=margins.share([shares.max(), three.min() / 0.93], 1 + 1e-9),
         ),
@@ -211,7 +211,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             "for one-way tables under replace-one, the error equals that of the closed form",
             equal <= SOLVED,
             f"off by {equal:.1g} at most, over {(replaced.width == 1).sum()} points",
-            f"at most {SOLVED:g}; the optimiser stops at 1e-7 in squares",
+            f"at most {SOLVED:g}; squared errors are optimal up to 1e-7",
             "X-RES",
             used=equal / SOLVED,
         ),
@@ -222,9 +222,9 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             ("neighbours", "width", "columns"),
         ),
         Claim(
-            "for k = 2 and 3 and at least k + 2 columns, equal noise on all answers errs more",
+            "for k = 2 and 3 and at least k + 2 columns, equal noise errs more than residual noise",
             behind > 1.01,
-            f"{behind:.3f} times the error, or more",
+            f"at least {behind:.3f} times the error of residual noise",
             "above 1.01",
             "JL-GAUSS",
             used=margins.inverse_share(behind, 1.01),

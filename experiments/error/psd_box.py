@@ -121,7 +121,7 @@ def closed_forms(predicted: pd.Series) -> Claim:
         "n^2 times the squared error of cone noise is 8 (m + 1) (m + 2) E |U - c|^2 / m",
         max(off) <= 1e-9,
         f"{len(off)} orders, off by {max(off):.1e} at most",
-        "equal",
+        "equal, for epsilon = 1",
         "X-CONE, X-PSDBOX",
         used=margins.share(max(off), 1e-9),
     )
@@ -150,7 +150,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         Claim(
             "from d = 2 on, cone noise errs less than Laplace noise, and the factor grows with d",
             bool((gains > 1).all() and gains.is_monotonic_increasing),
-            f"{gains.iloc[0]:.3f} times less to {gains.iloc[-1]:.3f} at d = {gains.index[-1]}",
+            f"{gains.iloc[0]:.3f} times less at d = {gains.index[0]}, "
+            f"{gains.iloc[-1]:.3f} times less at d = {gains.index[-1]}",
             "above 1, growing",
             "X-PSDBOX",
             used=margins.NoLimit.ORDER,

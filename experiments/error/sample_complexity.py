@@ -123,8 +123,9 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         Claim(
             "the lower bound is below the upper bound",
             bool((sides.lower < sides.upper).all()),
-            f"{len(sides)} sizes of the universe, ratio {ratio.min():.1f} to {ratio.max():.1f}",
-            "above 1",
+            f"{len(sides)} sizes of the universe, upper / (lower + 1) is {ratio.min():.1f} to "
+            f"{ratio.max():.1f}",
+            "at least 1",
             "JL-L6, JL-L14",
             used=margins.share(sides.lower, sides.upper),
         ),
@@ -146,7 +147,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.position(slope, 0.7, 1.3),
         ),
         Claim(
-            "the upper bound never exceeds that of ball noise",
+            "the upper bound never exceeds the number of records that ball noise needs",
             bool(sides.upper.max() <= ball),
             f"{sides.upper.min():.0f} to {sides.upper.max():.0f} records",
             f"at most {ball}",

@@ -136,8 +136,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             "mean squared lengths, which set the error of K-norm noise, agree with their closed "
             "forms",
             bool((off <= spread).all()),
-            f"{len(table)} bodies, off by {(table.share - 1).abs().max():.2%} or less, "
-            f"{off.max():.1f} standard errors",
+            f"{len(table)} bodies, off by at most {(table.share - 1).abs().max():.2%} and by at "
+            f"most {off.max():.1f} standard errors",
             f"within {spread:.1f} standard errors",
             "JL-L14",
             used=margins.share(off, spread),

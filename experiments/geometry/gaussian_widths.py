@@ -158,8 +158,8 @@ def second_moments(table: pd.DataFrame) -> Claim:
     return Claim(
         "second moments: the Gaussian width is at most sqrt(2d), and nearer to it for larger d",
         bool((table.low <= table.bound).all() and (np.diff(shares) > 0).all() and off <= NEAR),
-        f"width over bound {shares[0]:.3f} to {shares[-1]:.3f}, from d = {LARGE} on off by "
-        f"{off:.1%} at most from 1 - 0.6033 d^(-2/3)",
+        f"width over bound {shares[0]:.3f} to {shares[-1]:.3f}; for d >= {LARGE} at most {off:.1%} "
+        "away from 1 - 0.6033 d^(-2/3)",
         f"at most 1, rising, off by at most {NEAR:.0%}",
         "JL-COV",
         used=margins.share(off, NEAR),

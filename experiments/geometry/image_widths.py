@@ -145,7 +145,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         Claim(
             "maps that increase no distance increase no width",
             bool((grown <= reach).all() and (sets.excess <= 1e-12).all()),
-            f"{len(sets)} sets, {ratio.min():.3f} to {ratio.max():.3f} of the width",
+            f"{len(sets)} sets, images {ratio.min():.3f} to {ratio.max():.3f} times as wide",
             "at most 1, up to chance",
             "JL-L10",
             used=float(max(0.0, grown.max()) / reach),
@@ -206,7 +206,7 @@ def plot(table: pd.DataFrame) -> Figure:
     cubes = table[table.image == Image.BLOWN_UP].sort_values("side")
     draw_theory(right, cubes.side, 2 * cubes.before + 2 * cubes.excess * math.sqrt(M), "C3",
                 "Lemma 11, as printed", (1, 2))  # fmt: skip
-    draw_theory(right, cubes.side, bounds(cubes), "C0", "Lemma 11, best separation")
+    draw_theory(right, cubes.side, bounds(cubes), "C0", "Lemma 11, sharp bound")
     draw_points(right, cubes.side, cubes.after, CUBE, "width of the image, $[0,1]^{16}$")
     right.set_ylim(0)
     right.set_xlabel("side $a$ of the cube that is blown up")

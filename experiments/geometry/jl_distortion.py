@@ -9,7 +9,7 @@ For Gaussian maps, the factor of w(S) / sqrt(m) is at most 4 + (0.71 + 1/(4 sqrt
 Rademacher maps (random signs) change distances about as little. A Gaussian map multiplies the width
 by mu_m / sqrt(m) on average, where mu_m is the mean norm of a Gaussian vector in R^m.
 
-Sets: answers to random sign queries, corners of a cube (1-way marginals), vertices of a simplex (a
+Sets: answers to random sign queries, corners of a cube (1-way parities), vertices of a simplex (a
 histogram), and a ball of diameter 1. For a ball, the largest change is the largest | s - 1 | over
 the singular values s of A, where s = 0 counts if A takes some vectors to zero. This change is near
 2 w(S) / sqrt(m). Once m reaches the dimension of the ball, the change is 0.35 to 0.5 times the
@@ -177,24 +177,25 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     off = (gaussian.image_width - expected) / reach(gaussian, "image_width", level)
     return [
         Claim(
-            "distances change by less than the explicit bound",
+            "for both kinds of map, the mean largest change of a distance is below the bound for "
+            "Gaussian maps",
             bool((low <= bound(table)).all()),
-            f"{len(table)} points, at most {shares.max():.3f} of the bound",
+            f"{len(table)} points, at most {shares.max():.3f} times the bound",
             "at most 1",
             "JL-T9",
             used=margins.share(low, bound(table)),
         ),
         Claim(
-            "for a ball, distances change by 0.35 to 0.5 times the bound",
+            "for a ball, the largest change of a distance is 0.35 to 0.5 times the bound",
             bool(needed.between(0.35, 0.5).all()),
-            f"{needed.min():.3f} to {needed.max():.3f} of it for m >= {BALL_DIMENSION}",
-            "0.35 to 0.5: 2 w(S) / sqrt(m) of 4 w(S) / sqrt(m) and a share of the diameter",
+            f"{needed.min():.3f} to {needed.max():.3f} times the bound for m >= {BALL_DIMENSION}",
+            "0.35 to 0.5: the change is near 2 w(S) / sqrt(m), half of the bound's first term",
             "JL-T9",
             used=margins.position(needed, 0.35, 0.5),
         ),
         Claim(
-            "for both kinds of map, the largest change of a distance is w(S) / sqrt(m) up to a "
-            "factor 2",
+            "for finite sets and both kinds of map, the largest change of a distance is "
+            "w(S) / sqrt(m) up to a factor 2",
             bool(constants.between(0.5, 2.0).all()),
             f"sqrt(m) change / w(S) between {constants.min():.2f} and {constants.max():.2f}",
             "in [0.5, 2]",
@@ -204,7 +205,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         Claim(
             "a Gaussian map changes the expected width from w to mu_m w / sqrt(m)",
             bool((off.abs() <= 1).all()),
-            f"{len(gaussian)} points, off by {off.abs().max():.2f} of the interval's half-length",
+            f"{len(gaussian)} points, off by at most {off.abs().max():.2f} of the interval's "
+            "half-length",
             f"within the interval at level {LEVEL:g}",
             "JL-L12",
             used=margins.share(off.abs(), 1),

@@ -133,9 +133,9 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     found = ratios(table)
     made = [
         Claim(
-            "in every direction, relaxations reach at least as far as the polytopes",
+            "relaxations contain the polytopes in every direction tried",
             least >= -SLACK,
-            f"smallest margin over the radius {least:.1e} in {count:,} directions",
+            f"smallest margin {least:.1e} times the radius, in {count:,} directions",
             f"at least -{SLACK:g}",
             "moment matrices are psd",
             used=margins.share(max(-least, 0.0), SLACK),
@@ -147,9 +147,9 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         top = max(ratio.interval(LEVEL, len(found))[1] for ratio in mine.values())
         made.append(
             Claim(
-                f"{family}: the relaxation is hardly wider than the polytope",
+                f"{family}: the relaxation is at most {limit - 1:.0%} wider than the polytope",
                 top <= limit,
-                f"{mine[worst].value:.4f} at d = {worst}, upper ends at most {top:.4f}",
+                f"ratio {mine[worst].value:.4f} at d = {worst}, upper ends at most {top:.4f}",
                 f"at most {limit:g}",
                 "measured",
                 used=margins.share(max(top - 1, 0.0), limit - 1),

@@ -97,8 +97,8 @@ def projections(config: Config, rng: np.random.Generator) -> list[Row]:
             "j": j,
             "share": float(shares[:, j - 1].mean()),
             "share_stderr": float(stderrs[j - 1]),
-            # The ratio of intrinsic volumes: C(k, j) 2^j for the cube, and
-            # C(k, j) kappa_k / kappa_(k-j) for the unit ball.
+            # The intrinsic volume C(k, j) 2^j of the cube, divided by the intrinsic volume
+            # C(k, j) kappa_k / kappa_(k-j) of the unit ball.
             "exact_share": 2.0**j * ball_volume(k - j) / ball_volume(k) if cube else None,
         }
         for j in range(1, k + 1)
@@ -171,7 +171,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         ),
         cube_share(bodies[bodies.family == Family.CUBE]),
         Claim(
-            "i vr_i stays below sqrt(i + 1) times the width",
+            "i times the proved lower bound on vr_i stays below sqrt(i + 1) times the width",
             bool((bodies.lemma <= bodies.width_high).all()),
             f"{len(bodies)} bodies, all i, at most {lemma.max():.3f} of it",
             "at most 1",
@@ -194,7 +194,7 @@ def falling(radii: pd.DataFrame) -> Claim:
         "mean projection radii fall with the dimension",
         # No rise beyond chance, and none at all in the measured values.
         max(rises) <= 0 and all(rows.value.is_monotonic_decreasing for rows in groups),
-        f"{len(rises)} steps, none upwards; last over first {min(ends):.3f} to {max(ends):.3f} "
+        f"{len(rises)} steps, none upwards; Q_k / Q_1 is {min(ends):.3f} to {max(ends):.3f} "
         f"for {len(groups)} bodies",
         "falling",
         "JL-L17",
@@ -242,9 +242,10 @@ def cube_share(cubes: pd.DataFrame) -> Claim:
     shares = cubes.radius / cubes.urysohn
     limit = math.exp(-0.5)
     return Claim(
-        "for cubes, the ratio of the volume radius to Urysohn's bound falls to e^(-1/2)",
+        "for cubes, the volume radius divided by Urysohn's bound falls towards e^(-1/2)",
         bool(shares.is_monotonic_decreasing and limit < shares.iloc[-1] < 1.15 * limit),
-        f"{shares.iloc[0]:.4f} to {shares.iloc[-1]:.4f} in dimension {cubes.dimension.iloc[-1]:g}",
+        f"{shares.iloc[0]:.4f} in dimension {cubes.dimension.iloc[0]:g}, {shares.iloc[-1]:.4f} in "
+        f"dimension {cubes.dimension.iloc[-1]:g}",
         f"falling to {limit:.4f}, within 15% of it at the end",
         "JL-URY",
         used=margins.position(shares.iloc[-1] / limit, 1, 1.15),

@@ -1,4 +1,4 @@
-"""Claims of the figure that shows the rates of the JL mechanism."""
+"""Claims of the figure that shows the rates of the JL mechanism (theorems of Nikolov 2022)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from experiments.engine.statistics import Slope, pooled_by
 from experiments.error.needle.needle import Route, width
 from geomdp.bounds.upper import from_width
 
-#: Assumed ratio c2 / c1 of the constants of noise and distortion. Theorem 21 leaves it open. With
-#: K-norm noise, the number of rows of a map is eps n divided by this ratio, rounded up, but at most
-#: k - 1. In the panel `Panel.ROWS` the number of rows varies instead.
+#: Assumed ratio c2 / c1 of the constants in the bound w (c1 / m^(1/2) + c2 m^(1/2) / (eps n)), for
+#: m rows and the Gaussian width w of the body. Theorem 21 leaves the ratio open. With K-norm noise,
+#: the number of rows of a map is eps n divided by this ratio, rounded up, but at most k - 1. In the
+#: panel `Panel.ROWS` the number of rows varies instead.
 NOISE_TO_DISTORTION = 2.0
 #: Measured errors must be at least this share of the bound.
 LEAST_SHARE = 1 / 7
@@ -82,8 +83,8 @@ def optimum(table: pd.DataFrame) -> Claim:
     return Claim(
         "the error is least for about epsilon n / 2 rows",
         bool(wanted / 4 <= best <= wanted * 4 and min(ends) > LEAST_RISE),
-        f"least at {best} rows; {ends[0]:.2f} times that at {min(means)}, {ends[1]:.2f} times at "
-        f"{max(means)}",
+        f"least at {best} rows; {ends[0]:.2f} times the least error at {min(means)} rows, "
+        f"{ends[1]:.2f} times at {max(means)} rows",
         f"{wanted:g} rows up to a factor 4; above {LEAST_RISE} times at both ends",
         "JL-T21, JL-L13",
         used=max(

@@ -1,10 +1,10 @@
 """A body, and worst-case data, for which the error of the JL mechanism has the rate of its theorem.
 
 The body K is an ellipsoid in R^k with one semi-axis 1 and all others k^(-1/2): a needle in a thin
-ball. Its Gaussian width w(K) is at most 2^(1/2), and about 1.35 for large k. Theorem 21 (formula
-sheet JL-T21) uses K-norm noise. Images of the body under linear maps are ellipsoids, for which this
-noise has an exact sampler. After a map with m rows, the noise on mean answers has a root mean
-square length of about 2 m^(1/2) w(K) / (eps n).
+ball. Its Gaussian width w(K) is at most 2^(1/2), and about 1.35 for large k. Theorem 21 of
+Nikolov 2022 (formula sheet JL-T21) uses K-norm noise. Images of the body under linear maps are
+ellipsoids, for which this noise has an exact sampler. After a map with m rows, the noise on mean
+answers has a root mean square length of about 2 m^(1/2) w(K) / (eps n).
 """
 
 from __future__ import annotations
