@@ -93,7 +93,7 @@ def walked(config: Config, rng: np.random.Generator) -> Row:
     """Estimate by Markov chains the error of noise that is made from uniform points of a body.
 
     Let K be a body of dimension r with centroid 0. The noise on sums of answers is Z = R U with U
-    uniform in K - K and R ~ Gamma(r + 1, 1 / epsilon). For the sources of pairs, it is
+    uniform in K - K and R ~ Gamma(r + 1, 1 / epsilon). For pairs (`PAIRED` and `CUT`) it is
     Z = R (U_1 - U_2) with independent U_i uniform in K and R ~ Gamma(2 r + 1, 1 / epsilon).
     """
     framed, Q = body_of(config), line_workload(config.line)
@@ -158,7 +158,7 @@ CAUSES = {
 
 
 def goals_of(table: pd.DataFrame) -> list[Goal]:
-    """One goal per line for our least error by exact samplers; its text has the heuristic error."""
+    """One goal per line: our least error by an exact sampler. Its reason has the chains' error."""
     found, wanted = ratios(table), []
     for line in dict.fromkeys(table.line):
         ours = best_source(found, line, OURS)

@@ -73,7 +73,8 @@ class CutTables(gd.bodies.Body):
         self.centre = inner.tables(np.zeros((1, inner.dimension)))[0]
         moves = inner.tables(np.eye(inner.dimension)) - self.centre
         pairs = self.columns[:, None] < self.columns
-        # Contrasts are orthogonal, so the squared error has no cross terms.
+        # Different coordinates move the answers in orthogonal directions, so the squared error has
+        # no cross terms.
         lengths = (moves[:, pairs] ** 2).sum(axis=1)
         deviations = np.sqrt(inner.entry_variances())
         self.scales = deviations * (lengths * deviations**2) ** LEAN

@@ -71,7 +71,7 @@ class Config:
 
 
 def grid(ns: tuple[int, ...], positions: tuple[int, ...], releases: int) -> tuple[Config, ...]:
-    """Curves over `ns` for three panels; for the fourth, projected noise at n in `positions`."""
+    """Three panels for n in `ns`; projected noise on three kinds of data for n in `positions`."""
     curves = [
         Config(queries, data, family, n, releases)
         for queries, data in (

@@ -154,7 +154,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-SMALL, LARGE = "small: $m$ or $d$ of 2 or 3", "large: $m=8$, or 4"
+SMALL, LARGE = "small: $m$ or $d$ of 2 or 3", "large: $m$ or $d$ of 4 or 8"
 LOOKS = {SMALL: Look("C0", "o"), LARGE: Look("C3", "o", filled=False)}
 EXACT = "exact mean"
 CRITICAL = "exceeded by chance in 5% of tests"

@@ -102,7 +102,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def growth(table: pd.DataFrame, family: Family) -> pd.Series:
-    """Width divided by sqrt(d C(d, l)), for d from half of its largest value on."""
+    """Width of l-way marginals divided by sqrt(d C(d, l)), for d at least half of its maximum."""
     mine = table[(table.family == family) & (table["size"] >= table["size"].max() / 2)]
     shares = mine.width / np.sqrt(mine["size"] * mine.queries)
     return pd.Series(shares.to_numpy(), mine["size"])
