@@ -259,7 +259,7 @@ def plot(table: pd.DataFrame) -> Figure:
     for axes in panels[1]:
         axes.set_xlabel("number of records $n$")
     for axes in panels[:, 0]:
-        axes.set_ylabel("Frobenius error over projected cone's")
+        axes.set_ylabel("error over projected cone's")
     names = [NAMES.get(family, str(family)) for family in LOOKS]
     columns: dict[str, list[str]] = {
         "measured, over projected cone": names,
