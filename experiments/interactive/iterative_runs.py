@@ -1,4 +1,8 @@
-"""Runs of the iterative construction, on known shares of records and on chosen gaps."""
+"""Runs of the iterative construction on known data, or on parities with chosen gaps.
+
+Data are known by the share of the records at each element. The gap of a query is the error of the
+current hypothesis on it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ PRIVACY: dict[str, gd.PureDP | gd.ApproxDP] = {
 
 
 class Constants(enum.StrEnum):
-    """Constants of Theorem 5, in the order of the legend."""
+    """Constants of Theorem 5 of Roth's lecture on iterative construction, as in the legend."""
 
     CORRECTED = "corrected constants"
     PRINTED = "printed constants"
@@ -38,7 +42,7 @@ class Data(enum.StrEnum):
 
     SHARES = "shares"  # The share of records at an element is proportional to 1 / rank
     LADDER = "ladder"  # Gaps to the uniform hypothesis fall by a fixed step from parity to parity
-    CLIFF = "cliff"  # All gaps but the largest are equal, and `AllParities.loss` below the largest
+    CLIFF = "cliff"  # All gaps but the largest are smaller than it by `AllParities.loss`
 
 
 @dataclass(frozen=True)
@@ -57,9 +61,9 @@ TOP = 0.4
 
 
 class Ladder(gd.mechanisms.AllParities):
-    """Parities with true answers 1/2 + TOP - i `step`, for i = 0, 1, ...
+    """Parities j = 1, 2, ... with the true answers 1/2 + TOP - (j - 1) `step`.
 
-    A uniform hypothesis answers 1/2, so the gaps are TOP - i `step`.
+    A uniform hypothesis answers 1/2, so the gap of parity j is TOP - (j - 1) `step`.
 
     Parity 0, which is 1 on every record, has no gap.
 

@@ -75,13 +75,13 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     slopes = slopes_by(table, ["sparsity"], "epsilon")
     return [
         agrees_with_prediction(
-            f"the largest of {QUERIES} errors follows its exact law at every epsilon",
+            f"the largest of {QUERIES} errors has the exact root mean square at every epsilon",
             "BR-OIC, SV-NUM",
             table,
             ["epsilon"],
         ),
         slopes_lie_within(
-            "up to logarithms, the error of released values falls as epsilon^(-1/2)",
+            "up to logarithms, the largest error of released values falls as epsilon^(-1/2)",
             "BR-T3.8",
             {(f"m = {m}",): slope for (m,), slope in slopes.items()},
             *POWERS,

@@ -212,7 +212,8 @@ def promises(table: pd.DataFrame) -> list[Claim]:
             "the promised error does not depend on the universe for sparse weights, and grows "
             "with it for dense weights",
             sparse.nunique() == 1 and bool((np.diff(dense) > 0).all()),
-            f"{sparse.iloc[0]:.3f}; {dense.iloc[0]:.3f} to {dense.iloc[-1]:.3f}",
+            f"{sparse.iloc[0]:.3f} for sparse weights; {dense.iloc[0]:.3f} to "
+            f"{dense.iloc[-1]:.3f} for dense weights",
             "constant; increasing",
             "BR-SMW, BR-MW",
             used=margins.NoLimit.ORDER,

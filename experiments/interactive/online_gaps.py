@@ -132,13 +132,13 @@ def threshold(table: pd.DataFrame) -> list[Claim]:
             bool(min(tails) > LEVEL / 2),
             f"{near.untouched:.0f} of {near.runs:.0f} and {far.all_updated:.0f} of {far.runs:.0f} "
             "runs",
-            f"probability at least {1 - BETA} at each",
+            f"probability at least {1 - BETA} at each of the two distances",
             "BR-OIC",
             used=margins.rarity(tails, LEVEL / 2),
         ),
         Claim(
-            "at every n and m, an adversary's queries are answered with errors of nearly two "
-            "thirds of 3 alpha0",
+            "at every n and m, the largest error of an adversary's queries is nearly two thirds "
+            "of 3 alpha0",
             bool(left.between(0.6, 1).all()),
             f"{left.min():.3f} to {left.max():.3f} times 3 alpha0 at {len(left)} pairs, by "
             f"queries that are off by {LEFT} alpha0 and cause no update",

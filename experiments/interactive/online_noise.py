@@ -20,9 +20,9 @@ def has_its_noise(table: pd.DataFrame) -> Claim:
     law = scipy.stats.gamma(count)
     chance = 2 * min(law.cdf(total), law.sf(total)) if count else 0.0
     return Claim(
-        "released values have Laplace noise of 9 sqrt(8 c ln(2/delta)) / (epsilon n)",
+        "released values have Laplace noise of scale 9 sqrt(8 c ln(2/delta)) / (epsilon n)",
         bool(chance > LEVEL),
-        f"{count} values, mean modulus {total / max(count, 1):.3f} of it, "
+        f"{count} values, mean modulus {total / max(count, 1):.3f} times the scale, "
         f"p-value {chance:.2g} (Gamma)",
         "1",
         "BR-OIC, SV-NUM",

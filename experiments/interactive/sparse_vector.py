@@ -72,7 +72,7 @@ def pooled(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-#: Ids of the theorems.
+#: Ids of the theorems in the formula sheet.
 SOURCES = {
     Family.ABOVE: "SV-AT, T3.24",
     Family.KEPT: "SV-LSL",
@@ -103,8 +103,9 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         Claim(
             f"the printed NumericSparse theorem fails at c = k = {CUTOFF}",
             bool(BETA < interval.low <= stated <= interval.high),
-            f"{few.failures / few.runs:.3f} [{interval.low:.3f}, {interval.high:.3f}]",
-            f"{stated:.3f}, above {BETA}",
+            f"share of failed runs {few.failures / few.runs:.3f} "
+            f"[{interval.low:.3f}, {interval.high:.3f}]",
+            f"{stated:.3f} by the exact law, above {BETA}",
             "DISC-11",
             used=max(
                 margins.position(stated, interval.low, interval.high),
@@ -126,7 +127,7 @@ def agrees(family: Family, points: pd.DataFrame, id: str) -> Claim:
     # LEVEL is shared by all points of all mechanisms.
     level = LEVEL / (len(SOURCES) * len(points))
     return Claim(
-        f"{family}: wrong answers come as often as the exact law says, at every distance",
+        f"{family}: at every distance, runs fail as often as the exact law says",
         chance > level,
         f"{len(points)} points, probabilities {min(exact):.1e} to {max(exact):.2f}, smallest "
         f"p-value {chance:.2g} (binomial)",
@@ -143,8 +144,8 @@ def holds(name: str, points: pd.DataFrame, id: str) -> Claim:
     return Claim(
         name,
         bool((tails > LEVEL / len(points)).all()),
-        f"{len(points)} points, at most {rates.max():.3f}",
-        f"at most {BETA}",
+        f"{len(points)} points, shares of failed runs at most {rates.max():.3f}",
+        f"probability at most {BETA}",
         id,
         used=float(rates.max() / BETA),
     )

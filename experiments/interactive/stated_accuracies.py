@@ -98,7 +98,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
                 f"{theorem}: the mechanism promises {expected.low:.3g} to {expected.high:.3g} "
                 "times the stated accuracy",
                 bool(ratio.between(expected.low, expected.high).all()),
-                f"{len(rows)} values of n, {ratio.min():.4f} to {ratio.max():.4f} of it",
+                f"{ratio.min():.4f} to {ratio.max():.4f} times, at {len(rows)} values of n",
                 f"{expected.low:.3g} to {expected.high:.3g}",
                 expected.id,
                 used=float(ratio.max() / expected.high),
@@ -119,7 +119,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 TITLES = {
     Theorem.SEVEN: "(a) Theorem 7, 1-DP",
     Theorem.EIGHT: "(b) Theorem 8, (1, 1e-6)-DP",
-    Theorem.ONLINE: "(c) Theorem 3.3, the same",
+    Theorem.ONLINE: "(c) Theorem 3.3, (1, 1e-6)-DP",
 }
 LOOK = Look("C0", "o")
 STATED, PROMISED = "stated by the theorem", "promised by the mechanism"

@@ -162,12 +162,12 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def is_needed(table: pd.DataFrame, rule: Rule) -> Claim:
-    """The extremal stream makes a share of the allowed updates that lies between two limits."""
+    """The extremal stream forces a share of the allowed updates that lies between two limits."""
     rows = table[table.rule == rule]
     share = rows.largest / np.maximum(np.floor(rows.bound), 1)
     low, high = SHARES[rule]
     return Claim(
-        f"{rule}: an extremal stream needs a fixed share of the bound",
+        f"{rule}: an extremal stream forces the expected share of the bound",
         bool(((share >= low) & (share <= high)).all()),
         f"{share.min():.3f} to {share.max():.3f} at {len(rows)} accuracies",
         f"{low:.3f} to {high:.3f}" if low < high else f"{low:g}",
@@ -187,8 +187,9 @@ def within_bounds(table: pd.DataFrame) -> list[Claim]:
             Claim(
                 f"{rule}: updates stay within the bound",
                 bool((rows.largest <= np.floor(rows.bound)).all() and (rows.largest > 0).all()),
-                f"at most {share.max():.3f} of it (alpha = {worst.alpha:g}: {worst.largest:.0f})",
-                f"at most 1 (alpha = {worst.alpha:g}: {math.floor(worst.bound)})",
+                f"at most {share.max():.3f} times the bound ({worst.largest:.0f} updates at "
+                f"alpha = {worst.alpha:g})",
+                f"at most 1 ({math.floor(worst.bound)} updates at alpha = {worst.alpha:g})",
                 source,
                 used=float(share.max()),
             )

@@ -14,7 +14,7 @@ from experiments.engine.goals import Aim, Goal
 from experiments.lower_bounds.bracket_problems import Error
 
 #: Goal for the sum of the squared lengths of orthogonal lines, as a share of the squared
-#: factorisation norm. These are the lines that the search finds for a tiny error, which takes many
+#: factorisation norm. The lines are those that the search finds for a tiny error, which takes many
 #: records.
 SHARE = 0.9
 #: A volume packing matters if it could raise a lower bound by more than this factor.
@@ -38,7 +38,7 @@ def _norms(rows: pd.DataFrame) -> Goal:
     worst = rows.loc[shares.idxmin()]
     beside = f"{len(rows)} rows, median {shares.median():.3g} with lines for many records"
     if len(few):
-        beside += f"; the lines for their few records reach {few.min():.3g} to {few.max():.3g}"
+        beside += f"; lines of the lower bounds themselves reach {few.min():.3g} to {few.max():.3g}"
     if len(few) < len(rows):
         beside += f"; {len(rows) - len(few)} of the lower bounds are not from lines"
     return Goal(

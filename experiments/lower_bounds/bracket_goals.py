@@ -63,7 +63,8 @@ def _of_guarantee(table: pd.DataFrame, kind: str) -> Goal:
         float(wide.max()),
         LARGEST[1.0],
         Aim.AT_MOST,
-        f"lines are the only argument; widest: {_words(mine.loc[wide.idxmax()])}",
+        "lower bounds come from data sets on lines only; widest: "
+        f"{_words(mine.loc[wide.idxmax()])}",
         f"{len(mine)} brackets, median {wide.median():.3g}",
     )
 

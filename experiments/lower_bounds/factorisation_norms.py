@@ -105,7 +105,7 @@ def norm_columns(
         "own_lines": sum_of_squares(bound),
     }
     if isinstance(Q, gd.workloads.Marginals):
-        # The risk of the best private estimate of one count is at most the variance of such noise.
+        # The least risk of a private estimate of one count is at most `one_count_variance`.
         total = one_count_variance(privacy) * one_column_norm(Q)
         found["row_products"] = math.sqrt(total / Q.n_queries) / alpha
     return found

@@ -132,7 +132,8 @@ def chain_holds(table: pd.DataFrame) -> Claim:
     return Claim(
         "the width of the net is at most the sum of the links of the chain",
         bool(share <= 1),
-        f"width from {(table.width / table.chain).min():.3f} to {share:.3f} of the chain",
+        f"lower limits of the width are {(table.width / table.chain).min():.3f} to {share:.3f} "
+        "times the sum",
         "at most 1",
         "JL-L27",
         used=margins.share(share, 1),
@@ -156,7 +157,7 @@ def links_hold(table: pd.DataFrame) -> Claim:
     return Claim(
         "the packing at each scale bounds the link of the chain at this scale",
         bool(NEARLY <= share <= 1 + 1e-9),
-        f"at most {share:.3f} of the bound at {len(table)} scales",
+        f"squared links are at most {share:.3f} times the bound, at {len(table)} scales",
         f"at most 1, and {NEARLY:g} or more at some scale",
         "JL-L7, JL-T4",
         used=margins.share([share, NEARLY / share], 1 + 1e-9),
@@ -197,9 +198,9 @@ def limit_is_the_sum(table: pd.DataFrame) -> Claim:
         "the largest links that packings allow add up to at most the root of the bound of Theorem "
         "4",
         bool((shares <= 1 + 1e-9).all() and shares.max() >= LEAST_SHARE),
-        f"scales add up to {shares.min():.3f} to {shares.max():.3f} of its root; upper bounds are "
-        f"up to {(table.upper / table.limit).max():.3f} of it",
-        f"at most 1, {LEAST_SHARE:g} or more for the finest nets",
+        f"sums of links are {shares.min():.3f} to {shares.max():.3f} times the root; upper bounds "
+        f"are at most {(table.upper / table.limit).max():.3f} times the bound of Theorem 4",
+        f"at most 1, and {LEAST_SHARE:g} or more for some net",
         "JL-T4",
         used=margins.share([*shares, LEAST_SHARE / shares.max()], 1 + 1e-9),
     )
@@ -225,10 +226,10 @@ def grows_as_the_diameter(table: pd.DataFrame) -> Claim:
         "the ratio of upper to lower bound is D / alpha times a factor that converges as scales "
         "are added",
         bool(((shares >= 0) & (shares <= 1)).all()),
-        f"the logarithm of the multiple grows by {shares.min():.3f} to {shares.max():.3f} of that "
-        f"of the sum; multiples from {last.min():.2f} to {last.max():.2f}, at most {MOST:.1f} in "
-        "theory",
-        "0 to 1",
+        f"the logarithm of the multiple grows {shares.min():.3f} to {shares.max():.3f} times as "
+        f"much as that of the squared sum; multiples are {last.min():.2f} to {last.max():.2f}, in "
+        f"theory at most {MOST:.1f} for large bounds",
+        "0 to 1 times as much",
         "JL-T4",
         used=margins.position(shares, 0, 1),
     )

@@ -153,9 +153,9 @@ def upper_bounds_in_closed_form(table: pd.DataFrame) -> Claim:
     return Claim(
         "the explicit upper bounds are those of the formula sheet",
         off <= 1e-9,
-        f"{len(table)} points, off by {off:.0e} at most; lower bounds are up to "
-        f"{(table.lower / table.ball).max():.4f} of ball noise, "
-        f"{(table.lower / table.wishart).max():.4f} of Theorem 23",
+        f"{len(table)} points, relative differences at most {off:.0e}; lower bounds are at most "
+        f"{(table.lower / table.ball).max():.4f} times the number of records for ball noise, and "
+        f"{(table.lower / table.wishart).max():.4f} times that of Theorem 23",
         "equal",
         "JL-L15, JL-T23",
         used=margins.share(off, 1e-9),

@@ -142,9 +142,10 @@ def one_constant(table: pd.DataFrame) -> Claim:
         f"the ratio of Theorem 1 to the lower bound varies by at most a factor {SPREAD} "
         "over all regimes",
         bool(spread <= SPREAD and ratio.min() >= 1 and ratio.max() <= LARGEST),
-        f"ratio {ratio.min():.1f} to {ratio.max():.1f}, that is {spread:.2f} times as much; "
-        f"lower bounds are up to {(table.lower / table.ball).max():.4f} of ball noise",
-        f"from 1 to {LARGEST}, at most {SPREAD} times as much",
+        f"ratios {ratio.min():.1f} to {ratio.max():.1f}, the largest {spread:.2f} times the "
+        f"smallest; lower bounds are at most {(table.lower / table.ball).max():.4f} times the "
+        "number of records for ball noise",
+        f"ratios from 1 to {LARGEST}, the largest at most {SPREAD} times the smallest",
         "JL-T24, JL-T1",
         used=float(max(spread / SPREAD, ratio.max() / LARGEST)),
     )
@@ -155,7 +156,7 @@ def set_size_grows(table: pd.DataFrame, regime: Regime, power: float) -> Claim:
     found = exact_slope(position(table, regime), table.set_size)
     name = "1/alpha" if regime is Regime.UNIVERSE else "k"
     return Claim(
-        f"where {regime} is the smallest, the sets of the best packing grow as ({name})^{power:g}",
+        f"smallest term {regime}: the size of the best sets grows as ({name})^{power:g}",
         # Where k grows, the size s of the best sets is about a constant times k / ln(N / s). As s
         # grows, ln(N / s) falls, which raises the power of k by about 0.03. Only some sizes are
         # tried, each about 2^(1/4) times the size before. This changes both powers a little.
@@ -179,10 +180,10 @@ def older_bounds_are_worse(table: pd.DataFrame) -> Claim:
         float((table[name] / third / factor - 1).abs().max()) for name, factor in stated.items()
     )
     return Claim(
-        "the third term of Theorem 1 is smaller than the bound of SmallDB by ln k / alpha, and "
-        "than that of the older projection by ln^2 k (ln N)^(1/2)",
+        "SmallDB needs ln k / alpha times the third term of Theorem 1, and the older projection "
+        "ln^2 k (ln N)^(1/2) times this term",
         off <= 1e-9,
-        f"{len(table)} points, off by {off:.0e} at most",
+        f"{len(table)} points, relative differences at most {off:.0e}",
         "equal",
         "JL-T1",
         used=margins.share(off, 1e-9),

@@ -7,11 +7,12 @@ Claim: let K be the hull of the answers and their negatives, and vr_i(K) the lar
 of its projections on i dimensions. Take any mechanism that answers all histograms with real counts
 and is epsilon-DP under add/remove. For the worst histogram, its expected l2 error in counts is at
 least max_i i vr_i(K) / (8 e^2 epsilon). For the unit ball, K-norm noise has E ||Z|| = k / epsilon.
-This error is 8 e^2 = 59.1 times the bound; the proof of the bound loses this factor. For other
-bodies about as wide in all directions, the ratio of the error of K-norm noise to the bound stays
-within 1.6 times 8 e^2 up to dimension 32. For prefixes and for boxes with half-widths 2^-i this
-ratio grows with the dimension. On the largest such box, recursive noise errs less than half as much
-as K-norm noise.
+This error is 8 e^2 = 59.1 times the bound; the proof of the bound loses this factor. The other
+round bodies are cubes and the bodies of 1-way marginals, second moments and histograms: their
+widths in two directions differ by a factor of order sqrt(k) at most. For them the ratio of the
+error of K-norm noise to the bound is 1 to 1.6 times 8 e^2 up to dimension 32. For boxes with
+half-widths 2^-i, and in the figure also for prefixes, this ratio grows with the dimension. On the
+largest such box, recursive noise errs less than half as much as K-norm noise.
 
 All noise has an exact sampler. Run time on one core: quick 3 s, full 30 s.
 """
@@ -52,7 +53,8 @@ from geomdp.noise.recursive import best_stop
 
 #: The factor that the proof loses: the error of K-norm noise of a ball divided by the bound.
 CONSTANT = 8 * math.e**2
-#: Bodies about as wide in every direction.
+#: Round bodies: their widths in two directions differ by a factor of order sqrt(k) at most. The
+#: random signs of `EVEN` are drawn, but not tested.
 ROUND = (Family.MEANS, Family.CUBE, Family.MARGINALS, Family.MOMENTS, Family.HISTOGRAM)
 
 
@@ -80,7 +82,7 @@ class Noise(Protocol):
 
 
 def noise_of(method: Method, K: gd.bodies.Body) -> Noise:
-    """The noise at epsilon = 1; recursive noise stops where E ||Z||_2^2 is least."""
+    """The noise at epsilon = 1. Recursive noise stops at the stage with the least E ||Z||_2^2."""
     if method is Method.KNORM:
         return KNormNoise(K, 1.0, ExactSampler(K))
     return RecursiveNoise(best_stop(decompose(K, Variant.INTRINSIC, exact=True)), 1.0)
@@ -119,9 +121,9 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         Claim(
             "the error of K-norm noise of a ball is 8 e^2 times the volume bound",
             bool(inside.all()),
-            f"{balls.ratio.min():.2f} to {balls.ratio.max():.2f}, within the intervals; no other "
-            f"noise less than {found.ratio.min():.1f} times",
-            f"{CONSTANT:.2f}",
+            f"ratios {balls.ratio.min():.2f} to {balls.ratio.max():.2f}; the least ratio of all "
+            f"bodies and kinds of noise is {found.ratio.min():.1f}",
+            f"{CONSTANT:.2f}, inside the interval of every ratio",
             "JL-VR",
             used=margins.share(
                 (balls.ratio - CONSTANT).abs(),
@@ -150,9 +152,9 @@ def round_bodies(table: pd.DataFrame) -> Claim:
         "most the power 0.15 of the dimension",
         bool((shares[1] >= 1).all() and (shares[0] <= 1.6).all()) and abs(slopes[steepest]) <= FLAT,
         f"{len(table)} bodies, {table.ratio.min() / CONSTANT:.3f} to "
-        f"{table.ratio.max() / CONSTANT:.3f} times 8 e^2; powers of the dimension up to "
-        f"{slopes[steepest]:+.3f} ({steepest})",
-        f"1 to 1.6; within {FLAT:g} of 0",
+        f"{table.ratio.max() / CONSTANT:.3f} times 8 e^2; the power of the dimension furthest "
+        f"from 0 is {slopes[steepest]:+.3f} ({steepest})",
+        f"1 to 1.6, up to chance; powers of the dimension within {FLAT:g} of 0",
         "JL-VR",
         used=max(
             margins.share(shares[0], 1.6),
@@ -168,12 +170,12 @@ def long_boxes(table: pd.DataFrame) -> Claim:
     grows = (plain.ratio_low.to_numpy()[1:] > plain.ratio_high.to_numpy()[:-1]).all()
     gain = plain.ratio_low.iloc[-1] / split.ratio_high.iloc[-1]
     return Claim(
-        "on long boxes, the ratio of error to bound grows for K-norm noise, and recursive noise "
-        "at least halves it",
+        "on long boxes, the ratio of error to bound grows for K-norm noise; on the longest box, "
+        "recursive noise at least halves it",
         bool(grows and gain > 2),
         f"K-norm noise {plain.ratio.iloc[0]:.0f} to {plain.ratio.iloc[-1]:.0f}, recursive noise "
         f"{split.ratio.iloc[0]:.0f} to {split.ratio.iloc[-1]:.0f}",
-        "growing, and more than twice as large at the end",
+        "growing for K-norm noise, and then more than twice that of recursive noise",
         "JL-L18",
         used=margins.inverse_share(gain, 2),
     )

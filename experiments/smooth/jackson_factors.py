@@ -66,7 +66,7 @@ def is_the_operator(table: pd.DataFrame) -> Claim:
     """The library's coefficients agree, up to rounding, with coefficients from `factors`."""
     off = float(table.operator_off.max())
     return Claim(
-        "Jackson operator: coefficients agree with a kernel of power 2r",
+        "Jackson operator: coefficients equal those from integrals of its kernel of power 2r",
         off <= ROUNDING,
         f"{len(table)} points, off by {off:.1g} of the largest coefficient or less",
         f"equal, up to a rounding error of {ROUNDING:g}",

@@ -14,7 +14,7 @@ psi be the leading term of the query at its kink, as a function of the angle u f
 I(u) be the integral over s of the kernel times sum_k (-1)^(k+1) C(K+1, k) (psi(u + k s) - psi(u)).
 The constant is the sup over u of |I(u)|, divided by the integral of the kernel. The operator
 multiplies coefficients by factors. These tend to the factors of the limit kernel, which are at most
-1.2, 1.5 and 2 for K = 1, 2 and 4. Coefficients therefore do not grow with t (Theorem 3.2). Hence
+1.2, 1.5 and 2 for K = 1, 2 and 4. Coefficients therefore stay bounded (Theorem 3.2). Hence
 the error of an answer falls as n^(-K/(2d+K)) (Theorem 3.1). The error is within 8% of the limit
 from t' = 16 K^2 on. For one variable and K = 1, 2 and 4, such a t' needs 3 x 10^4, 10^9 and 10^18
 records. For t <= r the operator answers with the mean of the query over uniform angles. At K = 4
@@ -160,8 +160,8 @@ def tends(rows: pd.DataFrame) -> Claim:
         f"Jackson operator: from t' = {BEGIN} K^2 on, the error is near its limit, which is of "
         "order t'^(-K)",
         off <= NEAR_LIMIT,
-        f"{len(rows)} points, {ratio.min():.3f} to {ratio.max():.3f} of the limit",
-        f"1 within {NEAR_LIMIT}",
+        f"{len(rows)} points, {ratio.min():.3f} to {ratio.max():.3f} times the limit",
+        f"1, within {NEAR_LIMIT}",
         "SM-T3.2, SM-JK",
         used=off / NEAR_LIMIT,
     )
@@ -177,12 +177,12 @@ def stays_bounded(rows: pd.DataFrame) -> Claim:
     share = float((rows.coefficient / bounds).max())
     by_order = rows.groupby("smoothness").factor.last()
     return Claim(
-        "Jackson operator: for every t, the largest factor of a coefficient is near its limit, "
-        "and coefficients are bounded",
+        f"Jackson operator: from t' = {BEGIN} on, the largest factor of a coefficient is near its "
+        "limit, and coefficients are bounded",
         off <= NEAR_FACTOR and share <= 1,
-        ", ".join(f"K={K}: at most {factor:.3f}" for K, factor in by_order.items())
-        + f"; off by {off:.1%} or less; coefficients up to {share:.3f} of 2^((K+1)d) max|f|",
-        f"within {NEAR_FACTOR:.0%} of the limit; at most 1",
+        ", ".join(f"K={K}: factor {factor:.3f}" for K, factor in by_order.items())
+        + f"; off by {off:.1%} or less; coefficients at most {share:.3f} times 2^((K+1)d) max|f|",
+        f"factors within {NEAR_FACTOR:.0%} of the limit; coefficients at most 1 times this bound",
         "SM-T3.2",
         used=off / NEAR_FACTOR,
     )
@@ -199,13 +199,13 @@ def falls(rows: pd.DataFrame) -> Claim:
         measured, expected = (
             float(np.polyfit(logs, np.log(values), 1)[0]) for values in (mine.rms, stated)
         )
-        slopes.append(f"d={d}, K={K}: {measured:.3f} beside {expected:.3f}")
+        slopes.append(f"d={d}, K={K}: {measured:.3f} (stated {expected:.3f})")
         off.append(abs(measured - expected))
     return Claim(
         f"Jackson operator: from t' = {BEGIN} K^2 on, the error falls as n^(-K/(2d+K))",
         max(off) <= EXPONENT,
-        "; ".join(slopes),
-        f"within {EXPONENT}",
+        "exponents of n: " + "; ".join(slopes),
+        f"within {EXPONENT} of the stated exponent",
         "SM-T3.1",
         used=max(off) / EXPONENT,
     )
@@ -238,7 +238,7 @@ def falls_late(rows: pd.DataFrame) -> Claim:
         "fast as n^(-K/(2d+K))",
         max(shares.values()) <= 0.5,
         "; ".join(f"d={d}: exponent {slope:.3f}" for d, slope in slopes.items()),
-        "at most half of K / (2 d + K)",
+        "at most half of K / (2 d + K) in size",
         "SM-T3.1",
         used=2 * max(shares.values()),
     )
@@ -251,7 +251,7 @@ def is_behind(table: pd.DataFrame) -> Claim:
     return Claim(
         "truncated series err less than the Jackson operator at every n",
         bool((ratio < 1).all()),
-        f"{len(ratio)} points, {ratio.min():.3f} to {ratio.max():.3f} of it",
+        f"{len(ratio)} points, {ratio.min():.3f} to {ratio.max():.3f} times the operator's error",
         "below 1",
         "SM-JK",
         used=float(ratio.max()),

@@ -1,6 +1,6 @@
 """Smooth queries: worst error against epsilon, in one variable.
 
-The degree t of the theorem does not depend on epsilon. Therefore the noise of the worst answer
+The degree t of the theorem does not depend on epsilon. Therefore the largest noise in an answer
 falls as 1 / epsilon exactly, and for large epsilon only the error of the approximation is left
 (DISC-17). For weighted noise, t is chosen by the predicted error, which depends on the noise, and
 the noise depends on n epsilon alone. So n records at epsilon give the same errors as n / 10 records
@@ -40,7 +40,7 @@ NOISE = r"$1/\varepsilon$: uniform noise alone"
 
 
 def errors_and_noise(config: Config, rng: np.random.Generator) -> Row:
-    """Mean squares of the worst error over the family, and of the worst noise in an answer."""
+    """Mean squares of the worst error over the family, and of the largest noise in an answer."""
     M, matrix = mechanism(config), stacked(coefficients(config))
     family = kernel_family(config.d, config.smoothness, config.queries)
     places = random_places(config.d, config.draws, rng)
@@ -74,7 +74,7 @@ def falls(table: pd.DataFrame) -> Claim:
     """Two-sided: the log-log slope of the noise in epsilon is -1, because t stays the same."""
     noise = table.assign(mean_square=table.noise_mean_square, mean_square_stderr=table.noise_stderr)
     return slopes_are(
-        "uniform noise: the noise of the worst answer falls as 1 / epsilon",
+        "uniform noise: the largest noise in an answer falls as 1 / epsilon",
         "SM-T3.1, DISC-17",
         slopes_by(noise, ["smoothness"], "epsilon"),
         -1.0,

@@ -18,7 +18,7 @@ single answer is within the error stated with it, which is a proved bound on the
 plus 30.9 standard deviations of the noise.
 
 The last row shows the error against epsilon, for d = 1 and n = 10^4. The t of the paper does not
-depend on epsilon, so the noise of the worst answer falls as 1 / epsilon, while the error of the
+depend on epsilon, so the largest noise in an answer falls as 1 / epsilon, while the error of the
 approximation stays. The error with weighted noise depends on n epsilon alone.
 
 Run time on one core: quick 10 s, full 2 minutes.
@@ -133,14 +133,14 @@ def at_least_as_steep(
     exponents = {key: THEORY[method](*key) for key in found}
     passed = all(slope.low <= -exponents[key] for key, slope in found.items())
     pairs = "; ".join(
-        f"d={d}, K={K}: {-slope.value:.2f} beside {exponents[d, K]:.2f}"
+        f"d={d}, K={K}: {-slope.value:.2f} (theory {exponents[d, K]:.2f})"
         for (d, K), slope in found.items()
     )
     return Claim(
         name,
         passed,
         pairs,
-        "fitted exponents not below",
+        "fitted exponents not below theory by more than chance explains",
         id,
         used=margins.share([exponents[key] / -slope.low for key, slope in found.items()], 1),
     )
@@ -152,7 +152,8 @@ def stated_errors_hold(table: pd.DataFrame) -> Claim:
     return Claim(
         "every answer is within the error stated with it",
         share <= 1,
-        f"at most {share:.2f} of error bound + {SPREAD:.1f} noise standard deviations",
+        f"errors are at most {share:.2f} times the stated error: approximation bound + "
+        f"{SPREAD:.1f} standard deviations of the noise",
         "at most 1",
         "SM-A2",
         used=margins.share(share, 1),

@@ -196,7 +196,8 @@ def is_nearest(rows: pd.DataFrame) -> Claim:
     return Claim(
         "the semidefinite projection finds the nearest vector of moments: its optimality gap is 0",
         bool((rows.gap <= SOLVED).all()),
-        f"{int(rows.draws.sum())} projections, at most {rows.gap.max():.1g} of the squared noise",
+        f"{int(rows.draws.sum())} projections, gaps at most {rows.gap.max():.1g} times the squared "
+        "noise",
         f"0 up to {SOLVED:g}",
         "SM-A1, JL-L13b",
         used=margins.share(rows.gap, SOLVED),
@@ -209,8 +210,7 @@ def distance_is_bounded(rows: pd.DataFrame) -> Claim:
     reach = quantile(LEVEL / len(rows), int(rows.draws.min())) * rows.squared_stderr / rows.stated
     means = ", ".join(f"{share:.2f} at n = {n}" for n, share in zip(rows.n, shares, strict=True))
     return Claim(
-        "squared distances of projected from exact moments are 1/3 to 1 times "
-        "min{E |Z|^2, E h_K(Z)}",
+        "mean squared distances from the exact moments are 1/3 to 1 times min{E |Z|^2, E h_K(Z)}",
         bool((shares - reach <= 1).all() and (shares >= LEAST).all()),
         f"{means}",
         "1/3 to 1",
@@ -232,7 +232,7 @@ def worst_error_falls(table: pd.DataFrame) -> Claim:
         f"for n <= {NOISY}, projecting on the nearest vector of moments lowers the worst error of "
         "an answer",
         check.passed,
-        f"{ratios} of the error before",
+        f"{ratios} times the error before",
         "below 1",
         "measured",
         used=check.used,

@@ -173,7 +173,7 @@ def at_least_as_steep(slopes: dict[tuple[str, int], Slope]) -> Claim:
         f"error with truncated series, K <= {2 * D}: it falls at least as fast as in Table 1",
         all(slope.low <= theory(Measure.TRUNCATED, K) for K, slope in found.items()),
         beside(found, Measure.TRUNCATED),
-        "not above",
+        "not above the exponent in Table 1 by more than chance explains",
         "SM-TAB",
         used=margins.share(
             [theory(Measure.TRUNCATED, K) / slope.low for K, slope in found.items()], 1
@@ -203,7 +203,8 @@ def of_measure(slopes: dict[tuple[str, int], Slope], measure: Measure) -> dict[i
 def beside(found: dict[int, Slope], measure: Measure) -> str:
     """Text that states, for each K, the measured exponent and the exponent in Table 1."""
     return ", ".join(
-        f"K={K}: {slope.value:.2f} beside {theory(measure, K):.2f}" for K, slope in found.items()
+        f"K={K}: exponent {slope.value:.2f} (Table 1: {theory(measure, K):.2f})"
+        for K, slope in found.items()
     )
 
 
@@ -215,7 +216,7 @@ def mean_only(table: pd.DataFrame) -> Claim:
         f"Jackson operator at K = {largest}: the error does not fall at these n",
         abs(slope.value) < 0.1,
         f"exponent {slope}",
-        "0, as t <= r = ceil((K + 3) / 2)",
+        "within 0.1 of 0, as t <= r = ceil((K + 3) / 2)",
         "SM-JK",
         used=margins.share(abs(slope.value), 0.1),
     )
@@ -279,7 +280,7 @@ def draw(axes: Axes, table: pd.DataFrame, measure: Measure) -> None:
 def report(table: pd.DataFrame) -> Table:
     """The exponents measured, beside those of Table 1."""
     shown = Table(
-        "K", *(str(m) for m in Measure), title=f"Exponents of n, d = {D}: measured / Theorem 3.1"
+        "K", *(str(m) for m in Measure), title=f"Exponents of n, d = {D}: measured / Table 1"
     )
     slopes = fitted(table)
     for K in COLOURS:

@@ -229,9 +229,10 @@ def exactly(table: pd.DataFrame) -> Claim:
         "projection: squared errors are on average those predicted for 2^k-sparse queries",
         bool((scores <= reach).all()),
         f"{len(shares)} points, off by {max(abs(share.value - 1) for share in shares):.1%} or "
-        f"less, {scores.max():.1f} standard errors of {min(s.stderr for s in shares):.1%} to "
-        f"{max(s.stderr for s in shares):.1%}",
-        f"sigma^2 2^k / n^2 and the variance of the projection, within {reach:.1f} standard errors",
+        f"less, at most {scores.max():.1f} standard errors; one standard error is "
+        f"{min(s.stderr for s in shares):.1%} to {max(s.stderr for s in shares):.1%}",
+        "sigma^2 2^k / n^2 plus the variance of the projection, within "
+        f"{reach:.1f} standard errors",
         "BR-CONJ, BR-PROJ",
         used=margins.share(scores, reach),
     )

@@ -143,7 +143,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             "sums with uneven weights have smaller tail probabilities than sums with equal weights",
             bool((above > LEVEL / len(uneven)).all()),
             f"{len(uneven)} tails; where {SHOWN} sums or more were seen, at most "
-            f"{(seen.hits / seen.draws / seen.exact).max():.3f} of those of equal weights",
+            f"{(seen.hits / seen.draws / seen.exact).max():.3f} times those of equal weights",
             "at most 1, beyond chance",
             "BR-L4.8",
             used=margins.rarity(above, LEVEL / len(uneven)),
