@@ -137,11 +137,11 @@ def has_its_law(table: pd.DataFrame) -> Claim:
     chance = float(table.chance.iloc[0])
     value = scipy.stats.binomtest(hits, runs, chance).pvalue
     return Claim(
-        "the distinguisher chooses queries with the probabilities of the exponential mechanism at "
-        "epsilon_0",
+        "if gaps fall in equal steps, the largest is chosen as often as by the exponential "
+        "mechanism",
         bool(value > LEVEL),
         f"the largest gap in {hits} of {runs} first choices, p-value {value:.2g} (binomial)",
-        f"with probability {chance:.3f}",
+        f"with probability {chance:.3f}, at epsilon_0",
         "IC-DIST, GEN-3",
         used=margins.rarity(value, LEVEL),
     )

@@ -187,9 +187,9 @@ def within_bounds(table: pd.DataFrame) -> list[Claim]:
             Claim(
                 f"{rule}: updates stay within the bound",
                 bool((rows.largest <= np.floor(rows.bound)).all() and (rows.largest > 0).all()),
-                f"at most {share.max():.3f} times the bound ({worst.largest:.0f} updates at "
-                f"alpha = {worst.alpha:g})",
-                f"at most 1 ({math.floor(worst.bound)} updates at alpha = {worst.alpha:g})",
+                f"at most {share.max():.3f} times the bound (updates at alpha = {worst.alpha:g}: "
+                f"{worst.largest:.0f})",
+                f"at most 1 times (bound at alpha = {worst.alpha:g}: {math.floor(worst.bound)})",
                 source,
                 used=float(share.max()),
             )

@@ -59,7 +59,7 @@ def _of_guarantee(table: pd.DataFrame, kind: str) -> Goal:
     mine = table[table.guarantee == kind]
     wide = ratio(mine)
     return Goal(
-        f"largest ratio of upper to lower bound under {kind} privacy",
+        f"largest ratio of upper bound to 1 + lower bound under {kind} privacy",
         float(wide.max()),
         LARGEST[1.0],
         Aim.AT_MOST,
@@ -80,7 +80,7 @@ def _median(table: pd.DataFrame) -> Goal:
     wide = ratio(mine)
     above = int((wide > MEDIAN).sum())
     return Goal(
-        f"median ratio of upper to lower bound, epsilon at most {min(LARGEST):g}",
+        f"median ratio of upper bound to 1 + lower bound, epsilon at most {min(LARGEST):g}",
         float(wide.median()),
         MEDIAN,
         Aim.AT_MOST,
@@ -104,7 +104,8 @@ def _largest(table: pd.DataFrame, above: float, up_to: float) -> Goal:
     worst = mine.loc[wide.idxmax()]
     wider = int((wide > LARGEST[up_to]).sum())
     return Goal(
-        f"largest ratio of upper to lower bound, epsilon above {above:g} and at most {up_to:g}",
+        f"largest ratio of upper bound to 1 + lower bound, epsilon above {above:g} and at most "
+        f"{up_to:g}",
         float(wide.max()),
         LARGEST[up_to],
         Aim.AT_MOST,

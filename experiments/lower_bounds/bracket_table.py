@@ -240,8 +240,8 @@ BY_ERROR = {
     Error.RMS: Look("C4", "s"),
     Error.WORST: Look("C6", "D"),
 }
-LEFT = "left: every mechanism needs so many"
-RIGHT = "right: so many suffice for a known mechanism"
+LEFT = "left: every mechanism needs at least this many"
+RIGHT = "right: this many suffice for a known mechanism"
 #: Vertical distance between the bars of one workload.
 STEP = 0.22
 

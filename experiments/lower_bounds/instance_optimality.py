@@ -223,8 +223,8 @@ def grows_as_the_diameter(table: pd.DataFrame) -> Claim:
         found.append(growth / np.diff(np.log(sums**2)))
     shares = np.concatenate(found)
     return Claim(
-        "the ratio of upper to lower bound is D / alpha times a factor that converges as scales "
-        "are added",
+        "the ratio of upper bound to 1 + lower bound is D / alpha times a factor that converges "
+        "as scales are added",
         bool(((shares >= 0) & (shares <= 1)).all()),
         f"the logarithm of the multiple grows {shares.min():.3f} to {shares.max():.3f} times as "
         f"much as that of the squared sum; multiples are {last.min():.2f} to {last.max():.2f}, in "
@@ -247,7 +247,7 @@ FACTOR = r"$46.6\,D/\alpha$ (Theorem 4)"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Links and packings by scale for the finest nets; upper over lower bound against D / alpha."""
+    """Links and packings by scale for the finest nets; the bounds' ratio against D / alpha."""
     figure = Figure(figsize=(7.6, 4.0))
     scales, ratio = figure.subplots(1, 2)
     finest = table[table.halvings == table.halvings.max()]
@@ -272,7 +272,7 @@ def plot(table: pd.DataFrame) -> Figure:
     scales.set_ylabel("records $n$")
     ratio.set_title("(b) all scales together")
     ratio.set_xlabel(r"$D/\alpha$")
-    ratio.set_ylabel("upper bound / lower bound")
+    ratio.set_ylabel("upper bound / (1 + lower bound)")
     columns = {"workload": [str(queries) for queries in LOOKS], "bound": [LINK, PACKING, FACTOR]}
     shared_legend(figure, (scales, ratio), columns)
     return figure

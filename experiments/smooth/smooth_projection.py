@@ -229,8 +229,8 @@ def worst_error_falls(table: pd.DataFrame) -> Claim:
         f"d={d}, n={n}: {mean.root / before[d, n].root:.2f}" for (d, n), mean in after.items()
     )
     return Claim(
-        f"for n <= {NOISY}, projecting on the nearest vector of moments lowers the worst error of "
-        "an answer",
+        f"for n <= {NOISY}, moving to the nearest moments on a grid lowers the worst error of an "
+        "answer",
         check.passed,
         f"{ratios} times the error before",
         "below 1",

@@ -140,11 +140,11 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.rarity(chances, LEVEL / len(full)),
         ),
         Claim(
-            "sums with uneven weights have smaller tail probabilities than sums with equal weights",
+            "tail probabilities of sums with uneven weights are at most those with equal weights",
             bool((above > LEVEL / len(uneven)).all()),
             f"{len(uneven)} tails; where {SHOWN} sums or more were seen, at most "
             f"{(seen.hits / seen.draws / seen.exact).max():.3f} times those of equal weights",
-            "at most 1, beyond chance",
+            "at most 1, up to chance",
             "BR-L4.8",
             used=margins.rarity(above, LEVEL / len(uneven)),
         ),
