@@ -212,7 +212,7 @@ def report(table: pd.DataFrame) -> Table:
     """The whole table."""
     shown = Table(
         title="lower < needed number of records <= upper",
-        caption="sets: last packing of the lower bound",
+        caption="sets: the data sets of the last step in the proof of the lower bound",
     )
     left = ("queries", "guarantee", "error")
     for name in ("queries", "k", "guarantee", "error", "eps", "alpha", "lower", "upper", "ratio"):

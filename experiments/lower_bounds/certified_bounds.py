@@ -87,17 +87,21 @@ def draw_bounds(
 
 
 def packing_in_words(bound: bounds.Bound) -> str:
-    """The last step (rung) of a certificate in words: number and size of its data sets or lines."""
+    """The last step (rung) of a certificate in words: number and size of its data sets or lines.
+
+    A line is a row of data sets. Its size is the number of records replaced from end to end.
+    """
     if not isinstance(bound.certificate, bounds.Certificate):
         return "none"
     last = bound.certificate.rungs[-1]
     if isinstance(last, bounds.LineRung):
         steps = last.plan.steps
-        return f"{len(steps)} lines of {last.plan.copies * steps.max()}"
+        return f"{len(steps)} lines of {last.plan.copies * steps.max()} replacements or fewer"
     if isinstance(last, bounds.QueryLineRung):
         plan = last.plan
-        return f"{len(plan.lines.pairs)} lines of one query, of {plan.copies * plan.steps}"
+        count, length = len(plan.lines.pairs), plan.copies * plan.steps
+        return f"{count} lines of one query, of {length} replacements"
     if isinstance(last, bounds.GuessRung):
         return f"{len(last.packed.elements)} elements, {last.first} times each"
     assert isinstance(last, bounds.Rung)
-    return f"{last.count} sets of {last.size}"
+    return f"{last.count} sets of {last.size} records"

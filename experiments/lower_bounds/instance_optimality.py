@@ -226,9 +226,9 @@ def grows_as_the_diameter(table: pd.DataFrame) -> Claim:
         "the ratio of upper bound to 1 + lower bound is D / alpha times a factor that converges "
         "as scales are added",
         bool(((shares >= 0) & (shares <= 1)).all()),
-        f"the logarithm of the multiple grows {shares.min():.3f} to {shares.max():.3f} times as "
-        f"much as that of the squared sum; multiples are {last.min():.2f} to {last.max():.2f}, in "
-        f"theory at most {MOST:.1f} for large bounds",
+        f"the logarithm of this factor grows {shares.min():.3f} to {shares.max():.3f} times as "
+        f"much as that of (sum of 2^(-j/2))^2; factors are {last.min():.2f} to {last.max():.2f}, "
+        f"in theory at most {MOST:.1f} for large bounds",
         "0 to 1 times as much",
         "JL-T4",
         used=margins.position(shares, 0, 1),
