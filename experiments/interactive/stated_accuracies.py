@@ -117,9 +117,9 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 TITLES = {
-    Theorem.SEVEN: "(a) Theorem 7, 1-DP",
-    Theorem.EIGHT: "(b) Theorem 8, (1, 1e-6)-DP",
-    Theorem.ONLINE: "(c) Theorem 3.3, (1, 1e-6)-DP",
+    Theorem.SEVEN: "(a) Theorem 7:\n1-DP",
+    Theorem.EIGHT: "(b) Theorem 8:\n(1, 1e-6)-DP",
+    Theorem.ONLINE: "(c) Theorem 3.3:\n(1, 1e-6)-DP",
 }
 LOOK = Look("C0", "o")
 STATED, PROMISED = "stated by the theorem", "promised by the mechanism"
