@@ -194,8 +194,8 @@ def falling(radii: pd.DataFrame) -> Claim:
         "mean projection radii fall with the dimension",
         # No rise beyond chance, and none at all in the measured values.
         max(rises) <= 0 and all(rows.value.is_monotonic_decreasing for rows in groups),
-        f"{len(rises)} steps, none upwards; Q_k / Q_1 is {min(ends):.3f} to {max(ends):.3f} "
-        f"for {len(groups)} bodies",
+        f"{len(rises)} steps, each by at most {max(rises):+.4f}; Q_k / Q_1 is {min(ends):.3f} to "
+        f"{max(ends):.3f} for {len(groups)} bodies",
         "falling",
         "JL-L17",
         used=margins.NoLimit.ORDER,
