@@ -10,9 +10,9 @@ ball, a step in a random direction takes s = E ||X||^2 to (2/3)(1 - 1/m) s + 1/3
 is uniform after one sweep over all coordinates. In the cube, the cross-polytope and the difference
 body of a simplex, chains come near the error after a number of steps that grows with the dimension.
 In a box whose longest side is 100 times the shortest, chains need more than three times the steps
-that they need in the cube of the same dimension. Bodies are therefore made round by a linear map before a chain runs.
-Nothing here proves how far a finite chain is from uniform, so a release that uses a finite chain is
-called heuristic.
+that they need in the cube of the same dimension. Bodies are therefore made round by a linear map
+before a chain runs. Nothing here proves how far a finite chain is from uniform, so a release that
+uses a finite chain is called heuristic.
 
 Run time on one core: quick 5 s, full 1 minute.
 """
