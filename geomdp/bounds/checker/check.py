@@ -282,7 +282,7 @@ def _check_range(rung: Part, rho: float, size: int, copies: int) -> tuple[int, i
     )
     gapless = start * size * (rho - 1) >= (size - 1) * (1 + MARGIN)
     require(gapless, f"not all numbers of records from {first} on are excluded")
-    earlier = (start - 1) * size * (rho * (1 - ROUNDING) - 1) >= size - 1
+    earlier = (start - 1) * size * max(rho * (1 - ROUNDING) - 1, 0) >= size - 1
     require(start == 1 or not earlier, f"first could be below {first}")
     reach = copies * size * rho
     require(math.isfinite(reach), "the last number of records is beyond float64")
