@@ -120,8 +120,8 @@ def slopes_are(
     return Claim(
         name,
         passed,
-        f"{len(slopes)} slopes, furthest {slopes[furthest]} ({_words(furthest)})",
-        f"{value:g}, known to {reach:g}",
+        f"{len(slopes)} slopes, furthest from {value:g}: {slopes[furthest]} ({_words(furthest)})",
+        f"{value:g} in every interval; intervals at most {2 * reach:g} wide",
         id,
         used=abs(slopes[furthest].value - value) / reach,
     )

@@ -40,7 +40,7 @@ DECISIONS = (
     ),
     Decision(
         "Are records points in a cube, and queries smooth functions that are chosen later?",
-        "Release noisy moments once; their file answers any smooth query.",
+        "Release noisy moments of the records once; they answer any smooth query.",
         ("geomdp.mechanisms.SmoothSummary",),
         "smooth-queries",
     ),
@@ -58,13 +58,13 @@ DECISIONS = (
     ),
     Decision(
         "Do you have a table, and want counts of its columns?",
-        "One call reads, encodes, chooses and releases.",
+        "One call reads and encodes the table, chooses a mechanism and releases the counts.",
         ("geomdp.tabulation.release",),
         "a-table",
     ),
     Decision(
         "Any other fixed list of linear queries?",
-        "Describe it as a workload; the advisor ranks all that fit by their predicted error.",
+        "Describe it as a workload; the advisor lists fitting mechanisms, least error first.",
         ("geomdp.advice.advise",),
         "fixed-queries",
     ),

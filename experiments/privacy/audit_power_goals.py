@@ -1,4 +1,8 @@
-"""Goals for the table on the power of audits, and the share of draws that the best event needs."""
+"""Goals of the figure `audit_power`, and how many of an audit's draws the best event needs.
+
+Noise is multiplied by a noise factor below 1. The best event is the event that refutes the privacy
+claim for this factor with the fewest draws. `best_events` finds it from the laws of the outputs.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +16,20 @@ from experiments.privacy.faulty_noise import Fault
 #: Mechanisms without a row of their own, with the reason. The times are processor times.
 WITHOUT_ROW = {
     "NumericSparse": "its comparisons are those of Sparse; its released values have no exact law",
-    "OnlineConstruction": "a run of 4 queries takes 1 ms, so a search at 10^4 takes 3 minutes",
-    "IterativeConstruction": "a run of 2 rounds takes 4 ms, so a search at 10^4 takes 12 minutes",
+    "OnlineConstruction": "a run of 4 queries takes 1 ms, so a search with 10^4 draws takes "
+    "3 minutes",
+    "IterativeConstruction": "a run of 2 rounds takes 4 ms, so a search with 10^4 draws takes "
+    "12 minutes",
 }
-#: Number of audits of one search for the largest factor (`best_events.largest_factor`).
+#: Number of audits in one search for the largest noise factor refuted (`largest_factor` in
+#: `best_events`).
 AUDITS_OF_SEARCH = 9
 #: Longest time of a search that the full run can afford, in seconds.
 AFFORDED = 60.0
 MOST_DRAWS = 1_000_000
 #: The best event needs only a share of an audit's draws to refute the same noise factor. The share
 #: is to be at least `LEAST_SHARE` for each mechanism, and `LEAST_MEAN_SHARE` on average. An audit
-#: tests on one half of its draws. Chance moves the share of one search by about 40 percent.
+#: tests on one half of its draws. Chance moves the share found by one search by about 40 percent.
 LEAST_SHARE, LEAST_MEAN_SHARE = 0.25, 0.35
 
 
@@ -78,7 +85,7 @@ def _sizes(factors: pd.DataFrame) -> list[Goal]:
             Aim.AT_LEAST,
             f"without a known density, a classifier learns the score: a search took "
             f"{slowest.min():.0f} to {slowest.max():.0f} s at {learned.trials.max():,} draws and "
-            f"takes {times:g} times as long at 10^6",
+            f"would take {times:g} times as long at 10^6",
         )
     ]
 
@@ -97,7 +104,7 @@ def _spectral(table: pd.DataFrame) -> list[Goal]:
             within,
             Aim.AT_MOST,
             f"a search draws for two inputs in {AUDITS_OF_SEARCH} audits; at this speed "
-            f"{fit:,.0f} draws fit into a minute, not 10^4",
+            f"a search of one minute has {fit:,.0f} draws per audit and input, not 10^4",
         )
     ]
 

@@ -26,7 +26,7 @@ OFFSETS = {Fault.NONE: 0.3, Fault.DEAD: 0.1, Fault.SHARED: -0.1, Fault.SUBSPACE:
 SIZES = {10_000: Look("C5", "o"), 100_000: Look("C0", "s"), 1_000_000: Look("C3", "D")}
 #: Legend entry of the marks for the largest noise factors that the best event refutes. The colour
 #: of a mark tells the number of draws.
-BEST = "best event known"
+BEST = "best event, from exact laws"
 LIMIT = r"correct noise, claimed $\varepsilon$"
 
 

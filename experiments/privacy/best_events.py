@@ -29,7 +29,7 @@ DECIMALS = 9
 #: Largest number of events {p / q >= t} that are tried for two laws.
 EVENTS = 400
 #: Number of cells along one side of a square in the plane, and the largest length of this side in
-#: units of the standard deviation of a coordinate. Less than e^-9 of the noise is outside.
+#: units of the standard deviation of a coordinate. Noise is outside with probability below e^-9.
 CELLS, SIDE = 240, 20.0
 #: Number of finite edges of the cells for the law of one normal variable. The edges reach at least
 #: `NORMAL_REACH` standard deviations beyond the means of both laws.

@@ -145,7 +145,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             "too large",
             bool((least >= 1 - 1e-9).all(axis=None) and (given <= 1 + 1e-9).all(axis=None)),
             f"{least.size} totals, at least {least.min(axis=None):.4f} times the exact one; "
-            f"{given.size} steps, at most {given.max(axis=None):.4f} times",
+            f"{given.size} steps, at most {given.max(axis=None):.4f} times the exact one",
             "at least 1; at most 1",
             "GEN-2a",
             used=margins.share([1 / least.min(axis=None), given.max(axis=None)], 1 + 1e-9),
@@ -154,15 +154,16 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             "for (1, 1e-6)-DP, advanced composition allows larger steps than the sum for more than "
             "2 ln(1/delta) steps",
             bool(((step[Rule.ADVANCED] > step[Rule.BASIC]) == many).all()),
-            f"for {', '.join(str(t) for t in step.index[step[Rule.ADVANCED] > step[Rule.BASIC]])}",
-            f"above {2 * math.log(1 / DELTA):.1f}",
+            "for T = "
+            + ", ".join(str(t) for t in step.index[step[Rule.ADVANCED] > step[Rule.BASIC]]),
+            f"for each T above {2 * math.log(1 / DELTA):.1f}, and no other",
             "GEN-2a",
             used=margins.NoLimit.EVERY_CASE,
         ),
         Claim(
             "the shortcut allows steps of 1/2 to 1 times the size that advanced composition allows",
             bool(((share >= 0.5) & (share < 1)).all()),
-            f"{share.min():.4f} to {share.max():.4f} of it",
+            f"{share.min():.4f} to {share.max():.4f} times that size",
             "0.5 to 1",
             "GEN-2b, BR-T2.10",
             used=margins.position(share, 0.5, 1),
@@ -195,8 +196,7 @@ def still_true(table: pd.DataFrame) -> Claim:
     """The shortcut holds at all `SLACKS`, also where advanced composition does not prove it."""
     found = table[table.quantity == Quantity.NEEDED]
     return Claim(
-        "for larger delta, up to 0.99, the printed statement is not proved but holds for pure "
-        "steps",
+        "the printed shortcut holds for pure steps up to delta = 0.99, also where it is not proved",
         bool((found.value <= 1).all()),
         f"{len(found)} pairs of T and delta up to {found.delta.max():g}, exact epsilon at most "
         f"{found.value.max():.4f}",
@@ -229,10 +229,10 @@ def tends_to_gaussian(table: pd.DataFrame) -> Claim:
     some = limits > 0
     off = float((found.value[some] / limits[some] - 1).abs().max())
     return Claim(
-        "the exact epsilon of many shortcut steps is that of Gaussian noise",
+        "the exact epsilon of many shortcut steps is nearly that of Gaussian noise",
         off <= NEAR_LIMIT and bool((found.value[~some] == 0).all()),
-        f"at T = {found.steps.max()} off by {off:.2%} at most, epsilon "
-        f"{found.value.max():.3f} at delta = {found.delta.min():g}, of 1 allowed",
+        f"at T = {found.steps.max()} off by {off:.2%} at most; the largest epsilon is "
+        f"{found.value.max():.3f}, at delta = {found.delta.min():g}, where 1 is promised",
         f"within {NEAR_LIMIT:.0%}",
         "GEN-2b, BR-T2.10",
         used=margins.share(off, NEAR_LIMIT),
@@ -258,7 +258,7 @@ def agreement(found: pd.DataFrame) -> list[Claim]:
             "the delta of composed Laplace steps is at most that of randomised responses",
             bool((excess <= reach).all()),
             f"delta {laplace.value.min():.5f} to {laplace.value.max():.5f}",
-            f"at most {MEASURED:g}",
+            f"at most {MEASURED:g}, or {reach:.1f} standard errors above it",
             "GEN-2, GEN-3",
             used=margins.share(laplace.value, MEASURED + reach * laplace.stderr),
         ),

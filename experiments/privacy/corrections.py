@@ -15,18 +15,19 @@ theorem permits. The early stop of the iterative construction then errs by up to
 alpha. (b) For fewer than 3900 queries, the noise of ten released values exceeds the printed
 accuracy with probability above beta. (c) Updates of the median rule can delete a whole net of mesh
 alpha. That takes one update more than the bound allows; the corrected mesh is alpha / 2. (d) With
-the printed noise scale, the privacy loss under replace-one is up to 1.217 epsilon. (e) The error
-for smooth queries stops falling at large epsilon. The printed and the corrected rate have the same
-constant, the least for which the corrected rate holds at epsilon up to 1. (f) The composition
-shortcut is printed for all delta below 1. For delta above 0.997 the exact epsilon of its steps is
-larger than promised. The corrected shortcut is for delta of at most 1/2. No point is drawn where
-the exact epsilon is 0.
+the printed noise scale, the privacy loss under replace-one rises to 1.217 epsilon as the number t
+of frequencies grows. (e) The error for smooth queries stops falling at large epsilon. The printed
+and the corrected rate have the same constant, the least for which the corrected rate holds at
+epsilon up to 1. (f) The composition shortcut is printed for all delta below 1. For delta above
+0.997 the exact epsilon of its steps is larger than promised. The corrected shortcut is for delta of
+at most 1/2. No point is drawn where the exact epsilon is 0.
 
 In the last two panels the printed conclusions may be true, but the proofs do not give them. (g) The
-proof for online multiplicative weights needs all values to be within alpha0 with probability 1 -
-beta. With the printed factor 32 in place of 36, this probability is smaller than needed if beta is
-tiny. (h) With natural logarithms, the bound of Corollary 4.7 is smaller than the bound of Lemma 4.6
-for every r, by a factor of at least 1.165. With logarithms of base 2 it is no longer smaller.
+proof for online multiplicative weights needs all values to be within alpha0 of the truth with
+probability 1 - beta. With the printed factor 32 in place of 36, the probability is below 1 - beta
+if beta is tiny. (h) With natural logarithms, the bound of Corollary 4.7 is smaller than the bound
+of Lemma 4.6 for every r, by a factor of at least 1.165. With logarithms of base 2 it is no longer
+smaller.
 
 The errors in (a) and (e) are simulated, and (d) searches a grid of records. All other numbers that
 are drawn are exact; for (b) a simulation checks them. Run time on one core: quick 3 s, full 1
@@ -105,7 +106,12 @@ CORRECTIONS = {
     # A run stops when the error on the chosen query seems below 3 alpha / 4. The largest error can
     # be higher, up to alpha.
     Statement.ITERATIVE: Correction(
-        "DISC-13, IC-T5", 1.001, np.inf, "start above alpha", (0.75, FULL_SHARE), "3/4 to 1"
+        "DISC-13, IC-T5",
+        1.001,
+        np.inf,
+        "an error above alpha at the start",
+        (0.75, FULL_SHARE),
+        "3/4 to 1",
     ),
     # One value errs by more than alpha with probability beta / (4 c k), and c = k = 10 values are
     # released.
@@ -138,7 +144,7 @@ CORRECTIONS = {
         np.inf,
         "all k T / beta",
         (0.9706, 0.975),
-        "0.9706, and more for even r",
+        "0.9706 for real r, slightly more for even r",
     ),
 }
 #: The constant of the rate for smooth queries is fitted at epsilon up to this value.
@@ -210,7 +216,7 @@ def simulated(rows: pd.DataFrame) -> Claim:
         for count, row in zip(failures, rows.itertuples(), strict=True)
     ]
     return Claim(
-        "released values of NumericSparse fail as often as computed",
+        "released values of NumericSparse err by more than alpha as often as computed",
         bool(min(levels) > LEVEL / len(levels)),
         f"{failures.sum()} failures in {rows.runs.sum():.0f} runs, least p-value {min(levels):.2g}",
         f"{(rows.measured * rows.runs).sum():.0f} expected",

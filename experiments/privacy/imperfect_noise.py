@@ -171,7 +171,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             bool((chances > LEVEL / len(flawed)).all() and (flawed.hits > 0).all()),
             f"{int(flawed.hits.sum())} of {int(flawed.draws.sum())} draws, smallest p-value "
             f"{chances.min():.2g} (binomial)",
-            f"above {LEVEL / len(flawed):.1e}, and some at every tau",
+            f"p-values above {LEVEL / len(flawed):.1e}; some such outputs at every tau",
             "SAM-2",
             used=margins.rarity(chances, LEVEL / len(flawed)),
         ),
@@ -180,7 +180,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             "2 tau, and some staircase nearly attains this",
             bool((used <= 1 + 1e-9).all() and used.max() > 0.9),
             f"{len(stair)} staircases, {used.min():.3f} to {used.max():.3f} of the bound",
-            "at most 1",
+            "at most 1, and the largest above 0.9",
             "SAM-2",
             used=margins.share([used.max(), 0.9 / used.max()], 1 + 1e-9),
         ),
@@ -189,9 +189,9 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             "possible for 0",
             bool(least > 0.5 and (mine.unexplained == 0).all()),
             f"{(mine.hits / mine.draws).min():.3f} to {(mine.hits / mine.draws).max():.3f} of "
-            f"{int(mine.draws.min())} answers at {len(mine)} scales, above {least:.3f} beyond "
-            f"chance; {int(mine.unexplained.sum())} unexplained",
-            "above 1/2; 0 unexplained",
+            f"{int(mine.draws.min())} answers at {len(mine)} scales, lower confidence bounds at "
+            f"least {least:.3f}; {int(mine.unexplained.sum())} cannot arise from 0",
+            "lower bounds above 1/2; all arise from 0",
             "SAM-6",
             used=margins.inverse_share(least, 0.5),
         ),

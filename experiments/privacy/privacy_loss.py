@@ -211,7 +211,7 @@ SIZES = {
     Family.GAUSSIAN: 5.0,
 }
 CLOSED = "closed form (one query, Gaussian)"
-LIMIT = r"$\varepsilon$, where pure DP must end"
+LIMIT = r"$\varepsilon$, the largest loss of pure DP"
 
 
 def plot(table: pd.DataFrame) -> Figure:

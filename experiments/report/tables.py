@@ -15,8 +15,8 @@ from experiments.theorems import THEOREMS, Paper, Theorem
 
 MARGIN = (
     "The bar under a verdict shows how close the measurement is to the limit of its claim: beyond "
-    "a full bar, the claim fails. Claims that compare with no limit say so, with the reason where "
-    "the pointer rests."
+    "a full bar, the claim fails. Claims without such a limit say so; a pointer on these "
+    "words shows the reason."
 )
 
 

@@ -60,7 +60,7 @@ def within_a_constant(
         f"the error of the full recursion is {low:g} to {high:g} times {name}",
         bool(share.between(low, high).all()),
         f"dimension {rows.dimension.min()} to {rows.dimension.max()}, {share.min():.3f} to "
-        f"{share.max():.3f} of it",
+        f"{share.max():.3f} times",
         f"{low:g} to {high:g}",
         id,
         used=float(max(low / share.min(), share.max() / high)),
