@@ -64,7 +64,7 @@ DECISIONS = (
     ),
     Decision(
         "Any other fixed list of linear queries?",
-        "Describe it as a workload; the advisor lists fitting mechanisms, least error first.",
+        "Describe it as a workload; the advisor ranks mechanisms that fit by predicted error.",
         ("geomdp.advice.advise",),
         "fixed-queries",
     ),

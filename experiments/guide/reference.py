@@ -38,7 +38,8 @@ def _index() -> str:
     return (
         f"{_title('Reference')}"
         "Every public name, by package. Formulas are written as on a blackboard: ‖·‖ is a norm,\n"
-        "[m] a range, and ids such as JL-T2 lead to the statement in :doc:`../theorems/index`.\n\n"
+        "and [a, b] is an interval. Ids such as JL-T2 lead to the statement in\n"
+        ":doc:`../theorems/index`.\n\n"
         ".. list-table::\n   :widths: 30 70\n\n"
         f"{rows}\n"
         f"{_toctree(packages())}"

@@ -34,8 +34,8 @@ def _index(pages: Sequence[tuple[str, Paper, Sequence[Theorem]]]) -> str:
         f"{_title('Theorems')}"
         f"{len(THEOREMS)} theorems, lemmas and algorithms, as they are implemented. Each entry\n"
         "names the functions that implement it, and the claims of figures and the tests that fail\n"
-        "if it is wrong. If the statement differs from the printed one, the entry says why. The ids,\n"
-        "such as :ref:`JL-T2 <theorem-JL-T2>`, stand in the docstrings of the library.\n\n"
+        "if it is wrong. If the statement differs from the printed one, the entry says why. The\n"
+        "ids, such as :ref:`JL-T2 <theorem-JL-T2>`, stand in the docstrings of the library.\n\n"
         f"{rows}\n"
         f".. toctree::\n   :hidden:\n\n{contents}"
     )

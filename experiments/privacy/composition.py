@@ -156,7 +156,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             bool(((step[Rule.ADVANCED] > step[Rule.BASIC]) == many).all()),
             "for T = "
             + ", ".join(str(t) for t in step.index[step[Rule.ADVANCED] > step[Rule.BASIC]]),
-            f"for each T above {2 * math.log(1 / DELTA):.1f}, and no other",
+            f"for each T above {2 * math.log(1 / DELTA):.1f} and no other",
             "GEN-2a",
             used=margins.NoLimit.EVERY_CASE,
         ),

@@ -59,8 +59,8 @@ def within_a_constant(
     return Claim(
         f"the error of the full recursion is {low:g} to {high:g} times {name}",
         bool(share.between(low, high).all()),
-        f"dimension {rows.dimension.min()} to {rows.dimension.max()}, {share.min():.3f} to "
-        f"{share.max():.3f} times",
+        f"dimension {rows.dimension.min()} to {rows.dimension.max()}, ratio "
+        f"{share.min():.3f} to {share.max():.3f}",
         f"{low:g} to {high:g}",
         id,
         used=float(max(low / share.min(), share.max() / high)),

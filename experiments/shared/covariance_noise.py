@@ -41,7 +41,7 @@ def is_that_of_theorem_3(points: Mapping[int, tuple[MeanSquare, float]]) -> Clai
         f"the mean length of noise, ||Z|| + 2 ||z||, is {LEAST:g} to 1 times the noise term of "
         "Theorem 3",
         all(shares[d] + reach[d] >= LEAST and shares[d] - reach[d] <= 1 for d in points),
-        f"{len(points)} dimensions, {min(shares.values()):.3f} to {max(shares.values()):.3f} times",
+        f"{len(points)} dimensions, ratio {min(shares.values()):.3f} to {max(shares.values()):.3f}",
         f"{LEAST:g} to 1; Z is the noise on the second moments, z the noise on the mean",
         "JL-T3, JL-WIS, JL-L15",
         used=max(shares.values()),
