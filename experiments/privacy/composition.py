@@ -181,12 +181,11 @@ def limits(table: pd.DataFrame) -> Claim:
     limit = math.exp(-0.25)
     first, last = found[1], found.iloc[-1]
     return Claim(
-        "at epsilon = 1, advanced composition proves the shortcut up to delta = 0.709 for T = 1, "
-        "and up to a limit that rises to e^(-1/4) with T",
+        "advanced composition proves the shortcut up to a delta that rises with T to e^(-1/4)",
         bool(abs(first - ONE_STEP) <= 0.0005 and 0.99 * limit < last < limit)
         and found.is_monotonic_increasing,
         f"{first:.4f} at T = 1, rising to {last:.4f} at T = {found.index[-1]}",
-        f"{ONE_STEP}, rising to {limit:.4f}",
+        f"at epsilon = 1, {ONE_STEP} at T = 1, rising to {limit:.4f}",
         "GEN-2b",
         used=margins.offset(first, ONE_STEP, 0.0005),
     )
