@@ -64,8 +64,8 @@ def _index(questions: Sequence[tuple[str, str, Sequence[LoadedScript]]]) -> str:
     text = [
         ":html_theme.sidebar_secondary.remove: true\n\n",
         _title("Figures"),
-        "Each figure answers one question, comes from one script, and checks its own claims. The\n"
-        "data, the configuration and the verdicts lie beside it in ``paper_figures/``.\n\n",
+        "Each figure answers one question and comes from one script, which checks its claims. The\n"
+        "data, configurations and verdicts lie beside the figure in ``paper_figures/``.\n\n",
     ]
     for name, question, shown in questions:
         cards = "".join(_card(script) for script in shown)
