@@ -1,7 +1,7 @@
-"""Theorems that hold for every body, over the catalogue.
+"""Theorems that hold for every body, tested on all bodies of the catalogue.
 
-A deterministic comparison allows the relative accuracy that the body promises, times the size of
-the numbers compared.
+Most deterministic comparisons allow a small multiple of the relative accuracy that the catalogue
+states for the body (`tolerance`), times the size of the numbers compared.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ DRAWS = 4000
 
 
 def over(*verbs: str, scales: tuple[float, ...] = SCALES):
-    """Run a test over all rows with the given verbs, at each scale.
+    """Run a test at each scale, for all rows of the catalogue that have the given verbs (methods).
 
-    Conic programs stop at absolute residuals, so users' own bodies are tried at scale 1 only.
+    Solvers of conic programs stop at absolute residuals, so rows that state the accuracy
+    `CONIC_PROGRAM` are tested at scale 1 only.
     """
     rows = [
         pytest.param(case, scale, id=f"{case.name} x {scale:g}")
@@ -52,7 +53,7 @@ def directions(case: BodyCase, count: int = 8) -> np.ndarray:
 
 
 def inner_points(body: Body, count: int = 6) -> np.ndarray:
-    """Points of the relative interior, generic and deterministic."""
+    """Random points of the relative interior, the same in every call."""
     rng = np.random.default_rng(2)
     if body.implements(Body.sample_uniform) and not body.implements(Body.support):
         return (body.sample_uniform(count, rng) + body.centroid()) / 2
@@ -65,7 +66,7 @@ def inner_points(body: Body, count: int = 6) -> np.ndarray:
 
 
 def span_directions(body: Body, count: int = 6) -> np.ndarray:
-    """Directions inside the hull, generic; none for a point."""
+    """Random directions parallel to the affine hull, the same in every call; none for a point."""
     basis = body.affine_hull().basis
     count = count if basis.shape[1] else 0
     return np.random.default_rng(3).standard_normal((count, basis.shape[1])) @ basis.T
@@ -106,7 +107,7 @@ def test_extreme_points_attain_a_sublinear_support_function(case, scale):
     heights, corners = body.support(u), body.extreme_point(u)
     assert corners.shape == u.shape
     np.testing.assert_allclose(np.einsum("bm,bm->b", u, corners), heights, rtol=0, atol=slack)
-    # No other point of K is higher.
+    # In each direction, no extreme point of another direction is higher.
     assert (u @ corners.T <= heights[:, None] + slack).all()
     np.testing.assert_allclose(body.support(3.5 * u), 3.5 * heights, rtol=0, atol=10 * slack)
     sums = body.support(u[:-1] + u[1:])
@@ -172,12 +173,13 @@ def test_gauge_is_a_norm_that_is_one_on_the_boundary(case, scale):
 def test_gauge_and_support_function_are_polar(case, scale):
     body, u = case.build(scale), directions(case)
     heights, corners = body.support(u), body.extreme_point(u)
-    high = heights > 1e-6 * body.radius()  # at height 0 the corner may be 0 itself
+    high = heights > 1e-6 * body.radius()  # at height 0, the extreme point may be 0
     np.testing.assert_allclose(body.gauge(corners[high]), 1, rtol=0, atol=2 * case.tolerance)
     points = span_directions(body)
     gauges = body.gauge(points)
     finite = np.isfinite(gauges)
-    assert finite.all() or issubclass(type(body), CvxBody)  # 0 may be on the boundary of those
+    # If 0 is on the boundary of a `CvxBody`, some gauges are infinite.
+    assert finite.all() or issubclass(type(body), CvxBody)
     products = heights[:, None] * gauges[finite]
     slack = case.tolerance * (np.abs(products).max(initial=0) + body.radius())
     assert (u @ points[finite].T <= products + 5 * slack).all()
@@ -194,7 +196,7 @@ def test_gauge_is_infinite_off_the_span(case, scale):
     else:
         assert np.isinf(body.gauge(normal)).all()
         if case.rank == 0:
-            return  # nothing to mix with
+            return  # the body is {0} and has radius 0
         assert np.isinf(body.gauge(body.radius() * normal + inner_points(body, 3))).all()
 
 
@@ -261,7 +263,7 @@ def test_projection_satisfies_the_variational_inequality(case, scale):
     nearest = body.project(targets)
     assert body.contains(nearest, 2 * case.tolerance).all()
     residuals = targets - nearest
-    # <y - p, x - p> <= 0 for all x in K.
+    # Let p be the projection of the target y. Then <y - p, x - p> <= 0 for all x in the body.
     gaps = body.support(residuals) - np.einsum("bm,bm->b", residuals, nearest)
     size = np.abs(targets).max() * (body.radius() + np.abs(targets).max())
     assert (gaps <= 10 * case.tolerance * size).all()
@@ -274,7 +276,7 @@ def test_projection_satisfies_the_variational_inequality(case, scale):
 def test_cvxpy_constraints_describe_the_body(case, scale):
     body = case.build(scale)
     variable = cp.Variable(body.dimension)
-    constraints = body.cvxpy_constraints(2 * variable)  # any affine expression will do
+    constraints = body.cvxpy_constraints(2 * variable)  # the argument may be any affine expression
     if body.implements(Body.support):
         goals = directions(case, 2)
         heights = body.support(goals)
@@ -282,7 +284,8 @@ def test_cvxpy_constraints_describe_the_body(case, scale):
         goals = body.facets(span_directions(body, 2)).normals
         heights = np.ones(2)
     else:
-        # Nothing to compare with but points: the optimum is in the body, above all drawn ones.
+        # Without a support function or facets, only points can be compared: the optimum must be in
+        # the body, and at least as high as every inner point.
         goals, drawn = directions(case, 2), inner_points(body, 2000)
         for goal in goals:
             problem = cp.Problem(cp.Maximize(goal @ variable), constraints)
@@ -312,7 +315,7 @@ def test_exact_samples_are_inside_with_the_stated_moments(case, scale):
 
 
 CORNERS = gaussian(9, 3, seed=5)
-#: Bodies in R^3, and the lower and upper corner of a box that contains them.
+#: For each name, a body in R^3, and the lower and upper corner of a box that contains the body.
 BOXED = {
     "elliptope": (Elliptope(3), -1, 1),
     "simplex difference": (SimplexDifference(np.vstack([np.zeros(3), np.eye(3)])), -1, 1),
@@ -342,7 +345,7 @@ def test_exact_samples_agree_with_rejection_from_a_box(body, low, high):
 @pytest.mark.statistical
 @over("sample_uniform", "gauge", scales=(1.0,))
 def test_gauge_of_a_uniform_point_has_the_right_law(case, scale):
-    """P(||U||_K <= t) = t^r."""
+    """The gauge of a uniform point of an r-dimensional body is at most t with probability t^r."""
     body = case.build(scale)
     points = body.sample_uniform(DRAWS, np.random.default_rng(10))
     if case.rank:
@@ -354,7 +357,7 @@ def test_gauge_of_a_uniform_point_has_the_right_law(case, scale):
 @pytest.mark.statistical
 @over("sample_uniform", "membership", scales=(1.0,))
 def test_chords_through_uniform_points_are_cut_uniformly(case, scale):
-    """On a line through a uniform point, the point is uniform on the chord."""
+    """A uniform point is uniformly distributed on the chord through it in a fixed direction."""
     body = case.build(scale)
     points = body.sample_uniform(DRAWS, np.random.default_rng(11))
     if case.rank == 0:
@@ -377,7 +380,7 @@ def test_known_widths(case):
 
 @over("support", scales=(1.0,))
 def test_closed_forms_of_other_bodies_agree_with_the_support_function(case, scale):
-    """K - K, conv(K u -K), an image, and the support values that bound gauges."""
+    """Difference body, symmetric hull, linear image and largest gauge agree with `support`."""
     body, u = case.build(scale), directions(case)
     above, below = body.support(u), body.support(-u)
     slack = case.tolerance * body.radius() * np.linalg.norm(u, axis=1).max()

@@ -1,4 +1,4 @@
-"""Matrices with bounded diagonal: sampler, moments and what the body holds (X-PSDBOX)."""
+"""Positive semidefinite matrices with bounded diagonal: sampler, moments, members (X-PSDBOX)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.stats import binomial_agrees, ks_same, ks_uniform, mean_agrees
 
 @pytest.mark.statistical
 def test_sampler_agrees_with_rejection_from_a_box() -> None:
-    """d = 2: (M_11, M_22, M_12) uniform on [0, 1]^2 x [-1, 1], where M_12^2 <= M_11 M_22."""
+    """For d = 2, draw (M_11, M_22, M_12) in [0, 1]^2 x [-1, 1]; accept if M_12^2 <= M_11 M_22."""
     rng = np.random.default_rng(0)
     a, c, b = rng.random(60_000), rng.random(60_000), rng.uniform(-1, 1, 60_000)
     inside = b**2 <= a * c
