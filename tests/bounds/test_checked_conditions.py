@@ -1,4 +1,4 @@
-"""Conditions that the library's own certificates always meet: the checker refuses what does not."""
+"""Conditions that the library's own certificates always meet; the checker rejects violations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_blocks_that_are_not_orthogonal_are_rejected(side: int) -> None:
     columns = _half_hadamard(side)
     _check_orthogonal(columns)
     flipped = columns.copy()
-    flipped[0, 0] = 1 - flipped[0, 0]  # one bit is as near as a wrong matrix can be
+    flipped[0, 0] = 1 - flipped[0, 0]  # a single wrong bit is the smallest error
     with pytest.raises(CertificateRejected, match="not orthogonal"):
         _check_orthogonal(flipped)
     if side > 2:
@@ -43,7 +43,7 @@ def test_blocks_that_are_not_orthogonal_are_rejected(side: int) -> None:
     ],
 )
 def test_a_measure_is_that_of_each_row(metric: str, lengths: list[float]) -> None:
-    """The largest error of the first row is negative, that of the second is positive."""
+    """The error of largest modulus is negative in the first row and positive in the second row."""
     found = MEASURES[metric].norm(np.array([[-3.0, 1.0], [-1.0, 2.0]]))
     np.testing.assert_allclose(found, lengths, rtol=1e-15)
 
@@ -56,7 +56,7 @@ def test_the_distance_of_data_sets_is_the_largest() -> None:
 
 
 def test_there_are_at_least_as_many_words_as_symbols() -> None:
-    """Two generators have four words: enough for the symbols of a field of 3, but not of 5."""
+    """Two generators give four words, which can encode 3 different symbols, but not 5."""
     for prime, enough in ((3, True), (5, False)):
         values = {
             "attributes": 8,
@@ -77,7 +77,7 @@ def test_there_are_at_least_as_many_words_as_symbols() -> None:
 
 @pytest.mark.parametrize(("record", "inside"), [((1, 2), True), ((2, 0), False), ((-1, 0), False)])
 def test_records_of_tables_hold_level_codes(record: tuple[int, int], inside: bool) -> None:
-    """Columns of 2 and 3 levels have the codes 0, 1 and 0, 1, 2."""
+    """A column of 2 levels has the codes 0 and 1, and a column of 3 levels the codes 0, 1 and 2."""
     elements = np.array([[0, 0], record])
     values = {"name": "marginal tables", "columns": [2, 3], "k": 1}
     part = Part({"workload": values, "elements": elements.tolist()}, Work(10**6))
@@ -100,7 +100,10 @@ def test_chi_square_is_computed_for_losses_up_to_the_limit(changes: int) -> None
 
 @pytest.mark.parametrize("share", [-0.001, 0.9, 1.1])
 def test_a_stated_failure_is_that_of_the_union_bound(share: float) -> None:
-    """Above it by at most `CLOSE` of its logarithm, which is -100 here; below it by nothing."""
+    """The stated probability may be slightly above the computed one, e^-100 here, but not below.
+
+    The logarithm of the stated probability may be larger by about 101 `CLOSE`.
+    """
     queries, tilt, deviation, log_failure = 500, 0.2, 0.5, -100.0
     rate = -tilt * (1 - deviation) - math.log(1 - tilt + tilt**2)
     log_count = (log_failure + math.log(2) + queries * rate) / 2
@@ -116,7 +119,7 @@ def test_a_stated_failure_is_that_of_the_union_bound(share: float) -> None:
 def rung_of(
     count: int, copies: int, epsilon: float = 1.0, factor: float = 4.0
 ) -> tuple[Part, VerifiedPacking, _Problem]:
-    """A rung of single records that are 1 apart, consistent in all but its number of copies."""
+    """A rung for a packing of `count` single records; all constants fit `count` and `copies`."""
     measure = MEASURES["mean l2 error per query"]
     found = VerifiedPacking(
         subject=("records",),
@@ -145,7 +148,7 @@ def rung_of(
 
 
 def test_copies_beyond_what_privacy_excludes_are_rejected() -> None:
-    """Two copies are two replacements, more than ln 7 = 1.95 allows at epsilon = 1."""
+    """At epsilon = 1, the distance must be below ln 7 = 1.95, but two copies have distance 2."""
     assert _check_packing(*rung_of(8, 1)) == (1, 24)
     with pytest.raises(CertificateRejected, match="not below"):
         _check_packing(*rung_of(8, 2))
@@ -186,7 +189,7 @@ def test_a_gap_below_the_rounding_error_of_the_separation_is_rejected() -> None:
 
 
 def test_a_packing_has_two_data_sets_or_more() -> None:
-    """Two data sets are enough: the log odds are ln 2 here, which allows ln 2 / 0.5 = 1.39."""
+    """Two data sets are enough. Their distance 1 is below the limit, which is ln 2 / 0.5 = 1.39."""
     assert _check_packing(*rung_of(2, 1, epsilon=0.5, factor=6.0)) == (1, 16)
     with pytest.raises(CertificateRejected, match="a packing needs at least two data sets"):
         _check_packing(*rung_of(1, 1, epsilon=0.5, factor=6.0))
@@ -196,11 +199,11 @@ def test_a_packing_has_two_data_sets_or_more() -> None:
 def test_random_signs_have_no_more_pairs_of_sets_than_the_union_bound_counts(
     log_count: float,
 ) -> None:
-    """The bound is for e^(2 L) / 2 pairs, L = `log_count`, and M sets have M (M - 1) / 2 pairs.
+    """The union bound counts e^(2 L) / 2 pairs for L = `log_count`; M sets have M (M - 1) / 2.
 
-    So M is at most the root of M (M - 1) = e^(2 L), and the checker's ln M is at most its
-    logarithm. The library's ln M may exceed it by the error of its float64 operations: 2^-53 of the
-    exponential, and 2^-53 of the logarithm.
+    So M is at most the solution of M (M - 1) = e^(2 L), and the checker's ln M is at most the
+    logarithm of this solution. The library's ln M may be larger by rounding errors: 2^-52 from the
+    exponential, and a relative error of 2^-53 from the logarithm.
     """
     with localcontext() as context:
         context.prec = 60
