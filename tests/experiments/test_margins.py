@@ -1,4 +1,4 @@
-"""Margins: how much of its limit a measurement uses, and that every claim states it."""
+"""Every claim states how close its measurement is to the limit, or why it has no limit."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_record_holds_the_number_or_the_reason() -> None:
 
 
 def test_every_claim_states_its_margin_or_why_it_has_none() -> None:
-    """Read from the scripts, as most of them are run at one preset only."""
+    """The test reads the source code, because some claims are made at the full preset only."""
     silent = []
     for path in sorted((ROOT / "experiments").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

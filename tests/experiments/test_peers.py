@@ -1,4 +1,4 @@
-"""Without the packages of the extra `bench`, all other scripts run and stored figures are drawn."""
+"""Scripts that need no package of `bench` run without this extra; stored figures are drawn."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ from experiments.engine.script import ComparesWithPeers, Needs, load
 pytestmark = pytest.mark.ci
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-#: Extras that the first command of the README does not install.
+#: Extras whose packages the tests hide. The first command of the README does not install them.
 OTHERS = ("bench", "cluster")
-#: Scripts that compare with packages of `bench`, and the packages of theirs that are hidden.
+#: Scripts that compare with packages of `bench`, each with the packages of `bench` that it needs.
 NEEDED = {
     "accuracy_table": "mbi, jax",
     "geometry": "hopsy, quadprog",
     "exact": "opendp",
     "release": "mbi, jax, opendp, diffprivlib, sklearn",
 }
-#: Runs commands one after the other in a process with packages hidden: an import of a module that
-#: is None in `sys.modules` fails. Prints the exit code, output and error of each.
+#: A program that runs commands one after the other and hides packages from them. An import of a
+#: module that is None in `sys.modules` fails. The program prints the exit code, output and error of
+#: each command.
 HIDDEN = """
 import json, sys
 hidden, commands = json.loads(sys.argv[1])
@@ -67,7 +68,7 @@ class Ran(NamedTuple):
 
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The committed figures of scripts that need a peer, but for one image."""
+    """A folder with the committed figures of the scripts in `NEEDED`, but without geometry.png."""
     folder = tmp_path_factory.mktemp("figures")
     for name in NEEDED:
         for path in (ROOT / "paper_figures").glob(f"{name}.*"):
@@ -78,7 +79,7 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def ran(figures: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
-    """Every command, in one process: importing the scripts is most of the work of each."""
+    """The results of all commands. One process runs them, because the imports take most time."""
     folders = ["--results", str(tmp_path_factory.mktemp("results")), "--figures", str(figures)]
     commands = [
         ["list"],
@@ -107,7 +108,7 @@ def test_scripts_without_their_peers_are_listed_with_the_extra_to_install(
 
 def test_a_run_goes_on_without_them(ran: dict[str, Ran], figures: Path) -> None:
     code, out, error = ran["run"]
-    # What was asked for by name did not run; the other script did.
+    # The exit code is 1 because `geometry` was asked for and did not run. The other script ran.
     assert code == 1, error
     assert "left out: geometry needs hopsy, quadprog" in out
     assert "0 failed" in out

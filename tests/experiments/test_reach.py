@@ -1,4 +1,4 @@
-"""What a script can reach in the library: everything it loads, and not much more."""
+"""Modules of the library that a script can reach: all that it loads, but not the whole library."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ CHAIR, LAMP, ALONE = "rooms/hall/chair.py", "rooms/lamp.py", "alone.py"
         ("import geomdp.rooms.lamp", {LAMP, ALONE}),
         ("from geomdp import rooms\nrooms.Chair", {CHAIR}),
         ("from geomdp.rooms.hall.chair import Chair as Seat", {CHAIR}),
-        # What a function imports when it runs counts, and what that imports.
+        # Imports inside functions count, in the script and in the modules that it reaches.
         ("def lit():\n    from geomdp.rooms import light\n    light()", {LAMP, ALONE}),
-        # A package without a name after it may give any of its names.
+        # A package that is used without a name after it counts as a use of all its modules.
         ("import geomdp as gd\ngetattr(gd.rooms, name)", {CHAIR, LAMP, ALONE}),
         ("def f(chair: gd.Chair): ...\nimport geomdp as gd", {CHAIR}),
     ],
@@ -65,8 +65,9 @@ SAMPLE = [
     "experiments.sparse.sparse_project",
     "experiments.smooth.smooth_projection",
 ]
-#: Runs the first cell of each script in a process of its own, forked where nothing of the library
-#: is imported yet, only what all scripts need. Prints a line of modules for each script.
+#: A program that runs the first cell of each script in a process of its own. Before it forks, the
+#: program imports other packages, but nothing of the library. For each script, it prints a line
+#: with the files of the library's modules that were loaded.
 LOADED = """
 import importlib, json, os, sys
 import matplotlib.figure, numba, numpy as np, pandas, scipy.stats
@@ -85,9 +86,9 @@ for name in sys.argv[1:]:
 
 @pytest.fixture(scope="module")
 def loaded() -> dict[str, set[str]]:
-    """The modules of the library that a cell of each script loads, without roots of packages.
+    """For each script, the modules of the library that its first cell loads.
 
-    These hold no code of their own.
+    The `__init__.py` files of packages are left out.
     """
     command = [sys.executable, "-c", LOADED, *SAMPLE]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -100,7 +101,7 @@ def loaded() -> dict[str, set[str]]:
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_everything_that_a_cell_loads_is_reached(name: str, loaded: dict[str, set[str]]) -> None:
-    """The negative control is in the last assertion: not all of the library is reached."""
+    """The last assertion excludes the trivial case that the whole library is reached."""
     module = load(name).module
     texts = [path.read_text() for path in sources(module).values()]
     reached = {str(path) for path in LIBRARY.reached(texts)}

@@ -1,4 +1,4 @@
-"""The report in a browser: loads without errors, every figure has a size, every chart is drawn."""
+"""The report loads in a browser without errors, shows every figure and draws every chart."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from experiments.engine.script import Preset, load
 from experiments.report import build_report
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-#: Opens every chart, presses a key in each and every button, and writes what came of it.
+#: A script that opens all details, presses a key in every chart, clicks every button, and writes
+#: the numbers of charts, drawings and faults to the end of the page.
 PROBE = """<script>addEventListener("load", () => {
   document.querySelectorAll("details").forEach((details) => (details.open = true));
   setTimeout(() => {
@@ -58,7 +59,7 @@ def test_the_committed_figures_in_a_browser(tmp_path: Path, width: int) -> None:
     pages = sorted(built.path.parent.glob("*.html"))
     drawn = 0
     for page in pages:
-        # Pictures that load when they come into sight would not be there yet.
+        # A lazy image loads only when it comes into view, so `PROBE` would find it missing.
         text = page.read_text().replace(' loading="lazy"', "")
         page.write_text(text.replace("</body>", PROBE))
         seen = probed(browser, page, width, tmp_path / "profile")
@@ -71,10 +72,10 @@ def test_the_committed_figures_in_a_browser(tmp_path: Path, width: int) -> None:
 
 
 def probed(browser: str, page: Path, width: int, profile: Path) -> dict[str, int]:
-    """What `PROBE` finds on a page, which must not complain on the console."""
+    """What `PROBE` finds on a page; the test fails if the page writes to the browser's console."""
     command = [browser, "--headless", "--disable-gpu", "--enable-logging=stderr"]
     if os.geteuid() == 0:
-        command.append("--no-sandbox")  # it refuses to start as root with one
+        command.append("--no-sandbox")  # as root, Chromium does not start with a sandbox
     command += [f"--window-size={width},900", "--virtual-time-budget=10000", "--dump-dom"]
     result = subprocess.run(
         [*command, f"--user-data-dir={profile}", page.as_uri()],

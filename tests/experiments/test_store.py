@@ -1,4 +1,4 @@
-"""The store: what goes in comes out, and files that are not ours are left as they are."""
+"""A store returns the outcomes that it recorded, and does not change files that are no stores."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_a_full_disk_is_named_and_what_is_stored_stays(tmp_path: Path) -> None:
         assert str(path) in str(caught.value)
         assert store.outcomes(outcome.cell for outcome in stored) == stored
     assert len(stored) > 5
-    # With room again, the rest goes in.
+    # Without the limit on pages, the next outcome is recorded.
     cells = [completed(n).cell for n in range(1000)]
     with Store(path, CODE) as store:
         assert store.outcomes(cells) == stored
@@ -208,7 +208,7 @@ def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path) -> None:
 
 @contextmanager
 def without_privileges() -> Iterator[None]:
-    """Permissions do not bind the superuser: act as another user (65534 is nobody) meanwhile."""
+    """Act as user 65534 (nobody) if the test runs as root, because permissions do not bind root."""
     if os.geteuid() != 0:
         yield
         return
