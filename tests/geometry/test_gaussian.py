@@ -1,4 +1,4 @@
-"""Constants of Gaussian vectors against the formula sheet and against each other."""
+"""Means of norms and maxima of Gaussian vectors, and ball volumes, against formulas and draws."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ from tests.stats import mean_agrees
     ("m", "expected"), [(1, 0.797885), (2, 1.253314), (3, 1.595769), (10, 3.084328)]
 )
 def test_mean_norm_matches_the_formula_sheet(m: int, expected: float) -> None:
-    assert abs(mean_gaussian_norm(m) - expected) <= 5e-7  # six decimals are given
+    assert abs(mean_gaussian_norm(m) - expected) <= 5e-7  # the sheet gives six decimals
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 50, 198, 199, 200, 201, 10_000, 10**6, 10**9])
 def test_mean_norms_of_neighbouring_dimensions_multiply_to_m(m: int) -> None:
-    # mu_m mu_(m+1) = 2 Gamma((m+2)/2) / Gamma(m/2) = m, across the switch to the series.
+    # Let mu_m be the mean norm in R^m. Then mu_m mu_(m+1) = 2 Gamma((m+2)/2) / Gamma(m/2) = m. From
+    # m = 200 on, a series gives mu_m.
     assert math.isclose(mean_gaussian_norm(m) * mean_gaussian_norm(m + 1), m, rel_tol=4e-15)
 
 
@@ -52,7 +53,8 @@ def test_quadrature_for_equal_scales_is_the_closed_form(m: int) -> None:
 
 
 def test_quadrature_for_two_scales_is_an_elliptic_integral() -> None:
-    # E |(a g, b h)| = sqrt(2 / pi) a E(1 - b^2 / a^2), E the complete elliptic integral.
+    # For independent standard normal g and h, and a >= b, the mean norm of (a g, b h) is
+    # sqrt(2 / pi) a E(1 - b^2 / a^2), where E is the complete elliptic integral of the second kind.
     from scipy.special import ellipe
 
     for a, b in [(4.0, 3.0), (1.0, 1e-6), (1.0, 0.0)]:
