@@ -1,4 +1,4 @@
-"""Files that were damaged or made to do harm: a documented error, and nothing runs or fills up."""
+"""Reading a damaged or harmful file raises a documented error, runs no code and fills no memory."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def load_records(path: Path) -> object:
     return list(read_chunks(path))
 
 
-#: Name: (ending, writer, reader).
+#: For each format, the ending of its files, a function that writes a good file, and the reader.
 FORMATS: dict[str, tuple[str, Callable[[Path], None], Callable[[Path], object]]] = {
     "smooth summary": (".npz", smooth, SmoothRelease.load),
     "sparse summary": (".npz", sparse, SparseSummary.load),
@@ -87,13 +87,13 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     for name, (ending, write, read) in FORMATS.items():
         path = folder / f"good{ending}"
         write(path)
-        read(path)  # a good file is read
+        read(path)  # reading a good file raises no error
         contents[name] = path.read_bytes()
     return contents
 
 
 def bomb(size: int) -> bytes:
-    """An archive of few bytes that unpacks to `size` zeros under the name of an array."""
+    """A small archive of five members, each of which unpacks to `size` zero bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in ("record.npy", "moments.npy", "noise_std.npy", "vector.npy", "key.npy"):
@@ -104,7 +104,7 @@ def bomb(size: int) -> bytes:
 
 
 class Planted:
-    """What unpickling would run."""
+    """An object that creates the file `unpickled` when it is unpickled."""
 
     def __reduce__(self) -> tuple[Callable[[str], object], tuple[str]]:
         return Path.touch, (Path("unpickled"),)
@@ -117,7 +117,7 @@ def archive_of(**arrays: np.ndarray) -> bytes:
 
 
 def lying_header() -> bytes:
-    """Arrays whose header claims 8 TB."""
+    """An archive of five arrays, which have headers that claim 8 TiB each, but no content."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name in ("record.npy", "moments.npy", "noise_std.npy", "vector.npy", "key.npy"):
@@ -161,7 +161,7 @@ HARMFUL: dict[str, bytes] = {
 }
 
 
-#: What is no CSV file either.
+#: Files of `HARMFUL` that the CSV reader must refuse. It may read the others as CSV.
 NO_TEXT = {"empty", "not utf-8", "nul in text", "bare quote"}
 
 
@@ -199,7 +199,7 @@ def test_truncated_files_are_refused(name: str, written: dict[str, bytes], tmp_p
 def test_changed_bytes_are_read_alike_or_refused(
     name: str, written: dict[str, bytes], tmp_path: Path
 ) -> None:
-    """No other error, whichever byte is wrong."""
+    """If one bit of a file is wrong, reading raises no error other than a `ValueError`."""
     ending, _, read = FORMATS[name]
     content, path = written[name], tmp_path / f"changed{ending}"
     rng = np.random.default_rng(0)

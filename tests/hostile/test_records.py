@@ -1,4 +1,4 @@
-"""Records that no mechanism can take: refused by row, before any budget is spent or noise drawn."""
+"""Mechanisms refuse bad records and bad answers before any budget is spent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ N = 6
 PURE = PureDP(1.0)
 LARGE = 10**6
 
-#: Name: (mechanism, good records).
+#: For each name, a mechanism and records that it accepts.
 MECHANISMS: dict[str, tuple[Any, Any]] = {
     "bits": (
         mechanisms.Laplace(workloads.Marginals(3, 1), n=N, privacy=PURE),
@@ -123,7 +123,7 @@ def test_codes_and_elements_of_another_kind_are_refused(name: str, records: Any)
 def test_one_bad_number_is_named_by_its_row_and_not_shown(name: str, bad: float, row: int) -> None:
     mechanism, good = MECHANISMS[name]
     if name in ("ball", "cube") and abs(bad) <= 1:
-        return  # a number of the ball and the cube
+        return  # -1 lies in the ball and in the cube
     records = np.asarray(good, dtype=float).copy()
     records[row if records.ndim == 1 else (row, -1)] = bad
     with Ledger(PURE) as ledger:

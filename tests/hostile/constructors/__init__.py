@@ -1,4 +1,4 @@
-"""Every public constructor with good arguments; `not_built` names the classes without one."""
+"""Good arguments for public constructors; `not_built` says which classes have no row, and why."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.hostile.constructors.row import Constructor
 from tests.hostile.constructors.workloads import WORKLOADS
 
 _TABLES = (RECORDS, NOISES, BODIES, WORKLOADS, MECHANISMS, BOUNDS)
-#: Rows by name: that of the class, with its package where two packages have the same.
+#: All rows by name: the name of the class or function, in some rows with its package before it.
 CONSTRUCTORS: dict[str, Constructor] = {
     name: row for table in _TABLES for name, row in table.items()
 }
