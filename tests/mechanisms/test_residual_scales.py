@@ -1,4 +1,4 @@
-"""Variances of noise on residuals: closed forms, exact sensitivities and independent optima."""
+"""The best variances of noise on residuals: closed forms, brute force and another solver."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WORKLOADS = [
 
 
 def cost_of_pairs(residuals, precisions, adjacency):
-    """The largest cost by brute force, over all records or pairs of records, by dense matrices."""
+    """Cost by brute force over all records (add/remove) or all pairs of records (replace-one)."""
     levels = residuals.workload.levels
     images = [
         math.sqrt(s) * residual_matrix(levels, A)
@@ -71,7 +71,7 @@ def test_oracle_of_the_formula_sheet():
         assert ProfileCost(residuals, classes).at_most(precisions) == pytest.approx(
             2.1892481480, abs=1e-9
         )
-    # ZCDP(0.5) allows a squared length of 1.
+    # Gaussian noise of variance 1 gives ZCDP(0.5) if the squared sensitivity is 1.
     mechanism = ResidualGaussian(ORACLE, n=1, privacy=ZCDP(0.5), adjacency=ADD)
     assert mechanism.noise.second_moment().value == pytest.approx(28.5417801743, abs=1e-9)
 
@@ -79,7 +79,11 @@ def test_oracle_of_the_formula_sheet():
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
 def test_no_pair_of_records_costs_more(workload, adjacency):
-    """By brute force, for the scales found and for others; under both relations it is attained."""
+    """The best scales cost 1 by brute force; random precisions cost at most the stated bounds.
+
+    The bound under add/remove is exact. So is the bound of the last `ProfileCost`, in which each
+    class is one column.
+    """
     residuals = Residuals(workload)
     scales = best_scales(residuals, adjacency)
     spent = cost_of_pairs(residuals, precisions_of(scales), adjacency)
@@ -103,7 +107,7 @@ def test_no_pair_of_records_costs_more(workload, adjacency):
 
 
 def test_the_brute_force_sees_the_sensitivity_of_the_other_relation():
-    """Scales for add/remove used under replace-one, and twice the precision."""
+    """Under replace-one, scales for add/remove cost more than 2, and doubled precisions cost 2."""
     residuals = Residuals(ORACLE)
     added = precisions_of(best_scales(residuals, ADD))
     assert cost_of_pairs(residuals, added, REPLACE) > 2
@@ -113,7 +117,7 @@ def test_the_brute_force_sees_the_sensitivity_of_the_other_relation():
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
 def test_closed_form_under_add_remove(workload):
-    """ResidualPlanner: (sum over A of sqrt(p_A v_A))^2, from the formulas of the sheet."""
+    """The energy is (sum over A of sqrt(p_A v_A))^2, with p_A and v_A as in the formula sheet."""
     levels, total = workload.levels, 0.0
     for A in sets_of(Residuals(workload)):
         p = math.prod(1 - 1 / levels[i] for i in A)
@@ -129,7 +133,7 @@ def test_closed_form_under_add_remove(workload):
 
 
 def independent_optimum(residuals, adjacency):
-    """The least energy by CVXPY, with a constraint for each kind of pair of records."""
+    """Least energy by CVXPY. Under replace-one, each set of differing columns is a constraint."""
     levels = residuals.workload.levels
     sets = sets_of(residuals)
     matrices = [residual_matrix(levels, A) for A in sets]
@@ -163,21 +167,21 @@ def test_least_energy_by_an_independent_solver(workload, adjacency):
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
 def test_never_above_the_dense_mechanisms_and_as_good_as_the_best_ellipsoid(workload, adjacency):
-    """`Matrix` stops at a gap of 0.25% in the error. Its optimum has no structure put in."""
+    """`Matrix` stops when its error is at most 0.25% above the error for the best ellipsoid."""
     for privacy in (ZCDP(0.3), ApproxDP(1.0, 1e-6)):
         error, dense, isotropic = (
             kind(workload, n=10, privacy=privacy, adjacency=adjacency).predicted_rmse.value
             for kind in (ResidualGaussian, Matrix, Gaussian)
         )
         assert error <= min(dense, isotropic) * (1 + 1e-7)
-        # Columns that are bounded block by block can cost more than they must.
+        # For `ChosenTables` under replace-one, only the upper bound on the error is tested.
         if isinstance(workload, MarginalTables) or adjacency is ADD:
             assert error >= dense * (1 - 3e-3)
 
 
 @pytest.mark.parametrize(("d", "k"), [(10, 2), (16, 3), (100, 2)])
 def test_better_than_the_closed_form_at_its_true_sensitivity(d, k):
-    """Under replace-one, and at most twice the energy of add/remove where records may be paired."""
+    """Under replace-one, the best scales need no more energy than add/remove scales at cost 1."""
     residuals = Residuals(MarginalTables([2] * d, k))
     added, replaced = best_scales(residuals, ADD), best_scales(residuals, REPLACE)
     precisions = precisions_of(added)
@@ -191,7 +195,11 @@ def test_better_than_the_closed_form_at_its_true_sensitivity(d, k):
 
 
 def test_merged_classes_and_caps_are_proved_bounds(monkeypatch):
-    """With few profiles, columns of different levels share a class: more noise, still enough."""
+    """If few profiles are allowed, columns with different numbers of levels share a class.
+
+    If even a single class has too many profiles, coarser bounds are used. In both cases, the noise
+    is larger than necessary, but sufficient.
+    """
     monkeypatch.setattr(residual_costs, "MAX_PROFILES", 40)
     workload = MarginalTables([2, 2, 3, 4, 5, 7], 2)
     residuals = Residuals(workload)
@@ -212,7 +220,7 @@ def test_merged_classes_and_caps_are_proved_bounds(monkeypatch):
 
 
 def test_sets_left_out_of_a_kind_only_raise_the_bound():
-    """Some pairs of six columns, as if all pairs were measured."""
+    """Four of 15 pairs are measured. The first bound counts all 15 pairs, so it is too large."""
     names = "abcdef"
     pairs = [list(pair) for pair in ("ab", "cd", "ef", "ac")]
     residuals = Residuals(ChosenTables(dict.fromkeys(names, 3), pairs))
@@ -228,7 +236,7 @@ def test_sets_left_out_of_a_kind_only_raise_the_bound():
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
 def test_equal_noise_costs_the_squared_sensitivity_table_by_table(workload):
-    """The precisions of noise of variance 1 on all answers: 2 w^2 for each table that varies."""
+    """Noise of variance 1 on all answers costs 2 w^2 for each table, where w is its weight."""
     residuals = Residuals(workload)
     cost = TableCost(residuals)
     assert cost.at_most(cost.equal) == pytest.approx(workload.l2_diameter() ** 2, rel=1e-12)
@@ -238,7 +246,7 @@ def test_equal_noise_costs_the_squared_sensitivity_table_by_table(workload):
 
 
 def test_chosen_tables_of_many_columns():
-    """Too many sets of columns for profiles: a bound table by table, never behind equal noise."""
+    """Here the bound table by table gives the least energy, and less error than equal noise."""
     rng = np.random.default_rng(0)
     names = [f"c{i}" for i in range(30)]
     triples = list(itertools.combinations(names, 3))
@@ -273,7 +281,7 @@ def test_too_many_kinds_are_not_optimised(monkeypatch):
     "levels", [[2] * 100, [2] * 50 + [3] * 30 + [7] * 20], ids=["2", "2, 3, 7"]
 )
 def test_profiles_of_a_hundred_columns_hold_random_pairs(levels):
-    """Costs of pairs of records by the formula for c_A(D), against the bound and its profile."""
+    """No random pair of records costs more than 1, and a pair with the worst profile costs 1."""
     workload = MarginalTables(levels, 2)
     residuals = Residuals(workload)
     scales = best_scales(residuals, REPLACE)

@@ -26,7 +26,7 @@ APPROX = ApproxDP(1.0, 1e-6)
 
 
 def test_paper_sizes() -> None:
-    """BR-PROJ at (n, m, k, beta) = (10, 4, 5, 0.1), and the larger T of the box (DISC-2)."""
+    """The proof needs `rows`; the box of Algorithm 2 states the larger `boxed_rows` (DISC-2)."""
     found = sizes.paper_sizes(n=10, sparsity=4, queries=5, beta=0.1)
     assert found.failure == pytest.approx(0.005, rel=1e-15)
     assert found.distortion == pytest.approx(0.0384615, abs=5e-8)
@@ -35,7 +35,7 @@ def test_paper_sizes() -> None:
 
 
 def test_the_paper_s_rows_run_where_they_are_few_enough() -> None:
-    """n = 2, m = 1, k = 1, beta = 0.5: T = ceil(2^14 ln 8 / 0.4^2) = 212932, run as 2^18."""
+    """The paper's number of rows is ceil(2^14 ln 8 / 0.4^2) = 212935 here; 2^18 rows are used."""
     paper = sizes.paper_sizes(n=2, sparsity=1, queries=1, beta=0.5)
     assert paper.rows == math.ceil(2**14 * math.log(8) / 0.16)
     assert paper.runnable_rows == 1 << 18
@@ -78,8 +78,10 @@ def test_feasible_rows() -> None:
 
 
 def test_rows_follow_the_loss() -> None:
-    """rho-zCDP counts as a loss of sqrt(2 rho), as for Gaussian noise. At n = 128 and a loss of 1
-    the number of rows is n^2, and any larger loss needs more rows."""
+    """rho-zCDP counts as a loss of sqrt(2 rho), so both guarantees have a loss of 1.
+
+    For n = 128 and a loss of 1, the number of rows is n^2. Any larger loss gives more rows.
+    """
     for privacy in (ZCDP(0.5), ApproxDP(1.0, 1e-6)):
         assert SparseProject(n=128, sparsity=1, queries=1, privacy=privacy).signs.rows == 128**2
 
@@ -87,7 +89,7 @@ def test_rows_follow_the_loss() -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize(("m", "queries"), [(1, 1), (8, 20), (50, 5)])
 def test_projected_queries_are_flat(m: int, queries: int) -> None:
-    """L4.6 and C4.7: with probability 1 - beta no |Qhat_i| exceeds the bounds, over all queries."""
+    """Lemma 4.6 and Corollary 4.7 each bound all coefficients with probability 1 - beta."""
     rows, beta, trials = 256, 0.2, 300
     r = sizes.independence(rows=rows, queries=queries, beta=beta)
     corollary = sizes.coefficient_bound(sparsity=m, rows=rows, queries=queries, beta=beta)
@@ -106,7 +108,7 @@ def test_projected_queries_are_flat(m: int, queries: int) -> None:
 
 
 def test_flatness_is_the_moment_bound_at_its_power():
-    """Corollary 4.7 is Lemma 4.6 at r = 2 log2(k T / (2 beta)), where x^(1/r) is root 2."""
+    """Corollary 4.7 is Lemma 4.6 at r = 2 log2(x), x = k T / (2 beta). There x^(1/r) = sqrt(2)."""
     m, T, k, beta = 10, 4096, 100, 0.05
     x = k * T / (2 * beta)
     r = 2 * math.log2(x)
@@ -119,7 +121,7 @@ def test_flatness_is_the_moment_bound_at_its_power():
 @pytest.mark.parametrize("rows", [1, 4, 32])
 @pytest.mark.parametrize("deviation", [2.0, 8.0, 24.0])
 def test_laplace_sums_have_the_stated_tail(rows: int, deviation: float) -> None:
-    """L4.8, on coefficients at the bound, which are the worst."""
+    """Lemma 4.8 holds in its worst case, in which all coefficients are equal to their bound."""
     scale, bound, trials = 1.5, 0.7, 20_000
     draws = np.random.default_rng(rows).laplace(0.0, scale, size=(trials, rows)).sum(axis=1) * bound
     tail = sizes.laplace_sum_tail(bound=bound, scale=scale, rows=rows, deviation=deviation)
@@ -128,7 +130,11 @@ def test_laplace_sums_have_the_stated_tail(rows: int, deviation: float) -> None:
 
 @pytest.mark.statistical
 def test_johnson_lindenstrauss_lemma() -> None:
-    """BR-JL with T = 4 * 64^2 ln(1/tau) / s^2 rows: norms within s, inner products within s too."""
+    """With T >= 4 * 64^2 ln(1/tau) / s^2 rows, norms and inner products change little (BR-JL).
+
+    With probability 1 - 2 tau, squared norms have relative errors of at most s, and inner products
+    of x and y have errors of at most (s / 2) (||x||^2 + ||y||^2). Here s is `distortion`.
+    """
     tau, distortion, trials = 0.3, 0.45, 40
     rows = 1 << math.ceil(math.log2(sizes.JL_CONSTANT * math.log(1 / tau) / distortion**2))
     rng = np.random.default_rng(3)
@@ -148,7 +154,7 @@ def test_johnson_lindenstrauss_lemma() -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("noise", [GaussianRows(), LaplaceRows()])
 def test_accuracy_theorem(noise: GaussianRows | LaplaceRows) -> None:
-    """Theorem 4.9 holds with fewer rows already: the feasible T instead of the paper's."""
+    """The bound of Theorem 4.9 also holds for `feasible_rows`, which is far below the paper's T."""
     n, m, k, beta, trials = 200, 5, 10, 0.2, 60
     privacy = ApproxDP(0.8, 1e-6)
     bound = sizes.paper_accuracy(privacy, n=n, sparsity=m, queries=k, beta=beta)
@@ -171,7 +177,7 @@ def test_accuracy_theorem(noise: GaussianRows | LaplaceRows) -> None:
     ("adjacency", "factor"), [(Adjacency.ADD_REMOVE, 1), (Adjacency.REPLACE_ONE, 2)]
 )
 def test_noise_follows_the_adjacency(adjacency: Adjacency, factor: int) -> None:
-    """DISC-6: replace-one doubles the noise; the Laplace scale is that of Algorithm 2."""
+    """Replace-one doubles the noise; add/remove has the Laplace scale of Algorithm 2 (DISC-6)."""
 
     def sigma(privacy: ApproxDP | ZCDP, noise: GaussianRows | LaplaceRows, rows: int) -> float:
         return SparseProject(
@@ -179,7 +185,7 @@ def test_noise_follows_the_adjacency(adjacency: Adjacency, factor: int) -> None:
             adjacency=adjacency, rng=0,
         ).sigma  # fmt: skip
 
-    for rows in (64, 1024):  # T does not enter
+    for rows in (64, 1024):  # the noise does not depend on this number
         assert sigma(ZCDP(0.5), GaussianRows(), rows) == pytest.approx(factor, rel=1e-14)
         laplace = math.sqrt(8 * math.log(1e6)) * factor
         assert sigma(APPROX, LaplaceRows(), rows) == pytest.approx(math.sqrt(2) * laplace)
@@ -197,7 +203,7 @@ def test_answers_are_unbiased_with_the_stated_noise() -> None:
         rng = np.random.default_rng(2)
         answers = [project.release(records, rng=rng).answer(query) for _ in range(trials)]
         values = np.array([answer.value for answer in answers])
-        # For a fixed key the projection changes the mean; the noise does not.
+        # The key is fixed, so the mean of the answers is the projected answer without noise.
         exact = project.signs.project(np.array([1, 2, 3]), np.array([20.0, 10.0, 20.0]))
         projected = project.signs.project(np.array([1, 2, 99]), np.array([1.0, 0.5, 1.0]))
         mean_agrees(values, projected @ exact / n)
@@ -206,7 +212,7 @@ def test_answers_are_unbiased_with_the_stated_noise() -> None:
 
 @pytest.mark.statistical
 def test_measured_distortion_is_within_its_stated_size() -> None:
-    """Root mean square over keys at most sqrt(2 / T), relative to the norms."""
+    """Over random keys, the root mean square of the relative errors is at most sqrt(2 / T)."""
     rows, rng = 256, np.random.default_rng(5)
     squares = np.concatenate(
         [
@@ -222,7 +228,7 @@ def test_measured_distortion_is_within_its_stated_size() -> None:
 def test_distortion_is_measured_with_any_number_of_rows(rows: int) -> None:
     signs, rng = HashedSigns.draw(rows, 4, np.random.default_rng(0)), np.random.default_rng(1)
     errors = measured_distortion(signs, sparsity=1, trials=3, rng=rng)
-    # One shared element: <Ax, Ay> = <x, y> exactly, whatever the signs.
+    # At sparsity 1, x and y have the same element, so <Ax, Ay> = <x, y> for all signs.
     np.testing.assert_allclose(errors, 0.0, atol=rows * np.finfo(float).eps)
 
 
@@ -311,7 +317,7 @@ element = st.recursive(
 
 @given(st.lists(element, min_size=2, max_size=6, unique=True))
 def test_digests_tell_elements_apart(elements: list[object]) -> None:
-    """2^-46 a pair: a collision among hypothesis' examples would be a bug in the encoding."""
+    """Two elements collide with probability 2^-46, so a collision here shows a bug."""
     numbers = DigestedElements().encode(elements)  # type: ignore[arg-type]
     assert len(set(numbers.tolist())) == len(elements)
     assert 0 <= numbers.min() <= numbers.max() < 1 << 46
@@ -356,7 +362,7 @@ def test_numpy_integers_encode_as_python_ones() -> None:
 
 
 def test_digests_are_the_same_in_every_version() -> None:
-    """Answers of a summary in a file need the digests with which the file was written."""
+    """A summary that is loaded from a file needs the digests of the version that wrote the file."""
     text = b"t18:s3:abci2:-7t4:b1:x"
     digest = hashlib.blake2b(text, digest_size=8).digest()
     (number,) = DigestedElements().encode([("abc", -7, (b"x",))])
@@ -365,7 +371,7 @@ def test_digests_are_the_same_in_every_version() -> None:
 
 @pytest.mark.parametrize("encoding", [DigestedElements(), IntegerElements()], ids=str)
 def test_no_elements_are_whole_numbers_too(encoding: ElementEncoding) -> None:
-    """A data set without records is a neighbour of those with one record."""
+    """Under add/remove, the empty data set is a neighbour of every data set with one record."""
     assert encoding.encode([]).dtype == np.int64
     mechanism = SparseProject(
         n=1, sparsity=1, queries=1, privacy=ZCDP(1.0), rows=64, rng=0,
@@ -375,7 +381,7 @@ def test_no_elements_are_whole_numbers_too(encoding: ElementEncoding) -> None:
 
 
 def test_digests_of_strings_that_are_not_unicode() -> None:
-    """Lone surrogates, as from files that are not UTF-8, get digests of their own."""
+    """Strings with lone surrogates, as in files that are not UTF-8, have different digests."""
     strings = ["\ud800", "\udc00", "\ud800\udc00", "\U00010000"]
     assert len(set(DigestedElements().encode(strings).tolist())) == len(strings)
 
