@@ -1,4 +1,4 @@
-"""Laws of geometric, staircase and lattice box noise, from their densities and by enumeration."""
+"""Geometric, staircase and lattice box noise agree with sums and integrals of their densities."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from geomdp.noise.exact import RoundedNoise
 from geomdp.noise.maxima import expected_maximum
 from tests.stats import mean_agrees
 
-#: Lattice noises, with a bound on the multiples beyond which less than 1e-12 of the variance lies.
+#: Noises on lattices, each with a number. Multiples of the units that are above this number give
+#: less than 1e-12 of the variance.
 LATTICE = {
     "geometric": (GeometricNoise([1.0], 2.0), 200),
     "two units": (GeometricNoise([1.0, 3.0], 2.5), 120),
@@ -35,19 +36,19 @@ STAIRCASES = {epsilon: StaircaseNoise(2.0, epsilon) for epsilon in (0.1, 1.0, 3.
 NOISES: dict[str, Noise] = {name: noise for name, (noise, _) in LATTICE.items()} | {
     f"staircase {epsilon}": noise for epsilon, noise in STAIRCASES.items()
 }
-#: Draws in float64, and draws with exact bits, of which one takes a tenth of a millisecond.
+#: Numbers of draws in float64 and of exact draws. An exact draw takes a tenth of a millisecond.
 DRAWS, EXACT_DRAWS = 40_000, 4000
 
 
 def lattice_points(noise, reach):
-    """All points of the lattice with multiples up to `reach`, (b, m)."""
+    """All lattice points (b, m) whose multiples of the units are at most `reach` in modulus."""
     steps = np.arange(-reach, reach + 1.0)
     grid = np.array(list(itertools.product(steps, repeat=noise.dimension)))
     return grid * noise.units
 
 
 def drawn(noise, exact):
-    """Draws (b, m), in float64 or with bits from a seed."""
+    """Draws (b, m) from a fixed seed, in float64 or correctly rounded to a grid."""
     rng = np.random.default_rng(7)
     if not exact:
         return noise.sample(rng, DRAWS)
@@ -104,14 +105,15 @@ def test_draws_have_the_variances_and_independent_signs(name, exact):
         if variance == 0:
             assert not column.any()
             continue
-        # At epsilon = 10 most draws are near 0, so the moment that has a limit law is bounded.
+        # At epsilon = 10, rare large draws give much of the variance. Squares are cut off at 50
+        # variances, so that their mean is close to normal.
         mean_agrees(np.minimum(column**2, 50 * variance), cut_moments(noise)[float(variance)])
     if noise.dimension == 2 and noise.variances().all():
         mean_agrees(draws[:, 0] * draws[:, 1], 0.0)
 
 
 def cut_moments(noise):
-    """E min(Z_i^2, 50 Var Z_i) from the density, by variance."""
+    """E min(Z_i^2, 50 Var Z_i) of the coordinates Z_i, from the density; the keys are Var Z_i."""
     if isinstance(noise, StaircaseNoise):
         variance = float(noise.variances()[0])
         steps = np.arange(0, 60 / noise.epsilon + 2)
@@ -135,7 +137,7 @@ def cut_moments(noise):
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", LATTICE)
 def test_exact_draws_have_the_probabilities_of_the_lattice(name):
-    """Frequencies of the ten most likely points, if at least 40 draws of each are expected."""
+    """The frequencies of the most likely points: at most ten, each with over 40 expected draws."""
     noise, reach = LATTICE[name]
     points = lattice_points(noise, reach)
     weights = np.exp(noise.log_density(points))
@@ -148,7 +150,7 @@ def test_exact_draws_have_the_probabilities_of_the_lattice(name):
 
 
 def staircase_variance(share, epsilon):
-    """E Z^2 for width 1, by adding up the steps."""
+    """E Z^2 of staircase noise Z of width 1, by adding up the steps of the density."""
     b = math.exp(-epsilon)
     steps = np.arange(0, math.ceil(80 / epsilon))
     height = (1 - b) / (2 * (share + b * (1 - share)))
@@ -163,7 +165,7 @@ def test_the_share_of_a_step_minimises_the_variance(epsilon):
     found = optimize.minimize_scalar(
         staircase_variance, bounds=(0.0, 1.0), args=(epsilon,), options={"xatol": 1e-10}
     )
-    assert abs(found.x - noise.share) < 1e-5  # the minimum is flat: errors of x enter squared
+    assert abs(found.x - noise.share) < 1e-5  # the variance is flat near its minimum
     np.testing.assert_allclose(noise.variances()[0], 4 * found.fun, rtol=1e-9)
     b = math.exp(-epsilon)
     printed = ((b * (1 + b) / 2) ** (2 / 3) + b) / (1 - b) ** 2
@@ -227,7 +229,8 @@ def test_small_epsilon_gives_the_variance_of_continuous_noise():
     laplace = LaplaceNoise(1, 1e6).variances()[0]
     np.testing.assert_allclose(GeometricNoise([1.0], 1e6).variances()[0], laplace, rtol=1e-9)
     np.testing.assert_allclose(StaircaseNoise(1.0, 1e-6).variances()[0], laplace, rtol=1e-9)
-    # K-norm noise of the cube: (m + 1)(m + 2) / (3 epsilon^2) per coordinate (JL-KN).
+    # K-norm noise of the cube [-1, 1]^m has the variance (m + 1)(m + 2) / (3 epsilon^2) in each
+    # coordinate (JL-KN).
     box = LatticeBoxNoise([1.0] * 3, [1] * 3, 1e-4).variances()
     np.testing.assert_allclose(box, 4 * 5 / 3 * 1e8, rtol=1e-3)
 

@@ -1,4 +1,4 @@
-"""Defects that would break the guarantee, planted one at a time: a check must fail for each.
+"""Each test plants one defect that would break the guarantee, and a check must fail.
 
 Every check passes on the library as it is and fails on the library with its defect.
 """
@@ -31,7 +31,7 @@ def knorm(body):
     return KNormNoise(body, 0.7, ExactSampler(body))
 
 
-# Bits drawn again when the precision grows.
+# Defect: bits are drawn again when the precision grows.
 
 
 class RedrawnBits(UniformBits):
@@ -42,7 +42,7 @@ class RedrawnBits(UniformBits):
 
 
 def check_refinement_keeps_the_bits():
-    """A grid that the first precision cannot decide gives the rounding of the same draw."""
+    """On a grid that is too fine for the first precision, the result is the same draw, rounded."""
     noise = LaplaceNoise(3, 2.0)
     with mpmath.workprec(REFERENCE_BITS):
         expected = nearest([2 * x for x in Reference(seeded(1)).laplaces(3)], 300)
@@ -56,7 +56,8 @@ def test_redrawn_bits_are_caught(monkeypatch):
         check_refinement_keeps_the_bits()
 
 
-# The middle of a box rounded half to even, although the box still holds a midpoint.
+# Defect: the middle of a ball is rounded half to even, also if the ball contains the midpoint of
+# two grid points.
 
 
 def rounded_middles(values, grid):
@@ -65,7 +66,7 @@ def rounded_middles(values, grid):
 
 
 def check_midpoints_are_decided_by_later_bits(round_values):
-    """U agrees with 1/2 in its first 124 bits, and 3/2 + U with 2."""
+    """U is within 2^-124 of 1/2, so U, U + 1 and U + 2 are near midpoints between whole numbers."""
     ones = (1 << WORD_BITS) - 1
     above = (1 << (WORD_BITS - 1), 0, 1 << (WORD_BITS - 1), 7)
     below = ((1 << (WORD_BITS - 1)) - 1, ones, 1, 7)
@@ -82,7 +83,7 @@ def test_rounding_half_to_even_in_a_box_is_caught():
         check_midpoints_are_decided_by_later_bits(rounded_middles)
 
 
-# A linear map in float64 before the rounding.
+# Defect: a linear map is computed in float64 before the rounding.
 
 
 def float_map(matrix):
@@ -91,7 +92,7 @@ def float_map(matrix):
 
 
 def check_maps_keep_every_bit(build):
-    """Images of a vector with 100 bits against whole-number arithmetic, and on a fine grid."""
+    """Images of 100-bit numbers contain the exact images and have radii below 2^-200."""
     matrix = np.array([[0.1, 0.3, 0.0], [1e-3, 0.0, 2.0**40]])
     numbers = [Fraction(2**100 + 1, 2**97), Fraction(-(2**99) + 5, 2**98), Fraction(3, 2**90)]
     with ctx.workprec(300):
@@ -111,7 +112,7 @@ def test_a_map_in_float64_is_caught():
 
 
 def check_mapped_noise_is_rounded_once():
-    """The noise (x, x + y) of Gaussian x, y on a grid that float64 is too coarse for."""
+    """The noise is 5 g (0.6, 0.8) for Gaussian g, on a grid that is too fine for float64."""
     noise = GaussianNoise(np.array([[0.6], [0.8]]), 5.0)
     with mpmath.workprec(REFERENCE_BITS):
         (value,) = Reference(seeded(3)).gaussians(1)
@@ -127,7 +128,7 @@ def test_a_float64_map_inside_a_noise_is_caught(monkeypatch):
         check_mapped_noise_is_rounded_once()
 
 
-# A generator that is no source of cryptographic bits.
+# Defect: the bits come from a generator that is not cryptographic.
 
 
 class GeneratorBits(UniformBits):
@@ -151,7 +152,7 @@ def test_a_generator_in_place_of_the_operating_system_is_caught(monkeypatch):
         check_noise_comes_from_the_operating_system(monkeypatch)
 
 
-# One uniform number used twice.
+# Defect: one uniform number is used twice.
 
 
 class RecordedBits(UniformBits):
@@ -167,7 +168,7 @@ class RecordedBits(UniformBits):
 
 
 class RepeatingDraw(Draw):
-    """Forgets to move on after single numbers."""
+    """A draw that does not move on after a single number, so the next read gives it again."""
 
     def uniform(self):
         value = super().uniform()
@@ -203,7 +204,7 @@ def test_a_number_read_twice_is_caught():
 
 
 def gaussians_of_one_number(count, draw):
-    """Length and angle from the same uniform number."""
+    """Gaussian numbers whose length and angle come from the same uniform number."""
     numbers = draw.uniforms(2 * count)[:count]
     return [(-2 * u.log()).sqrt() * (2 * u).sin_cos_pi()[0] for u in numbers]
 

@@ -1,4 +1,4 @@
-"""Uniform points in ball arithmetic: the law of the float64 sampler, on every body that has one."""
+"""Uniform points in ball arithmetic have the law of the float64 sampler, where both exist."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ def test_points_have_the_law_of_the_float64_sampler(case):
     points = floats(uniform_point(body), DRAWS, seed=7)
     assert points.shape == (DRAWS, body.dimension)
     others = body.sample_uniform(40_000, np.random.default_rng(8))
-    # Coordinates, and one combination that sees how they depend on each other.
+    # Compare each coordinate, and one linear combination, whose law depends on their joint law.
     mixed = np.random.default_rng(9).standard_normal(body.dimension)
     for direction in (*np.eye(body.dimension), mixed):
-        # Coordinates that are constant differ by rounding.
+        # Coordinates that are constant may differ by rounding errors, which `np.round` removes.
         first, second = np.round(points @ direction, 9), np.round(others @ direction, 9)
         ks_same(first, second, level=LEVEL / (body.dimension + 1))
 
@@ -106,7 +106,7 @@ def test_points_lie_in_the_body(case):
 
 @pytest.mark.statistical
 def test_simplices_of_different_volumes():
-    """Four simplices of volumes 1, 2, 3 and 1 around 0, of which each gets its share of points."""
+    """Four simplices with vertex 0 and volumes 1/6, 1/6, 2/6 and 3/6 get their shares of points."""
     body = TriangulatedPolytope(np.vstack([np.eye(3), [[-1.0, -2, -3]]]))
     assert sorted(body.whole_cones.volumes) == [1, 1, 2, 3]
     points = floats(uniform_point(body), 6000, seed=13)
@@ -115,7 +115,7 @@ def test_simplices_of_different_volumes():
 
 
 def test_cut_tables_violate_no_more_than_allowed():
-    """At a limit above 0, and at 0, where only balls can tell."""
+    """The limits are 0 and 0.05; at 0, a point must provably satisfy every inequality."""
     for levels, limit in (([2, 2, 2], 0.0), ([3, 2, 2], 0.05)):
         body = TableMoments(levels, limit)
         points = floats(uniform_point(body), 30, seed=12)

@@ -1,4 +1,4 @@
-"""Scales of noise that are proved for the floats as they are, also where a first guess is short."""
+"""Scales of noise are proved for the exact values of floats, even if a first guess is too small."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_gaussian_scale_that_is_too_small_is_made_larger(
     for privacy in (ZCDP(epsilon), ApproxDP(epsilon, delta)):
         found = scales.proved_gaussian_scale(squared, privacy)
         check_suffices(found, squared, privacy)
-        # Each step doubles what is added, so it is at most twice what was missing.
+        # Each step doubles the increase, so the increase is at most about twice what was missing.
         assert found <= right(math.sqrt(squared), privacy) * (1 + 2 * short + 2.0**-50)
 
 
