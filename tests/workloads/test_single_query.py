@@ -79,7 +79,7 @@ def test_a_tally_of_another_kind_is_refused_without_counting_its_elements() -> N
 
 @given(d=st.integers(1, 7), data=st.data())
 def test_conjunctions_are_products_of_their_literals(d: int, data: st.DataObject) -> None:
-    """BR-CONJ: the support lists exactly the elements on which all literals hold."""
+    """The support lists exactly the elements on which all literals hold (BR-CONJ)."""
     literals = data.draw(st.sets(st.integers(0, d - 1)))
     query = conjunction(d, sorted(literals))
     values = {
@@ -92,7 +92,7 @@ def test_conjunctions_are_products_of_their_literals(d: int, data: st.DataObject
 
 @pytest.mark.parametrize(("d", "k"), [(5, 0), (5, 1), (6, 2), (4, 4)])
 def test_all_conjunctions(d: int, k: int) -> None:
-    """C(d, k) of them, each 2^k-sparse, all different (BR-CONJ)."""
+    """There are C(d, k) different conjunctions, each of sparsity 2^k (BR-CONJ)."""
     queries = conjunctions(d, k)
     assert len(queries) == math.comb(d, k) <= d**k
     assert {query.sparsity for query in queries} == {2**k}
@@ -100,7 +100,7 @@ def test_all_conjunctions(d: int, k: int) -> None:
 
 
 def test_conjunctions_of_many_bits() -> None:
-    """Elements are Python integers: 200 bits are no limit."""
+    """Elements are Python integers, so they can have 200 bits."""
     query = conjunction(200, range(198))
     everything = (1 << 200) - 1
     assert set(query.support) == {everything ^ x for x in (0, 1 << 198, 1 << 199, 3 << 198)}

@@ -45,7 +45,7 @@ def by_definition(workload: wl.SparseQueries, records: list[object]) -> np.ndarr
 
 
 def all_answers(workload: wl.SparseQueries) -> np.ndarray:
-    """Answers of the union of supports and of an element that no query mentions."""
+    """Answers on all elements of the supports, and on an element that no query mentions."""
     return by_definition(workload, [*workload.support, object()])
 
 
@@ -190,7 +190,7 @@ def test_linear_maps_of_sparse_queries() -> None:
     "missing", [(1, math.nan), ("a", (2.0, math.nan)), (pd.NA,), (np.datetime64("NaT"), 1)]
 )
 def test_missing_values_within_tuples_are_refused(missing):
-    """Python calls a tuple equal to itself if its parts are the same objects."""
+    """In Python, a tuple with NaN equals itself, because parts are compared by identity first."""
     with pytest.raises(ValueError, match="row 2 does not equal itself"):
         wl.OpenUniverse().validate(["a", ("b", None), missing])
 

@@ -1,4 +1,7 @@
-"""Tables as linear functions of contrasts of levels."""
+"""Answers to workloads of tables are affine functions of contrasts of levels.
+
+A contrast combines the indicators of levels with coefficients that add up to 0.
+"""
 
 from __future__ import annotations
 

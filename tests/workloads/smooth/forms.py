@@ -1,4 +1,4 @@
-"""Closed-form queries of one to three variables, one row for each kind at least."""
+"""Smooth queries in closed form, of one to three variables, with every kind at least twice."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORMS = [
 
 
 def cube_points(n: int, dimension: int, seed: int = 0) -> np.ndarray:
-    """Uniform points of the cube with its corners +-(1, ..., 1)."""
+    """Random points of the cube [-1, 1]^dimension. The first two are its corners +-(1, ..., 1)."""
     points = np.random.default_rng(seed).uniform(-1, 1, (n, dimension))
     points[0], points[1] = 1, -1
     return points

@@ -1,4 +1,4 @@
-"""The Jackson-type operator: tables of the formula sheet, and its integral by quadrature."""
+"""The Jackson-type operator agrees with tables of the formula sheet and with quadrature."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def test_tables(smoothness, kernel, multiplier):
 
 
 def kernel_values(smoothness, size, angles):
-    """H on [-pi, pi] without 0, normalised on a fine grid of equal steps over the circle."""
+    """The kernel H without its constant factor, at angles in [-pi, pi] other than 0."""
     r, terms = kernel_orders(smoothness, size)
     return (np.sin(terms * angles / 2) / np.sin(angles / 2)) ** (2 * r)
 
 
 @pytest.mark.parametrize(("smoothness", "size"), [(1, 4), (1, 9), (2, 4), (3, 13), (5, 17)])
 def test_multiplier_is_the_operator_by_direct_quadrature(smoothness, size):
-    """Equal steps integrate trigonometric polynomials exactly; none of them hits s = 0."""
+    """Sums over equal steps integrate trigonometric polynomials exactly; no step is at s = 0."""
     count = 512
     steps = 2 * np.pi * (np.arange(count) + 0.5) / count - np.pi
     kernel = kernel_values(smoothness, size, steps)
@@ -50,7 +50,7 @@ def test_multiplier_is_the_operator_by_direct_quadrature(smoothness, size):
 
 
 def test_operator_in_two_variables_by_direct_quadrature():
-    """The formula of the sheet with its double sum, on a function that is no polynomial."""
+    """The double sum of the sheet agrees with the multipliers, for a g that is no polynomial."""
     K, size, count = 1, 5, 256
     steps = 2 * np.pi * (np.arange(count) + 0.5) / count - np.pi
     kernel = kernel_values(K, size, steps)
@@ -82,14 +82,14 @@ def test_operator_in_two_variables_by_direct_quadrature():
 
 @pytest.mark.parametrize(("smoothness", "limit"), [(1, 1.20), (2, 1.48), (3, 1.74), (4, 1.97)])
 def test_size_of_the_multiplier(smoothness, limit):
-    """Proved: at most 2^K. Measured in the sheet: `limit`."""
+    """For smoothness K, the largest factor is at most 2^K, and near the measured value `limit`."""
     largest = max(np.abs(jackson_multiplier(smoothness, size)).max() for size in range(1, 80))
     assert largest <= 2**smoothness
     assert largest == pytest.approx(limit, abs=0.04)
 
 
 def test_no_degree_beyond_the_moments():
-    """DISC-16: degrees at most t - 1; the kernel is constant for t <= r."""
+    """For size t, the kernel has degree at most t - 1, and is constant if t <= r (DISC-16)."""
     for smoothness in range(1, 9):
         r, _ = kernel_orders(smoothness, 1)
         assert r == math.ceil((smoothness + 3) / 2)
@@ -101,7 +101,11 @@ def test_no_degree_beyond_the_moments():
 
 
 def test_moments_of_the_kernel():
-    """Of (sin u / u)^(2 r) for large t: 4 log(2) 3 / pi for K = 1, 36 (5 / 11) for K = 2."""
+    """For large t, the scaled moments of the kernel are close to their limits.
+
+    For smoothness K, the K-th moment times (r t')^K tends to 12 log(2) / pi if K = 1, and to
+    180 / 11 if K = 2. Here r and t' are the results of `kernel_orders`.
+    """
     for smoothness, limit in ((1, 12 * math.log(2) / math.pi), (2, 180 / 11)):
         r, _ = kernel_orders(smoothness, 1)
         size = 400 * r + 1
@@ -111,7 +115,7 @@ def test_moments_of_the_kernel():
     steps = (np.arange(4096) + 0.5) * np.pi / 4096
     kernel = kernel_values(3, 13, steps)
     direct = kernel @ steps**3 / kernel.sum()
-    # The midpoint rule on a third power that vanishes at 0 and has a slope at pi.
+    # The midpoint rule is not exact, because the periodic continuation of |s|^3 has a kink at pi.
     assert kernel_moment(3, 13) == pytest.approx(direct, rel=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""Sums of Chebyshev moments: against direct cosines, in chunks, and within their stated errors."""
+"""Sums of Chebyshev moments agree with direct cosines, and do not depend on the chunks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from geomdp.workloads.smooth.moments import (
 
 
 def cosines(points: np.ndarray, size: int) -> np.ndarray:
-    """Moments (n, t, .., t) of each point, by definition."""
+    """The moments of each point by their definition: (n, t, .., t) for t = `size`."""
     d = points.shape[1]
     waves = np.cos(np.arccos(points)[:, :, None] * np.arange(size))
     letters = "abcdef"[:d]
@@ -27,7 +27,7 @@ def cosines(points: np.ndarray, size: int) -> np.ndarray:
 
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_chunks_may_reuse_their_memory(d):
-    """As readers do that fill one buffer again and again."""
+    """Some readers of files write every chunk to the same buffer."""
     points, buffer = cloud(3000, d, 5), np.empty((700, d))
     transform = moment_transform(d, 4, 1e-9)
 
@@ -43,7 +43,7 @@ def test_chunks_may_reuse_their_memory(d):
 
 
 def cloud(n: int, d: int, seed: int) -> np.ndarray:
-    """Points of the cube, its corners and centre among them."""
+    """Random points of [-1, 1]^d, after up to `n` points with all coordinates in {-1, 0, 1}."""
     points = np.random.default_rng(seed).uniform(-1, 1, (n, d))
     special = np.array(list(itertools.product([-1.0, 0.0, 1.0], repeat=d)))
     points[: len(special)] = special[:n]
@@ -81,7 +81,7 @@ def test_sums_are_those_of_direct_cosines(d, size, tolerance, kind):
 
 @pytest.mark.parametrize(("d", "size", "tolerance", "kind"), CASES)
 def test_each_record_is_within_the_stated_error(d, size, tolerance, kind):
-    """Privacy and accuracy rest on one record at a time; these points are public."""
+    """Privacy and accuracy need the error bound for each single record, not only for sums."""
     transform = moment_transform(d, size, tolerance)
     points = cloud(12 if kind is LocalExpansions and d == 3 else 40, d, seed=2)
     direct = cosines(points, size)
@@ -91,18 +91,18 @@ def test_each_record_is_within_the_stated_error(d, size, tolerance, kind):
 
 
 def test_the_stated_error_of_an_expansion_is_nearly_attained():
-    """So that the bound is not merely safe: some record comes within 10% of it."""
+    """The bound is not only safe, but also sharp: for some record, the error is above 90% of it."""
     transform = moment_transform(1, 16, 1e-6)
     points = np.cos(np.linspace(0, np.pi, 2001))[:, None]
     direct = cosines(points, 16)
     errors = [transform.sums([points[i : i + 1]])[1] - direct[i] for i in range(0, 2001, 4)]
-    # Of every moment that is not exact: the bound is that of the moment.
+    # Each moment is compared with its own bound. From degree 4 on, rounding errors are negligible.
     assert (np.abs(errors).max(axis=0) >= 0.9 * transform.errors)[4:].all()
 
 
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-6, 1e-8, 1e-10, 1e-11])
 def test_the_fourier_transform_keeps_its_tolerance_at_every_point_tried(tolerance):
-    """What the library does not prove is measured: all moments of single records."""
+    """This error is not proved, so the test measures it for all moments of single records."""
     transform = NonUniformFFT(10, tolerance)
     points = cloud(60, 3, seed=3)
     direct = cosines(points, 10)
@@ -125,7 +125,7 @@ def test_chunks_change_nothing_at_all(d, size, n):
 
 
 def test_many_tables_are_added_without_losing_digits():
-    """200 tables of one block each, against sums in extended precision."""
+    """The sum of 200 tables of one block of records each agrees with extended precision."""
     transform = Recurrences(1, 3)
     points = cloud(200 * transform.rows, 1, seed=5)
     sums = transform.sums([points])[1]
