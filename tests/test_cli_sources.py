@@ -1,4 +1,4 @@
-"""The command `release` on folders, queries and a cluster."""
+"""The command `release` on folders, patterns, queries and a cluster; `schema` on folders."""
 
 import json
 import os
@@ -24,7 +24,7 @@ FLAGS = ["--schema", "s.json", "--workload", "marginals:1", "--epsilon", "1", "-
 
 @pytest.fixture
 def release(tmp_path, monkeypatch, capsys):
-    """The command in a folder with the same 300 records as one file and as a folder of three."""
+    """Run `release` where r.csv and the three files of the folder `parts` hold the same records."""
     monkeypatch.chdir(tmp_path)
     frame = pd.DataFrame({"region": ["north"] * 200 + ["south"] * 100, "smoker": [0, 1, 1] * 100})
     frame.to_csv("r.csv", index=False)
@@ -92,7 +92,7 @@ def test_no_output_goes_to_an_input_of_a_folder_or_a_pattern(release, where):
         assert code == 2
         assert f"--out would overwrite the input '{where}' by '{out}'" in err
     assert {path: path.read_bytes() for path in Path("parts").iterdir()} == before
-    code, err, _ = release("parts/*.parquet", "--out", "parts/a.csv")  # no part of the pattern
+    code, err, _ = release("parts/*.parquet", "--out", "parts/a.csv")  # not in the pattern
     assert code == 0, err
 
 
