@@ -12,7 +12,7 @@ from geomdp.workloads import Histogram
 
 
 def test_the_advised_sampler_is_that_of_the_mechanism() -> None:
-    """The cache can be wrong about the sampler, so it is read again from the set-up mechanism."""
+    """A cached sampler status can be wrong, so the set-up mechanism's own status replaces it."""
 
     class Doubtful(Laplace):
         sampler = Heuristic("a chain")  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""Scores learned from outputs: what each sees, and what must not deceive it."""
+"""Scores learned from outputs find violations of privacy and do not refute correct noise."""
 
 import math
 
@@ -25,7 +25,7 @@ TRIALS = 4000
 
 
 def shifted(draws, centre):
-    """The sampler of `centre` plus noise."""
+    """A sampler that adds the noise of `draws` to `centre`."""
     centre = np.asarray(centre, dtype=float)
     return lambda trials, rng: centre + draws(trials, rng)
 
@@ -60,7 +60,8 @@ def test_noise_that_misses_a_direction_is_refuted(draws, seed):
     samples = [shifted(draws, centre) for centre in CENTRES]
     found = audit(*samples, ONE, trials=TRIALS, rng=seed)
     assert found.refuted
-    # All of the first input's outputs and none of the other's: (level / 4)^(1/n) and 1 minus that.
+    # All n outputs on one input are in the event, and none on the other input are. The bounds on
+    # the two probabilities are then (level / 4)^(1/n) and 1 - (level / 4)^(1/n), at level 1e-6.
     n = found.trials
     assert {found.hits_a, found.hits_b} == {0, n}
     tail = (1e-6 / 4) ** (1 / n)
@@ -71,13 +72,14 @@ def test_noise_that_misses_a_direction_is_refuted(draws, seed):
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("draws", [laplace(1.0), wrong_plane])
 def test_correct_noise_is_not(draws, seed):
-    # In its plane the noise of `wrong_plane` is in order: (0, 0.6, 0.8) is one of its axes.
+    # The inputs differ by (0, 0.6, 0.8). Along this axis, `wrong_plane` has Laplace noise of scale
+    # 3, so it is 1/3-private. `laplace(1.0)` is 1.4-private, because 0.6 + 0.8 = 1.4.
     samples = [shifted(draws, centre) for centre in (CENTRES[0], [0.0, 0.6, 0.8])]
     assert not audit(*samples, PureDP(1.4), trials=TRIALS, rng=seed).refuted
 
 
 def test_rounding_is_no_evidence():
-    """Sums of different size round differently in the directions without noise."""
+    """In directions without noise, outputs on the two inputs differ by rounding errors only."""
     basis = np.linalg.qr(np.random.default_rng(1).standard_normal((6, 3)))[0]
     change = basis @ [0.3, -0.2, 0.1]
     centre = basis @ np.array([1e6, 2e6, -1e6])
@@ -91,9 +93,9 @@ def test_rounding_is_no_evidence():
     a, b = (outputs(point)(1000, np.random.default_rng(i)) for i, point in enumerate(
         (centre, centre + change)
     ))  # fmt: skip
-    # The means differ outside the plane, by 1e-11 at sums of 1e6; no output varies there by more.
+    # Outside the space of the noise, the means differ by a rounding error of sums of about 1e6.
     assert null_space_score(a, b) is None
-    # The smallest gap in a direction without noise that counts is 2^-30 of the largest output.
+    # In a direction without noise, a gap counts if it is above 2^-30 times the largest output.
     normal = np.linalg.svd(basis.T)[2][-1]
     gap = 1.01 * 2.0**-30 * max(np.abs(a).max(), np.abs(b).max())
     assert null_space_score(a, b + gap * normal) is not None
@@ -102,12 +104,12 @@ def test_rounding_is_no_evidence():
 
 @pytest.mark.parametrize("learn", [outcome_score, classifier_score])
 def test_rounding_of_atoms_is_no_evidence(learn):
-    """An atom at 1 that one input reaches from below: 1 - 2^-53 in place of 1."""
+    """Rounding turns the outcome 1 into 1 - 2^-53 on one input; both get the same score."""
     rng = np.random.default_rng(0)
     a, b = (np.where(rng.random(1000) < 0.5, atom, 0.5) for atom in (1.0, 1 - 2.0**-53))
     score = learn(a, b)
     np.testing.assert_array_equal(score(np.array([1.0])), score(np.array([1 - 2.0**-53])))
-    # A thousandth apart they are two outcomes.
+    # Outcomes that are 1/1000 apart are different.
     score = learn(a, b - 1e-3)
     assert score(np.array([1.0])) > score(np.array([1 - 1e-3]))
 
@@ -119,19 +121,20 @@ def test_few_outputs_span_no_space():
 
 
 def test_the_linear_score_is_not_blinded_by_scales():
-    """A direction with 1e-7 of the noise of the others: its square is below 1e-13 of theirs."""
+    """One direction has 1e-7 times the noise of the other, so 1e-14 times the variance."""
     rng = np.random.default_rng(0)
     spreads = np.array([1.0, 1e-7])
     a, b = (centre + spreads * rng.standard_normal((4000, 2)) for centre in ([0, 0], [0, 1e-7]))
     weights = fisher_score(a, b)(np.diag(spreads))
-    # Half of the log-density ratio: 0 and -1/2, to a few sampling errors 1 / sqrt(4000).
+    # The score is half the log-density ratio. Per standard deviation its slopes are 0 and -1/2, up
+    # to a few sampling errors of size 1 / sqrt(4000).
     np.testing.assert_allclose(weights, [0.0, -0.5], atol=6 / math.sqrt(4000))
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("seed", range(5))
 def test_atoms_are_seen_in_continuous_laws(seed):
-    """A chain that stays at its start with probability 0.2: the atom is at the true answer."""
+    """A chain that stays at its start with probability 0.2 has an atom at the true answer."""
 
     def stuck(centre):
         def sample(trials, rng):
@@ -151,14 +154,15 @@ def test_outcomes_score_their_log_ratio():
     expected = [math.log(2.5 / 1.5), math.log(1.5 / 2.5), 0, 0, 0]
     found = score(np.array([[1, 2], [0, 0], [7, 7], [8, 8], [2, 1]]))
     np.testing.assert_allclose(found, expected)
-    # The same for the floats, for NaN, and for the two zeros.
+    # Floats: 0.0 and -0.0 are one outcome, seen once on each input, so its score is 0. NaN was seen
+    # only once, so its score is 0, too.
     score = outcome_score(np.array([np.nan, 0.0]), np.array([1.0, -0.0]))
     np.testing.assert_allclose(score(np.array([-0.0, np.nan])), [0.0, 0.0])
     assert outcome_score(np.array([1.0, 2.0]), np.array([3.0, 4.0])) is None
 
 
 def cells(heavy):
-    """Uniform on 8 cells, but for the inner ones: those whose number has the parity `heavy`."""
+    """A sampler of 8 cells. Inner cells have mass 1.8 / 8 if of parity `heavy`, else 0.2 / 8."""
     masses = np.array([1.0, *[1.8 if i % 2 == heavy else 0.2 for i in range(1, 7)], 1.0]) / 8
     return lambda trials, rng: rng.choice(8, trials, p=masses) + rng.random(trials)
 
@@ -166,7 +170,8 @@ def cells(heavy):
 @pytest.mark.statistical
 @pytest.mark.parametrize("seed", range(3))
 def test_a_classifier_sees_what_no_threshold_does(seed):
-    # Every cell inside has a ratio of 9, but no half-line one above 2.8 / 1.2, and ln of that < 1.
+    # The probabilities of an inner cell on the two inputs have the ratio 9. For half-lines, the
+    # ratio is at most 2.8 / 1.2, whose logarithm is below 1.
     samples = cells(0), cells(1)
     assert not audit(*samples, ONE, trials=2 * TRIALS, rng=seed).refuted
     pair = Pair("cells", *samples, learners=(*DEFAULT_LEARNERS, CLASSIFIER))
@@ -179,7 +184,7 @@ def test_a_classifier_sees_what_no_threshold_does(seed):
 def test_a_classifier_needs_enough_outputs():
     few = np.random.default_rng(0).laplace(size=(2, 100, 2))
     assert classifier_score(*few) is None
-    # An audit in which nothing is found tests all outputs, and refutes nothing.
+    # If no learner finds a score, the event contains all outputs, so nothing is refuted.
     samples = [shifted(laplace(1e-3), centre) for centre in CENTRES]
     found = audit_pairs([Pair("few", *samples, learners=(CLASSIFIER,))], ONE, trials=100, rng=0)
     assert (found.refuted, found.hits_a, found.hits_b) == (False, 50, 50)
@@ -206,7 +211,7 @@ def test_a_search_does_not_believe_what_it_memorised():
         memory = []
 
         def score(outputs):
-            if not memory:  # first asked about the outputs that choose the event
+            if not memory:  # the first call gets outputs that choose the event
                 memory.append(outputs.copy())
             return np.isin(outputs, memory[0]).astype(float)
 
@@ -220,7 +225,10 @@ def test_a_search_does_not_believe_what_it_memorised():
 
 @pytest.mark.statistical
 def test_false_alarms_of_a_search_stay_below_the_level():
-    """Randomised response is tight: an audit that tests on what it chose on would alarm."""
+    """Randomised response attains epsilon, so an audit has no slack.
+
+    If the outputs that choose the event also tested it, there would be too many alarms.
+    """
     truth = 1 / (1 + math.exp(-1.0))
 
     def respond(bit):

@@ -1,4 +1,4 @@
-"""Lines against the best private estimate, which a linear program over mechanisms finds."""
+"""Bounds from lines, compared with the best private estimate, which a linear program finds."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ ONE_QUERY = Explicit(np.array([[0.0, 1.0]]))
 
 @cache
 def least_error(steps: int, epsilon: float, moment: int, spacing: float = 1.0) -> float:
-    """The least error of a mechanism with outputs `spacing` apart, in the worst case over t.
+    """The least worst-case error of an epsilon-DP estimate y of t in {0, ..., `steps`}.
 
-    The unknowns are the probabilities x_ty of the outputs y for each t, and the error z.
+    The error is the mean of |y - t|^`moment`. The outputs y are `spacing` apart. The unknowns of
+    the linear program are the probabilities of the outputs for each t, and the worst-case error.
     """
     outputs = np.arange(0, steps + spacing / 2, spacing)
     shape = (steps + 1, len(outputs))
@@ -69,7 +70,7 @@ def least_error(steps: int, epsilon: float, moment: int, spacing: float = 1.0) -
 @pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.5, 1.0, 3.0])
 @pytest.mark.parametrize("steps", [1, 2, 3, 5, 9, 16, 27, 40])
 def test_the_mean_error_is_that_of_the_best_mechanism(steps: int, epsilon: float) -> None:
-    """Whole outputs are enough: the error is linear in the output between whole numbers."""
+    """Whole numbers suffice as outputs, because the loss |y - t| is linear between them."""
     if epsilon * steps > 64:
         steps = 20
     best = least_error(steps, epsilon, 1)
@@ -80,7 +81,7 @@ def test_the_mean_error_is_that_of_the_best_mechanism(steps: int, epsilon: float
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("steps", [1, 2, 3, 5, 8])
 def test_the_squared_error_is_that_of_the_best_mechanism(steps: int, epsilon: float) -> None:
-    """Outputs 1/16 apart: some mechanism has this error, and finer outputs gain at most h^2 / 4."""
+    """Outputs h = 1/16 apart raise the least squared error by at most h^2 / 4 = 1/1024."""
     best = least_error(steps, epsilon, 2, 1 / 16)
     risk = private_line(steps, epsilon, 2).risk
     assert 0.99 * (best - 1 / 1024) <= risk <= best * (1 + 1e-6)
@@ -98,7 +99,7 @@ def test_no_mechanism_for_a_long_line_has_a_smaller_squared_error(
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("n", [1, 2, 6, 13, 21, 34, 40])
 def test_one_query_needs_the_records_of_the_best_mechanism(n: int, epsilon: float) -> None:
-    """The best error with n records is LP / n. 1% below it n records are excluded, above not."""
+    """The bound excludes n records for an error 1% below the best one, but not for one above it."""
     best = least_error(n, epsilon, 1) / n
     bound = orthogonal_lines_bound(ONE_QUERY, epsilon=epsilon, alpha=0.99 * best)
     assert bound.value >= n
@@ -131,19 +132,19 @@ def test_the_solution_of_the_program_is_symmetric() -> None:
 
 
 def raised(known: dict[str, Any], share: float) -> None:
-    """All allowances and the risk, `share` higher."""
+    """Multiply all allowances and the risk by 1 + `share`."""
     known["allowances"] = [value * (1 + share) for value in known["allowances"]]
     known["risk"] *= 1 + share
 
 
 def moved(known: dict[str, Any]) -> None:
-    """A hundredth of the risk, from one allowance to the next."""
+    """Move a hundredth of the risk from the second allowance to the first."""
     known["allowances"][0] += known["risk"] / 100
     known["allowances"][1] -= known["risk"] / 100
 
 
 def huge(known: dict[str, Any]) -> None:
-    """Allowances of both signs, so large that the risk is lost in rounding errors."""
+    """Add 2^56 to one allowance and subtract it from another, so rounding errors hide the risk."""
     known["allowances"][0] += 2.0**56
     known["allowances"][1] -= 2.0**56
 
@@ -173,7 +174,8 @@ def test_forged_allowances_are_rejected(change: str, tmp_path: Path) -> None:
     assert max(rung["known"][-1]["allowances"]) < rung["known"][-1]["risk"]
     FORGED[change](rung["known"][-1])
     if change == "1% more":
-        # Everything that follows from the risk agrees with it, so only the condition is violated.
+        # The scale and the bound are raised to agree with the raised risk. So the only remaining
+        # fault is that the allowances violate the condition of the proof.
         rung["scale"] *= 1.01
         rung["last"] = document["lower_bound"] = math.floor(rung["scale"] / 0.05)
     rejected(path, document)

@@ -1,4 +1,4 @@
-"""Lines under zCDP and (epsilon, delta)-DP: below every mechanism, and close to the best."""
+"""Under zCDP and (epsilon, delta)-DP, bounds from lines hold and are close to the best error."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ METRICS: list[Metric] = [RMS(), MeanL2(), WorstCase()]
 
 
 def gaussian_scale(privacy: Privacy) -> float:
-    """Standard deviation of Gaussian noise on one count, where a change has size 1."""
+    """Standard deviation of private Gaussian noise on a count that one change alters by 1."""
     if isinstance(privacy, ZCDP):
         return 1 / math.sqrt(2 * privacy.rho)
     assert isinstance(privacy, ApproxDP)
@@ -61,7 +61,7 @@ def test_outputs_of_gaussian_noise_overlap_at_least_as_much(privacy: Privacy, ch
 def test_randomized_response_that_fails_with_probability_delta_attains_the_overlap(
     epsilon: float, delta: float
 ) -> None:
-    """Kairouz-Oh-Viswanath 2015: no (epsilon, delta)-DP answer tells more about one bit."""
+    """No (epsilon, delta)-DP answer tells more about one bit (Kairouz-Oh-Viswanath 2015)."""
     exact = (1 - delta) * 2 / (1 + math.exp(epsilon))
     assert overlap(ApproxDP(epsilon, delta), 1) == pytest.approx(exact, rel=1e-9)
     assert overlap(ApproxDP(epsilon, delta), 1) <= exact
@@ -74,7 +74,7 @@ def test_zcdp_overlap_beats_pinsker_and_bretagnolle_huber(rho: float) -> None:
     d = 1 - overlap(ZCDP(rho), 1)
     if d < 1:
         assert d * math.log((1 + d) / (1 - d)) == pytest.approx(rho, rel=1e-5)
-    # Randomized response is e^2 / 2-zCDP for its loss e, and shows that little is lost.
+    # Randomized response of loss sqrt(2 rho) is rho-zCDP, so its overlap is at least the bound.
     loss = math.sqrt(2 * rho)
     assert overlap(ZCDP(rho), 1) <= 2 / (1 + math.exp(loss))
 
@@ -92,7 +92,7 @@ def test_the_checker_computes_the_same_overlap_by_other_formulas(privacy: Privac
 
 
 def bayes_risk(scale: float, steps: int, prior: np.ndarray, moment: int) -> float:
-    """Least mean error of an estimate of t from t plus Gaussian noise, by a fine grid."""
+    """Bayes risk of estimating t from t plus Gaussian noise, by a sum on a fine grid."""
     outputs = np.arange(-8 * scale, steps + 8 * scale, scale / 200)
     joint = prior[:, None] * norm.pdf(outputs, np.arange(steps + 1)[:, None], scale) * scale / 200
     t = np.arange(steps + 1)[:, None]
@@ -121,13 +121,13 @@ def test_no_estimate_from_gaussian_noise_beats_a_line(
 
 
 def test_gaussian_noise_is_optimal_for_one_query_under_zcdp() -> None:
-    """Long lines of short steps prove 97% of the variance of Gaussian noise."""
+    """A long line of short steps proves at least 97; the variance of Gaussian noise is 100."""
     risk = smooth_line(400, 0.005).risk
     assert 97.0 < risk <= 100.0
 
 
 def least_error(steps: int, privacy: ApproxDP, moment: int, fineness: int) -> float:
-    """Linear program: least worst-case error over t of estimates on a grid, all t private."""
+    """The least worst-case error over t of private estimates on a grid, by a linear program."""
     outputs = np.arange(fineness * steps + 1) / fineness
     T, Y = steps + 1, len(outputs)
     pairs = [(t, t + 1) for t in range(steps)] + [(t + 1, t) for t in range(steps)]
@@ -164,7 +164,7 @@ def least_error(steps: int, privacy: ApproxDP, moment: int, fineness: int) -> fl
 def test_no_line_is_above_the_best_mechanism_for_one_query(privacy: ApproxDP, moment: int) -> None:
     for steps in (1, 3, 8):
         best = least_error(steps, privacy, moment, fineness=4 if moment == 2 else 1)
-        # Longer steps on the same data sets are bounds, too.
+        # Lines with fewer, longer steps on the same data sets also prove bounds.
         pairs, duals = (
             max(
                 line(steps // size, privacy, size, moment).risk * size**moment
@@ -179,7 +179,7 @@ def test_no_line_is_above_the_best_mechanism_for_one_query(privacy: ApproxDP, mo
         assert best <= found * 2
         if privacy.delta < 0.01:
             assert best <= found * 1.05
-        if (steps, moment) == (1, 1):  # the error of randomized response
+        if (steps, moment) == (1, 1):  # both are the error of randomized response
             assert best <= pairs * (1 + 1e-6)
 
 
@@ -188,7 +188,7 @@ def test_no_line_is_above_the_best_mechanism_for_one_query(privacy: ApproxDP, mo
 def test_a_mechanism_that_fails_with_probability_delta_obeys_the_allowances(
     steps: int, delta: float
 ) -> None:
-    """With probability delta, the mechanism reveals t; otherwise it is the best pure one."""
+    """The mechanism reveals t with probability delta, and else gives the best 0.5-DP estimate."""
     pure = gd.bounds.private_line(steps, 0.5, 1)
     line = approximate_line(steps, ApproxDP(0.5, delta), 1, 1)
     assert line.risk <= (1 - delta) * pure.risk * (1 + 1e-6)
@@ -250,7 +250,7 @@ def test_certificates_are_confirmed(privacy: Privacy, metric: Metric, tmp_path: 
 
 @pytest.mark.parametrize("privacy", [PureDP(1.0), *OTHERS], ids=str)
 def test_some_queries_bound_the_largest_error_at_least_as_well(privacy: Privacy) -> None:
-    """A query that copies another one changes the mean, and not the largest error."""
+    """Copies of a query change the mean error over the queries, but not the largest error."""
     matrix = np.array([[0.0, 1.0, 0.0], *([[0.0, 0.0, 0.1]] * 30)])
     wide = lines_bound(gd.workloads.Explicit(matrix), privacy, WorstCase())
     alone = lines_bound(gd.workloads.Explicit(matrix[:1]), privacy, WorstCase())
@@ -261,7 +261,7 @@ def test_some_queries_bound_the_largest_error_at_least_as_well(privacy: Privacy)
 
 @pytest.mark.parametrize("privacy", [ApproxDP(0.43853097011748293, 0.3135617869023986), ZCDP(0.3)])
 def test_the_checker_finds_no_smaller_overlap_than_the_library(privacy: Privacy) -> None:
-    """Group delta can leave a small rest of an overlap, where a larger margin counts for more."""
+    """The larger rounding margin of the library suffices even where delta leaves a tiny overlap."""
     match privacy:
         case ZCDP(rho=rho):
             guarantee = Guarantee(0.0, 0.0, rho)
@@ -272,7 +272,7 @@ def test_the_checker_finds_no_smaller_overlap_than_the_library(privacy: Privacy)
 
 
 def test_a_large_delta_allows_few_copies() -> None:
-    """Steps as long as epsilon alone allows prove nothing if delta is above epsilon."""
+    """If delta is several times epsilon, steps chosen for epsilon alone prove nothing."""
     privacy = ApproxDP(0.02, 0.1)
     bound = gd.bounds.orthogonal_lines_bound(
         Histogram(4), privacy=privacy, alpha=0.01, metric=RMS()
@@ -292,7 +292,7 @@ def test_a_tiny_delta_does_not_change_the_copies() -> None:
 
 @pytest.mark.parametrize("loss", [1e-13, 1e13])
 def test_guarantees_outside_the_range_are_refused_where_they_come_in(loss: float) -> None:
-    """Smaller ones once took minutes, and larger ones raised errors about other arguments."""
+    """Smaller parameters once took minutes; larger ones raised errors about other arguments."""
     workload, told = Histogram(4), r"of a lower bound must be from 1e-12 to 1e\+12, got"
     for privacy in (PureDP(loss), ZCDP(loss), ApproxDP(loss, 1e-6)):
         asked = {"alpha": 0.01, "privacy": privacy}
@@ -311,7 +311,7 @@ def test_guarantees_outside_the_range_are_refused_where_they_come_in(loss: float
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-4, 0.3])
 def test_a_negligible_delta_does_not_change_the_number_of_copies(epsilon) -> None:
-    """Otherwise all plans would be computed twice, for two almost equal numbers of copies."""
+    """If delta changed the number by a little, all plans would be computed twice."""
     tiny, none = (
         Accuracy(privacy, 1, 2, False)
         for privacy in (ApproxDP(epsilon, epsilon * 1e-9), PureDP(epsilon))

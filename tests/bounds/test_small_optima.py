@@ -1,4 +1,4 @@
-"""All lower bounds against the best private mechanism for few records, by a linear program."""
+"""Lower bounds for few records, compared with the best mechanism, found by a linear program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from geomdp.advice.lower_side import lower_bounds
 from geomdp.bounds import RMS, MeanL2, Metric, Problem, WorstCase
 from geomdp.workloads import Explicit, Workload
 
-#: Two separate bits, of which a record has at most one; and two thresholds.
+#: `BITS` are two bits, of which a record has at most one. `THRESHOLDS` are two nested queries.
 BITS = Explicit(np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]))
 THRESHOLDS = Explicit(np.array([[0.0, 1.0, 1.0], [0.0, 0.0, 1.0]]))
 WORKLOADS = {"bits": BITS, "thresholds": THRESHOLDS}
@@ -26,8 +26,8 @@ METRICS: tuple[Metric, ...] = (MeanL2(), RMS(), WorstCase())
 def least_error(workload: Workload, n: int, epsilon: float, metric: Metric) -> float:
     """The least error of an epsilon-DP mechanism with outputs on a grid, on its worst data set.
 
-    The data sets are all multisets of n elements. Neighbours differ in one record. Outputs are 1/4
-    of a record apart for n = 1, and 1/2 of a record apart for more records. The unknowns are the
+    The data sets are all multisets of n elements. Neighbours differ in one record. For each query,
+    outputs are 1/4 apart for n = 1, and 1 / (2 n) apart for larger n. The unknowns are the
     probabilities of the outputs for each data set, and the error.
     """
     answers = workload.evaluate(workload.universe.elements())
@@ -66,8 +66,8 @@ def test_no_lower_bound_excludes_the_best_mechanism(
 ) -> None:
     """n records are enough for the error of the best mechanism, so n must not be excluded.
 
-    The same comparison fails for bounds that are too large by a factor of 2 for some n: the test
-    would notice.
+    For half this error, the lower bounds exclude n records for some n. So bounds that are too large
+    by a factor of 2 fail the test.
     """
     workload, noticed = WORKLOADS[name], False
     for n in (1, 2, 3, 4):

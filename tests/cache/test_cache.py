@@ -1,4 +1,4 @@
-"""The cache of public set-ups: found again, bounded, safe among processes, never trusted."""
+"""The cache finds public set-ups again, keeps its size limit and tolerates damaged files."""
 
 from __future__ import annotations
 
@@ -215,7 +215,8 @@ class TestSetUps:
         first = advise(self.workload, n=500, privacy=PureDP(1.0), exact_only=True)
         assert isinstance(first.best.inner, TightCone)
         name = "geomdp.mechanisms.additive_noise.hierarchical.hierarchical_strategies"
-        monkeypatch.setattr("geomdp.advice.comparison.order.PROJECTED", None)  # else all are set up
+        # With projections, every noise would be set up.
+        monkeypatch.setattr("geomdp.advice.comparison.order.PROJECTED", None)
 
         def fail(*_):
             raise AssertionError("computed again")
@@ -251,11 +252,12 @@ class TestSetUps:
             size = np.load(path)["value"].shape
             with path.open("wb") as file:
                 np.savez(file, value=values(np.arange(size[0], dtype=np.float64)))
-        # A release that left out a part of the answers, or overspent, would be refused.
+        # `noise` raises an error if shares leave an answer undetermined or overspend epsilon.
         forged = Hierarchical(self.workload, n=500, privacy=PureDP(1.0))
         shares = [part.noise.epsilon for part in forged.noise.parts]
         assert sum(shares) <= 1 + 1e-12
-        # Families are combined anew if what they start from is another split.
+        # A forged budget split is another input of the combined split, which is computed again
+        # and can be as good as before. A forged combined split is used and has a larger error.
         assert forged.predicted_rmse.value > exact * (1 if kind == "combined-split" else 0.999)
 
     def test_no_record_enters(self, folder):

@@ -137,7 +137,8 @@ def test_bins_follow_their_definition(edges, data):
 
 
 def test_numbers_are_read_from_text_to_the_last_bit():
-    # 0.1 + 0.2 is the float above 0.3; a parser off by one unit would put 0.3 into its bin.
+    # 0.1 + 0.2 is the next float above 0.3, so a parser that is off by one unit in the last place
+    # would put a value into a wrong bin.
     schema = Schema((NumericColumn("x", (0, 0.3, 0.1 + 0.2, 1)),))
     texts = pd.DataFrame({"x": ["0.3", "0.30000000000000004", "0.29999999999999993", " 1e-1 "]})
     codes = encode_all(texts, schema, schema.universe())[:, 0]
@@ -166,7 +167,7 @@ def test_dtypes_make_no_difference_to_categories(values):
 
 
 def test_equal_objects_of_different_meaning_are_kept_apart():
-    # True == 1 == 1.0 and their hashes agree, but as categories they differ.
+    # True == 1 == 1.0 with equal hashes. But True is in category "True", and 1 and 1.0 are in "1".
     schema = Schema((CategoricalColumn("c", ("1", "True", "1.5")),))
     frame = pd.DataFrame({"c": np.array([True, 1, "1.5", 1.0, 1.5], dtype=object)})
     np.testing.assert_array_equal(
@@ -356,7 +357,7 @@ def test_the_search_for_more_bad_values_ends():
 def test_nan_is_missing_in_columns_of_every_type(dtype):
     if dtype == "Float64":
         ratio = pd.Series([1.0, 0.0, 0.5], dtype=dtype)
-        values = ratio * (ratio / ratio)  # 0 / 0 is NaN, which may differ from NA
+        values = ratio * (ratio / ratio)  # 0 / 0 is NaN, which pandas may tell apart from NA
     else:
         held = pa.chunked_array([pa.array([1.0, float("nan"), 0.5])])
         values = pd.Series(pd.arrays.ArrowExtensionArray(held))

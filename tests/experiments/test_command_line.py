@@ -1,4 +1,4 @@
-"""The command line: exit codes, suggestions, and what it prints."""
+"""The command line of the experiments: exit codes, suggestions and printed text."""
 
 from __future__ import annotations
 
@@ -127,8 +127,8 @@ def test_a_script_whose_files_or_processes_fail_does_not_stop_the_others(
     assert (tmp_path / "figures" / "quick" / "toy_script.png").exists()
 
 
-#: Runs the toy with a limit on the size of every file, as a full disk has one: both kinds of error
-#: come from the kernel's write. The signal of the limit is ignored, as the shell's default is not.
+#: Runs the toy script with a limit on the size of each file. Beyond the limit, writes fail in the
+#: kernel, as on a full disk. The signal SIGXFSZ is ignored, because it would end the process.
 LIMITED = """
 import resource, signal, sys
 from experiments import __main__ as command_line
@@ -149,8 +149,8 @@ def test_a_full_disk_is_one_line_and_a_later_run_completes(
         assert "Traceback" not in result.stdout + result.stderr
         return result.stdout
 
-    # Pages have 4096 bytes. Too little for the table of the store; then enough for that, and too
-    # little for the index of the write-ahead log.
+    # Pages of the store have 4096 bytes. The limit 4000 is too small for the table of the store.
+    # The limit 16,000 is large enough for the table, but not for the index of the write-ahead log.
     assert "cannot keep results in" in limited(4000)
     assert "disk I/O error" in limited(16_000)
     assert not (tmp_path / "figures").exists()
@@ -205,7 +205,7 @@ def test_scripts_that_measure_time_run_alone(
     folders: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(toy_script, "TIMED", "nothing, in fact", raising=False)
-    # Nobody answers at this address, so it is not asked.
+    # There is no scheduler at this address, so the run succeeds only if it asks no scheduler.
     result = call("run", "toy_script", "--scheduler", "tcp://127.0.0.1:1", *folders)
     assert result.exit_code == 0
 
@@ -273,7 +273,7 @@ def test_near_names_are_found_and_parts_are_required() -> None:
 
 
 def test_the_catalogue_lists_every_script() -> None:
-    # Other modules hold what scripts share: a script is what draws.
+    # A module is a script if it defines `plot`. Other modules hold code that scripts share.
     scripts = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
         for path in (ROOT / "experiments").rglob("*.py")

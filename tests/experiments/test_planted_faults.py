@@ -27,7 +27,7 @@ def test_the_tests_of_a_fault_exist(name: str) -> None:
 
 
 def test_a_fault_is_in_force_inside_the_block_only() -> None:
-    """Also for the name under which another module imported the function."""
+    """The fault reaches `basic_composition` although this module has imported it before."""
     steps = [PureDP(1.0), PureDP(2.0)]
     with planted(FAULTS["composition: the largest epsilon in place of the sum"].edit):
         assert basic_composition(steps) == PureDP(2.0)
