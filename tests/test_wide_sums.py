@@ -1,4 +1,4 @@
-"""Exact sums of reals and of their products, against Python's whole numbers."""
+"""Exact sums of reals and of their products, compared with sums of Python integers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from geomdp.workloads.universe.universes import UnitBall
 
 
 def rows_of(n, d, seed=0):
-    """Fixed-point rows with all bits in use, the first of them at the ends of the range."""
+    """Random fixed-point rows with all bits in use; the first two are at the ends of the range."""
     reals = np.random.default_rng(seed).uniform(-1, 1, (n, d))
     reals[0], reals[1] = 1.0, -1.0
     return fixed_point(reals)
@@ -51,7 +51,7 @@ def test_sums_of_products_are_exact_and_float64_is_caught():
 
 
 def test_blocks_that_are_too_long_are_caught(monkeypatch):
-    """Sums of products of digits, at most 2^40, must stay below 2^53: 2^17 of them do not."""
+    """Products of digits are at most 2^40. A sum of 2^17 of them can exceed 2^53 and be rounded."""
     numbers = np.random.default_rng(0).integers(1 << 39, 1 << 40, 1 << 17)
     expected = [sum(int(x) ** 2 for x in numbers)]
 
@@ -83,7 +83,7 @@ def test_sums_do_not_depend_on_chunks():
 
 
 def check_rounded_records_stay_in_the_ball(rounded):
-    """Unit vectors: rounding towards zero never leads out of the ball, in whole numbers."""
+    """Check in whole numbers that the rounded unit vectors have norm at most 1."""
     for d in (1, 2, 3, 17):
         rows = np.random.default_rng(d).standard_normal((300, d))
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)

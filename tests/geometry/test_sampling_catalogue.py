@@ -1,7 +1,8 @@
-"""Both kernels on every body of the catalogue: uniform points stay uniform, corners are left.
+"""On bodies of the catalogue, both kernels keep uniform points uniform and move out of corners.
 
-On a line through a uniform point, the point is uniform on its chord; where the body has a gauge,
-||U||_K^r is uniform. Both hold for every body, so one table serves all.
+Let U be uniform on a body K of dimension r. Given the line through U in a fixed direction, U is
+uniform on the chord of K along this line. If K has a gauge, ||U||_K^r is uniform on [0, 1]. Both
+hold for every body, so the same tests serve all bodies.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from tests.stats import LEVEL, ks_uniform
 
 CHAINS = 600
 SCALES = (1e-3, 1e3)
-#: Uniform points of the bounding box tested at a time for exact points of the body.
+#: Number of uniform points of the bounding box drawn at a time; points in the body are kept.
 PROPOSALS = 4096
 
 
 def exact_points(body: Body, n: int, rng: np.random.Generator) -> FloatArray | None:
-    """Exact uniform points: the body's own, by triangulation, or by rejection from its box."""
+    """Exact uniform points by a sampler, a triangulation or rejection; None if none applies."""
     if body.implements(Body.sample_uniform) or body.implements(Body.vertex_list):
         samples = sample_uniform(body, n, rng)
         return samples.points if samples.sampler == Exact() else None
@@ -44,15 +45,17 @@ def exact_points(body: Body, n: int, rng: np.random.Generator) -> FloatArray | N
     return points[:n]
 
 
-#: Bodies that can be walked. A body whose points cannot be tested has no chords; those of conic
-#: programs and of linear programs with many rows take milliseconds per chord and chain.
+#: Bodies on which chains are run. A body whose points cannot be tested has no chords. Chords from
+#: conic programs take milliseconds per chain and step. `SLOW` names a body that the catalogue no
+#: longer lists.
 SLOW = {"polar of slabs"}
 WALKED = [
     c
     for c in BODIES
     if c.rank and c.membership and c.tolerance < CONIC_PROGRAM and c.name not in SLOW
 ]
-#: Bodies without exact points to start from: flat without a sampler, or without a support function.
+#: Bodies without exact points to start from. They have no exact sampler and no listed vertices, and
+#: they are flat or have no support function.
 NO_EXACT_POINTS = {
     "square in space",
     "difference of a flat polytope off 0",
@@ -62,8 +65,9 @@ NO_EXACT_POINTS = {
     "relaxed tables",
 }
 KERNELS = [HitAndRun(), CoordinateHitAndRun()]
-#: Steps from a corner until nothing of it is seen in 200 chains: some times r^2 for the dimensions
-#: r <= 9 of the catalogue and random directions, of which a sweep makes r moves.
+#: Steps after which 200 chains from a corner look uniform. With random directions, a few times r^2
+#: steps suffice; bodies of the catalogue have dimension r <= 9. A step of coordinate hit-and-run is
+#: a sweep of r moves, so fewer steps suffice.
 MIXING_STEPS = {"hit-and-run": 300, "coordinate hit-and-run": 40}
 
 
@@ -78,7 +82,7 @@ def check_uniform(case: BodyCase, body: Body, points: FloatArray, level: float) 
 
 
 def test_every_body_is_walked():
-    """But for those without exact points to start from."""
+    """Only the bodies in `NO_EXACT_POINTS` have no exact points to start from."""
     left_out = {
         c.name for c in WALKED if exact_points(c.build(1.0), 8, np.random.default_rng(0)) is None
     }
@@ -91,7 +95,7 @@ def test_every_body_is_walked():
     "case", [c for c in WALKED if c.name not in NO_EXACT_POINTS], ids=lambda case: case.name
 )
 def test_uniform_points_stay_uniform(case, kernel):
-    """At one of two extreme scales, in turn: three steps from exact points."""
+    """Three steps from exact points, on bodies of the scales 1e-3 and 1e3 in turn."""
     body = case.build(SCALES[WALKED.index(case) % 2])
     rng = np.random.default_rng(1)
     start = exact_points(body, CHAINS, rng)
@@ -112,7 +116,7 @@ def test_uniform_points_stay_uniform(case, kernel):
     "case", [c for c in WALKED if c.name not in NO_EXACT_POINTS], ids=lambda case: case.name
 )
 def test_chains_leave_a_corner(case, kernel):
-    """From next to a point of the boundary, in rounded coordinates."""
+    """Chains start near one boundary point, in coordinates in which the body is near isotropic."""
     body, rng = case.build(1.0), np.random.default_rng(2)
     start = exact_points(body, 16 * body.dimension, rng)
     assert start is not None

@@ -1,4 +1,4 @@
-"""Values that no argument of this library may be, by the kind of argument."""
+"""Bad and extreme values for arguments of the library, in four groups."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-#: What is no number at all.
+#: Values that are refused in place of a number.
 NO_NUMBERS: dict[str, Any] = {
     "None": None,
     "true": True,
@@ -33,7 +33,7 @@ NO_NUMBERS: dict[str, Any] = {
     "decimal": Decimal("nan"),
     "ellipsis": ...,
 }
-#: Numbers that are out of every range.
+#: Numbers that are refused in place of a finite number above 0.
 OUT_OF_RANGE: dict[str, Any] = {
     "nan": math.nan,
     "inf": math.inf,
@@ -47,7 +47,7 @@ OUT_OF_RANGE: dict[str, Any] = {
     "negative fraction": Fraction(-1, 3),
     "huge negative": -(10**400),
 }
-#: Numbers that some arguments can be, at the ends of what floats hold.
+#: Very small and very large numbers, some beyond the range of floats. Any of them may be refused.
 EXTREME: dict[str, Any] = {
     "subnormal": 5e-324,
     "smallest normal": 2.0**-1022,
@@ -58,7 +58,7 @@ EXTREME: dict[str, Any] = {
     "tiny fraction": Fraction(1, 10**400),
     "huge fraction": Fraction(10**400),
 }
-#: What a whole number cannot be, besides the above.
+#: Numbers that are refused in place of a whole number, besides those in `OUT_OF_RANGE`.
 NOT_WHOLE: dict[str, Any] = {
     "half": 1.5,
     "whole float": 2.0,

@@ -1,4 +1,4 @@
-"""Ellipsoid noise on the answers that determine the others, certified pair by pair."""
+"""Ellipsoid noise on a few answers that determine all answers, with a proof for all pairs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def rational(matrix):
 
 
 def longest_square(root, points, adjacency):
-    """max ||A^-1 v||^2 over differences of neighbours, in rational arithmetic."""
+    """The largest ||root^-1 v||^2 over differences v of neighbours, in rational arithmetic."""
     inverse = rational(root).inv()
     pairs = itertools.combinations(points, 2)
     moves = points if adjacency is Adjacency.ADD_REMOVE else [a - b for a, b in pairs]
@@ -56,7 +56,7 @@ def longest_square(root, points, adjacency):
 
 
 def own_root(rows):
-    """The root (r, r) in the noise of the rows."""
+    """The root (r, r) of the ellipsoid that defines the noise on the rows."""
     noise = rows.noise
     return noise.body.root if hasattr(noise, "body") else noise.parts[0].matrix
 
@@ -98,7 +98,7 @@ def test_answers_follow_from_the_rows(mechanism):
 
 
 def check_only_noisy_rows_are_read(mechanism, release):
-    """Neighbours whose noise makes up for their difference have the same answers, bit by bit."""
+    """Check that two data sets get equal answers if noise cancels their difference on the rows."""
     elements = mechanism.workload.universe.elements()
     first, second = (mechanism.measured(elements[[i] * N]).sums for i in (0, -1))
     places, unit = mechanism._rows.places, 1 << mechanism.grid
@@ -111,12 +111,13 @@ def check_only_noisy_rows_are_read(mechanism, release):
 
 
 def test_only_noisy_rows_are_read(mechanism):
-    # With a power of two for n, float64 sums of a few bits would be exact.
+    # If n were a power of two, divisions by n would be exact, so that the defect would not round
+    # sums of a few bits.
     mechanism = mechanism.with_n(100)
     check_only_noisy_rows_are_read(mechanism, mechanism._from_rounded)
 
     def defect(sums, multiples, unit):
-        """Exact answers plus the lifted noise, in float64."""
+        """The planted defect: exact answers plus the lifted noise, in float64."""
         noise = np.array(multiples, dtype=float) / unit / 100
         return sums / 100 + mechanism._rows.lift @ noise
 

@@ -1,4 +1,4 @@
-"""The coarse mechanism: nets, the two terms of its error, and what it must not depend on."""
+"""The coarse mechanism: its net, the two terms of its error, ties, and the sums it releases."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ def knorm(workload, n=50):
 
 @pytest.mark.parametrize("radius", [0.1, 0.25, 0.4])
 def test_net_is_separated_and_maximal(radius):
-    """JL-A2: points of the net are radius sqrt(m) apart, all answers nearer than that to one."""
+    """Points of the net are at least radius sqrt(m) apart (JL-A2).
+
+    The distance of each answer from the nearest point of the net is below radius sqrt(m).
+    """
     mechanism = Coarse(knorm(Q), radius)
     apart = np.linalg.norm(mechanism.net[:, None] - mechanism.net, axis=2)
     np.fill_diagonal(apart, np.inf)
@@ -54,7 +57,7 @@ def test_net_is_separated_and_maximal(radius):
     distances = np.linalg.norm(answers[:, None] - mechanism.net, axis=2).min(axis=1)
     assert mechanism.rounding == pytest.approx(distances.max() / math.sqrt(Q.n_queries))
     assert mechanism.rounding < radius
-    # (22): the same for means over any records.
+    # Equation (22) of JL-A2: means over any records also move by at most `rounding`.
     records = Q.universe.sample(50, 0)
     moved = mechanism.inner.workload.answers(records) - Q.answers(records)
     assert np.sqrt(np.mean(moved**2)) <= mechanism.rounding * (1 + 1e-12)
@@ -99,14 +102,14 @@ def test_other_guarantees_and_adjacencies_come_from_the_inner_mechanism():
     for adjacency in Adjacency:
         inner = Projected(Gaussian(Q, n=9, privacy=ZCDP(0.5), adjacency=adjacency))
         mechanism = Coarse(inner, 0.3)
-        # Points of the net are measured on a grid of their own.
+        # The mechanism for the net has its own grid, and its guarantee names this grid.
         arithmetic = rounded_arithmetic(mechanism.grid)
         assert mechanism.guarantee == replace(inner.guarantee, arithmetic=arithmetic)
         assert mechanism.with_n(90).rounding == mechanism.rounding
 
 
 def test_answers_of_a_record_do_not_depend_on_its_company():
-    """Ties are broken once for all, whatever is read together."""
+    """Ties are broken once, so the centre of a record does not depend on the other records."""
     workload = MarginalTables([2, 3, 2], 2)
     coarse = Coarsened(workload, explicit_answers(workload)[::5])
     elements = workload.universe.elements()
@@ -118,7 +121,7 @@ def test_answers_of_a_record_do_not_depend_on_its_company():
 
 
 def test_sums_are_those_of_points_of_the_net():
-    """Only these move by no more than the noise covers."""
+    """The noise hides changes between points of the net only, so no other sums may be released."""
     mechanism = Coarse(knorm(Q), 0.3)
     records = Q.universe.sample(50, 0)
     for each in records:
@@ -143,8 +146,8 @@ def test_bad_arguments():
 
 
 def test_coarse_of_coarse_sums_answers_that_the_noise_hides():
-    # The answers lie on a circle. The inner net has two opposite points, with l1 distance 2. The
-    # outer net has points all around the circle, with l1 distances up to 2 sqrt(2). The noise is
+    # The answers lie on a circle. The inner net has two opposite points, with l1 distance about 2.
+    # The outer net has points all around the circle, with l1 distances up to 2 sqrt(2). Noise is
     # calibrated to the inner net, so the sums must be sums of points of the inner net.
     angles = np.linspace(0, 2 * np.pi, MAX_CHECKED + 1, endpoint=False)
     answers = np.stack([np.cos(angles), np.sin(angles)])
@@ -159,7 +162,7 @@ def test_coarse_of_coarse_sums_answers_that_the_noise_hides():
 
 
 def test_the_radius_named_in_an_error_is_the_largest():
-    """The net starts at the point farthest from the mean, which can be no end of the diameter."""
+    """The net starts at the point farthest from the mean; other points can be farther apart."""
     points = np.array([[0.0, 1.0], [-0.9, 0.0], [0.9, 0.0], *[[0.0, -0.5]] * 20])
     inner = Laplace(Explicit(points.T), n=10, privacy=PURE)
     with pytest.raises(ValueError, match="radius must leave two points") as refused:

@@ -1,4 +1,4 @@
-"""The printed, false variants of the papers: numbers for study, and no mechanism loses privacy."""
+"""Statements of papers that are false as printed; mechanisms stay as private as they claim."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RULE = gd.mechanisms.MultiplicativeWeights(16)
 
 @pytest.mark.parametrize("degree", [3, 5, 20, 200])
 def test_the_printed_smooth_scale_is_too_small(degree: int) -> None:
-    """Two records lose more than epsilon with it, and at most epsilon with the corrected scale."""
+    """The privacy loss can exceed epsilon at the printed scale, but not at the corrected scale."""
     workload = gd.workloads.SmoothQueries(1, degree)
     moments = workload.evaluate(np.cos(np.linspace(0, np.pi, 4 * degree + 1))[:, None])
     apart = max(float(np.abs(moments - row).sum(axis=1).max()) for row in moments)
@@ -30,7 +30,7 @@ def test_the_printed_smooth_scale_is_too_small(degree: int) -> None:
     "noise", [gd.mechanisms.UniformLaplace(), gd.mechanisms.WeightedLaplace(smoothness=1)]
 )
 def test_no_laplace_noise_of_smooth_summaries_has_the_printed_scale(noise: MomentLaplace) -> None:
-    """With the scales that `SmoothSummary` uses, no two records lose more than epsilon."""
+    """With `SmoothSummary` scales, the privacy loss of any two records is at most epsilon."""
     workload = gd.workloads.SmoothQueries(1, degree=20)
     scales = noise.calibrate(workload, PURE, gd.Adjacency.REPLACE_ONE).scales
     moments = workload.evaluate(np.cos(np.linspace(0, np.pi, 81))[:, None]) / scales
@@ -69,7 +69,7 @@ def test_printed_accuracies_are_smaller_than_the_proved_ones(
     stated = printed.printed_iterative_accuracy(
         RULE.bound, n=n, queries=queries, privacy=privacy, beta=beta
     )
-    # Both solve their equation, whose factors are 4 times apart.
+    # Each accuracy solves an equation. The factor in the proved one is 4 times the printed factor.
     updates = RULE.bound(stated / 2)
     factor = (
         8 * updates if privacy is PURE else 16 * math.sqrt(updates * math.log(1 / APPROX.delta))

@@ -33,7 +33,7 @@ def test_additive_mechanisms_meet_their_exact_prediction():
     predicted = predict_on_prior(mechanism, PRIOR, 4000, rng=1)
     assert predicted.kind is PredictionKind.PRIOR
     assert predicted.stderr > 0
-    # Six standard errors: probability 2e-9.
+    # A deviation above six standard errors has probability 2e-9.
     assert abs(predicted.value - mechanism.predicted_rmse.value) <= 6 * predicted.stderr
 
 
@@ -53,7 +53,7 @@ def test_seeds_reproduce():
 
 
 def test_predictions_are_the_root_of_the_mean_square_of_the_same_releases():
-    """The standard error follows from that of the mean by the derivative of the square root."""
+    """The standard error of a root is the standard error of the mean, divided by twice the root."""
     mechanism = Ball(WORKLOAD, **SETTING)
     predicted = predict_on_prior(mechanism, PRIOR, 5, rng=3)
     rng, sums = np.random.default_rng(3), PRIOR.sums(WORKLOAD, 30)
@@ -65,7 +65,7 @@ def test_predictions_are_the_root_of_the_mean_square_of_the_same_releases():
 
 
 def test_a_mechanism_without_errors_is_predicted_to_have_none():
-    """Geometric noise is practically never drawn at this epsilon."""
+    """At this epsilon, geometric noise is 0 except with a negligible probability."""
     mechanism = Geometric(Marginals(3, 1), n=30, privacy=PureDP(1e4))
     predicted = predict_on_prior(mechanism, PRIOR, 5, rng=3)
     assert (predicted.value, predicted.stderr) == (0, 0)
@@ -134,6 +134,6 @@ def test_predictions_are_the_errors_of_releases(kind):
         np.mean((mechanism.release(records, rng=rng).answers - truth) ** 2) for _ in range(2000)
     ]
     error, stderr = np.mean(squares), np.std(squares) / np.sqrt(len(squares))
-    # Six standard errors of each of the two means: probability 4e-9.
+    # Six standard errors for each of the two means: the test fails with probability 4e-9 at most.
     reach = 6 * (stderr + 2 * predicted.value * predicted.stderr)
     assert abs(predicted.value**2 - error) <= reach

@@ -1,4 +1,4 @@
-"""Second moments and covariance on the unit ball: oracles of JL-WIS, bounds, privacy, records."""
+"""Second moments and covariance of records in the unit ball: noise, errors, privacy, releases."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ both = pytest.mark.parametrize("kind", KINDS)
     ("d", "energy"), [(1, 1.18343), (2, 5.32544), (3, 14.20118), (5, 53.25444)]
 )
 def test_wishart_energy(d, energy):
-    """JL-WIS: E||Z||^2 at rate 1.3; with the centroid taken out, 9 falls to 6.75 at d = 2."""
+    """E ||Z||^2 at rate 1.3 (JL-WIS). For d = 2 at rate 1, centring lowers it from 9 to 6.75."""
     assert wishart_energy(d, 1.3, centred=False) == pytest.approx(energy, rel=1e-5)
     assert wishart_energy(2, 1.0, centred=True) == pytest.approx(6.75, rel=1e-14)
 
@@ -78,7 +78,7 @@ def test_energy_is_that_of_the_cone_noise(d, adjacency):
 
 @pytest.mark.parametrize("d", [1, 2, 5, 10])
 def test_prediction_is_the_least_of_the_explicit_bounds(d):
-    """JL-WIS under replace-one, in root mean square Frobenius norm."""
+    """Under replace-one, the predicted error is the least of three bounds (JL-WIS)."""
     m, scaled = d * (d + 1) // 2, []
     for n in (1, 30, 1000, 10**6):
         predicted = SecondMoment(Workload(d), n=n, privacy=PURE).predicted_rmse
@@ -99,21 +99,21 @@ def test_prediction_is_the_least_of_the_explicit_bounds(d):
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("d", [1, 2, 6, 15])
 def test_expected_top_eigenvalue_of_the_noise(d, adjacency):
-    """E max(lambda_max(Z), 0) <= E lambda_max(A) <= (4 d + 3) / (2 rate), centred or not."""
+    """E max(lambda_max(Z), 0) <= (4 d + 3) / (2 rate), for noise Z that is centred or not."""
     noise = Cone(Workload(d), n=N, privacy=PURE, adjacency=adjacency).noise
     rng = np.random.default_rng(d)
     draws = noise.sample(rng, 2000)
     tops = np.maximum(np.linalg.eigvalsh(unsvec(draws))[:, -1], 0)
     mean_at_most(tops, (4 * d + 3) / (2 * noise.rate))
     if adjacency is ADD:
-        # JL-WIS itself: the difference of two Wisharts.
+        # The difference of two Wishart matrices, drawn here, has the energy of JL-WIS.
         normal = rng.normal(0, math.sqrt(0.5 / noise.rate), (2, 2000, d, d + 1))
         first, second = normal @ np.swapaxes(normal, 2, 3)
         mean_agrees((svec(first - second) ** 2).sum(axis=1), wishart_energy(d, 1.0, centred=False))
 
 
 def datasets(d, n):
-    """Records at a vertex, spread over a mix of directions, at the centre and all zero."""
+    """Data sets of only the first axis, a mix of directions, all axes in turn, or only zeros."""
     rng = np.random.default_rng(0)
     mix = rng.standard_normal((n, d)) * 2.0 ** -np.arange(d)
     return {
@@ -175,7 +175,11 @@ def test_without_noise_the_covariance_is_exact(rng):
 
 
 def test_explicit_bound_of_theorem_3():
-    """JL-T3 at epsilon / 2 each: 3 / sqrt(n), the second moments, and 2 * 2 sqrt(d (d + 1)) / .."""
+    """The bound of JL-T3 is 3 / sqrt(n) + a + 2 b.
+
+    a bounds the error of the second moments, and b bounds the error of the mean. Second moments and
+    mean get epsilon / 2 each.
+    """
     d, n = 5, 10**5
     mechanism = Covariance(Workload(d), n=n, privacy=PURE)
     energy = wishart_energy(d, 0.25, centred=True)
@@ -191,7 +195,7 @@ def test_explicit_bound_of_theorem_3():
 
 @pytest.mark.statistical
 def test_population_bound_holds():
-    """Independent records on the sphere: mean 0, covariance I / d."""
+    """Independent uniform records on the sphere have mean 0 and covariance I / d."""
     d, n = 3, 2000
     mechanism = Covariance(Workload(d), n=n, privacy=PURE)
     rng = np.random.default_rng(4)
@@ -291,7 +295,7 @@ def test_clipping_is_explicit_and_scales_rows_to_the_sphere(kind):
 
 @pytest.mark.parametrize("d", [1, 2, 3, 20, 300])
 def test_clipped_norms_are_at_most_1_in_exact_arithmetic(d):
-    """Also for rows that were normalised in float64, half of which are above by rounding."""
+    """Rows normalised in float64 can have a norm above 1 by rounding, and are clipped, too."""
     rng = np.random.default_rng(d)
     normal = rng.standard_normal((150, d))
     far = normal * 10.0 ** rng.integers(4, 300, (150, 1))
@@ -300,7 +304,7 @@ def test_clipped_norms_are_at_most_1_in_exact_arithmetic(d):
     clipped = np.vstack(list(clipped_to_ball(np.vstack([far, near, inside]), d)))
     squares = np.array([sum(Fraction(x) ** 2 for x in row) for row in clipped.tolist()])
     assert max(squares) <= 1
-    # Nothing else is lost: the others are on the sphere to rounding, and what was inside stays.
+    # Clipped rows have norm 1 up to rounding, and rows well inside the ball do not change.
     assert min(squares[:300]) >= 1 - 4 * (d + 8) * 2.0**-53
     np.testing.assert_array_equal(clipped[300:], inside)
 
@@ -349,9 +353,10 @@ def test_foreign_workloads_are_refused_later_too():
 @pytest.mark.parametrize("factor", [1.0, 3.0])
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_audit_of_the_noise(adjacency, factor):
-    """The claim stands, and noise for three times the budget is refuted by the same audit.
+    """The audit does not refute the claim, and refutes noise for three times the epsilon.
 
-    Neighbours: one record turned from the first axis to the second, or one record added.
+    Under replace-one, one record moves from the first axis to the second. Under add/remove, one
+    record on the first axis is removed.
     """
     inner = SecondMoment(Workload(2), n=N, privacy=PureDP(factor), adjacency=adjacency).inner
     first = svec(np.diag([1.0, 0.0]))
@@ -371,9 +376,9 @@ def test_audit_of_the_noise(adjacency, factor):
 @pytest.mark.statistical
 @pytest.mark.parametrize("factor", [1.0, 4.0])
 def test_audit_of_the_covariance(factor):
-    """Few records, so that one matters: all at the first axis, one of them moved to its negative.
+    """The only record moves from 1 to -1, and the audit looks at the mean.
 
-    The second moments agree, so that only the mean can tell; it gets all but 5% of the budget.
+    The second moments do not change. The mean gets all but 5% of the budget.
     """
     mechanism = Covariance(Workload(1), n=1, privacy=PureDP(factor), mean_share=0.95)
 
@@ -398,7 +403,7 @@ def test_audit_of_the_covariance(factor):
     ],
 )
 def test_k_norm_noise_of_spectral_bodies_is_exact(adjacency, body, energy):
-    """JL-COV at d = 2: epsilon^2 E ||Z||_F^2 = 109/7 and 25/3, without a Markov chain."""
+    """For d = 2, epsilon^2 E ||Z||_F^2 is 109/7 and 25/3 (JL-COV), and the sampler is exact."""
     n = 50
     build = partial(KNorm, Workload(2), n=n, privacy=PURE, adjacency=adjacency, exact=True)
     mechanism = build(body=body)
@@ -409,14 +414,14 @@ def test_k_norm_noise_of_spectral_bodies_is_exact(adjacency, body, energy):
     assert mechanism.predicted_rmse.stderr == 0
     noise = mechanism.noise.sample(np.random.default_rng(4), 3000)
     mean_agrees((noise**2).sum(axis=1), energy)
-    # The choice among exact bodies finds it, or a better one.
+    # If no body is given, the chosen exact body has at most the error of this body.
     assert build().predicted_rmse.value <= mechanism.predicted_rmse.value
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("privacy", [PURE, CONCENTRATED])
 def test_traceless_energy(adjacency, privacy):
-    """E ||Z_0||^2 from the covariance matrix of the noise."""
+    """E ||Z_0||^2, for the traceless part Z_0 of the noise, agrees with the covariance matrix."""
     for d in (1, 2, 5):
         M = SecondMoment(Workload(d), n=N, privacy=privacy, adjacency=adjacency)
         axis = svec(np.eye(d)) / math.sqrt(d)
@@ -426,7 +431,7 @@ def test_traceless_energy(adjacency, privacy):
 
 
 def test_shrinkage_keeps_its_distance_from_the_noise():
-    """Never further than the noise and the root of its energy together, wherever the limit is."""
+    """For any limit, the error is at most ||noise|| + sqrt(0.5), where 0.5 is the `energy`."""
     rng = np.random.default_rng(2)
     m = 10
     for limit in (0.0, 0.4, math.inf):
@@ -441,19 +446,20 @@ def test_shrinkage_keeps_its_distance_from_the_noise():
 
 
 def test_shrinkage_is_for_matrices_without_an_eigenvalue_above_the_limit():
-    """diag(1, 0, 0, 0) less its trace has the largest eigenvalue 3/4 and squared norm 3/4."""
+    """The traceless part of diag(1, 0, 0, 0) has largest eigenvalue 3/4 and squared norm 3/4."""
     spiked = svec(np.diag([1.0, 0, 0, 0]))
     assert (IsotropicShrinkage(4, 0.5, 0.74)(spiked) == spiked).all()
     shrunk = svec(np.diag([0.5, 1 / 6, 1 / 6, 1 / 6]))
     assert IsotropicShrinkage(4, 0.5, 0.76)(spiked) == pytest.approx(shrunk, rel=1e-14, abs=1e-15)
-    # No matrix of trace 1 has more than 3/4 to show: beyond that noise alone is above the limit.
+    # For psd matrices of trace 1, the traceless part has no eigenvalue above 3/4. So if the limit
+    # is 3/4 or more, every matrix is shrunk.
     assert (IsotropicShrinkage(4, 0.5, 0.75)(2 * spiked) != 2 * spiked).any()
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("privacy", [PURE, CONCENTRATED])
 def test_noise_alone_hardly_ever_exceeds_the_limit(privacy):
-    """Exceedances of the fifth largest of DRAWS draws are beta-binomial."""
+    """The number of new draws above the fifth largest of DRAWS draws is beta-binomial."""
     d, fresh = 4, 4000
     noise = SecondMoment(Workload(d), n=N, privacy=privacy).inner.noise
     limit = top_eigenvalue_limit(noise, d)
@@ -462,14 +468,14 @@ def test_noise_alone_hardly_ever_exceeds_the_limit(privacy):
     tops = np.linalg.eigvalsh(draws)[:, -1] - traces / d
     above = np.count_nonzero(tops > limit)
     assert scipy.stats.betabinom.sf(above - 1, fresh, RANK, DRAWS + 1 - RANK) > LEVEL
-    # Nor is it larger than it must be.
+    # The limit is not far too large either: more than 5% of the draws exceed half of the limit.
     assert np.count_nonzero(tops > limit / 2) > fresh / 20
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("privacy", [PURE, CONCENTRATED])
 def test_shrinkage_leaves_one_repeated_record_alone(privacy):
-    """One eigenvalue stands out although the norm of the noise is larger than that of the data."""
+    """In most releases one eigenvalue exceeds the limit, although the noise has the larger norm."""
     d, n = 20, 120 if privacy is PURE else 20
     plain = SecondMoment(Workload(d), n=n, privacy=privacy)
     shrunk = SecondMoment(Workload(d), n=n, privacy=privacy, shrink=True)
@@ -487,7 +493,10 @@ def test_shrinkage_leaves_one_repeated_record_alone(privacy):
 @pytest.mark.statistical
 @pytest.mark.parametrize("privacy", [PURE, CONCENTRATED])
 def test_shrinkage_errs_less_on_isotropic_data_and_stays_below_its_bound(privacy):
-    """Ahead of answering 0 as well, at d = 20 and n = 100; any data stay below the bound."""
+    """On isotropic data, the error is below the error of the answer 0.
+
+    On one repeated record and on isotropic data of 2000 records, the error is below its bound.
+    """
     workload, n, d = Workload(20), 100, 20
     shrunk = SecondMoment(workload, n=n, privacy=privacy, shrink=True)
     isotropic = np.tile(np.eye(d), (5, 1))
@@ -514,7 +523,7 @@ def test_shrinkage_is_kept_by_copies():
 
 @pytest.mark.parametrize("shrink", [False, True])
 def test_releases_are_second_moments_however_large_the_noise(shrink):
-    """Noise of one record is many times the body: without the projection nothing would be left."""
+    """For one record, noise is far larger than the body; the projection moves answers into it."""
     mechanism = SecondMoment(Workload(3), n=1, privacy=PureDP(0.1), shrink=shrink)
     record = np.array([[1.0, 0.0, 0.0]])
     for seed in range(5):
@@ -528,10 +537,11 @@ def moments_of(records):
 
 
 def symmetric_records(d):
-    """0 and unit vectors x whose symmetry group moves traceless matrices irreducibly (Schur).
+    """0 and unit vectors x, whose symmetries act irreducibly on traceless symmetric matrices.
 
-    For d = 2 the x are the directions of an octagon, for d = 4 the vertices of the 24-cell. Among
-    them are orthogonal pairs.
+    By Schur's lemma, the ellipsoid of least trace is then a ball within the space of these
+    matrices. Up to sign, the x are the vertices of an octagon for d = 2, and of the 24-cell for
+    d = 4. Some of the x are orthogonal to each other.
     """
     if d == 2:
         angles = np.arange(4) * np.pi / 4
@@ -545,7 +555,7 @@ def symmetric_records(d):
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("d", [2, 4])
 def test_no_ellipsoid_around_the_changes_has_less_trace(d, adjacency):
-    """The search around a finite set of changes finds the trace of the closed form."""
+    """A search for the best ellipsoid around finitely many changes finds the closed-form trace."""
     points = moments_of(symmetric_records(d))
     alone = adjacency is Adjacency.ADD_REMOVE
     changes = Rows(points[1:]) if alone else PairDifferences(points)

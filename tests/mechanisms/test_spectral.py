@@ -1,6 +1,6 @@
-"""Spectral noise: the body holds all differences, closed errors, audit and negative control.
+"""Spectral noise: its body contains all differences, and its error and audit are as claimed.
 
-Its contracts run here and not over the catalogue, because a draw takes a millisecond.
+The mechanism is not in the tests of `test_contracts`, because a draw takes a millisecond.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WORKLOADS = [MarginalTables([2, 2, 2], 2), Marginals(3, 2), Parities(4, 2), Marg
 
 
 def lifted(workload):
-    """svec(s s^T) of every element, and its answers."""
+    """For every element, svec(s s^T) of its sign vector s, and its answers."""
     products = sign_products(workload)
     bits = workload.universe.elements()
     signs = 2.0 * bits - 1 if isinstance(workload, Marginals) else 1.0 - 2.0 * bits
@@ -38,7 +38,7 @@ def lifted(workload):
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
 def test_differences_lie_in_the_body_and_map_to_those_of_the_answers(workload, adjacency):
-    """With the K-norm density this is the privacy claim (JL-L14)."""
+    """These two facts and the density of K-norm noise prove the privacy claim (JL-L14)."""
     matrices, answers = lifted(workload)
     (part,) = Spectral(workload, n=1, privacy=PURE, adjacency=adjacency).noise.parts
     if adjacency is REPLACE:
@@ -49,7 +49,7 @@ def test_differences_lie_in_the_body_and_map_to_those_of_the_answers(workload, a
         moves, changes = matrices, answers
     gauges = part.noise.body.gauge(moves)
     assert gauges.max() <= 1 + 1e-12
-    if adjacency is ADD:  # attained: no noise is wasted on the radius
+    if adjacency is ADD:  # no smaller multiple of the body suffices
         assert gauges.min() >= 1 - 1e-12
     matrix = _on_matrices(sign_products(workload), adjacency)
     np.testing.assert_allclose((matrix @ moves.T).T, changes, atol=1e-12)
@@ -75,7 +75,7 @@ def test_errors_are_as_predicted(adjacency):
 
 
 def test_many_columns_err_less_than_the_cone():
-    """Ratios of errors at p = 11, 22 and 41: the crossing is near twenty columns."""
+    """The ratio of the errors is above 1 for 10 columns, and below 1 for 21 and 40 columns."""
     for d, ratio in ((10, 1.0557), (21, 0.9883), (40, 0.9521)):
         workload = MarginalTables([2] * d, 2)
         errors = [
@@ -86,7 +86,7 @@ def test_many_columns_err_less_than_the_cone():
 
 @pytest.mark.statistical
 def test_audit_and_its_negative_control():
-    """One attribute: the sum moves by 2 along the single product of its order-2 matrices."""
+    """With one attribute, replacing a record changes the sum of the only answer by at most 1."""
     workload = Marginals(1, 1)
 
     def refuted(privacy):

@@ -1,4 +1,4 @@
-"""The cut moment body as noise: its law in one dimension, errors against theory, and its limits."""
+"""Noise of the cut moment body: its law in one dimension, its errors, and the limit of the cut."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PURE = PureDP(1.0)
 
 
 def paired_density(z: float, epsilon: float) -> float:
-    """Density of R (U_1 - U_2), U_i uniform on [-1/2, 1/2]: the mixture of triangles by quadrature.
+    """Density of R (U_1 - U_2), for U_i uniform on [-1/2, 1/2], by an integral over R.
 
     R ~ Gamma(3, 1 / epsilon), and U_1 - U_2 has density 1 - |x| on [-1, 1].
     """
@@ -34,7 +34,7 @@ def paired_density(z: float, epsilon: float) -> float:
 
 
 def one_column(epsilon: float) -> PairedNoise:
-    """One column of two levels, answered by its share of level 0: q in [-1/2, 1/2]."""
+    """The noise on the two counts of one column with two levels."""
     workload = MarginalTables([2], 1)
     noise = TightCone(workload, n=1, privacy=PureDP(epsilon)).noise
     assert isinstance(noise, PairedNoise)
@@ -43,7 +43,7 @@ def one_column(epsilon: float) -> PairedNoise:
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.5])
 def test_density_ratio_in_one_dimension(epsilon: float) -> None:
-    """At most e^epsilon on shifts of up to 1, and that nearly reached far out."""
+    """Density ratios are at most e^epsilon for shifts up to 1, and the largest is close to this."""
     points = np.linspace(-12, 12, 61) / epsilon
     losses = [
         abs(math.log(paired_density(z, epsilon) / paired_density(z + s, epsilon)))
@@ -56,7 +56,7 @@ def test_density_ratio_in_one_dimension(epsilon: float) -> None:
 
 @pytest.mark.statistical
 def test_draws_have_that_density() -> None:
-    """f = epsilon / 2 e^(-epsilon |z|): the integral of (r - |z|) epsilon^3 / 2 e^(-epsilon r)."""
+    """`paired_density` is the density epsilon / 2 e^(-epsilon |z|), and draws have this density."""
     epsilon = 0.7
     assert paired_density(1.3, epsilon) == pytest.approx(
         epsilon / 2 * math.exp(-epsilon * 1.3), rel=1e-9
@@ -71,7 +71,10 @@ def test_draws_have_that_density() -> None:
 
 @pytest.mark.parametrize("d", [2, 5, 10])
 def test_common_radius_against_two_cones(d: int) -> None:
-    """Squared error (k + 1/2) / (k + 2) of that of two cones with rates epsilon / 2, any body."""
+    """Paired noise has (k + 1/2) / (k + 2) times the squared error of cone noise.
+
+    k is the dimension of the body. Cone noise of the same guarantee has the rate epsilon / 2.
+    """
     workload = MarginalTables([2] * d, 2)
     contrasts = table_contrasts(workload)
     body = TableMoments(contrasts.levels)
@@ -101,7 +104,7 @@ def test_covariance_of_draws(adjacency: Adjacency, cut: bool) -> None:
     mean_agrees(draws, np.zeros(noise.dimension))
     moment = noise.second_moment()
     assert (moment.stderr > 0) == cut
-    # A standard error of the estimate is far below the six of the draws that are allowed.
+    # `moment` is an estimate if `cut`. Its standard error is below the deviation that is allowed.
     mean_agrees((draws**2).sum(axis=1), moment.value, level=1e-8)
     np.testing.assert_allclose(np.trace(noise.covariance()), moment.value, rtol=1e-9)
     if not cut:
@@ -110,7 +113,7 @@ def test_covariance_of_draws(adjacency: Adjacency, cut: bool) -> None:
 
 @pytest.mark.parametrize("workload", [Marginals(d=4, k=2), MarginalTables([3, 4], 1)])
 def test_trace_of_an_estimated_covariance(workload) -> None:
-    """Also where columns of the map are not orthogonal, as for one cell a table."""
+    """The trace is right even if columns of the map are not orthogonal (one cell per table)."""
     noise = TightCone(workload, n=1, privacy=PURE).noise
     moment = noise.second_moment()
     assert moment.stderr > 0
@@ -118,7 +121,7 @@ def test_trace_of_an_estimated_covariance(workload) -> None:
 
 
 def test_fewer_draws_than_dimensions_leave_no_direction_without_noise(monkeypatch) -> None:
-    """A fit would take such directions for known, and err by several times its noise there."""
+    """A fit would trust answers in a direction of estimated variance 0, and have large errors."""
     monkeypatch.setattr(image_moments, "DRAWS", 32)
     contrasts = table_contrasts(MarginalTables([8, 8], 2))
     body = tight_table_moments(contrasts.levels)
@@ -135,23 +138,23 @@ def test_no_cut_where_a_draw_would_take_long(levels) -> None:
 
 @pytest.mark.parametrize("levels", [(2, 2, 2, 2), (3, 2, 4), (2, 5)])
 def test_every_pair_of_records_is_covered(levels) -> None:
-    """The points of all records lie in the cut body, so that K x K holds all pairs of them."""
+    """The cut body K contains the points of all records, so K x K contains all pairs of points."""
     workload = MarginalTables(levels, 2)
     contrasts = table_contrasts(workload)
     body = tight_table_moments(contrasts.levels)
     assert body.cut
     codes = workload.universe.elements()
-    # The map to answers is one to one on contrasts: points of records are what answers say.
+    # The map from points to answers is injective, so the answers determine the points of records.
     answers = workload.evaluate(codes) - contrasts.constant
     points = np.linalg.lstsq(contrasts.matrix.toarray(), answers.T, rcond=None)[0].T
     assert body.contains(points, tolerance=1e-12).all()
-    # Every one of them is a corner: the body holds nothing beyond.
+    # Every point of a record is on the boundary of the body.
     assert not body.contains(1.001 * points).any()
 
 
 @pytest.mark.parametrize("levels", [(2, 2, 2, 2), (3, 2, 4)])
 def test_shifts_by_records_stay_in_the_cone(levels) -> None:
-    """r (u, 1) + (q, 1) is (r + 1) (u', 1) with u' in K: the proof's step that needs K convex."""
+    """The privacy proof needs a convex K: (r u + q) / (r + 1) must be in K for all u, q in K."""
     workload = MarginalTables(levels, 2)
     contrasts = table_contrasts(workload)
     body = tight_table_moments(contrasts.levels)
@@ -165,7 +168,10 @@ def test_shifts_by_records_stay_in_the_cone(levels) -> None:
 
 
 def test_errors_of_the_accuracy_table() -> None:
-    """Below 0.6 and 0.7 of the optimised strategies measured there: 0.006173 and 0.008150."""
+    """Predicted errors for two workloads of the accuracy table.
+
+    The second error is below 0.7 times 0.008150, an error once measured for optimised strategies.
+    """
     pairs = TightCone(MarginalTables([2] * 10, 2), n=5000, privacy=PURE).predicted_rmse
     assert pairs.value == pytest.approx(0.003467, abs=6 * pairs.stderr)
     assert pairs.stderr < 0.005 * pairs.value
@@ -175,12 +181,13 @@ def test_errors_of_the_accuracy_table() -> None:
 
 @pytest.mark.statistical
 def test_share_that_is_kept() -> None:
-    """The limit leaves about `KEPT` of the volume, or is 0 where more violates nothing."""
+    """The limit leaves about `KEPT` of the volume, or is 0 if more of it violates no inequality."""
     body = tight_table_moments((2, 3, 4, 5))
     assert 0 < body.violation < 1
     points = TableMoments(body.levels).sample_uniform(20_000, np.random.default_rng(9))
     kept = (body.violations(points) <= body.violation).mean()
-    # 20 of 2048 pilot draws lie below: a relative standard error of 0.22.
+    # About 20 of 2048 pilot draws lie below the limit, so `kept` has a relative standard error of
+    # 0.22.
     assert KEPT / 3 < kept < 3 * KEPT
     assert tight_table_moments((2, 2, 2)).violation == 0
     assert not tight_table_moments((2,) * 60).cut

@@ -1,4 +1,4 @@
-"""Marginals and parities: definitions, packed totals, fast transforms at size."""
+"""Marginals and parities: definitions, packed totals, extreme answers and diameters."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_extreme_answers_at_size(family):
 def test_limit_of_the_transform(family):
     with pytest.raises(ValueError, match=r"d must be at most 24 .* got 25"):
         family(25, 2).extreme_answers(np.zeros((1, 300)))
-    # One attribute at a time needs no transform.
+    # For k = 1, the signs of a direction determine the answers, so d can be large.
     directions = np.random.default_rng(0).normal(size=(3, 200))
     answers = family(200, 1).extreme_answers(directions)
     low = 0 if family is Marginals else -1
@@ -65,7 +65,8 @@ def test_limit_of_the_transform(family):
 
 
 def test_known_diameter_of_parities():
-    # Half of the attributes changed: C(10, 2) parities minus the pairs inside each half.
+    # If half of the attributes change, a parity changes unless both of its attributes are in the
+    # same half.
     changed = math.comb(10, 2) - 2 * math.comb(5, 2)
     assert Parities(10, 2).l1_diameter() == 2 * changed
     assert Parities(10, 2).l2_diameter() == 2 * math.sqrt(changed)

@@ -1,4 +1,4 @@
-"""Fast transforms against the sums that define them."""
+"""Fast transforms, compared with the sums that define them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_walsh_hadamard_matrix(d, b):
     transformed = values.copy()
     walsh_hadamard(transformed)
     np.testing.assert_allclose(transformed, values @ signs, rtol=0, atol=1e-12)
-    walsh_hadamard(transformed)  # its own inverse up to 2^d
+    walsh_hadamard(transformed)  # its own inverse up to the factor 2^d
     np.testing.assert_allclose(transformed, values * 2**d, rtol=0, atol=1e-11)
 
 

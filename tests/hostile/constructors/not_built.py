@@ -1,4 +1,4 @@
-"""Public classes that no caller builds from arguments of their own, each with the reason.
+"""Public classes that callers do not construct themselves, each with the reason.
 
 Abstract classes, protocols, enumerations, errors and classes without arguments need no row.
 """

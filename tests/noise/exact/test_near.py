@@ -27,7 +27,7 @@ TOP = 1 << WORD_BITS
 
 
 def words():
-    """Random words, and those next to powers of two, to 0 and to multiples of an eighth turn."""
+    """Random words, and words near powers of two, near 0 and near multiples of an eighth turn."""
     random = np.random.default_rng(0).integers(0, TOP, 4000, dtype=np.uint64).tolist()
     powers = [2**k + j for k in range(WORD_BITS) for j in (-1, 0, 1)]
     eighths = [k * TOP // 8 + j for k in range(9) for j in range(-3, 4)]
@@ -73,7 +73,7 @@ def test_turns_are_within_their_bound():
 
 
 class Words:
-    """Bits of which the first words are given; later ones are random."""
+    """A source of bytes: the first words are the given values, and later words are random."""
 
     def __init__(self, values):
         self._values, self._rest = list(values), seeded(9)
@@ -88,7 +88,7 @@ KINDS = {"laplaces": near_laplaces, "gaussians": near_gaussians}
 
 
 def check_values_are_within_their_errors(kind, build):
-    """Against mpmath for random and extreme words, among them the smallest and the largest."""
+    """Compare with mpmath, for random words and for extreme words such as 0 and the largest."""
     extreme = [0, 1, 2, 1000, 2**31, 2**45 + 1, TOP - 1, TOP - 2, TOP - 2**20, TOP // 2, TOP // 8]
     rng = np.random.default_rng(1)
     chosen = [int(w) for w in rng.choice(extreme, 200)]
@@ -109,7 +109,7 @@ def check_values_are_within_their_errors(kind, build):
 @pytest.mark.parametrize("kind", KINDS)
 def test_values_are_within_their_errors(kind, monkeypatch):
     check_values_are_within_their_errors(kind, KINDS[kind])
-    # The planted defect: words are taken as the uniform numbers, without what later words add.
+    # The planted defect: the error bounds leave out the later words of the uniform numbers.
     monkeypatch.setattr(near, "CUT", 0.0)
     with pytest.raises(AssertionError):
         check_values_are_within_their_errors(kind, KINDS[kind])
@@ -150,7 +150,7 @@ def test_it_decides_nearly_all_draws(monkeypatch):
 
 
 def roundings(nearest):
-    """Numbers at a midpoint, next to one, and beyond what float64 can tell."""
+    """Check that `nearest` rounds clear numbers, and refuses midpoints, huge numbers and NaN."""
     undecided = [
         ([0.5], [0.0]),
         ([-0.5], [1e-30]),
