@@ -1,7 +1,7 @@
-"""Every body the library exports, with what is known about it; contract tests run over this table.
+"""Known facts about every body that the library exports; contract tests run over this table.
 
-To add a body: one row in `BODIES`. `tests/bodies/test_contracts.py` fails for an exported body that
-has no row, and for a row whose list of verbs is wrong.
+To add a body, add one row to `BODIES`. `tests/bodies/test_contracts.py` fails for an exported body
+that has no row, and for a row whose list of verbs is wrong.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ CLOSED_FORM = 1e-10
 LINEAR_PROGRAM = 5e-9
 CONIC_PROGRAM = 1e-5
 
-#: Verbs that are never derived: a row lists those its body has.
+#: Verbs (methods of bodies). A row lists the verbs that its body implements.
 VERBS = (
     "support",
     "gauge",
@@ -70,18 +70,18 @@ VERBS = (
 
 @dataclass(frozen=True)
 class BodyCase:
-    """One body and the truths about it."""
+    """One body, and facts about this body."""
 
     name: str  # Test identifier
     build: Callable[[float], Body]  # The body enlarged by the given factor about 0
     rank: int  # Dimension of the affine hull
-    verbs: str  # Those of `VERBS` that it implements
-    tolerance: float = CLOSED_FORM  # Relative accuracy of its verbs
-    #: At scale 1: volume in the hull, E ||U||^2 for uniform U, and Gaussian width.
+    verbs: str  # The names in `VERBS` that the body implements
+    tolerance: float = CLOSED_FORM  # Relative accuracy of the results
+    #: At scale 1: volume in the affine hull, E ||U||^2 for U uniform in the body, Gaussian width.
     volume: float | None = None
     spread: float | None = None
     width: float | None = None
-    membership: bool = True  # Whether points can be tested at all
+    membership: bool = True  # Whether the body has a test of membership
 
     def has(self, verb: str) -> bool:
         """Whether the row lists the verb."""
@@ -89,7 +89,7 @@ class BodyCase:
 
 
 def cases_with(*verbs: str) -> list[BodyCase]:
-    """Rows that have all the given verbs ("membership" among them)."""
+    """Rows that have all the given verbs; "membership" is allowed as a verb."""
     return [
         case
         for case in BODIES
@@ -108,18 +108,18 @@ def cube(dimension: int) -> FloatArray:
 
 
 def enlarged(body: Body) -> Callable[[float], Body]:
-    """The body at scale 1, `Scaled` at others, for bodies of fixed size."""
+    """For a body of fixed size: the body itself at scale 1, and a `Scaled` at other scales."""
     return lambda s: body if s == 1 else Scaled(body, s)
 
 
 #: Four affinely independent points around 0 in R^3, and three in R^5 whose plane misses 0.
 AROUND_0 = np.vstack([np.eye(3), -np.ones(3)])
 PLANE = gaussian(3, 5, seed=1) + 2
-#: A 3 x 3 orthogonal matrix and tall matrices of full column rank.
+#: A 3 x 3 orthogonal matrix, a tall matrix of full column rank, and the corners of [-1, 1]^3.
 TURN = np.linalg.qr(gaussian(3, 3, seed=2))[0]
 TALL = gaussian(5, 3, seed=3)
 SIGNS = 2 * cube(3) - 1
-#: Half-spaces of a cube cut at a corner, and of a square in the plane x_2 = 0.3.
+#: Half-spaces of a cube cut at a corner, and of a rectangle in R^3 with last coordinate 0.3.
 CUT = (np.vstack([np.eye(3), -np.eye(3), np.ones((1, 3))]), np.array([1, 1, 1, 1, 1, 1, 1.5]))
 FLAT = (np.vstack([np.eye(3), -np.eye(3)]), np.array([1, 2, 0.3, 1, 1, -0.3]))
 SLABS = np.vstack([np.eye(3), gaussian(6, 3, seed=4)])
@@ -131,7 +131,8 @@ SOLID = "support sample_uniform second_moment volume vertex_list cvxpy_constrain
 LISTED = "support vertex_list cvxpy_constraints"
 
 MU_3 = math.sqrt(2) * math.gamma(2) / math.gamma(1.5)  # mean norm of a Gaussian in R^3 (GEN-4)
-#: Widths of the spectral bodies for d = 1 are those of segments (GEN-4, JL-COV).
+#: Gaussian width of a segment of length 1 (GEN-4). Spectral bodies of order 1 are segments
+#: (JL-COV).
 SEGMENT = 1 / math.sqrt(2 * math.pi)
 
 BODIES: tuple[BodyCase, ...] = (
@@ -147,7 +148,8 @@ BODIES: tuple[BodyCase, ...] = (
         lambda s: LpBall(3, 3, s),
         3,
         LP_BALL,
-        # (2 Gamma(4/3))^3 / Gamma(2); E of three U_i^2, Gamma(3/p) = Gamma(1) = 1.
+        # The volume is (2 Gamma(4/3))^3 / Gamma(2). The spread is 3 E U_1^2, whose formula has the
+        # factors Gamma(3/p) and Gamma(2), both 1 for p = 3.
         volume=8 * math.gamma(4 / 3) ** 3,
         spread=3 / (math.gamma(1 / 3) * math.gamma(8 / 3)),
     ),
@@ -208,7 +210,7 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "standard simplex",
-        # Another order of the vertices: at unit vectors in order it has a projection too.
+        # The vertices are reversed, because a simplex with vertices np.eye(4) also has `project`.
         lambda s: Simplex(s * np.eye(4)[::-1]),
         3,
         SOLID,
@@ -378,8 +380,8 @@ BODIES: tuple[BodyCase, ...] = (
         enlarged(TableMoments([2, 2])),
         3,
         "sample_uniform second_moment volume",
-        # The elliptope of order 3, of volume pi^2 / 2 and entries of variance 1/4, with two
-        # coordinates shrunk by sqrt(2) and one by 2.
+        # The elliptope of order 3 has volume pi^2 / 2 and entries of variance 1/4. Here two
+        # coordinates are divided by sqrt(2), and one by 2.
         volume=math.pi**2 / 8,
         spread=5 / 16,
     ),
@@ -417,7 +419,8 @@ BODIES: tuple[BodyCase, ...] = (
         enlarged(PsdBox(3)),
         6,
         "sample_uniform second_moment volume cvxpy_constraints",
-        # 2^(6/4) vol(E_3) (2/4)^3; E of three M_ii^2 and of three 2 M_ij^2 with a = 4/6.
+        # The volume is 2^(6/4) vol(E_3) (2/4)^3. The spread is the sum of three E M_ii^2 = 4/8 and
+        # three E 2 M_ij^2 = 2 a^2 / 4, where a = E M_ii = 4/6.
         volume=2**1.5 * math.pi**2 / 2 / 8,
         spread=3 * 4 / 8 + 3 * 2 * (4 / 6) ** 2 / 4,
     ),

@@ -1,4 +1,4 @@
-"""Workloads and their bodies: supports by enumeration, containment and numbers of the sheet."""
+"""Bodies of workloads: supports by enumeration, containment, and errors of the formula sheet."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ PAIRS = [
 
 
 def neighbours(workload, adjacency):
-    """All differences of sums of neighbours, by enumeration."""
+    """All changes of the sum of answers between two neighbouring data sets, by enumeration."""
     answers = wl.explicit_answers(workload)
     if adjacency is ADD:
         return np.vstack([answers, -answers])
@@ -67,7 +67,7 @@ def neighbours(workload, adjacency):
 
 
 def knorm_rmse(body, queries, n=1, epsilon=1.0):
-    """JL-L14: (E ||Z||^2 / m)^(1/2) / n with E ||Z||^2 = (r+1)(r+2) E ||U||^2 / epsilon^2."""
+    """RMSE per query of K-norm noise, from E ||U||^2 for U uniform in the body (JL-L14)."""
     rank = body.affine_hull().dimension
     energy = (rank + 1) * (rank + 2) * np.trace(body.second_moment()) / epsilon**2
     return math.sqrt(energy / queries) / n
@@ -116,7 +116,7 @@ def test_neighbour_bodies_are_hulls_of_all_differences(workload, adjacency):
 
 @pytest.mark.parametrize(("workload", "adjacency"), PAIRS)
 def test_exact_noise_bodies_hold_all_differences(workload, adjacency):
-    """SAM-5, by the gauge of every difference; each body is symmetric, sampled and measured."""
+    """Every body contains every difference (SAM-5), and has a sampler and a second moment."""
     moved = neighbours(workload, adjacency)
     found = exact_noise_bodies(workload, adjacency)
     assert found
@@ -125,7 +125,8 @@ def test_exact_noise_bodies_hold_all_differences(workload, adjacency):
         body = each.body
         assert body.dimension == workload.n_queries
         assert body.symmetric
-        # Vertices and half-widths are rounded up, so that rounding leaves no difference outside.
+        # Triangulated bodies are enlarged by the factor 1 + 1e-9, so no difference is outside. For
+        # the other bodies, the test allows gauges above 1 by a rounding error.
         rounding = 0 if each.name.startswith("triangulated") else 1e-9
         assert body.gauge(moved).max() <= 1 + rounding, each.name
         points = body.sample_uniform(10, np.random.default_rng(0))
@@ -133,8 +134,8 @@ def test_exact_noise_bodies_hold_all_differences(workload, adjacency):
         assert np.allclose(points @ points.T, (points @ points.T).T)
         assert body.second_moment().shape == (workload.n_queries,) * 2
         assert each.containment
-        # Nothing is much larger than need be: some difference reaches the boundary, except for
-        # bodies measured by norms of the answers.
+        # Some difference reaches the boundary, so no body is much larger than necessary. Balls and
+        # blocks are exempt, because their radii may be only upper bounds on norms of answers.
         if "ball" not in each.name and "blocks" not in each.name and np.abs(moved).max() > 0:
             assert body.gauge(moved).max() >= 1 - 1e-8, each.name
 
@@ -151,11 +152,12 @@ def test_infinite_universes_have_exact_noise_bodies(adjacency):
 
 
 def test_error_of_the_parity_box():
-    """X-OUT: two-way tables of 10 binary attributes, epsilon = 1, n = 5000: cell RMSE 0.00565."""
+    """For 2-way tables of 10 bits, the noise has RMSE 0.00565 per cell at n = 5000 (X-OUT)."""
     workload = wl.MarginalTables([2] * 10, 2)
     bodies = {each.name: each.body for each in exact_noise_bodies(workload, REPLACE)}
     assert knorm_rmse(bodies["blocks"], 180, n=5000) == pytest.approx(0.00565, abs=5e-6)
-    # 55 parities of spread [-2, 2] each, and cells of weight 1/4: by hand.
+    # By hand: the box has one half-width for each of the 10 + 45 parities of one or two attributes,
+    # and E ||U||^2 of a box is a third of the sum of the squared half-widths.
     rank, half = 55, np.array([block.diameter for block in workload.blocks()])
     by_hand = math.sqrt((rank + 1) * (rank + 2) * (half**2).sum() / 3 / 180) / 5000
     assert knorm_rmse(bodies["blocks"], 180, n=5000) == pytest.approx(by_hand, rel=1e-12)
@@ -163,7 +165,7 @@ def test_error_of_the_parity_box():
 
 @pytest.mark.parametrize("k", [1, 3, 8])
 def test_errors_of_one_way_marginals(k):
-    """Section 7 of the sheet: l_inf K-norm, ball and Laplace at replace-one."""
+    """K-norm noise of l_inf, l2 and l1 balls has the errors of section 7 of the formula sheet."""
     found = {e.name: e.body for e in exact_noise_bodies(wl.Marginals(k, 1), REPLACE)}
     for name, expected in (
         ("neighbour body", math.sqrt((k + 1) * (k + 2) / 3)),
@@ -171,13 +173,14 @@ def test_errors_of_one_way_marginals(k):
         ("l1 ball", math.sqrt(2) * k),
     ):
         assert knorm_rmse(found[name], k) == pytest.approx(expected, rel=1e-12)
-    # Add/remove: (m + 1)(m + 2)(m + 3) / (6 (m + 1)) per query, below the box's (m + 1)(m + 2) / 3.
+    # Under add/remove, the squared error is (k + 2)(k + 3) / 6 per query. The box [-1, 1]^k has the
+    # squared error (k + 1)(k + 2) / 3, which is larger for k > 1.
     tight = exact_noise_bodies(wl.Marginals(k, 1), ADD)[0]
     assert knorm_rmse(tight.body, k) == pytest.approx(math.sqrt((k + 2) * (k + 3) / 6), rel=1e-12)
 
 
 def test_histograms_under_add_remove_get_laplace_noise():
-    """conv(+-e_i) is the l1 ball: sqrt(2) per query whatever N."""
+    """The neighbour body conv(+-e_i) is the l1 ball, and its noise has RMSE sqrt(2) per query."""
     found = exact_noise_bodies(wl.Histogram(7), ADD)
     assert found[0].name == "neighbour body"
     assert knorm_rmse(found[0].body, 7) == pytest.approx(math.sqrt(2), rel=1e-12)
@@ -185,7 +188,7 @@ def test_histograms_under_add_remove_get_laplace_noise():
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_large_tables_need_no_enumeration(adjacency):
-    """Twenty-six attributes: 2^26 elements; blocks hold random differences, in seconds."""
+    """The 2^26 elements of 26 attributes are never listed; all bodies hold random differences."""
     workload = wl.MarginalTables([2] * 26, 2)
     assert isinstance(sensitivity_polytope(workload), WorkloadPolytope)
     found = {each.name: each.body for each in exact_noise_bodies(workload, adjacency)}
@@ -193,7 +196,7 @@ def test_large_tables_need_no_enumeration(adjacency):
     moved = answers if adjacency is ADD else answers[:20] - answers[20:]
     for body in found.values():
         assert body.gauge(moved).max() <= 1 + 1e-9
-    # All answers have the same norm in each block, half its diameter.
+    # In each block, all answers have the same norm, which is half the diameter of the block.
     ratio = 0.5 if adjacency is ADD else 1.0
     box = found["blocks"].body.bodies[0]
     diameters = np.array([block.diameter for block in workload.blocks()])
@@ -228,7 +231,7 @@ def test_noise_bodies_are_found_once_for_all_mechanisms_of_a_workload():
     first = exact_noise_bodies(workload, adjacency)
     again = exact_noise_bodies(wl.MarginalTables([2, 3, 2], 2), adjacency)
     assert all(a.body is b.body for a, b in zip(first, again, strict=True))
-    first.clear()  # a list of one's own
+    first.clear()  # every call returns a new list
     assert len(exact_noise_bodies(workload, adjacency)) == len(again) > 0
     other = exact_noise_bodies(workload, ADD)
     assert not any(a.body is b.body for a in other for b in again)
@@ -244,14 +247,14 @@ def test_one_way_tables_are_a_product_of_simplices_that_is_never_listed():
     changes = neighbour_body(workload, REPLACE)
     np.testing.assert_allclose(changes.support(directions), listed.breadth(directions), rtol=1e-13)
     assert changes.effective_dimension == workload.affine_hull().dimension
-    # 12^40 records: no list of answers, and still an exact sampler for all changes.
+    # With 12^40 elements, answers cannot be listed, but the neighbour body has an exact sampler.
     names = [each.name for each in exact_noise_bodies(wl.MarginalTables([12] * 40, 1), REPLACE)]
     assert "neighbour body" in names
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_every_linear_map_of_means_is_an_ellipsoid_with_exact_noise(adjacency: Adjacency) -> None:
-    """Also where the map is not one-to-one: K = A B, B the unit ball, so h(u) = ||A^T u||."""
+    """The unit ball B has the image K = A B with support ||A^T u||; here A is not one-to-one."""
     inner = wl.LinearMap(wl.Means(6), np.diag([3.0, 1, 1, 1, 0.5, 0.1]))
     matrix = gaussian(3, 6, seed=4)
     workload = wl.LinearMap(inner, matrix)
@@ -264,6 +267,7 @@ def test_every_linear_map_of_means_is_an_ellipsoid_with_exact_noise(adjacency: A
     assert isinstance(sensitivity_polytope(workload), Ellipsoid)
     exact = {named.name: named.body for named in exact_noise_bodies(workload, adjacency)}
     assert exact["neighbour body"].gauge(factor * root.T[:1]) <= 1 + 1e-12
-    # E||U||^2 of an ellipsoid: the squared lengths of its root over m + 2.
+    # For U uniform in an ellipsoid A B in R^m, E ||U||^2 is the sum of the squared entries of A
+    # divided by m + 2.
     moment = np.trace(exact["neighbour body"].second_moment())
     np.testing.assert_allclose(moment, factor**2 * np.sum(root**2) / 5, rtol=1e-12)

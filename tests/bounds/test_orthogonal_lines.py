@@ -1,4 +1,4 @@
-"""Orthogonal lines: one-dimensional errors, lengths, and lower bounds below every mechanism."""
+"""Orthogonal lines: least errors on one line, lengths of lines, and lower bounds on errors."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ TABLES = MarginalTables([2] * 6, 2)
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_one_record_is_randomized_response(epsilon: float) -> None:
-    """Telling a fair bit: squared error p (1 - p), absolute error 1 - p, p = 1 / (1 + e^-eps)."""
-    p = 1 / (1 + math.exp(-epsilon))
+    """The best estimates of a fair bit have absolute error 1 - p and squared error p (1 - p)."""
+    p = 1 / (1 + math.exp(-epsilon))  # the chance that randomized response tells the truth
     assert private_line(1, epsilon, 1).risk == pytest.approx(1 - p, rel=1e-9)
     squared = private_line(1, epsilon, 2).risk
-    # Points of the proof that are h apart cost at most h^2 / 4 <= 1e-4 at the optimum 1/2 away.
+    # The proof checks points that are h = 0.02 apart, which lowers the risk by at most h^2 / 4.
     assert p * (1 - p) - 1.01e-4 <= squared <= p * (1 - p)
 
 
@@ -77,7 +77,7 @@ def test_many_steps_reach_discrete_laplace_noise(moment: int, grows: int) -> Non
 
 @pytest.mark.parametrize("steps", [2, 3, 5])
 def test_no_mechanism_beats_the_risk_of_a_line(steps: int) -> None:
-    """Truncated discrete Laplace noise, whose laws are written out, with posterior estimates."""
+    """Discrete Laplace noise with the posterior mean or median of t errs by at least the risk."""
     epsilon = 0.7
     for moment in (1, 2):
         line = private_line(steps, epsilon, moment)
@@ -90,13 +90,13 @@ def test_no_mechanism_beats_the_risk_of_a_line(steps: int) -> None:
             estimates = (t[:, None] * joint).sum(axis=0) / joint.sum(axis=0)
             error = float((joint * (t[:, None] - estimates) ** 2).sum())
         else:
-            losses = np.abs(t[:, None] - t) @ joint  # an estimate for each output
+            losses = np.abs(t[:, None] - t) @ joint  # row: estimate; column: output
             error = float(losses.min(axis=0).sum())
         assert line.risk <= error * (1 + 1e-9)
 
 
 def test_the_least_ratio_is_that_over_all_likelihoods() -> None:
-    """Brute force over the 2^T extreme laws, each with its posterior mean and every whole y."""
+    """`least_risk` is the minimum over the 2^T likelihoods f with f_{t+1} / f_t = e^+-eps."""
     rng, epsilon, steps = np.random.default_rng(0), 0.8, 6
     for _ in range(3):
         prior = rng.dirichlet(np.ones(steps + 1))
@@ -138,7 +138,7 @@ def test_lengths_are_those_of_the_polar_frame() -> None:
 
 
 def test_a_weight_of_almost_nothing_makes_no_length_of_rounding() -> None:
-    """Neither here nor in a forged certificate: the line counts for nothing, others as before."""
+    """A line of weight 1e-60 has length near 0 and changes no other length, in the checker too."""
     rng = np.random.default_rng(2)
     matrix = rng.uniform(-1, 1, (20, 10))
     pairs, weights = np.arange(10).reshape(5, 2), np.array([1, 1.5, 1e-60, 0.5, 2])
@@ -158,14 +158,14 @@ def test_pairs_that_come_twice_count_less_than_once() -> None:
 
 
 def test_the_climb_never_descends_and_reaches_known_frames() -> None:
-    # On a box every frame has the sum of squares of its widths at most that of the diagonal frame,
-    # the coordinate axes turned into the axes of a Hadamard matrix: 4 axes of width 4 for d = 4.
+    # The width of the box [-1, 1]^4 along a unit vector u is 2 ||u||_1, which is at most 4. The
+    # scaled columns of a Hadamard matrix are a frame with four widths 4, so 64 is the maximum.
     box = np.array(list(itertools.product((-1.0, 1.0), repeat=4)))
     points = coordinates(box - box.mean(axis=0))
     np.testing.assert_allclose(points @ points.T, box @ box.T, atol=1e-9)
     assert (widest_frame(points, 4)[1] ** 2).sum() == pytest.approx(64.0, rel=1e-6)
     axes = coordinates(np.eye(5) - 0.2)
-    # Vertices of a simplex are sqrt 2 apart, and no frame does better than that in one direction.
+    # The vertices of this simplex are sqrt 2 apart, so no width is larger than sqrt 2.
     assert widest_frame(axes, 1)[1][0] == pytest.approx(math.sqrt(2), rel=1e-6)
 
 
@@ -174,11 +174,11 @@ def test_the_climb_never_descends_and_reaches_known_frames() -> None:
 
 @pytest.mark.ci
 def test_one_query_needs_what_one_line_does() -> None:
-    """k = 1, answers 0 and 1: the bound is the line itself."""
+    """For one query with answers 0 and 1, the bound follows from the risk of one line."""
     W = Explicit(np.array([[0.0, 1.0]]))
     steps = np.array([8])
     lines = OrthogonalLines(W, np.arange(2), np.array([[1, 0]]), np.ones(1))
-    # 96 steps of it are 64.0 in float64, though it is above 64 / 96.
+    # This epsilon is above 64 / 96, but 96 times epsilon is 64.0 in float64, which is allowed.
     assert 0 < orthogonal_lines_error(W, 1, epsilon=0.6666666666666667) < 0.5
     for metric, power in ((RMS(), 2), (MeanL2(), 1), (WorstCase(), 1)):
         plan = line_plan(lines, steps, 1, Accuracy(PRIVACY, 1, power, largest=False))
@@ -209,7 +209,7 @@ WORKLOADS: dict[str, Callable[[], Workload]] = {
 @pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_no_exact_error_is_excluded(name: str, adjacency: Adjacency) -> None:
-    """Errors of mechanisms that are known exactly, at few and many records."""
+    """Lower bounds are below the exact errors of two mechanisms, for few and for many records."""
     W = WORKLOADS[name]()
     mechanisms = [
         kind(W, n=1, privacy=PRIVACY, adjacency=adjacency)
@@ -220,17 +220,17 @@ def test_no_exact_error_is_excluded(name: str, adjacency: Adjacency) -> None:
         assert found > 0
         for mechanism in mechanisms:
             assert found < mechanism.with_n(n).predicted_rmse.value
-        # A constant answer, the middle of the answers, errs by half a diameter or less than one.
+        # The centre of all answers, as a constant answer, errs by less than their diameter.
         assert found < W.l2_diameter() / math.sqrt(W.n_queries)
 
 
 @pytest.mark.parametrize("name", ["tables", "prefixes", "signs"])
 def test_no_added_noise_is_below_its_bound(name: str) -> None:
-    """At one record already, where any mechanism may answer a constant."""
+    """At n = 1, the bound is below the errors of three noises and above the general bound."""
     W = WORKLOADS[name]()
     bound = additive_noise_error(W, 1, epsilon=1.0, metric=RMS())
     M = gd.mechanisms
-    # The last is the best noise known for each.
+    # For each workload, a mechanism with a small error.
     best = {"tables": M.Cone, "prefixes": M.Hierarchical, "signs": M.Ball}[name]
     errors = [
         kind(W, n=1, privacy=PRIVACY).predicted_rmse.value for kind in (M.Laplace, M.Matrix, best)
@@ -243,7 +243,7 @@ def test_no_added_noise_is_below_its_bound(name: str) -> None:
 
 
 def test_a_single_bit_is_known_to_within_the_noise() -> None:
-    """Many copies of one query, where discrete Laplace noise is optimal: the ratio tends to 1."""
+    """With 1000 records, the bound is at most 2% below the error of discrete Laplace noise."""
     W = Explicit(np.array([[0.0, 1.0]]))
     q = math.exp(-1.0)
     best = math.sqrt(2 * q) / (1 - q)
@@ -266,7 +266,7 @@ def test_errors_fall_with_epsilon_and_counts_grow_with_n(metric: Metric) -> None
 
 
 def test_small_epsilon_is_many_records_for_one() -> None:
-    """n epsilon is what counts: (n, eps) and (100 n, eps / 100) agree to some per cent."""
+    """The bounds for (n, eps) and (100 n, eps / 100) agree within 5%, because n eps is the same."""
     many = orthogonal_lines_error(TABLES, 100_000, epsilon=0.005, metric=RMS())
     few = orthogonal_lines_error(TABLES, 1000, epsilon=0.5, metric=RMS())
     assert few == pytest.approx(many, rel=0.05)
@@ -282,7 +282,7 @@ def test_plans_use_more_records_for_more() -> None:
 
 
 def test_bounds_follow_the_error_for_one_number_of_records() -> None:
-    """Where lines alone exclude alpha up to v, alpha is between the errors at v and at v + 1."""
+    """If lines exclude alpha for up to v records, alpha is between the errors for v and v + 1."""
     for alpha in (0.1, 0.01, 0.001):
         bound = orthogonal_lines_bound(TABLES, epsilon=1.0, alpha=alpha, metric=RMS())
         v = int(bound.value)

@@ -12,7 +12,7 @@ from selenium.webdriver.chrome.service import Service
 
 @contextmanager
 def headless_chromium(*flags: str) -> Iterator[Chrome]:
-    """A browser without a window, started with further `flags`, that keeps its console's log."""
+    """A browser without a window. It gets the extra `flags` and keeps the log of the console."""
     binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
     assert binary, "this test needs chromium on the path"
     assert driver, "this test needs chromedriver on the path"

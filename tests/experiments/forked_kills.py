@@ -1,8 +1,9 @@
-"""Kill the trivial sweep again and again, and say what each attempt left behind.
+"""Kill the trivial sweep several times, and print which cells are stored after each kill.
 
-Usage: python -m tests.experiments.forked_kills STORE KILLS SEED; prints one JSON object per kill,
-from (configuration hash, trial) to the seconds stored for the cell. Forks, which a test process
-with its threads must not, and saves importing NumPy anew for every kill.
+Usage: ``python -m tests.experiments.forked_kills STORE KILLS SEED``. Each kill prints one JSON
+object, with the key "configuration hash trial" and the stored seconds for each stored cell. The
+sweeps run in forks, so NumPy is imported only once. A test process has threads and must not fork,
+so this is a separate program.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tests.experiments import trivial_sweep
 
 
 def run_and_kill(path: Path, after: int, delay: float) -> None:
-    """Run the sweep in a child and kill it `delay` seconds after its `after`-th outcome."""
+    """Run the sweep in a child, and kill the child `delay` seconds after `after` outcomes."""
     ours, theirs = os.pipe()
     child = os.fork()
     if child == 0:
@@ -44,7 +45,7 @@ def run_and_kill(path: Path, after: int, delay: float) -> None:
 
 
 def main(path: Path, kills: int, seed: int) -> None:
-    """Kill after 0 to 9 outcomes (some 115 of 200 on average over 20 kills) and up to 5 ms."""
+    """Kill each run up to 5 ms after 0 to 9 outcomes, so 20 runs store about 115 of 200 cells."""
     chance, cells = random.Random(seed), trivial_sweep.SWEEP.cells()
     for _ in range(kills):
         run_and_kill(path, after=chance.randrange(10), delay=chance.uniform(0, 0.005))

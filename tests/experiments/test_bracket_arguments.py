@@ -55,7 +55,7 @@ def differences(Q: gd.workloads.Workload) -> FloatArray:
 
 
 def lines_of_all_pairs(Q: gd.workloads.Workload, weights: FloatArray) -> FloatArray:
-    """Lengths of the lines with `weights` p on all pairs; constant queries make room for them."""
+    """Lengths of lines on all pairs with weights p; zero queries are added to allow all pairs."""
     chosen = pairs(Q)
     room = np.zeros((max(0, len(chosen) - Q.n_queries), Q.universe.size))
     return gd.bounds.OrthogonalLines(
@@ -87,7 +87,7 @@ def test_bounds_on_the_norm_enclose_the_semidefinite_program(Q: gd.workloads.Wor
 def test_lines_with_the_best_pairs_reach_the_norm_and_no_lines_pass_it(
     Q: gd.workloads.Workload,
 ) -> None:
-    """The negative control: the norm is no bound on the lines if it is lowered by 3%."""
+    """Negative control: the best lines are above 97% of the bound, so a bound 3% lower fails."""
     lower, upper, weights = least_variance(differences(Q))
     best = float((lines_of_all_pairs(Q, weights) ** 2).sum())
     assert lower * (1 - 1e-6) <= best <= upper * (1 + 1e-6)
@@ -112,7 +112,7 @@ def test_the_lines_of_the_library_do_not_pass_the_norm(Q: gd.workloads.Workload)
 
 @pytest.mark.parametrize("corners", [3, 4, 6])
 def test_a_simplex_needs_all_pairs(corners: int) -> None:
-    """gamma^2 = 2 r: noise of covariance 2 I. A line on each pair but one proves less."""
+    """The squared factorisation norm is 2 (corners - 1), and lines without one pair prove less."""
     Q, count = gd.workloads.Histogram(corners), corners * (corners - 1) // 2
     assert squared_norm(Q) == pytest.approx(2 * (corners - 1))
     every = lines_of_all_pairs(Q, np.full(count, 1 / count))
@@ -151,14 +151,15 @@ def test_the_variance_for_one_count_is_that_of_the_mechanisms() -> None:
 
 
 def least_share(ratio: float, dimension: int, moment: int, cells: int = 1000) -> float:
-    """Least mean p-th power of the distance from the centre of a ball, over its value for R = 1.
+    """Least mean of |x|^p for densities on the unit ball, divided by the mean for R = 1.
 
-    A linear program over densities on shells whose largest value is at most R times the least.
+    The largest value of a density is at most R times the least. The densities are constant on thin
+    shells, so this is a linear program. R is `ratio`, and p is `moment`.
     """
     edges = np.linspace(0, 1, cells + 1)
     volumes = np.diff(edges**dimension)
     powers = np.diff(edges ** (dimension + moment)) * dimension / (dimension + moment)
-    # Densities m + x with 0 <= x <= (R - 1) m; the variables are x and m.
+    # The densities are m + x with 0 <= x <= (R - 1) m. The variables are m and one x per shell.
     A = scipy.sparse.hstack(
         [scipy.sparse.identity(cells), scipy.sparse.csr_array(np.full((cells, 1), 1 - ratio))]
     )
@@ -192,11 +193,11 @@ def ceiling(found: Radii, metric: gd.bounds.Metric, *, alpha: float = 0.05) -> f
 def test_exact_volumes_of_cubes_exclude_no_record_that_suffices(
     dimension: int, metric: gd.bounds.Metric
 ) -> None:
-    """The cube [0, 1]^d of 1-way marginals: the ceiling with its exact volume is a lower bound.
+    """The ceiling from the exact volume of K = [0, 1]^d is below the records that noise needs.
 
     K-norm noise Z for [-1, 1]^d has E ||Z||_inf = d / epsilon, and E ||Z||_2^2 is
     d (d + 1) (d + 2) / (3 epsilon^2) (JL-L14). The negative control has the volume of a cube that
-    is six times as wide.
+    is six times as wide, and its ceiling is too high.
     """
     Q = gd.workloads.Marginals(dimension, 1)
     exact = gd.geometry.volume_radius(gd.sensitivity_polytope(Q)).value
@@ -215,7 +216,7 @@ def test_exact_volumes_of_cubes_exclude_no_record_that_suffices(
 
 
 def test_ceilings_are_at_least_those_of_packings() -> None:
-    """JL-L6 with as many points as volumes prove: (t vr / (c alpha sqrt(k)))^i, for all c."""
+    """JL-L6 with (t r / (c alpha sqrt(k)))^k points, for shares t, radii r and separations c."""
     epsilon, alpha, metric = 0.1, 0.01, gd.bounds.MeanL2()
     for dimension, radius in itertools.product((2, 8, 30), (0.5, 2.0, 8.0)):
         size = alpha * math.sqrt(dimension)
@@ -230,7 +231,7 @@ def test_ceilings_are_at_least_those_of_packings() -> None:
 
 
 def test_hulls_are_bounded_by_their_simplices() -> None:
-    """Equality for a simplex; every projection of other hulls is below the bound."""
+    """The bound is exact for a simplex, and 30 random projections of another hull are below it."""
     simplex = principal(np.eye(5))
     volume = math.sqrt(5) / math.factorial(4)
     exact = (volume / gd.geometry.unit_ball_volume(4)) ** (1 / 4)
@@ -247,7 +248,7 @@ def test_hulls_are_bounded_by_their_simplices() -> None:
 
 
 def test_a_long_box_has_ceilings_far_below_those_of_its_width() -> None:
-    """Boxes with sides 1, 1/4, ...: the best linear map makes Urysohn's bound that of a cube."""
+    """For a box with sides 1, 1/4, ..., the last radius is below half of Urysohn's bound for it."""
     sides = 0.25 ** np.arange(4)
     corners = np.array(list(itertools.product((0.0, 1.0), repeat=4))) * sides
     Q = gd.workloads.Explicit(corners.T)
@@ -279,13 +280,13 @@ def test_goals_on_arguments_are_reached_or_open() -> None:
     norms, volumes, products = goals_on_arguments(table())
     assert [norms.reached, volumes.reached, products.reached] == [True, True, True]
     assert norms.measured == pytest.approx(0.95)
-    assert "at most 1.5," not in volumes.beside  # 14 records excluded in place of 9
+    assert "at most 1.5," not in volumes.beside  # 14 excluded records, not 9: 15 / 10 = 1.5
     norms, volumes, products = goals_on_arguments(
         table(all_lines=8.1, volume=99, row_products=10.1)
     )
     assert [norms.reached, volumes.reached, products.reached] == [False, False, False]
     assert "factor of at most 1.11" in norms.reason
-    assert "A 4" in volumes.reason  # below the upper bound of 40
+    assert "A 4" in volumes.reason  # at most 39 excluded records: 40 / 10 = 4
     assert products.measured == 1
 
 

@@ -1,4 +1,4 @@
-"""Cells: hashes and seeds depend on the configuration alone, and only plain values pass."""
+"""Cells: what hashes and seeds depend on, and which values a configuration may hold."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_hash_ignores_the_order_of_fields_but_not_their_values() -> None:
 
 
 def test_hash_and_seed_are_stable_over_versions_of_the_engine() -> None:
-    # Recorded values: a change here orphans every stored result and moves every figure.
+    # These values are recorded. If they change, no stored result is found, and figures change.
     cell = Cell(Config(10), trial=3, sweep_seed=5)
     assert cell.configuration_hash == (
         "b1a9d6680f699543263a1702c2e876a7d18e6cdffdf82f3ac6af2546cab772aa"

@@ -1,4 +1,4 @@
-"""A Dask cluster: the results of one process, also when a worker or the scheduler is killed."""
+"""A Dask cluster gives the results of one process, even if a worker or scheduler is killed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.experiments import trivial_sweep
 from tests.experiments.trivial_sweep import Config
 
 ROOT = Path(__file__).parents[2]
-#: 200 cells long enough that those in flight are lost with a worker.
+#: 200 cells of 5 ms each, so that a killed worker loses the cells that it is running.
 SWEEP = Sweep(tuple(Config(n, seconds=0.005) for n in range(50)), trials=4, seed=7)
 
 
@@ -80,7 +80,7 @@ def in_one_process(folder: Path) -> pd.DataFrame:
 
 
 def after(outcomes: int, action: Callable[[], object]) -> Callable[[Outcome[Any]], None]:
-    """Observe: act once, after so many outcomes."""
+    """An observer that calls `action` once, after this number of outcomes."""
     count = 0
 
     def observe(outcome: Outcome[Any]) -> None:
@@ -99,7 +99,7 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path, machines: Machines) -> No
     found = run(tmp_path / "s.sqlite", machines, after(60, workers[0].kill))
     assert workers[0].wait() == -signal.SIGKILL
     pd.testing.assert_frame_equal(found, in_one_process(tmp_path), check_exact=True)
-    # A worker with other code refuses, and nothing is stored.
+    # A worker with other code refuses the sweep, and nothing is stored.
     with Store(tmp_path / "t.sqlite", Code("edited", trivial_sweep.code().library)) as store:
         with pytest.raises(ExecutorError, match="differs from the code of this sweep"):
             run_sweep(trivial_sweep.compute, SWEEP, store, DaskCluster(machines.address))
@@ -124,7 +124,7 @@ def test_a_lost_scheduler_is_awaited(tmp_path: Path, machines: Machines) -> None
 @pytest.mark.slow
 def test_a_deadly_cell_is_a_failed_cell(tmp_path: Path, machines: Machines) -> None:
     machines.start_scheduler()
-    for _ in range(5):  # one more than a cell may take down, as Dask counts
+    for _ in range(5):  # Dask gives up a cell after four deaths, so one worker is left
         machines.start_worker()
     sweep = Sweep((Config(0), Config(1, deadly_without=str(tmp_path / "antidote"))), 1, 0)
     with Store(tmp_path / "s.sqlite", trivial_sweep.code()) as store:

@@ -1,4 +1,4 @@
-"""Parts of figures: markers lie on the data, bands around them, legends are complete."""
+"""Parts of figures: markers lie on the data, bands contain them, and legends are complete."""
 
 from __future__ import annotations
 

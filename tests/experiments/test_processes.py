@@ -1,4 +1,4 @@
-"""Processes: the results of one process, whatever their number and however many are killed."""
+"""Several processes give the results of one process, even if some of them are killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From cells to files: CSV first, figures from it alone, and nothing written after a failure."""
+"""Figures are drawn from the CSV alone, and no figure is written after a failure."""
 
 from __future__ import annotations
 
