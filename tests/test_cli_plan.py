@@ -1,4 +1,4 @@
-"""The flags --effort, --save-plan and --plan: what advice may cost, and advice kept in a file."""
+"""The flag --effort limits the cost of advice; --save-plan and --plan keep advice in a file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RELEASE = "release survey.csv --schema schema.json --epsilon 1 --out a.csv"
 
 @pytest.fixture
 def call(tmp_path, monkeypatch, capsys):
-    """Run a command line in a folder with records and their schema: code, output, errors."""
+    """A function that runs a command line and returns its exit code, output and errors."""
     monkeypatch.chdir(tmp_path)
     Path("schema.json").write_text(json.dumps(SCHEMA))
     Path("survey.csv").write_text("region,smoker,retired\n" + "north,true,0\nsouth,false,1\n" * 20)

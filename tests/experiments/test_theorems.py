@@ -1,4 +1,4 @@
-"""The index of theorems is complete, and what it names exists."""
+"""The index of theorems is complete, and all code, tests and claims that it names exist."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FIGURES = ROOT / "paper_figures"
 DOCSTRINGS = [(name.rpartition(".")[2], importlib.import_module(name).__doc__) for name in SCRIPTS]
 BY_ID = {theorem.id: theorem for theorem in THEOREMS}
 
-#: Every theorem, lemma and algorithm of the formula sheet, sections 0 to 6 and 12.
+#: All ids of the formula sheet, sections 0 to 6 and 12.
 SHEET = [
     "GEN-1",
     "GEN-2",
@@ -121,7 +121,7 @@ SHEET = [
     "X-LOCK",
 ]
 
-#: What the papers number.
+#: The numbered statements of each paper.
 NUMBERED = {
     Paper.NIKOLOV: [
         *(f"Theorem {n}" for n in (1, 2, 3, 4, 9, 21, 23, 24, 25)),
@@ -147,7 +147,7 @@ NUMBERED = {
     ],
     Paper.WANG: ["Algorithm 1", "Algorithm 2", "Theorem 3.1", "Theorem 3.2", "Table 1"],
 }
-#: Also numbered, and shared by all papers.
+#: Further numbered statements, which the index lists as common ground of the papers.
 SHARED = [
     "Nikolov, Lemma 5",
     "Blum and Roth, Definition 2.6",
@@ -163,7 +163,6 @@ def test_every_id_of_the_formula_sheet_is_there_once() -> None:
 
 @pytest.mark.parametrize("paper", NUMBERED)
 def test_everything_a_paper_numbers_is_there_once(paper: Paper) -> None:
-    # Lemma 17 and the like are stated once; "Lemma 17" is no part of "Lemma 1".
     numbers = [
         number for theorem in THEOREMS if theorem.paper is paper for number in theorem.numbers
     ]
@@ -201,7 +200,7 @@ def ids_of(script: str) -> set[str]:
 
 @pytest.mark.parametrize("theorem", THEOREMS, ids=BY_ID)
 def test_every_theorem_names_claims_that_exist(theorem: Theorem) -> None:
-    """Of the committed figures; that a docstring cites a theorem does not count."""
+    """Claims of the committed figures count; citations in docstrings of scripts do not count."""
     assert bool(theorem.claims) != (theorem.id in UNCLAIMED)
     for claim in theorem.claims:
         script, id = claim.split("::")
@@ -226,7 +225,7 @@ def test_statements_are_mathematics_that_browsers_draw(theorem: Theorem) -> None
     html = to_html(theorem.statement)
     assert "$" not in html
     assert "\\" not in html
-    # Browsers keep this attribute for upright letters only.
+    # Browsers support no other value of this attribute.
     assert html.count("mathvariant") == html.count('mathvariant="normal"')
 
 

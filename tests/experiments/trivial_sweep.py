@@ -1,9 +1,9 @@
 """A sweep of many trivial cells, run as a program so that a test can kill it.
 
-Usage: python -m tests.experiments.trivial_sweep STORE WORKERS, their number or the address of a
-Dask scheduler; prints one line at the start and per stored outcome, with the process ids of the
-workers if they are its own. A configuration may take its process down: it does unless the file it
-names exists.
+Usage: ``python -m tests.experiments.trivial_sweep STORE WORKERS``. WORKERS is a number of processes
+or the address of a Dask scheduler. The program prints one line at the start and one line per stored
+outcome. A line holds the ids of the program's own worker processes at that time. A configuration
+that names a file in `deadly_without` kills its process, unless this file exists.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Config:
     deadly_without: str = ""
 
 
-#: Of 2 ms a cell: on a fast disk twenty kills would else come too late for the last of them.
+#: Each cell takes 2 ms, because a shorter sweep could end before the last of twenty kills.
 SWEEP = Sweep(tuple(Config(n, seconds=0.002) for n in range(50)), trials=4, seed=7)
 
 
@@ -44,14 +44,14 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def code() -> Code:
-    """The hashes that worker processes find themselves."""
+    """The hashes that worker processes compute for this module."""
     from tests.experiments import trivial_sweep
 
     return Code.of(trivial_sweep)
 
 
 def main(path: Path, workers: str) -> None:
-    """Run the sweep under the module's importable name, as workers must know it."""
+    """Run the sweep with `compute` from the importable module, which workers can find by name."""
     from tests.experiments import trivial_sweep as module
 
     with ExitStack() as stack:
@@ -72,6 +72,6 @@ def main(path: Path, workers: str) -> None:
 
 
 if __name__ == "__main__":
-    # A shell that starts tests in the background lets its children ignore Ctrl-C.
+    # A shell that starts tests in the background makes its children ignore Ctrl-C. Undo this.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     main(Path(sys.argv[1]), sys.argv[2])

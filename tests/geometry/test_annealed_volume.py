@@ -1,4 +1,4 @@
-"""Volumes by ratios along growing balls, against closed forms."""
+"""Volumes computed from intersections with growing balls agree with closed forms."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ BODIES = {
 def test_against_closed_forms(name):
     body, exact = BODIES[name]
     found = annealed_volume(body, rng=0, draws=16)
-    # The mean over 128 chains has about Student's law; 1e-6 / 4 bodies leaves 5.5 errors.
+    # A mean over 128 chains has nearly Student's distribution. At level 1e-6 / 4 for each of the
+    # four bodies, the limit is 5.5 standard errors.
     assert abs(found.value - exact) <= 5.5 * found.stderr
     assert found.stderr < 0.15 * exact
     low, high = found.interval

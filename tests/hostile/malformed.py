@@ -1,4 +1,4 @@
-"""Hypothesis strategies: what an argument of a given kind must not be, and any small value."""
+"""Hypothesis strategies: values that an argument of some kind must refuse, and any values."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hypothesis.extra import numpy as hnp
 
 from tests.hostile.values import EXTREME, NO_NUMBERS, NOT_WHOLE, OUT_OF_RANGE
 
-#: Shapes of arrays with no, one, two and three axes, some of them empty.
+#: Shapes of arrays with 0 to 3 axes, each of length 0 to 3.
 SHAPES = st.lists(st.integers(0, 3), max_size=3).map(tuple)
 NOT_FINITE = st.sampled_from([math.nan, math.inf, -math.inf])
-#: Types whose values are no real numbers.
+#: NumPy types whose values are not real numbers.
 NO_REALS = st.sampled_from(["c16", "U2", "S2", "M8[s]", "m8[s]"])
 SCALARS = (
     st.none()
@@ -37,16 +37,16 @@ ARRAYS = (
     | hnp.arrays("f8", SHAPES)
     | hnp.arrays("O", SHAPES, elements=SCALARS)
 )
-#: Entries of arrays of objects that are no numbers.
+#: Entries for arrays of Python objects: None or text, so no numbers.
 WORDS = st.none() | st.text(min_size=1, max_size=2, alphabet="ab")
-#: Any value of modest size: no argument may answer it with another error than a documented one.
+#: Any value of modest size. An argument must take the value or refuse it with a documented error.
 ANYTHING = (
     NESTED
     | ARRAYS
     | st.sampled_from([*NO_NUMBERS.values(), *OUT_OF_RANGE.values(), *NOT_WHOLE.values()])
     | st.sampled_from([EXTREME["subnormal"], EXTREME["largest"], EXTREME["tiny fraction"]])
 )
-#: What is no number, or no finite number above 0.
+#: Values that are not finite numbers above 0.
 NO_POSITIVE = (
     st.sampled_from([*NO_NUMBERS.values(), *OUT_OF_RANGE.values()])
     | st.floats(max_value=0.0)
@@ -60,14 +60,14 @@ NO_POSITIVE = (
 )
 NO_WHOLE = NO_POSITIVE | st.floats() | st.sampled_from([*NOT_WHOLE.values()])
 NO_SHARE = NO_POSITIVE | st.floats(min_value=1.0) | st.integers(min_value=1)
-#: What is no object of this library and no array.
+#: Values that are not objects of this library.
 NO_OBJECT = NESTED | st.sampled_from(
     [*NO_NUMBERS.values(), *OUT_OF_RANGE.values(), *EXTREME.values()]
 )
 
 
 def no_array(good: Any) -> st.SearchStrategy[Any]:
-    """What cannot stand for the finite array `good`: other axes, entries or types."""
+    """Values to be refused in place of the finite array `good`: other axes, entries or types."""
     finite = np.asarray(good, dtype=np.float64)
 
     def spoilt(place: int, entry: float) -> np.ndarray:
@@ -94,7 +94,7 @@ def no_array(good: Any) -> st.SearchStrategy[Any]:
 
 
 def malformed(kind: str, good: Any) -> st.SearchStrategy[Any]:
-    """Values that an argument of this kind must refuse; `good` is one that it takes."""
+    """Values that an argument of this kind must refuse; `good` is a value that is accepted."""
     match kind:
         case "positive":
             return NO_POSITIVE

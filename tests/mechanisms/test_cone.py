@@ -1,4 +1,4 @@
-"""Cone noise: closed variances, the laws it specialises to, privacy, and the workload maps."""
+"""Cone noise: variances, special cases of known distribution, privacy, and maps of workloads."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ PURE = PureDP(1.0)
 
 @pytest.mark.parametrize(("d", "variance"), [(10, 2128.0), (2, 40.0)])
 def test_elliptope_variance(d: int, variance: float) -> None:
-    """X-LKJ: Var = 8 (m + 1)(m + 2) / ((p + 1) eps^2); the cell RMSE is sqrt(3 Var) / 4."""
+    """The noise on a product of signs has variance 8 (m + 1)(m + 2) / ((p + 1) eps^2) (X-LKJ)."""
     mechanism = Cone(MarginalTables([2] * d, 2), n=5000, privacy=PURE)
+    # A cell is a constant plus three uncorrelated sign products with factors 1/4 or -1/4.
     expected = math.sqrt(3 * variance) / 4 / 5000
     assert mechanism.predicted_rmse.value == pytest.approx(expected, rel=1e-12)
     p = d + 1
@@ -42,10 +43,12 @@ def test_elliptope_variance(d: int, variance: float) -> None:
 
 
 def test_categorical_cell_error() -> None:
-    """The squared error of a table by the law of shares and frames, without contrasts.
+    """The error of 2-way tables of categorical columns, from the distribution of `TableMoments`.
 
-    E ||M_ij - 1 / (l l')||^2 = f_i f_j - 1 / (l l') + (1 - f_i)(1 - f_j) / (P + 1), f_i =
-    E ||m_i||^2 = (a_i + 1) / (l_i a_i + 1), a_i = (P - l_i + 1) / 2 + 1 and P = sum (l_i - 1).
+    Column i has l_i levels and P is the sum of all l_i - 1. The shares m_i are Dirichlet with all
+    parameters a_i = (P - l_i + 1) / 2 + 1, so f_i = E ||m_i||^2 = (a_i + 1) / (l_i a_i + 1). The
+    table M_ij of columns i and j has E ||M_ij - 1 / (l_i l_j)||^2
+    = f_i f_j - 1 / (l_i l_j) + (1 - f_i)(1 - f_j) / (P + 1).
     """
     levels = [2, 3, 4, 5, 6, 2, 3, 4]
     mechanism = Cone(MarginalTables(levels, 2), n=5000, privacy=PURE)
@@ -84,17 +87,18 @@ def test_covariance_of_draws() -> None:
 
 @pytest.mark.statistical
 def test_one_attribute_is_a_difference_of_two_laplace_variables() -> None:
-    """d = 1: the elliptope is [-1, 1], the cone a quadrant up to rotation (X-LKJ)."""
+    """For d = 1 the elliptope is [-1, 1], and the cone is a quadrant up to rotation (X-LKJ)."""
     rng = np.random.default_rng(5)
     noise = ConeNoise(Elliptope(2), 0.5, np.zeros(1))
-    # r (U, 1) with r ~ Gamma(2): r (1 + U) / 2 and r (1 - U) / 2 are independent exponentials.
+    # For U uniform in [-1, 1] and r ~ Gamma(2), r (1 + U) / 2 and r (1 - U) / 2 are independent
+    # exponential variables, so their difference r U is a Laplace variable.
     twice = rng.laplace(0, 2.0, (40_000, 2))
     ks_same(noise.sample(rng, 40_000)[:, 0], twice[:, 0] - twice[:, 1])
 
 
 @pytest.mark.statistical
 def test_simplex_without_centring_is_laplace() -> None:
-    """X-CONE: histogram, add/remove, is coordinatewise Laplace with scale 1 / eps."""
+    """Under add/remove, each count of a histogram gets Laplace noise of scale 1 / eps (X-CONE)."""
     mechanism = Cone(Histogram(5), n=1, privacy=PURE, adjacency=Adjacency.ADD_REMOVE)
     draws = mechanism.noise.sample(np.random.default_rng(2), 20_000)
     for column in draws.T:
@@ -107,13 +111,13 @@ def test_simplex_without_centring_is_laplace() -> None:
     ("d", "energy"), [(1, 1.18343), (2, 5.32544), (3, 14.20118), (5, 53.25444)]
 )
 def test_spectraplex_without_centring_is_the_wishart_difference(d: int, energy: float) -> None:
-    """JL-WIS: E||Z||_F^2 = d (d + 1)^2 / (2 eps'^2), eps' = 1.3."""
+    """The noise Z has E ||Z||_F^2 = d (d + 1)^2 / (2 eps^2) (JL-WIS), here with eps = 1.3."""
     mechanism = Cone(SecondMoment(d), n=1, privacy=PureDP(1.3), adjacency=Adjacency.ADD_REMOVE)
     assert mechanism.noise.second_moment().value == pytest.approx(energy, rel=1e-5)
 
 
 def test_centring_lowers_the_spectraplex_energy() -> None:
-    """X-CONE at d = 2, eps' = 1: from 9 to 6.75."""
+    """For d = 2 and radii of rate 1, centring lowers the energy from 9 to 6.75 (X-CONE)."""
     raw = Cone(SecondMoment(2), n=1, privacy=PURE, adjacency=Adjacency.ADD_REMOVE)
     centred = Cone(SecondMoment(2), n=1, privacy=PureDP(2.0))
     assert raw.noise.second_moment().value == pytest.approx(9.0, rel=1e-12)
@@ -167,10 +171,10 @@ def test_claims_and_bad_parameters() -> None:
 
 
 def test_density_ratio_on_the_simplex_cone_is_tight() -> None:
-    """A shift by a lifted answer stays in the cone and costs exactly e^rate; back, it leaves it.
+    """A shift by (q, 1), q an answer, stays in the cone and divides the density by e^rate.
 
-    The vector r (U, 1) has density rate^(m+1) e^(-rate t) / (m! vol) on the cone: its logarithm
-    falls by the rate for each unit of the last coordinate, whatever the answer.
+    The vector r (U, 1) has density rate^(m+1) e^(-rate t) / (m! vol) at points (t u, t) of the
+    cone. So the shift, which raises t by 1, lowers the log density by the rate, whatever q is.
     """
     rng = np.random.default_rng(0)
     body = Elliptope(4)
@@ -186,32 +190,33 @@ def test_density_ratio_on_the_simplex_cone_is_tight() -> None:
 
 @pytest.mark.statistical
 def test_many_attributes() -> None:
-    """d = 200: no enumeration of 2^200 records, errors as predicted."""
+    """For d = 200, the 2^200 elements are not listed, and the error is as predicted."""
     d, n = 200, 1000
     workload = MarginalTables([2] * d, 2)
     mechanism = Cone(workload, n=n, privacy=PURE)
     records = np.random.default_rng(1).integers(2, size=(n, d))
     release = mechanism.release(records, rng=4)
     measured = float(np.sqrt(np.mean((release.answers - workload.answers(records)) ** 2)))
-    # The squared error is r^2 (E||..||^2 + o(1)) with r ~ Gamma(m + 1), m = 20100: 2% is 3 sigma
-    # of the radius alone, and the average over pairs adds less.
+    # A radius is Gamma(m + 1) with m = 20100, so three of its standard deviations are 2%. For given
+    # radii, the mean over all pairs of columns varies less.
     assert measured == pytest.approx(release.predicted_rmse.value, rel=0.1)
 
 
 @pytest.mark.statistical
 def test_add_remove_hides_the_number_of_records() -> None:
-    """The constant part of cells counts the records; its noise is that of the lifted coordinate."""
+    """The totals of all tables get the same noise, which is the noise on the number of records."""
     workload = MarginalTables([2, 2, 2], 2)
     setting = {"n": 20, "privacy": PureDP(1.0), "adjacency": Adjacency.ADD_REMOVE}
     noise = Cone(workload, **setting).noise
     draws = noise.sample(np.random.default_rng(0), 20_000)
     totals = draws.reshape(len(draws), -1, 4).sum(axis=2)
-    # The total of a table moves by 1: r_1 - r_2 with r_i ~ Gamma(r + 1, 1), r = 6.
+    # The total of a table changes by 1 per record. Its noise is r_1 - r_2 with r_i ~ Gamma(7, 1),
+    # because the elliptope has dimension 6.
     np.testing.assert_allclose(totals, totals[:, :1] * np.ones(3), rtol=1e-9)
     mean_agrees(totals[:, 0] ** 2, 2 * (6 + 1))
     mean_agrees(draws[:, :, None] * draws[:, None, :], noise.covariance())
     np.testing.assert_allclose(np.trace(noise.covariance()), noise.second_moment().value)
-    # Under replace-one the number is public and every table adds up to 1.
+    # Under replace-one the number of records is public, and the noise on every table adds up to 0.
     public = Cone(workload, n=20, privacy=PureDP(1.0)).noise.sample(np.random.default_rng(0), 5)
     np.testing.assert_allclose(public.reshape(5, -1, 4).sum(axis=2), 0, atol=1e-12)
 

@@ -1,4 +1,4 @@
-"""Generalised least squares over the answers' body, against closed forms and other solvers."""
+"""Generalised least squares over the body of all answers agrees with closed forms and CVXPY."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TABLES = MarginalTables([2, 3, 2], 2)
 
 
 def test_fit_is_the_nearest_point_in_the_norm_of_the_noise() -> None:
-    """Against CVXPY on convex weights of all elements, S inverted on the span of the answers."""
+    """CVXPY, given the pseudo-inverse of the covariance of the noise, finds the same point."""
     inner = Cone(TABLES, n=10, privacy=PRIVACY)
     inverse = np.linalg.pinv(inner.noise.covariance(), rcond=1e-9, hermitian=True)
     scale = 1 / np.linalg.norm(inverse, 2)
@@ -35,7 +35,7 @@ def test_fit_is_the_nearest_point_in_the_norm_of_the_noise() -> None:
         best = vertices.T @ shares.value
         found = norm.nearest(noisy).point
         np.testing.assert_allclose(found, best, atol=1e-4)
-        # The Euclidean projection is another point: the norm matters.
+        # The Euclidean projection is another point, so the test fails for the wrong norm.
         assert np.linalg.norm(Projected(inner).nearest(noisy).point - found) > 1e-2
 
 
@@ -49,7 +49,7 @@ def test_cone_noise_on_many_columns_is_fitted_by_the_nearest_correlation_matrix(
     products = rng.standard_normal(25 * 26 // 2)
     nearest = Elliptope(26).project(products[None])[0]
     norm = noise_norm(inner)
-    # The variances are estimated from a few draws, to some percent.
+    # The variances come from 8 draws on 25 single signs, so the ratio has an error near 10%.
     ratio = norm.body.weights[0]
     assert abs(ratio - 1) < 6 * math.sqrt(2 / (8 * 25))
     projection = norm.nearest(signs.constant + signs.matrix @ products)
@@ -57,27 +57,28 @@ def test_cone_noise_on_many_columns_is_fitted_by_the_nearest_correlation_matrix(
     found = projection.point
     exact = signs.constant + signs.matrix @ nearest
     assert np.linalg.norm(found - exact) < 0.15 * np.linalg.norm(exact - signs.constant)
-    # The Euclidean projection of the same answers is much further from it.
+    # The Euclidean projection of the same answers is more than twice as far from `exact`.
     euclidean = Projected(inner).body.project((signs.constant + signs.matrix @ products)[None])[0]
     assert np.linalg.norm(euclidean - exact) > 2 * np.linalg.norm(found - exact)
 
 
 @pytest.mark.parametrize("kind", [Geometric, Laplace])
 def test_weights_of_signs_are_the_inverse_variances_of_independent_noise(kind) -> None:
-    """Independent noise on answers: the variance on a product of signs is a weighted sum."""
+    """For independent noise, the variance on a sign product is a weighted sum over the answers."""
     inner = kind(MarginalTables([2] * 25, 2), n=50, privacy=PRIVACY)
     norm = noise_norm(inner)
     variances = np.linalg.pinv(norm.signs.matrix.toarray()) ** 2 @ inner.noise.variances()
     singles = norm.signs.order - 1
     expected = variances[singles:].mean() / variances[:singles].mean()
-    # Estimated from the squares of 8 draws on 25 single signs, or in closed form.
+    # The variances of `Geometric` have a closed form. For `Laplace` they are estimated from 8 draws
+    # on 25 single signs.
     margin = 1e-9 if kind is Geometric else 6 * math.sqrt(2 / (8 * 25))
     assert norm.body.weights[0] / expected == pytest.approx(1, abs=margin)
     np.testing.assert_array_equal(norm.body.weights[1:], 1)
 
 
 def test_whitened_noise_has_equal_variances_down_to_the_least_share() -> None:
-    """Sums on a box of half-widths 1, 0.3, 0.1 and less: variances are proportional to squares."""
+    """For half-widths w of 1, 0.3, 0.1 and `least`, the noise has variances proportional to w^2."""
     for least in (0.01, 1e-3, 3e-5, 1e-7):
         widths = np.array([1.0, 0.3, 0.1, least])
         workload = LinearMap(Marginals(4, 1), np.diag(widths))
@@ -128,7 +129,7 @@ def test_answers_stay_within_the_bound_of_the_nearest_point_and_in_the_body(adja
 @pytest.mark.parametrize("kind", [Cone, Hierarchical])
 @pytest.mark.parametrize("apart", [1, 2])
 def test_fits_err_less_than_projections_on_tables_at_a_vertex_and_on_an_edge(kind, apart) -> None:
-    """Copies of one record, and of two records that differ everywhere."""
+    """All records are copies of one record, or of two records that differ in every column."""
     workload, n = MarginalTables([2] * 5, 2), 200
     inner = kind(workload, n=n, privacy=PRIVACY)
     elements = workload.universe.elements()[[0, -1]][:apart]
@@ -144,7 +145,7 @@ def test_fits_err_less_than_projections_on_tables_at_a_vertex_and_on_an_edge(kin
         ]
     )
     gain = errors[:, 1] - errors[:, 0]
-    # Paired; the 1e-6 quantile of Student's t with 199 degrees of freedom is 4.9.
+    # A paired test at level 1e-6: Student's t with 199 degrees of freedom has the quantile 4.9.
     assert gain.mean() > 4.9 * gain.std(ddof=1) / math.sqrt(len(gain))
 
 

@@ -1,4 +1,4 @@
-"""Recursive noise: the oracles of JL-SPLIT, laws, moments and density ratios."""
+"""Recursive noise: known values (JL-SPLIT), distributions, moments and density ratios."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_box_of_four_sides(variant, energies, split, value, uniform) -> None:
     assert noise.split.sum() == pytest.approx(1.0, rel=1e-15)
     assert noise.second_moment().value == pytest.approx(value, abs=5e-5)
     assert len(levels) ** 2 * sum(found) == pytest.approx(uniform, rel=1e-14)
-    # Early stopping picks the plain K-norm: (4 + 1)(4 + 2) E||U||^2.
+    # The best stop is the first: plain K-norm noise, with the energy (4 + 1)(4 + 2) E ||U||^2.
     assert len(best_stop(stages(STEPS, variant))) == 1
     assert energy_of(best_stop(stages(STEPS, variant))) == pytest.approx(13.28125, rel=1e-14)
 
@@ -80,7 +80,7 @@ def test_stop_levels_of_sixteen_sides(variant, table) -> None:
     [(Variant.PROJECTED, 88.364, 155.08), (Variant.INTRINSIC, 53.251, 85.44)],
 )
 def test_cube(variant, full, uniform) -> None:
-    """JL-SPLIT, k = 16: the recursion loses on a round body, so early stopping matters."""
+    """On a cube with k = 16, the full recursion is worse than plain K-norm noise (JL-SPLIT)."""
     choices = stopped(stages(np.ones(16), variant))
     assert energy_of(choices[0]) ** 0.5 == pytest.approx(40.398, abs=5e-4)
     assert energy_of(choices[-1]) ** 0.5 == pytest.approx(full, abs=5e-4)
@@ -125,7 +125,7 @@ class TestExactBodies:
             np.testing.assert_allclose(basis.T @ basis, np.eye(rank), atol=1e-12)
             within = body.affine_hull().basis
             np.testing.assert_allclose(within @ (within.T @ basis), basis, atol=1e-12)
-            # JL-L18: every level takes at least half of what is left.
+            # JL-L18: every level takes at least half of the remaining dimensions.
             left = rank
             for level in levels:
                 assert 2 * level.dimension >= left
@@ -159,11 +159,11 @@ class TestExactBodies:
 
 
 def test_shadows_that_cannot_be_drawn_exactly_end_an_exact_recursion() -> None:
-    """The half of least variance of a simplex difference in dimension 5 is no simple body."""
+    """In dimension 5, the second stage needs a shadow on a plane, which has no exact sampler."""
     body = SimplexDifference(np.random.default_rng(0).standard_normal((6, 5)) * DECAY[:5])
     assert len(decompose(body, Variant.INTRINSIC, exact=True)) == 1
     assert len(decompose(body, Variant.PROJECTED, exact=True)) == 1
-    # Of dimension 3 the rest is a segment, so one more level is exact.
+    # In dimension 3, the second stage needs a segment, which has an exact sampler.
     flat = SimplexDifference(np.random.default_rng(0).standard_normal((4, 3)) * DECAY[:3])
     assert len(decompose(flat, Variant.PROJECTED, exact=True)) == 2
 
@@ -171,7 +171,7 @@ def test_shadows_that_cannot_be_drawn_exactly_end_an_exact_recursion() -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("variant", Variant)
 def test_marginal_laws(variant) -> None:
-    """Along the longest axis the last level is Laplace; a projected level is K-norm noise of W."""
+    """On the longest axis the noise is Laplace; on the shortest it is K-norm noise of `first`."""
     levels = stopped(stages(STEPS, variant))[-1]
     noise = RecursiveNoise(levels, 1.0)
     rng = np.random.default_rng(5)
@@ -179,7 +179,7 @@ def test_marginal_laws(variant) -> None:
     ks_same(draws[:, 0], rng.laplace(0, 1 / noise.split[-1], 10_000), level=5e-7)
     first = levels[0].source.body
     direct = KNormNoise(first, float(noise.split[0]), ExactSampler(first)).sample(rng, 10_000)
-    # Axis 3 is the shortest: the last coordinate of both bodies.
+    # Axis 3 is the shortest. It is the last coordinate of the body `first` in both variants.
     ks_same(draws[:, 3], direct[:, -1], level=5e-7)
 
 
@@ -197,12 +197,12 @@ def test_density_ratio_never_exceeds_the_budget_and_attains_it(exact) -> None:
     along = noise.log_density_ratio(-moves, moves)
     assert along.max() <= 0.7 * (1 + 1e-12)
     if exact:
-        # A corner of the box is a corner of every shadow: the whole budget is used.
+        # A corner of the box has gauge 1 in the body of every level, so it uses the whole budget.
         np.testing.assert_allclose(along, 0.7, rtol=1e-12)
 
 
 def test_log_density_of_intrinsic_levels() -> None:
-    """The density at 0 of each level of a box is known, and the rest is the ratio of densities."""
+    """The density at 0 has a closed form, and at other points it follows from the density ratio."""
     half_widths = DECAY[:6]
     levels = stopped(stages(half_widths, Variant.INTRINSIC))[-1]
     noise = RecursiveNoise(levels, 0.7)
@@ -233,7 +233,7 @@ def test_projected_levels_have_no_closed_density() -> None:
 
 @pytest.mark.statistical
 def test_markov_chains_make_the_status_heuristic() -> None:
-    """A slab body is drawn by hit-and-run, its shadows through outer slab bodies of their own."""
+    """Hit-and-run samples the slab body K, and an outer slab body of its shadow on a plane."""
     body = SlabBody(np.vstack([np.eye(4), np.ones((1, 4))]), np.array([1, 0.3, 0.1, 0.03, 1.2]))
     found = decompose(body, Variant.PROJECTED, exact=False)
     levels = stopped(found)[-1]
@@ -241,11 +241,11 @@ def test_markov_chains_make_the_status_heuristic() -> None:
     assert [level.dimension for level in levels] == [2, 1, 1]
     assert isinstance(noise.sampler, Heuristic)
     assert noise.second_moment().stderr > 0
-    # Measured energy against the estimate, six standard errors apart at most (1e-9).
+    # The measured energy and the estimate differ by at most six standard errors (level 2e-9).
     squares = (noise.sample(np.random.default_rng(8), 2000) ** 2).sum(axis=1)
     spread = np.hypot(squares.std() / 2000**0.5, noise.second_moment().stderr)
     assert abs(squares.mean() - noise.second_moment().value) <= 6 * spread
-    # Bodies of all levels hold the shadows of K.
+    # The body of every stage contains the shadow of K on the subspace of this stage.
     u = np.random.default_rng(9).standard_normal((20, 4))
     for stage in found:
         directions = u @ stage.stop.basis
@@ -256,7 +256,7 @@ def test_markov_chains_make_the_status_heuristic() -> None:
 
 
 def test_status_of_several_samplers() -> None:
-    """SAM-1: distances add; one heuristic makes the whole heuristic."""
+    """Distances in total variation add up (SAM-1), and one heuristic makes the result heuristic."""
     one, two = Approximate(0.01, "a proof"), Approximate(0.02, "another")
     assert combined_status([Exact(), Exact()]) == Exact()
     both = combined_status([one, Exact(), two])
@@ -281,7 +281,7 @@ def test_variants_that_share_subspaces_have_the_same_levels(body) -> None:
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_energy_of_a_part_of_a_subspace(turned) -> None:
-    # Noise on half of the axes of a box, with the moment matrix diagonal or turned.
+    # The level keeps two principal axes of the given moment matrix, which is diagonal or turned.
     turn = (
         np.linalg.qr(np.random.default_rng(1).standard_normal((4, 4)))[0] if turned else np.eye(4)
     )
@@ -292,7 +292,7 @@ def test_energy_of_a_part_of_a_subspace(turned) -> None:
 
 
 def test_principal_axes_keep_uncorrelated_coordinates_apart() -> None:
-    """Equal variances in a cube would otherwise mix; two correlated ones must."""
+    """Principal axes mix correlated coordinates only, even if other variances are equal."""
     np.testing.assert_array_equal(np.abs(principal_axes(np.eye(4))), np.eye(4))
     moment = np.diag([1.0, 2.0, 2.0, 3.0])
     moment[0, 3] = moment[3, 0] = 0.5

@@ -1,4 +1,4 @@
-"""Error curves: what is drawn is in the table, and what carries no guarantee looks like it."""
+"""Error curves: the figure shows the table, and marks curves without a privacy guarantee."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_files_hold_the_figure_and_the_numbers(curve: ErrorCurve) -> None:
     assert set(files) == {".png", ".svg", ".csv"}
     assert files[".png"].startswith(b"\x89PNG")
     assert ET.fromstring(files[".svg"].decode()).tag.endswith("svg")
-    # Of the parsers of pandas, this one is known to round to the nearest float.
+    # The pyarrow parser rounds to the nearest float; other parsers of pandas may not.
     back = pd.read_csv(io.BytesIO(files[".csv"]), engine="pyarrow")
     pd.testing.assert_frame_equal(
         back.fillna({"kind": "", "sampler": ""}), curve.table, check_exact=True, check_dtype=False

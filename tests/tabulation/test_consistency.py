@@ -1,4 +1,4 @@
-"""Default answers are consistent, unbiased ones are left alone, whole counts add up."""
+"""Default answers are consistent, unbiased answers are not changed, and whole counts add up."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_default_answers_are_consistent_and_unbiased_ones_are_not(frame):
     assert "consistent" in repr(consistent)
     assert consistent.answers.min() >= 0
     assert margins_agree(consistent)
-    # The same noise, moved: the intervals stand around it.
+    # Both releases have the same noise, and all intervals are centred at the noisy answers.
     np.testing.assert_array_equal(consistent.released.noisy, noisy.answers)
     for mine, theirs in zip(consistent.interval(), noisy.interval(), strict=True):
         np.testing.assert_array_equal(mine, theirs)
@@ -68,7 +68,7 @@ def test_the_prediction_of_consistent_answers_is_a_bound_that_holds(frame):
 
 
 def test_the_prediction_allows_for_the_gap_at_which_the_projection_stops(frame, monkeypatch):
-    """For noise far below the diameter, the gap is limited by rounding, not by the noise."""
+    """For tiny noise, the gap does not shrink with the noise, because rounding limits it."""
     gaps = recorded_gaps(monkeypatch)
     asked = {"epsilon": 1e7, "mechanism": Laplace, "rng": 1}
     noise = gd.release(frame, SCHEMA, "prefixes:region", unbiased=True, **asked)
@@ -79,7 +79,7 @@ def test_the_prediction_allows_for_the_gap_at_which_the_projection_stops(frame, 
 
 
 def many_columns():
-    """2^22 combinations of levels: too many to search."""
+    """Records, schema and tables for 2^22 combinations of levels, more than `MAX_ELEMENTS`."""
     columns = {f"c{i}": ["a", "b", "c", "d"] for i in range(11)}
     assert MAX_ELEMENTS < 4**11
     frame = pd.DataFrame({name: ["a", "b"] * 10 for name in columns})
@@ -96,7 +96,7 @@ def test_tables_of_many_columns_agree():
     np.testing.assert_allclose(*shared, atol=1e-12)
     for table in result.tables.values():
         assert table.to_numpy().sum() == pytest.approx(1)
-    # Tables without a common column agree by themselves, whatever their number.
+    # Tables without common columns cannot disagree, so this holds for any number of tables.
     assert gd.release(frame, schema, "marginals:1", **FEW).form is Form.CONSISTENT
 
 
@@ -169,6 +169,6 @@ def test_largest_remainders_are_rounded_up():
     task = task_of(SCHEMA, ["histogram"], columns=["region"])
     shares = np.array([2.6, 3.7, 3.7]) / 10
     np.testing.assert_array_equal(whole_counts(shares, 10, task, Form.CONSISTENT), [2, 4, 4])
-    # A count that is whole but for rounding is not taken apart.
+    # A count that is whole up to rounding errors is rounded to this whole number.
     whole = np.array([3.0, 3.0, 4.0]) / 10
     np.testing.assert_array_equal(whole_counts(whole, 10, task, Form.CONSISTENT), [3, 3, 4])

@@ -1,4 +1,4 @@
-"""The mean workload on the unit ball: reach, extreme records, and the mean mechanism (JL-L15)."""
+"""Means on the unit ball: radii, diameters, extreme answers, and the ball mechanism (JL-L15)."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_bodies_are_balls():
 
 @pytest.mark.statistical
 def test_the_mean_mechanism_errs_as_the_lemma_says():
-    """JL-L15: rms = 2 sqrt(d + 1) / (eps n) per query; the projection stays in the ball."""
+    """The RMSE is 2 sqrt(d + 1) / (eps n) per query (JL-L15), and projections are in the ball."""
     d, n = 6, 50
     mechanism = Ball(Means(d), n=n, privacy=PureDP(0.5))
     assert mechanism.predicted_rmse.value == pytest.approx(
