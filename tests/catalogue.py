@@ -108,7 +108,7 @@ def cube(dimension: int) -> FloatArray:
 
 
 def enlarged(body: Body) -> Callable[[float], Body]:
-    """For a body of fixed size: the body itself at scale 1, and a `Scaled` at other scales."""
+    """For a body of fixed size: the body itself at scale 1, and a `Scaled` body at others."""
     return lambda s: body if s == 1 else Scaled(body, s)
 
 

@@ -188,7 +188,7 @@ def test_histograms_under_add_remove_get_laplace_noise():
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_large_tables_need_no_enumeration(adjacency):
-    """The 2^26 elements of 26 attributes are never listed; all bodies hold random differences."""
+    """The 2^26 elements are never listed, and all bodies contain random differences."""
     workload = wl.MarginalTables([2] * 26, 2)
     assert isinstance(sensitivity_polytope(workload), WorkloadPolytope)
     found = {each.name: each.body for each in exact_noise_bodies(workload, adjacency)}

@@ -226,7 +226,7 @@ def test_no_exact_error_is_excluded(name: str, adjacency: Adjacency) -> None:
 
 @pytest.mark.parametrize("name", ["tables", "prefixes", "signs"])
 def test_no_added_noise_is_below_its_bound(name: str) -> None:
-    """At n = 1, the bound is below the errors of three noises and above the general bound."""
+    """At n = 1, the bound is below three known errors and above the bound for all mechanisms."""
     W = WORKLOADS[name]()
     bound = additive_noise_error(W, 1, epsilon=1.0, metric=RMS())
     M = gd.mechanisms
@@ -282,7 +282,7 @@ def test_plans_use_more_records_for_more() -> None:
 
 
 def test_bounds_follow_the_error_for_one_number_of_records() -> None:
-    """If lines exclude alpha for up to v records, alpha is between the errors for v and v + 1."""
+    """If lines exclude alpha up to v records, alpha is between the error bounds at v and v + 1."""
     for alpha in (0.1, 0.01, 0.001):
         bound = orthogonal_lines_bound(TABLES, epsilon=1.0, alpha=alpha, metric=RMS())
         v = int(bound.value)

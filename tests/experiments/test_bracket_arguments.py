@@ -193,7 +193,7 @@ def ceiling(found: Radii, metric: gd.bounds.Metric, *, alpha: float = 0.05) -> f
 def test_exact_volumes_of_cubes_exclude_no_record_that_suffices(
     dimension: int, metric: gd.bounds.Metric
 ) -> None:
-    """The ceiling from the exact volume of K = [0, 1]^d is below the records that noise needs.
+    """The ceiling from the exact volume of [0, 1]^d is below a number of records that suffices.
 
     K-norm noise Z for [-1, 1]^d has E ||Z||_inf = d / epsilon, and E ||Z||_2^2 is
     d (d + 1) (d + 2) / (3 epsilon^2) (JL-L14). The negative control has the volume of a cube that
@@ -248,7 +248,7 @@ def test_hulls_are_bounded_by_their_simplices() -> None:
 
 
 def test_a_long_box_has_ceilings_far_below_those_of_its_width() -> None:
-    """For a box with sides 1, 1/4, ..., the last radius is below half of Urysohn's bound for it."""
+    """For a box with sides 1, 1/4, ..., the last radius is below half of Urysohn's bound."""
     sides = 0.25 ** np.arange(4)
     corners = np.array(list(itertools.product((0.0, 1.0), repeat=4))) * sides
     Q = gd.workloads.Explicit(corners.T)
@@ -280,13 +280,15 @@ def test_goals_on_arguments_are_reached_or_open() -> None:
     norms, volumes, products = goals_on_arguments(table())
     assert [norms.reached, volumes.reached, products.reached] == [True, True, True]
     assert norms.measured == pytest.approx(0.95)
-    assert "at most 1.5," not in volumes.beside  # 14 excluded records, not 9: 15 / 10 = 1.5
+    # The ceiling 14.5 allows 14 excluded records in place of 9, so 1 + the bound rises by 15 / 10.
+    assert "at most 1.5," not in volumes.beside
     norms, volumes, products = goals_on_arguments(
         table(all_lines=8.1, volume=99, row_products=10.1)
     )
     assert [norms.reached, volumes.reached, products.reached] == [False, False, False]
     assert "factor of at most 1.11" in norms.reason
-    assert "A 4" in volumes.reason  # at most 39 excluded records: 40 / 10 = 4
+    # The upper bound 40 allows 39 excluded records, so 1 + the bound rises by at most 40 / 10.
+    assert "A 4" in volumes.reason
     assert products.measured == 1
 
 

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: values that an argument of some kind must refuse, and any values."""
+"""Hypothesis strategies: values that a kind of argument must refuse, and arbitrary values."""
 
 from __future__ import annotations
 

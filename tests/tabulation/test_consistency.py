@@ -18,7 +18,7 @@ SCHEMA = gd.data.Schema.from_dict(
 )
 
 N = 60
-FEW = {"epsilon": 0.2, "mechanism": Laplace, "rng": 1}  # noise far above one record
+FEW = {"epsilon": 0.2, "mechanism": Laplace, "rng": 1}  # the noise is far larger than one record
 
 
 @pytest.fixture(scope="module")
