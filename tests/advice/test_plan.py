@@ -1,4 +1,4 @@
-"""Plans: what was advised is built again from a file, for the same question only."""
+"""A plan builds the advised mechanism, and refuses another workload, privacy or adjacency."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_saved_plan_builds_what_was_advised(workload, privacy, adjacency, tmp_
     assert type(built) is type(advice.best)
     assert built.guarantee == advice.best.guarantee
     assert built.predicted_rmse == advice.best.predicted_rmse
-    # Another n is the same mechanism with another error.
+    # The plan also builds the mechanism for more records. The predicted error is then smaller.
     more = load_plan(path)(workload, n=800, privacy=privacy, adjacency=adjacency)
     assert more.n == 800
     assert more.predicted_rmse.value < built.predicted_rmse.value

@@ -1,4 +1,4 @@
-"""Exact laws: privacy losses against closed forms and dp-accounting, sparse vector against runs."""
+"""Privacy losses agree with closed forms and dp-accounting, and sparse vector laws with runs."""
 
 import itertools
 import math
@@ -35,10 +35,10 @@ def test_randomised_response_loses_its_epsilon():
     assert loss.epsilon() == pytest.approx(1.3, rel=1e-14)
     assert loss.delta(1.3) == pytest.approx(0, abs=1e-15)
     assert loss.delta(0.0) == pytest.approx(math.tanh(1.3 / 2), rel=1e-14)
-    # D_2 = ln(sum p^2 / q).
+    # The Renyi divergence of order 2 is ln(sum p^2 / q).
     p, q = map(np.array, responses(1.3))
     assert loss.renyi(2.0) == pytest.approx(math.log((p**2 / q).sum()), rel=1e-13)
-    # The epsilon at a delta inverts the delta at an epsilon.
+    # epsilon(delta) is the inverse function of delta(epsilon).
     assert loss.epsilon(loss.delta(0.7)) == pytest.approx(0.7, rel=1e-12)
     assert loss.epsilon(0.6) == 0.0
 
@@ -56,7 +56,7 @@ def test_impossible_outcomes_lose_everything():
 
 @pytest.mark.parametrize("factor", [1 - 1e-6, 1 + 1e-6])
 def test_claims_are_judged_to_a_millionth(factor):
-    """A claim is refuted when it is too small by 1e-6 of itself, and not when it is larger."""
+    """A claim is refuted at 1 - 1e-6 times the least true value, and not at 1 + 1e-6 times."""
     p, q = scipy.stats.binom.pmf(np.arange(21), 20, [[0.4], [0.45]])
     loss = PrivacyLoss.of_laws(p, q)
     refuted = factor < 1
@@ -67,13 +67,13 @@ def test_claims_are_judged_to_a_millionth(factor):
 
 
 def discretised(distribution, shift, edges):
-    """The law of the cell of a draw plus `shift`."""
+    """For each cell between two edges, the probability that a draw plus `shift` falls in it."""
     return np.diff(distribution.cdf(np.concatenate([[-np.inf], edges, [np.inf]]) - shift))
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 0.9, 1.5])
 def test_losses_agree_with_dp_accounting(epsilon):
-    """Cells of width 1e-3: merging outcomes can only lower delta, by less than the width."""
+    """Draws are grouped into cells of width 1e-3. This can lower delta, by less than the width."""
     width = 1e-3
     edges = np.arange(-9, 10, width)
     gaussian = peer.from_gaussian_mechanism(1.0, value_discretization_interval=1e-4)
@@ -101,14 +101,15 @@ SCALES = {
 def test_transcripts_and_their_probabilities(name):
     law = SparseVectorLaw(TRUTHS, SCALES[name], 2)
     rows = {tuple(row): p for row, p in zip(law.transcripts, law.probabilities, strict=True)}
-    # All patterns of three comparisons, but that two above end the run.
+    # All patterns of three outcomes. If the first two are above, the third query is not asked.
     expected = {
         (*pattern[:2], UNASKED) if pattern[:2] == (ABOVE, ABOVE) else pattern
         for pattern in itertools.product([BELOW, ABOVE], repeat=3)
     }
     assert set(rows) == expected
     assert law.probabilities.sum() == pytest.approx(1, abs=1e-13)
-    # One transcript by adaptive integration: all below, one threshold draw in both variants.
+    # The probability that all queries are below, by adaptive integration. Without a query above,
+    # both variants draw the threshold noise only once.
     threshold, query = (scipy.stats.laplace(scale=s) for s in (SCALES[name].threshold,
                                                                SCALES[name].query))  # fmt: skip
     value, _ = scipy.integrate.quad(
@@ -119,7 +120,7 @@ def test_transcripts_and_their_probabilities(name):
 
 
 def test_redrawn_thresholds_are_independent():
-    """After a query found above nothing of the first threshold is left."""
+    """After a query found above, outcomes do not depend on the first threshold noise."""
     law = SparseVectorLaw(TRUTHS, SCALES["redrawn"], 2)
     rows = {tuple(row): p for row, p in zip(law.transcripts, law.probabilities, strict=True)}
     first = sum(p for row, p in rows.items() if row[0] == ABOVE)
@@ -135,7 +136,7 @@ def run(stream, truths):
 
 
 def sparse(truths, factor=1.0):
-    """Transcripts of the kept threshold at 2-DP, with noise of a `factor` of its size."""
+    """Sample 2-DP `Sparse`, which keeps its threshold noise, with all noise times `factor`."""
 
     def sample(trials, rng):
         return np.array(
@@ -172,12 +173,12 @@ def test_runs_are_audited_by_their_exact_law(factor, refuted):
 
 
 def test_above_threshold_is_exactly_tight():
-    """DISC-12: Lap(4 / eps) on queries is tight; the stream of five queries is found."""
+    """DISC-12: Lap(4 / eps) on queries is tight. A stream of four queries loses nearly eps."""
     claim = PureDP(1.0)
     found = worst_stream(scales.above_threshold(1.0, monotone=False), claim, cutoff=1, queries=4)
     assert not found.refuted
     assert found.epsilon == pytest.approx(1.0, abs=0.02)
-    # 3% less noise on the queries is refuted, by proof.
+    # With 3% less noise on the queries, the exact loss exceeds the claim.
     less = scales.Scales(threshold=2.0, query=3.88, answer=None, redraw=True)
     assert worst_stream(less, claim, cutoff=1, queries=4).refuted
 
@@ -186,7 +187,7 @@ def test_monotone_noise_does_not_serve_general_queries():
     claim, noise = PureDP(1.0), scales.above_threshold(1.0, monotone=True)
     assert not worst_stream(noise, claim, cutoff=1, queries=3, monotone=True).refuted
     found = worst_stream(noise, claim, cutoff=1, queries=3)
-    # The true loss of a general stream is 1.5 in the limit of many queries.
+    # The largest loss over general streams tends to 1.5 as the number of queries grows.
     assert found.refuted
     assert 1.4 < found.epsilon <= 1.5 + 1e-9
     moves = np.subtract(found.second, found.first)

@@ -1,9 +1,9 @@
-"""Audits refute what the best event refutes with a third of their draws.
+"""With all its draws, an audit refutes what the best event refutes with a third of them.
 
 The noise is Laplace noise on one number, and the best event, {output < 0}, is known. Its
-probabilities are exact, so the noise factor that it refutes with a number of draws is exact, too.
-An audit tests on one half of its draws. An audit that tests on a quarter of them, or has a weaker
-score, refutes this factor too rarely.
+probabilities are known too. So the largest noise factor that this event refutes with a third of the
+draws can be computed. An audit tests on one half of its draws. It would refute this factor too
+rarely if it tested on a quarter of them, or if it had a weaker score.
 """
 
 import math
@@ -73,7 +73,7 @@ def test_audits_refute_what_a_third_of_the_draws_refutes(audited):
 @pytest.mark.statistical
 @pytest.mark.parametrize("audited", AUDITED)
 def test_no_audit_refutes_what_only_twice_the_draws_refute(audited):
-    """The law of the test is right: an audit that refuted this would test more than it states."""
+    """An audit that often refuted this factor would use narrower bounds than its level allows."""
     factor = factor_refuted(2 * TRIALS)
     refuted = sum(audited(factor, seed).refuted for seed in range(AUDITS))
     assert refuted <= AUDITS - LEAST, f"{refuted} of {AUDITS} at the factor {factor:.3f}"

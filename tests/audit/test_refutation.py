@@ -1,4 +1,4 @@
-"""Claim, audit, negative control; an audit of a true claim alarms with probability 1e-6."""
+"""Audits refute false claims. They refute a true claim with probability at most 1e-6."""
 
 import math
 
@@ -53,7 +53,8 @@ def test_laplace_passes_and_half_the_noise_does_not(epsilon, seed):
 @pytest.mark.parametrize(
     ("privacy", "trials"),
     [
-        # Half the noise exceeds delta by 0.01 only in the first: more outputs are needed to see it.
+        # With half the noise, the true delta of the first claim exceeds the claimed delta by only
+        # 0.01, so the audit needs more outputs.
         (ApproxDP(1.0, 1e-5), 600_000),
         (ApproxDP(3.0, 1e-3), 60_000),
         (ZCDP(0.5), TRIALS),
@@ -67,14 +68,14 @@ def test_gaussian_passes_and_half_the_noise_does_not(privacy, trials, seed):
         samples = (gaussian(centre, factor * scale) for centre in neighbours)
         result = audit(*samples, privacy, trials=trials, rng=seed)
         assert result.refuted is refuted
-        # The bound is on a true statement: noise of this scale has this delta, not less.
+        # The lower bound on epsilon is true: at this epsilon, the noise has at least this delta.
         assert gaussian_delta(1.0, factor * scale, result.epsilon_lower_bound) >= result.delta
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_log_density_ratio_finds_what_a_linear_score_cannot(seed):
-    # Same mean, different spread: densities ratio e^|x| / 2 and 2 e^-|x|, unbounded.
+    # The means are equal and the scales differ. The density ratio e^|x| / 2 is unbounded.
     samples = laplace(0, 1.0), laplace(0, 0.5)
     claim = PureDP(1.0)
     blind = audit(*samples, claim, trials=TRIALS, rng=seed, score=lambda x: np.sign(x))
@@ -92,7 +93,8 @@ def randomised_response(bit, epsilon):
 
 @pytest.mark.statistical
 def test_false_alarms_stay_below_the_level_where_the_claim_is_tight():
-    # Randomised response meets its epsilon exactly, in both orders and on the complement.
+    # For randomised response, the claim holds with equality: for the bit 1 in one order of the
+    # inputs, and for the bit 0 in the other order.
     epsilon, level, audits = 1.0, 0.1, 1500
     samples = randomised_response(1, epsilon), randomised_response(0, epsilon)
     alarms = sum(
@@ -111,7 +113,7 @@ def test_a_score_that_memorises_the_training_half_is_not_believed():
             memory.append(outputs.copy())
         return np.isin(outputs, memory[0]).astype(float)
 
-    # Equal inputs: on the training half the score separates them perfectly.
+    # Both inputs have the same law, but the score separates their training outputs perfectly.
     result = audit(
         laplace(0, 1.0), laplace(0, 1.0), PureDP(0.1), trials=2000, score=memorise, rng=0
     )
@@ -130,14 +132,16 @@ def test_the_bound_approaches_the_truth():
         event=lambda bits: bits == 1,
         rng=0,
     )
-    # Five standard errors of each count at level 1e-6 / 4: relative width about 5e-3 each.
+    # At level 1e-6 / 4, each bound on a probability is about five standard errors from the
+    # measured share. This is 0.3% of the larger probability, and 0.8% of the smaller one.
     assert 0.98 * epsilon < result.epsilon_lower_bound <= epsilon
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("seed", range(5))
 def test_order_and_complement_do_not_matter(seed):
-    # Only one tail is bad, and only in one order: inputs exchanged must be caught as well.
+    # Of the events {output > t}, only those with t >= 3 contradict the claim, and only in one order
+    # of the inputs. The audit must find such an event in both orders, with both signs of the score.
     def truncated(trials, rng):
         return np.minimum(rng.laplace(0, 1, trials), 3.0)
 
@@ -188,11 +192,13 @@ def test_the_fisher_score_is_the_log_density_ratio_of_gaussians():
     shift = root @ [1.0, -2.0]
     a, b = (centre + rng.standard_normal((200_000, 2)) @ root.T for centre in (shift, 0 * shift))
     score = fisher_score(a, b)
-    # S = 2 root root^T, so w = (root root^T)^+ shift / 2 and score(root u) = <u, (1, -2)> / 2:
-    # half the log-density ratio. Sampling error is 1 / sqrt(200000) = 0.0022 relative.
+    # The sum of the two covariances is 2 root root^T, so the weights of the score are
+    # (root root^T)^+ shift / 2. Hence score(root u) = <u, (1, -2)> / 2, which is half the
+    # log-density ratio up to a constant. The relative sampling error is about
+    # 1 / sqrt(200000) = 0.0022.
     np.testing.assert_allclose(score(root.T), [0.5, -1.0], atol=10 * 0.0022)
     normal = np.cross(*root.T)
-    np.testing.assert_allclose(score(normal[None]), 0, atol=1e-9)  # no weight outside the plane
+    np.testing.assert_allclose(score(normal[None]), 0, atol=1e-9)  # the score is 0 along the normal
 
 
 def test_a_guarantee_is_audited_for_what_it_proves():

@@ -1,4 +1,4 @@
-"""Sums of positive parts against definitions."""
+"""Exit times and projections for sums of positive parts satisfy their definitions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_exit_time_is_zero_from_outside():
 @settings(deadline=None)
 @given(rows, st.sampled_from([1e-3, 1.0, 50.0]))
 def test_projections_satisfy_the_variational_inequality(values, level):
-    size = np.abs(values).max() + level  # of the numbers added and subtracted
+    size = np.abs(values).max() + level  # bounds the entries and the level
     corners = level * np.eye(values.shape[1])
     for nearest, others in (
         (nearest_in_simplex(values, level), corners),

@@ -1,4 +1,4 @@
-"""Arguments of a wrong type are refused by name, with the type that is expected."""
+"""The error for an argument of a wrong type names the argument and says what it must be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failed reads say what failed and where, and never the value of a record."""
+"""Errors of failed reads say what failed and where, and never quote the value of a record."""
 
 import sys
 import traceback
@@ -11,7 +11,8 @@ from geomdp.cli import main
 from geomdp.data import Query, Schema, count_records, source_of
 
 SECRET = "secret7134"
-#: The value stands in a file, in a few rows, or after more rows than DuckDB reads at a time.
+#: Queries that fail at a secret value. The value is in a file, in one of a few rows, or in a row
+#: that comes after more rows than DuckDB reads at a time.
 BROKEN = {
     "converted": f"SELECT CAST(v AS INT) AS x FROM (VALUES ('1'), ('{SECRET}')) t(v)",
     "streamed": f"SELECT CAST(CASE WHEN i = 290000 THEN '{SECRET}' ELSE '1' END AS INT) AS x "
@@ -29,7 +30,7 @@ def message_of(read):
     return "".join(traceback.format_exception(caught.value))
 
 
-#: Malformed addresses of servers. The driver or DuckDB would quote the secret part of each.
+#: Malformed addresses of servers. Errors of the driver or of DuckDB would quote the secret part.
 ADDRESSES = [
     f"postgresql://user:{SECRET} word@127.0.0.1:1/x",
     f"postgresql://user:%zz{SECRET}@127.0.0.1:1/x",
@@ -73,7 +74,7 @@ def test_the_error_of_a_query_says_what_failed_and_where():
 
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_a_malformed_address_is_not_quoted(address, tmp_path, monkeypatch, capsys):
-    """An address can hold a password. The driver quotes parts of it in its errors."""
+    """An address can hold a password, and errors of the driver quote parts of the address."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=r"refuses the connection|database must be") as caught:
         list(Query("SELECT 1 AS x", address).chunks(["x"]))
@@ -104,7 +105,7 @@ def test_the_row_of_a_csv_file_that_a_query_reads_is_named(tmp_path):
 
 
 def test_a_malformed_row_late_in_a_large_file_is_named_without_its_values(tmp_path):
-    # Two levels are counted in batches: the bad row comes after the first of them.
+    # Tables of two columns are counted in batches of 2^17 rows. The bad row is in the second batch.
     path = tmp_path / "records.csv"
     rows = "1,0,1\n" * 200_000 + f"1,{SECRET},0,1\n"
     path.write_text("a,b,c\n" + rows, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Shared claims: each passes on data that satisfy it and fails on data that do not."""
+"""The claims that scripts share pass on data that satisfy them, and fail on other data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Prediction:
 def table(
     exponent: float = -1.0, prediction: float = 1.0, stderr: float = 0.0, trials: int = 2
 ) -> pd.DataFrame:
-    """Errors with root mean square n^exponent of two families, predicted `prediction` times it."""
+    """Errors of two families with RMS n^exponent, and predictions `prediction` times n^exponent."""
     rng = np.random.default_rng(3)
     rows = []
     for family in ("a", "b"):
@@ -71,8 +71,8 @@ def test_predictions_that_hold_agree() -> None:
     assert claim.measured.startswith("6 points")
 
 
-# The relative standard error of a mean square of 1000 Gamma(4)/4 values is 1/sqrt(4000) = 1.6%;
-# 20% in the root is 40% or more in the square, more than 20 of them.
+# The relative standard error of a mean of 1000 Gamma(4)/4 squares is 1/sqrt(4000) = 1.6%. A root
+# that is 20% off has a square that is at least 36% off, which is more than 20 standard errors.
 @pytest.mark.parametrize("prediction", [0.8, 1.2])
 def test_predictions_that_do_not_hold_disagree_both_ways(prediction: float) -> None:
     assert not agrees_with_prediction("x", "X", table(prediction=prediction), POINT).passed
@@ -93,8 +93,8 @@ def test_slopes() -> None:
     slopes = slopes_by(table(), ["family"], "n")
     assert set(slopes) == {("a",), ("b",)}
     assert slopes_are("x", "X", slopes, -1.0, 0.1).passed
-    assert not slopes_are("x", "X", slopes, -1.0, 1e-4).passed, "too uncertain"
-    assert not slopes_are("x", "X", slopes, -0.5, 1.0).passed, "another slope"
+    assert not slopes_are("x", "X", slopes, -1.0, 1e-4).passed, "the intervals are wider than 2e-4"
+    assert not slopes_are("x", "X", slopes, -0.5, 1.0).passed, "the true slope is -1, not -0.5"
     assert slopes_lie_within("x", "X", slopes, -1.1, -0.9).passed
     assert not slopes_lie_within("x", "X", slopes, -1.1, -1.0).passed
 
@@ -109,7 +109,7 @@ def test_claims_record_how_much_of_their_allowance_is_used() -> None:
         return float(shares[1] or 0)
 
     assert 0.45 < used(2.0) < 0.55 < 0.9 < used(1.0) < 1 < used(0.8)
-    # A claim passes exactly if no point uses more than all of it.
+    # A claim passes exactly if no point uses more than its whole allowance.
     for prediction in (0.8, 1.0, 1.2):
         claim = agrees_with_prediction("x", "X", table(prediction=prediction), POINT)
         assert claim.used is not None

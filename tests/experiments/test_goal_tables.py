@@ -1,4 +1,4 @@
-"""Goals of figures on small tables: the number decides the state, whatever the words beside it."""
+"""Goals and claims of figures, on small tables with known numbers."""
 
 from __future__ import annotations
 
@@ -96,11 +96,11 @@ def test_smooth_and_sparse_goals_follow_their_rates() -> None:
 
 
 def test_lifted_elliptopes_and_joint_tables_have_the_errors_of_the_formula_sheet() -> None:
-    # X-LIFT: 8: 30.6, 12: 86.8, 16: 188, 20: 346, 24: 575 in counts at epsilon = 1.
+    # X-LIFT of the formula sheet states these errors for d columns, in counts at epsilon = 1.
     stated = {8: 30.6, 12: 86.8, 16: 188, 20: 346, 24: 575}
     for d, error in stated.items():
         assert Lifted(d, 3).error == pytest.approx(error, rel=3e-3)
-        # Each cell sums 2^(d - 3) cells with variance 8.
+        # A cell of a 3-way table is the sum of 2^(d - 3) joint cells, each with noise variance 8.
         joint = joint_table_error(gd.workloads.MarginalTables([2] * d, 3))
         assert joint == pytest.approx(math.sqrt(8 * 2 ** (d - 3)))
 
@@ -136,7 +136,7 @@ def test_advice_that_an_exact_mechanism_beats_fails_its_claim() -> None:
 
 
 def test_a_fit_is_compared_by_measured_errors_alone() -> None:
-    """The bound of a fit is above exact predictions, because simulations chose the fit."""
+    """The claim by exact predictions skips fits, because `advise` chooses them by simulation."""
     offered = predictions(0.1, 2.0)
     assert advice.advice_is_best(offered.assign(advised="Fitted(X)")) == []
     for own, passed in ((1.0, True), (1.03, True), (1.25, False)):
@@ -175,7 +175,7 @@ def one_count(advised: float, offered: str) -> pd.DataFrame:
 
 
 def test_one_counting_query_is_open_until_advice_offers_geometric_noise() -> None:
-    # The variance of probabilities proportional to q^|z|, summed.
+    # The variance of whole numbers z with probabilities proportional to e^(-epsilon |z|), as a sum.
     z = np.arange(-2000, 2001)
     for epsilon in (0.1, 1.0, 3.0):
         weights = np.exp(-epsilon * np.abs(z))
@@ -245,7 +245,7 @@ def test_a_tie_is_no_worse_than_the_best_other() -> None:
 
 
 def test_a_goal_names_the_mechanism_with_the_least_prediction() -> None:
-    """`Spectral` has too few releases for a verdict on measured errors; its error is known."""
+    """`Spectral` has too few releases to compare measured errors, but its prediction is exact."""
     errors = {Method.CONE: 0.303, Method.SPECTRAL: 0.280, Method.MATRIX: 1.0, Method.LAPLACE: 7.0}
     table = measured(errors, Line.HUNDRED, 5000)
     table.loc[table.method == Method.SPECTRAL, "releases"] = 3
@@ -296,7 +296,7 @@ def test_large_tables_fail_their_claim_beyond_a_limit(
 @pytest.mark.slow
 @pytest.mark.parametrize("config", table_strategies.FULL.configurations, ids=repr)
 def test_matrix_is_never_above_simpler_strategies(config: table_strategies.Config) -> None:
-    """Up to 24 binary columns, and mixed levels with k = 4."""
+    """The cases are tables of up to 24 binary columns, and 4-way tables of mixed levels."""
     (row,) = table_strategies.compute(config, np.random.default_rng(0))
     simpler = [float(row[name]) for name in table_strategies.SIMPLE if name in row]
     assert len(simpler) >= 2
@@ -346,7 +346,7 @@ def brackets(upper: int) -> pd.DataFrame:
 
 def test_brackets_are_judged_by_their_median_and_their_widest() -> None:
     goals = bracket_table.goals(brackets(60))
-    assert only(goals, "median").measured == pytest.approx(4.0)  # of 2 and 6
+    assert only(goals, "median").measured == pytest.approx(4.0)  # median of 20 / 10 and 60 / 10
     assert only(goals, "median").reached
     assert only(goals, "above 0").measured == pytest.approx(6.0)
     assert only(goals, "above 1").measured == pytest.approx(19.0)

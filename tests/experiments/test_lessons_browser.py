@@ -1,4 +1,4 @@
-"""The lessons in Chromium: they open without errors, and a slider moves a picture."""
+"""In Chromium, the lessons open without errors, and a step of a slider changes a picture."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from experiments.report.lesson_pages import export_lessons
 from geomdp.cli.planning.lessons import Lesson, all_lessons
 from tests.experiments.chromium import headless_chromium
 
-#: Seconds for a server to start, for all cells to run and for one step of a slider.
+#: Time limits in seconds: for the start of a server, the run of all cells and a step of a slider.
 START, CELLS, STEP = 60.0, 120.0, 20.0
-#: Seconds without a new picture after which all cells have run.
+#: If no new picture appears for this many seconds, all cells count as run.
 QUIET = 5.0
-#: Elements of the page and of the shadow trees in it that fit a selector.
+#: Script that finds all elements matching a selector, in the page and in its shadow trees.
 DEEP = """
 const found = [];
 const search = (root) => {
@@ -83,8 +83,8 @@ def test_lesson_opens_and_a_slider_moves_a_picture(
     lesson: Lesson, chrome: Chrome, serve: Callable[[Lesson], str]
 ) -> None:
     chrome.get(serve(lesson))
-    # A cell that computes for long shows its picture late, so we wait for all of them. The helper
-    # `picture` has one call of `mo.image` itself.
+    # A cell that computes for long shows its picture late, so the test waits for all pictures. The
+    # call of `mo.image` inside the helper `picture` is not counted.
     text = lesson.path.read_text(encoding="utf-8")
     shown = text.count("picture(_figure") + text.count("mo.image(") - 1
 
@@ -92,7 +92,8 @@ def test_lesson_opens_and_a_slider_moves_a_picture(
         return chrome.execute_script(DEEP, selector)
 
     def pictures() -> list[str]:
-        # Asked in one script: an element found earlier may have been replaced since.
+        # One script finds the pictures and reads their sources, because the page may replace an
+        # element between two scripts.
         return chrome.execute_script(
             f"return (function () {{{DEEP}}}).apply(null, arguments).map((part) => part.src)", "img"
         )

@@ -1,4 +1,4 @@
-"""Provenance: edits of the code behind a result change its hashes; names and words do not."""
+"""Edits of the code behind a result change its hashes. New file names or comments do not."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_sources_follow_imports(tmp_path: Path) -> None:
     path.write_text("import math\nfrom experiments.engine import store\n")
     found = sources(module_from(path))
     assert found["script"] == path
-    # store imports cells; the package's __init__ is what `experiments.engine` names.
+    # store imports cells.
     assert found["experiments.engine.cells"] == Path(cells.__file__)
     assert "experiments.engine.store" in found
     assert all(path.suffix == ".py" for path in found.values())
@@ -111,7 +111,7 @@ def test_sources_follow_imports(tmp_path: Path) -> None:
 def test_an_edited_script_or_helper_is_other_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A helper inside the package `experiments`, as two scripts would share one.
+    # A helper module inside the package `experiments`, like those that scripts share.
     helper = tmp_path / "shared_problem.py"
     helper.write_text("SIZE = 1\n")
     package = sys.modules["experiments"]
@@ -157,7 +157,7 @@ def test_the_library_hash_covers_what_a_script_reaches(
 
     assert edited("privacy/composition.py").library != first.library
     assert edited("cli/app.py") == first
-    # A script that starts processes may run any command.
+    # A script that starts processes may run any command, so its hash covers the whole library.
     script.write_text("import subprocess\n")
     assert edited("cli/app.py").library != edited("privacy/composition.py").library
 
@@ -171,7 +171,7 @@ def test_a_module_without_a_file_is_refused() -> None:
 
 def test_versions_and_commit() -> None:
     assert versions()["python"].startswith(f"{sys.version_info.major}.")
-    # Exact noise, solvers of projections and moments of smooth queries compute with these.
+    # Exact noise uses python-flint, some conic programs use scs, and smooth queries use finufft.
     assert versions().keys() >= {"python-flint", "scs", "finufft"}
     found = commit()
     assert found is None or len(found.removesuffix("+changes")) == 40
