@@ -1,4 +1,4 @@
-"""geomdp curve: three files, a warning where records are read, and one line for bad input."""
+"""`geomdp curve` writes three files, warns if it reads records, and explains bad input."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Outcome:
 @pytest.fixture
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.chdir(tmp_path)
-    # Few errors are enough here; what they amount to is tested with the table.
+    # Lower bounds for 4 errors are enough here. `test_error_curve` tests the bounds themselves.
     monkeypatch.setattr("geomdp.advice.error_curve.EXCLUDED_ERRORS", 4)
     Path("schema.json").write_text(json.dumps(SCHEMA))
     rows = [("true", "false", "true"), ("false", "false", "true")] * 20
@@ -58,7 +58,8 @@ def test_a_schema_alone_gives_predictions(call) -> None:
     table = pd.read_csv("mine.csv")
     assert set(table.quantity) == {"predicted", "excluded"}
     assert (table.n.min(), table.n.max()) == (10, 1000)
-    # The winners it prints are drawn and named, and carry the guarantee unless asked otherwise.
+    # The figure marks and names the best mechanisms that the command prints. By default, no
+    # mechanism in the table has a heuristic sampler.
     figure = Path("mine.svg").read_text()
     printed = " ".join(result.out.split())
     for n in (10, 1000):
@@ -68,7 +69,7 @@ def test_a_schema_alone_gives_predictions(call) -> None:
         assert f"least with {n} records:" in figure
         assert name in figure
     assert not table.sampler.fillna("").str.startswith("heuristic").any()
-    # A second run overwrites nothing unasked.
+    # Without --force, a second run overwrites nothing.
     before = Path("mine.png").read_bytes()
     refused = call(*ASK, "--out", "mine.png")
     assert refused.code == 2
@@ -124,7 +125,7 @@ def test_numbers_of_records_are_four_a_decade() -> None:
 
 
 def test_conjunctions_of_two_of_three_bits(call) -> None:
-    """So few columns leave some constructions of packings without a code to build on."""
+    """For so few columns, some constructions of packings find no code that they could use."""
     asked = ["--workload", "conjunctions:2", "--epsilon", "1", "--n", "10:1000"]
     result = call("--schema", "schema.json", *asked, "--out", "pairs.png")
     assert result.code == 0, result.err

@@ -1,4 +1,4 @@
-"""Docstrings of public names: parameters agree with signatures, in names and order."""
+"""In docstrings of public names, parameters agree with the signatures in names and order."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numpydoc.validate import validate
 
 from tests.public_names import public_objects
 
-#: Wrong, misplaced, untyped or undescribed parameters.
+#: numpydoc's codes for parameters that are unknown, out of order, without type or not described.
 ALWAYS = {"PR02", "PR03", "PR04", "PR07"}
-#: Missing parameters; asked for once there is a Parameters section. One-line docstrings name theirs
-#: in the sentence.
+#: The code for missing parameters. It counts only if there is a Parameters section, because other
+#: docstrings name their parameters in the text.
 WITH_SECTION = {"PR01"}
 
 
 def _public_callables() -> Iterator[str]:
-    """Dotted names of exported functions and classes, and of the latter's own public methods."""
+    """Dotted names of exported functions and classes, and of public methods that classes define."""
     for name, exported in public_objects().items():
         yield f"geomdp.{name}"
         if inspect.isclass(exported):

@@ -73,7 +73,7 @@ def test_every_kind_of_work_has_a_limit(work: Work) -> None:
     count = 0 if work in (Work.BOX, Work.WIDTH) else 20
     kind = Vertices.GAUSSIAN if count else Vertices.NONE
     found = limit_of(Config(work, kind, 6, count, 1, 1), np.random.default_rng(0))
-    assert 0 < found.seconds < 1e-3  # at most some thousand multiplications
+    assert 0 < found.seconds < 1e-3  # at most a few thousand multiplications
 
 
 def test_smooth_and_sparse_goals_follow_their_rates() -> None:

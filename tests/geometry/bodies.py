@@ -1,4 +1,4 @@
-"""Bodies stripped of what they know, for tests of the routes that need less."""
+"""Bodies with only a few methods of another body, for tests of algorithms that need no more."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 
 @dataclass(frozen=True, eq=False)
 class _Stripped(Body):
-    """The dimension of another body."""
+    """A body with only the dimension of another body."""
 
     inner: Body
 
@@ -22,14 +22,14 @@ class _Stripped(Body):
 
 
 class OracleOnly(_Stripped):
-    """Extreme points of another body and nothing else."""
+    """A body with only the dimension and the extreme points of another body."""
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         return self.inner.extreme_point(directions)
 
 
 class MembershipOnly(_Stripped):
-    """Support function, membership and affine hull of another body."""
+    """A body with only the support function, membership test and affine hull of another body."""
 
     def support(self, directions: FloatArray) -> FloatArray:
         return self.inner.support(directions)
@@ -42,7 +42,7 @@ class MembershipOnly(_Stripped):
 
 
 class SamplerOnly(_Stripped):
-    """Support function and exact sampler of another body."""
+    """A body with only the support function and the exact sampler of another body."""
 
     def support(self, directions: FloatArray) -> FloatArray:
         return self.inner.support(directions)

@@ -1,4 +1,4 @@
-"""Volumes, volume radii and second moments: closed forms and certified estimates."""
+"""Closed forms and certified estimates of volumes, volume radii and second moments."""
 
 from __future__ import annotations
 
@@ -80,11 +80,12 @@ def test_rejection_without_hits_still_bounds_from_above() -> None:
 
 @pytest.mark.statistical
 def test_a_polytope_too_large_for_rejection_is_annealed() -> None:
-    m = 9  # the corner of a cube fills 1 / 9! of its bounding box: no point of 1000 hits
+    m = 9  # the body fills 1 / 9! of its bounding box, so 1000 points hardly ever hit it
     corner = HPolytope(np.vstack([-np.eye(m), np.ones((1, m))]), np.append(np.zeros(m), 1.0))
     estimate = volume(corner, rng=3, samples=1000, level=LEVEL)
     assert 0 < estimate.stderr < 0.1 * estimate.value
-    # The mean over 128 chains has about Student's law; 1e-6 leaves 5.2 errors.
+    # The mean over 128 chains nearly has Student's law. It is then off by more than 5.2 standard
+    # errors with probability below 1e-6.
     assert abs(estimate.value - 1 / math.factorial(m)) <= 5.2 * estimate.stderr
     low, high = estimate.interval
     assert low < 1 / math.factorial(m) < high
@@ -126,7 +127,8 @@ def test_volume_radius_maps_the_interval() -> None:
 
 @pytest.mark.parametrize("m", [1, 2, 5, 20])
 def test_urysohn(m: int) -> None:
-    # JL-URY: vr(K) <= w(K) / mu_m, with equality for balls.
+    # JL-URY: vr(K) <= w(K) / w(B) for the unit ball B, with equality if K is a ball. Here vr is the
+    # volume radius and w the Gaussian width.
     for body in (Box.centred(np.ones(m)), CrossPolytope(m), Ball(m, 2.0)):
         bound = gaussian_width(body).value / gaussian_width(Ball(m)).value
         assert volume_radius(body).value <= bound * (1 + 1e-12)
@@ -155,7 +157,7 @@ def test_bad_arguments_raise(function) -> None:
 
 @pytest.mark.parametrize("m", [1, 2, 7])
 def test_second_moments_in_closed_form(m: int) -> None:
-    # JL-L14: m / (m + 2), 2 m / ((m + 1) (m + 2)), m / 3.
+    # The closed forms are from JL-L14.
     for body, expected in [
         (Ball(m), m / (m + 2)),
         (CrossPolytope(m), 2 * m / ((m + 1) * (m + 2))),
@@ -183,7 +185,8 @@ def test_symmetric_hull_and_difference_of_listed_vertices() -> None:
     # conv(+-e_i) is the cross-polytope.
     assert math.isclose(volume(SymmetricHull(VPolytope(np.eye(4)))).value, 16 / 24, rel_tol=1e-12)
     triangle = VPolytope(np.array([[0.0, 0], [1, 0], [0, 1]]))
-    # vol(K - K) = C(2 m, m) vol(K) for a simplex; the difference has no list, hence rejection.
+    # vol(K - K) = C(2 m, m) vol(K) for a simplex K in R^m. The difference body does not list its
+    # vertices, so `volume` uses rejection.
     estimate = volume(Difference(triangle), rng=6, samples=2000, level=LEVEL)
     assert estimate.interval[0] <= 3.0 <= estimate.interval[1]
 

@@ -1,4 +1,4 @@
-"""Every public constructor against generated arguments: a documented error, or a good object."""
+"""Public constructors refuse malformed arguments, and raise only documented errors."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.hostile.constructors.not_built import NOT_BUILT
 from tests.hostile.malformed import ANYTHING, malformed
 from tests.public_names import public_objects
 
-#: Generated values for each constructor and test, in the default suite and in the slow one.
+#: Values that a test generates for each constructor, in the default suite and in the slow suite.
 FEW, MANY = 12, 400
 WITH_KINDS = [name for name, row in CONSTRUCTORS.items() if row.kinds]
 WITHOUT_KINDS = [name for name, row in CONSTRUCTORS.items() if set(row.good) > set(row.kinds)]
 
 
 def takes_arguments(kind: type) -> bool:
-    """Whether a caller can build the class, and has to say with what."""
+    """Whether a caller can build the class, and its constructor has parameters."""
     abstract = inspect.isabstract(kind) or getattr(kind, "_is_protocol", False)
     if abstract or issubclass(kind, enum.Enum | BaseException):
         return False
@@ -52,7 +52,7 @@ def refuse(name: str, data: st.DataObject) -> None:
 
 
 def take_or_refuse(name: str, data: st.DataObject) -> None:
-    """Without a kind, an argument may take a value that looks odd, such as a seed of -0.0."""
+    """An argument for which no kind is stated may accept an odd value, such as a seed of -0.0."""
     row = CONSTRUCTORS[name]
     key = data.draw(st.sampled_from(sorted(set(row.good) - set(row.kinds))))
     value: Any = data.draw(ANYTHING)

@@ -1,4 +1,4 @@
-"""What holds for every offline mechanism: privacy, predictions, errors before any draw."""
+"""Every offline mechanism is private, predicts its error, and checks records before it draws."""
 
 from __future__ import annotations
 
@@ -34,25 +34,26 @@ N = 20
 
 
 class Path(enum.Enum):
-    """How a release is drawn: with a seed in float64, or without one, where that is exact."""
+    """How a release is drawn: in float64 with a seed, or exactly and without a seed."""
 
     FLOAT64 = "float64"
     EXACT = "exact"
 
 
-#: Draws on the exact path, of which one takes a millisecond; levels are those of the other path.
-#: With 2000, a quarter of the noise is refuted: bounds on epsilon are 1.4 times the claim and more.
+#: Numbers of exact releases for errors and for audits. An exact release takes a millisecond. Levels
+#: of tests are the same as in float64. 2000 releases suffice to refute a quarter of the noise: the
+#: lower bound on epsilon is then at least 1.4 times the claim.
 EXACT_TRIALS, AUDIT_TRIALS = 1000, 2000
 
 
 class Untouchable(np.random.Generator):
-    """A generator that may be handed on but fails the test on any draw."""
+    """A generator that can be passed to functions, but fails the test if it draws."""
 
     def __init__(self):
         super().__init__(np.random.PCG64(0))
 
     def __getattribute__(self, name):
-        # `numpy.random.default_rng` looks at the first of these to recognise a generator.
+        # `numpy.random.default_rng` looks for `capsule` to recognise a bit generator.
         if not name.startswith("_") and name not in ("capsule", "bit_generator"):
             raise AssertionError(f"the generator was asked for {name}")
         return super().__getattribute__(name)
@@ -63,7 +64,7 @@ def fresh(name, workload, adjacency=REPLACE, n=N):
     return entry.build(workload, n, entry.privacy, adjacency)
 
 
-#: A mechanism does not change in use, except that it keeps what it computed: tests share them.
+#: Use changes a mechanism only by keeping computed values, so tests share the mechanisms.
 build = functools.cache(fresh)
 
 
@@ -72,7 +73,7 @@ def home(name):
 
 
 def extreme_records(workload, n):
-    """Data at a vertex, at a mix of ten elements, and at the centre of the body."""
+    """Records at one element, at a mix of ten elements, and spread nearly evenly over all."""
     elements = workload.universe.elements()
     size = len(elements)
     rng = np.random.default_rng(5)
@@ -84,17 +85,17 @@ def extreme_records(workload, n):
 
 
 def exact_releases(mechanism, records, trials):
-    """Answers (trials, m) on the exact path, from the operating system's bits."""
+    """Answers (trials, m) of exact releases, which draw random bits from the operating system."""
     sums = mechanism.measured(records).sums
     return np.array([mechanism.private(None)(sums) for _ in range(trials)])
 
 
 def squared_errors(mechanism, records, trials, rng):
-    """Mean squared error per query (trials,) of repeated releases; without `rng` exact ones."""
+    """Mean squared error per query (trials,) of releases, which are exact if `rng` is None."""
     if rng is None:
         errors = exact_releases(mechanism, records, trials) - mechanism.workload.answers(records)
         return (errors**2).mean(axis=1)
-    # What a mechanism reads may differ from what it answers (Coarse).
+    # A mechanism may read the sums of other queries than it answers (`Coarse`).
     sums = mechanism.totals(records).sums
     truth = mechanism.workload.totals(records).sums / mechanism.n
     if isinstance(mechanism, AdditiveMechanism) and trials > 2000:
@@ -118,7 +119,7 @@ def test_every_exported_mechanism_is_in_the_catalogue():
 @pytest.mark.parametrize("workload", WORKLOADS)
 @pytest.mark.parametrize("name", [name for name in ADDITIVE if ADDITIVE[name].density])
 def test_no_difference_of_neighbours_exceeds_the_budget(name, workload, adjacency):
-    """The density ratio never exceeds e^epsilon on sensitivity vectors (JL-L14)."""
+    """Under pure DP, the density ratio of two neighbours never exceeds e^epsilon (JL-L14)."""
     workload = WORKLOADS[workload]
     noise = build(name, workload, adjacency).noise
     answers = explicit_answers(workload)
@@ -129,14 +130,15 @@ def test_no_difference_of_neighbours_exceeds_the_budget(name, workload, adjacenc
     privacy = MECHANISMS[name].privacy
     points = noise.sample(np.random.default_rng(1), len(moves))
     ratios = noise.log_density_ratio(points, moves)
-    # Along a ray the K-norm ratio is the gauge of the move, its largest value.
+    # For K-norm noise and a move v, the log-ratio is largest at -v, where it is epsilon times the
+    # gauge of v.
     along = noise.log_density_ratio(-moves, moves)
     match privacy:
         case PureDP(epsilon=epsilon):
             assert max(np.abs(ratios).max(), along.max()) <= epsilon * (1 + 1e-9)
         case ZCDP(rho=rho):
-            # N(0, sigma^2) against N(v, sigma^2): rho = |v|^2 / (2 sigma^2), and
-            # log f(v) - log f(0) = -|v|^2 / (2 sigma^2).
+            # Between N(0, sigma^2) and N(v, sigma^2), rho is |v|^2 / (2 sigma^2). This is also
+            # log f(0) - log f(-v) for the density f of N(0, sigma^2).
             at_zero = noise.log_density_ratio(np.zeros_like(moves), moves)
             assert at_zero.max() <= rho * (1 + 1e-9)
             assert at_zero.max() >= 0
@@ -146,7 +148,7 @@ def test_no_difference_of_neighbours_exceeds_the_budget(name, workload, adjacenc
 
 @pytest.mark.parametrize("name", ["Ball", "Ellipsoid", "KNorm exact", "Laplace"])
 def test_calibration_is_tight_on_the_cube(name):
-    """Some difference of neighbours uses the whole budget: no noise is wasted."""
+    """For some neighbours, the density ratio reaches e^epsilon, so the noise is not too large."""
     noise = build(name, Marginals(3, 1)).noise
     answers = explicit_answers(Marginals(3, 1))
     moves = np.array([a - b for a, b in itertools.permutations(answers, 2)])
@@ -167,7 +169,7 @@ def test_calibration_is_tight_on_the_cube(name):
     + [(name, "one-way marginals", Path.EXACT) for name in ADDITIVE if name not in WITHOUT],
 )
 def test_exact_predictions_are_equalities(name, workload, adjacency, path):
-    """In float64 the error is the noise itself, whatever the records: see `squared_errors`."""
+    """In float64, `squared_errors` draws the noise itself, so the records do not matter."""
     mechanism = build(name, WORKLOADS[workload], adjacency)
     predicted = mechanism.predicted_rmse
     assert predicted.kind is PredictionKind.EXACT
@@ -181,7 +183,8 @@ def test_exact_predictions_are_equalities(name, workload, adjacency, path):
     if predicted.stderr == 0:
         mean_agrees(squares, predicted.value**2)
     else:
-        # Both sides are estimated: allow six standard errors of the difference (1e-9).
+        # Both sides are estimated. Their difference may be six standard errors, which a normal
+        # variable exceeds with probability 2e-9.
         difference = squares.mean() - predicted.value**2
         stderr = np.hypot(
             squares.std() / len(squares) ** 0.5, 2 * predicted.value * predicted.stderr
@@ -197,7 +200,7 @@ ESTIMATED = {"KNorm", "TightCone"}
 @pytest.mark.parametrize("count", [1, 3 * N])
 @pytest.mark.parametrize("name", [name for name in ADDITIVE if name not in ESTIMATED])
 def test_exact_predictions_under_add_remove_are_errors_against_sums_over_n(name, count):
-    """The private number of records may be any, as the truth is their sum over the declared n."""
+    """The number of records may differ from the declared n, as the truth is a sum divided by n."""
     mechanism = build(name, home(name), Adjacency.ADD_REMOVE)
     records = np.repeat(home(name).universe.elements_at(np.array([0])), count, axis=0)
     totals = home(name).totals(records)
@@ -225,7 +228,7 @@ def rng(*key):
 )
 @pytest.mark.parametrize("name", POST_PROCESSED)
 def test_upper_bounds_hold_for_every_data_set(name, workload, path, data):
-    """All data sets on one workload; the others differ in the body, and take the mix alone."""
+    """One workload is tested on all three data sets, and the others on the mix only."""
     mechanism = build(name, WORKLOADS[workload])
     assert mechanism.predicted_rmse.kind is PredictionKind.UPPER_BOUND
     records = extreme_records(mechanism.workload, N)[data]
@@ -275,7 +278,7 @@ class TestRecord:
         assert read["guarantee"] == release.guarantee.to_dict()
         assert read["guarantee"]["adjacency"] == adjacency.value
         assert read["predicted_rmse"]["value"] == mechanism.predicted_rmse.value
-        # The seed itself is no part of the record, only that there was one.
+        # The record says that there was a seed, but does not contain the seed.
         assert "seed" not in set(read) | set(read["predicted_rmse"])
 
     def test_chunks_are_read_once_and_give_the_same_release(self, name, adjacency):
@@ -305,7 +308,7 @@ class TestRecord:
 
 
 def innermost(mechanism):
-    """The additive mechanism at the bottom of a post-processed one."""
+    """The additive mechanism inside a post-processed mechanism, or else the mechanism itself."""
     while hasattr(mechanism, "inner"):
         mechanism = mechanism.inner
     return mechanism
@@ -338,7 +341,7 @@ def test_nothing_is_left_to_set_up_once_the_ledger_has_paid(name):
 
 
 def parts(value: object, path: str = "M") -> dict[str, set[str]]:
-    """Names held by a mechanism and by the mechanisms inside it, where cached results appear."""
+    """Attributes of a mechanism and of the mechanisms inside it. Each cached result adds one."""
     found = {path: set(vars(value))}
     for key, inner in vars(value).items():
         if isinstance(inner, Mechanism):
@@ -358,7 +361,7 @@ def test_with_workload_is_the_same_family(name):
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
-# The cone over a point is a ray: constant answers get the noise that their count needs, or none.
+# `Cone` accepts constant answers: it needs noise only if the number of records is private.
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if MECHANISMS[name].kind is not Cone])
 def test_constant_workloads_are_refused(name, adjacency):
     constant = Explicit(np.zeros((3, 4)))
@@ -366,15 +369,15 @@ def test_constant_workloads_are_refused(name, adjacency):
         build(name, constant, adjacency)
 
 
-#: A square: low-dimensional, so that audits are sharp, with a closed-form projection.
+#: The body is a square. Audits are sharp in low dimension, and projections have a closed form.
 AUDITED = Marginals(2, 1)
 
 
 def neighbours(mechanism):
-    """Sums of two neighbouring data sets near the centre, as far apart as the noise can feel."""
+    """Sums of two neighbouring data sets near the centre, with the largest privacy loss."""
     base, far = np.full(2, N / 2), np.ones(2)
     if isinstance(mechanism, JL):
-        # The difference of corners that A stretches most.
+        # The difference of corners that the random projection stretches most.
         far = np.where(mechanism.matrix[0] > 0, 1.0, -1.0)
     if mechanism.guarantee.adjacency is ADD:
         return base, base + far
@@ -388,13 +391,13 @@ def sampler(mechanism, sums):
 
 
 def exactly_audited(name, adjacency, claim, privacy):
-    """As `audited`, of exact releases: one record moves from one corner to another, or comes in."""
+    """As `audited`, for exact releases. One record moves to another corner, or one is added."""
     mechanism = MECHANISMS[name].build(AUDITED, N, privacy, adjacency)
     mechanism.set_up()
     assert mechanism.grid is not None
     ends = np.array([[0, 0], [1, 1]])
     if isinstance(mechanism, JL):
-        # The corners that A takes farthest apart.
+        # The corners whose images under the random projection are farthest apart.
         ends = np.array([mechanism.matrix[0] < 0, mechanism.matrix[0] > 0], dtype=int)
     rest = np.repeat([[0, 0], [1, 1]], N // 2, axis=0)[1:]
     first = rest if adjacency is ADD else np.vstack([rest, ends[:1]])
@@ -404,10 +407,10 @@ def exactly_audited(name, adjacency, claim, privacy):
 
 
 def exact_samplers(mechanism, *data_sets):
-    """Samplers of exact releases of two data sets, which share their noise.
+    """Samplers of exact releases of two data sets, with the same noise for both to save time.
 
-    The bounds of an audit hold for the outputs of each input on their own, and a union bound joins
-    them, so outputs of different inputs need not be independent. Drawing noise is the slow part.
+    An audit bounds the probabilities under each input from outputs on this input, and joins the
+    bounds by a union bound. So outputs on different inputs need not be independent.
     """
     sums = [mechanism.measured(records).sums for records in data_sets]
     drawn = []
@@ -428,7 +431,7 @@ def exact_samplers(mechanism, *data_sets):
 
 @contextlib.contextmanager
 def patch_once():
-    """Let noise be used twice, which a mechanism refuses."""
+    """Let the same noise be used twice, which mechanisms otherwise refuse."""
     with (
         patch("geomdp.mechanisms.base.once", lambda privatiser: privatiser),
         patch("geomdp.mechanisms.additive_noise.base.once", lambda privatiser: privatiser),
@@ -436,7 +439,7 @@ def patch_once():
         yield
 
 
-#: Draws that an audit with a learned score needs to refute half the noise, where not 8000.
+#: Numbers of draws with which audits with a learned score refute half the noise, if not 8000.
 LEARNED_TRIALS = {
     "JL Ball": 3000,
     "JL Ball, signs": 3000,
@@ -448,7 +451,7 @@ LEARNED_TRIALS = {
 
 
 def audited(name, adjacency, claim, privacy):
-    """Audit the mechanism built for `privacy` against `claim`, on its worst neighbours."""
+    """Build the mechanism for `privacy`, and audit it against `claim` on its worst neighbours."""
     entry = MECHANISMS[name]
     mechanism = entry.build(AUDITED, N, privacy, adjacency)
     first, second = neighbours(mechanism)
@@ -460,8 +463,8 @@ def audited(name, adjacency, claim, privacy):
         def score(outputs):
             shifts = np.broadcast_to(second - first, outputs.shape)
             ratios = mechanism.noise.log_density_ratio(outputs - first, shifts)
-            # Whole regions share one ratio. Its last bits tell the inputs apart in float64, which
-            # is the caveat of SAM-6 and not the subject here.
+            # The ratio is constant on whole regions, up to rounding errors. These errors could tell
+            # the inputs apart (SAM-6), which is not tested here.
             return np.round(ratios, 9)
 
     return audit(
@@ -495,7 +498,7 @@ def test_audit_does_not_refute_the_claim(name, adjacency, path):
     "name", [name for name in MECHANISMS if name not in {*WITHOUT, "Gaussian approximate"}]
 )
 def test_audit_refutes_exact_releases_with_a_quarter_of_the_noise(name):
-    """Fewer draws than in float64, so the planted defect is larger."""
+    """Exact audits have fewer draws than audits in float64, so the planted defect is larger."""
     claim = MECHANISMS[name].privacy
     match claim:
         case PureDP(epsilon=epsilon):

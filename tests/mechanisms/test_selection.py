@@ -1,4 +1,4 @@
-"""Private choices: their laws, the privacy of these, and the loss that is promised."""
+"""Private choices follow their laws, are epsilon-DP, and keep the promised bound on the loss."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 LEVEL = 1e-6
 DRAWS = 5_000
 
-#: Candidates over five elements. Some answers are negative, so that sums move both ways.
+#: Queries over five elements. Some answers are negative, so a record can raise or lower a sum.
 SIGNED = Explicit(
     np.array([[1.0, -1.0, 0.0, 2.0, 0.0], [0.0, 2.0, -1.0, -1.0, 0.0], [1.0, 1.0, 0.0, -1.0, 1.0]])
 )
@@ -45,7 +45,7 @@ def choice(
 
 
 def largest_loss(mechanism: Selection, data: list[list[int]]) -> float:
-    """The largest log ratio of probabilities over the neighbours among the data sets."""
+    """The largest log-ratio of probabilities between a data set of `data` and a neighbour."""
     worst = 0.0
     for records in data:
         here = mechanism.probabilities(_means(mechanism, records))
@@ -83,9 +83,9 @@ def test_no_neighbours_are_further_apart_than_epsilon(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_epsilon_is_reached(kind: type[Selection]) -> None:
-    # One query gains 1 and another one loses 1 (replace-one), over many records that agree: the
-    # probability of a query far behind moves by nearly the factor e^epsilon. So a spread that is
-    # smaller by a tenth breaks the claim.
+    # All records agree, so query 0 is far behind query 1. Replacing a record can raise query 0 by 1
+    # and lower query 1 by 1. Then the probability of query 0 grows by nearly the factor e^epsilon.
+    # So a spread that is smaller by a tenth breaks the claim.
     workload = Explicit(np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5], [0.0, 0.0, 0.0]]))
     mechanism = choice(kind, workload, REPLACE, n=100)
     far = [[1] * 100]
@@ -114,7 +114,7 @@ def test_choices_follow_the_law(kind: type[Selection], seed: int | None) -> None
     records = np.array([0, 2, 4, 4])
     expected = mechanism.probabilities(SIGNED.answers(records)) * DRAWS
     assert expected.min() > 100
-    # Bits from the operating system are drawn anew at each run: the level is that of all runs.
+    # Without a seed, every run of the test draws new bits, and fails with probability `LEVEL`.
     rng = None if seed is None else np.random.default_rng(seed)
     found = np.bincount([mechanism.release(records, rng).index for _ in range(DRAWS)], minlength=3)
     assert chisquare(found, expected).pvalue > LEVEL
@@ -133,7 +133,8 @@ def test_laws_by_other_formulas() -> None:
         np.exp(scores) / np.exp(scores).sum(),
         rtol=1e-12,
     )
-    # Permute-and-flip: candidates in random order, each taken with probability exp(s - max).
+    # Permute-and-flip goes through the candidates in random order. It takes a candidate of score s
+    # with probability exp(s - max).
     law = np.zeros(3)
     for order in itertools.permutations(range(3)):
         left = 1.0
@@ -143,7 +144,7 @@ def test_laws_by_other_formulas() -> None:
             left *= 1 - take
     np.testing.assert_allclose(PermuteAndFlip(counts, **unit).probabilities(scores), law, rtol=1e-8)
     two = Explicit(np.eye(2))
-    # Two candidates: the chance that a difference of two Laplace variables is above the gap.
+    # The lower of two candidates wins if a difference of two Laplace variables is above the gap.
     gap = 0.8
     behind = ReportNoisyMax(two, **unit).probabilities(np.array([0.0, gap]))[0]
     assert behind == pytest.approx((1 + gap / 2) * math.exp(-gap) / 2, rel=1e-8)
@@ -157,8 +158,8 @@ def test_loss_holds_and_is_nearly_reached(kind: type[Selection], gamma: float) -
     behind = np.zeros(6)
     behind[2] = bound * (1 + 1e-9)
     worst = 1 - mechanism.probabilities(behind)[2]
-    # The bound of the exponential mechanism is attained. The others are union bounds, which count
-    # events twice that are likely together.
+    # The bound of the exponential mechanism is attained. The other two are union bounds, which are
+    # not attained, because several rivals can be ahead together.
     reached = 1 - 1e-6 if kind is ExponentialMechanism else 0.5
     assert reached * gamma < worst <= gamma * (1 + 1e-6)
     random = np.random.default_rng(3)
@@ -171,8 +172,10 @@ def test_loss_holds_and_is_nearly_reached(kind: type[Selection], gamma: float) -
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("gamma", [0.01, 0.3, 0.49, 0.5, 0.8])
 def test_loss_of_two_queries_is_attained(kind: type[Selection], gamma: float) -> None:
-    """A union bound over one rival is no loss. Two equal answers are chosen equally often, so from
-    gamma = 1/2 on the bound is 0."""
+    """A union bound over one rival is exact. For gamma of at least 1/2, the bound on the loss is 0.
+
+    Two equal answers are chosen with probability 1/2 each.
+    """
     mechanism = kind(Explicit(np.eye(2)), n=50, privacy=PureDP(0.7))
     bound = mechanism.loss(gamma)
     if gamma >= 0.5:

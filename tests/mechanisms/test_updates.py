@@ -1,4 +1,4 @@
-"""Update rules: potentials drop as proved, bounds hold on adversarial streams, closed forms."""
+"""Update rules lower their potentials as proved, and keep their bounds on adversarial streams."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ ALPHA = 0.2
 
 
 def random_data(rng: np.random.Generator) -> FloatArray:
-    """A distribution far from uniform, the start of every rule."""
+    """A distribution far from the uniform one, at which multiplicative weights start."""
     return rng.dirichlet(np.full(SIZE, 0.05))
 
 
 def adversary(rng: np.random.Generator, data: FloatArray, vector: FloatArray) -> DenseQuery:
-    """The threshold query on which data and hypothesis differ most, or a random one."""
+    """A 0-1 query on which data and hypothesis differ much; a tenth of its values are random."""
     signs = (data > vector).astype(float)
     if rng.random() < 0.5:
         signs = 1 - signs
@@ -49,7 +49,7 @@ def run(
     potential: Callable[[], float],
     drop: float,
 ) -> int:
-    """Update as long as an adversary finds a gap of ALPHA; each update must lower the potential."""
+    """Update while an adversary finds gaps; each update must lower the potential by `drop`."""
     updates, idle = 0, 0
     while idle < 200:
         query = adversary(rng, data, current())
@@ -59,7 +59,7 @@ def run(
             idle += 1
             continue
         idle = 0
-        # The worst admissible answer: as far towards the wrong side as alpha allows.
+        # The worst allowed answer is off by nearly ALPHA, towards the estimate.
         answer = truth - math.copysign(0.999 * ALPHA, truth - estimate)
         before = potential()
         hypothesis.update(query, answer)
@@ -99,20 +99,20 @@ def test_perceptron_potential_and_bound(seed: int) -> None:
 
 @pytest.mark.parametrize(("queries", "alpha"), [(1, 0.3), (15, 0.2), (1000, 0.05)])
 def test_net_size_is_the_least_for_which_random_records_serve(queries: int, alpha: float) -> None:
-    """By Hoeffding's inequality and the union bound, all answers of s records are within alpha."""
+    """By Hoeffding's inequality, random records err by over alpha with chance at most `failure`."""
 
     def failure(records: int) -> float:
         return 2 * queries * math.exp(-2 * records * alpha**2)
 
     size = net_size(queries, alpha)
     assert failure(size) < 1
-    # The formula adds one record to the whole number that would do.
+    # The formula adds one record to the least whole number that suffices.
     assert failure(size - 2) >= 1
 
 
 @pytest.mark.parametrize(("size", "records"), [(2, 1), (2, 5), (3, 4), (4, 6), (5, 3)])
 def test_net_fineness_is_that_of_rounding(size: int, records: int) -> None:
-    """The distance from the net is largest where all shares have the same remainder."""
+    """The net is farthest where all shares, times `records`, have the same fractional part."""
     candidates = net(size, records)
     fineness = net_fineness(size, records, n_queries=10**9)
     rng = np.random.default_rng(size)
@@ -126,7 +126,7 @@ def test_net_fineness_is_that_of_rounding(size: int, records: int) -> None:
 
 
 def test_net_fineness_with_few_queries_is_that_of_random_records() -> None:
-    """Of many elements, l records of the data serve q queries up to sqrt(ln(2 q) / (2 l))."""
+    """Some l records of the data answer q queries with errors up to sqrt(ln(2 q) / (2 l))."""
     fineness = net_fineness(1000, 50, n_queries=3)
     assert fineness == pytest.approx(math.sqrt(math.log(6) / 100), rel=1e-12)
     assert 2 * 3 * math.exp(-2 * 50 * fineness**2) == pytest.approx(1, rel=1e-12)
@@ -165,7 +165,7 @@ def test_median_halves_and_stays_within_its_bound() -> None:
 
 
 def test_median_is_that_of_the_candidates_that_agree_with_all_answers() -> None:
-    """Candidates that were deleted once do not return: against a list of all that are left."""
+    """Deleted candidates do not return. The test keeps its own list of the candidates left."""
     rule = Median(net(3, 9), net_fineness(3, 9, 3))
     hypothesis, left = rule.start(0.5), rule.candidates
     for values, answer in (([1.0, 0, 0], 1.0), ([0, 1.0, 0], 0.0), ([1.0, 0, 0], 0.0)):
@@ -229,7 +229,7 @@ def test_sparse_weights_first_update() -> None:
 
 @pytest.mark.parametrize("universe", [60, 10**12])
 def test_sparse_weights_agree_with_a_dense_reference(universe: int) -> None:
-    """The algorithm as printed: an array of s weights, normalised after each update."""
+    """The reference is the printed algorithm: s weights in an array, normalised each time."""
     rng = np.random.default_rng(4)
     rule = SparseMultiplicativeWeights(5)
     hypothesis, eta = rule.start(0.3), 0.15
@@ -254,7 +254,7 @@ def test_sparse_weights_agree_with_a_dense_reference(universe: int) -> None:
 
 
 def test_sparse_weights_survive_extreme_drift() -> None:
-    """Thousands of updates in one direction: exp would overflow, logarithms do not."""
+    """After thousands of equal updates, weights would overflow, but their logarithms do not."""
     hypothesis = SparseMultiplicativeWeights(1).start(0.05)
     up, down = SparseQuery.counting(["up"]), SparseQuery.counting(["down"])
     for _ in range(60_000):
@@ -264,14 +264,14 @@ def test_sparse_weights_survive_extreme_drift() -> None:
     assert 0 <= hypothesis.evaluate(down) < 1e-300
     for _ in range(61_000):
         hypothesis.update(up, -1.0)
-    # 60,000 steps up and 61,000 down leave e^{-25} times the weight of a fresh slot.
+    # After 60,000 steps up and 61,000 down, the weight is e^-25 times that of a free slot.
     ratio = hypothesis.weight("up") / hypothesis.weight("fresh")
     assert ratio == pytest.approx(math.exp(-25), rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_sparse_weights_potential_drops_with_the_final_table(seed: int) -> None:
-    """BR-SMW, DISC-9: the table after the last update, and at most B(alpha) updates."""
+    """The potential sums over all elements that have a slot at the end (BR-SMW, DISC-9)."""
     rng = np.random.default_rng(seed)
     elements = [f"item {i}" for i in range(300)]
     data = dict(zip(elements, rng.dirichlet(np.full(300, 0.02)), strict=True))

@@ -43,14 +43,15 @@ def orthonormal(m, r):
     return np.linalg.qr(np.random.default_rng(m).standard_normal((m, r)))[0]
 
 
-#: Name: (noise, E||Z||^2 in closed form).
+#: For each name, a noise Z and E||Z||^2 in closed form.
 NOISES = {
     "laplace": (LaplaceNoise(4, 1.5), 2 * 4 * 1.5**2),
     "gaussian": (GaussianNoise(orthonormal(5, 3), 0.4), 3 * 0.4**2),
     "cross-polytope": (knorm(CrossPolytope(4, 1.0)), 2 * 4 / EPSILON**2),
     "ball": (knorm(Ball(5, 1.0)), 5 * 6 / EPSILON**2),
     "box": (knorm(Box.centred(np.ones(3))), 3 * 4 * 5 / 3 / EPSILON**2),
-    # E||Z||^2 = (r + 1) tr S / epsilon^2 (JL-ELL), here with S = root root^T of rank 2 in R^4.
+    # E||Z||^2 = (r + 1) tr(A A^T) / epsilon^2 if the body is A times the unit ball (JL-ELL). Here,
+    # A is a 4 x 2 matrix of rank r = 2.
     "flat ellipsoid": (
         knorm(Ellipsoid(orthonormal(4, 2) * [3.0, 0.5])),
         3 * (9 + 0.25) / EPSILON**2,
@@ -93,7 +94,7 @@ def test_draws_have_mean_zero_and_the_stated_covariance(case):
 
 @pytest.mark.statistical
 def test_density_ratio_integrates_to_one(case):
-    """E f(Z - s)/f(Z) = 1 for every shift s in the span: the ratio is that of the density drawn."""
+    """E f(Z - s)/f(Z) = 1 for the density f of the drawn noise Z and a shift s in its span."""
     noise, _ = case
     draws = noise.sample(np.random.default_rng(2), DRAWS)
     shift = 0.3 * noise.sample(np.random.default_rng(3), 1)
@@ -111,14 +112,14 @@ def test_log_density_differs_by_the_density_ratio(case):
 
 @pytest.mark.statistical
 def test_log_density_has_the_total_mass_one(case):
-    """E g(Z) / f(Z) = 1 for the density g of a normal vector on the span, narrower than f."""
+    """E g(Z) / f(Z) = 1 for the density f of Z and a narrower normal density g on its span."""
     noise, _ = case
     moments, axes = np.linalg.eigh(noise.covariance())
     basis = axes[:, moments > 1e-9 * moments.max()]
     narrow = GaussianNoise(basis, 0.5 * math.sqrt(moments[moments > 1e-9 * moments.max()].min()))
     draws = noise.sample(np.random.default_rng(5), DRAWS)
     mean_agrees(np.exp(narrow.log_density(draws) - noise.log_density(draws)), 1.0)
-    # The normal density against an implementation of another library.
+    # The normal density agrees with SciPy.
     law = scipy.stats.norm(scale=narrow.scale)
     wanted = law.logpdf(draws @ basis).sum(axis=1)
     np.testing.assert_allclose(narrow.log_density(draws), wanted, rtol=1e-9)
@@ -134,7 +135,7 @@ def test_log_density_off_the_span_is_minus_infinity():
 
 def test_log_density_needs_a_volume_in_closed_form():
     class NoVolume(Body):
-        """A unit ball that does not know its volume."""
+        """A unit ball without the method `volume`."""
 
         dimension = 2
         symmetric = True
@@ -170,7 +171,7 @@ def test_pure_noises_never_exceed_epsilon_on_their_body(scale, seed):
     ):
         noise = knorm(body)
         points, shifts = noise.sample(rng, 50), body.sample_uniform(50, rng)
-        # On the boundary of the body the bound is attained along a ray.
+        # If a shift s is on the boundary of the body, the bound is attained at the point -s.
         shifts /= body.gauge(shifts)[:, None]
         ratios = noise.log_density_ratio(points, shifts)
         assert np.abs(ratios).max() <= EPSILON * (1 + 1e-9)
@@ -190,7 +191,7 @@ def test_laplace_never_exceeds_epsilon_on_l1_sensitivity(scale):
 @pytest.mark.statistical
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 def test_gauge_of_knorm_noise_is_gamma(scale):
-    """||Z||_K ~ Gamma(r, 1/epsilon) and Z / ||Z||_K is independent of it (JL-KN)."""
+    """||Z||_K has the law Gamma(r, 1/epsilon), where r is the dimension of the body K (JL-KN)."""
     for body in (Ball(4, scale), Box.centred(scale * np.array([3.0, 1.0])), CrossPolytope(6, 1)):
         noise = knorm(body)
         draws = noise.sample(np.random.default_rng(4), 4000)
@@ -212,7 +213,7 @@ def test_cross_polytope_noise_is_independent_laplace():
 
 @pytest.mark.statistical
 def test_difference_of_a_simplex():
-    """X-SIM: the gauge is Gamma(m, 1/epsilon); in one dimension the noise is Laplace."""
+    """X-SIM: the gauge has the law Gamma(m, 1/epsilon); in one dimension the noise is Laplace."""
     noise = knorm(SimplexDifference(simplex_vertices(6)))
     draws = noise.sample(np.random.default_rng(6), 10_000)
     ks_uniform(scipy.stats.gamma(6, scale=1 / EPSILON).cdf(noise.body.gauge(draws)), level=1e-7)
@@ -247,7 +248,7 @@ def test_lower_dimensional_noise_stays_in_its_span():
 
 @pytest.mark.statistical
 def test_estimated_moment_brackets_the_truth_and_the_status_is_heuristic():
-    """The same box once with its closed form and once as slabs, where nothing is known."""
+    """The second moment of a box given as slabs is estimated, and agrees with the closed form."""
     widths = np.array([1.0, 2.0, 0.5, 3.0])
     slabs = SlabBody(np.eye(4), widths)
     noise = KNormNoise(slabs, EPSILON, ChainSampler(slabs))
@@ -256,7 +257,7 @@ def test_estimated_moment_brackets_the_truth_and_the_status_is_heuristic():
     moment = noise.second_moment()
     assert moment.samples > 0
     assert moment.stderr > 0
-    # Six standard errors: a normal variable leaves them with probability 2e-9.
+    # A normal variable is off by more than six standard errors with probability 2e-9.
     assert abs(moment.value - exact) <= 6 * moment.stderr
     assert moment.stderr <= 0.02 * exact
     assert noise.second_moment() == moment

@@ -1,4 +1,4 @@
-"""Pictures: what is drawn is there, in view, and refused where it does not fit."""
+"""Pictures show what is drawn, all of it in view. Arguments that do not fit are refused."""
 
 from __future__ import annotations
 
@@ -142,7 +142,8 @@ def test_level_bodies_hold_their_share(noise, share: float) -> None:
 
 
 def test_estimated_levels_are_those_of_the_law(plane) -> None:
-    # The same noise drawn by its law and, through a map, by its draws.
+    # The noise is drawn first with exact levels. The map `rows` is the identity, and makes
+    # `draw_noise` estimate the levels from draws.
     noise = GaussianNoise(np.eye(2), 2.0)
     exact = draw_noise(noise, plane)
     estimated = draw_noise(noise, plane, rows=np.eye(2))
@@ -150,12 +151,13 @@ def test_estimated_levels_are_those_of_the_law(plane) -> None:
         radius = np.linalg.norm(curve.get_segments()[0], axis=1)
         rough = np.linalg.norm(max(other.get_segments(), key=len), axis=1)
         assert np.ptp(radius) < 1e-9 * radius.max()
-        # Smoothing over 2 cells of 0.11 widens a Gaussian of scale 2 by 0.6%.
+        # Smoothing with a standard deviation of 2 cells, 0.11 wide each, widens a Gaussian of
+        # scale 2 by 0.6%.
         assert abs(np.median(rough) / radius.mean() - 1) < 0.02
 
 
 def test_shares_beyond_the_picture_are_refused(plane) -> None:
-    """Each axis reaches to 1.1 times the quantile 0.999 of the sizes of its coordinate."""
+    """Each axis ends at 1.1 times the 0.999-quantile of the absolute value of its coordinate."""
     noise = LaplaceNoise(2, 1.0)
     assert draw_noise(noise, plane, rows=np.eye(2), shares=[0.99])
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Constructors of noise, and of what an audit is given."""
+"""Constructors of noises, and of objects that audits take as arguments."""
 
 from __future__ import annotations
 

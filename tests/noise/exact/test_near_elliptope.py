@@ -1,4 +1,4 @@
-"""The float64 filter of cone noise over the elliptope: its bounds hold and it changes no draw."""
+"""The float64 filter of cone noise over elliptopes keeps its error bounds and changes no draw."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NOISES = {
     "tables, add/remove": cone(MarginalTables([2] * 4, 2), Adjacency.ADD_REMOVE),
     "parities": cone(Parities(5, 2), Adjacency.ADD_REMOVE),
 }
-#: Words of which some are so small or large that errors grow.
+#: Words (first bits of uniform numbers). Some are so small or so large that errors grow.
 EXTREME = [1, 2, 2**20, 2**40 + 1, (1 << WORD_BITS) - 1, (1 << WORD_BITS) - 2**20]
 
 
@@ -48,7 +48,7 @@ def noise(request):
 
 
 def check_values_are_within_their_errors(noise):
-    """Against balls at 372 bits of the same numbers; returns how large the errors get."""
+    """Compare with ball arithmetic at 372 bits; return the largest error bound for random words."""
     near, vector = near_cone(noise), noise_vector(noise)
     rng, largest = np.random.default_rng(0), 0.0
     for seed in range(4):
@@ -80,7 +80,7 @@ def too_long(total, off):
     return total + 1e-6, off
 
 
-#: A ten-millionth of one entry of a row, a millionth of a radius.
+#: Two defects: one entry of the factor is too large by 1e-7, and a radius is too large by 1e-6.
 DEFECTS = {
     "_factor": lambda right: lambda *given: bent(*right(*given)),
     "_sum": lambda right: lambda *given: too_long(*right(*given)),
@@ -102,7 +102,7 @@ def test_a_defect_is_caught(monkeypatch, function):
 
 
 class Refusing:
-    """A filter that reads the same words as the real one, and decides nothing."""
+    """A filter that reads the same words as the real filter, but decides no draw."""
 
     def __init__(self, near):
         self._count = near.count
@@ -145,8 +145,9 @@ def test_other_noises_have_no_filter():
 
 @pytest.mark.parametrize("which", [0, 1])
 def test_a_word_0_leaves_every_coordinate_open(which):
-    # The map reads no entry of the last row, whose length is unknown. The errors of the other rows
-    # of that matrix, here large, must not be lost with it.
+    # The word 0 makes the last row of one matrix NaN, and also the error bound of this matrix. The
+    # map does not read this row. But it reads row 1, which has a large error because of the word 1.
+    # The NaN stands for this error, too, so no error may be finite.
     noise = ConeNoise(
         Elliptope(6), 1.0, np.zeros(15), sp.csr_array(([1.0], ([0], [0])), shape=(1, 15))
     )

@@ -1,4 +1,4 @@
-"""Error bounds that decide tries and comparisons are sums of terms, see `test_stated_bounds`."""
+"""Bounds for rejection tries and comparisons have all their terms, as in `test_stated_bounds`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from tests.noise.exact.terms import Known, Supply, check_bound_has_all_its_terms
 
 LEVELS = (3, 2, 4)
 ORDER = 6
-#: Cells: 3 2 + 3 4 + 2 4. Triples of events: 3 1 4, each with four inequalities.
+#: Each of the 26 = 3 2 + 3 4 + 2 4 cells has one inequality, and each of the 12 = 3 1 4 triples of
+#: events has four. Triples use only one event (level) of a column with two levels.
 INEQUALITIES = 26 + 4 * 12
 
 
 def variables():
-    """Variables of tries with numbers from the least to the largest allowed."""
+    """Variables of 40 tries, whose uniform numbers include the least and the largest allowed."""
     shape = tries.TryShape(LEVELS)
     uniforms = np.random.default_rng(5).random((40, shape.numbers))
     uniforms[:20] = np.clip(uniforms[:20] ** 8, 2.0**-30, 1 - 2.0**-30)
