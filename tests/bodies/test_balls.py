@@ -1,4 +1,4 @@
-"""Balls, cross-polytopes, boxes and ellipsoids: the formula sheet's numbers (GEN-4, JL-L14)."""
+"""Balls, boxes, ellipsoids and products: values of the formula sheet and refused parameters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.stats import ks_uniform, mean_agrees
 
 @pytest.mark.parametrize("m", [1, 2, 3, 7, 40])
 def test_second_moments_of_the_formula_sheet(m):
-    """JL-L14: E ||U||^2 for the unit balls of l1, l2 and l_inf."""
+    """JL-L14: E ||U||^2 for a uniform point U of the unit ball of l1, l2 and l_inf."""
     moments = {
         CrossPolytope(m): 2 * m / ((m + 1) * (m + 2)),
         Ball(m): m / (m + 2),
@@ -35,7 +35,7 @@ def test_second_moments_of_the_formula_sheet(m):
 
 @pytest.mark.parametrize(("k", "expected"), [(1, 1), (2, 1.128379), (5, 1.434730), (20, 2.401282)])
 def test_volume_radius_of_the_cube(k, expected):
-    """GEN-4: vr([-1, 1]^k) = 2 kappa_k^(-1/k)."""
+    """GEN-4: the volume radius of [-1, 1]^k is (volume / volume of the unit ball)^(1/k)."""
     ratio = Box.centred(np.ones(k)).volume() / Ball(k).volume()
     assert ratio ** (1 / k) == pytest.approx(expected, abs=5e-7)
 
@@ -45,7 +45,7 @@ def test_volume_radius_of_the_cube(k, expected):
     ("m", "mean_norm"), [(1, 0.797885), (2, 1.253314), (3, 1.595769), (10, 3.084328)]
 )
 def test_width_of_the_ball_is_the_mean_norm(m, mean_norm):
-    """GEN-4: w(B_2^m) = mu_m."""
+    """GEN-4: the Gaussian width of the unit ball is the mean norm of a Gaussian vector."""
     normals = np.random.default_rng(m).standard_normal((4000, m))
     mean_agrees(Ball(m).support(normals), mean_norm)
 
@@ -58,14 +58,17 @@ def test_unit_ball_volume():
 @pytest.mark.statistical
 @pytest.mark.parametrize("m", [1, 30])
 def test_entries_of_uniform_points_of_the_cross_polytope(m):
-    """P(|U_1| > t) = (1 - t)^m on the unit cross-polytope."""
+    """P(|U_1| > t) = (1 - t)^m for a uniform point U of the unit cross-polytope."""
     points = CrossPolytope(m, 2).sample_uniform(4000, np.random.default_rng(m)) / 2
     ks_uniform((1 - np.abs(points[:, 0])) ** m)
 
 
 @pytest.mark.parametrize("m", [1, 4])
 def test_balls_of_l_p_meet_the_known_ones(m):
-    """p = 1 and 2 exactly; the cube as p grows: |x|_p lies within a factor m^(1/p) of |x|_inf."""
+    """p = 1 and 2 give `CrossPolytope` and `Ball`, and p = 1e6 gives nearly the cube.
+
+    The reason is that |x|_p lies between |x|_inf and m^(1/p) |x|_inf.
+    """
     u = np.random.default_rng(m).standard_normal((5, m))
     for body, known in ((LpBall(1, m, 2), CrossPolytope(m, 2)), (LpBall(2, m, 2), Ball(m, 2))):
         for verb in ("support", "gauge", "extreme_point"):
@@ -82,7 +85,7 @@ def test_balls_of_l_p_meet_the_known_ones(m):
 @pytest.mark.statistical
 @pytest.mark.parametrize("p", [1, 1.2, 4, 1e9])
 def test_uniform_points_of_balls_of_l_p(p):
-    """P(||U||_p <= s) = s^m, also where |g|^p would underflow; |U_i| is as sign-symmetric."""
+    """P(||U||_p <= s) = s^m, and the entries of U have mean 0 and the stated second moments."""
     points = LpBall(p, 6).sample_uniform(4000, np.random.default_rng(6))
     ks_uniform(np.minimum(LpBall(p, 6).gauge(points), 1) ** 6)
     mean_agrees(points**2, np.diag(LpBall(p, 6).second_moment()))
@@ -100,7 +103,7 @@ def test_difference_of_a_ball_of_l_p():
 
 
 def test_chord_of_the_ball_does_not_cancel():
-    # Almost tangential, from a point just inside: both ends have full relative accuracy.
+    # The point is 1e-12 inside the sphere. Along the radius, the ends are 1e-12 and about -2.
     point, way = np.array([[1 - 1e-12, 0.0]]), np.array([[1.0, 0.0]])
     low, high = ball_chord(point, way)
     assert high[0] == pytest.approx(1 - point[0, 0], rel=1e-3)
@@ -127,7 +130,7 @@ def test_a_flat_box_is_flat():
 
 
 def test_largest_gauge_of_a_box_that_is_not_symmetric():
-    """Of a symmetric set, the points on the side of the nearer bound have the largest gauges."""
+    """On each axis, a symmetric set has its largest gauge on the side of the nearer bound."""
     box, radius = Box([-0.5, -3.0, 0.0], [2.0, 1.0, 0.0]), 0.25
     points = radius * np.array([[1.0, 0, 0], [-1.0, 0, 0], [0, 1.0, 0], [0, -1.0, 0]])
     found = box.largest_gauge(lambda u: radius * np.linalg.norm(u[:, :2], axis=1))
@@ -170,7 +173,7 @@ def test_product_keeps_its_factors_apart():
     assert [part.stop - part.start for part in body.slices] == [2, 1, 1]
     np.testing.assert_allclose(body.centroid(), [0, 0, 2, -0.5])
     moment = body.second_moment()
-    assert moment[2, 3] == pytest.approx(-1)  # product of the means
+    assert moment[2, 3] == pytest.approx(-1)  # the product of the two means
     assert moment[2, 2] == pytest.approx(4 + 1 / 3)
     assert not moment[:2, 2:].any()
 

@@ -121,7 +121,7 @@ CLOSED_DIFFERENCES = [
 
 @pytest.mark.parametrize(("body", "kind"), CLOSED_DIFFERENCES, ids=lambda value: repr(value)[:40])
 def test_difference_bodies(body, kind):
-    """h_{K-K}(u) = h_K(u) + h_K(-u), whatever the route."""
+    """For every kind of body K, the support function of K - K is h_K(u) + h_K(-u)."""
     difference = difference_body(body)
     assert type(difference) is kind
     assert difference.symmetric
@@ -149,7 +149,7 @@ def test_difference_bodies(body, kind):
     ids=lambda value: repr(value)[:40],
 )
 def test_symmetric_hulls(body, kind):
-    """h(u) = max(h_K(u), h_K(-u)), whatever the route, in the linear span of K."""
+    """The hull of K and -K has the support function max(h_K(u), h_K(-u)) and the span of K."""
     hull = symmetric_hull(body)
     assert type(hull) is kind
     assert hull.symmetric
@@ -164,7 +164,7 @@ def test_symmetric_hulls(body, kind):
 
 
 def test_difference_and_hull_gauges_of_the_same_polytope():
-    """K - K and conv(K u -K) agree with the same bodies by explicit vertices."""
+    """K - K and the hull of K and -K agree with polytopes that are built from lists of points."""
     V = gaussian(9, 3) + 1
     K = VPolytope(V)
     points = gaussian(6, 3, seed=1)
@@ -209,7 +209,7 @@ def test_bad_parameters_are_refused(build, message):
         build()
 
 
-#: Operations and algorithms that take a body; a dataclass took anything, and failed much later.
+#: Operations and algorithms that take a body. Without a check, other operands would fail later.
 TAKERS = [
     lambda body: Scaled(body, 2.0),
     lambda body: Shifted(body, np.ones(3)),

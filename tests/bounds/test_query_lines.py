@@ -1,4 +1,4 @@
-"""Lines along single queries: chances of ranges, choice of lines, and certificates."""
+"""Bounds from lines along single queries: the bound on one line, choice of lines, certificates."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ from tests.bounds.test_checker import rejected, saved
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
 def test_the_least_tail_is_that_over_all_densities(epsilon: float) -> None:
-    """Brute force over the 2^T extreme densities: each step changes by a factor e^+-epsilon."""
+    """`least_tails` agrees with brute force over the 2^7 extreme families of output densities.
+
+    In these families, each of 7 steps changes the density by a factor of e^epsilon or e^-epsilon.
+    """
     rng, steps = np.random.default_rng(0), 7
     for prior in (*rng.dirichlet(np.ones(steps + 1), 3), *smooth_priors(steps)):
         least = np.ones(steps)
@@ -72,7 +75,10 @@ def test_one_step_is_randomised_response() -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("epsilon", [0.25, 1.0])
 def test_no_independent_noise_is_better_and_none_is_needed(epsilon: float) -> None:
-    """Discrete Laplace noise on each of 63 counts has the largest error C up to some tenths."""
+    """The bound C is below the mean largest error of discrete Laplace noise on 63 counts.
+
+    It is above 0.7 times this mean.
+    """
     plans = _plans(Prefixes(64), epsilon)
     rng, shape = np.random.default_rng(1), (20_000, 63)
     parts = rng.geometric(-math.expm1(-epsilon), (2, *shape))
@@ -105,7 +111,10 @@ def test_lines_are_found(name: str) -> None:
 
 
 def test_queries_with_a_tiny_range_have_no_lines() -> None:
-    """Half of the range 5e-324 is 0, so a pair of equal elements seemed to differ enough."""
+    """Half of the range 5e-324 is rounded to 0.
+
+    So even a pair of elements with equal answers would differ by half of the range or more.
+    """
     tiny, whole = np.array([0.0, 5e-324, 0.0]), np.array([0.0, 1.0, 0.0])
     assert found_lines(Explicit(np.array([tiny]))) is None
     lines = found_lines(Explicit(np.array([tiny, whole])))
@@ -136,7 +145,11 @@ def test_the_largest_error_grows_with_the_number_of_queries() -> None:
 
 
 def test_more_records_exclude_more_than_one_element_can() -> None:
-    """The bound from 4 copies of one element stops at the error 2 / n."""
+    """The lines exclude more than 4000 records.
+
+    A packing of data sets that differ in 4 copies of one element excludes an error of at most
+    2 / n. For alpha = 0.001 it excludes fewer than 2000 records.
+    """
     bound = query_lines_bound(Prefixes(64), epsilon=1.0, alpha=0.001)
     assert bound.value > 4000
 
@@ -176,13 +189,13 @@ def test_certificates_are_confirmed(name: str, epsilon: float, tmp_path: Path) -
 
 
 def higher(rung: dict[str, Any]) -> None:
-    """A scale 1% higher, with the number of records that follows."""
+    """Raise the scale by 1%, and `last` to the number of records that follows from this scale."""
     rung["scale"] *= 1.01
     rung["last"] = math.floor(rung["scale"] / ALPHA)
 
 
 def doubled(rung: dict[str, Any]) -> None:
-    """Each line counted twice, as if it had two independent errors."""
+    """List each line twice, as if its query had two independent errors."""
     for name in ("pairs", "queries"):
         rung["family"][name] = rung["family"][name] * 2
     rung["first"] *= 2
@@ -229,9 +242,10 @@ def test_forged_lines_are_rejected(change: str, tmp_path: Path) -> None:
 
 
 def test_priors_below_the_normal_numbers_prove_nothing(tmp_path: Path) -> None:
-    """e^-0.6931 times the least float64 number rounds to this number, as if epsilon were 0.
+    """In float64, e^-0.6931 times the least number is the least number, as if epsilon were 0.
 
-    The claim is then 0.25 for one step. The truth is 1 / (2 (1 + e^0.6931)) = 0.167.
+    With this prior, the scale of one step would be computed as 0.25. The true scale is
+    1 / (2 (1 + e^0.6931)) = 0.167.
     """
     bound = query_lines_bound(Explicit(np.array([[0.0, 1.0]])), epsilon=0.6931, alpha=0.01)
     path = saved(bound, tmp_path)
@@ -245,7 +259,7 @@ def test_priors_below_the_normal_numbers_prove_nothing(tmp_path: Path) -> None:
 
 
 def test_the_checker_knows_the_order_of_the_lines() -> None:
-    """The pair (0, 2) changes two prefixes, so the line of the pair (1, 2) must come later."""
+    """The pair (0, 2) changes the queries 0 and 1, so its line cannot follow a line for query 1."""
     answers = Prefixes(4).evaluate(np.arange(4))
     pairs, queries = np.array([[0, 2], [1, 2]]), np.array([0, 1])
     part = Part({"pairs": pairs, "queries": queries}, Work(1 << 20))

@@ -1,4 +1,4 @@
-"""Counting inside DuckDB: the same whole numbers as the exact reader, from every source."""
+"""For every source, DuckDB gives the same counts as the exact reader (`encode`)."""
 
 import functools
 import itertools
@@ -54,13 +54,13 @@ def frame(rows=ROWS):
 
 
 def exact(records, schema, workload):
-    """The totals by the chunked reader alone."""
+    """The totals from the exact reader alone, without DuckDB."""
     return workload.totals(encode(records, schema, workload.universe))
 
 
 @pytest.fixture
 def only_duckdb(monkeypatch):
-    """Fail where the exact reader is asked."""
+    """Make a test fail if the exact reader is called."""
 
     def refuse(*arguments):
         raise AssertionError("DuckDB should have counted alone")
@@ -74,7 +74,7 @@ def records():
 
 
 def sources(records, folder):
-    """The same records in every kind of source that DuckDB scans."""
+    """The same records in eight kinds of source that DuckDB scans."""
     records.to_parquet(folder / "one.parquet")
     text = records.astype({"size": "Int64"})
     text.to_csv(folder / "one.csv", index=False)
@@ -171,7 +171,7 @@ def test_two_way_marginals_by_second_moments_take_counted_records():
 
 @pytest.fixture(scope="module")
 def with_bad_value(tmp_path_factory):
-    """A function that gives the records with one other value, in four kinds of source."""
+    """A function that puts a value into one record, and returns four kinds of source."""
 
     @functools.cache
     def written(column, value):
@@ -208,7 +208,7 @@ def test_a_bad_value_is_named_by_row_and_column(with_bad_value, column, value, w
     where = with_bad_value(column, value)[kind]
     workload = gd.workloads.MarginalTables(SCHEMA.levels, k)
     if kind == "csv" and value == "":
-        count_records(source_of(where), SCHEMA, workload)  # an empty field is missing
+        count_records(source_of(where), SCHEMA, workload)  # an empty field is a missing value
         return
     with pytest.raises(ValueError, match=f"{wanted}: row {ROWS - 3}, column '{column}'"):
         count_records(source_of(where), SCHEMA, workload)
@@ -257,7 +257,7 @@ def test_a_hostile_csv_file_is_read_as_by_the_exact_reader(tmp_path, name, k):
     workload = gd.workloads.MarginalTables(schema.levels, k)
 
     def outcome(read):
-        """The totals, or the error in words."""
+        """The count and the sums, or the message of the error."""
         try:
             totals = read()
         except ValueError as error:
@@ -354,7 +354,8 @@ def test_a_duckdb_file_is_opened_for_reading_only(tmp_path):
 
 # --- columns counted alone ----------------------------------------------------------------------
 
-#: The joint table of these columns has over 2^20 cells, so that 1-way tables are counted alone.
+#: The joint table of these columns has more than 2^20 cells, so it is not counted along with 1-way
+#: tables. DuckDB then counts each column alone, by groups.
 WIDE = Schema.from_dict(
     {
         "region": {"categories": ["north", 'it\'s"so"', "3", ""], "other": True, "missing": True},
@@ -367,7 +368,7 @@ WIDE = Schema.from_dict(
 
 
 def wide(records):
-    """The records with one column more."""
+    """The records with an additional column `number`."""
     numbers = np.random.default_rng(5).integers(210, size=len(records))
     return records.assign(number=numbers)
 
@@ -379,7 +380,7 @@ def wide_everywhere(records, tmp_path_factory):
 
 @pytest.fixture
 def only_groups(monkeypatch, only_duckdb):
-    """Fail where records are counted one by one."""
+    """Make a test fail if records are counted from their codes, not from groups."""
 
     def refuse(*arguments):
         raise AssertionError("DuckDB should have grouped")
@@ -431,7 +432,7 @@ def test_a_bad_value_of_a_column_counted_alone_is_named(
 @pytest.mark.parametrize("first", ["x", "X"])
 @pytest.mark.parametrize("other", [False, True])
 def test_a_collation_merges_no_texts(only_groups, first, other):
-    # Without care the counts of all records would move to the spelling of the first one.
+    # Grouping by this collation would count "x" and "X" together, under the spelling that is first.
     sql = f"SELECT a COLLATE nocase AS a FROM (SELECT unnest(['{first}', 'x', 'X', 'x', 'y']) AS a)"
     schema = Schema.from_dict({"a": {"categories": ["x", "X", "y"], "other": other}})
     workload = gd.workloads.MarginalTables(schema.levels, 1)
@@ -454,7 +455,7 @@ def test_a_table_that_was_not_counted_is_an_error_with_the_tables_that_were():
 
 
 def test_sums_of_counted_tables_share_their_work() -> None:
-    """Many tables at once, in any order of columns, against each one counted from the records."""
+    """`tables` gives many tables, with columns in any order; each has the counts of the records."""
     levels = (2, 3, 4, 2, 5)
     rng = np.random.default_rng(0)
     columns = [rng.integers(0, n, 200) for n in levels]

@@ -1,4 +1,4 @@
-"""Statistics of claims: closed forms, coverage at the stated level, and power."""
+"""Statistics that test the claims of experiments: closed forms, coverage and power."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_root_and_its_interval() -> None:
     assert mean.root == 2.0
     assert mean.root_stderr == pytest.approx(0.1)
     low, high = mean.root_interval(level=0.05)
-    # t with 9999 degrees of freedom is normal to three digits: 1.960.
+    # The 97.5% quantile of Student's t is 1.960 for 9999 degrees of freedom, as for a normal law.
     assert low == pytest.approx(math.sqrt(4 - 1.96 * 0.4), rel=1e-3)
     assert high == pytest.approx(math.sqrt(4 + 1.96 * 0.4), rel=1e-3)
     assert MeanSquare(1.0, 1.0, 3).root_interval(1e-6)[0] == 0.0
@@ -88,8 +88,9 @@ def test_slope_of_a_power_law_is_its_exponent() -> None:
 
 @pytest.mark.statistical
 def test_slope_interval_covers_at_its_level() -> None:
-    # 400 fits at level 0.05: misses must be consistent with probability 0.05. The delta method
-    # and Student's t with the smallest count are both slightly off, hence the allowance of 0.02.
+    # In 400 fits at level 0.05, the number of misses must be consistent with a probability of at
+    # most 0.07. The additional 0.02 are for two approximations: the delta method, and Student's t
+    # with the smallest count.
     rng = np.random.default_rng(1)
     x = np.geomspace(10, 1000, 6)
     misses = 0

@@ -1,4 +1,4 @@
-"""Projection: bad targets, tolerances, maps and warm starts raise before any work is done."""
+"""Projection refuses bad targets, tolerances, maps and warm starts, and bodies without oracles."""
 
 from __future__ import annotations
 

@@ -17,7 +17,10 @@ from geomdp.geometry.ellipsoids.vector_sets import PairDifferences, Rows
 
 
 def dual_value(vectors, weights):
-    """(tr W^(1/2))^2, a lower bound on tr S for any weights of sum 1 (weak duality)."""
+    """(tr W^(1/2))^2, where W is the weighted sum of v v^T over `vectors`.
+
+    By weak duality this is a lower bound on tr S for any weights of sum 1.
+    """
     half = vectors * np.sqrt(weights)[:, None]
     return float(np.linalg.svd(half, compute_uv=False).sum()) ** 2
 
@@ -33,7 +36,7 @@ def gauges(root, vectors):
 def test_axis_vectors_have_the_closed_form_value():
     lengths = np.array([3.0, 1.0, 0.5, 0.01])
     found = least_trace_ellipsoid(Rows(np.diag(lengths)), tolerance=1e-12)
-    # JL-ELL: for a_i e_i the optimum is S = diag(a_i^2), of trace sum a_i^2.
+    # JL-ELL: for the vectors a_i e_i the optimum is S = diag(a_i^2). Its trace is sum a_i^2.
     assert found.converged
     assert found.gap <= 1e-12
     np.testing.assert_allclose(found.trace, (lengths**2).sum(), rtol=1e-11 + INFLATION)
@@ -55,7 +58,7 @@ def test_every_difference_is_inside_and_the_gap_is_true(kind):
     assert found.converged
     assert gauges(found.root, vectors).max() <= 1 + 1e-12
     np.testing.assert_allclose(found.trace, (found.root**2).sum(), rtol=1e-10)
-    # Weak duality with weights of our own: no ellipsoid around the vectors has a smaller trace.
+    # By weak duality, every ellipsoid around the vectors has a trace of `least` or more.
     weights = np.full(len(vectors), 1 / len(vectors))
     for _ in range(4000):
         weights = weights * scores(vectors, weights) ** 2
@@ -66,14 +69,17 @@ def test_every_difference_is_inside_and_the_gap_is_true(kind):
 
 
 def scores(vectors, weights):
-    """v^T W^(-1/2) v, by the singular values of the weighted vectors (no squared condition)."""
+    """v^T W^(-1/2) v for each of `vectors`, where W is the weighted sum of v v^T.
+
+    The SVD of the weighted vectors does not square their condition number, as computing W would.
+    """
     half = vectors * np.sqrt(weights)[:, None]
     _, lengths, axes = np.linalg.svd(half, full_matrices=False)
     return ((vectors @ axes.T) ** 2 / np.maximum(lengths, 1e-12 * lengths[0])).sum(axis=1)
 
 
 def test_cube_differences_give_the_ball():
-    # K - K = [-1, 1]^d has all sign patterns: S = d I by symmetry.
+    # The corners of K - K = [-1, 1]^d are all sign vectors, so S = d I by symmetry.
     points = np.array(list(itertools.product((0.0, 1.0), repeat=6)))
     found = least_trace_ellipsoid(PairDifferences(points), tolerance=1e-9)
     np.testing.assert_allclose(found.root, np.sqrt(6) * np.eye(6), atol=1e-6)
@@ -95,7 +101,7 @@ def test_search_counts_pairs_once_and_averages_them():
 
 @pytest.mark.parametrize("kind", [Rows, PairDifferences])
 def test_a_search_finds_the_longest_vector_even_below_the_level(kind):
-    # The level is a trace, which rounding can put above all lengths.
+    # The level is a computed trace. Rounding can make it larger than all squared lengths.
     found = kind(np.eye(3)).longest(np.eye(3), level=2.0 + 1e-12, limit=10)
     assert found.vectors is not None
     assert len(found.vectors) > 0
@@ -105,7 +111,7 @@ def test_a_search_finds_the_longest_vector_even_below_the_level(kind):
 def test_lower_dimensional_sets_get_a_thin_ellipsoid():
     vectors = np.array([[1.0, 1.0], [2.0, 2.0]])
     found = least_trace_ellipsoid(Rows(vectors))
-    # The optimum is the segment to (2, 2), of trace 8.
+    # The optimum is the segment from (-2, -2) to (2, 2). Its trace is 8.
     np.testing.assert_allclose(found.trace, 8.0, rtol=1e-6)
     assert found.gap <= 1e-3
     assert gauges(found.root, vectors).max() <= 1
@@ -128,7 +134,8 @@ class TestCapped:
     def test_reduces_to_the_ball_and_to_the_product(self):
         sizes = np.array([1, 4, 9])
         np.testing.assert_allclose(capped_ellipsoid(sizes, [9, 9, 9], 2.0), 2.0, rtol=1e-8)
-        # Without the total bound, s_i = delta_i / sqrt(r_i) * sum of delta_j sqrt(r_j).
+        # The bound 100 on the whole vector is never reached. So the squared semi-axis of block i is
+        # d_i / sqrt(r_i) times the sum of d_j sqrt(r_j), for diameters d_i and sizes r_i.
         diameters = np.array([1.0, 2.0, 0.5])
         squares = diameters / np.sqrt(sizes) * (diameters * np.sqrt(sizes)).sum()
         np.testing.assert_allclose(
@@ -143,7 +150,8 @@ class TestCapped:
         sizes = np.array([size for size, _ in bounds])
         caps = np.array([cap for _, cap in bounds])
         squares = capped_ellipsoid(sizes, caps, diameter) ** 2
-        # The largest sum of u_i / s_i over caps and total: fill the blocks with small s first.
+        # Maximise the sum of u_i / squares_i, with u_i at most caps_i^2 and the sum of the u_i at
+        # most diameter^2: fill the blocks with the smallest squares first.
         left, value = diameter**2, 0.0
         for i in np.argsort(squares):
             share = min(left, caps[i] ** 2)
@@ -167,7 +175,7 @@ class TestProfile:
     def test_agrees_with_the_general_optimisation_on_axes(self):
         rng = np.random.default_rng(3)
         vectors = rng.standard_normal((30, 4))
-        # With all sign changes present, the optimum is diagonal and depends on squares alone.
+        # The set is closed under sign changes, so S is diagonal and depends on squares alone.
         signs = np.array(list(itertools.product((-1.0, 1.0), repeat=4)))
         signed = (vectors[:, None] * signs).reshape(-1, 4)
         general = least_trace_ellipsoid(Rows(signed), tolerance=1e-4)
