@@ -1,9 +1,10 @@
 """Statistical assertions whose thresholds follow from the sample size and a stated level.
 
 Each assertion fails a correct program with probability at most `level` (1e-6 unless said
-otherwise); several at once divide the level (Bonferroni). `binomial_below`, `binomial_above`,
-`ks_uniform` and `ks_same` are exact or conservative at any sample size; `mean_agrees` rests on the
-central limit theorem for studentised means and therefore asks for at least `MINIMUM_SAMPLES`.
+otherwise). An assertion on several numbers divides the level among them (Bonferroni). The tests
+`binomial_below`, `binomial_above`, `binomial_agrees`, `ks_uniform` and `ks_same` are exact or
+conservative at any sample size. `mean_agrees` and `mean_at_most` rest on the central limit theorem
+for studentised means and therefore ask for at least `MINIMUM_SAMPLES`.
 """
 
 from __future__ import annotations
@@ -58,8 +59,9 @@ def ks_same(first: npt.ArrayLike, second: npt.ArrayLike, level: float = LEVEL) -
 def mean_agrees(samples: npt.ArrayLike, expected: npt.ArrayLike, level: float = LEVEL) -> None:
     """Assert that independent `samples` (n, ...) have mean `expected` (...), two-sided.
 
-    |mean - expected| <= z stderr + rounding in every entry, with z the normal quantile of
-    level / (2 entries). Entries that do not vary must agree up to rounding.
+    It checks |mean - expected| <= z stderr + rounding in every entry, where a standard normal
+    variable exceeds z with probability level / (2 * number of entries). Entries that do not vary
+    must agree up to rounding.
     """
     error, stderr, z, rounding = _deviation(samples, expected, level, sides=2)
     worst = np.unravel_index(np.argmax(np.abs(error) - z * stderr - rounding), error.shape)
@@ -81,7 +83,7 @@ def mean_at_most(samples: npt.ArrayLike, bound: npt.ArrayLike, level: float = LE
 def binomial_above(successes: int, trials: int, probability: float, level: float = LEVEL) -> None:
     """Assert that `successes` is consistent with a success probability of at least `probability`.
 
-    Fails when P(Binomial(trials, probability) <= successes) < level: a lower-tail exact test.
+    Fails if P(Binomial(trials, probability) <= successes) <= level: an exact lower-tail test.
     """
     tail = float(scipy.stats.binom.cdf(successes, trials, probability))
     assert tail > level, (
@@ -93,7 +95,7 @@ def binomial_above(successes: int, trials: int, probability: float, level: float
 def binomial_below(successes: int, trials: int, probability: float, level: float = LEVEL) -> None:
     """Assert that `successes` is consistent with a success probability of at most `probability`.
 
-    Fails when P(Binomial(trials, probability) >= successes) < level: an upper-tail exact test.
+    Fails if P(Binomial(trials, probability) >= successes) <= level: an exact upper-tail test.
     """
     tail = float(scipy.stats.binom.sf(successes - 1, trials, probability))
     assert tail > level, (
@@ -119,7 +121,7 @@ def _check_sample(values: FloatArray, name: str, ndim: int | None, minimum: int)
 def _deviation(
     samples: npt.ArrayLike, expected: npt.ArrayLike, level: float, sides: int
 ) -> tuple[FloatArray, FloatArray, float, FloatArray]:
-    """Deviation of the mean, its standard error, the quantile, and what rounding may add."""
+    """Deviation of the mean, its standard error, the normal quantile, and the rounding error."""
     samples = np.asarray(samples, dtype=float)
     expected = np.asarray(expected, dtype=float)
     _check_sample(samples, "samples", ndim=None, minimum=MINIMUM_SAMPLES)
@@ -128,6 +130,6 @@ def _deviation(
     stderr = samples.std(axis=0, ddof=1) / math.sqrt(len(samples))
     entries = max(1, math.prod(samples.shape[1:]))
     z = -float(scipy.special.ndtri(level / (sides * entries)))
-    # Summation and the closed form compared with each round: a thousand units in the last place.
+    # The mean and `expected` have rounding errors: allow a thousand units in the last place.
     rounding = 1e3 * np.finfo(float).eps * np.maximum(np.abs(samples).max(axis=0), np.abs(expected))
     return samples.mean(axis=0) - expected, stderr, z, rounding

@@ -1,4 +1,4 @@
-"""The command `bracket`: both sides printed, a certificate that the checker accepts, bad input."""
+"""The command `bracket` prints both bounds, writes valid certificates and refuses bad input."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_certificate_passes_the_check(run: Run) -> None:
 
 
 def test_conjunctions_of_two_of_three_bits(run: Run) -> None:
-    """So few columns leave some constructions of packings without a code to build on."""
+    """For so few columns, some constructions of packings find no code and do not apply."""
     names = ("smoker", "retired", "veteran")
     columns = [{"name": name, "kind": "boolean"} for name in names]
     document = {"format": "geomdp schema", "version": 1, "columns": columns}

@@ -1,9 +1,9 @@
-"""Every script at its quick preset: all cells complete, all claims hold, all files are written.
+"""At its quick preset, every script completes all cells, fulfils all claims and writes all files.
 
-The first command of the README does this too: ``python -m experiments reproduce --quick`` fails if
-a cell or claim does. `.ci/run` runs it before this suite, and after this suite the scripts that the
-command leaves out for want of an extra (marker `ci`). So the default suite runs none of them, and
-``pytest -m 'slow or ci'`` runs all.
+The first command of the README tests this, too: ``python -m experiments reproduce --quick`` fails
+if a cell or claim fails. The command leaves out scripts that need an extra that is not installed.
+`.ci/run` runs the command before this suite, and the other scripts (marker `ci`) after this suite.
+So the default suite runs no script, and ``pytest -m 'slow or ci'`` runs all scripts.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from experiments.engine.reproduce import Folders, reproduce
 from experiments.engine.script import ComparesWithPeers, Preset, load
 from tests.readme import commands
 
-#: Scripts that the first command of the README leaves out: it does not install what they compare
-#: with.
+#: Scripts that the first command of the README leaves out, because they need packages of an extra
+#: that the command does not install.
 LEFT_OUT = {
     "experiments.privacy.planted_faults",
     "experiments.mutants.mutants",

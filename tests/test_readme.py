@@ -1,4 +1,4 @@
-"""The examples of the README and the guide run as they stand there."""
+"""The examples of the README and the guide run without changes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_smooth_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(answer.startswith("SmoothAnswer(value=") for answer in answers)
 
 
-# `.ci/run` runs these commands in three environments, and looks for the same files.
+# `.ci/run` runs these commands in three environments, and checks that the same files exist.
 @pytest.mark.slow
 def test_command_line_example(tmp_path: Path) -> None:
     write_examples(tmp_path)
@@ -77,7 +77,7 @@ def test_command_line_example(tmp_path: Path) -> None:
 def test_commands_of_the_guide(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In this process; `.ci/run` runs them as programs."""
+    """The commands run in this process. `.ci/run` runs them as programs."""
     write_examples(tmp_path)
     page = tmp_path / "page"
     monkeypatch.chdir(page)
@@ -96,7 +96,7 @@ def test_commands_of_the_guide(
 
 
 def run(lines: list[str], folder: Path) -> None:
-    """Run shell commands in a folder; all must succeed in silence on standard error."""
+    """Run shell commands in a folder. All must succeed, and `errors_in` must find no lines."""
     for command in lines:
         program, *arguments = shlex.split(command)
         installed = Path(sys.executable).with_name(program)
@@ -107,7 +107,7 @@ def run(lines: list[str], folder: Path) -> None:
 
 
 def errors_in(printed: str) -> list[str]:
-    """Lines on standard error, but for the one with which a fresh environment says it compiles."""
+    """The lines on standard error, except the message that a new environment compiles code once."""
     return [line for line in printed.splitlines() if "compiling, once" not in line]
 
 

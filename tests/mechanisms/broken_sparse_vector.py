@@ -1,8 +1,8 @@
-"""Published sparse vector variants that are not private: negative controls of the audits.
+"""Published sparse vector variants that are not epsilon-DP: negative controls of the audits.
 
-Algorithms 3 to 6 of Lyu-Su-Li 2017, as they list them (SV-LSL), for queries of sensitivity 1. Each
-returns what it would publish: a row of numbers, one for each query, with `BELOW` and `ABOVE` where
-nothing but the comparison is published and `SILENT` where nothing is, because it has halted.
+They are Algorithms 3 to 6 of Lyu-Su-Li 2017 (SV-LSL), for queries of sensitivity 1. Each algorithm
+returns a row with one number for each query: the published value, or `BELOW` or `ABOVE` if only the
+comparison is published. The number is `SILENT` if the algorithm halted before the query.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def run(
     cutoff: float,
     publish_value: bool,
 ) -> FloatArray:
-    """The loop they share; threshold 0."""
+    """The loop that the four algorithms share, for the threshold 0."""
     outputs = np.full(len(truths), SILENT)
     threshold = rng.laplace(0.0, threshold_scale)
     found = 0
@@ -44,7 +44,7 @@ def run(
 def algorithm_3(
     truths: FloatArray, rng: np.random.Generator, *, epsilon: float, cutoff: int
 ) -> FloatArray:
-    """Publishes the noisy value that was compared: no finite epsilon."""
+    """The compared noisy value is published, so the mechanism is not private for any epsilon."""
     return run(
         truths, rng, threshold_scale=2 / epsilon, query_scale=2 * cutoff / epsilon, cutoff=cutoff,
         publish_value=True,
@@ -54,7 +54,10 @@ def algorithm_3(
 def algorithm_4(
     truths: FloatArray, rng: np.random.Generator, *, epsilon: float, cutoff: int
 ) -> FloatArray:
-    """Query noise without the factor c: (1 + 6c) eps / 4."""
+    """The query noise lacks the factor c (the cutoff).
+
+    So the mechanism is only (1 + 6c) eps / 4-private.
+    """
     return run(
         truths, rng, threshold_scale=4 / epsilon, query_scale=4 / (3 * epsilon), cutoff=cutoff,
         publish_value=False,
@@ -64,7 +67,7 @@ def algorithm_4(
 def algorithm_5(
     truths: FloatArray, rng: np.random.Generator, *, epsilon: float, cutoff: int
 ) -> FloatArray:
-    """No query noise and no cutoff: no finite epsilon."""
+    """There is no query noise and no cutoff, so the mechanism is not private for any epsilon."""
     del cutoff
     return run(
         truths, rng, threshold_scale=2 / epsilon, query_scale=0.0, cutoff=math.inf,
@@ -75,7 +78,7 @@ def algorithm_5(
 def algorithm_6(
     truths: FloatArray, rng: np.random.Generator, *, epsilon: float, cutoff: int
 ) -> FloatArray:
-    """No cutoff: no finite epsilon."""
+    """There is no cutoff, so the mechanism is not private for any epsilon."""
     del cutoff
     return run(
         truths, rng, threshold_scale=2 / epsilon, query_scale=2 / epsilon, cutoff=math.inf,

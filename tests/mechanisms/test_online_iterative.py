@@ -1,4 +1,4 @@
-"""Online and iterative construction: accuracy theorems, budgets, replay and the stop instance."""
+"""Online and iterative construction: accuracy theorems, budgets, replay and the stopping test."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_online_accuracy_update_bound_and_replay() -> None:
             online.hypothesis.evaluate(SparseQuery.counting("ab"))
         )
     binomial_above(good, trials, 1 - beta)
-    assert used > 0  # the data were needed, so the test is not about the prior
+    assert used > 0  # without updates, all answers would come from the first hypothesis
 
 
 def test_online_on_records_equals_online_on_truths() -> None:
@@ -113,8 +113,8 @@ def test_online_with_dense_rules() -> None:
 
 
 def test_exhausted_updates_answer_from_the_hypothesis_alone() -> None:
-    """After floor(B) updates the data are not asked again, whatever the query."""
-    rule = Perceptron(1)  # B(alpha) = 1 / alpha^2
+    """After the last allowed update, the hypothesis gives the answer and no noise is drawn."""
+    rule = Perceptron(1)  # at most B(alpha) = 1 / alpha^2 updates
     online = OnlineConstruction(rule, n=10**4, queries=50, privacy=PureDP(1.0), rng=0)
     query = DenseQuery(np.ones(1))
     for i in range(50):
@@ -149,7 +149,7 @@ def test_online_bad_input_spends_nothing() -> None:
 
 
 class Doubled(SparseQuery):
-    """A query that takes the value 2: it moves between neighbours by more than privacy allows."""
+    """A query that takes the value 2, so its mean can change by 2 / n, not only by 1 / n."""
 
     def total(self, tally: Mapping[Hashable, int]) -> float:
         return 2 * super().total(tally)
@@ -166,7 +166,7 @@ class Negative(SparseQuery):
 
 
 class Undefined(SparseQuery):
-    """A query without a true answer."""
+    """A query whose sum in float64 is NaN."""
 
     def total(self, tally: Mapping[Hashable, int]) -> float:
         return math.nan * super().total(tally)
@@ -181,7 +181,7 @@ def test_online_refuses_queries_with_answers_out_of_range(adjacency: Adjacency) 
     )  # fmt: skip
     state = online._comparisons._noise._rng.bit_generator.state  # type: ignore[attr-defined]
     bad: list[SparseQuery] = [Negative.counting("a")]
-    if adjacency is Adjacency.REPLACE_ONE:  # else the number of records is private
+    if adjacency is Adjacency.REPLACE_ONE:  # under add/remove, a true answer may exceed 1
         bad.append(Doubled.counting("a"))
     for query in bad:
         with pytest.raises(ValueError, match=r"values in \[0, 1\] on every record"):
@@ -192,7 +192,7 @@ def test_online_refuses_queries_with_answers_out_of_range(adjacency: Adjacency) 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_iterative_refuses_queries_with_answers_out_of_range(adjacency: Adjacency) -> None:
-    """Before the ledger pays, with exact true answers and with those of a seeded run."""
+    """True answers out of range are refused before the ledger pays, and also in a seeded run."""
     n, ledger = 400_000, Ledger(APPROX, adjacency=adjacency)
     construction = IterativeConstruction(
         SparseMultiplicativeWeights(1), EnumeratedQueries([Doubled.counting("a")]), n=n,
@@ -209,7 +209,7 @@ def test_iterative_refuses_queries_with_answers_out_of_range(adjacency: Adjacenc
 
 
 def test_listed_queries_must_share_one_tally() -> None:
-    """Found when the class is built, before any record is read."""
+    """The class of queries is refused when it is built, before any record is read."""
     sparse, dense = SparseQuery.counting(["a"]), DenseQuery(np.ones(3))
     for mixed in ([sparse, dense], [dense, DenseQuery(np.ones(4))]):
         with pytest.raises(ValueError, match="query 1 differs from query 0"):
@@ -232,7 +232,7 @@ def test_step_epsilon() -> None:
 
 
 def advanced(step: float, steps: int, delta: float) -> float:
-    """GEN-2a: epsilon of that many steps by advanced composition."""
+    """GEN-2a: epsilon of the advanced composition of `steps` steps, each `step`-DP."""
     return math.sqrt(2 * steps * math.log(1 / delta)) * step + steps * step * math.expm1(step)
 
 
@@ -263,7 +263,11 @@ def test_pairs_of_steps_cost_the_better_composition(epsilon_0: float, updates: i
 
 
 def test_stop_instance() -> None:
-    """DISC-13: gap 0.99 alpha, noise -0.249 alpha stops; printed constants allow 1.49 alpha."""
+    """DISC-13: with the printed constants, a run can stop with an error of 1.49 alpha.
+
+    It stops if the chosen query has a gap of 0.99 alpha and noise of -0.249 alpha. The gap of
+    another query can be larger by the loss, alpha / 2.
+    """
     seen = abs(0.99 - 0.249)
     assert seen < PRINTED_STOPPING.level
     assert 0.99 + PRINTED_STOPPING.loss == pytest.approx(1.49)
@@ -275,7 +279,7 @@ def test_stop_instance() -> None:
 
 @pytest.mark.statistical
 def test_exponential_mechanism_law() -> None:
-    """Pr[i] proportional to exp(eps n gap_i / 2), as weights."""
+    """A query with the gap g is chosen with a probability proportional to exp(epsilon n g / 2)."""
     queries = [DenseQuery(np.array(v)) for v in ([1.0, 0.0], [0.0, 1.0], [0.5, 0.5])]
     chooser = EnumeratedQueries(queries)
     hypothesis = MultiplicativeWeights(2).start(0.1)
@@ -304,7 +308,7 @@ def test_all_parities_equal_enumeration() -> None:
 
 
 class Seen(ExactNoise):
-    """Checks the gaps among which it is asked to choose, and chooses the first."""
+    """Noise that checks the computed gaps against the exact gaps, and chooses the first query."""
 
     def exact_argmax(self, near: Any, errors: Any, exact: Any, scale: float) -> int:
         self.gaps, self.scale = [exact(i) for i in range(len(near))], scale
@@ -314,7 +318,7 @@ class Seen(ExactNoise):
 
 
 def test_exact_choices_are_among_the_exact_gaps() -> None:
-    """Distances of true means from the uniform estimate 1/2 of a sign, within proved errors."""
+    """Exact gaps are distances of means from estimates; computed gaps are within proved errors."""
     records = np.array([3, 5, 6])
     parities, noise = AllParities(3), Seen()
     hypothesis = MultiplicativeWeights(8).start(0.3)
@@ -359,7 +363,10 @@ def test_iterative_accuracy_theorem(privacy: PureDP | ApproxDP) -> None:
 
 
 def test_corrected_accuracy_closed_form() -> None:
-    """alpha^3 = 512 ln|X| ln(|C|/gamma) / (n eps) up to the floor of B (IC-T5, pure)."""
+    """IC-T5 for pure DP: alpha^3 = 512 ln|X| ln(|C| / gamma) / (n epsilon), up to rounding of B.
+
+    X is the universe, C the class of queries, and B the number of updates, which is rounded down.
+    """
     d, n, beta = 6, 10**8, 0.05
     found = IterativeConstruction(
         MultiplicativeWeights(1 << d), AllParities(d), n=n, privacy=PureDP(1.0), beta=beta

@@ -1,4 +1,4 @@
-"""Numbers from the formula sheet: JL-L12 to JL-L15, JL-ELL, JL-GAUSS, section 7, and targets."""
+"""Errors of mechanisms: values of the formula sheet (JL, X-SIM, section 7), and targets."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ ADD = {**SETTING, "adjacency": Adjacency.ADD_REMOVE}
 
 @pytest.mark.parametrize("k", [1, 3, 8])
 def test_one_way_marginals(k):
-    """Section 7: all three additive mechanisms on [0, 1]^k in closed form."""
+    """Section 7: the errors of four additive mechanisms on [0, 1]^k have closed forms."""
     workload = Marginals(k, 1)
     expected = {
         KNorm: math.sqrt((k + 1) * (k + 2) / 3),
@@ -68,7 +68,7 @@ def test_one_way_marginals(k):
 
 @pytest.mark.statistical
 def test_ball_mean_norm():
-    """JL-L15: E||Z||_2 = k Delta / epsilon, Delta = sqrt k on the cube."""
+    """JL-L15: noise Z has E||Z||_2 = k Delta / epsilon, where Delta = sqrt k is the diameter."""
     k = 6
     noise = Ball(Marginals(k, 1), **SETTING).noise
     draws = noise.sample(np.random.default_rng(0), 20_000)
@@ -76,13 +76,13 @@ def test_ball_mean_norm():
 
 
 def test_ellipsoid_is_optimal_on_axis_parallel_boxes():
-    """JL-ELL: on a box with half-widths a_i the optimum over all sign vectors is (sum a_i)^2."""
+    """JL-ELL: the least trace of an ellipsoid around a box of half-widths a_i is (sum a_i)^2."""
     widths = np.array([1.0, 0.5, 0.25, 0.125])
     corners = np.array(list(itertools.product((0.0, 1.0), repeat=4))) * widths
     noise = Ellipsoid(Explicit(corners.T), **SETTING).noise
     expected = (4 + 1) * widths.sum() ** 2 / EPSILON**2
     np.testing.assert_allclose(noise.second_moment().value, expected, rtol=5e-3)
-    # Add/remove on the axis vectors themselves: S = diag(a_i^2).
+    # Under add/remove, the answers a_i e_i give S = diag(a_i^2).
     axes = Ellipsoid(Explicit(np.diag(widths)), **ADD).noise
     expected = (4 + 1) * (widths**2).sum() / EPSILON**2
     np.testing.assert_allclose(axes.second_moment().value, expected, rtol=5e-3)
@@ -90,7 +90,10 @@ def test_ellipsoid_is_optimal_on_axis_parallel_boxes():
 
 @pytest.mark.parametrize("levels", [(2, 2, 2, 2), (2, 3, 4), (5, 1, 2, 3)])
 def test_ellipsoid_of_tables_by_patterns_agrees_with_all_pairs(levels):
-    """The symmetric route finds the same optimum as the search over pairs of elements."""
+    """The search over patterns finds the same optimum as the search over pairs of elements.
+
+    A pattern is the set of columns in which two records agree.
+    """
     tables = MarginalTables(levels, 2)
     by_patterns = Ellipsoid(tables, **SETTING).noise
     listed = Explicit(explicit_answers(tables).T)
@@ -105,7 +108,10 @@ def test_ellipsoid_of_tables_by_patterns_agrees_with_all_pairs(levels):
 
 @pytest.mark.parametrize("workload", [MarginalTables([2] * 13, 1), RandomSigns(3, 5000, 0)])
 def test_ellipsoid_of_large_universes_holds_all_differences(workload):
-    """Too many patterns or pairs to list: ellipsoids from blocks or around the centre."""
+    """If the pairs are too many to list, the ellipsoid still contains all differences.
+
+    It is found from blocks, or from the points around their mean.
+    """
     noise = Ellipsoid(workload, **SETTING).noise
     ball = Ball(workload, **SETTING).noise
     assert noise.second_moment().value <= ball.second_moment().value * (1 + 1e-8)
@@ -118,10 +124,10 @@ def test_ellipsoid_of_large_universes_holds_all_differences(workload):
 
 
 def test_second_moments():
-    """JL-L14, JL-COV at d = 2: epsilon^2 E||Z||_F^2 of the ball, 3 * 4 * Delta^2."""
+    """JL-L14, JL-COV at d = 2: for noise Z of the ball, epsilon^2 E||Z||_F^2 = 3 * 4 * Delta^2."""
     workload = SecondMoment(2)
-    # Delta = ||xx^T - yy^T||_F = sqrt 2 for orthogonal unit x, y; 1 for add/remove. The least
-    # ellipsoid has the squared half-axes 2, 2, 2/3 under replace-one.
+    # Under replace-one, Delta = ||xx^T - yy^T||_F = sqrt 2 for orthogonal unit vectors x and y. The
+    # best ellipsoid then has the squared semi-axes 2, 2, 2/3. Under add/remove, Delta = 1.
     for setting, squared, trace in ((SETTING, 2, 14 / 3), (ADD, 1, 1.5 + math.sqrt(2))):
         noise = Ball(workload, **setting).noise
         np.testing.assert_allclose(
@@ -134,22 +140,25 @@ def test_second_moments():
 
 
 def test_simplices_have_exact_noise_of_the_neighbour_body():
-    """X-SIM: E||Z||^2 of the difference of a simplex; on a line it is Laplace."""
+    """X-SIM: noise of the difference of a simplex has an exact sampler and a known E||Z||^2."""
     two = KNorm(Histogram(2), **SETTING)
-    # K - K is the segment of half-length sqrt 2 in R^2: E||Z||^2 = 2 (sqrt 2 / epsilon)^2.
+    # K - K is a segment of half-length sqrt 2 in R^2, so E||Z||^2 = 2 (sqrt 2 / epsilon)^2.
     np.testing.assert_allclose(two.noise.second_moment().value, 4 / EPSILON**2, rtol=1e-12)
     for workload in (Histogram(6), Prefixes(7)):
         mechanism = KNorm(workload, **SETTING)
         assert mechanism.guarantee.sampler == Exact()
         exact = KNorm(workload, **SETTING, exact=True)
         assert exact.predicted_rmse.value <= mechanism.predicted_rmse.value
-    # Add/remove on a histogram: K u -K spans the cross-polytope, that is Laplace noise.
+    # Under add/remove, the body of a histogram is a cross-polytope, so the noise is Laplace noise.
     laplace, knorm = Laplace(Histogram(6), **ADD), KNorm(Histogram(6), **ADD)
     np.testing.assert_allclose(knorm.predicted_rmse.value, laplace.predicted_rmse.value, rtol=1e-12)
 
 
 def test_gaussian_projection_bound():
-    """JL-GAUSS: rms <= (2 sqrt(ln N / rho) / n)^(1/2) on bounded queries; 0.12193 at the oracle."""
+    """JL-GAUSS: for queries with values in [-1, 1], rms <= (2 sqrt(ln N / rho) / n)^(1/2).
+
+    This is 0.12193 for the N, n and rho of the test.
+    """
     size, n, rho = 1000, 500, 0.5
     bound = math.sqrt(2 * math.sqrt(math.log(size) / rho) / n)
     assert round(bound, 5) == 0.12193
@@ -165,7 +174,11 @@ def test_gaussian_projection_bound():
 
 @pytest.mark.statistical
 def test_width_of_a_gaussian_image():
-    """JL-L12: E_A w(A S) = mu_m / sqrt(m) w(S), for a segment S, w(A S) = ||A v|| / sqrt(2 pi)."""
+    """JL-L12: a Gaussian map A to R^m has E w(A S) = mu_m / sqrt(m) w(S).
+
+    w is the Gaussian width, and mu_m is the mean norm of a Gaussian vector in R^m. For the segment
+    S from 0 to v, w(A S) = ||A v|| / sqrt(2 pi).
+    """
     rows, v = 3, np.array([[1.0, -2.0, 0.5, 3.0]])
     rng = np.random.default_rng(0)
     images = np.array([np.linalg.norm(jl_map(rows, 4, rng) @ v[0]) for _ in range(5000)])
@@ -176,7 +189,7 @@ def test_width_of_a_gaussian_image():
 
 
 def test_projection_inequalities_hold_without_exception():
-    """JL-L13, JL-L13b: 50 random instances, noise and maps of all sizes, zero violations."""
+    """JL-L13 and JL-L13b hold on 50 random instances, with noise and maps of different sizes."""
     rng = np.random.default_rng(1)
     for _ in range(50):
         m, size = rng.integers(3, 9), rng.integers(4, 30)
@@ -198,7 +211,7 @@ def test_jl_prediction_is_the_stated_sum():
     mechanism = JL(Ball(workload, n=1000, privacy=PureDP(1.0)), 10, rng=0)
     assert mechanism.matrix.shape == (10, 30)
     assert isinstance(mechanism.inner.workload, LinearMap)
-    # Calibrated to the actual A: the diameter of the image, not that of K.
+    # The noise is calibrated to the drawn A: to the diameter of the image A K, not of K.
     images = explicit_answers(workload) @ mechanism.matrix.T
     diameter = max(np.linalg.norm(a - b) for a, b in itertools.combinations(images, 2))
     np.testing.assert_allclose(mechanism.inner.noise.body.radius(), diameter, rtol=1e-12)
@@ -213,7 +226,7 @@ def test_jl_prediction_is_the_stated_sum():
 
 @pytest.mark.statistical
 def test_distortion_stays_below_its_mean_bound():
-    """JL-T9 on the mean over maps, on all pairs of a small K_Q."""
+    """JL-T9: averaged over maps, the largest loss of distance of a pair is at most the bound."""
     workload = RandomSigns(20, 12, 0)
     answers = explicit_answers(workload)
     pairs = np.array([a - b for a, b in itertools.combinations(answers, 2)])
@@ -223,13 +236,14 @@ def test_distortion_stays_below_its_mean_bound():
         mechanism = JL(inner, 8, rng=seed)
         lengths = np.linalg.norm(pairs @ mechanism.matrix.T, axis=1)
         losses.append(float((np.linalg.norm(pairs, axis=1) - lengths).max()))
-    # Pairs of vertices are part of the supremum over K x K, so this is necessary, not sufficient.
+    # The supremum in JL-T9 is over all pairs in K x K, so this condition on pairs of vertices is
+    # necessary, not sufficient.
     assert np.mean(losses) <= mechanism.mean_distortion
 
 
 @pytest.mark.parametrize("law", [GaussianMap(), RademacherMap(), SparseMap(0.2)], ids=str)
 def test_jl_noise_fits_the_mapped_body_of_every_law(law):
-    """JL-A1: whatever A is, the noise is calibrated to A (K - K), here by the l2 diameter."""
+    """JL-A1: for every map A, the noise is calibrated to A (K - K), here by the l2 diameter."""
     workload = RandomSigns(30, 50, 0)
     answers = explicit_answers(workload)
     mechanism = JL(Ball(workload, n=100, privacy=PureDP(1.0)), 6, rng=2, law=law)
@@ -242,7 +256,10 @@ def test_jl_noise_fits_the_mapped_body_of_every_law(law):
 
 @pytest.mark.parametrize("law", [RademacherMap(), SparseMap()], ids=str)
 def test_jl_maps_without_constants_predict_the_diameter(law):
-    """JL-T9 has explicit constants for Gaussian maps only; nothing errs more than the diameter."""
+    """JL-T9 has explicit constants for Gaussian maps only.
+
+    For other maps, the prediction is the diameter, because no answer has a larger error.
+    """
     workload = RandomSigns(30, 50, 0)
     inner = Ball(workload, n=10**9, privacy=PureDP(1.0))
     predicted = JL(inner, 6, rng=2, law=law).predicted_rmse
@@ -256,7 +273,7 @@ def test_jl_maps_without_constants_predict_the_diameter(law):
 
 @pytest.mark.statistical
 def test_jl_measurements_have_the_noise_of_the_mapped_mechanism():
-    """JL-A1: measurements of no records are noise alone, that of the mechanism for A Q."""
+    """JL-A1: if all sums are 0, measurements are the noise of the mechanism for A Q."""
     workload = RandomSigns(20, 12, 0)
     mechanism = JL(Ball(workload, n=100, privacy=PureDP(1.0)), 8, rng=0)
     rng, zero = np.random.default_rng(0), np.zeros(workload.n_queries)
@@ -275,8 +292,9 @@ class TestTargets:
         mechanism = KNorm(self.workload, **self.setting, exact=True)
         predicted = mechanism.predicted_rmse
         assert mechanism.guarantee.sampler == Exact()
-        # The box [-2, 2]^55 of the parity basis, E||U||^2 = 55 * 4 c^2 / 3 with cells c = 1/4 each
-        # of 4 per table: 0.00565.
+        # In the parity basis the body is the box [-2, 2]^55. Noise on a coordinate has the variance
+        # 56 * 57 * 4 / 3. A cell is (1 +- a +- b +- c) / 4 for three coordinates a, b and c, so its
+        # error is sqrt(3 / 16 * 56 * 57 * 4 / 3) / 5000 = 0.00565.
         np.testing.assert_allclose(predicted.value, 0.00565, rtol=2e-3)
         errors = mechanism.noise.sample(np.random.default_rng(0), 2000) / 5000
         squares = (errors**2).mean(axis=1)
@@ -293,20 +311,20 @@ class TestTargets:
         errors = mechanism.noise.sample(np.random.default_rng(0), 400) / 5000
         rmse = math.sqrt((errors**2).mean())
         assert rmse <= 0.0045
-        # Both are means of several hundred draws whose squares vary by some 30%.
+        # Squared norms of draws vary by about 30%, so the rmse of 400 draws varies by about 1%.
         np.testing.assert_allclose(rmse, predicted.value, rtol=0.06)
 
     def test_parities_agree_with_tables(self):
-        """The same box in the parity basis: 45 + 10 coordinates of half-width 2."""
+        """The body of parities of two columns is a box of 45 coordinates of half-width 2."""
         parities = KNorm(Parities(10, 2), **self.setting, exact=True).predicted_rmse
         expected = math.sqrt(46 * 47 * (45 * 4 / 3) / 45) / 5000
         np.testing.assert_allclose(parities.value, expected, rtol=1e-8)
 
 
 def test_auto_dimension_takes_the_number_of_rows_with_the_least_prediction():
-    """JL(dimension=AutoDimension()): k = 1, 2, 4, ... and r - 1, each with its own public map.
+    """`AutoDimension` tries k = 1, 2, 4, ... and r - 1 rows, each with its own public map.
 
-    The bound is proved for a map that does not depend on k. So the map is not one of those tried.
+    The bound is proved for a map that is independent of the choice of k. So the final map is new.
     """
     workload = RandomSigns(30, 60, 0)
     assert AutoDimension().tried(30) == [1, 2, 4, 8, 16, 29]
@@ -320,7 +338,7 @@ def test_auto_dimension_takes_the_number_of_rows_with_the_least_prediction():
     best = min(fixed, key=lambda trial: trial.predicted_rmse.value)
     assert chosen.matrix.shape == best.matrix.shape
     assert not any(np.isin(chosen.matrix, trial.matrix).any() for trial in fixed)
-    # Another workload has another choice.
+    # For another workload, the number of rows is chosen again.
     assert len(chosen.with_workload(RandomSigns(5, 60, 0)).matrix) in AutoDimension().tried(5)
     with pytest.raises(ValueError, match="effective dimension 1"):
         JL(Ball(Prefixes(2), n=40, privacy=PureDP(1.0)), AutoDimension())
@@ -328,7 +346,10 @@ def test_auto_dimension_takes_the_number_of_rows_with_the_least_prediction():
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_means_of_the_ball(adjacency):
-    """JL-L15: Delta = 2 under replace-one, 1 under add/remove; rms sqrt(d + 1) Delta / (eps n)."""
+    """JL-L15: the rms error is sqrt(d + 1) Delta / (epsilon n).
+
+    Delta is 2 under replace-one and 1 under add/remove.
+    """
     delta = 2 if adjacency is Adjacency.REPLACE_ONE else 1
     mechanism = Ball(Means(4), n=50, privacy=PureDP(0.5), adjacency=adjacency)
     expected = math.sqrt(5) * delta / (0.5 * 50)
@@ -337,5 +358,6 @@ def test_means_of_the_ball(adjacency):
     errors = np.array(
         [mechanism.release(records, rng=i).answers - records.mean(axis=0) for i in range(400)]
     )
-    # 400 squared norms of Gamma type vary by less than their mean each: 5 standard errors.
+    # The norm of the noise has a Gamma law, and the standard deviation of its square is 1.05 times
+    # the mean. So a relative deviation of 0.13 is 5 standard errors of the root of 400 squares.
     assert np.sqrt(np.mean(errors**2)) == pytest.approx(expected, rel=0.13)

@@ -1,9 +1,9 @@
-"""Privacy audits: the mechanisms pass, and each audit has a negative control that it refutes.
+"""Privacy audits: no mechanism is refuted, and the negative controls are.
 
 The negative controls are the published broken variants (SV-LSL), and the mechanisms themselves with
-2 to 5 times too little noise. Where a claim is loose, as by composition over many steps or rows, an
-audit would see only noise that is far too small. There `tests/laws` is the negative control: it
-compares each noise with the law of the proof, and sees half the noise.
+2 to 5 times too little noise. If a claim is loose, as after composition over many steps or rows, an
+audit can refute only noise that is far too small. For such claims, `tests/laws` compares each noise
+with the law of the proof, and fails if the noise is halved.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ from geomdp.workloads.single_queries.single_query import DenseQuery
 from tests.mechanisms import broken_sparse_vector as broken
 
 BELOW, ABOVE, SILENT = broken.BELOW, broken.ABOVE, broken.SILENT
-#: Queries that are above on one input and below on the other, by sensitivity 1 and against each
-#: other: the pairs on which sparse vector is tight and the broken variants fail.
+#: True answers to six queries on two inputs. Each answer changes by the sensitivity 1: some answers
+#: rise and some fall. This is the worst case for sparse vector, and broken variants fail on it.
 FIRST = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1.0])
 SECOND = 1.0 - FIRST
-#: Outputs per input of an audit. The ratio of each pattern is learned from others, of which there
-#: are 0.6 times as many.
+#: Number of outputs per input of an audit. The likelihood ratio of each pattern is learned from
+#: separate outputs. Their number is 0.6 times the number of outputs of the audit.
 TRIALS, LEARNING = 20_000, 0.6
 
 pytestmark = pytest.mark.statistical
 
 
 def patterns(outputs: FloatArray) -> IntArray:
-    """One number per output: which queries were found above, below, or not answered."""
+    """One number per output that encodes which queries are above, below, or not answered."""
     digits = np.where(np.isnan(outputs), 0, np.where(outputs == BELOW, 1, 2))
     return digits @ 3 ** np.arange(outputs.shape[1])
 
 
 def learned_score(sample_a: Sampler, sample_b: Sampler, queries: int, trials: int) -> Score:
-    """Log-ratio of the frequencies of a pattern on the two inputs, from outputs of its own."""
+    """Log-ratio of the frequencies of a pattern on the two inputs, from separate outputs."""
     rngs = np.random.default_rng(99).spawn(2)
     counts = [
         np.bincount(patterns(sample(trials, rng)), minlength=3**queries) + 0.5
@@ -73,8 +73,8 @@ def audit_stream(
 ) -> AuditResult:
     """Audit a sparse vector mechanism on `first` against 1 - `first`.
 
-    The score is the log-density ratio: that of the pattern is learned, that of released values,
-    which have fresh Laplace noise of `answer_scale`, is known.
+    The score is a log-likelihood ratio. The part of the pattern is learned. The part of the
+    released values is known, because they have fresh Laplace noise of scale `answer_scale`.
     """
     second = 1 - first
     sample_a, sample_b = repeat(mechanism, first), repeat(mechanism, second)
@@ -83,7 +83,7 @@ def audit_stream(
     def score(outputs: FloatArray) -> FloatArray:
         total = of_pattern(outputs)
         if answer_scale is not None:
-            values = np.where(np.isfinite(outputs), outputs, 0.5)  # 0.5: a ratio of 1
+            values = np.where(np.isfinite(outputs), outputs, 0.5)  # at 0.5 the ratio is 1
             total = total + (
                 (np.abs(values - second) - np.abs(values - first)).sum(axis=1) / answer_scale
             )
@@ -93,7 +93,7 @@ def audit_stream(
 
 
 def row(answers: list[Answer]) -> FloatArray:
-    """What a stream published, in the form of the broken variants."""
+    """The answers of a stream, as a row in the form that the broken variants return."""
     outputs = np.full(len(FIRST), SILENT)
     for i, (above, value) in enumerate(answers):
         outputs[i] = BELOW if not above else ABOVE if value is None else value
@@ -112,13 +112,16 @@ CORRECT: dict[str, tuple[Stream, Privacy]] = {
     "numeric printed": (partial(PrintedNumericSparse, cutoff=2, privacy=APPROX), APPROX),
 }
 
-#: For these, half the outputs suffice: with too little noise, as below, the audit's lower bound on
-#: epsilon is at least 1.2 times the claim.
+#: These are audited with half the outputs. Half suffice for "numeric": with too little noise, as
+#: below, the audit's lower bound on epsilon is still at least 1.2 times the claim.
 EASY = {"approximate", "numeric", "numeric approximate", "numeric printed"}
 
 
 def audit_correct(name: str, noise_divided_by: float) -> AuditResult:
-    """Audit one of `CORRECT`; a declared sensitivity of 1/d divides all its noise by d."""
+    """Audit one of `CORRECT` with a declared sensitivity of 1 / `noise_divided_by`.
+
+    This divides all its noise by `noise_divided_by`.
+    """
     make, claim = CORRECT[name]
     sensitivity = 1 / noise_divided_by
     answer = make(0.0).scales.answer
@@ -163,9 +166,11 @@ def test_sparse_vector_with_too_little_noise_is_refuted(name: str, divisor: floa
 def test_half_the_query_noise_needs_monotone_queries(
     monotone: bool, change: list[float], refuted: bool
 ) -> None:
-    """Lap(2/eps) on queries that move against each other: 1.5 eps in the limit (SV-AT, DISC-12).
+    """With query noise Lap(2/eps), the loss is up to 1.5 eps if some queries rise and others fall.
 
-    Ten queries below and one above: 1.335 eps, with probability 0.093, by integration.
+    This is the limit for many queries (SV-AT, DISC-12). For the event of ten queries below and then
+    one above, integration at eps = 3 gives a log-ratio of 1.335 eps, and a probability of 0.093 on
+    the first input.
     """
     claim = PureDP(3.0)
     truths = np.array([0.0] * 10 + [1.0])
@@ -200,7 +205,10 @@ def test_broken_variants_are_refuted(
 
 
 def test_publishing_the_compared_value_is_refuted() -> None:
-    """Algorithm 3: a low value behind queries found below bounds the threshold from above."""
+    """Algorithm 3 publishes the compared value, an upper bound on the noisy threshold.
+
+    If this bound is low, five queries with larger answers are rarely found below the threshold.
+    """
     claim = PureDP(2.0)
     mechanism = partial(broken.algorithm_3, epsilon=claim.epsilon, cutoff=1)
     first = np.array([0.0] * 5 + [1.0])
@@ -221,7 +229,7 @@ def test_publishing_the_compared_value_is_refuted() -> None:
 
 
 def audit_projection(project: SparseProject, extra: int, score: Score) -> AuditResult:
-    """Audit under add/remove: `extra` more records of one element, 1 for neighbours."""
+    """Audit inputs that differ in `extra` records. They are neighbours if `extra` is 1."""
 
     def mechanism(records: list[int], rng: np.random.Generator) -> FloatArray:
         return project.release(records, rng=rng).vector
@@ -234,7 +242,7 @@ def audit_projection(project: SparseProject, extra: int, score: Score) -> AuditR
 
 @pytest.mark.parametrize("privacy", [ZCDP(0.5), ApproxDP(1.0, 0.01)])
 def test_gaussian_projection(privacy: ZCDP | ApproxDP) -> None:
-    """Tight: a column has norm 1, so the loss is that of one Gaussian coordinate."""
+    """The claim is tight: a column has norm 1, so the loss is as for one Gaussian coordinate."""
     project = SparseProject(
         n=3, sparsity=1, queries=1, privacy=privacy, rows=64, noise=GaussianRows(),
         adjacency=Adjacency.ADD_REMOVE, rng=0,
@@ -245,7 +253,7 @@ def test_gaussian_projection(privacy: ZCDP | ApproxDP) -> None:
 
 
 def test_laplace_projection() -> None:
-    """Composition over the rows is loose; `tests/laws/test_noises.py` sees too little noise."""
+    """Composition over the rows is loose; `tests/laws/test_noises.py` tests the noise itself."""
     project = SparseProject(
         n=3, sparsity=1, queries=1, privacy=ApproxDP(1.0, 0.01), rows=64, noise=LaplaceRows(),
         adjacency=Adjacency.ADD_REMOVE, rng=0,
@@ -262,9 +270,9 @@ def test_laplace_projection() -> None:
 
 
 def test_iterative_construction() -> None:
-    """Two data sets on {0, 1} that differ in one record.
+    """An audit of two data sets on {0, 1} that differ in one record.
 
-    The law of each step's noise is in `tests/laws/test_interactive.py`.
+    `tests/laws/test_interactive.py` tests the law of the noise in each step.
     """
     queries = [DenseQuery(np.array([0.0, 1.0])), DenseQuery(np.array([1.0, 0.0]))]
     construction = IterativeConstruction(
@@ -282,7 +290,7 @@ def test_iterative_construction() -> None:
         return flat
 
     def score(outputs: FloatArray) -> FloatArray:
-        """Log-ratio of the released values, given which queries were chosen."""
+        """Log-ratio of the densities of the released values, given the chosen queries."""
         share, value = outputs[:, :, 0], outputs[:, :, 1]
         truths = [np.where(share == 1, count / n, 1 - count / n) for count in ones]
         terms = (np.abs(value - truths[1]) - np.abs(value - truths[0])) / scale
@@ -293,9 +301,9 @@ def test_iterative_construction() -> None:
 
 
 def test_online_construction() -> None:
-    """Truths of one query, asked ten times, on data sets that differ in one record.
+    """One query is asked ten times, on two data sets that differ in one record.
 
-    The laws of its comparisons and answers are in `tests/laws/test_interactive.py`.
+    `tests/laws/test_interactive.py` tests the laws of comparisons and answers.
     """
     n, rule, query = 400, Perceptron(1), DenseQuery(np.ones(1))
     privacy = PureDP(2.0)
@@ -310,7 +318,7 @@ def test_online_construction() -> None:
         return np.array([answer.value if answer.above else math.nan for answer in answers])
 
     def score(outputs: FloatArray) -> FloatArray:
-        """Log-ratio of the released values, whose noise is fresh: f(H) + (f(D) - f(H)) + noise."""
+        """Log-ratio of the densities of the released values: each is the truth plus fresh noise."""
         terms = (np.abs(outputs - truths[1]) - np.abs(outputs - truths[0])) * n / scale
         return np.nansum(terms, axis=1)
 

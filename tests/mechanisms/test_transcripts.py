@@ -1,4 +1,4 @@
-"""Public records of queries and answers: the hypothesis follows from them alone."""
+"""The hypothesis follows from the public queries and answers alone."""
 
 from __future__ import annotations
 

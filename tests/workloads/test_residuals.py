@@ -1,4 +1,4 @@
-"""Residuals of tables against dense matrices, and counts of many tables."""
+"""Residuals of tables agree with dense matrices, and counts of tables with direct counts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WORKLOADS = [
 
 
 def tensor(parts):
-    """The Kronecker product of matrices, of which there may be none."""
+    """The Kronecker product of the matrices; the product of no matrices is [[1]]."""
     product = np.ones((1, 1))
     for part in parts:
         product = np.kron(product, part)
@@ -33,7 +33,7 @@ def tensor(parts):
 
 
 def sets_of(residuals):
-    """The sets of columns in the order of their numbers."""
+    """The sets of columns, in the order of their numbers in `residuals`."""
     return [tuple(row) for group in residuals.groups for row in group.columns.tolist()]
 
 
@@ -46,12 +46,12 @@ def centred(levels):
 
 
 def residual_matrix(levels, A):
-    """R_A of the formula sheet, on the histogram of all records."""
+    """The matrix R_A of the formula sheet, which maps histograms to residuals on A."""
     return tensor(centred(n) if i in A else np.ones((1, n)) for i, n in enumerate(levels))
 
 
 def answers_of_residual(workload, A):
-    """The map (m, cells of A) from a residual on A, as a table, to all answers."""
+    """The matrix (m, cells of A) that maps a residual on A, as a table of A, to all m answers."""
     rows = []
     for table, weight in zip(workload.tables, workload.table_weights, strict=True):
         if set(A) <= set(table):

@@ -1,4 +1,4 @@
-"""Constructors of convex bodies, and of what computes with one."""
+"""Constructors of convex bodies, and of projectors, random maps and samplers."""
 
 from __future__ import annotations
 

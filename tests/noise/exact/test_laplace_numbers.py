@@ -40,7 +40,7 @@ VALUES = [0, 3, -7.25, 2**60 + 129, Fraction(1, 3), Fraction(-(10**20), 7), 1e30
 
 
 def test_comparisons_are_those_of_the_real_numbers():
-    """Against mpmath at 400 bits, for values of every size and kind."""
+    """Comparisons agree with mpmath at 400 bits, for values of different sizes and types."""
     expected = reference(1)
     numbers = LaplaceNumbers(seeded(1)).many(BLOCK)
     compared = 0
@@ -67,7 +67,7 @@ def test_float64_decides_nearly_always(monkeypatch):
 
 
 def test_what_float64_cannot_tell_is_decided_by_balls():
-    """T + b Z against x + b Z of the same variable Z: the noise cancels, x and T remain."""
+    """T + b Z is compared with x + b Z for the same Z, so the result is the order of T and x."""
     number = LaplaceNumbers(seeded(3)).one()
     big = 2**60
     for scale in (1.0, 1e10):
@@ -116,7 +116,7 @@ def test_values_are_correctly_rounded(scale):
 
 
 def test_the_values_of_neighbours_at_2_to_the_60_are_the_same_grid():
-    """Answers 2^60 + 128 and + 129 were told apart by the rounding of float64."""
+    """Float64 would round the answers 2^60 + 128 and 2^60 + 129 to numbers that differ by 256."""
     numbers = LaplaceNumbers(seeded(7)).many(100)
     for number in numbers:
         first = rounded_value(2**60 + 128, 1.0, number)

@@ -1,4 +1,4 @@
-"""Maps of tables with whole coefficients: exactly the answers of every element."""
+"""Maps of tables with whole coefficients give exactly the answers of every element."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.noise.exact.reference import seeded
 
 
 def cells_of(levels, element):
-    """Unit vectors of the levels, then their products for each pair of columns."""
+    """Indicators of the levels of each column, then their products for each pair of columns."""
     units = [
         [int(a == value) for a in range(count)]
         for count, value in zip(levels, element, strict=True)
@@ -35,10 +35,10 @@ def cells_of(levels, element):
 
 
 def elements(workload, levels):
-    """Elements as levels of the columns of the map, with their exact answers."""
+    """Each element, as a tuple of levels of the columns of the map, and its exact answers."""
     for element in itertools.product(*(range(count) for count in levels)):
         if isinstance(workload, Parities):
-            # Columns are the products of the other signs with the first, level 0 for +1.
+            # The columns of the map are products of the first sign and another; level 0 means +1.
             record = np.array([[1, *(1 - a for a in element)]])
         else:
             record = np.array([element])
@@ -82,14 +82,14 @@ def test_cells_and_contrasts_are_of_one_point():
 
 @pytest.mark.parametrize("limit", [np.inf, 0.05])
 def test_noise_through_cells_is_the_noise_through_contrasts(limit):
-    """The same bits, mapped by whole numbers and by rounded irrational ones."""
+    """The same bits give the same noise, whether coefficients are exact or rounded irrationals."""
     found = table_contrasts(MarginalTables([3, 2, 2], 2))
     body = TableMoments(found.levels, limit)
     for noise in (
         ConeNoise(body, 0.5, np.zeros(body.dimension), found.matrix, found.constant),
         PairedNoise(body, 0.5, found.matrix),
     ):
-        # A first row that is no rational map makes all of them go through contrasts.
+        # The first row has irrational coefficients on cells, so all rows go through contrasts.
         odd = sp.csr_array(sp.vstack([found.matrix[[0]] * np.pi, found.matrix]))
         if isinstance(noise, ConeNoise):
             constant = np.concatenate([[0.0], found.constant])

@@ -1,4 +1,4 @@
-"""Uniform numbers: bits are appended and never redrawn, each is read once, the source is the OS."""
+"""Uniform numbers: new bits are appended, known bits never change, and the OS is the source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.stats import LEVEL, ks_uniform
 
 
 class Scripted:
-    """A source of bytes that gives the stated words of the first number; all others are random."""
+    """A source of bytes with stated words for the first number and random words for all others."""
 
     def __init__(self, *first_words):
         self._words = list(first_words)
@@ -64,7 +64,7 @@ def test_intervals_are_the_words_read():
         value, step = Draw(bits, 2).uniform(), arb(2) ** -124
         assert value.contains(arb(0.5))
         assert value.contains(0.5 + step)
-        # The radius of a ball is rounded up, by a relative 2^-29.
+        # The radius of a ball is rounded up, by a relative 2^-29 at most.
         assert not value.contains(0.5 - step / 1000)
         assert not value.contains(0.5 + 1.001 * step)
 

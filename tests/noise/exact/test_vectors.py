@@ -1,4 +1,4 @@
-"""Noise in ball arithmetic: laws and moments of the float64 samplers, and the public grid."""
+"""Noise in ball arithmetic has the law of the float64 samplers, rounded to a public grid."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from tests.noise.exact.reference import floats, seeded
 from tests.stats import LEVEL, ks_same, mean_agrees
 
 DRAWS = 2000
-#: Fine enough that rounding is not seen.
+#: Noise is rounded to multiples of 2^-30, which is too fine to affect the tests of laws.
 GRID = 30
 
 PAIRS = sp.csr_array(np.array([[1.0, -1, 0], [0.25, 0.5, -0.25], [0, 0, 1], [0, 0, 0]]))
@@ -67,7 +67,7 @@ def centred_cone(body, rate, matrix=None):
 
 
 def noises():
-    """One noise of each kind, built anew: a test then runs the code that builds it, too."""
+    """Noises of every class. They are built at each call, so the tests run their constructors."""
     return {
         "laplace": LaplaceNoise(3, 1.5),
         "geometric": GeometricNoise([1.0, 2.0], 2.5),
@@ -119,7 +119,7 @@ def noise(request):
 
 @pytest.fixture(scope="module")
 def draws(noise):
-    """Draws that two tests share: each keeps its level, whatever the other does."""
+    """Draws that two tests share. Each test still has its stated level."""
     return rounded(noise, DRAWS, seed=1)
 
 
@@ -164,7 +164,7 @@ def test_rounded_noise_has_mean_zero_and_the_stated_covariance(noise, draws):
 
 @pytest.mark.statistical
 def test_the_rounding_is_that_of_the_draw_itself(noise):
-    """On a coarse grid the same bits give the same draw, rounded."""
+    """On the grid of multiples of 2, the same bits give the same draw, rounded."""
     vector = noise_vector(noise)
     for seed in range(20):
         (row,) = floats(vector, 1, seed)
@@ -173,7 +173,7 @@ def test_the_rounding_is_that_of_the_draw_itself(noise):
 
 
 def test_every_precision_encloses_the_same_value(noise):
-    """Decisions, and with them the numbers read, do not depend on the precision."""
+    """A sampler makes the same decisions, and reads the same numbers, at every precision."""
     vector = noise_vector(noise)
     for seed in range(30):
         bits = UniformBits(seeded(seed))
@@ -188,7 +188,7 @@ def test_every_precision_encloses_the_same_value(noise):
 
 
 def test_elliptope_noise_has_the_variance_of_the_formula_sheet():
-    """X-LKJ: 2128 for 10 binary columns at epsilon = 1."""
+    """X-LKJ: for 10 binary columns at epsilon = 1, each coordinate has variance 2128."""
     noise = ConeNoise(Elliptope(11), 0.5, np.zeros(55))
     np.testing.assert_allclose(noise.variances(), 8 * 56 * 57 / 12, rtol=1e-12)
     mean_agrees((rounded(noise, 1000, seed=6, grid=0) ** 2).mean(axis=1), 2128 + 1 / 12)
@@ -204,10 +204,10 @@ def test_the_public_grid_is_a_fraction_of_the_least_deviation(noise):
 
 
 def test_the_public_grid_is_never_above_1():
-    """Whole numbers, the true counts, lie on it."""
+    """So whole numbers, such as true counts, lie on the grid."""
     assert public_grid(LaplaceNoise(2, 1e9)) == 0
+    # The standard deviation is 2^(1/2), and 1/1024 of it is between 2^-10 and 2^-9.
     assert public_grid(LaplaceNoise(2, 1.0)) == 10
-    # Deviation 2^(1/2), so that 2^-9 is above 1/1024 of it and 2^-10 below.
     with pytest.raises(ValueError, match="a coordinate of variance above 0"):
         public_grid(MappedNoise([Part(LaplaceNoise(1, 1.0), np.zeros((2, 1)))]))
 
