@@ -1,4 +1,4 @@
-"""Error tables: predictions of the advisor at every n, bounds below them, measurements on them."""
+"""Error tables contain the predictions of `advise`, smaller lower bounds, and measured errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def of(table: pd.DataFrame, quantity: Quantity) -> pd.DataFrame:
 def test_predictions_are_those_of_the_advisor(table: pd.DataFrame, n: int) -> None:
     advised = gd.advise(W, n=n, privacy=PRIVACY).table.dropna(subset="predicted_rmse")
     expected = dict(zip(advised.mechanism, advised.predicted_rmse, strict=True))
-    # The advisor chooses rows and nets for each n, and leaves out those that cannot win.
+    # For each n, `advise` chooses the dimension of JL and the points of Coarse, and leaves out JL
+    # or Coarse if it cannot win. Only `advise` tries fits.
     expected = {name: value for name, value in expected.items() if not name.startswith(PER_N)}
     there = of(table, Quantity.PREDICTED)
     there = there[(there.n == n) & ~there.curve.str.startswith(PER_N)]
@@ -39,7 +40,7 @@ def test_predictions_are_those_of_the_advisor(table: pd.DataFrame, n: int) -> No
 
 
 def test_the_jl_mechanism_appears_where_it_applies() -> None:
-    # Its dimension ceil(epsilon n) must be below that of the workload, which is 16 here.
+    # The dimension of JL, ceil(epsilon n), must be below the dimension of the answers, here 16.
     Q = gd.workloads.Histogram(17)
     found = error_table(Q, ns=[5, 15, 16, 50], privacy=PRIVACY, exact_only=True)
     assert set(found[found.curve.str.startswith("JL(")].n) == {5, 15}
@@ -52,7 +53,8 @@ def test_no_prediction_is_below_what_is_excluded(table: pd.DataFrame) -> None:
     # A bound at one n holds at every smaller n.
     for n, least in predicted.items():
         assert least > excluded[excluded.n >= n].rmse.max()
-    # It is known at both ends of the curve, falls, and no faster than padding makes it.
+    # The bound is stated at both ends of the curve. It does not increase with n, and, by padding,
+    # it does not fall faster than 1 / n.
     assert {NS[0], NS[-1]} <= set(excluded.n)
     ordered = excluded.sort_values("n")
     assert (ordered.rmse.diff().dropna() <= 0).all()
@@ -60,7 +62,7 @@ def test_no_prediction_is_below_what_is_excluded(table: pd.DataFrame) -> None:
 
 
 def test_what_is_excluded_is_what_the_bracket_excludes() -> None:
-    # One of the errors tried: a decade below the diameter of the answers.
+    # `error_table` computes a bound on n for this error, a tenth of the largest error it uses.
     error = W.l2_diameter() / np.sqrt(W.n_queries) / 10
     bracket = gd.sample_complexity_bracket(W, 1.0, error, metric=gd.bounds.RMS())
     n = int(bracket.lower.records)
@@ -68,7 +70,8 @@ def test_what_is_excluded_is_what_the_bracket_excludes() -> None:
     at = dict(zip(found.n, found.rmse, strict=True))
     assert at[n] >= error
     assert at[10 * n] >= error / 10
-    # So much is never said that a mechanism we have contradicts it.
+    # A mechanism reaches `error` with `upper` records, so no error above `error` is excluded there.
+    # By padding, the error at[n] n / upper is excluded there.
     upper = int(bracket.upper.records)
     assert at[n] < error * upper / n
 
@@ -81,10 +84,11 @@ def test_measured_errors_are_the_predicted_ones(table: pd.DataFrame) -> None:
     predicted = of(table, Quantity.PREDICTED)
     joined = measured.merge(predicted, on=["curve", "n"], suffixes=("", "_predicted"))
     assert len(joined) == len(measured)
-    # Cantelli with the standard error of the root, over all points, for errors above a bound; an
-    # exact prediction is missed on either side.
+    # Cantelli's inequality with the standard errors gives `allowed`, for all points together and
+    # for both signs. Measured errors may be far below a prediction that is only an upper bound, but
+    # not below an exact prediction.
     allowed = np.sqrt(2 * len(joined) / LEVEL - 1)
-    tighter = 12.0  # of the normal law of a mean over 20 releases with 21 or more coordinates each
+    tighter = 12.0  # enough, because means over 20 releases are close to normal
     scores = (joined.rmse - joined.rmse_predicted) / joined.stderr
     assert tighter < allowed
     assert (scores < tighter).all()
