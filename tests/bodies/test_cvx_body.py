@@ -1,4 +1,4 @@
-"""The user's own CVXPY bodies: agreement with closed forms, and clear errors."""
+"""Bodies made from a user's CVXPY constraints agree with closed forms and give clear errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def test_problems_are_compiled_once():
     for _ in range(3):
         body.support(gaussian(2, 3))
         body.gauge(gaussian(2, 3))
-    # Construction, support, projection (to see whether 0 is inside), rays.
+    # `build` is called at construction and once for each program: support, projection (to check
+    # that 0 is in the body) and the farthest point of a ray.
     assert len(calls) == 4
     assert all(isinstance(x, cp.Variable) and x.shape == (3,) for x in calls)
 
@@ -56,7 +57,7 @@ def test_affine_hull_of_a_flat_body():
 
 
 def test_auxiliary_variables_are_allowed():
-    """The projection of a cube: a zonotope."""
+    """The body is a zonotope, the image of a cube. Points of the cube are auxiliary variables."""
     generators = gaussian(3, 2)
 
     def build(x):
@@ -121,7 +122,7 @@ def test_bad_parameters_are_refused(build, solver, message):
 
 
 def test_constraints_compose():
-    """cvxpy_constraints of a user's body inside a larger problem: distance between two bodies."""
+    """A larger problem with `cvxpy_constraints` of two bodies finds the distance between them."""
     first, second = l1(), Box(np.full(4, 2.0), np.full(4, 3.0))
     x, y = cp.Variable(4), cp.Variable(4)
     constraints = [*first.cvxpy_constraints(x), *second.cvxpy_constraints(y)]
