@@ -1,4 +1,4 @@
-"""The checker against false claims about zCDP, (epsilon, delta)-DP and some of the queries."""
+"""The checker rejects false claims about zCDP, (epsilon, delta)-DP and sets of queries."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def altered(path: Path, change: Change) -> Path:
 
 
 def longest(document: Document) -> Document:
-    """The line with the longest proof by allowances in the file."""
+    """The line with the longest prior, among the lines that are proved by allowances."""
     lines = [line for rung in document["rungs"] for line in rung["known"]]
     return max((line for line in lines if "prior" in line), key=lambda line: len(line["prior"]))
 
@@ -139,7 +139,7 @@ def test_false_lines_are_rejected(zcdp: Path, change: Change, reason: str) -> No
 
 @pytest.mark.parametrize("scale", [1e-300, 5e-324])
 def test_the_scale_of_weights_proves_nothing(scale: float) -> None:
-    """Products of subnormal weights underflow to 0, which once made a risk of T^2 / 4."""
+    """Products of subnormal weights underflow. This must not give T weights the risk T^2 / 4."""
     guarantee = ZCDP(0.1)
     chi_square = math.expm1(2 * guarantee.rho)
     ordinary = _differences([1.0] * 1000, chi_square)
