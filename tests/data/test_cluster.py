@@ -1,4 +1,4 @@
-"""Counting on a Dask cluster: the same whole numbers, whatever the parts and whoever dies."""
+"""Counts on a Dask cluster do not depend on how data are divided or on workers that die."""
 
 import dask
 import dask.dataframe as dd
@@ -14,7 +14,7 @@ SCHEMA = Schema.from_dict({"a": ["x", "y", "z"], "b": bool, "c": {"edges": [0, 1
 WORKLOAD = gd.workloads.MarginalTables(SCHEMA.levels, 2)
 ROWS = 3000
 
-# A cluster in this process; Dask warns of its own ports and locks.
+# Dask warns about ports and locks of the cluster. These warnings do not matter here.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
