@@ -1,4 +1,4 @@
-"""What holds for every edit of a catalogue, and for the tests that are to notice it."""
+"""Assertions about the edits of a catalogue, and about the lists of tests that must notice them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def instructions(code: CodeType) -> tuple[object, ...]:
 
 
 def changes_one_function_and_is_undone(edit: Edit) -> None:
-    """Assert that the function does something else inside the block, and the same after it."""
+    """Assert that the code of the function differs while the edit is planted, and only then."""
     function = edit.function()
     sound = function.__code__
     with planted(edit):
@@ -29,7 +29,7 @@ def changes_one_function_and_is_undone(edit: Edit) -> None:
 
 
 def are_tests(tests: Sequence[str]) -> None:
-    """Assert that there are tests, and that each is in its file."""
+    """Assert that `tests` is not empty, and that each of these tests is in its file."""
     assert tests
     for test in tests:
         path, *names = test.split("::")

@@ -1,4 +1,4 @@
-"""The guide: its code, what its reference and gallery list, its typesetting, its link checker."""
+"""Tests of the guide: its pages and their code, reference, gallery, typesetting and build."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ INCLUDE = re.compile(
     r"```\{include\} \.\./repository/(\S+)\n"
     r'(?::start-after: "(.+)"\n)?(?::end-before: "(.+)"\n)?```'
 )
-#: Folders of the guide that `assemble` writes.
+#: Folders of generated pages, which the build of the guide adds.
 GENERATED = ("gallery", "reference", "theorems")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)")
 
@@ -56,8 +56,8 @@ def included(file: str, after: str, before: str) -> str:
 
 @pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.stem)
 def test_links_of_pages_lead_to_pages(page: Path) -> None:
-    # The guide holds copies of the pages alone, so a link to another file of the repository is
-    # broken there, in what a page includes too.
+    # The built guide contains the pages, but not the other files of the repository. So links to
+    # other files would be broken, also links in texts that a page includes.
     text = page.read_text()
     assert text.count("{include} ../repository/") == len(INCLUDE.findall(text))
     for link in LINK.findall(text + "".join(included(*found) for found in INCLUDE.findall(text))):
@@ -84,7 +84,8 @@ def test_pages_with_code_are_notebooks() -> None:
 
 
 def test_shell_cells_stop_at_the_first_command_that_fails() -> None:
-    # The notebook's own cells of bash would go on; the first cell of the page replaces them.
+    # By default, a %%bash cell goes on after a command that fails. So the first cell of the page
+    # defines its own %%bash.
     first = cells(COMMAND_PAGE)[0]
     assert "def bash(" in first
     assert '"-euo"' in first
@@ -208,7 +209,7 @@ def test_broken_links_and_files_from_the_network_are_found(tmp_path: Path) -> No
     ]
 
 
-#: What must end the build, and the words of the message.
+#: Texts of pages that must end the build, each with words that the error message must contain.
 FAULTY = {
     "```{code-cell}\n1 / 0\n```": "ZeroDivisionError",
     "{py:obj}`geomdp.no_such_name`": "reference target not found",

@@ -1,4 +1,4 @@
-"""The report: a folder that refers to nothing outside, with every figure and every claim."""
+"""The report is a folder with every figure and claim. Its pages refer to no file outside of it."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from experiments.theorems import THEOREMS
 from tests.experiments import toy_script
 
 TOY = "tests.experiments.toy_script"
-#: Attributes that make a browser fetch something.
+#: Attributes whose values are addresses, which a browser loads or opens.
 FETCHING = {"src", "href", "xlink:href", "data", "action", "poster", "srcset"}
 
 
 class Document(HTMLParser):
-    """What the tests ask of a page."""
+    """The parts of a page that the tests check: identifiers, links, tags and image texts."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ def toy() -> LoadedScript:
 class Pages:
     """All pages of a report."""
 
-    texts: dict[str, str]  # By file
+    texts: dict[str, str]  # HTML of each page, by file name
     documents: dict[str, Document]
 
     @property
@@ -94,7 +94,7 @@ def built(script: LoadedScript, folders: Folders, preset: Preset = Preset.QUICK)
 
 
 def check_structure(start: Path) -> Pages:
-    """Nothing outside, unique identifiers, links that lead somewhere, described figures."""
+    """Check that links stay in the folder, identifiers are unique and images have descriptions."""
     files = {path.name: path for path in start.parent.iterdir()}
     texts = {name: path.read_text() for name, path in files.items() if path.suffix == ".html"}
     pages = {name: Document(text) for name, text in texts.items()}
@@ -104,7 +104,7 @@ def check_structure(start: Path) -> Pages:
         for link in page.links:
             file, _, place = link.partition("#")
             if link != "data:,":
-                # A file of the folder, and in it what is asked for: no address, no other folder.
+                # The link leads to a file of the folder, and to an identifier that this file has.
                 assert (file or name) in files, link
                 assert not place or place in ids[file or name], link
         assert not {"iframe", "object", "embed"} & set(page.tags)
@@ -129,7 +129,7 @@ def test_a_report_shows_the_figure_its_claims_and_where_they_come_from(
     assert "figure-toy_script" in pages.documents["experiments.html"].ids
     assert len(pages.described) == 1
     for claim in report.claims:
-        # In the section of the figure and on the page of all claims.
+        # Once in the section of the figure, and once on the page of all claims.
         assert len(re.findall(f">{claim.name}</th>", text)) == 2
     assert text.count('<span class="verdict passed">') == 4
     record = json.loads(report.outputs.record.read_text())
@@ -151,7 +151,7 @@ def test_the_whole_catalogue_without_outputs_says_how_to_make_them(folders: Fold
     pages = check_structure(result.path)
     text = pages.text
     assert {f"figure-{script.name}" for script in scripts} <= pages.ids
-    # A page for each question, and the start, claims and theorems.
+    # One page for each package of scripts, and three more: the start, the claims, the theorems.
     assert len(pages.texts) == len({script.package for script in scripts}) + 3
     assert text.count("No figure is stored at the full preset") == len(scripts)
     assert f"python -m experiments run {scripts[0].name} --full" in text
@@ -213,7 +213,7 @@ def test_no_formula_of_a_docstring_is_left_in_raw_letters() -> None:
 
 
 def test_committed_figures_make_a_sound_report(tmp_path: Path) -> None:
-    # Two scripts stand for all: what is special to one is in its drawing.
+    # Two scripts are used, to save time. The slow test above checks a report of all scripts.
     scripts = [load(f"experiments.error.{name}") for name in ("recursive_noise", "jl_error_vs_n")]
     committed = Folders(tmp_path, tmp_path)
     for script in scripts:
@@ -256,7 +256,7 @@ def test_curves_of_a_figure_are_its_data() -> None:
         True,
         False,
     )
-    # A line without a label has that of the only other line of its colour.
+    # A line without a label borrows the only label that its colour has.
     assert (hidden.label, hidden.borrowed, len(hidden.dashes)) == ("measured $n$", True, 2)
     assert level.points == ((1, 2.5), (100, 2.5))
     assert (bars.label, bars.joined, bars.marked) == ("with bars", False, True)
