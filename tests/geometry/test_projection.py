@@ -1,4 +1,4 @@
-"""Projection: the variational inequality, what the gap promises, and the other theorems."""
+"""Projections satisfy the variational inequality, the error bound of the gap and other theorems."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from geomdp.geometry.results import Projection
 from tests.geometry.bodies import OracleOnly
 
 TIGHT = 1e-12
-#: Half-integers and integers: ties, duplicates, collinear and flat sets are common.
+#: Multiples of 1/2, which often give ties, duplicates, and collinear or flat sets.
 LATTICE = st.integers(-4, 4).map(lambda i: i / 2)
-# Deadlines would count the compilation of the first call.
+# Without a deadline, because the first call compiles code, which takes long.
 UNTIMED = settings(deadline=None)
 SMOOTH = st.floats(-5, 5).map(lambda value: round(value, 6))
 
@@ -40,7 +40,7 @@ def spread(vertices: np.ndarray) -> float:
 
 
 def check_certificate(vertices: np.ndarray, target: np.ndarray, result: Projection) -> None:
-    """The point is the combination it says, and no vertex gains more than the gap says."""
+    """The point is the weighted mean of atoms, and `gap` is at least the gap over all vertices."""
     atoms = vertices if result.atoms is None else result.atoms
     keys, weights = np.array(list(result.weights)), np.array(list(result.weights.values()))
     assert (weights > 0).all()
@@ -68,12 +68,12 @@ def test_gap_bounds_the_true_error(problem, tol: float) -> None:
     vertices, target = problem
     body = VPolytope(vertices)
     rough, exact = project(body, target, tol=tol), project(body, target, tol=TIGHT)
-    slack = 1e-6 * (1 + spread(vertices))  # the square root of the tight gap
+    slack = 1e-6 * (1 + spread(vertices))  # at least sqrt(exact.gap)
     assert np.linalg.norm(rough.point - exact.point) <= np.sqrt(rough.gap) + slack
 
 
 def test_a_search_without_listed_vertices_needs_few_extreme_points() -> None:
-    """Outside a ball, the extreme point in the direction of the target is the nearest point.
+    """For targets outside a ball around 0, the extreme point towards the target is the nearest.
 
     Two extreme points give the centre, one is the nearest point, and one proves the gap.
     """
@@ -110,7 +110,7 @@ def test_nonexpansive(problem, seed: int) -> None:
 def test_a_target_in_the_hull_is_returned_itself(problem, seed: int) -> None:
     vertices, _ = problem
     weights = np.random.default_rng(seed).dirichlet(np.ones(len(vertices)))
-    # Sets flatter than this are not told from flat ones within rounding of the gap.
+    # Leave out sets that are almost flat. Rounding errors of the gap hide their thin directions.
     singular = np.linalg.svd(vertices - vertices.mean(axis=0), compute_uv=False)
     positive = singular[singular > 1e-13 * max(singular.max(), 1e-300)]
     assume(positive.size == 0 or positive.min() > 1e-4 * positive.max())
@@ -159,8 +159,8 @@ def test_a_single_point_is_its_own_neighbourhood_up_to_rounding() -> None:
 
 
 def test_a_vertex_that_the_first_probe_cannot_see_sets_the_scale() -> None:
-    # The oracle route sizes a body along one fixed direction; here a vertex a million times
-    # farther out lies across it.
+    # Without listed vertices, extreme points in one fixed direction and its opposite give the first
+    # scale. Here two vertices, a million times farther out, are orthogonal to this direction.
     rng = np.random.default_rng(6)
     probe = np.random.default_rng(0).standard_normal(5)
     spike = rng.standard_normal(5)
@@ -210,7 +210,8 @@ def test_closed_forms_return_an_inner_target_itself(body: Body) -> None:
 
 
 def test_projection_on_a_simplex_is_the_sorting_formula() -> None:
-    # Nearest point of the probability simplex: max(y - t, 0) with t such that the sum is 1.
+    # The nearest point of the probability simplex to y is max(y - t, 0), with t such that the sum
+    # is 1.
     rng = np.random.default_rng(2)
     for _ in range(20):
         target = rng.standard_normal(15)
@@ -225,7 +226,8 @@ def test_ellipsoid_by_oracle_satisfies_the_secular_equation() -> None:
     root = np.diag([3.0, 1.0, 0.1])
     target = np.array([2.0, -2.0, 1.0])
     result = project(Ellipsoid(root), target, tol=1e-13)
-    # p = (I + mu S^-1)^-1 y with S = root^2 and p on the boundary.
+    # The point of the ellipsoid nearest to y is p = (I + mu S^-1)^-1 y with S = root^2. The number
+    # mu > 0 is such that p is on the boundary.
     multipliers = (target - result.point) * np.diag(root) ** 2 / result.point
     assert np.ptp(multipliers) <= 1e-4 * multipliers.mean()
     assert abs(np.sum((result.point / np.diag(root)) ** 2) - 1) <= 1e-10
@@ -251,8 +253,9 @@ def test_image_projection_is_the_projection_of_the_image() -> None:
 @UNTIMED
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1, 3, 8]), st.floats(1e-3, 1e2))
 def test_error_of_the_jl_mechanism_is_bounded_by_its_noise(seed: int, d: int, size: float) -> None:
-    # JL-L13 and JL-L13b, deterministic: q in K, y-hat = A q + Z, y-dot the answer; then
-    # ||A y-dot - A q|| <= ||Z|| and ||A y-dot - A q||^2 <= h_AK(Z) - <Z, A q>, plus the gap.
+    # Let q be in K, and let y in K be the result for the target A q + Z. If the gap is 0, then
+    # ||A y - A q|| <= ||Z|| and ||A y - A q||^2 <= h_AK(Z) - <Z, A q>, where h_AK is the support
+    # function of A K (JL-L13, JL-L13b). A gap above 0 is added below.
     rng = np.random.default_rng(seed)
     vertices = rng.choice([-1.0, 1.0], (40, 8))
     matrix = rng.standard_normal((d, 8)) / np.sqrt(d)

@@ -1,4 +1,4 @@
-"""Chains and rounding: counting, unbounded sets, interior points, near-isotropic coordinates."""
+"""Chains count their steps and store states, and rounding gives near-isotropic coordinates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from geomdp.geometry.sampling.chains import chain_mean
 from geomdp.geometry.sampling.rounding import ROUND, interior_point, plain_walk, round_walk
 from tests.stats import binomial_agrees
 
-#: A map of determinant 1 with axes from 10^-3 to 10^3.
+#: A diagonal matrix of determinant 1 with entries from 10^-3 to 10^3.
 STRETCH = np.diag(10.0 ** np.array([-3, -1, 1, 3]))
 TURN = np.linalg.qr(np.random.default_rng(1).standard_normal((4, 4)))[0]
 ROTATED_STRETCH = TURN @ STRETCH
@@ -74,7 +74,7 @@ def test_bad_counts(arguments, message):
 
 @pytest.mark.statistical
 def test_mean_over_chains_covers_the_truth():
-    """95% intervals from 8 normal chains: their means are normal, so Student's is exact."""
+    """The means of 8 chains are normal here, so the 95% interval by Student's t law is exact."""
     values = np.random.default_rng(2).standard_normal((2000, 8, 3)) + 5
     estimates = [chain_mean(each) for each in values]
     covered = sum(e.interval[0] <= 5 <= e.interval[1] for e in estimates)
@@ -128,7 +128,8 @@ def test_rounded_coordinates_are_near_isotropic(body):
     assert body.contains(walk.embed(run.last)).all()
     states = run.draws.reshape(-1, walk.body.dimension)
     values = np.linalg.eigvalsh(np.cov(states.T))
-    # Rounding stops at a ratio of ROUND as measured from 16 points a dimension, good to 2.8.
+    # Rounding stops if 16 points per dimension show a ratio of eigenvalues of at most ROUND. Chance
+    # can change this ratio by a factor of about 2.8.
     assert values[-1] / values[0] <= ROUND * 2.8
     if body.symmetric:
         np.testing.assert_array_equal(walk.offset, np.zeros(4))
@@ -142,7 +143,7 @@ def test_kernels_suit_the_bodies():
 
 
 def test_a_flat_polytope_of_halfspaces_is_walked_in_its_hull():
-    """{x : 0 <= x_i, sum x = 1} in R^3, the equality as two inequalities."""
+    """{x : 0 <= x_i, sum x = 1} in R^3, where two inequalities replace the equality."""
     rows = np.vstack([-np.eye(3), np.ones(3), -np.ones(3)])
     body = HPolytope(rows, np.array([0.0, 0, 0, 1, -1]))
     walk = round_walk(plain_walk(body), np.random.default_rng(5))
@@ -153,7 +154,7 @@ def test_a_flat_polytope_of_halfspaces_is_walked_in_its_hull():
 
 
 def test_interior_points_see_thin_directions():
-    """Extreme points along the axes all lie on the segment from corner to corner."""
+    """Extreme points along the axes are only (-1, -1) and (1, 1). Their mean is not interior."""
     thin = VPolytope(np.array([[-1.0, -1], [1, 1], [0.01, 0]]))
     point = interior_point(thin)
     reach = thin.chord(np.tile(point, (2, 1)), np.array([[1.0, -1], [1, 1]]))
