@@ -59,7 +59,7 @@ def test_a_halted_run_is_not_paid_twice_and_stays_halted() -> None:
 
 
 class Watched:
-    """Elements that say whether they were read."""
+    """Elements with a flag `read`, which an iteration over them sets."""
 
     def __init__(self, elements: list[int]) -> None:
         self.elements, self.read = elements, False
@@ -125,7 +125,7 @@ def test_answers_after_exhaustion_are_the_hypothesis_own() -> None:
 
 @pytest.mark.parametrize("rng", [-1, 1.5, "seed"])
 def test_a_bad_seed_costs_nothing(rng: object) -> None:
-    """It is refused before the records are read, so before the ledger could pay."""
+    """The seed is refused before the records are read, and so before a ledger would pay."""
 
     def unread() -> Iterator[np.ndarray]:
         raise AssertionError("records were read")

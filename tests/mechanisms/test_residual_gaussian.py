@@ -1,4 +1,4 @@
-"""Gaussian noise on residuals of tables: laws, audits, consistent tables, hundreds of columns."""
+"""Tests of Gaussian noise on residuals of tables: law, audits, consistent tables, 100 columns."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def exact_answers(mechanism, records, trials):
 
 
 def covariance_by_formula(mechanism):
-    """The sum over A of s_A times the covariance of the residual's image, by dense matrices."""
+    """The covariance of the noise on sums, from a dense matrix for each set A of columns."""
     residuals, workload = mechanism.noise.residuals, mechanism.workload
     total = np.zeros((workload.n_queries, workload.n_queries))
     for A, scale in zip(sets_of(residuals), mechanism.noise.scales, strict=True):
@@ -84,7 +84,7 @@ def test_covariance_and_variances_are_those_of_the_formula(workload, adjacency):
 
 
 def check_law(mechanism, draws):
-    """Mean 0 and the stated covariance, of noise on means (trials, m)."""
+    """Assert that `draws` (trials, m) of noise on means have mean 0 and the stated covariance."""
     mean_agrees(draws, 0.0, level=LEVEL / 2)
     products = draws[:, :, None] * draws[:, None, :]
     mean_agrees(products, mechanism.noise.covariance() / N**2, level=LEVEL / 2)
@@ -122,7 +122,7 @@ def test_the_law_sees_half_the_noise_on_one_residual(place):
 
 
 def worst_neighbours(mechanism):
-    """Two data sets whose measurements are farthest apart, and the squared distance."""
+    """The neighbours that are farthest apart in units of the noise, and the squared distance."""
     workload, noise = mechanism.workload, mechanism.noise
     answers = explicit_answers(workload)
     if mechanism.guarantee.adjacency is ADD:
@@ -130,7 +130,8 @@ def worst_neighbours(mechanism):
     else:
         pairs = list(itertools.permutations(range(len(answers)), 2))
         moves = np.array([answers[i] - answers[j] for i, j in pairs])
-    # log f(0) - log f(-v) is half the squared distance of the means of two Gaussian laws.
+    # For the density f of the noise and a change v of the sums, log f(0) - log f(-v) is half the
+    # squared length of v in units of the noise.
     losses = 2 * noise.log_density_ratio(np.zeros_like(moves), moves)
     worst = pairs[int(np.argmax(losses))]
     elements = workload.universe.elements()
@@ -140,7 +141,7 @@ def worst_neighbours(mechanism):
 
 
 def test_no_neighbours_are_farther_apart_than_the_guarantee_allows(workload, adjacency):
-    """The density is that of the dense covariance, and rho D^2 / 2 is spent to the last part."""
+    """The largest distance is as large as the guarantee allows, also by the dense covariance."""
     for privacy in PRIVACIES:
         mechanism = built(workload, adjacency, privacy)
         unit = proved_gaussian_scale(1, privacy)
@@ -186,7 +187,7 @@ def test_audit_does_not_refute_the_claim_and_refutes_half_the_noise(adjacency):
 @pytest.mark.ci
 @pytest.mark.statistical
 def test_audit_of_exact_releases(adjacency):
-    """A draw takes a millisecond, so there are fewer of them and the planted defect is larger."""
+    """An exact draw takes a millisecond, so there are fewer draws, and the defect is larger."""
     mechanism = built(WORKLOADS[0], adjacency)
     weaker = built(WORKLOADS[0], adjacency, ZCDP(8.0))
     assert not audited(mechanism, mechanism, exact_draws, 1000)
@@ -195,7 +196,7 @@ def test_audit_of_exact_releases(adjacency):
 
 @pytest.mark.statistical
 def test_audit_refutes_a_quarter_of_the_noise_on_one_residual(adjacency):
-    """A residual of each number of columns; the other residuals keep their noise."""
+    """The residual has one column or two columns. The other residuals keep their noise."""
     mechanism = built(WORKLOADS[0], adjacency)
     for place in (2, 4):
         weaker = built(WORKLOADS[0], adjacency)
@@ -207,7 +208,7 @@ def test_audit_refutes_a_quarter_of_the_noise_on_one_residual(adjacency):
 
 @pytest.mark.statistical
 def test_audit_refutes_the_noise_of_the_other_relation():
-    """Noise for add/remove is too little under replace-one: D^2 is 2.19 there."""
+    """Noise for add/remove is too small for replace-one: the squared distance is 2.19, not 1."""
     mechanism, other = built(WORKLOADS[0]), built(WORKLOADS[0], ADD)
     assert audited(mechanism, other, float_draws, 20_000)
 
@@ -220,14 +221,14 @@ def test_unseeded_releases_are_rounded_and_seeded_ones_are_not(workload, adjacen
     assert str(release.guarantee).startswith(f"0.5-zCDP, {adjacency.value}")
     assert mechanism.release(records, rng=1).guarantee.arithmetic == FLOAT64_CAVEAT
     assert built(workload, n=2**53).grid is None
-    # With huge rho nothing is left of the noise.
+    # If rho is huge, the noise is negligible.
     exact = built(workload, adjacency, ZCDP(1e12))
     for released in (exact.release(records), exact.release(records, rng=1)):
         np.testing.assert_allclose(released.answers, workload.answers(records), atol=1e-4)
 
 
 def test_draws_are_multiples_that_do_not_depend_on_records(monkeypatch):
-    """Neighbours whose noise makes up for their difference release the same numbers."""
+    """If the difference of the noise cancels the difference of the records, releases are equal."""
     mechanism = built(WORKLOADS[0])
     records = mechanism.workload.universe.sample(N, 2)
     other = records.copy()
@@ -244,7 +245,7 @@ def test_draws_are_multiples_that_do_not_depend_on_records(monkeypatch):
 
 
 def shared_sums_agree(workload, answers):
-    """Whether tables have the same sums over the columns they share."""
+    """Assert that tables, divided by their weights, have equal sums for the columns they share."""
     tables = [
         answers[cells].reshape(workload.shape(table)) / weight
         for table, cells, weight in zip(
@@ -353,7 +354,7 @@ def test_counts_of_records_give_the_same_measurements():
 
 
 def test_the_advisor_takes_it_for_tables():
-    """Never behind the others, and the only one for many columns."""
+    """The least exact prediction is for `ResidualGaussian`; for 100 columns there is no other."""
     for workload in WORKLOADS:
         advice = gd.advise(workload, n=1000, privacy=RHO)
         additive = advice.table[advice.table.kind == "exact"]
@@ -366,7 +367,7 @@ def test_the_advisor_takes_it_for_tables():
 
 
 def error_of_release(mechanism, records):
-    """The error over the predicted one, of one exact release."""
+    """The error of one unseeded release, divided by the predicted error."""
     answers = mechanism.release(records).answers
     workload = mechanism.workload
     truth = workload.totals(records).sums / mechanism.n
@@ -377,7 +378,8 @@ def test_two_way_tables_of_a_hundred_columns(adjacency):
     workload = MarginalTables([2, 3, 2, 5] * 25, 2)
     mechanism = built(workload, adjacency, n=2000)
     records = workload.universe.sample(2000, 0)
-    # More than 10,000 independent residuals: 10% is ten standard deviations of the error.
+    # The noise has more than 10,000 independent coordinates. So 10% of the error is more than ten
+    # standard deviations of the error.
     assert 0.9 <= error_of_release(mechanism, records) <= 1.1
 
 
