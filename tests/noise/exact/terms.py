@@ -1,4 +1,4 @@
-"""The terms of a stated error bound: which there are, and what happens if one is halved."""
+"""Halve single terms of an error bound, to check that a test fails without the whole term."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ AGREE = 2.0**-44
 
 
 class Terms:
-    """Notes the names of the terms of a formula, and halves the term of one name."""
+    """Records the names of the terms of a formula, and halves the term with the name `halved`."""
 
     def __init__(self, halved=None):
         self.halved, self.names = halved, {}
@@ -22,9 +22,10 @@ class Terms:
 
 
 def check_bound_has_all_its_terms(case):
-    """`case` gives a bound and, of the terms that it passes to a `Terms`, their formula.
+    """Assert that `case` gives two equal numbers: a stated bound, and the bound from a formula.
 
-    The two agree, and they do not agree if any of the terms is halved.
+    `case` passes each term of the formula to the `Terms` that it is given. If one term is halved,
+    the two numbers must differ.
     """
     terms = Terms()
     with np.errstate(all="ignore"):
@@ -35,14 +36,14 @@ def check_bound_has_all_its_terms(case):
 
 
 class Known:
-    """A Laplace variable of which only the float64 value is asked."""
+    """A Laplace variable that has only a float64 value."""
 
     def __init__(self, value):
         self.near = value
 
 
 class Supply:
-    """A list of such variables in place of `LaplaceNumbers`."""
+    """A list of `Known` variables, used in place of `LaplaceNumbers`."""
 
     def __init__(self, values):
         self._values = values

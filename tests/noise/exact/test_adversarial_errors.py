@@ -1,4 +1,4 @@
-"""True errors against ball arithmetic, on numbers chosen so that they are large or hard to see."""
+"""Float64 errors, found by ball arithmetic, are within the stated bounds for extreme numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.noise.exact.test_near import Words
 from tests.noise.exact.test_table_tries import exact_violation
 
 TOP = 1 << WORD_BITS
-#: Words of uniform numbers near 0, 1, 1/2 and the midpoints of floats near 1.
+#: First words (62 bits) of uniform numbers near 0, 1, 1/2 and midpoints between floats near 1.
 WORDS = [
     *(2**k + j for k in (1, 20, 52, 53, 54, 60, 61) for j in (-1, 0, 1)),
     *(TOP - j * 2**9 for j in range(1, 9)),
@@ -29,7 +29,7 @@ EXACT_WORDS = 6
 
 
 def within(values, errors, exact):
-    """Check |value - exact| <= error where both are finite; returns how many of them are."""
+    """Assert |value - exact| <= error for all finite values and errors; return their number."""
     certain = 0
     for value, error, ball in zip(values, errors, exact, strict=True):
         if math.isfinite(value) and math.isfinite(error):
@@ -40,7 +40,7 @@ def within(values, errors, exact):
 
 @pytest.mark.parametrize("perturbation", [GUMBEL, EXPONENTIAL, LAPLACE])
 def test_noise_of_choices_is_within_its_error(perturbation):
-    """All pairs of neighbouring extreme words, so that differences of logarithms cancel."""
+    """For Laplace noise ln(U / V), U and V are often close, so that their logarithms cancel."""
     given = [*WORDS, *WORDS[1:], WORDS[0]]
     count = len(given) if perturbation is not LAPLACE else len(WORDS)
     noise = perturbation.near(count)
@@ -53,7 +53,7 @@ def test_noise_of_choices_is_within_its_error(perturbation):
 
 
 def test_float64_of_laplace_numbers_is_within_its_error():
-    """Pairs U, V that are far apart, next to each other, and equal in their first words."""
+    """The first words of U and V are equal, differ by 1, or are neighbours in the list `WORDS`."""
     near = [*WORDS, *WORDS, *(w + 1 for w in WORDS[:-1])]
     given = [*WORDS, *WORDS[1:], WORDS[0], *WORDS[:-1]]
     first = np.resize(near, 128).tolist()
@@ -72,12 +72,12 @@ def test_leading_numbers_are_within_their_error():
     exact = Draw(bits, EXACT_WORDS)
     with ctx.workprec(EXACT_WORDS * WORD_BITS):
         for value, ball in zip(values.tolist(), exact.uniforms(len(values)), strict=True):
-            # The ball of a number with the word 0 begins at 0, up to the rounding of its radius.
+            # The factor 1 + 2^-20 covers the radius of the ball.
             assert abs(arb(value) - ball) <= arb(2.0**-53 * value) + arb(2.0**-62) * (1 + 2.0**-20)
 
 
 def test_functions_are_twice_as_exact_as_stated_next_to_their_breaks():
-    """At the ends of the ranges of both series, and next to 1, where a logarithm cancels."""
+    """Many numbers are next to ends of ranges of the series, or to 1, where ln is near 0."""
     around = [1.0, math.sqrt(0.5), 2.0, 0.75, 2.0**-30, 2.0**-1000, 1e300]
     values = [x for y in around for x in (math.nextafter(y, 0), y, math.nextafter(y, math.inf))]
     turns = [x for k in range(1, 16) for y in [k / 16] for x in (math.nextafter(y, 0), y)]

@@ -1,7 +1,7 @@
-"""Float64 decides exactly where a gap exceeds the stated margin, and leaves the rest open.
+"""Float64 decides a comparison if its gap exceeds the stated margin, and leaves others undecided.
 
-Each case has gaps from 0.55 to 1.45 margins, on numbers among which each term of the margin
-matters. It is repeated with each term halved, and must then fail.
+Each case of the first test has gaps from 0.55 to 1.45 times the margin, and every term of the
+margin is large for some numbers. The case is repeated with each term halved, and must then fail.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from geomdp.noise.exact.uniforms import Undecided, UniformBits
 from tests.noise.exact.reference import seeded
 from tests.noise.exact.terms import Known, Supply, Terms
 
-#: Gaps in units of the margin: none so near to 1 that rounding matters.
+#: Gaps in units of the margin. No gap is so near to the margin that rounding matters.
 RATIOS = [0.55, 0.7, 0.8, 1.2, 1.3, 1.45]
 
 
 def steps(size):
-    """Multiples of `size` near the ratios times 16 of them."""
+    """Gaps near `RATIOS` times the margin 16 `size`, rounded to multiples of `size`."""
     return [round(16 * ratio) * size for ratio in RATIOS]
 
 
 def single_comparisons(term):
-    """Gap, margin and decision of value + scale Z' >= T + b Z."""
-    # Numbers at which the two balls, the two values, the two noises and underflow matter most.
+    """Gap, margin, and whether float64 decides if value + scale Z' >= T + b Z."""
+    # In these cases, the margin comes mostly from the balls, the values, the noise and underflow,
+    # in this order.
     cases = [(0.0, 1.0, 2.0**-79 * ratio, 0.0, 1.0, 0.0) for ratio in RATIOS]
     cases += [(1.0 + gap, 1.0, 0.0, 1.0, 1.0, 0.0) for gap in steps(2.0**-52)]
     cases += [(0.0, 1.0, 1.0 + gap, 0.0, 1.0, 1.0) for gap in steps(2.0**-52)]
@@ -47,7 +48,7 @@ def single_comparisons(term):
 
 
 def decision(threshold, value, scale, z):
-    """Whether float64 decides, and then rightly."""
+    """Whether float64 decides; asserts that the decision is right."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(laplace_numbers, "decided", lambda _: None)
         found = threshold.reached_by(value, scale, Known(z))
@@ -57,7 +58,7 @@ def decision(threshold, value, scale, z):
 
 
 class Recorded:
-    """A threshold that notes for which values it is asked."""
+    """A threshold that records the values for which `reached_by` is called."""
 
     def __init__(self, near, margin):
         self.near, self.margin, self.asked = near, margin, []
@@ -69,7 +70,10 @@ class Recorded:
 
 
 def skipped_values(term):
-    """Values of a list are skipped only if they are certainly below the threshold."""
+    """Gap, margin, and whether `NoisyValues` skips a value below the threshold.
+
+    Values above the threshold must not be skipped.
+    """
     for value, z, gaps, own in (
         (1.0, 0.0, steps(2.0**-53), 0.0),
         (0.0, 1.0, steps(2.0**-53), 0.0),
@@ -89,16 +93,19 @@ def skipped_values(term):
 
 
 def largest_keys(term):
-    """The largest of two keys score / scale + noise, both with the same errors."""
+    """Gap, margin, and whether float64 finds the larger of two keys score / scale + noise.
+
+    The scores have equal error bounds, and so do the noises.
+    """
     cases = [([ratio, 0.0], [0.0, 0.0], 0.5, 0.0, 1.0) for ratio in RATIOS]
     cases += [([4.0 * ratio, 0.0], [0.0, 0.0], 2.0, 0.0, 4.0) for ratio in RATIOS]
     cases += [([0.0, 0.0], [ratio, 0.0], 0.0, 0.5, 1.0) for ratio in RATIOS]
-    # Above 1.75 floats have the distance 2^-52, and the margin is 14 times this.
+    # Floats between 1.75 and 2 are multiples of 2^-52. The margin is 14 times 2^-52 here.
     for place in (1.75 + round(14 * ratio) * 2.0**-52 for ratio in RATIOS):
         cases.append(([place, 1.75], [0.0, 0.0], 0.0, 0.0, 1.0))
         cases.append(([0.0, 0.0], [place, 1.75], 0.0, 0.0, 1.0))
         cases.append(([place, 1.75], [-1.75, -1.75], 0.0, 0.0, 1.0))
-    # A margin of 2 + 2^-48, of which half the excess covers the quotient of error and scale.
+    # The margin is 2 + 2^-48. The term for the quotient of error and scale is half of the 2^-48.
     cases += [([2.0 + k * 2.0**-51, 0.0], [0.0, 0.0], 1.0, 0.0, 1.0) for k in (5, 7, 9, 11)]
     cases += [([2.0**-999 * ratio, 0.0], [0.0, 0.0], 0.0, 0.0, 1.0) for ratio in RATIOS]
     for scores, noise, error, off, scale in cases:
@@ -141,7 +148,8 @@ def test_float64_decides_gaps_above_the_margin_only(case):
 @pytest.mark.parametrize("grid", [-3, 0, 40])
 def test_the_room_of_a_rounding_exceeds_the_error_by_the_stated_margins(grid):
     unit, room = 2.0**-grid, 2.0**-20
-    # Largest error that leaves the rounding open: error (1 + 2^-50) + 2^-60 = room.
+    # `room` is the distance of a value from a midpoint, times 2^grid. The rounding is decided if
+    # error (1 + 2^-50) + 2^-60 < room. For `largest`, both sides are equal.
     largest = room - room * 2.0**-50 - 2.0**-60
     for value in (0.5 - room, 7.5 + room, -0.5 - room):
         values = np.array([value, 3.0]) * unit
@@ -176,7 +184,7 @@ def test_numbers_next_to_0_and_1_leave_a_try_open():
         uniforms[2:, radius] = ends[2:]
         assert tries._Variables(uniforms, SHAPE._places).open.tolist() == [0, 0, 1, 1]
     for start, twice in SHAPE._places.chi + SHAPE._places.parts:
-        if twice % 2:  # the last number of these is an angle
+        if twice % 2:  # then the last number of the variable is an angle
             uniforms = np.full((2, SHAPE.numbers), 0.3)
             uniforms[:, start + twice // 2 + 1] = [0.0, 1.0]
             assert tries._Variables(uniforms, SHAPE._places).open.tolist() == [0, 0]
@@ -195,9 +203,11 @@ def test_an_error_above_the_largest_leaves_a_try_open(monkeypatch):
 
 def test_a_row_with_an_error_of_half_its_rest_leaves_a_try_open():
     rows = np.zeros((3, 2, 2))
-    rows[:, 0, 0], rows[:, 1] = 4.0, [3.0, 1.0]  # the rest of the second row has length 1
+    # The part of the second row that is orthogonal to the first row has length 1.
+    rows[:, 0, 0], rows[:, 1] = 4.0, [3.0, 1.0]
     _, wrong = tries._orthonormal(rows, np.array([0.0, 0.05, 0.17]))
-    # The last error moves the second row by 0.34, and by 10^(1/2) 1.01 0.34 / 3.66 = 0.30.
+    # The last error gives the second row an error of 0.34, and the error of the first row adds
+    # 10^(1/2) 1.01 0.34 / 3.66 = 0.30. The sum is above 1/2.
     assert np.isfinite(wrong).tolist() == [True, True, False]
     single = tries._orthonormal(rows[:, :1], np.array([0.99, 1.01, math.nan]))[1]
     np.testing.assert_allclose(single, [1.98 / 2.02, math.inf, math.inf], rtol=1e-12)

@@ -1,4 +1,4 @@
-"""Float64 decisions on tries of a cut table point agree with those of ball arithmetic."""
+"""In rejection sampling from `TableMoments`, float64 decides tries as ball arithmetic does."""
 
 import itertools
 
@@ -29,7 +29,7 @@ def exact_violation(columns: list[list[Vector]]) -> arb:
 
 
 def compared(levels: tuple[int, ...], count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Errors of the float64 violations of tries, and their bounds."""
+    """For each try, the error of the total violation in float64, and the bound on this error."""
     draw, shape = Draw(UniformBits(seeded(seed)), 2), try_shape(levels)
     tries = shape.evaluate(draw.leading(count * shape.numbers).reshape(count, shape.numbers))
     errors = []
@@ -51,14 +51,14 @@ def test_violations_are_within_their_bounds_which_are_small(levels):
 def test_a_try_reads_as_many_numbers_as_its_shape_says(levels):
     draw, shape = Draw(UniformBits(seeded(2)), 2), try_shape(levels)
     tables._columns(levels, draw)
-    # A number that is read next is the same as after leaving out those of a try.
+    # The next number after a try is the same as after skipping `shape.numbers` numbers.
     rest = Draw(UniformBits(seeded(2)), 2)
     rest.skip(shape.numbers)
     assert draw._next == rest._next
 
 
 def test_one_number_read_in_the_wrong_place_is_seen(monkeypatch):
-    """The comparison fails if float64 swaps two uniform numbers of a try."""
+    """The comparison fails if float64 reads the first two numbers of a try instead of the last."""
     true = table_tries.TryShape.evaluate
 
     def swapped(self, uniforms):
@@ -97,7 +97,7 @@ def test_points_do_not_depend_on_how_many_tries_are_made_together(monkeypatch, f
             read += [draw._next, tables._accepted(levels, limit, draw) != columns, draw._next]
         assert exact_violation(columns) <= limit
         points.append([float(x) for column in columns for vector in column for x in vector])
-    # Balls alone, or balls after float64: the same try is accepted.
+    # Balls alone and balls after float64 accept the same try.
     np.testing.assert_array_equal(points[0], points[1])
     assert read[:3] == read[3:]
     assert read[0] % try_shape(levels).numbers == 0
@@ -105,7 +105,7 @@ def test_points_do_not_depend_on_how_many_tries_are_made_together(monkeypatch, f
 
 
 def test_points_do_not_depend_on_what_float64_decides(monkeypatch):
-    """If float64 neither accepts nor refuses a try, balls accept the same try."""
+    """If float64 leaves every try undecided, balls accept the try that was accepted before."""
     levels, limit, points = (3, 2, 4, 2), 0.05, []
     bits = UniformBits(seeded(3))
     bits.words(0, 1 << 15, 2)
