@@ -61,7 +61,8 @@ def test_groups_of_groups(epsilon, first, second):
 
 @given(st.floats(1e-9, 3.0), st.integers(1, 8))
 def test_group_delta_follows_the_definition_step_by_step(epsilon, size):
-    # Pr[M(X_0) in S] <= e^eps Pr[M(X_1) in S] + delta <= ... : d_k = e^eps d_(k-1) + delta.
+    # Pr[M(X_0) in S] <= e^eps Pr[M(X_1) in S] + delta. If this is used k times, the last summand
+    # is d_k = e^eps d_(k-1) + delta with d_0 = 0.
     delta = 1e-12
     expected = 0.0
     for _ in range(size):
@@ -72,7 +73,8 @@ def test_group_delta_follows_the_definition_step_by_step(epsilon, size):
 
 
 def test_group_privacy_is_attained_by_randomised_laplace():
-    # Lap(1/eps) on a count: data sets k steps apart have density ratio e^(k eps) in the tail.
+    # A count gets noise Lap(1/eps). The outputs on two data sets that are k steps apart have the
+    # density ratio e^(k eps) in the tail.
     epsilon, size = 0.7, 5
     ratio = math.exp(epsilon * abs(10.0)) / math.exp(epsilon * abs(10.0 - size))
     assert math.log(ratio) == pytest.approx(group_privacy(PureDP(epsilon), size).epsilon)
@@ -116,7 +118,8 @@ def test_sums_beyond_float64_are_refused(part, name):
 
 
 def test_advanced_composition_oracle():
-    # IC-T4: 2B = 40 steps, epsilon_0 = epsilon / (4 sqrt(B ln(1/delta))), true total 0.50912.
+    # IC-T4 has 2B = 40 steps of epsilon_0 = epsilon / (4 sqrt(B ln(1/delta))). For epsilon = 1,
+    # advanced composition of these steps gives only 0.50912.
     step = 1 / (4 * math.sqrt(20 * math.log(1e6)))
     assert step == pytest.approx(0.0150398, abs=5e-8)
     total = advanced_composition(PureDP(step), 40, 1e-6)
@@ -129,7 +132,7 @@ def test_advanced_composition_formula(epsilon, delta, steps, slack):
     total = advanced_composition(ApproxDP(epsilon, delta), steps, slack)
     growth = steps * epsilon * (np.exp(epsilon) - 1)
     expected = math.sqrt(2 * steps * math.log(1 / slack)) * epsilon + growth
-    # exp(x) - 1 loses up to eps / x relative to expm1 in the second summand.
+    # In `growth`, np.exp(epsilon) - 1 has a relative rounding error of up to about 2^-52 / epsilon.
     assert total.epsilon == pytest.approx(expected, rel=1e-12, abs=steps * 1e-15)
     assert total.delta == pytest.approx(steps * delta + slack, rel=ROUNDING, abs=0)
 
@@ -171,7 +174,8 @@ def test_the_shortcut_ends_at_one():
 
 
 def test_the_shortcut_is_refused_where_it_is_wrong():
-    # DISC-5: beyond epsilon of about 4 ln(1/delta) the textbook step costs more than epsilon.
+    # If epsilon is above about 4 ln(1/delta), steps of the textbook size cost more than epsilon in
+    # total (DISC-5).
     epsilon, delta, steps = 4.0, 0.45, 1
     textbook = epsilon / math.sqrt(8 * steps * math.log(1 / delta))
     assert advanced_composition(PureDP(textbook), steps, delta).epsilon > epsilon
@@ -183,7 +187,8 @@ def test_the_shortcut_is_refused_where_it_is_wrong():
 
 @given(st.floats(1e-3, 100.0), deltas, st.integers(1, 10**6))
 def test_basic_composition_is_better_for_few_steps(epsilon, delta, steps):
-    # The first summand alone is below epsilon only if epsilon_0 <= epsilon / sqrt(2 T ln(1/d)).
+    # For T steps, the first summand of advanced composition is at most epsilon. So each step has at
+    # most epsilon / sqrt(2 T ln(1/delta)). This is at most epsilon / T if T <= 2 ln(1/delta).
     assume(steps <= 2 * math.log(1 / delta))
     assert largest_step_epsilon(ApproxDP(epsilon, delta), steps) <= epsilon / steps
 

@@ -1,4 +1,4 @@
-"""The ledger: composition, persistence, a kill after the spend, two processes, foreign files."""
+"""Ledgers add up spends, survive kills, can be shared by processes, and refuse damaged files."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_require_records_nothing() -> None:
 
 
 def test_the_time_of_a_spend_is_stated_in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also on a machine in another time zone: here 9 hours ahead of UTC."""
+    """The time is in UTC also if the machine is in another time zone, here 9 hours ahead of UTC."""
     monkeypatch.setenv("TZ", "UTC-9")
     time.tzset()
     try:
@@ -209,7 +209,7 @@ def spend_until_exhausted(path: str, label: str, start: object, granted: object)
 
 
 def test_two_processes_create_and_share_one_budget(tmp_path: Path) -> None:
-    """Both create the file at once and spend as fast as they can: 50 spends fit, not one more."""
+    """Both processes create the file at once and spend as fast as they can. Only 50 spends fit."""
     context = multiprocessing.get_context("spawn")
     start, granted, path = context.Barrier(2), context.Queue(), str(tmp_path / "shared.ledger")
     workers = [
@@ -228,7 +228,7 @@ def test_two_processes_create_and_share_one_budget(tmp_path: Path) -> None:
 
 
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
-    """A ledger cut to nothing is not a fresh budget; a ledger is never created empty."""
+    """A ledger file that lost its content must not give a new budget. No new ledger is empty."""
     path = tmp_path / "budget.ledger"
     with Ledger(PureDP(1.0), path=path) as ledger:
         ledger.spend(claim(PureDP(0.9)), "x")
@@ -236,7 +236,7 @@ def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is empty: a ledger is never empty"):
         Ledger(PureDP(1.0), path=path)
     assert path.read_bytes() == b""
-    assert list(tmp_path.iterdir()) == [path]  # nothing is left behind by the creation either
+    assert list(tmp_path.iterdir()) == [path]  # the creation has left no other file
 
 
 def test_a_missing_file_is_created_only_where_that_is_allowed(tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ except RuntimeError as error:
 def test_a_forked_child_cannot_spend(
     tmp_path: Path, in_memory: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In memory both would spend the whole budget; a file of SQLite's must be opened anew."""
+    """In memory, both could spend the whole budget. SQLite files must be reopened after a fork."""
     arguments = [] if in_memory else [str(tmp_path / "budget.ledger")]
     run = subprocess.run(
         [sys.executable, "-c", FORKED, *arguments], capture_output=True, text=True, check=True
@@ -282,7 +282,7 @@ def test_a_forked_child_cannot_spend(
     of_child, of_parent = run.stdout.splitlines()
     assert "belongs to the process that forked this one" in of_child
     assert of_parent == "granted to the parent"
-    # The same without a second process: another number of this one.
+    # The same without a fork: the process number is changed instead.
     with Ledger(PureDP(1.0), path=None if in_memory else tmp_path / "own.ledger") as ledger:
         with monkeypatch.context() as patched:
             patched.setattr(os, "getpid", lambda: 0)
@@ -304,7 +304,7 @@ def overspends(path: Path) -> bool:
 
 @pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest.mark.slow)])
 def test_no_flipped_bit_lets_more_be_spent(tmp_path: Path, every: int) -> None:
-    """Bits of bytes that are not 0, where the file holds something: one in eleven, or all."""
+    """Flip, one at a time, all bits of bytes that are not 0, or every eleventh of these bits."""
     path = tmp_path / "budget.ledger"
     with Ledger(PureDP(1.0), path=path) as ledger:
         for label in ("first", "second"):
@@ -347,7 +347,7 @@ def test_an_older_copy_is_noticed_by_a_process_that_read_the_newer_one(tmp_path:
         older = path.read_bytes()
         ledger.spend(claim(PureDP(0.8)), "x")
         path.write_bytes(older)
-        for _ in range(2):  # one more change than the ledger knows of: SQLite reads the file anew
+        for _ in range(2):  # a new change counter, so that SQLite reads the file anew
             edit(path, "VACUUM")
         with pytest.raises(ValueError, match="was replaced: it lacks entries"):
             ledger.spend(claim(PureDP(0.8)), "again")
@@ -379,7 +379,7 @@ def test_foreign_and_corrupt_files_are_refused_and_left_alone(tmp_path: Path) ->
 
 
 def edit(path: Path, statement: str) -> None:
-    """Change a ledger behind its back."""
+    """Change the file of a ledger by SQL, without the class `Ledger`."""
     connection = sqlite3.connect(path)
     connection.execute(statement)
     connection.commit()
@@ -400,7 +400,7 @@ def test_files_that_cannot_be_written(tmp_path: Path) -> None:
         Ledger(PureDP(1.0), path=tmp_path / "no such folder" / "budget.ledger")
     path = tmp_path / "budget.ledger"
     with Ledger(PureDP(1.0), path=path) as ledger:
-        # The file itself is made read-only for SQLite: permissions do not bind the root user.
+        # The connection is made read-only. Permissions of the file do not stop the root user.
         ledger._file._connection.execute("PRAGMA query_only = ON")
         with pytest.raises(OSError, match="cannot be opened, read or written"):
             ledger.spend(claim(PureDP(0.1)), "x")
@@ -430,7 +430,7 @@ def test_an_existing_ledger_is_opened_without_knowing_its_budget(tmp_path):
 
 
 def test_writers_wait_for_each_other_and_spends_survive_a_power_cut(tmp_path):
-    """SQLite's own defaults are 5 seconds of waiting, and no sync of the folder after a commit."""
+    """By default, Python waits only 5 seconds, and SQLite does not sync the folder at a commit."""
     Ledger(PureDP(1.0), path=tmp_path / "a.ledger").close()
     with closing(_connect(tmp_path / "a.ledger")) as connection:
         assert connection.execute("PRAGMA busy_timeout").fetchone() == (1000 * WAIT,)
@@ -461,7 +461,7 @@ def test_the_zcdp_ledger_that_an_error_recommends_implies_the_approximate_budget
         found = re.search(r"ZCDP\(([0-9.e+-]+)\)", str(refused.value))
         assert found is not None
         rho = float(found[1])
-        # Bun-Steinke 2016, Proposition 1.3
+        # The left side is the epsilon that rho-zCDP implies (Bun-Steinke 2016, Proposition 1.3).
         assert rho + 2 * math.sqrt(rho * math.log(1e6)) <= epsilon
 
 

@@ -1,4 +1,4 @@
-"""Privacy records: what is written to a file comes back, and a doctored one does not."""
+"""Privacy records are the same after a round trip through JSON; doctored records are refused."""
 
 from __future__ import annotations
 
