@@ -1,6 +1,7 @@
-"""Small workloads on finite universes, against which every closed form is checked by enumeration.
+"""Small workloads on finite universes, whose closed forms are compared with enumeration by tests.
 
-All stated diameters and radii of these are exact, and all blocks attain their diameters.
+All stated diameters and radii of the workloads `FINITE` are exact, and all their blocks attain
+their diameters.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from geomdp import workloads as wl
 
 
 def check_reach(workload: wl.Workload, answers: np.ndarray) -> None:
-    """The stated diameters and radii are those of the answer vectors."""
+    """Assert that the stated diameters and radii are those of the rows of `answers`."""
     differences = answers[:, None] - answers[None]
     expected = {
         "l1_diameter": np.abs(differences).sum(axis=2).max(),

@@ -1,4 +1,4 @@
-"""Every closed form of a workload against the enumeration of its universe."""
+"""The closed forms of workloads agree with the enumeration of their universes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_shapes(workload):
 
 @everywhere
 def test_extreme_answers_are_the_best_element_with_the_lowest_number(workload):
-    # Small whole weights make ties; scores of 0/1 and sign workloads are then exact.
+    # If answers are whole, small whole directions give ties and exact scores.
     rng = np.random.default_rng(0)
     answers = wl.explicit_answers(workload)
     whole_answers = np.array_equal(answers, np.round(answers))
@@ -159,7 +159,7 @@ def test_equality_and_hash_follow_the_parameters(make, other):
     assert one == two
     assert hash(one) == hash(two)
     assert one != other
-    if not isinstance(one, wl.MarginalTables):  # its columns may be many and are only counted
+    if not isinstance(one, wl.MarginalTables):  # its repr does not list the columns
         assert eval(repr(one), vars(wl).copy()) == one
 
 

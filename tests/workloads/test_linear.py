@@ -1,4 +1,4 @@
-"""Linear images of workloads: bounds where the universe cannot be enumerated."""
+"""Linear images of workloads, also on universes that cannot be enumerated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chosen tables and unions: weights, what they are refused for, and that weights buy accuracy."""
+"""Chosen tables and unions: their answers, their weights, and the arguments that they refuse."""
 
 from __future__ import annotations
 
