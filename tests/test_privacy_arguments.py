@@ -1,8 +1,8 @@
 """Every public function refuses a bad neighbour relation, guarantee or privacy parameter.
 
 A wrong argument that is taken for a valid one can halve the noise: `SparseProject` once took the
-text "replace_one" for add/remove. `CALLS` has a row for each public callable with such a parameter;
-a callable without a row fails a test.
+text "replace_one" for add/remove. `CALLS` has a row for each public callable with such a parameter.
+A test fails if a callable has no row.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from tests.public_names import public_objects
 PURE, RHO, DELTA = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
 REPLACE = Adjacency.REPLACE_ONE
 
-#: Arguments that are no neighbour relation, no guarantee, and no privacy parameter. The texts are
-#: the value of the enum, its name, and what a caller might type.
+#: For each parameter, arguments that must be refused. The texts for "adjacency" are values and a
+#: name of the enum `Adjacency`, and a text that a caller might type.
 NUMBERS: list[Any] = [0, -1.0, math.nan, math.inf, "1", None, True, 10**400]
 BAD: dict[str, list[Any]] = {
     "adjacency": ["replace-one", "REPLACE_ONE", "replace_one", "add/remove", None, 1, Adjacency],
@@ -69,7 +69,7 @@ DESIGN: dict[str, Any] = {"workload": SMALL, "adjacency": REPLACE}
 
 
 def halves(alpha: float) -> float:
-    """A bound on the number of updates that falls with the accuracy."""
+    """A bound on the number of updates, as a function of the error `alpha`."""
     return 1 / alpha
 
 
@@ -208,7 +208,7 @@ CALLS: list[partial[Any]] = [
     partial(upper.jl_mechanism_error, 1.0, 5, 2, n=N, epsilon=1.0, distortion=1.0, noise=1.0),
     partial(upper.jl_mechanism_rows, 5, n=N, epsilon=1.0),
 ]
-#: Records of what was found or planned before: nothing is calibrated to their fields.
+#: Classes of results and plans. No noise is calibrated to their fields, so they need no row.
 RESULTS = {advice.Plan, audit.AuditResult, audit.WorstStream, bounds.InstanceOptimality}
 
 
