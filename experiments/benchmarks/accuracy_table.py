@@ -18,18 +18,18 @@ the strategies of `Matrix` with a minimum over HDMM's parametrisation.
 Claims (formula sheet X-LKJ, X-CONE, JL-L13b, JL-L14, JL-T21): errors of additive noise are as
 predicted, and errors after post-processing are below their bounds. On every line that is compared
 before projection, one of our mechanisms is predicted to err less than every peer without
-post-processing, but by less than 2% on 3-way tables, prefixes and ranges. With few records, our
-best mechanism errs less than all others on 2-way tables. On 3-way tables with few records and on
-random signs, it errs at most 5% more than the best other, up to chance. The error of projected
-K-norm noise on random signs falls like a power of n whose exponent lies between -0.6 and -0.3. On
-every line except the line of one counting query, no exact prediction is more than 2% below the
-prediction of the mechanism that `advise` offers. This claim leaves out lines with so few records
-that `advise` offers a fit, which it chooses by simulation. On all lines where the advised mechanism
-makes releases, it errs at most 2% more than the library's mechanism with the least measured error,
-up to chance. The report shows the ratio to the best peer on each line,
-with the goal for this ratio. Before projection, exact predictions decide whether the goal is met;
-after projection, measurements do. The report also shows a proved lower bound on the worst error of
-every 1-DP mechanism.
+post-processing, but by less than 2% on 3-way and 4-way tables, prefixes and ranges. With few
+records, our best mechanism errs less than all others on 2-way tables. On 3-way tables with few
+records and on random signs, it errs at most 5% more than the best other, up to chance. The error of
+projected K-norm noise on random signs falls like a power of n whose exponent lies between -0.6 and
+-0.3. On every line except the line of one counting query, no exact prediction is more than 2% below
+the prediction of the mechanism that `advise` offers. This claim leaves out lines with so few
+records that `advise` offers a fit, which it chooses by simulation. On all lines where the advised
+mechanism makes releases, it errs at most 2% more than the library's mechanism with the least
+measured error, up to chance. The report shows the ratio to the best peer on each line, with the
+goal for this ratio. Before projection, exact predictions decide whether the goal is met; after
+projection, measurements do. The report also shows a proved lower bound on the worst error of every
+1-DP mechanism.
 
 Goals, which may stay open, are set for the ratios to the best peer. On tables of 12 to 20 binary
 columns the library should be no worse than Laplace noise on the joint table. On these tables, cone
@@ -139,7 +139,9 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         agrees_with_prediction(
             "additive mechanisms err as predicted", "JL-L14, JL-L15, X-CONE", exact, keys
         ),
-        stays_below_prediction("projected ones stay below their bounds", "JL-L13b", bounded, keys),
+        stays_below_prediction(
+            "errors of post-processed mechanisms stay below their bounds", "JL-L13b", bounded, keys
+        ),
         Claim(
             "every sampler is exact",
             bool((table.sampler == "exact").all()),
@@ -149,7 +151,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=margins.NoLimit.EQUAL_NAMES,
         ),
         Claim(
-            "before projection, our predicted error is below that of every peer on every line",
+            "on tables, prefixes and ranges before projection, our best predicted error is below "
+            "that of every peer",
             bool((predicted_ratios(table) < 1).all()),
             "; ".join(f"{line}: {ratio:.3f}" for line, ratio in predicted_ratios(table).items()),
             "below 1",
@@ -157,12 +160,13 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             used=float(predicted_ratios(table).max()),
         ),
         is_below(
-            "where the ratio is at most 0.8, ours errs less than the best peer",
+            "before projection, measured ratios to the best peer of at most 0.8 are below 1 beyond "
+            "chance",
             "X-LKJ",
             *compared(means, before[before.ratio <= CLEAR]),
         ),
         is_below(
-            "with few records ours errs less than all others on 2-way tables",
+            "on 2-way tables with few records, our best mechanism errs less than all others",
             "JL-L13b, JL-T21",
             *compared(means, after[after.line.isin(CLEAR_WITH_FEW)]),
         ),
@@ -190,10 +194,11 @@ def no_worse(ours: Means, others: Means) -> Claim:
         least[place] = ratio - reach
     worst = max(least.values())
     return Claim(
-        "on 3-way tables with few records and on random signs, a tie: ours is no worse than others",
+        f"on 3-way tables with few records and on random signs, we err at most {TIE:.0%} more than "
+        "the best other",
         worst <= 1 + TIE,
         "; ".join(shares.values()),
-        f"at most {1 + TIE:g}, beyond chance",
+        f"at most {1 + TIE:g}, up to chance",
         "JL-L13b, JL-T21",
         used=max(0.0, worst / (1 + TIE)),
     )
@@ -219,7 +224,8 @@ def slope_claims(table: pd.DataFrame) -> list[Claim]:
 SLOPES = (-0.6, -0.3)
 
 
-#: If the ratio of two errors is at most this number, few releases show that it is below 1.
+#: If the ratio of two errors is at most this number, a few releases suffice to show that it is
+#: below 1.
 CLEAR = 0.8
 
 

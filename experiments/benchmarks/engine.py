@@ -41,7 +41,7 @@ from experiments.engine.provenance import Code
 from experiments.engine.run import Compute, Executor, SweepResult, in_process, run_sweep
 from experiments.engine.store import Store
 
-TIMED = "processes of its own would compete with other cells for the cores"
+TIMED = "sweeps in one and on two processes"
 
 
 class Load(enum.StrEnum):

@@ -37,7 +37,7 @@ from experiments.engine.drawing import Look, draw_points, log_axes, shared_legen
 from experiments.engine.script import Needs
 
 NEEDS = Needs(("opendp",), extra="bench")
-TIMED = "processes of its own would compete with other cells for the cores"
+TIMED = "releases with exact and with float64 noise, and noise of OpenDP"
 RECORDS, EPSILON = 5000, 1.0
 #: Largest ratio of the time of an exact release to the time of a seeded one.
 MOST_TIMES = 6.0
@@ -179,8 +179,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     outside = table.peer_out_of_reach.dropna()
     found.append(
         Claim(
-            "every answer of OpenDP on a grid could also come from the neighbour, as every answer "
-            "of ours could (figure imperfect_noise)",
+            "with noise on a grid, every answer of OpenDP to a count of 0 could also come from a "
+            "count of 1 (for ours, see figure imperfect_noise)",
             bool((outside == 0).all() and len(outside) > 0),
             f"{int(outside.sum())} of {len(outside) * ATTACKED} could not",
             "0",

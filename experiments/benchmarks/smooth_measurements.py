@@ -45,8 +45,8 @@ class Method(enum.StrEnum):
     RECURRENCES = "blocked NumPy, recurrences"
     FOURIER = "finufft"
     PASS = "one pass over the records"
-    COMBINE = "answer from coefficients"
-    WHOLE = "answer with coefficients"
+    COMBINE = "answer from known coefficients"
+    WHOLE = "answer that computes its coefficients"
     CHUNKS = "geomdp release from Parquet"
 
 
@@ -109,7 +109,7 @@ def time_summary(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def time_answer(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Time an answer to a mixture of ten kernels."""
+    """Time an answer to a mixture of ten kernels, from known coefficients and from the query."""
     release = built(config).release(rng.uniform(-1, 1, (config.n, config.d)), rng=rng)
     query = GaussianMixture(
         rng.uniform(-1, 1, (KERNELS, config.d)), np.full(KERNELS, 1 / KERNELS), 0.5

@@ -162,7 +162,7 @@ def _bits(columns: tuple[int, ...]) -> int:
 SIMPLE = {
     "identity": "table of all columns",
     "covering": "covering design",
-    "orders": "tables by order",
+    "orders": "all tables of at most $k$ columns",
     "signs": "products of signs",
 }
 
@@ -176,7 +176,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             "the matrix mechanism never has a larger predicted error than a simpler strategy",
             bool((shares <= 1 + ROUNDING).all()),
             f"{len(table)} workloads, from {shares.min():.3f} ({_name(best)}) to "
-            f"{shares.max():.4f} ({_name(worst)}) of the best simpler one",
+            f"{shares.max():.4f} ({_name(worst)}) times the error of the best simpler one",
             "at most 1",
             "JL-SPLIT, GEN-3",
             used=float(shares.max()),

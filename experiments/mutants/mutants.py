@@ -1,7 +1,7 @@
 """Mutants: mistakes planted in the code, and the claims of figures and tests that notice them.
 
-There is no paper. The question is whether the claims of these figures, and the tests of this
-library, notice a wrong constant, exponent or noise (GEN-1).
+This figure illustrates no paper. It asks whether the claims of the other figures, and the tests of
+this library, notice a wrong constant, exponent or noise (GEN-1).
 
 Every mutant is one edit of one function, for example a factor of two, a natural instead of a binary
 logarithm, half of the noise, or a bound far too large. It is planted in memory, in two separate
@@ -218,7 +218,7 @@ def goals(mutants: pd.DataFrame) -> list[Goal]:
             mutants.figure.nunique() - len(left),
             mutants.figure.nunique(),
             Aim.AT_LEAST,
-            "tests of the part notice every mistake in the library that was tried for "
+            "tests of the edited functions notice every mistake in the library that was tried for "
             + ", ".join(left),
         )
     ]
@@ -273,7 +273,7 @@ def plot(table: pd.DataFrame) -> Figure:
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("mutants")
     axes.set_title(
-        f"{(counts[Noticed.NOTHING] == 0).sum()} of {len(counts)} figures: none survives"
+        f"no mutant survives for {(counts[Noticed.NOTHING] == 0).sum()} of {len(counts)} figures"
     )
     figure.legend(title="noticed by", loc="outside lower center", ncols=3)
     return figure

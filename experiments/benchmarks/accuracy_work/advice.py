@@ -56,7 +56,7 @@ def advice_is_best(table: pd.DataFrame) -> list[Claim]:
             "by exact predictions, the advised mechanism errs at most 2% more than the best of the "
             "table",
             bool(shares[worst] <= 1 + ALLOWED),
-            f"{len(shares)} places, at most {shares[worst]:.4f} of the best ({line}, n = {n})",
+            f"{len(shares)} places, at most {shares[worst]:.4f} times the best ({line}, n = {n})",
             f"at most {1 + ALLOWED:g}",
             "JL-L14, X-LKJ",
             used=float(shares[worst] / (1 + ALLOWED)),
@@ -88,7 +88,8 @@ def _one_count(table: pd.DataFrame) -> list[Goal]:
                 Aim.AT_MOST,
                 f"`advise` offers {offered.advised}, whose noise is continuous and does not use "
                 "that a count is a whole number; the root mean squared error of Laplace noise "
-                "falls like 1 / epsilon, that of geometric noise like e^(-epsilon / 2)",
+                "falls like 1 / epsilon, that of geometric noise for large epsilon like "
+                "e^(-epsilon / 2)",
                 f"{offered.advised}: {counts:.4g} in counts, geometric: "
                 f"{peer.predicted * peer.n:.4g}",
             )
@@ -155,7 +156,7 @@ def advice_is_best_as_measured(table: pd.DataFrame) -> list[Claim]:
             "as measured, the advised mechanism errs at most 2% more than the best of the table",
             bool(worst <= 1 + ALLOWED),
             "; ".join(f"{line}, n = {n}: {it.share:.3f}" for (line, n), it in found.items()),
-            f"at most {1 + ALLOWED:g}, beyond chance",
+            f"at most {1 + ALLOWED:g}, up to chance",
             "JL-L13b",
             used=float(worst / (1 + ALLOWED)),
         )

@@ -26,20 +26,20 @@ JOINT_LINES = (Line.TWELVE, Line.SIXTEEN, Line.TWENTY, Line.FOUR_WAY)
 
 #: For each line, why the ratio of our error to the error of the best peer is not smaller.
 CAUSES: dict[Line, str] = {
-    Line.BINARY: "the exact sampler cuts an elliptope towards the tables by rejection, which keeps "
-    "a hundredth of its volume; the tables themselves fill less, and uniform points of them have "
-    "no exact sampler",
+    Line.BINARY: "the exact sampler cuts an elliptope by rejection to a hundredth of its volume; "
+    "the polytope of the tables has a smaller volume still, but no exact sampler of its uniform "
+    "points is known",
     Line.CATEGORICAL: "the exact sampler cuts the moment body by rejection to a hundredth of its "
     "volume; a thousandth would lower the error by another 1% and cost ten times the draws, and "
-    "the tables themselves have no exact sampler",
+    "no exact sampler of the polytope of the tables is known",
     Line.THREE_WAY: "noise on levels is the matrix mechanism with the noise of a simplex in place "
     "of Laplace noise for each measured table; for tables of many cells the two are nearly the "
     "same. A lifted elliptope, which joins all tables, would give "
     f"{Lifted(8, 3).error:.3g} in counts",
     Line.FEW_COLUMNS: "the elliptope of 30 signs is not cut, as its points seldom violate an "
-    "inequality of the tables, and the tables themselves have no exact sampler",
-    Line.HUNDRED: "the noise is spread over all products of two signs, and no body with an exact "
-    "sampler is known that is closer to the tables",
+    "inequality of the tables, and no exact sampler of the polytope of the tables is known",
+    Line.HUNDRED: "the noise is spread over all products of two signs, and no smaller body "
+    "that has an exact sampler and contains the polytope of the tables is known",
 }
 
 

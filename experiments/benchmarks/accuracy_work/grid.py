@@ -16,7 +16,8 @@ def compared_before(line: Line | str, n: int) -> bool:
 
 
 #: `TRIED` lists the mechanisms of each line, to which `grid` adds a few. The two peers in
-#: `COMPARED` run on every line of `TRIED`. The other three tuples are groups of mechanisms.
+#: `COMPARED` run on every line of `TRIED`. `CONES`, `LEVELS` and `AFTER_PEERS` are groups of
+#: mechanisms that several lines share.
 COMPARED = (Method.LAPLACE, Method.MATRIX)
 CONES = (Method.CONE, Method.TIGHT_CONE, Method.PROJECTED_CONE, Method.FITTED_CONE)
 LEVELS = (Method.HIERARCHICAL, Method.FITTED_HIERARCHICAL)

@@ -158,4 +158,4 @@ def _limit(row: pd.Series) -> str:
 
 
 def _reason(row: pd.Series) -> str:
-    return f"{REASONS[Work(row.work)]}; it takes {row.seconds:.2g} s"
+    return f"{REASONS[Work(row.work)]}; one operation takes {row.seconds:.2g} s"

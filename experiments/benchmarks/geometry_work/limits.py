@@ -75,7 +75,7 @@ def vertices_with_batch(batch: int) -> Callable[[Config, np.random.Generator], L
 
     def limit(config: Config, rng: np.random.Generator) -> Limit:
         seconds = seconds_of_product(config.count, config.dimension, batch, rng)
-        return Limit(f"one product of the vertices with {batch} points, a point", seconds)
+        return Limit(f"one product of the vertices with {batch} points, per point", seconds)
 
     return limit
 
@@ -90,7 +90,7 @@ def facets_with_batch(config: Config, rng: np.random.Generator) -> Limit:
     """Limit of computing the slacks of all facets for `LOCKSTEP` chains, in seconds per point."""
     facets = config.count or 2 * config.dimension
     seconds = seconds_of_product(facets, config.dimension, LOCKSTEP, rng)
-    return Limit(f"one product of the facets with {LOCKSTEP} points, a point", seconds)
+    return Limit(f"one product of the facets with {LOCKSTEP} points, per point", seconds)
 
 
 def square(config: Config, rng: np.random.Generator) -> Limit:
@@ -120,7 +120,7 @@ def one_look_at_elements(config: Config, rng: np.random.Generator) -> Limit:
             block.max()
 
     seconds = float(np.median([timed(repeat)[1] for _ in range(REPETITIONS)])) / times
-    return Limit("one pass over the 2^d elements, a direction", seconds * elements / len(block))
+    return Limit("one pass over the 2^d elements per direction", seconds * elements / len(block))
 
 
 LIMITS: dict[Work, Callable[[Config, np.random.Generator], Limit]] = {

@@ -38,7 +38,7 @@ WARM_UP = 5
 #: Largest allowed difference between the ends of a chord and the ends that a linear program with
 #: tolerance 1e-9 finds, divided by the length of the shortest chord.
 CHORD_TOLERANCE = 1e-7
-#: Length of the longest axis of the stretched polytope divided by the shortest.
+#: Largest factor by which a random polytope is stretched along an axis, divided by the smallest.
 STRETCH = 1000.0
 #: Largest number of steps to measure the correlation time of hit-and-run on a matrix body.
 MATRIX_STEPS = {Work.SPECTRAPLEX: 4096, Work.SPECTRAPLEX_DIFFERENCE: 128}
