@@ -173,9 +173,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             ["family"],
         ),
         agrees_with_prediction(
-            "before projection, the noise that a Markov chain draws for the outer slab body (slabs "
-            "whose intersection contains all differences of neighbours) has the error that other "
-            "draws of the chain predict",
+            "before projection, noise of the outer slab body has the error that other draws of its "
+            "Markov chain predict",
             "X-OUT",
             before[before.family == Family.SLABS],
             ["family"],

@@ -179,8 +179,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     outside = table.peer_out_of_reach.dropna()
     found.append(
         Claim(
-            "with noise on a grid, every answer of OpenDP to a count of 0 could also come from a "
-            "count of 1 (for ours, see figure imperfect_noise)",
+            "with noise on a grid, every answer of OpenDP to a count of 0 could come from a count "
+            "of 1",
             bool((outside == 0).all() and len(outside) > 0),
             f"{int(outside.sum())} of {len(outside) * ATTACKED} could not",
             "0",
