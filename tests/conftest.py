@@ -1,7 +1,7 @@
 """Settings for the whole suite: generated examples are the same in every run, and never timed.
 
-Set-ups are cached in a folder of this run, never in that of the user, so that no result comes from
-an earlier run.
+Set-ups of mechanisms are cached in a folder of this run, never in the folder of the user, so that
+no result comes from an earlier run.
 """
 
 import atexit
@@ -14,23 +14,24 @@ import tempfile
 import pytest
 from hypothesis import settings
 
-# Time belongs in benchmarks: a deadline would fail on a busy machine. Fixed examples make every
-# failure repeatable.
+# A test with a deadline would fail on a busy machine; benchmarks measure time. Fixed examples make
+# every failure repeatable.
 settings.register_profile("suite", deadline=None, derandomize=True)
 settings.load_profile("suite")
 
-# Set at import, before a module-wide fixture computes anything. Workers inherit the folder of the
-# process that starts them.
+# The variable is set when this file is imported, before a module-wide fixture computes anything.
+# Workers inherit the folder of the process that starts them.
 if "PYTEST_XDIST_WORKER" not in os.environ:
     folder = tempfile.mkdtemp(prefix="geomdp-tests-")
     os.environ["GEOMDP_CACHE_DIR"] = folder
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
-# In a fresh environment, whichever test compiles first would print that it does.
+# In a fresh environment, the first test that compiles a function would print a line about it.
 logging.getLogger("geomdp.compilation").setLevel(logging.WARNING)
 
-# Collection makes a million objects that stay to the end. Searching them for garbage takes seconds,
-# so Python does not do it during collection, and leaves them out afterwards.
+# When pytest collects the tests, it makes a million objects that stay to the end. Searching these
+# objects for garbage takes seconds. So the garbage collector is off until all tests are collected,
+# and ignores these objects afterwards.
 gc.disable()
 
 
@@ -47,13 +48,13 @@ LONGEST = (
 )
 
 
-@pytest.hookimpl(trylast=True)  # after tests that are not asked for have been left out
+@pytest.hookimpl(trylast=True)  # runs after pytest has removed the tests that are not selected
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Move the tests of `LONGEST` to the front, and leave the order as it is otherwise.
+    """Move the tests of `LONGEST` to the beginnings of both halves; keep the order of the others.
 
-    Each process of `--dist worksteal` begins with a half of the list, so that tests of one file,
-    which share bodies and mechanisms, mostly run in one process. The long tests are dealt out to
-    the beginnings of both halves.
+    With `--dist worksteal`, each of two processes begins with one half of the list. So tests of one
+    file, which share bodies and mechanisms, mostly run in one process. The long tests are
+    distributed evenly over both halves.
     """
     first = [item for item in items if item.nodeid.startswith(LONGEST)]
     rest = [item for item in items if not item.nodeid.startswith(LONGEST)]

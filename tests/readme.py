@@ -2,7 +2,7 @@
 
 For tests, and for `.ci/run`::
 
-    python tests/readme.py setup            print the commands that set up, one a line
+    python tests/readme.py setup            print the setup commands, one per line
     python tests/readme.py examples FOLDER  write data files, shell commands and Python examples
 """
 
@@ -17,17 +17,18 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 #: (language, text) of every fenced block; shell blocks name no language.
 BLOCKS: list[tuple[str, str]] = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.M | re.S)
-#: Blocks behind a line that begins with a file name and ends with a colon.
+#: Contents of data files, by file name. The line before such a block begins with the file name and
+#: ends with a colon.
 FILES: dict[str, str] = dict(
     re.findall(r"^`([\w.]+)`[^\n]*:\n\n```\w+\n(.*?)^```$", README, re.M | re.S)
 )
-#: Programs of the commands that are examples; those of pip set up.
+#: Programs of the example commands. Commands that begin with pip are setup commands.
 EXAMPLES = ("geomdp", "python")
 #: The pages of the guide.
 PAGES = ROOT / "experiments" / "guide" / "pages"
 #: The page whose commands run in fresh environments, like those of the README.
 COMMAND_PAGE = PAGES / "use" / "command_line.md"
-#: Pages with a Python example that does: the cell with the tag `example`.
+#: Pages with a Python example that runs in a fresh environment. Its cell has the tag `example`.
 PYTHON_PAGES = (PAGES / "readers" / "researcher.md", PAGES / "use" / "smooth.md")
 TAG = ":tags: [example]\n"
 
@@ -58,13 +59,13 @@ def commands(*programs: str) -> list[str]:
 
 
 def page_files() -> dict[str, str]:
-    """The data files of the page of commands, by name."""
+    """The data files of `COMMAND_PAGE`, by name."""
     written = re.compile(r"%%writefile (\S+)\n(.*)", re.S)
     return dict(found.groups() for found in map(written.fullmatch, cells(COMMAND_PAGE)) if found)
 
 
 def page_commands() -> list[str]:
-    """The shell commands of the page of commands that the README does not have."""
+    """The shell commands of `COMMAND_PAGE`, without the commands that the README has, too."""
     shell = [cell for cell in cells(COMMAND_PAGE) if cell.startswith("%%bash\n")]
     lines = "".join(cell.removeprefix("%%bash\n") for cell in shell).splitlines()
     return [line for line in lines if line not in commands(*EXAMPLES)]
@@ -73,7 +74,7 @@ def page_commands() -> list[str]:
 def write_examples(folder: Path) -> None:
     """Write ``commands.sh`` and one file for each Python example, with the data they need.
 
-    The commands of the guide's page run in a folder of their own.
+    The commands of `COMMAND_PAGE` run in a folder of their own, ``page``.
     """
     page = folder / "page"
     page.mkdir(parents=True, exist_ok=True)

@@ -175,7 +175,7 @@ def test_the_format_of_queries_is_in_the_help(run):
 
 
 def test_the_queries_in_the_help_have_the_stated_shapes():
-    """Two columns: arrays by column have two entries, arrays by term one entry for each row."""
+    """All queries in the help have two columns, and the polynomial has one row for each term."""
     by_kind = {}
     for line in re.findall(r"^(?=\{)(.*\})", FORMAT_HELP, re.MULTILINE):
         content = json.loads(line)

@@ -17,7 +17,7 @@ def test_one_line_is_logged_however_many_functions_are_compiled(caplog) -> None:
         assert first(1) == 2
         assert second(1) == 3
     said = [record.message for record in caplog.records if record.name == COMPILATION.name]
-    # The listener of the library itself says it too, unless this process compiled before.
+    # The listener of the library logs a line, too, unless this process has compiled before.
     assert 1 <= len(said) <= 2
     assert all("compiling" in message for message in said)
 

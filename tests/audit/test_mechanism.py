@@ -1,4 +1,4 @@
-"""Audits of mechanisms: worst neighbours are found, correct noise stands, faulty noise falls."""
+"""Audits of mechanisms: they find the worst neighbours and refute only claims of faulty noise."""
 
 import re
 from collections.abc import Callable
@@ -66,12 +66,12 @@ def test_changes_are_vertices_of_the_neighbour_body(workload, adjacency):
 
 
 def test_the_worst_change_comes_first():
-    """Noise a hundred times smaller along one query: neighbours that differ there are worst."""
+    """The second query has 100 times less noise, so the two worst changes move its answer."""
     rng = np.random.default_rng(0)
     draws = rng.standard_normal((5000, 2)) * [1.0, 0.01]
     changes = worst_changes(SQUARE, REPLACE, draws, 3, rng)
     assert (changes[:2, 1] != 0).all()
-    # One draw for both: (1, 1) hides in the noise, a change of one answer does not.
+    # If both queries get the same draw, noise hides equal changes of both answers, but no others.
     shared = draws[:, [0, 0]]
     assert np.ptp(worst_changes(SQUARE, REPLACE, shared, 3, rng)[0]) > 0
     with pytest.raises(ValueError, match="workload must not be constant"):
@@ -114,7 +114,7 @@ def test_planted_faults_are_refuted(name, fault, adjacency):
 def test_correct_noise_is_not_refuted(name, adjacency, seed):
     found = audit_mechanism(built(name, adjacency), trials=40_000, rng=seed)
     assert not found.refuted
-    # Most of the claimed epsilon is found to be lost, in any case of the pure noise.
+    # For pure noise, the audit proves a privacy loss above 0.6 of the claimed epsilon = 1.
     assert found.epsilon_lower_bound > (0.6 if name != "Gaussian" else 0.3)
     assert "sums that differ by" in found.pair
 
@@ -130,7 +130,7 @@ def test_the_words_of_a_pair_hold_no_negative_zeros(seed):
 
 @pytest.mark.statistical
 def test_a_millionth_of_the_noise_in_a_long_workload():
-    """A dead coordinate among many, seen on a workload whose worst neighbours move the others."""
+    """Noise that is 0 or a millionth of its size on only one of 45 queries is refuted."""
     M = Laplace(Marginals(10, 2), n=10, privacy=ONE)
     alive = np.ones(M.workload.n_queries)
     alive[7] = 0

@@ -1,4 +1,4 @@
-"""The simplex and X-SIM: its difference body against enumeration, triangulation and simulation."""
+"""Simplices and their difference bodies (X-SIM): moments, volumes, gauges, samples, projections."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ def pair_differences(vertices):
 
 @pytest.mark.parametrize(("rank", "dimension"), [(1, 1), (2, 2), (2, 4), (3, 3), (4, 5), (5, 5)])
 def test_difference_agrees_with_a_triangulation_of_all_pairs(rank, dimension):
-    """Volume C(2r, r) vol(K), second moment and gauge, against a route that shares no code."""
+    """K - K has volume C(2r, r) vol(K) for an r-simplex K.
+
+    Volume, second moment, gauge and support agree with a triangulation of the hull of all
+    differences of two vertices.
+    """
     vertices = np.random.default_rng(rank).standard_normal((rank + 1, dimension)) + 1
     body = SimplexDifference(vertices)
     cut = TriangulatedPolytope(pair_differences(vertices))
@@ -43,7 +47,7 @@ def test_difference_agrees_with_a_triangulation_of_all_pairs(rank, dimension):
 
 @pytest.mark.statistical
 def test_cells_have_the_stated_probabilities():
-    """X-SIM: k positive barycentric coordinates with probability C(m+1,k) C(m-1,k-1) / C(2m,m)."""
+    """Exactly k entries are positive with probability C(m+1,k) C(m-1,k-1) / C(2m,m) (X-SIM)."""
     m, n = 5, 20_000
     body = SimplexDifference(np.eye(m + 1))
     counts = (body.sample_uniform(n, np.random.default_rng(0)) > 0).sum(axis=1)
@@ -65,7 +69,7 @@ def test_high_dimensions(m):
 
 
 def test_second_moment_of_a_standard_simplex():
-    """JL-L14 for e_1..e_N: E x_i^2 = 2 / (N (N + 1)), E x_i x_j = 1 / (N (N + 1))."""
+    """For x uniform, E x_i^2 = 2 / (N (N + 1)), and E x_i x_j = 1 / (N (N + 1)) (JL-L14)."""
     N = 6
     moment = Simplex(np.eye(N)).second_moment()
     np.testing.assert_allclose(moment, (np.eye(N) + 1) / (N * (N + 1)), rtol=1e-14)
@@ -122,7 +126,8 @@ def test_counts_of_thousands_of_cells_need_no_decomposition(monkeypatch):
     monkeypatch.setattr(np.linalg, "svd", refuse)
     noise = KNormNoise(body := SimplexDifference(np.eye(4096)), 1.0, ExactSampler(body))
     assert noise.effective_dimension == 4095
-    # (r + 1)(r + 2) E ||U||^2 / r of the class.
+    # For U uniform on the body of dimension r = 4095, the noise has the energy
+    # (r + 1)(r + 2) E ||U||^2 = r * 4 (2 r + 1) / (r + 2).
     each = 4 * (2 * 4095 + 1) / 4097
     assert noise.second_moment().value == pytest.approx(4095 * each, rel=1e-12)
     assert np.abs(noise.sample(np.random.default_rng(0), 2).sum(axis=1)).max() < 1e-6
@@ -144,7 +149,7 @@ def test_the_body_of_unit_vectors_is_that_of_the_identity_without_its_matrix():
 
 
 def test_noise_on_a_million_counts_takes_the_memory_of_a_vector():
-    # A matrix of their unit vectors would take 8 TB.
+    # A matrix of 10^6 unit vectors would take 8 TB.
     noise = KNormNoise(body := SimplexDifference.at_units(10**6), 1.0, ExactSampler(body))
     assert noise.variances().shape == (10**6,)
 
@@ -153,7 +158,8 @@ def test_projections_on_products_of_unit_simplices_are_closed_and_nearest():
     body = Product([Simplex(np.eye(3)), Simplex(np.eye(1)), Simplex(np.eye(4))])
     targets = 2 * np.random.default_rng(0).normal(size=(20, 8))
     found = body.project(targets)
-    # <t - y, x - y> <= 0 for all x of the body: its support along t - y is attained at y.
+    # The point y of the body is nearest to t if <t - y, x> <= <t - y, y> for all x of the body,
+    # that is, if the support function along t - y is attained at y.
     rest = targets - found
     np.testing.assert_allclose(body.support(rest), (rest * found).sum(axis=1), atol=1e-12)
     assert body.contains(found).all()

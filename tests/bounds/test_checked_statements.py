@@ -1,4 +1,4 @@
-"""What the checker says of a certificate: its statement, what was verified, and the workload."""
+"""The checker's report on a certificate: statement, conditions, and facts that were verified."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def test_what_is_sampled_or_taken_is_said(tmp_path: Path) -> None:
     signs = check_certificate(saved(bound, tmp_path))
     assert any("with probability at least" in text for text in signs.conditions)
     assert any("the universe has at least e^" in text for text in signs.conditions)
-    # 2^22 operations are enough for 6 pairs of 33 elements under 10 000 queries.
+    # The limit of 2^22 operations allows 6 pairs of sets of 33 elements under 10 000 queries.
     assert "6 sampled pairs are separated" in signs.verified
     proved = check_certificate(saved(BOUNDS["blocks"](), tmp_path))
     assert proved.conditions == ()
 
 
 def test_words_and_blocks_are_counted(tmp_path: Path) -> None:
-    """Nine generators have 2^9 words, and a data set of 9 records has 9 blocks."""
+    """Nine generators give 2^9 words; data sets of the last rung have 9 records and 9 blocks."""
     path = saved(BOUNDS["width 3"](), tmp_path)
     families = [rung["family"] for rung in json.loads(path.read_text())["rungs"]]
     assert [len(family["generators"]) for family in families] == [9, 9]
@@ -72,13 +72,16 @@ def test_words_and_blocks_are_counted(tmp_path: Path) -> None:
     )
 
 
-#: The least error of telling a fair bit at epsilon = 1, by randomised response, less a margin.
+#: The least probability of error for guessing a fair bit from a 1-DP output, less a margin.
+#: Randomised response attains this probability.
 RISK = (1 - 1e-9) / (1 + math.e)
 
 
 def one_line(name: str, length: float) -> dict[str, Any]:
-    """A rung with one step between the elements 0 and 1, whose answers to 2 queries are `length`
-    apart: it excludes an error of `length` / sqrt 2 times the risk.
+    """A rung of a certificate, with a single line of one step between the elements 0 and 1.
+
+    The answers of these elements to 2 queries are `length` apart. The rung excludes n records for
+    an error of 0.01 if 0.01 n is at most `length` / sqrt 2 times the risk.
     """
     scale = length / math.sqrt(2) * RISK * (1 - 3e-10)
     known = {"prior": [0.5, 0.5], "allowances": [RISK / 2] * 2, "risk": RISK, "spacing": 1}
@@ -116,7 +119,7 @@ def document_of(*rungs: dict[str, Any]) -> Part:
 
 
 def test_rungs_of_lines_are_for_one_workload() -> None:
-    """Answers to prefixes are 1 apart, and those to a histogram sqrt 2."""
+    """Answers of the two elements are 1 apart for prefixes, and sqrt 2 apart for a histogram."""
     short, long = one_line("prefixes", 1.0), one_line("histogram", math.sqrt(2))
     for rung, name, records in ((short, "prefixes", 19), (long, "histogram", 26)):
         checked = _checked(document_of(rung))

@@ -1,4 +1,4 @@
-"""Goals: shown as reached or open with number and reason wherever a figure is shown, never red."""
+"""Goals of figures are shown as reached, or as open with a reason; an open goal is no failure."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ REASON = "cubes would be larger"
 
 
 def goals(table: pd.DataFrame) -> list[Goal]:
-    """One goal that the largest square of the quick preset, 9, reaches, and one that it misses."""
-    largest = table.square.max()  # a number of NumPy, as scripts have them
+    """Two goals. The largest square of the quick preset is 9, which reaches only the first goal."""
+    largest = table.square.max()  # a NumPy number, as in real scripts
     return [
         Goal("largest square, low goal", largest, 4, Aim.AT_LEAST, REASON, "3 squares"),
         Goal("largest square, high goal", largest, 25, Aim.AT_LEAST, REASON),
@@ -47,7 +47,7 @@ def test_an_open_goal_is_recorded_and_fails_no_run(report: Report) -> None:
     reached, missed = json.loads(report.outputs.record.read_text())["goals"]
     assert (reached["reached"], missed["reached"]) == (True, False)
     assert (reached["measured"], reached["goal"]) == ("9", "at least 4")
-    # A reason explains an open goal; beside a reached one it would be wrong.
+    # The reason says why a goal is open, so it would be wrong for a reached goal.
     assert (reached["reason"], missed["reason"]) == ("", REASON)
 
 

@@ -1,4 +1,4 @@
-"""The built guide in Chromium: no error, no page wider than a phone, every picture drawn."""
+"""The built guide in Chromium: no errors, all pages fit the window, and all pictures are drawn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from experiments.engine.script import load
 from experiments.guide.build import build_guide
 from tests.experiments.chromium import headless_chromium
 
-#: One page of each kind; formulas, wide tables, pictures and the chart are among them.
+#: At least one page of each kind. The pages include formulas, wide tables, pictures and the chart
+#: of the page "Choose a mechanism".
 PAGES = (
     "index.html",
     "readers/data_owner.html",
@@ -36,7 +37,8 @@ PAGES = (
 )
 #: Width of a phone and of a screen, in pixels.
 WIDTHS = (400, 1400)
-#: What is wrong with the open page; pictures that load late are asked for first.
+#: Script that reports the faults of the open page. It first makes the browser load all pictures,
+#: because by default pictures outside the window may load later.
 PROBE = """
 const done = arguments[arguments.length - 1];
 const pictures = [...document.querySelectorAll("article img")];
@@ -69,7 +71,7 @@ def chrome() -> Iterator[Chrome]:
 @pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_pages_fit_and_load_nothing_from_elsewhere(guide: Path, chrome: Chrome, width: int) -> None:
-    # A window cannot be as narrow as a phone, so its measures are set instead.
+    # A window of Chromium cannot be as narrow as a phone, so the size of the page is emulated.
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
     chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     for page in PAGES:

@@ -1,4 +1,4 @@
-"""Shared problems: records are in the universe, and their answers lie where the name says."""
+"""Records of the shared problems are in the universe, and fit the name of their data set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gaussian width: closed forms, wrapper rules, and intervals that hold what they promise."""
+"""Gaussian width: closed forms, rules for composed bodies, and intervals that hold the width."""
 
 from __future__ import annotations
 
@@ -95,7 +95,8 @@ def test_certified_interval_holds_the_exact_width(name: str) -> None:
 
 @pytest.mark.statistical
 def test_interval_misses_no_more_often_than_its_level() -> None:
-    # A segment is the worst case: h is exactly linear in one Gaussian's modulus.
+    # For a segment of length 1, half the width along g is |g| / 2. The Lipschitz constant of this
+    # function is the constant 1/2 that the interval assumes, so a segment is a hard case.
     segment = OracleOnly(Box(np.zeros(1), np.ones(1)))
     truth, level, trials = 1 / math.sqrt(2 * math.pi), 0.2, 300
     misses = 0
@@ -108,7 +109,7 @@ def test_interval_misses_no_more_often_than_its_level() -> None:
 def test_interval_length_follows_the_stated_formula() -> None:
     body = OracleOnly(Box(np.zeros(4), np.full(4, 2.0)))
     estimate = gaussian_width(body, rng=0, samples=128, level=1e-4)
-    half = 2 * math.sqrt(2 * math.log(2e4) / 128)  # half the diameter of the cube of side 2 is 2
+    half = 2 * math.sqrt(2 * math.log(2e4) / 128)  # a cube of side 2 in R^4 has diameter 4
     low, high = estimate.interval
     assert math.isclose((high - low) / 2, half, rel_tol=1e-12)
     assert estimate.samples == 128
@@ -116,13 +117,14 @@ def test_interval_length_follows_the_stated_formula() -> None:
 
 @pytest.mark.statistical
 def test_control_is_unbiased_and_pays() -> None:
-    """A long box: the ellipsoid of its corners tells most of its width."""
+    """For a long box, the control variate from an ellipsoid removes most of the variance."""
     sides = 2.0 ** np.arange(8)
     body, exact = OracleOnly(Box(np.zeros(8), sides)), sides.sum() / math.sqrt(2 * math.pi)
     estimates = [gaussian_width(body, rng=seed, samples=64) for seed in range(1000)]
     values = np.array([estimate.value for estimate in estimates])
     mean_agrees(values, exact, LEVEL)
-    # The standard errors stated are those seen, and the control takes more than half of them.
+    # The estimates vary by the stated standard errors. Without the control variate, the standard
+    # error is more than twice as large.
     stated = math.sqrt(np.mean([estimate.stderr**2 for estimate in estimates]))
     assert 0.8 < values.std(ddof=1) / stated < 1.25
     directions = np.random.default_rng(9).standard_normal((100_000, 8))
@@ -158,7 +160,7 @@ def test_product_with_one_unknown_factor_simulates_only_that() -> None:
 
 @pytest.mark.statistical
 def test_finite_maximum_bound_and_diameter_bound() -> None:
-    # GEN-4: diam / sqrt(2 pi) <= w <= max ||v - c|| sqrt(2 ln N).
+    # For N vertices v with mean c, diam / sqrt(2 pi) <= w <= max ||v - c|| sqrt(2 ln N) (GEN-4).
     low, high = gaussian_width(VPolytope(CLOUD), rng=5, samples=20_000, level=LEVEL).interval
     centred = CLOUD - CLOUD.mean(axis=0)
     diameter = max(np.linalg.norm(a - b) for a in CLOUD for b in CLOUD)
@@ -207,7 +209,8 @@ def test_deviations_solve_their_tail_bounds() -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize(("d", "expected"), [(5, 2.313), (10, 3.746)])
 def test_spectraplex_matches_the_formula_sheet(d: int, expected: float) -> None:
-    # JL-COV: values of a simulation, good to a percent; sqrt(2 d) bounds the exact width.
+    # The expected values come from a simulation and are accurate to 1%; the exact width is at most
+    # sqrt(2 d) (JL-COV).
     body = Spectraplex(d)
     estimate = gaussian_width(body, rng=8, samples=20_000, level=LEVEL / 2)
     assert math.isclose(estimate.value, expected, rel_tol=0.01)
@@ -267,12 +270,12 @@ def _widths(points: np.ndarray, image: np.ndarray) -> tuple[tuple[float, float],
     ids=["moduli", "sines", "clipping", "sums"],
 )
 def test_contractions_do_not_widen(contraction) -> None:
-    """JL-L10: w(f(S)) <= w(S) if f moves no two points apart."""
+    """If a map f increases no distance, then w(f(S)) <= w(S) (JL-L10)."""
     points = CLOUD - 5.0
     image = contraction(points)
     before, after = (
         np.linalg.norm(rows[:, None] - rows, axis=2) for rows in (points, image)
-    )  # the contraction is one
+    )  # distances before and after the map
     assert (after <= before + 1e-12).all()
     (_, high), (low, _) = _widths(points, image)
     assert low <= high
@@ -288,10 +291,11 @@ def test_isometries_keep_the_width() -> None:
 
 @pytest.mark.parametrize("size", [0.01, 1.0])
 def test_near_contractions_widen_by_at_most_the_stated_amount(size: float) -> None:
-    """JL-L11 where half of it is attained: a small set is spread over a circle of diameter delta.
+    """A set is mapped onto a circle of diameter delta, and JL-L11 bounds the width of the circle.
 
-    No two points of the circle are further apart than delta, so that every map onto it is a near
-    contraction. Its width is delta / 2 times the mean norm of two Gaussian variables.
+    No two points of the circle are more than delta apart, so every map onto the circle increases
+    distances by at most delta. The width of the circle is delta / 2 times the mean norm of a
+    standard Gaussian vector in R^2. For the small set, the width is at least 0.3 times the bound.
     """
     delta, angles = 1.0, np.linspace(0, 2 * math.pi, 64, endpoint=False)
     circle = delta / 2 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
@@ -301,6 +305,6 @@ def test_near_contractions_widen_by_at_most_the_stated_amount(size: float) -> No
     assert low <= bound <= 2 * high + 2 * delta * math.sqrt(2)
     exact = delta / 2 * math.sqrt(math.pi / 2)
     assert low <= exact
-    assert image_high >= math.cos(math.pi / 64) * exact  # the circle's inner polygon
+    assert image_high >= math.cos(math.pi / 64) * exact  # circle inscribed in the 64-gon
     if size < 0.1:
         assert low >= 0.3 * bound

@@ -1,4 +1,4 @@
-"""Arguments of a wrong type are errors that name the argument, not failures inside the library."""
+"""Arguments of a wrong type raise a ``ValueError`` that names the argument or its entries."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ SOURCE = source_of(pd.DataFrame({"smoker": [True]}))
 SCALES = gd.AboveThreshold(0.0, privacy=PURE).scales
 LAW = audit.SparseVectorLaw([0.0], SCALES, 1)
 
-#: For each argument, calls with something else in its place.
+#: For each argument, calls that pass `wrong` as this argument.
 CALLS = {
     "ledger": [
         lambda wrong: LAPLACE.release(RECORDS, ledger=wrong),
@@ -193,7 +193,7 @@ def test_a_claim_of_a_wrong_type_is_a_value_error(wrong):
     "wrong", [np.timedelta64(2), np.timedelta64(2, "s"), np.timedelta64("NaT")]
 )
 def test_durations_are_no_numbers(call, wrong):
-    """NumPy counts its durations among the whole numbers."""
+    """In NumPy, the type of durations is a subclass of the signed integers."""
     with pytest.raises(ValueError, match="must be"):
         call(wrong)
 

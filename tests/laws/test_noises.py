@@ -1,4 +1,4 @@
-"""Laws of every noise in float64: moments, no dead coordinate, independent rows and coordinates."""
+"""Float64 draws of every noise: moments, noise in all coordinates, and independence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.statistical
 PAIRS = 4000
 STAGES = decompose(Box.centred(np.array([1.0, 5.0, 9.0])), Variant.PROJECTED, exact=True)
 NOISES = noises() | {"recursive levels": RecursiveNoise(stopped(STAGES)[-1], 0.7)}
-#: Noises on whole multiples of units: single coordinates and rows coincide by chance.
+#: Noises on whole multiples of units. Coordinates can be 0, and rows equal, by chance.
 ON_LATTICES = ("geometric", "lattice box")
 
 
@@ -52,7 +52,8 @@ def test_moments_are_the_stated_ones(name, draws):
     if moment.stderr == 0:
         mean_agrees(draws[:, :, None] * draws[:, None, :], noise.covariance())
         mean_agrees(draws**2, noise.variances())
-    # Both sides may be estimated: six standard errors of the difference (1e-9).
+    # Both sides may be estimates. A normal variable is more than six standard deviations from its
+    # mean with probability 2e-9.
     stderr = np.hypot(squares.std() / len(squares) ** 0.5, moment.stderr)
     assert abs(squares.mean() - moment.value) <= 6 * stderr
 
@@ -68,7 +69,7 @@ def test_no_coordinate_lacks_noise(name, draws):
 
 
 def test_draws_come_from_the_generator_given(name):
-    """Other generators give other noise in every coordinate; a fixed seed would be public."""
+    """Another seed gives other noise in every coordinate; noise must not have a fixed seed."""
     noise = NOISES[name]
     rows = 100 if name in ON_LATTICES else 3
     first, again, other = (noise.sample(np.random.default_rng(seed), rows) for seed in (1, 1, 2))
@@ -79,15 +80,14 @@ def test_draws_come_from_the_generator_given(name):
 
 
 def test_rows_are_independent(name, draws):
-    """Neighbouring rows: neither entries nor lengths are correlated."""
+    """Neither the entries nor the lengths of neighbouring rows are correlated."""
     first, second = draws[::2], draws[1::2]
     mean_agrees(first[:, :, None] * second[:, None, :], 0.0)
     squares = (draws**2).sum(axis=1)
     lengths = np.sqrt(squares) if name in ON_LATTICES else np.log(squares)
     lengths -= lengths.mean()
     mean_agrees(lengths[::2] * lengths[1::2], 0.0)
-    # One quantity for all rows would leave the rows as they are and shift what they share. On a
-    # lattice, rows are equal by chance.
+    # No row repeats another row. On a lattice, rows can be equal by chance.
     assert name in ON_LATTICES or len(np.unique(lengths)) == len(lengths)
 
 
@@ -114,14 +114,14 @@ INDEPENDENT = {
 
 @pytest.mark.parametrize("name", INDEPENDENT)
 def test_coordinates_are_independent(name):
-    """Products and products of squares have the means of independent coordinates."""
+    """Products of coordinates, and of centred moduli, have the means of independent coordinates."""
     sample, deviations = INDEPENDENT[name]
     draws = sample(np.random.default_rng(3), PAIRS) / deviations
     count = draws.shape[1]
     assert (draws != 0).all()
     mean_agrees(draws, 0.0)
     mean_agrees(draws[:, :, None] * draws[:, None, :], np.eye(count))
-    # A coordinate with the opposite sign of another, or with its size, is caught by squares only.
+    # Two coordinates with equal moduli and independent signs are caught only by their moduli.
     sizes = np.abs(draws) - np.abs(draws).mean(axis=0)
     first, second = np.triu_indices(count, 1)
     mean_agrees(sizes[:, first] * sizes[:, second], 0.0)
@@ -130,7 +130,7 @@ def test_coordinates_are_independent(name):
 
 
 def test_parts_of_mapped_noise_are_independent():
-    """Measurements that do not overlap are uncorrelated, and so are their sizes."""
+    """The coordinates of two parts are uncorrelated, and so are their moduli."""
     part = NOISES["parts"].parts[1]
     left, right = np.vstack([np.eye(3), np.zeros((3, 3))]), np.vstack([np.zeros((3, 3)), np.eye(3)])
     noise = MappedNoise([type(part)(part.noise, left), type(part)(part.noise, right)])
@@ -144,7 +144,10 @@ def test_parts_of_mapped_noise_are_independent():
     ("kind", "privacy"), [(GaussianRows(), ZCDP(0.5)), (LaplaceRows(), ApproxDP(1.0, 1e-6))]
 )
 def test_rounded_rows_have_the_noise_of_seeded_ones(kind, privacy, monkeypatch):
-    """Noise on the whole numbers sqrt(T) A D: its variance, and independent rows and parts."""
+    """Rounded noise, divided by sqrt(T), has the float64 variance and independent rows and parts.
+
+    The noise is added to sqrt(T) A D, where A D is the sparse projection with T = 64 rows.
+    """
     monkeypatch.setattr(row_noise, "ROWS", 16)
     noise = RoundedRows(kind, privacy, 2, 64)
     drawn = np.array([np.concatenate(noise.draw()) for _ in range(1000)]) * 2.0**-noise.grid
@@ -152,11 +155,11 @@ def test_rounded_rows_have_the_noise_of_seeded_ones(kind, privacy, monkeypatch):
     mean_agrees(draws, 0.0)
     mean_agrees(draws**2, 1.0)
     mean_agrees(draws[:, :-1] * draws[:, 1:], 0.0)
-    mean_agrees(draws[:, :-16] * draws[:, 16:], 0.0)  # the same places of two parts
+    mean_agrees(draws[:, :-16] * draws[:, 16:], 0.0)  # the same place in two successive parts
 
 
 def test_levels_of_recursive_noise_are_independent():
-    """Neither the coordinates of two levels nor their sizes are correlated."""
+    """Neither the coordinates nor the lengths of two levels are correlated."""
     noise = NOISES["recursive levels"]
     draws = noise.sample(np.random.default_rng(6), PAIRS)
     parts = [draws @ level.basis for level in noise.levels]

@@ -1,4 +1,4 @@
-"""Every mechanism either releases exactly on a computer, or stands here with the reason."""
+"""Every mechanism has an exact path to its releases, or is listed with the reason why not."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from tests.mechanisms.catalogue import MECHANISMS, WITHOUT, WORKLOADS
 from tests.readme import PAGES
 
 N = 64
-#: Other classes that release or answer, and have none.
+#: Classes outside the catalogue that have no exact path, each with the reason.
 OTHERS: dict[str, str] = {
     "Spectral": "its eigenvalues come from coupling from the past, too costly in ball arithmetic",
 }
-#: Classes for records of their own kind, with exact paths that tests of their own cover.
+#: Classes outside the catalogue that have an exact path. Other files have further tests.
 ON_THEIR_OWN: dict[type, Callable[[], Any]] = {
     Covariance: lambda: Covariance(SecondMomentWorkload(2), n=N, privacy=PureDP(1.0)),
     PairMarginals: lambda: PairMarginals(Marginals(3, 2), n=N, privacy=PureDP(1.0)),
@@ -72,7 +72,7 @@ BASES = {Mechanism, AdditiveMechanism, Selection}
 
 
 def built(name, workload):
-    """The mechanism on one of the workloads; None where it does not take it."""
+    """The mechanism on one of the workloads; None if it refuses the workload."""
     entry = MECHANISMS[name]
     try:
         return entry.build(WORKLOADS[workload], N, entry.privacy, Adjacency.REPLACE_ONE)
@@ -94,7 +94,7 @@ def test_every_mechanism_is_listed_once():
 
 
 def table() -> dict[str, list[str]]:
-    """The guide's table of exact paths: the other cells by the name of the class."""
+    """The guide's table of exact paths: each class name with the other cells of its row."""
     page = (PAGES / "privacy" / "exact.md").read_text(encoding="utf-8")
     rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| `")]
     cells = [[cell.strip() for cell in row] for row in rows]
@@ -116,7 +116,7 @@ def test_the_guide_gives_the_reasons():
 
 
 def check_noise_comes_before_the_records(mechanism, records, monkeypatch):
-    """Every random byte is asked for before the first record, so it cannot depend on one."""
+    """All random bytes are read before the first record, so no random byte depends on records."""
     events: list[str] = []
     source = os.urandom
     monkeypatch.setattr(os, "urandom", lambda size: (events.append("draw"), source(size))[1])
@@ -150,7 +150,7 @@ def test_those_on_their_own_are_exact_too(kind, monkeypatch):
 
 @pytest.mark.parametrize("name", sorted(MECHANISMS))
 def test_each_has_an_exact_path_or_a_reason(name):
-    """A grid for at least one of the workloads of the catalogue, and for every simple one."""
+    """A mechanism with an exact path has a grid for one-way marginals; any other has none."""
     grids = {
         workload: mechanism.grid
         for workload in ("one-way marginals", "tables")
@@ -179,6 +179,6 @@ def test_streams_are_exact_without_a_seed(kind):
 
 @pytest.mark.parametrize("workload", sorted(WORKLOADS))
 def test_every_finite_workload_has_a_mechanism_with_an_exact_path(workload):
-    """`Hierarchical` and `Matrix` measure counts, also where answers are real numbers."""
+    """`Hierarchical` and `Matrix` have grids even for real answers, because they measure counts."""
     for name in ("Matrix", "Hierarchical"):
         assert built(name, workload).grid is not None

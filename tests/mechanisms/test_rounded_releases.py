@@ -1,4 +1,4 @@
-"""Unseeded releases of whole-number sums: correctly rounded, from the operating system's bits."""
+"""Unseeded releases: noise is correctly rounded and comes from the operating system's bits."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ ONE = PureDP(1.0)
 BOTH = tuple(Adjacency)
 PAIRS = MarginalTables([2, 3], 2)
 
-#: Name: mechanism whose unseeded releases are rounded, for an adjacency.
+#: Functions of the adjacency that return a mechanism with rounded unseeded releases, by name.
 ROUNDED = {
     "laplace": lambda a: Laplace(Ranges(5), n=N, privacy=ONE, adjacency=a),
     "laplace of whole rows": lambda a: Laplace(
@@ -147,7 +147,7 @@ def test_releases_have_the_predicted_error_and_the_law_of_seeded_ones(name):
 
 
 def audited(privacy):
-    """Audit rounded Laplace noise for `privacy` against 1-DP, on counts of neighbours."""
+    """Audit the claim of 1-DP for rounded Laplace noise that is calibrated to `privacy`."""
     mechanism = Laplace(Histogram(2), n=N, privacy=privacy, adjacency=Adjacency.ADD_REMOVE)
 
     def sampler(count):
@@ -173,7 +173,7 @@ def test_copies_share_the_noise_and_the_grid():
 
 
 def test_outputs_of_neighbours_are_the_same_grid():
-    """With n a power of two the quotient is exact, so that answers show their grid."""
+    """Division by n = 2^7 is exact, so answers are exact multiples of 2^-7 times the grid unit."""
     mechanism = Laplace(Marginals(3, 1), n=N, privacy=ONE)
     unit = N * 2**mechanism.grid
     records = np.zeros((N, 3), dtype=int)
@@ -185,9 +185,9 @@ def test_outputs_of_neighbours_are_the_same_grid():
             assert (multiples == np.rint(multiples)).all()
 
 
-#: Real answers on more elements than are rounded one by one.
+#: Real answers of 2^13 elements. Such answers are rounded to units for up to 2^12 elements only.
 HALVES = LinearMap(Marginals(13, 1), np.eye(13) / 2)
-#: Mechanisms whose parameters are rounded, or whose sums are not exact.
+#: Mechanisms without correctly rounded releases, for instance because sums are not exact.
 IN_FLOAT64 = {
     "gaussian of fractions": lambda: Gaussian(HALVES, n=N, privacy=ZCDP(0.5)),
     "fractions": lambda: Laplace(HALVES, n=N, privacy=ONE),
@@ -228,7 +228,7 @@ def test_sums_of_whole_answers_are_exact(workload):
 
 
 def float_quotients(sums, multiples, unit, n):
-    """The planted defect: truth and noise added in float64."""
+    """The planted defect: sums and noise are added in float64."""
     return (sums + np.array(multiples, dtype=float) / unit) / n
 
 
@@ -237,7 +237,7 @@ def test_no_sums_have_no_quotients():
 
 
 def check_sums_with_large_noise_are_exact(quotients):
-    """Neighbouring counts under noise beyond 2^53: the answer depends on their exact sum only."""
+    """For noise beyond 2^53, the answer depends only on the exact sum of count and noise."""
     for j in (2**53 + 1, 2**60 + 129, -(2**61) + 383):
         near = quotients(np.array([1.0]), [j], 1, 7)
         shifted = quotients(np.array([2.0]), [j - 1], 1, 7)
@@ -275,7 +275,7 @@ def test_another_n_has_a_grid_of_its_own():
 
 
 def counted(workload, counts):
-    """Records of a listed universe, so many of each element."""
+    """Records of a listed universe, with `counts[i]` copies of element i."""
     numbers = np.array(counts, dtype=np.int64)
     return CountedRecords(
         workload.universe, Tallies((len(counts),), int(numbers.sum()), {(0,): numbers})
@@ -285,15 +285,16 @@ def counted(workload, counts):
 @pytest.mark.parametrize(
     ("mechanism", "most"),
     [
-        # Whole answers up to 2^40 - 1; real ones up to 2^28 - 3 units of 2^-28; nodes of a tree.
+        # Whole answers up to 2^40 - 1, real answers up to 2^28 - 3 units of 2^-28, and counts.
         (partial(Laplace, Explicit([[2.0**40 - 1, 3.0 - 2**40]])), 2**13),
         (partial(Laplace, Explicit([[0.99999999, 0.5, 0.3]])), 2**25 - 1),
         (partial(Matrix, Prefixes(2)), 2**53 - 1),
     ],
 )
 def test_more_records_than_have_exact_sums_are_refused_before_payment(mechanism, most):
-    # Under add/remove there may be more records than n. Rounded sums moved by 2^28 - 2 units where
-    # the noise was for 2^28 - 3, and larger sums were found out after the payment.
+    # Under add/remove there may be more records than n. In the second case, one record could change
+    # a rounded sum by 2^28 - 2 units, but the noise is for 2^28 - 3 units. Without the limit, sums
+    # of 2^53 or more would be refused only after the payment.
     private = mechanism(n=1000, privacy=PureDP(1.0), adjacency=Adjacency.ADD_REMOVE)
     workload = private.workload
     rest = [0] * (workload.universe.size - 1)
@@ -305,7 +306,7 @@ def test_more_records_than_have_exact_sums_are_refused_before_payment(mechanism,
 
 
 def test_rounding_of_computed_answers_is_the_largest_distance():
-    """K-norm noise on few rounded answers; the other answers are computed from them."""
+    """Two rounded answers get K-norm noise, and the third answer is computed from these two."""
     workload = Explicit([[0.0, 1 / 3, 1.0, 0.7], [0.0, 2 / 3, 2.0, 1.4], [0.1, 0.4, 0.3, 0.2]])
     mechanism = Ellipsoid(workload, n=10**4, privacy=PureDP(1e12))
     assert mechanism.measurement is not None
@@ -340,7 +341,7 @@ BODIES = {
 
 @pytest.mark.parametrize("name", BODIES)
 def test_a_framed_body_is_the_image_of_its_core(name):
-    """Equal support functions; the proof that noise covers all differences is about the core."""
+    """The image of the core has the support function of the body, so proofs may use the core."""
     matrix, core = framed(BODIES[name])
     directions = np.random.default_rng(0).standard_normal((20, BODIES[name].dimension))
     np.testing.assert_allclose(
@@ -353,7 +354,7 @@ def test_a_framed_body_is_the_image_of_its_core(name):
     [(np.diag([2.0, -1.0]), True), ([[1.0], [1.0]], False), ([[1.0, 1.0]], False), (SKEW, False)],
 )
 def test_the_image_of_a_box_is_upright_if_no_axis_meets_another(matrix, upright):
-    """A column with two entries turns an edge; two entries in a row add two edges up."""
+    """The image is known to be upright if no row and no column has two entries other than 0."""
     matrix = np.array(matrix)
     image = bodies.LinearImage(matrix, cube(matrix.shape[1]))
     assert is_upright_box(image) is upright
@@ -379,7 +380,7 @@ def test_the_additive_mechanism_within_another_answers_the_same_workload():
         (SecondMoment(3), BOTH),
         (Prefixes(5), BOTH),
         (MarginalTables([2] * 16, 1), (Adjacency.ADD_REMOVE,)),
-        # Many elements have too many pairs, but few enough vectors of their own.
+        # For 5000 elements, there are too many pairs to search, but not too many answer vectors.
         (RandomSigns(3, 5000, 0), (Adjacency.ADD_REMOVE,)),
         (Marginals(40, 2), ()),
     ],

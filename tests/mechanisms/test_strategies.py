@@ -1,4 +1,4 @@
-"""Strategies and designs: reconstruction, energies, splits, and what they are known to achieve."""
+"""Strategies and designs: reconstruction, energies, splits of the budget, and known errors."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ WORKLOADS = [
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
 def test_energy_is_that_of_the_noise(workload, adjacency):
-    """The energy that ranks designs is E||Z||^2 of the noise they build, at any epsilon."""
+    """At epsilon = 1/2, E||Z||^2 of the noise of a design is 4 times the energy of the design."""
     for strategy in laplace_strategies(workload) + hierarchical_strategies(workload):
         design = strategy.design(workload, adjacency)
         noise = design.noise(0.5)
@@ -73,9 +73,10 @@ def test_energy_is_that_of_the_noise(workload, adjacency):
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("workload", [Prefixes(8), Ranges(8)], ids=repr)
 def test_maps_of_listed_strategies_are_those_of_least_variance(workload, adjacency):
-    """Gauss-Markov: tr W (sum_i C_i^T V_i^+ C_i)^+ W^T, where V_i is the covariance of noise i.
+    """The energy is the least variance, tr W (sum_i C_i^T V_i^+ C_i)^+ W^T (Gauss-Markov).
 
-    Under replace-one the number of records is public, so only moves of sum 0 are estimated.
+    W has the queries as rows, and measurement i has rows C_i and noise of covariance V_i. Under
+    replace-one the number of records is public, so only changes of the counts with sum 0 matter.
     """
     answers = explicit_answers(workload)
     size = len(answers)
@@ -96,10 +97,11 @@ def test_maps_of_listed_strategies_are_those_of_least_variance(workload, adjacen
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
 def test_measurements_stay_within_the_budget(workload, adjacency):
-    """Moving a sum by a difference of neighbours costs at most epsilon in the measurements.
+    """A change of the sums between neighbours costs at most epsilon in the measurements.
 
-    v = R u for a move u of the measurements, and the cheapest u costs sum_i |u_i|_1 / b_i with
-    Laplace scales b_i: a linear program, which the true move of the measurements satisfies.
+    A change u of the measurements changes the sums by v = R u, where R is the matrix of the map
+    from measurements to answers. With Laplace scales b_i, the change u costs sum_i |u_i|_1 / b_i.
+    A linear program finds the cheapest u for a given v. The true u is feasible in this program.
     """
     from scipy.optimize import linprog
 
@@ -127,10 +129,11 @@ def test_reconstruction_is_exact_and_best(adjacency):
     first, second = rng.standard_normal((9, 7)), rng.standard_normal((3, 7))
     maps = reconstruct(answers, [first, second], [2.0, 0.5], adjacency)
     rebuilt = maps[0] @ first + maps[1] @ second - answers.T
-    if adjacency is REPLACE:  # a public number of records: constants are free
+    if adjacency is REPLACE:  # the number of records is public: ignore constants
         rebuilt -= rebuilt.mean(axis=1, keepdims=True)
     np.testing.assert_allclose(rebuilt, 0, atol=1e-12)
-    # Adding what the measurements cannot see only adds variance (Gauss-Markov).
+    # `direction` is a combination of measurements that is constant or 0 for all records. Adding it
+    # to an estimate only adds variance, because the two are uncorrelated (Gauss-Markov).
     both = np.vstack([first, second])
     unseen = np.linalg.svd(both - (both.mean(axis=1, keepdims=True) if adjacency is REPLACE else 0))
     direction = unseen[0][:, -1]
@@ -140,7 +143,7 @@ def test_reconstruction_is_exact_and_best(adjacency):
 
 
 def half_measured(answers, scale):
-    """Two of four cells of the histogram with Laplace noise, in the hope of `answers` (4, m)."""
+    """A design for `answers` (4, m) that measures only two of the four cells of the histogram."""
     rows = np.eye(4)[:2]
     (matrix,) = reconstruct(answers, [rows], [1.0], REPLACE)
     measurement = laplace_measurement(scale, rows, matrix)
@@ -150,17 +153,17 @@ def half_measured(answers, scale):
 def test_undetermined_answers_are_refused():
     with pytest.raises(ValueError, match="must determine all answers"):
         half_measured(np.eye(4), 1.0).noise(1.0)
-    # Of cells of which nothing else is asked, as under replace-one their sum is known.
+    # These queries need only the two cells that are measured.
     known = np.array([[1.0, 0], [0, 1], [0, 0], [0, 0]])
     assert half_measured(known, 1.0).noise(1.0).dimension == 2
-    # Much larger answers with much more noise do not hide a small one that is not measured.
+    # An answer that is not measured is found beside answers and noise that are 10^12 times larger.
     hidden = np.hstack([1e12 * known, [[0.0], [0], [1], [-1]]])
     with pytest.raises(ValueError, match="must determine all answers"):
         half_measured(hidden, 1e12).noise(1.0)
 
 
 def test_a_small_part_of_the_answers_is_not_released_without_noise():
-    """Both answers get the noise of the first cell. Their difference would show the second cell."""
+    """Both answers get the same noise, so their difference would show the second cell exactly."""
     answers = np.array([[1.0, 1.0], [0.0, 1e-8], [0.0, 0.0]])
     measured = laplace_measurement(2.0, np.eye(3)[:1], np.ones((2, 1)))
     design = Design("first cell", 16.0, answers, REPLACE, lambda: [measured])
@@ -179,7 +182,7 @@ class Fixed:
 
 
 def test_a_design_that_costs_more_than_its_budget_gives_no_noise():
-    """Rounded scales may cost some units in the last place more; half the noise is no rounding."""
+    """Rounding of scales may raise the cost by some units in the last place, but not double it."""
     design = WeightedSigns().design(Parities(3, 2), REPLACE)
     first, *others = design.measurements
     dear = replace(first, changes=2 * first.changes)
@@ -203,7 +206,7 @@ def test_the_next_best_design_is_taken_where_the_best_misses_an_answer():
 
 @pytest.mark.parametrize(("seed", "m", "count"), [(12, 3, 8), (13, 4, 7), (20, 4, 7), (22, 3, 8)])
 def test_answers_over_many_orders_of_magnitude(seed, m, count):
-    """Rounding of tiny weights lost the least queries, and the mechanism was refused."""
+    """If tiny weights were rounded to 0, the smallest queries would not be measured."""
     rng = np.random.default_rng(seed)
     answers = rng.standard_normal((m, count))
     answers *= 10.0 ** (-rng.uniform(0, 8 + seed, m))[:, None]
@@ -241,7 +244,7 @@ def test_slopes_of_the_error(adjacency):
 
 
 def test_split_of_disjoint_measurements_is_the_cube_root_rule():
-    """JL-SPLIT: shares A^(1/3), value (sum A^(1/3))^3."""
+    """Costs A_i get shares proportional to A_i^(1/3); the value is (sum A_i^(1/3))^3 (JL-SPLIT)."""
     costs = np.array([1.0, 8.0, 27.0, 0.5])
     split = best_split(costs, sp.csr_array(sp.eye_array(4)))
     roots = np.cbrt(costs)
@@ -250,7 +253,10 @@ def test_split_of_disjoint_measurements_is_the_cube_root_rule():
 
 
 def test_histogram_is_its_own_best_strategy():
-    """Identity queries: 2 N D^2 less the direction of the public count, with Laplace noise."""
+    """Laplace noise on N counts with l1 change D = 2 has the energy 2 (N - 1) D^2.
+
+    The factor is N - 1 and not N, because the number of records is public.
+    """
     for strategy in (Tree(), SoftBins(0, LaplaceCells())):
         design = strategy.design(Histogram(8), REPLACE)
         assert design.energy == pytest.approx(8 * 7, rel=1e-4)
@@ -273,8 +279,9 @@ def test_simplex_cells_halve_the_variance_of_two():
 def test_known_errors_of_ten_binary_columns():
     """Root mean squared error per cell at n = 5000, epsilon = 1.
 
-    Equal weights on all pairs give sqrt(2) 90 before least squares. The best strategies of this
-    kind reach less than the 0.0085 of symmetric weights over marginals.
+    Under replace-one, equal shares for all 45 pairs of columns give counts of standard deviation
+    sqrt(2) 90 before least squares, that is, an error of 0.025. With the best weights, the error is
+    at most 0.0063.
     """
     workload = MarginalTables([2] * 10, 2)
     scale = math.sqrt(workload.n_queries) * 5000
@@ -285,20 +292,20 @@ def test_known_errors_of_ten_binary_columns():
     assert error(WeightedMarginals()) <= 0.0063
     assert error(WeightedSigns()) <= 0.0063
     assert error(WeightedMarginals(SimplexCells())) <= error(WeightedMarginals()) * 1.02
-    # Add/remove: half the l1 change for marginals; sign products hardly gain.
+    # Under add/remove, the l1 change of a table of counts is 1 instead of 2.
     assert error(WeightedMarginals(), ADD) <= 0.0036
     best = Matrix(workload, n=5000, privacy=PURE).predicted_rmse.value
     assert best == pytest.approx(min(error(WeightedMarginals()), error(WeightedSigns())), rel=1e-9)
 
 
 def test_sign_weights_against_equal_ones():
-    """d = 3 signs and 3 pairs, pairs wanted: changes (w, w (3 - w)); the pairs' limit is 2 * 2."""
+    """If w of 3 signs change, w (3 - w) <= 2 pairs change by 2 each, so the Laplace scale is 4."""
     design = WeightedSigns().design(Parities(3, 2), REPLACE)
     assert design.energy == pytest.approx(3 * 2 * 4.0**2, rel=1e-12)
 
 
 def test_soft_bins_beat_trees_and_the_best_laplace_strategies():
-    """The goals of the accuracy table: prefixes of 256 and ranges of 64 elements."""
+    """For both workloads, soft bins have an error about 1.5% below the error of `Matrix`."""
     for workload, ratio in ((Prefixes(256), 0.985), (Ranges(64), 0.986)):
         hierarchical = Hierarchical(workload, n=100, privacy=PURE)
         matrix = Matrix(workload, n=100, privacy=PURE)
@@ -321,13 +328,16 @@ def test_p_identity_never_exceeds_its_bound_and_beats_the_histogram():
 
 
 def test_haar_of_two_elements():
-    """One wavelet (1, -1), which moves by 2: answers 1[x = i] err by half of Lap(2)."""
+    """The only wavelet (1, -1) changes by 2, so each answer 1[x = i] gets half of Lap(2) noise."""
     design = Haar().design(Histogram(2), REPLACE)
     assert design.energy == pytest.approx(2 * (0.25 * 2 * 4), rel=1e-12)
 
 
 def test_gaussian_matrix_mechanism_is_the_ellipsoid_at_another_radius():
-    """JL-GAUSS: Cov = S / (2 rho) with S of least trace, never worse than isotropic noise."""
+    """The covariance is S / (2 rho), where S is the matrix of `Ellipsoid` (JL-GAUSS).
+
+    S has least trace, so the error is at most the error of isotropic noise.
+    """
     workload, privacy = MarginalTables([2, 3, 2], 2), ZCDP(0.5)
     matrix = Matrix(workload, n=10, privacy=privacy)
     shape = Ellipsoid(workload, n=10, privacy=PURE).noise.body.second_moment()
@@ -346,7 +356,7 @@ def test_many_binary_columns_without_enumeration():
     records = np.zeros((100, 60), dtype=int)
     release = mechanism.release(records, rng=0)
     measured = math.sqrt(np.mean((release.answers - workload.answers(records)) ** 2))
-    # 1830 products with equal variances: 10% is over four standard errors.
+    # The squared error is a weighted sum over 1830 products. 10% is over three standard errors.
     assert measured == pytest.approx(release.predicted_rmse.value, rel=0.1)
 
 
@@ -376,23 +386,23 @@ def test_bad_arguments():
         PIdentity().design(Explicit(np.ones((2, 1))), REPLACE)
 
 
-#: A query of the finest wavelets alone, and one of the coarsest that is 3.3e8 times as small.
+#: One query is a sum of the finest wavelets times 3.3e8. The other is the coarsest wavelet.
 TWO_SCALES = Explicit(np.vstack([3.3e8 * np.tile([1.0, -1.0], 32), np.repeat([1.0, -1.0], 32)]))
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("kind", [Matrix, Hierarchical])
 def test_no_answer_goes_without_noise_beside_a_much_larger_one(kind, adjacency):
-    """The share of the small query's level is below a millionth; without it there was no noise."""
+    """The small query gets noise, although the best share for its wavelet is below a millionth."""
     mechanism = kind(TWO_SCALES, n=10, privacy=PURE, adjacency=adjacency, strategy=Haar())
     variances = np.diag(mechanism.noise.covariance())
-    # One wavelet with a share t < 1: twice (D / t)^2, D = 2 or 1.
+    # Noise on one wavelet with a share t < 1 has variance 2 (D / t)^2, where D is `change`.
     change = 2.0 if adjacency is REPLACE else 1.0
     assert variances.min() >= 2 * change**2
 
 
 def test_a_level_of_little_cost_is_measured_and_has_a_finite_energy():
-    """Cosines that are even around the middle leave a level with costs of the size of rounding."""
+    """The cosines are even around the middle, so the coarsest wavelet costs 0 up to rounding."""
     places = 2 * np.pi * (np.arange(512) + 0.5) / 512
     cosines = Explicit(np.cos(np.arange(1, 9)[:, None] * places))
     design = Haar().design(cosines, REPLACE)
@@ -414,13 +424,13 @@ def test_what_costs_nothing_is_not_measured():
 
 
 def test_tiny_shares_are_kept_only_where_a_quantity_needs_them():
-    """Quantities in rows, measurements in columns; the last measurement tells nothing."""
+    """Rows of `overlap` are quantities, and columns are measurements; the last column is 0."""
     shares = np.array([1.0, 1e-8, 1e-7, 1e-8, 0.5])
     overlap = np.zeros((3, 5))
     overlap[0, 0] = 1
-    # The second measurement has the precision 1e-16, and the third 5e-17.
+    # For the second quantity, the second measurement has precision 1e-16, and the third has 5e-17.
     overlap[1, 1:3] = 1, 5e-3
-    # The third measurement has the precision 1e-14, and the second 1e-16.
+    # For the third quantity, the third measurement has precision 1e-14; two others have 1e-16.
     overlap[2, 1:4] = 1, 1, 1
     for wanted, needed in (([0], []), ([0, 1], [1]), ([0, 2], [2]), ([0, 1, 2], [1, 2])):
         kept = _without_tiny(shares, sp.csr_array(overlap[wanted]))
@@ -430,7 +440,10 @@ def test_tiny_shares_are_kept_only_where_a_quantity_needs_them():
 
 
 def test_the_elements_that_check_sign_products_differ():
-    """Else the check could not see a product that is needed but not measured."""
+    """No product is constant on these elements, and no two products of an order are equal.
+
+    Otherwise the check could miss a product that is needed but not measured.
+    """
     for measurement in WeightedSigns().design(Marginals(5, 2), REPLACE).measurements:
         rows = np.asarray(measurement.rows)
         assert (np.ptp(rows, axis=1) == 2).all()
@@ -438,7 +451,7 @@ def test_the_elements_that_check_sign_products_differ():
 
 
 class Slabs:
-    """Cells measured with the K-norm noise of a slab body, of which a Markov chain draws."""
+    """Cells with the noise of `SimplexCells`, drawn by a Markov chain."""
 
     def variance(self, cells: int, adjacency: Adjacency) -> float:
         return SimplexCells().variance(cells, adjacency)

@@ -1,4 +1,4 @@
-"""Noise on residuals of tables: against mpmath, with one scale for each set of columns."""
+"""Noise on residuals of tables: comparison with mpmath, and a scale for each set of columns."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from geomdp.workloads import MarginalTables
 from geomdp.workloads.structure.residuals import Residuals
 from tests.noise.exact.reference import REFERENCE_BITS, Reference, nearest, seeded
 
-#: The number of records, three columns, and three pairs of columns: 1 + 4 + 5 coordinates.
+#: The residuals of the number of records, of three columns and of three pairs of columns have
+#: 1 + 4 + 5 coordinates.
 RESIDUALS = Residuals(MarginalTables([2, 3, 2], 2))
 SCALES = np.array([0.0, 2.0, 3.0, 0.7, 1.5, 0.9, 4.0])
 
 
 def test_the_noise_is_that_of_the_proof():
-    """Against mpmath at 400 bits: differences of Gaussian variables, rounded to the grid."""
+    """The noise is equal to differences of Gaussian variables, rounded by mpmath at 400 bits."""
     shape, scales, grid = (2, 3, 4), np.array([0.7, 12.5]), 11
     rounded = RoundedVector(residual_vector(shape, scales), grid, near_residuals(shape, scales))
     balls = RoundedVector(residual_vector(shape, scales), grid)
@@ -39,7 +40,7 @@ def test_the_noise_is_that_of_the_proof():
 
 
 def test_float_errors_are_proved():
-    """The exact value lies within the error of the float value."""
+    """The exact value differs from the float value by at most the stated error."""
     shape, scales = (3, 5), np.array([1.0, 1e-3, 1e3])
     near, exact = near_residuals(shape, scales), residual_vector(shape, scales)
     for seed in range(20):
@@ -54,7 +55,7 @@ def test_float_errors_are_proved():
 def test_each_set_of_columns_has_a_scale_of_its_own(
     block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the same bits, twice the scale is twice the noise: of this set and of no other."""
+    """With the same bits, doubling the scale of a set doubles the noise of this set only."""
     monkeypatch.setattr(release, "BLOCK", block)
 
     def draw(scales: np.ndarray, grid: int = 30) -> np.ndarray:
@@ -75,7 +76,11 @@ def test_each_set_of_columns_has_a_scale_of_its_own(
 
 
 def test_all_cells_are_covered_by_sidaks_inequality() -> None:
-    """The half-widths are c standard deviations, and m independent cells exceed none of them."""
+    """All half-widths are c standard deviations.
+
+    The number c is such that, with probability 0.95, none of m independent Gaussian variables
+    is more than c standard deviations from 0.
+    """
     noise = ResidualNoise(RESIDUALS, SCALES)
     widths = simultaneous_half_widths(noise, 0.95) / np.sqrt(noise.variances())
     np.testing.assert_allclose(widths, widths[0], rtol=1e-12)
@@ -95,7 +100,10 @@ def test_one_scale_above_0_is_enough() -> None:
 
 
 def test_density_ratios_are_those_of_a_gaussian_with_the_covariance() -> None:
-    """On the span of the noise: S^+ is the pseudo-inverse of the covariance S."""
+    """The log-density at x is -<x, S^+ x> / 2 plus a constant.
+
+    S^+ is the pseudo-inverse of the covariance S, and x is in the span of the noise.
+    """
     noise, rng = ResidualNoise(RESIDUALS, SCALES), np.random.default_rng(1)
     inverse = np.linalg.pinv(noise.covariance(), rcond=1e-10, hermitian=True)
     points, shifts = noise.sample(rng, 20), noise.sample(rng, 20)

@@ -63,7 +63,7 @@ def least_ordered(values, kth, axis=-1):
     [(0.5, 1999, 1000), (0.75, 1999, 1500), (0.96875, 1999, 1938), (0.998046875, 10240, 10221)],
 )
 def test_half_widths_are_order_statistics(confidence, count, rank, block, monkeypatch):
-    """Rank ceil((B + 1) confidence) among B = max(1999, 20 / beta) draws."""
+    """The rank is ceil((B + 1) confidence) of B = max(1999, 20 / (1 - confidence)) draws."""
     monkeypatch.setattr(intervals, "BLOCK_ENTRIES", block)
     monkeypatch.setattr(np, "partition", least_ordered)
     assert rank == math.ceil((count + 1) * confidence)
@@ -73,7 +73,7 @@ def test_half_widths_are_order_statistics(confidence, count, rank, block, monkey
 
 
 def test_simultaneous_half_widths_take_the_largest_coordinate_of_each_draw():
-    """Draws (i, 0) and (0, i) in turn: the largest coordinates are 1, .., 1999."""
+    """The draws are (1, 0), (0, 2), (3, 0), .., (1999, 0), each with one coordinate above 0."""
     sizes = np.arange(1.0, 2000.0)
     noise = Listed(sizes[:, None] * np.eye(2)[np.arange(1999) % 2])
     deviations = np.sqrt(noise.variances())
@@ -107,7 +107,7 @@ def test_equal_parts_have_independent_errors_of_their_energies():
     """With one stream for all 400 parts, the error would be 20 times the error that is stated."""
     noise = Estimated(1, 1.0)
     moment = MappedNoise([Part(noise, np.eye(1))] * 400).second_moment()
-    # 4.9: two-sided level 1e-6.
+    # A normal variable is more than 4.9 standard deviations from its mean with probability 1e-6.
     assert abs(moment.value - 400 * 2.0) <= 4.9 * moment.stderr
     # Var Z^2 = E Z^4 - 4 = 24 - 4 for Z ~ Lap(1).
     np.testing.assert_allclose(moment.stderr, math.sqrt(400 * 20 / 1024), rtol=0.1)
@@ -122,11 +122,11 @@ def test_a_sum_of_no_parts_is_refused():
 
 
 def test_variances_of_images():
-    """K-norm noise of a box has independent coordinates; the matrix mixes them."""
+    """K-norm noise of a box has uncorrelated coordinates, which the matrix mixes."""
     body = Box.centred(np.array([1.0, 2.0]))
     noise = KNormNoise(body, 0.5, ExactSampler(body))
     matrix = np.array([[1.0, 0.0], [2.0, -3.0], [0.0, 0.0]])
-    # E R^2 = 3 4 / 0.5^2 and E U_j^2 = 1/3, 4/3.
+    # The noise is R U with E R^2 = 3 * 4 / 0.5^2, E U_1^2 = 1/3 and E U_2^2 = 4/3.
     expected = 48 * np.array([1 / 3, 4 / 3 + 12, 0.0])
     for form in (matrix, sp.csr_array(matrix)):
         np.testing.assert_allclose(noise.image_variances(form), expected, rtol=1e-12)
@@ -141,7 +141,11 @@ def limit(exponent):
 
 @pytest.mark.parametrize("count", [5, 1000])
 def test_the_maximum_of_equal_deviations_without_a_tail_in_steps(count, monkeypatch):
-    """Cut off where the union bound falls below 1, the sum is s and the rest s / ln m."""
+    """With REACH = 0, the sum ends where the union bound is 1.
+
+    For m variables of standard deviation 1, the sum is then s(ln m), and the bound on the tail is
+    s(ln m) / ln m.
+    """
     monkeypatch.setattr(maxima, "REACH", 0.0)
     last = math.log(count)
     expected = limit(last) * (1 + 1 / last)

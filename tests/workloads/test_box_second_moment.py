@@ -1,4 +1,4 @@
-"""Second moments of records in a cube: reach, extreme records, and the cone mechanism over them."""
+"""Second moments of records in a cube: diameters, extreme answers and the cone mechanism."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def best_by_search(matrix, rng):
 def test_extreme_answers_attain_the_support_function(d):
     rng = np.random.default_rng(d)
     workload = BoxSecondMoment(d)
-    # Shifts make all diagonals negative, some of them, or none.
+    # The shifts -4, .., 4 make diagonal entries mostly negative first, and mostly positive last.
     matrices = rng.standard_normal((12, d, d))
     matrices = (
         matrices + matrices.swapaxes(1, 2) + np.linspace(-4, 4, 12)[:, None, None] * np.eye(d)
@@ -92,7 +92,10 @@ def test_reach(d):
 
 @pytest.mark.parametrize("d", [1, 3, 10])
 def test_cone_error_in_closed_form(d):
-    """8 (m + 1)(m + 2) E||U - c||^2 / eps^2 with the moments of X-PSDBOX."""
+    """Noise Z on sums has E||Z||^2 = 8 (m + 1)(m + 2) E||U - c||^2 / eps^2.
+
+    U is uniform on {M psd, M_ii <= 1}, c is its mean, and X-PSDBOX gives its moments.
+    """
     m, a = d * (d + 1) // 2, (d + 1) / (d + 3)
     spread = d * ((d + 1) / (d + 5) - a**2) + d * (d - 1) * a**2 / (d + 1)
     mechanism = Cone(BoxSecondMoment(d), n=100, privacy=PURE)
@@ -109,7 +112,7 @@ def test_cone_noise_has_the_stated_covariance(adjacency):
 
 
 def test_cone_beats_laplace_and_releases():
-    """d = 10: l1 diameter 73.6 against a psd body of radius 10."""
+    """For d = 10, the l1 diameter is 73.6, but the psd body of the cone noise has radius 10."""
     workload = BoxSecondMoment(10)
     cone = Cone(workload, n=500, privacy=PURE)
     laplace = Laplace(workload, n=500, privacy=PURE)
@@ -117,7 +120,8 @@ def test_cone_beats_laplace_and_releases():
     records = workload.universe.sample(500, rng=2)
     release = cone.release(records, rng=3)
     error = np.sqrt(np.mean((release.answers - workload.answers(records)) ** 2))
-    # The two radii of the noise alone vary by 1 / sqrt(m) = 13% each.
+    # The error of one release varies: each of the two radii of the noise has a relative standard
+    # deviation of 1 / sqrt(m + 1) = 13%.
     assert error == pytest.approx(cone.predicted_rmse.value, rel=0.6)
     assert str(cone.guarantee).startswith("1-DP, replace-one")
     assert Gaussian(workload, n=500, privacy=ZCDP(0.5)).predicted_rmse.value > 0
@@ -126,7 +130,7 @@ def test_cone_beats_laplace_and_releases():
 @pytest.mark.statistical
 @pytest.mark.parametrize("factor", [1.0, 3.0])
 def test_audit_of_the_cone(factor):
-    """One record moves from a corner to an orthogonal one; three times the budget is refuted."""
+    """One record moves from a corner to an orthogonal corner; noise for 3-DP is refuted as 1-DP."""
     noise = Cone(BoxSecondMoment(2), n=10, privacy=PureDP(factor)).noise
     corners = np.array([[1.0, 1.0], [1.0, -1.0]])
     first, second = svec(corners[:, :, None] * corners[:, None, :])

@@ -1,4 +1,4 @@
-"""Universes: what they accept, what they refuse and how they say so, chunks, elements, samples."""
+"""Universes: valid and invalid records, error messages, chunks, elements and samples."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_bad_values_are_placed_and_never_shown(universe, value, place, rows, fir
         with pytest.raises(ValueError, match=rf"row {number}\b") as caught:
             attempt()
         message = str(caught.value)
-        # A norm belongs to a row, everything else to an entry.
+        # An error about a norm names only the row; all other errors name the column, too.
         assert f"column {name or column}" in message or "norm" in message
         assert not any(text in message for text in ("777", "e+300", " inf", "nan"))
 
@@ -155,7 +155,7 @@ def test_every_accepted_row_is_in_the_ball_exactly(d: int) -> None:
     assert all(exact_square(row) <= 1 for row in valid)
     np.testing.assert_allclose(valid, read, rtol=2 * (d + 9) * 2**-53, atol=0)
     np.testing.assert_array_equal(UnitBall(d).validate(valid), valid)
-    # A row that is in the ball as it stands is left alone.
+    # A row is returned unchanged if and only if it is in the ball already.
     same = [bool((a == b).all()) for a, b in zip(valid, read, strict=True)]
     assert same == [exact_square(row) <= 1 for row in read]
 

@@ -1,4 +1,4 @@
-"""Independent evaluation with mpmath at 400 bits, and draws of computable vectors as floats."""
+"""Noise computed independently by mpmath at 400 bits, and draws of computable vectors as floats."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mpmath import mpf
 from geomdp.noise.exact.rounding import refined
 from geomdp.noise.exact.uniforms import WORD_BITS, UniformBits
 
-#: Bits of the reference, and words of each uniform number read for it.
+#: Working precision of mpmath in bits, and number of words that are read of each uniform number.
 REFERENCE_BITS = 400
 REFERENCE_WORDS = 7
 
@@ -27,7 +27,7 @@ def floats(vector, n, seed):
 
 
 class Reference:
-    """The numbers a `Draw` reads, to 434 bits, and what is made of them, by mpmath."""
+    """The uniform numbers of a `Draw` to 434 bits, and random variables made of them by mpmath."""
 
     def __init__(self, entropy):
         self._bits = UniformBits(entropy)
@@ -70,7 +70,7 @@ class Reference:
         return total
 
     def correlations(self, order):
-        """Inner products of the rows of Bartlett's factor over their lengths."""
+        """Inner products of the rows of Bartlett's factor, with rows scaled to length 1."""
         rows = []
         for i in range(order):
             row = [*self.gaussians(i), mpmath.sqrt(2 * self.half_gamma(order + 1 - i))]
@@ -84,5 +84,5 @@ class Reference:
 
 
 def nearest(values, grid):
-    """The whole numbers nearest to `values` 2^grid, by mpmath."""
+    """The whole numbers nearest to `values` times 2^grid, by mpmath."""
     return [int(mpmath.floor(value * mpf(2) ** grid + mpf(1) / 2)) for value in values]

@@ -1,4 +1,4 @@
-"""Rounding: against mpmath at 400 bits, at midpoints, and at the largest precision."""
+"""Rounding of noise: comparison with mpmath at 400 bits, midpoints, and the largest precision."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from geomdp.noise.exact.uniforms import WORD_BITS, Undecided
 from tests.noise.exact.reference import REFERENCE_BITS, Reference, nearest, seeded
 from tests.noise.exact.test_uniforms import Scripted
 
-#: Dyadic entries, as those of tables of binary columns.
+#: A matrix with dyadic entries, like the matrices of tables of binary columns.
 TABLES = sp.csr_array(np.array([[1, -1, 0], [0.25, 0.5, -0.25], [0, 0, 4.0]]))
 
 
@@ -49,7 +49,7 @@ def cone(reference):
     ]
 
 
-#: Name: (noise, its value by mpmath from the same uniform numbers).
+#: For each name, a noise, and a function that computes its value from a `Reference` by mpmath.
 CASES = {
     "laplace": (LaplaceNoise(4, 3.7), laplace),
     "gaussian": (GaussianNoise(np.eye(3), 0.3), gaussian),
@@ -61,7 +61,7 @@ CASES = {
 @pytest.mark.parametrize("grid", [-2, 0, 10, 100, 120, 300])
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_rounded_noise_is_the_rounding_of_the_value_at_400_bits(name, grid):
-    """From 100 on the first precision does not decide, so bits are appended."""
+    """On the finest grid, the bits of the first evaluation do not suffice, so bits are appended."""
     noise, evaluate = CASES[name]
     with mpmath.workprec(REFERENCE_BITS):
         for seed in range(20):
@@ -76,7 +76,7 @@ def test_rounded_noise_is_the_rounding_of_the_value_at_400_bits(name, grid):
     bits=st.integers(31, 200),
 )
 def test_rounding_near_midpoints_is_exact(whole, grid, offset, bits):
-    """Values (whole + 1/2 + offset 2^-bits) 2^-grid, offset 0 included: halves go up."""
+    """Values (whole + 1/2 + offset 2^-bits) 2^-grid are rounded; midpoints (offset 0) go up."""
     with mpmath.workprec(REFERENCE_BITS), ctx.workprec(REFERENCE_BITS):
         value = (whole + arb(0.5) + offset * arb(2) ** -bits) * arb(2) ** -grid
         exact = (mpmath.mpf(whole) + 0.5 + mpmath.mpf(offset) / mpmath.mpf(2) ** bits) / (
@@ -96,7 +96,7 @@ def test_a_ball_that_holds_a_midpoint_is_undecided():
 
 @pytest.mark.parametrize(("third", "expected"), [(0, 1), (1 << (WORD_BITS - 1), 1)])
 def test_a_value_just_above_a_midpoint_is_rounded_up(third, expected):
-    """The first 124 bits are those of 1/2; what follows decides."""
+    """The first 124 bits are equal to the bits of 1/2, so later bits decide."""
     entropy = Scripted(1 << (WORD_BITS - 1), 0, third, 1)
     assert refined(lambda draw: nearest_multiples([draw.uniform()], 0), entropy) == [expected]
 
@@ -108,7 +108,7 @@ def test_a_value_just_below_a_midpoint_is_rounded_down():
 
 
 def test_a_coordinate_on_a_midpoint_ends_in_an_error():
-    """U - U + 1/2 is a midpoint whatever U, but no precision can tell."""
+    """U - U + 1/2 is a midpoint for every U, but ball arithmetic shows this at no precision."""
 
     def on_midpoint(draw):
         value = draw.uniform()
@@ -124,7 +124,7 @@ def test_a_grid_beyond_the_largest_precision_is_an_error():
 
 
 def test_flat_axes_stay_exact():
-    """The second coordinate of the box is 1/2, a midpoint of the grid: halves go up."""
+    """The second coordinate is constant on the box, so the noise on it is exactly 0."""
     body = Box([-1.0, 0.5], [1.0, 0.5])
     noise = ConeNoise(body, 1.0, np.array([0.0, 0.5]))
     assert rounded_noise(noise, 3, seeded(1))[1] == 0

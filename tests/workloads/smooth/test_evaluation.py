@@ -31,7 +31,7 @@ from tests.workloads.smooth.forms import FORMS, cube_points
 
 
 def product_moments(points, size):
-    """M_m = mean of prod_i T_{m_i}(x_i), directly: (t,) * d."""
+    """The means M_m of prod_i T_{m_i}(x_i), by definition, as an array (t,) * d with t = `size`."""
     waves = np.cos(np.arccos(points)[:, :, None] * np.arange(size))
     letters = "abcde"[: points.shape[1]]
     spec = ",".join(f"n{letter}" for letter in letters) + "->" + letters
@@ -39,7 +39,11 @@ def product_moments(points, size):
 
 
 def test_known_series():
-    """e^x has the coefficients 2 I_m(1), halved at 0; T_3 T_1 has one; (x y)^2 has four."""
+    """Chebyshev coefficients of e^x, of T_3(x) T_1(y) and of (x y)^2.
+
+    The coefficients of e^x are 2 I_m(1), halved for m = 0. The other two functions have one and
+    four coefficients other than 0.
+    """
     expected = 2 * scipy.special.iv(np.arange(12), 1.0)
     expected[0] /= 2
     found = approximate(lambda x: np.exp(x[:, 0]), 12, 1, Truncation())
@@ -76,7 +80,8 @@ def test_proved_bounds_hold_and_estimates_are_seen(query, filter, size):
     points = cube_points(500, d, seed=1)
     worst = np.abs(found(points) - query(points)).max()
     assert max(worst, found.approximation_error) <= found.error_bound + 1e-13
-    # At most 1.5 times the largest error at 1024 other points: they are spread evenly.
+    # `approximation_error` is the largest error at the corners and 1024 evenly spread points. So
+    # the errors at other points are not much larger.
     assert worst <= 1.5 * found.approximation_error + 1e-13
     records = points[:77]
     moments = product_moments(records, size)
@@ -85,10 +90,11 @@ def test_proved_bounds_hold_and_estimates_are_seen(query, filter, size):
 
 
 def test_bounds_of_approximation_fall_fast_enough_to_be_of_use():
-    """Analytic queries: within the thousandth part of the noise at n = 10^7, with few degrees."""
+    """With 24 degrees or fewer, the bounds for analytic queries are below 10^-6."""
     assert approximate(GaussianMixture([[0.1]], [1.0], 0.5), 24, 1, Truncation()).error_bound < 1e-6
     assert approximate(Polynomial([[5]], [1.0]), 16, 1, Truncation()).error_bound < 1e-7
-    # |x| has E_{t-1} of about 0.28 / t: the bound by one derivative is that of Favard.
+    # The best error for |x| with degrees below t is about 0.28 / t. Favard's bound from one
+    # derivative is pi / (2 t).
     rough = StatedSmoothness(lambda x: np.abs(x[:, 0]), 1, smoothness=1, bound=1.0)
     found = approximate(rough, 32, 1, Truncation())
     norm = truncation_norm(32, 64)
@@ -97,20 +103,23 @@ def test_bounds_of_approximation_fall_fast_enough_to_be_of_use():
 
 
 def test_angular_bounds_of_monomials_are_attained():
-    """d^K/da^K cos(a)^m is at most m^K, and sum_j S(K, j) m (m-1) .. (m-j+1) = m^K."""
+    """The bound on the K-th derivative of cos(a)^m is m^K.
+
+    The sum of S(K, j) m (m-1) .. (m-j+1) over j is m^K, where S(K, j) are Stirling numbers.
+    """
     bounds = Polynomial([[7]], [1.0]).order_bounds(20)
     np.testing.assert_allclose(angular_bounds(bounds), 7.0 ** np.arange(21), rtol=1e-12)
 
 
 def test_best_approximation_of_a_monomial():
-    """x^t has the best approximation 2^(1-t) of lower degree, exactly."""
+    """The best approximation of x^t by polynomials of lower degree has error 2^(1-t)."""
     for size in (1, 3, 8):
         bounds = Polynomial([[size]], [1.0]).order_bounds(30)
         assert best_approximation(bounds, size) == pytest.approx(2.0 ** (1 - size), rel=1e-12)
 
 
 def test_many_degrees_are_within_float64():
-    """t^60 is beyond float64 here; the bound by one derivative is pi / (2 t)."""
+    """For t = 2^22, t^60 is beyond float64; the bound from one derivative is pi / (2 t)."""
     bounds = StatedSmoothness(np.sum, 1, smoothness=1, bound=1.0).order_bounds(60)
     assert best_approximation(bounds, 1 << 22) == pytest.approx(math.pi / 2**23, rel=1e-12)
     narrow = GaussianMixture([[0.0]], [1.0], 1e-3).order_bounds(60)
@@ -131,7 +140,7 @@ def test_truncation_norm_bounds_the_discrete_operator():
 
 @pytest.mark.parametrize("d", [1, 2])
 def test_jackson_coefficients_are_bounded(d):
-    """|c_m| <= 2^((K+1) d) B, and the filter is the product of the multipliers."""
+    """|c_m| <= 2^((K+1) d) B for queries bounded by B; the filter is a product of multipliers."""
     K, size = 2, 12
     query = Logistic([6.0] * d, 0.2)
     found = approximate(query, size, d, Jackson(K))
@@ -143,12 +152,12 @@ def test_jackson_coefficients_are_bounded(d):
 
 
 def kinked(order):
-    """A function of one variable whose derivative of this order jumps, or its kink, at 0.3."""
+    """A function of one variable whose derivative of order `order` jumps at 0.3."""
     return lambda x: np.sign(x[:, 0] - 0.3) ** (order - 1) * np.abs(x[:, 0] - 0.3) ** order
 
 
 def test_jackson_error_is_of_order_t_to_the_minus_k():
-    """Slopes of the maximal error between t = 33 and t = 129, for a query with K derivatives."""
+    """For a query with K derivatives, the error falls about like t^-K from t = 33 to t = 129."""
     for K, low, high in ((1, 0.9, 1.3), (2, 1.8, 2.3)):
         query = StatedSmoothness(kinked(K), 1, K, 3.4)
         coarse, fine = (
@@ -158,13 +167,17 @@ def test_jackson_error_is_of_order_t_to_the_minus_k():
 
 
 def test_shrinkage_is_the_best_multiplier():
-    """E (w (M + Z) - M)^2 = (1 - w)^2 v + w^2 s^2 is least at the weight; v by simulation."""
+    """The weight w minimises E (w (M + Z) - M)^2 = (1 - w)^2 v + w^2 s^2.
+
+    Here v = E M^2 for a moment M, and s is the standard deviation of its noise Z.
+    """
     rng = np.random.default_rng(0)
     deviations = rng.uniform(0.01, 0.5, (4, 4))
     deviations[0, 0] = 0
     weights = Shrinkage(deviations, n=50).weights(4, 2)
     assert weights[0, 0] == 1
-    # At decay 0: E T_m(x)^2 over the Chebyshev measure is 2^-(nonzero m_i).
+    # At decay 0, v is the mean of prod_i T_{m_i}(x_i)^2 under the Chebyshev measure, which is
+    # 2^-(number of nonzero m_i).
     expected = np.outer([1, 0.5, 0.5, 0.5], [1, 0.5, 0.5, 0.5])
     np.testing.assert_allclose(weights, expected / (expected + deviations**2), rtol=1e-14)
     smooth = Shrinkage(deviations, n=50, decay=2.0).weights(4, 2)
@@ -175,7 +188,7 @@ def test_shrinkage_is_the_best_multiplier():
 
 
 def test_shrinkage_lowers_the_error_of_records_anywhere():
-    """All records at one random point: mean squared error over points and noise."""
+    """All records lie at one point; the mean squared error is over 200 points and the noise."""
     size, scale, rng = 12, 1.0, np.random.default_rng(1)
     deviations = np.full(size, scale)
     deviations[0] = 0
@@ -279,7 +292,7 @@ def test_errors(call, message):
 
 @pytest.mark.parametrize(("size", "dimension"), [(2, 13), (4, 9)])
 def test_many_variables_take_one_node_per_degree(size, dimension):
-    """Polynomials of these degrees are interpolated exactly, and other bounds stay proved."""
+    """Polynomials of degrees below `size` are interpolated exactly; other bounds stay valid."""
     assert nodes_per_axis(size, 8) == 2 * size
     assert nodes_per_axis(size, dimension) == size
     rng = np.random.default_rng(1)
