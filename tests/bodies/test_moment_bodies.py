@@ -1,4 +1,4 @@
-"""Bodies of Chebyshev moments: what they hold, how far a grid is off, and errors."""
+"""Bodies of Chebyshev moments: their points, the error of a grid, and wrong arguments."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from geomdp.geometry import project
 
 
 def moments(angles, size):
-    """cos(m a) for m = 1..t-1, one row for each angle."""
+    """The numbers cos(m a) for m = 1, ..., size - 1, with one row for each angle a."""
     return np.cos(np.multiply.outer(angles, np.arange(1, size)))
 
 
 @pytest.mark.parametrize("size", [2, 3, 6, 7])
 def test_semidefinite_body_is_the_hull_of_the_moment_curve(size):
-    """Its support function is the maximum over angles of a cosine polynomial."""
+    """The support function is the maximum of a cosine polynomial over all angles."""
     body = cosine_moment_body(np.ones(size - 1))
     directions = np.random.default_rng(0).standard_normal((6, size - 1))
     curve = moments(np.linspace(0, math.pi, 20001), size)
     np.testing.assert_allclose(
         body.support(directions), (directions @ curve.T).max(axis=1), rtol=1e-6
     )
-    # Projections of boundary points are accurate to the root of the solver's tolerance only.
+    # Membership is decided by projection. Near the boundary, the error of a projection is about
+    # the square root of the solver's tolerance, so the points are first moved inside.
     assert body.contains((1 - 1e-4) * curve[::4000]).all()
-    ends = curve[::4000] if size > 2 else curve[:1]  # the curve is the interval [-1, 1]
+    # For size 2, the curve is the interval [-1, 1], and only its ends are on the boundary.
+    ends = curve[::4000] if size > 2 else curve[:1]
     assert not body.contains(1.01 * ends).any()
     mixes = np.random.default_rng(1).dirichlet(np.ones(6), 3) @ curve[::4000] * (1 - 1e-4)
     assert body.contains(mixes).all()
@@ -51,7 +53,7 @@ def test_grid_body_has_the_product_moments_of_its_points():
 
 @pytest.mark.parametrize(("size", "dimension", "per_axis"), [(8, 1, 17), (8, 1, 65), (4, 2, 13)])
 def test_distance_of_true_moments_from_the_grid_body(size, dimension, per_axis):
-    """Between grid angles, where it is largest, and no more than the bound of the docstring."""
+    """Half-way between grid angles, the distance is below the bound of `grid_moment_body`."""
     scales = np.random.default_rng(0).uniform(0.5, 2, (size,) * dimension)
     body = grid_moment_body(scales, per_axis)
     bends = (np.indices(scales.shape) ** 2).sum(axis=0) / scales
@@ -62,7 +64,8 @@ def test_distance_of_true_moments_from_the_grid_body(size, dimension, per_axis):
     distance = np.linalg.norm(project(body, point).point - point)
     assert 0 < distance <= limit
     if dimension == 1:
-        # Of (m h)^2 / 8 |cos(m a)| the projection leaves a part only.
+        # Linear interpolation between grid angles has errors of about (m h)^2 / 8 |cos(m a)|. The
+        # projection can be much closer to the point, so only 1% of the limit is asserted.
         assert distance > limit / 100
 
 

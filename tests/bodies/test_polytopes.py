@@ -1,4 +1,4 @@
-"""V-polytopes, H-polytopes and slab bodies beyond the contracts: ties, flatness, bad input."""
+"""V-polytopes, H-polytopes and slab bodies: known facets, ties, flat bodies and bad input."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_interior_of_the_gauge_depends_on_the_relative_interior():
 
 
 def test_gauge_near_0_is_not_confused_by_rounding():
-    """A difference of equal answers is rounding noise: its gauge is about 0, not infinite."""
+    """Vectors outside the span of the body have infinite gauges, but rounding errors do not."""
     flat = VPolytope((2 * cube(3) - 1) @ gaussian(3, 5, seed=3))
     noise = 1e-15 * gaussian(4, 5)
     assert (flat.gauge(noise) <= 1e-14).all()

@@ -1,4 +1,4 @@
-"""Ray shooting against linear programs, on generic, integral and degenerate vertices."""
+"""Ray shooting agrees with linear programs, for generic, integral and degenerate vertices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RAYS = 40
 
 
 def two_way_parities(d: int) -> FloatArray:
-    """Answer vectors of all 1- and 2-way parities: +-1 entries, facets massively degenerate."""
+    """All 1- and 2-way parities of the 2^d records. Entries are +-1; a facet can hold most rows."""
     answers = [explicit_answers(Parities(d, k)) for k in (1, 2)]
     return np.hstack(answers)
 
@@ -41,9 +41,10 @@ VERTICES = {
 
 
 def columns_and_costs(kind: str, vertices: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Columns and costs: the gauge of x is the least cost of a sum of columns that is x.
+    """Columns a_j and costs c_j: the gauge of x is the least sum of w_j c_j, for weights w_j >= 0.
 
-    For a difference, the columns have one more coordinate, which is 0 in x.
+    The weights must satisfy sum w_j a_j = x. For the kind "difference", columns have one more
+    coordinate than the vertices, and 0 is appended to x.
     """
     if kind == "hull":
         return vertices.T.copy(), np.ones(len(vertices))
@@ -55,7 +56,7 @@ def columns_and_costs(kind: str, vertices: FloatArray) -> tuple[FloatArray, Floa
 
 
 def linear_program(kind: str, vertices: FloatArray) -> tuple[ConicProgram, int]:
-    """min cost of a point as a combination of vertices, and rows to append to its coordinates."""
+    """The linear program for gauges, and the number of zeros to append to the points."""
     columns, costs = columns_and_costs(kind, vertices)
     return ConicProgram(columns, costs), len(columns) - vertices.shape[1]
 
@@ -70,7 +71,7 @@ def support(kind: str, vertices: FloatArray, directions: FloatArray) -> FloatArr
 
 
 def directions_for(vertices: FloatArray, seed: int) -> FloatArray:
-    """Generic directions, and integral ones that meet low-dimensional faces."""
+    """Generic directions, and directions in {-1, 0, 1}^m that often meet low-dimensional faces."""
     rng = np.random.default_rng(seed)
     spread = vertices.std(axis=0)
     generic = rng.standard_normal((RAYS, vertices.shape[1]))
@@ -100,7 +101,7 @@ def test_gauges_and_facets(kind, vertices):
     np.testing.assert_allclose(support(kind, vertices, found.normals), 1, rtol=1e-12)
     gauges = np.einsum("bm,bm->b", found.normals, directions)
     np.testing.assert_allclose(gauges * found.times, 1, rtol=1e-12)
-    # The program is solved in coordinates of unit spread: HiGHS's tolerances are absolute.
+    # HiGHS has absolute tolerances, so the program is solved in coordinates of unit spread.
     spread = vertices.std(axis=0)
     program, padding = linear_program(kind, vertices / spread)
     expected, _ = program.solve(np.pad(directions / spread, ((0, 0), (0, padding))))
@@ -136,7 +137,7 @@ def test_the_difference_of_a_cube_is_a_cube():
 
 
 def test_facets_of_two_way_parities_in_dimension_55():
-    """The workload of the accuracy target: 1024 points on facets with hundreds of them each."""
+    """Gauges agree with HiGHS, although a facet can contain 768 of the 1024 vertices."""
     vertices = two_way_parities(10)
     directions = directions_for(vertices, seed=7)[::4]
     found = RayShooter.difference(vertices).exits(np.zeros_like(directions), directions)
@@ -177,7 +178,7 @@ def test_a_hull_must_surround_the_origin():
 
 
 def categorical_tables() -> FloatArray:
-    """All 2-way tables of columns with 3, 4, 5 and 2 levels: 120 points, 120 cells, rank 45."""
+    """All 2-way tables of columns with 3, 4, 5 and 2 levels: 120 points in 45 dimensions."""
     answers = explicit_answers(MarginalTables([3, 4, 5, 2], 2))
     hull = AffineHull.of_points(answers)
     return hull.coordinates(answers)
@@ -185,7 +186,7 @@ def categorical_tables() -> FloatArray:
 
 @pytest.mark.parametrize("kind", ["symmetric_hull", "difference"])
 def test_categorical_tables_on_and_off_their_edges(kind):
-    """Each facet holds most vertices, and rays along edges meet faces of every dimension."""
+    """A facet can hold most vertices, and rays along edges can meet low-dimensional faces."""
     vertices = categorical_tables()
     rng = np.random.default_rng(9)
     ends = vertices[rng.integers(len(vertices), size=(2, 10))]
@@ -200,9 +201,10 @@ def test_categorical_tables_on_and_off_their_edges(kind):
 
 @pytest.mark.parametrize("size", [1e-9, 1e-8, 1e-7])
 def test_gauges_where_vertices_nearly_tie(kind, size):
-    """Vertices of a cube, moved by about the amount by which the bounds of pivots are lowered.
+    """The corners of a cube are moved by about `size`; pivots lower their bounds by up to 1e-8.
 
-    Without the exchanges at the true bounds, gauges are too small by up to 1e-7.
+    If the pivots stopped at the lowered bounds and were not continued at the true bounds 1, gauges
+    would be too small by up to 1e-7.
     """
     rng = np.random.default_rng(12)
     corners = 2.0 * np.array(list(np.ndindex(2, 2, 2, 2, 2, 2, 2))) - 1
@@ -219,7 +221,7 @@ def test_gauges_where_vertices_nearly_tie(kind, size):
 
 
 def test_rays_that_defeat_the_pivots_go_to_a_linear_program(kind, monkeypatch):
-    """As if every basis were singular."""
+    """The pivots are replaced by a function that fails for every ray."""
     vertices = VERTICES["parities"] - VERTICES["parities"].mean(axis=0)
     shooter, directions = build(kind, vertices), directions_for(vertices, seed=10)[::8]
     points = 0.3 * directions[::-1] * shooter.exits(0 * directions, directions[::-1]).times[:, None]
@@ -260,7 +262,7 @@ def test_a_ray_that_nothing_solves_leaves_the_others_alone(kind, monkeypatch):
 
 
 def test_a_singular_start_is_survived():
-    """The first facet is given by the same vertex twice: no inverse exists, HiGHS answers."""
+    """The first facet is described by one vertex three times, so HiGHS must solve all rays."""
     vertices = gaussian(20, 3)
     shooter = RayShooter.symmetric_hull(vertices)
     directions = directions_for(vertices, seed=11)[:4]

@@ -23,8 +23,8 @@ from tests.stats import LEVEL, binomial_agrees, mean_agrees, mean_at_most
     ids=["nuclear ball", "difference", "spectraplex"],
 )
 def test_moments_and_volumes_at_order_two(body, volume, spread):
-    """JL-COV: E ||U||_F^2 = 5/12 and 109/140; by rejection from a box."""
-    half = np.array([1, math.sqrt(2), 1])  # |M_ij| <= 1, times sqrt(2) off the diagonal
+    """Rejection from a box agrees with the volumes and with E ||U||_F^2 for uniform U (JL-COV)."""
+    half = np.array([1, math.sqrt(2), 1])  # all |M_ij| <= 1, and svec multiplies M_12 by sqrt(2)
     box = np.random.default_rng(0).uniform(-1, 1, (40_000, 3)) * half
     accepted = box[body.contains(box)]
     binomial_agrees(len(accepted), len(box), volume / (8 * math.sqrt(2)))
@@ -33,7 +33,7 @@ def test_moments_and_volumes_at_order_two(body, volume, spread):
 
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_spectraplex_volume(d):
-    """By hand: a segment; a cone over a disc; the multivariate gamma function."""
+    """The body is a segment for d = 1 and a cone over a disc for d = 2."""
     volume = Spectraplex(d).volume()
     if d == 1:
         assert volume == pytest.approx(1)
@@ -41,21 +41,24 @@ def test_spectraplex_volume(d):
         # {M psd, tr M = 1} is a disc of radius 1/sqrt(2) at distance 1/sqrt(2) from 0.
         assert volume == pytest.approx(math.pi / 2 / math.sqrt(2) / 3)
     else:
-        # Gamma_3(2) = pi^(3/2) Gamma(2) Gamma(3/2) Gamma(1) = pi^2 / 2; 2^(3/2) / 6!.
+        # The volume is 2^(3/2) Gamma_3(2) / 6!, and the multivariate gamma function is
+        # Gamma_3(2) = pi^(3/2) Gamma(2) Gamma(3/2) Gamma(1) = pi^2 / 2.
         assert volume == pytest.approx(2**1.5 * math.pi**2 / 2 / 720)
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("d", [2, 4])
 def test_wishart_difference_has_the_energy_of_the_sheet(d):
-    """JL-WIS: A - B, A = r U with r ~ Gamma(D + 1, 1/e), has E ||.||_F^2 = d (d+1)^2 / (2 e^2)."""
+    """Independent copies A, B of r U have E ||A - B||_F^2 = d (d + 1)^2 / (2 rate^2) (JL-WIS)."""
+    # U is uniform in the spectraplex, of dimension D, and r ~ Gamma(D + 1) has the given rate.
     body, rng, rate = Spectraplex(d), np.random.default_rng(d), 1.3
     D = body.dimension
     parts = [
         rng.gamma(D + 1, 1 / rate, (8000, 1)) * body.sample_uniform(8000, rng) for _ in range(2)
     ]
     mean_agrees(((parts[0] - parts[1]) ** 2).sum(axis=1), d * (d + 1) ** 2 / (2 * rate**2))
-    # The same number from the closed moments: 2 (E||A||^2 - ||E A||^2).
+    # For the rate 1, the closed forms of the moments of U give the same number, because
+    # E ||A - B||^2 = 2 (E ||A||^2 - ||E A||^2).
     square = (D + 1) * (D + 2) * np.trace(body.second_moment())
     mean = (D + 1) * np.linalg.norm(body.centroid())
     assert 2 * (square - mean**2) == pytest.approx(d * (d + 1) ** 2 / 2, rel=1e-12)
@@ -66,10 +69,10 @@ def test_wishart_difference_has_the_energy_of_the_sheet(d):
     ("d", "width", "digits"), [(1, 0.3989, 4), (2, 0.925, 3), (5, 2.313, 3), (10, 3.746, 3)]
 )
 def test_widths_of_the_sheet(d, width, digits):
-    """JL-COV: w(K) = E lambda_max^+, given to `digits` decimals."""
+    """JL-COV gives the Gaussian width of the spectraplex, E max(0, lambda_max), to few decimals."""
     body = Spectraplex(d)
     heights = body.support(np.random.default_rng(d).standard_normal((8000, body.dimension)))
-    # The sheet's own number may be off by one unit of its last digit.
+    # The number in the formula sheet may be wrong by one unit of its last digit.
     mean_at_most(heights, width + 10.0**-digits, level=LEVEL / 8)
     mean_at_most(-heights, -width + 10.0**-digits, level=LEVEL / 8)
 

@@ -1,4 +1,4 @@
-"""Triangulations: exact volumes, JL-L14's second moment, the uniform law, and the size limit."""
+"""Triangulations: exact volumes and second moments (JL-L14), tilings, facets and size limits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.catalogue import cube, gaussian
 
 @pytest.mark.parametrize("r", [1, 2, 3, 4, 5])
 def test_cubes_and_cross_polytopes(r):
-    """JL-L14 for B_inf and B_1, on bodies where every Delaunay cell is a tie."""
+    """Volumes and second moments of B_inf and B_1 (JL-L14), whose vertices lie on one sphere."""
     signs = TriangulatedPolytope(2 * cube(r) - 1)
     assert signs.volume() == pytest.approx(2**r, rel=1e-13)
     np.testing.assert_allclose(signs.second_moment(), np.eye(r) / 3, rtol=0, atol=1e-14)
@@ -73,10 +73,11 @@ def test_facets_are_those_of_the_hull():
 
 
 def test_upper_bound_theorem():
-    """The number of simplices found never exceeds the bound; the moment curve attains it."""
+    """Triangulations never have more simplices than the bound, and a cyclic polytope attains it."""
     for r, count in itertools.product((2, 3, 4), (6, 9, 12)):
         assert len(triangulate(gaussian(count, r))[1].simplices) <= most_simplices(count, r)
-    # Facets of the cyclic polytope in dimension D = r + 1 with N vertices, D = 4: N (N - 3) / 2.
+    # For r = 3, the bound is the number of facets of a cyclic polytope in dimension 4. With N
+    # vertices on the moment curve, this polytope has N (N - 3) / 2 facets.
     times = np.linspace(-1, 1, 11)
     curve = np.column_stack([times**k for k in range(1, 5)])
     assert len(ConvexHull(curve).simplices) == most_simplices(11, 3) == 11 * 8 // 2
@@ -95,7 +96,7 @@ def test_sizes_above_the_limit_are_refused_before_any_work():
 
 
 def test_work_above_the_limit_is_refused_before_any_work():
-    # All pairs of 5 binary columns: Qhull does not end on these 32 points.
+    # Qhull does not end on these 32 points, the answers to all pairs of 5 binary columns.
     answers = gd.sensitivity_polytope(gd.workloads.MarginalTables([2] * 5, 2))
     points = answers.vertex_list()
     assert (len(points), answers.affine_hull().dimension) == (32, 15)
@@ -104,11 +105,12 @@ def test_work_above_the_limit_is_refused_before_any_work():
     for cut in (triangulate, hull_vertices):
         with pytest.raises(ValueError, match=refused):
             cut(points)
-    # Their pairs still have exact noise: of the other bodies.
+    # The neighbour body is not cut into simplices, but other bodies still give exact noise.
     workload, adjacency = gd.workloads.MarginalTables([2] * 5, 2), gd.Adjacency.ADD_REMOVE
     assert triangulated_neighbours(answers, 15, adjacency) == []
     assert exact_noise_bodies(workload, adjacency)
-    # Up to 9 corners, the number of simplices is the only limit. Pairs of 4 columns stay within.
+    # For simplices with at most 9 corners, their number is the only limit. For all pairs of 4
+    # columns, the neighbour body under add/remove has 32 vertices in dimension 11. It is allowed.
     for dimension in range(1, 9):
         assert MAX_SIMPLICES * (dimension + 1) ** 4 <= MAX_WORK
     assert can_triangulate(2 * 16, 11)
@@ -120,7 +122,7 @@ def test_scale_and_place_do_not_matter(scale, shift):
     points = gaussian(12, 3)
     body = TriangulatedPolytope(scale * points + shift)
     expected = TriangulatedPolytope(points)
-    # Rounding of coordinates around `shift`, relative to the size of the body.
+    # Bound on rounding errors of coordinates near `shift`, relative to the size of the body.
     rounding = 1e-15 * (1 + shift / scale) * 100
     assert body.volume() == pytest.approx(scale**3 * expected.volume(), rel=rounding)
     np.testing.assert_allclose(

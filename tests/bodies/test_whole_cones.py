@@ -1,4 +1,4 @@
-"""Polytopes cut into simplices in whole numbers: the proof accepts right cuts and no others."""
+"""Whole-number polytopes cut into simplices: the proof accepts correct cuts, not defective ones."""
 
 from __future__ import annotations
 
@@ -108,11 +108,12 @@ def test_a_defective_cut_is_refused(monkeypatch, defect):
 
 
 def test_a_cover_that_winds_around_twice_is_refused(monkeypatch):
-    """Each wall has two cones on its two sides; only the count of covers tells the defect."""
+    """Each wall lies between two cones, but almost every point lies in three cones."""
     star = np.array([[3.0, 1], [1, 3], [-1, 3], [-3, 1], [-3, -1], [-1, -3], [1, -3], [3, -1]])
     whole = np.unique(star.astype(np.int64), axis=0)
     order = np.argsort(np.arctan2(whole[:, 1], whole[:, 0])).tolist()
-    # Steps of three around eight points wind around three times, with walls shared rightly.
+    # Each of eight cones is spanned by a point and the third point after it. These cones wind
+    # around 0 three times, and every wall lies between two cones.
     steps = [sorted((order[i], order[(i + 3) % 8])) for i in range(8)]
     volumes = determinants(whole[np.array(steps)])
     assert module._closed(np.array(steps), volumes)
