@@ -1,4 +1,4 @@
-"""Closed upper bounds: their own arithmetic, and the mechanisms that must not do worse."""
+"""Upper bounds in closed form: their arithmetic, and mechanisms whose errors must be smaller."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ AT = {"epsilon": 0.5, "alpha": 0.1}
 
 
 def test_theorem_1_is_theorem_2_at_the_width_of_bounded_queries():
-    """w <= sqrt(2 k ln N) turns the width bound into the last two regimes, C^2 = 2 C'^2."""
+    """At width sqrt(2 k ln N), Theorem 2 gives the last two sizes of Theorem 1 up to constants."""
     k, N = 50, 1000
     regimes = upper.bounded_queries(k, N, **AT, constant=2.0)
     assert regimes.ball == 2.0 * k / 0.05
@@ -46,7 +46,7 @@ def test_theorem_1_is_theorem_2_at_the_width_of_bounded_queries():
     ("alpha", "expected"), [(1e-3, 16.0), (0.9, 16 / 0.9)], ids=["small", "large"]
 )
 def test_one_way_marginals(alpha, expected):
-    """d / (alpha eps): the first term for small alpha, the third only above 1."""
+    """The bound is d / (alpha eps), because the third term is larger for all alpha < 1."""
     found = upper.monotone_marginals(16, 1, epsilon=1.0, alpha=alpha, constant=1.0)
     np.testing.assert_allclose(found * alpha, min(expected, 16.0), rtol=1e-13)
 
@@ -66,8 +66,8 @@ def test_jl_rows_balance_the_two_terms():
 
 
 def test_ball_noise_reaches_its_closed_sample_size():
-    """JL-L15 at the largest diameter queries with values in [-1, 1] can have."""
-    workload = RandomSigns(12, 4000, 0)  # two columns of 12 signs are opposite
+    """For answers of the largest diameter, 2 sqrt k, no n below the size of JL-L15 is enough."""
+    workload = RandomSigns(12, 4000, 0)  # two elements have opposite answers
     assert workload.l2_diameter() == pytest.approx(2 * math.sqrt(12))
     n = math.ceil(upper.ball_bounded(12, **AT))
     assert Ball(workload, n=n, privacy=PureDP(0.5)).predicted_rmse.value <= 0.1
@@ -75,7 +75,7 @@ def test_ball_noise_reaches_its_closed_sample_size():
 
 
 def test_gaussian_projection_oracle():
-    """JL-GAUSS: N = 1000, n = 500, rho = 1/2 bound the error by 0.12193."""
+    """For N = 1000, n = 500 and rho = 1/2, JL-GAUSS bounds the error by 0.12193."""
     np.testing.assert_allclose(
         upper.gaussian_projection(1000, rho=0.5, alpha=0.12193), 500, rtol=1e-4
     )
@@ -94,7 +94,8 @@ def test_mechanisms_do_not_err_more_than_the_closed_forms(d, n):
     bound = upper.second_moment_error(d, n=n, epsilon=0.7)
     assert mechanism.predicted_rmse.value * root <= bound * (1 + 1e-12)
     covariance = Covariance(workload, n=n, privacy=privacy)
-    # The mechanism bounds the root mean square of the mean's error, the theorem its expectation.
+    # For the error of the mean, the mechanism takes the root mean square, and the theorem takes the
+    # expectation, which is smaller.
     excess = 2 * (math.sqrt(d * (d + 1)) - d) * 2 / (n * 0.35)
     closed = upper.covariance_error(d, n=n, epsilon=0.7)
     assert covariance.population_bound <= (closed + excess) * (1 + 1e-12)
@@ -117,14 +118,14 @@ def test_older_bounds_are_worse_by_their_powers():
     for bound, power in ((upper.small_db, 8), (upper.older_projection, 4)):
         ratio = bound(k, N, alpha=0.05, **at) / bound(k, N, alpha=0.1, **at)
         np.testing.assert_allclose(ratio, power, rtol=1e-12)
-    # ln k and ln^2 k: twice and four times as much at k^2.
+    # The bounds grow as ln k and (ln k)^2, so they are two and four times as large for k^2 queries.
     for bound, factor in ((upper.small_db, 2), (upper.older_projection, 4)):
         ratio = bound(k**2, N, alpha=0.1, **at) / bound(k, N, alpha=0.1, **at)
         np.testing.assert_allclose(ratio, factor, rtol=1e-12)
 
 
 def test_online_theorem_and_the_construction_here():
-    """T3.8 is T3.3 at the bound of sparse multiplicative weights; the library's constant wins."""
+    """Theorem 3.3 implies Theorem 3.8; the construction of the library has a smaller error."""
     rule, n, k, beta = SparseMultiplicativeWeights(4), 10**9, 1000, 0.05
     privacy = ApproxDP(0.5, 1e-6)
     alpha = interactive.online_accuracy(rule.bound, n=n, queries=k, privacy=privacy, beta=beta)
@@ -150,13 +151,12 @@ def test_iterative_theorem_bounds_the_construction(privacy):
         updates = rule.bound(alpha / 2)
         logs = math.log(2 * updates * count / beta)
         np.testing.assert_allclose(alpha**3, 512 * math.log(size) * logs / n, rtol=1e-9)
-    # What the construction may lose by its distinguisher is the same condition, but for the whole
-    # number of updates.
+    # The construction solves the same equation, except that it rounds the number of updates down.
     assert alpha <= built.accuracy * 1.001
 
 
 def test_smooth_rates():
-    """SM-TAB at K = 2 d: n^(-1/2); and no gain from epsilon above 1 (DISC-17)."""
+    """For K = 2 d the error is C n^(-1/2) (SM-TAB), and epsilon > 1 does not lower it (DISC-17)."""
     at = {"epsilon": 1.0, "constant": 3.0}
     np.testing.assert_allclose(smooth.smooth_accuracy(2, 4, n=10_000, **at), 0.03, rtol=1e-12)
     large = smooth.smooth_accuracy(2, 4, n=10_000, epsilon=50.0, constant=3.0)
@@ -222,7 +222,7 @@ def test_smallest_accuracy_is_the_upper_end():
 
 
 def test_two_way_marginals_through_the_covariance_body():
-    """T23 is proved through second moments of x / sqrt d; the direct cone noise does better."""
+    """The error of cone noise is at most the first term of Theorem 23."""
     from geomdp.mechanisms import Cone
 
     for n in (50, 5000):
@@ -234,7 +234,7 @@ def test_two_way_marginals_through_the_covariance_body():
     ("width", "excess", "rows"), [(2.0, 0.5, 16), (0.1, 3.0, 5), (7.0, 0.0, 2)]
 )
 def test_widths_under_near_contractions(width, excess, rows):
-    """JL-L11: the least of (1 + d / b) w + (b + d) sqrt m over b, at most 2 w + 2 d sqrt m."""
+    """The bound is min over b of (1 + d/b) w + (b + d) sqrt m <= 2 w + 2 d sqrt m (JL-L11)."""
     bound = near_contraction_width(width, excess, rows=rows)
     separations = np.geomspace(1e-4, 1e4, 20_001)
     sums = (1 + excess / separations) * width + (separations + excess) * math.sqrt(rows)

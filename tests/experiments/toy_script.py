@@ -1,4 +1,4 @@
-"""A toy script: squares of n, to drive the engine from cells to figure."""
+"""A toy script that computes squares of n, so that tests can run the engine up to a figure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Config:
 QUICK = Sweep(tuple(Config(n) for n in (1, 2, 3)), trials=2, seed=0)
 FULL = Sweep(tuple(Config(n) for n in range(1, 11)), trials=2, seed=0)
 
-#: Configurations that fail, and that the user breaks off; tests put some in.
+#: Tests add values of n at which cells fail, or at which the user interrupts the sweep.
 BROKEN: set[int] = set()
 INTERRUPTED: set[int] = set()
 

@@ -25,12 +25,12 @@ from tests.stats import LEVEL, ks_uniform, mean_agrees
 
 DIMENSION = 5
 TURN = np.linalg.qr(np.random.default_rng(1).standard_normal((DIMENSION, DIMENSION)))[0]
-#: A rotated box with sides in proportion 1 : 10 : ... : 10^4.
+#: Half-widths of a rotated box, in the proportions 1 : 10 : ... : 10^4.
 SIDES = 10.0 ** np.arange(DIMENSION)
 
 
 def needle(scale: float) -> SlabBody:
-    """{x : |TURN x| <= scale * SIDES}: uniform exactly if TURN x / (scale SIDES) is on a cube."""
+    """The box {x : |TURN x| <= scale SIDES}, which x -> TURN x / (scale SIDES) maps to a cube."""
     return SlabBody(TURN, scale * SIDES)
 
 
@@ -62,7 +62,8 @@ def test_chain_ends_are_uniform(scale):
 @pytest.mark.statistical
 def test_kept_states_are_uniform_and_diagnosed():
     samples = sample_uniform(needle(1.0), 4000, rng=3)
-    # One state in two autocorrelation times: tested as independent, one of each chain.
+    # The first 128 points are from 128 different chains, so they are independent. Points of one
+    # chain are not.
     check_needle(samples.points[:128], 1.0)
     mean_agrees(samples.points @ TURN.T / SIDES, np.zeros(DIMENSION), LEVEL)
     assert isinstance(samples.sampler, Heuristic)
@@ -76,7 +77,7 @@ def test_kept_states_are_uniform_and_diagnosed():
 
 @pytest.mark.statistical
 def test_bodies_with_chords_alone():
-    """Chords by bisection; ||x||^m of a uniform point of the ball is uniform on [0, 1]."""
+    """Chords are found by bisection. For uniform x in the unit ball of R^3, ||x||^3 is uniform."""
     body = MembershipOnly(Ball(3, 1.0))
     points = ChainSampler(LinearImage(2 * np.eye(3), _Symmetric(body))).draw(
         np.random.default_rng(4), 1500
@@ -85,7 +86,7 @@ def test_bodies_with_chords_alone():
 
 
 class _Symmetric(Body):
-    """A body known to be symmetric, which spares it an interior point."""
+    """A body that is declared symmetric, so that no interior point has to be found."""
 
     def __init__(self, inner: Body) -> None:
         self._inner = inner
@@ -107,7 +108,7 @@ class _Symmetric(Body):
 
 @pytest.mark.statistical
 def test_lower_dimensional_polytopes():
-    """The square [0, 1]^2 in R^3: uniform within its plane."""
+    """The points of a square that lies in R^3 are uniform on the square."""
     corners = np.array(list(itertools.product([0.0, 1.0], repeat=2)))
     frame = np.linalg.qr(np.random.default_rng(5).standard_normal((3, 2)))[0]
     body = VPolytope(corners @ frame.T + 7)
@@ -144,7 +145,7 @@ def test_preparation_is_public_and_draws_follow_the_generator():
 
 @pytest.mark.statistical
 def test_draws_of_one_call_are_independent():
-    """Squared norms of neighbouring draws are uncorrelated, across the lockstep groups too."""
+    """Squared norms of neighbouring draws are uncorrelated."""
     points = ChainSampler(SlabBody(np.eye(3), np.ones(3))).draw(np.random.default_rng(10), 6000)
     values = (points**2).sum(axis=1) - 1  # E ||x||^2 = 3 / 3
     mean_agrees(values[:-1:2] * values[1::2], 0.0)

@@ -58,7 +58,7 @@ def moves(workload, adjacency):
 def test_no_change_of_one_record_costs_more_than_epsilon_and_some_costs_all(
     kind, workload, adjacency, epsilon
 ):
-    """By the probabilities of the noise on its lattice, which contains all changes."""
+    """A loss is a log ratio of probabilities on the lattice, which contains all changes."""
     noise = build(kind, WHOLE[workload], epsilon, adjacency).noise
     shifts = moves(WHOLE[workload], adjacency)
     points = np.vstack([noise.sample(np.random.default_rng(2), 40), np.zeros(noise.dimension)])
@@ -83,7 +83,7 @@ def test_the_unit_of_a_query_is_the_greatest_that_divides_its_changes():
     assert (found.units.tolist(), found.counts.tolist()) == ([3, 4, 10], [2, 2, 1])
     found = listed_lattice(WHOLE["units"], ADD)
     assert (found.units.tolist(), found.counts.tolist()) == ([3, 4, 5], [2, 2, 1])
-    # Counts belong to their own query, also where another one has larger answers.
+    # Each count belongs to its own query, also if another query has larger answers.
     found = listed_lattice(Explicit([[0, 1], [-7, 3]]), ADD)
     assert (found.units.tolist(), found.counts.tolist()) == ([1, 1], [1, 7])
     found = listed_lattice(WHOLE["with a constant"], REPLACE)
@@ -129,7 +129,7 @@ def test_geometric_noise_is_below_laplace_noise(workload, epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0, 10.0])
 def test_errors_of_one_query(epsilon):
-    """Closed forms: 2 q / (1 - q)^2 for a count, and staircase below Laplace noise."""
+    """A noisy count has variance 2 q / (1 - q)^2, and Staircase errs less than Laplace."""
     q = math.exp(-epsilon)
     expected = math.sqrt(2 * q) / (1 - q) / N
     for kind in KINDS:
@@ -139,7 +139,7 @@ def test_errors_of_one_query(epsilon):
 
 
 def test_errors_fall_exponentially_in_epsilon():
-    """The logarithm of the error has slopes -1/2 and -1/3 of epsilon."""
+    """The logarithm of the error falls by 1/2, 1/6 or 1/3 per unit of epsilon."""
     for kind, workload, slope in (
         (Geometric, COUNT, -1 / 2),
         (LatticeBox, WHOLE["bits"], -1 / 2),
@@ -214,7 +214,7 @@ def test_audit_passes_staircase_noise_and_refutes_half_of_it(workload, adjacency
 @pytest.mark.statistical
 @pytest.mark.parametrize("kind", KINDS)
 def test_audit_refutes_noise_for_add_remove_under_replace_one(kind):
-    """With answers -1 and 1 a replaced record changes the sum by 2, and a removed one by 1."""
+    """With answers -1 and 1, a replaced record changes the sum by 2, and a removed record by 1."""
     query = Explicit([[-1, 1]])
     claim = build(kind, query, 2.0).guarantee
     for adjacency, refuted in ((REPLACE, False), (ADD, True)):
@@ -231,9 +231,9 @@ def test_audit_refutes_noise_for_add_remove_under_replace_one(kind):
     ("kind", "workload"), [(Geometric, COUNT), (LatticeBox, COUNT), (Geometric, WHOLE["bits"])]
 )
 def test_a_projection_never_predicts_less_than_the_error_of_rare_noise(kind, workload, n, epsilon):
-    """With all records 0 and n = 1, the projected answer is wrong if the noise is above 0.
+    """If all records are 0, the projected answer is wrong whenever the noise is above 0.
 
-    Draws of the noise would not show this at epsilon = 30, where it happens once in 10^13.
+    For a count at epsilon = 30 this has probability 1e-13, so draws would not show it.
     """
     inner = build(kind, workload, epsilon, n=n)
     reach = math.ceil(60 / epsilon) * (workload.n_queries if kind is Geometric else 1) + 1
@@ -283,8 +283,8 @@ def test_the_advisor_chooses_the_noise_with_the_least_error(workload, epsilon, k
     advice = gd.advise(workload, n=100_000, privacy=PureDP(epsilon), exact_only=True)
     assert type(getattr(advice.best, "inner", advice.best)) is kind
     least = advice.table["predicted_rmse"].min()
-    # The bound after a projection includes twice its duality gap. If the noise is tiny, this gap is
-    # 1e-14 of the squared diameter.
+    # The bound after a projection includes twice the duality gap of the projection. If the noise is
+    # tiny, this gap is 1e-14 of the squared diameter.
     gap = 1e-14 * workload.l2_diameter() ** 2 / workload.n_queries
     stated = advice.best.predicted_rmse.value
     assert least <= stated <= np.hypot(least, np.sqrt(2 * gap)) * (1 + 1e-5)
@@ -307,7 +307,7 @@ WIDE = Explicit([[1, 2**30]])
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_changes_that_float64_rounds_are_refused(kind):
-    """The two answers differ by 2^54 - 3, which is no float64 number."""
+    """The two answers of `HUGE` differ by 2^54 - 3, which is no float64 number."""
     with pytest.raises(ValueError, match="l1 sensitivity below"):
         build(kind, HUGE, n=1)
     with pytest.raises(ValueError, match="l1 sensitivity below"):
@@ -334,7 +334,7 @@ def test_a_sensitivity_that_float64_rounds_is_not_proved(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_sums_that_float64_rounds_are_refused_before_the_ledger_pays(kind):
-    """Rounded sums of neighbours differ by numbers that are not multiples of 2^30 - 1."""
+    """Rounded sums of neighbours can differ by numbers that are not multiples of 2^30 - 1."""
     ledger = gd.Ledger(PureDP(1.0))
     for n in (2**23, 2**24):
         with pytest.raises(ValueError, match=f"at most {2**23 - 1} .* got {n}"):
@@ -368,7 +368,7 @@ def test_a_bracket_for_more_records_than_sums_hold_leaves_the_lattice_out():
 
 @pytest.mark.parametrize("epsilon", [100.0, 200.0, 1e3, 1e6])
 def test_the_least_unit_limits_the_scale(epsilon):
-    """The unit 1000 of the second query must not add noise to the first, of unit 1."""
+    """If the unit 1000 set the lower limit of the scale, the first query would get more noise."""
     workload = Explicit([[0, 1, 0, 1], [0, 0, 1000, 1000]])
     geometric, laplace = (build(kind, workload, epsilon, n=1) for kind in (Geometric, Laplace))
     assert 0 < geometric.predicted_rmse.value < laplace.predicted_rmse.value
@@ -380,7 +380,7 @@ def test_the_least_unit_limits_the_scale(epsilon):
 
 
 def test_a_fit_to_noise_that_is_almost_never_drawn():
-    """All public draws of this noise are 0, but its variances are equal."""
+    """All public draws of this noise are 0, so the fit must use variances in closed form."""
     inner = build(Geometric, MarginalTables([2] * 25, 2), 8000.0, n=1000)
     fitted = gd.mechanisms.Fitted(inner)
     fitted.set_up()
@@ -417,7 +417,7 @@ def test_audit_refutes_noise_with_a_unit_that_does_not_divide_the_changes(noise)
 @pytest.mark.parametrize("kind", [Staircase, Laplace])
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_predictions_and_intervals_include_the_rounding_of_answers(kind, adjacency):
-    """The answer 1/3 is rounded to 2^-28, and the noise of a large n epsilon is below that."""
+    """1/3 is rounded to a multiple of 2^-28, and for large n epsilon the noise is smaller."""
     n = 10**6
     query, records = Explicit([[0.0, 1 / 3, 1.0]]), np.ones(n, dtype=int)
     epsilon = 30.0 if kind is Staircase else 1e6

@@ -22,7 +22,7 @@ N = 20
 
 @pytest.mark.parametrize("d", [2, 5, 12])
 def test_bound_is_the_explicit_one(d):
-    """sqrt(d / (d - 1)) min{(d + 1) sqrt(2 d) / (n eps), sqrt((4 d + 3) / (n eps))} or less."""
+    """The prediction is 0.6 to 1 times min(1, b), where b is the explicit bound of Theorem 23."""
     for n in (10, 1000, 10**6):
         predicted = PairMarginals(Marginals(d, 2), n=n, privacy=PURE).predicted_rmse
         least = min((d + 1) * math.sqrt(2 * d) / n, math.sqrt((4 * d + 3) / n))
@@ -47,7 +47,7 @@ def test_error_stays_below_the_bound(privacy):
 @pytest.mark.statistical
 @pytest.mark.parametrize("value", [0, 1])
 def test_the_bound_of_one_holds_where_noise_drowns_the_records(value):
-    """Answers leave [0, 1] by themselves: d N_12 lies in [-1, 1], and erred by 1.3 on average."""
+    """Without clipping, the answer d N_12 would lie in [-1, 1], and its error could exceed 1."""
     mechanism = PairMarginals(Marginals(2, 2), n=1, privacy=PureDP(1e-3))
     assert mechanism.predicted_rmse.value == 1.0
     records, rng = np.full((1, 2), value), np.random.default_rng(2)
@@ -70,7 +70,7 @@ def test_without_noise_the_answers_are_exact():
 @pytest.mark.statistical
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_audit_and_its_negative_control(adjacency):
-    """d = 2: the trace of x x^T / 2 tells (1, 1) from (0, 0)."""
+    """The audit uses the trace of x x^T / 2, which is 1 for the record (1, 1) and 0 for (0, 0)."""
     workload = Marginals(2, 2)
     base = np.repeat([[1, 1], [0, 0]], N // 2, axis=0)
     changed = np.vstack([base, [[1, 1]]])
@@ -98,7 +98,7 @@ def test_audit_and_its_negative_control(adjacency):
 
 
 def test_counts_of_records_stand_for_the_records():
-    """The sums are those of the records, whether rows or counted tables are given."""
+    """Counted records give the same sums as the rows of the table."""
     schema = gd.data.Schema.from_dict(dict.fromkeys("abcde", bool))
     workload = Marginals(5, 2)
     frame = pd.DataFrame(np.random.default_rng(4).random((50, 5)) < 0.4, columns=list("abcde"))
@@ -112,7 +112,7 @@ def test_counts_of_records_stand_for_the_records():
 
 
 def test_answers_are_clipped_to_shares():
-    """Of four attributes, the private matrix may claim that two share all records: d N_12 = 2."""
+    """For d = 4, a private matrix N can give answers d N_12 outside [0, 1], such as 2 and -2."""
     mechanism = PairMarginals(Marginals(4, 2), n=N, privacy=PURE)
     matrix = np.zeros((4, 4))
     for entry, answer in [(0.5, 1.0), (0.2, 0.8), (-0.5, 0.0)]:

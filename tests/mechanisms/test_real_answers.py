@@ -1,4 +1,4 @@
-"""Unseeded releases of real-valued answers: rounded record by record, then exact (X-GRID)."""
+"""Unseeded releases of real answers: the answers of a record are rounded, then sums are exact."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ REALS = Explicit(np.random.default_rng(0).uniform(-1, 1, (3, 7)))
 STRETCHED = LinearMap(Marginals(3, 1), np.diag([1.0, 0.3, 0.07]))
 SIMPLEX = Explicit(np.random.default_rng(1).uniform(-1, 1, (3, 4)))
 
-#: Name: mechanism of real answers with an exact path, for an adjacency.
+#: Functions from an adjacency to a mechanism of real answers with exact unseeded releases.
 ON_ELEMENTS = {
     "laplace": lambda a: Laplace(REALS, n=N, privacy=ONE, adjacency=a),
     "gaussian": lambda a: Gaussian(REALS, n=N, privacy=GAUSS, adjacency=a),
@@ -84,7 +84,7 @@ ON_RECORDS = {
     "cone of a cube": lambda a: Cone(BoxSecondMoment(2), n=N, privacy=ONE, adjacency=a),
 }
 ALL = ON_ELEMENTS | ON_RECORDS
-#: The hull of K and -K of these is no box or simplex.
+#: Only for replace-one: under add/remove, the hull of K and -K is neither a box nor a simplex.
 REPLACE_ONLY = {"k-norm of a box", "k-norm of a simplex"}
 SETTINGS = [
     (name, a) for name in ALL for a in Adjacency if a is REPLACE or name not in REPLACE_ONLY
@@ -115,7 +115,7 @@ def silent(mechanism):
 
 
 def test_without_noise_answers_are_those_of_the_records(mechanism):
-    """Roundings move a mean by less than 10^-7; basis changes in float64 even less."""
+    """Rounding of answers and changes of basis in float64 change a mean by less than 1e-7."""
     mechanism.set_up()
     records = records_of(mechanism)
     sums = mechanism.measured(records).sums
@@ -133,7 +133,7 @@ def whole_sums(mechanism, sums):
 
 
 def check_only_noisy_sums_are_read(mechanism, answers):
-    """Neighbours whose noise makes up for their difference have the same answers, bit by bit."""
+    """If the noise makes up for the change of one record, the answers are equal bit by bit."""
     records = records_of(mechanism)
     other = records.copy()
     other[0] = records_of(mechanism, N + 5)[-1]
@@ -159,7 +159,7 @@ def test_truths_in_float64_are_caught(name):
     mechanism.set_up()
 
     def defect(sums, multiples, n):
-        """Noise and truth divided on their own and added in float64."""
+        """Divide noise and truth by n separately, and add them in float64."""
         truth = mechanism.measurement.answers(sums, [0] * len(multiples), n)
         noise = mechanism.measurement.answers(0 * sums, multiples, n)
         return truth + noise
@@ -169,7 +169,7 @@ def test_truths_in_float64_are_caught(name):
 
 
 def moves(mechanism):
-    """Differences of rounded answers of neighbours, as lists of whole numbers of units."""
+    """All changes of rounded sums between neighbours, as lists of whole multiples of the unit."""
     rows = [[int(x) for x in row] for row in units_of(mechanism.workload).rows.tolist()]
     if mechanism.adjacency is ADD:
         return rows
@@ -195,7 +195,7 @@ def test_laplace_scales_cover_the_rounded_answers(adjacency, monkeypatch):
 
 
 def test_scales_of_unrounded_answers_do_not_cover_the_rounded_ones():
-    """Why sensitivities are taken of the rounded answers: some pair is farther apart."""
+    """Rounding can move answers apart, so sensitivities must be those of the rounded answers."""
     short = 0
     for seed in range(20):
         workload = Explicit(np.random.default_rng(seed).uniform(-1, 1, (3, 7)))
@@ -216,7 +216,7 @@ def test_gaussian_scales_cover_the_rounded_answers(adjacency, privacy):
 
 
 def test_bodies_hold_the_rounded_answers():
-    """The image of a box, in rational arithmetic; it fits within the slack."""
+    """Rational arithmetic shows that the body contains all differences, with a small margin."""
     mechanism = ON_ELEMENTS["k-norm of a box"](REPLACE)
     rows = mechanism._in_units(units_of(mechanism.workload))._rows
     image = rows.noise.body
@@ -261,13 +261,13 @@ def test_wishart_noise_is_cone_noise_of_the_spectraplex(d, centred):
         ks_same(drawn[:, j] * stretch[j], others[:, j], level=LEVEL / len(stretch))
     trace = unsvec(drawn * stretch).trace(axis1=1, axis2=2)
     ks_same(trace, unsvec(others).trace(axis1=1, axis2=2))
-    # The generic path through points of the body is the same law.
+    # Noise that is drawn through uniform points of the body has the same distribution.
     generic = floats(matrix_entries(noise_vector(noise), d), 500, seed=d + 10)
     ks_same(generic[:, 0], others[:, 0])
 
 
 def audited_for(epsilon):
-    """Audit of Wishart noise for `epsilon` on one record turned from one axis to the other."""
+    """Audit Wishart noise for `epsilon` against 1-DP; one record changes from axis 1 to axis 2."""
     mechanism = Cone(Moments(2), n=N, privacy=PureDP(epsilon))
     mechanism.set_up()
     base = np.zeros((N, 2))
@@ -298,7 +298,7 @@ def test_an_audit_of_exact_second_moments(monkeypatch):
 @pytest.mark.parametrize("privacy", [ONE, GAUSS, ApproxDP(1.0, 1e-6)], ids=str)
 @pytest.mark.parametrize("kind", [SecondMoment, Covariance])
 def test_second_moments_without_a_seed(kind, privacy, monkeypatch):
-    """The noise is drawn before the first record is read, and the release is attainable."""
+    """Noise is drawn before a record is read, and the answer is psd with a trace of at most 1."""
     mechanism = kind(Moments(3), n=N, privacy=privacy)
     records, drawn = Moments(3).universe.sample(N, 0), []
     source = seeded(9)
@@ -330,7 +330,7 @@ def test_exact_covariances_err_as_little_as_seeded_ones(privacy, monkeypatch):
 
 
 def test_shares_of_the_budget_never_exceed_it():
-    """Exactly, in rational arithmetic; shares rounded to nearest add up to more at times."""
+    """Exact sums of the shares are at most the budget; shares rounded to nearest can exceed it."""
     exceeded = 0
     for share in (0.1, 0.3, 0.5, 0.7, 1 / 3, 0.95):
         for epsilon in (0.1, 0.7, 1.0, 1.1, 3.3):

@@ -27,7 +27,7 @@ APPROX = ApproxDP(0.5, 1e-6)
 
 
 def top_probability(gap: float, epsilon: float) -> float:
-    """Pr[T + Lap(2/eps) <= f + Lap(4/eps)] with T - f = gap (SV-AT)."""
+    """Pr[T + Lap(2/eps) <= f + Lap(4/eps)] for threshold T and true answer f = T - gap (SV-AT)."""
     if gap < 0:
         return 1 - top_probability(-gap, epsilon)
     return (4 * math.exp(-epsilon * gap / 4) - math.exp(-epsilon * gap / 2)) / 6
@@ -54,7 +54,7 @@ def test_above_threshold_scales() -> None:
 
 def test_sparse_scales() -> None:
     pure = scales.redrawn(PureDP(0.5), 5, monotone=False)
-    assert (pure.threshold, pure.query) == pytest.approx((20, 40), rel=1e-14)  # sigma = 2c/eps
+    assert (pure.threshold, pure.query) == pytest.approx((20, 40), rel=1e-14)  # 2c/eps, 4c/eps
     approx = scales.redrawn(APPROX, 5, monotone=False)
     sigma = math.sqrt(32 * 5 * math.log(1e6)) / 0.5
     assert (approx.threshold, approx.query) == pytest.approx((sigma, 2 * sigma), rel=1e-14)
@@ -107,7 +107,7 @@ def test_accuracy_functions() -> None:
 
 
 def test_printed_numeric_theorem_fails_and_the_corrected_one_holds() -> None:
-    """DISC-11: with c = k = 10 the answer noise alone breaks the printed bound too often."""
+    """For c = k = 10, noise on the answers exceeds the printed bound too often (DISC-11)."""
     privacy, cutoff, beta = ApproxDP(1.0, 1e-6), 10, 0.05
     bound = accuracy.numeric_sparse_printed(privacy, cutoff=cutoff, queries=cutoff, beta=beta)
     answer = scales.numeric_printed(privacy, cutoff).answer
@@ -124,7 +124,7 @@ def test_printed_numeric_theorem_fails_and_the_corrected_one_holds() -> None:
 def test_numeric_sparse_accuracy_theorem(privacy: PureDP | ApproxDP) -> None:
     cutoff, queries, beta, trials = 3, 50, 0.2, 400
     alpha = accuracy.numeric_sparse(privacy, cutoff=cutoff, queries=queries, beta=beta)
-    truths = np.full(queries, -1.01 * alpha)  # below T - alpha, so they may not be found above
+    truths = np.full(queries, -1.01 * alpha)  # below T - alpha, so they must not be found above
     truths[[4, 20, 49]] = 1.01 * alpha
     good = 0
     for rng in np.random.default_rng(5).spawn(trials):
@@ -139,7 +139,7 @@ def test_numeric_sparse_accuracy_theorem(privacy: PureDP | ApproxDP) -> None:
 
 @pytest.mark.statistical
 def test_array_and_single_queries_have_the_same_law() -> None:
-    """How many queries are asked before the second one is found above."""
+    """The number of queries asked has the same two moments for an array and for single queries."""
     trials, truths = 3000, np.linspace(-3, 3, 12)
 
     def asked(at_once: bool, seed: int) -> list[int]:
@@ -175,7 +175,7 @@ def test_halts_after_cutoff_and_says_so() -> None:
 
 
 def test_numeric_value_uses_fresh_noise() -> None:
-    """The value is not the number used in the comparison, which would leak (SV-LSL, Alg. 3)."""
+    """A value has fresh noise; reused noise of the comparison would break privacy (SV-LSL)."""
     rng = np.random.default_rng(8)
     values = []
     for _ in range(4000):
@@ -183,7 +183,7 @@ def test_numeric_value_uses_fresh_noise() -> None:
         answer = stream.ask(1e4)
         if answer.value is not None:
             values.append(answer.value - 1e4)
-    mean_agrees(np.array(values), 0.0)  # a reused value would be biased upwards
+    mean_agrees(np.array(values), 0.0)  # the noise of the comparison would have a mean above 0
 
 
 def test_records_are_asked_with_functions() -> None:
@@ -211,7 +211,8 @@ def test_bad_answers_raise_before_spending(bad: float) -> None:
 def test_sensitivities_whose_noise_float64_would_round_to_0_or_infinity(
     sensitivity: float,
 ) -> None:
-    # At epsilon = 10 the scale 4 D / epsilon of D = 5e-324 would be rounded to 0: no noise at all.
+    # For epsilon = 10 and D = 5e-324, the scale 4 D / epsilon would be rounded to 0, and no noise
+    # would be added.
     with pytest.raises(ValueError, match=r"sensitivity must be from 1e-100 to 1e\+100, got"):
         AboveThreshold(0.0, privacy=PureDP(10.0), sensitivity=sensitivity)
 
@@ -245,7 +246,7 @@ def test_bad_parameters() -> None:
         AboveThreshold(math.nan, privacy=PureDP(1.0))
     with pytest.raises(ValueError, match="sensitivity"):
         AboveThreshold(0.0, privacy=PureDP(1.0), sensitivity=0.0)
-    # A text that is not empty counts as true in Python, and would halve the noise.
+    # A text that is not empty counts as true in Python, and would halve the noise on queries.
     with pytest.raises(ValueError, match="monotone must be a bool, got str"):
         AboveThreshold(
             0.0,
@@ -272,7 +273,7 @@ def test_bad_parameters() -> None:
 def test_monotone_is_refused_under_replace_one(
     make: Callable[..., AboveThreshold | Sparse | NumericSparse],
 ) -> None:
-    """Replacing a record moves counting queries both ways: the true loss is 1.5 to 1.8 epsilon."""
+    """A replaced record can raise one count and lower another, which costs more than epsilon."""
     ledger = Ledger(PureDP(1.0))
     with pytest.raises(ValueError, match=r"monotone must be False under replace-one.*ADD_REMOVE"):
         make(monotone=True, ledger=ledger)
@@ -323,7 +324,7 @@ def test_answers_that_are_no_numbers_raise(bad: object) -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("redraw", [False, True])
 def test_sparse_accuracy_theorems(redraw: bool) -> None:
-    """Theorem 3.26 for the redrawn threshold, the union bound for the kept one."""
+    """Theorem 3.26 holds for a redrawn threshold, and a union bound holds for a kept threshold."""
     privacy, cutoff, queries, beta, trials = PureDP(1.0), 4, 60, 0.2, 400
     stream = Sparse(0.0, cutoff=cutoff, privacy=privacy, redraw=redraw)
     if redraw:
@@ -347,7 +348,7 @@ def test_sparse_accuracy_theorems(redraw: bool) -> None:
 
 
 def test_long_arrays_are_searched_from_where_the_last_find_was() -> None:
-    """Many finds in a long array: windows of every size, none skipped or found twice."""
+    """The array is searched in windows of growing length; no answer is skipped or found twice."""
     truths = np.where(np.arange(5000) % 7 == 3, 1e9, -1e9)
     truths[1000:4000] = -1e9
     stream = Sparse(0.0, cutoff=10_000, privacy=PureDP(1.0), redraw=True, rng=0)

@@ -1,4 +1,4 @@
-"""Sparse vector without a seed: exact truths, proved scales, and objects that are used once."""
+"""Sparse vector without a seed: exact true answers, proved scales, and refused copies."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_forked_child_gets_no_noise(name):
 
 
 def exactly_spent(found, cutoff, monotone):
-    """Loss of a run of queries of sensitivity 1 in exact arithmetic, for the floats as they are."""
+    """The exact privacy loss of a run with queries of sensitivity 1 and the given float scales."""
     up = Fraction(ROUNDED_UP)
     threshold, query = (1 / Fraction(float(s * up)) for s in (found.threshold, found.query))
     runs, reach = (cutoff, 1) if found.redraw else (1, cutoff)
@@ -114,7 +114,7 @@ def test_pure_scales_spend_at_most_epsilon_in_exact_arithmetic():
                 spent = exactly_spent(found, cutoff, monotone)
                 assert Fraction(epsilon) * (1 - Fraction(1, 2**40)) <= spent <= Fraction(epsilon)
                 exceeded += spent * Fraction(ROUNDED_UP) > Fraction(epsilon)
-    assert exceeded > 0  # without rounding up some of them exceed epsilon
+    assert exceeded > 0  # without rounding up, some runs would spend more than epsilon
 
 
 def test_approximate_scales_exceed_the_formula_at_400_bits():
@@ -140,7 +140,7 @@ def answers_at(truth, monkeypatch, seed):
 
 
 def test_answers_at_2_to_the_60_lie_on_one_grid(monkeypatch):
-    """Whole answers 2^60 + 128 and + 129: the float64 path rounds one up and the other down."""
+    """As floats, 2^60 + 128 would be rounded down to 2^60, and 2^60 + 129 up to 2^60 + 256."""
     seen = {truth: set() for truth in (2**60 + 128, 2**60 + 129)}
     for truth, values in seen.items():
         for seed in range(300):
@@ -149,7 +149,7 @@ def test_answers_at_2_to_the_60_lie_on_one_grid(monkeypatch):
                 values.add(answer.value)
     first, second = seen.values()
     assert len(first) > 20
-    # Floats are 128 and 256 apart here: both neighbours reach the same ones.
+    # Near 2^60, floats are multiples of 128 or 256, and both answers lead to the same floats.
     assert all(value % 128 == 0 for value in first | second)
     assert len(first & second) > len(first) / 2
 
@@ -169,7 +169,7 @@ def test_whole_numbers_and_fractions_keep_their_value():
 
 @pytest.mark.statistical
 def test_unseeded_streams_have_the_closed_law(monkeypatch):
-    """Pr[found above] of AboveThreshold, and moments of the value of NumericSparse."""
+    """The probability of an answer above and the moments of a value agree with closed forms."""
     monkeypatch.setattr(os, "urandom", seeded(3))
     trials, gap = 1500, 2.0
     probability = (4 * math.exp(-gap / 4) - math.exp(-gap / 2)) / 6
@@ -193,7 +193,7 @@ def test_arrays_and_lists_are_searched_alike(monkeypatch):
 
 
 def test_the_speed_of_single_questions():
-    """At least 20,000 answers a second on one core; a tenth of that on a busy machine."""
+    """The goal is 20,000 answers a second on one core; the test allows a tenth on busy machines."""
     stream = AboveThreshold(1e9, privacy=ONE)
     begin = time.process_time()
     for _ in range(4000):
