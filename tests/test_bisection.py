@@ -15,7 +15,7 @@ def test_it_stops_at_the_last_float(root):
 
 
 def test_the_ends_of_the_bracket():
-    assert largest_at_most(math.atan, 2.0, -1.0, 5.0) == 5.0  # never reached: the upper end
+    assert largest_at_most(math.atan, 2.0, -1.0, 5.0) == 5.0  # atan is below 2 on [-1, 5]
     assert largest_at_most(math.floor, 2.0, 0.0, 5.0) == math.nextafter(3.0, 0.0)
     with pytest.raises(ValueError, match=r"function\(1.0\) must be at most 0.5, got 1.0"):
         largest_at_most(lambda x: x, 0.5, 1.0, 2.0)

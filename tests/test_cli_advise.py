@@ -34,7 +34,7 @@ def test_half_the_error_can_need_a_number_of_records_that_is_not_accepted(
 
 
 def test_the_search_goes_up_to_the_last_number_that_is_accepted():
-    """Twice the last doubling would be refused, but a smaller n halves the error."""
+    """Doubling n to 12,000,000 is refused, but a smaller n halves the error."""
     # Sums of whole numbers up to 2^30 are exact for fewer than 2^23 records.
     workload, most = gd.workloads.Explicit(np.eye(64) * 2.0**30), 2**23 - 1
     noise = gd.mechanisms.Geometric(workload, n=1_500_000, privacy=gd.PureDP(5e-6))

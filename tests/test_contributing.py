@@ -191,7 +191,7 @@ CANDIDATE = """    Candidate(
         build=plain(WholeBall),
         steps=STEPS,
     ),"""
-#: Prints whether the advisor compares the mechanism, by its name in the table.
+#: A program that prints whether the table of the advisor names the mechanism.
 ADVISED = """
 import geomdp as gd
 advice = gd.advise(gd.workloads.Prefixes(4), n=100, privacy=gd.PureDP(1.0))
@@ -201,10 +201,10 @@ print("WholeBall" in str(advice.table.to_string()))
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A copy of what the steps touch; commands run in it import its modules, not ours.
+    """A copy of the code and its tests. Commands that run in the copy import the copied modules.
 
-    Compiled code is copied as well: it is stored beside its source, and is valid for a source of
-    the same size and time of change.
+    Compiled code is stored beside its source file, so it is copied too. It stays valid, because
+    copied source files keep their size and time of change.
     """
     ignored = shutil.ignore_patterns("results")
     for folder in ("geomdp", "experiments", "tests"):
@@ -215,7 +215,7 @@ def copy(tmp_path: Path) -> Path:
 
 
 def changed(copy: Path) -> set[str]:
-    """Files of the copy that are new or differ from ours."""
+    """Python files and stubs of the copy that are new or differ from the originals."""
     sources = [*copy.rglob("*.py"), *copy.rglob("*.pyi")]
     names = {path.relative_to(copy) for path in sources}
     differing = {
@@ -247,7 +247,7 @@ def run(copy: Path, *arguments: str) -> str:
 
 
 def put_before(path: Path, mark: str, line: str) -> None:
-    """Add a line to a file, before the first one that holds `mark`."""
+    """Add a line to a file, before the first line that contains `mark`."""
     text = path.read_text()
     start = text.rindex("\n", 0, text.index(mark)) + 1
     path.write_text(f"{text[:start]}{line}\n{text[start:]}")
@@ -292,7 +292,7 @@ def test_a_competing_mechanism_is_a_file_an_export_and_two_rows(copy: Path) -> N
     }
     contracts = ("tests/mechanisms/test_contracts.py", "tests/mechanisms/test_exact_paths.py")
     advisor = "tests/advice/test_advisor.py"
-    # Whole words: "table" or "listed" would also choose the cases of other mechanisms.
+    # The names are long, because "table" or "listed" would also choose tests of other mechanisms.
     pytest_in(copy, "WholeBall or exported or TestTable or listed_once", *contracts, advisor)
     assert run(copy, "-c", ADVISED) == "True\n"
 

@@ -1,6 +1,6 @@
-"""Examples in docstrings: every public class and function has one, and each prints what it says.
+"""All public classes and functions except protocols have examples, which print what they show.
 
-To run those of one package: ``pytest tests/test_examples.py -k bodies``.
+To run the examples of one package: ``pytest tests/test_examples.py -k bodies``.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PUBLIC = public_objects()
 
 @contextmanager
 def _default_settings() -> Iterator[None]:
-    """Printing as by default; figures and settings of Matplotlib end with the example."""
+    """Print with default options, and discard figures and settings of Matplotlib at the end."""
     with np.printoptions(**ARRAYS), pd.option_context(*TABLES), mpl.rc_context():
         yield
     plt.close("all")

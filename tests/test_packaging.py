@@ -1,4 +1,4 @@
-"""The package as installed: names, metadata, import contract, and what an import costs."""
+"""The installed package: names, imports, metadata, sizes of folders and declared dependencies."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_subpackages_are_reachable_after_one_import() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-#: Packages whose names are exported by the package above them, or that serve other packages.
+#: A package for internal use, and a package whose update rules `geomdp.mechanisms` exports.
 INNER = {"geomdp.cache", "geomdp.mechanisms.interactive.updates"}
 
 
@@ -108,7 +108,7 @@ def _packages() -> list[str]:
 @pytest.mark.parametrize("package", _packages())
 def test_every_export_resolves_once(package: str) -> None:
     module = importlib.import_module(package)
-    # A room that exports nothing has a docstring only.
+    # A package that exports nothing has only a docstring.
     exports = getattr(module, "__all__", ())
     assert len(set(exports)) == len(exports)
     missing = [name for name in exports if not hasattr(module, name)]
@@ -117,7 +117,7 @@ def test_every_export_resolves_once(package: str) -> None:
 
 @pytest.mark.parametrize("package", _packages())
 def test_no_export_has_the_name_of_a_module(package: str) -> None:
-    # Importing `package.name` would put the module where the export of that name is looked up.
+    # An import of the module `package.name` would replace the export of the same name.
     module = importlib.import_module(package)
     submodules = {found.name for found in pkgutil.iter_modules(module.__path__)}
     exported = {name for name in getattr(module, "__all__", ()) if not _is_module(module, name)}
@@ -129,7 +129,8 @@ def _is_module(package: ModuleType, name: str) -> bool:
 
 
 def test_import_contract_holds() -> None:
-    # In a process of its own: import-linter configures logging, which disables all loggers so far.
+    # This runs in its own process, because import-linter configures logging and thereby disables
+    # all existing loggers.
     program = "import sys; from importlinter.cli import lint_imports as run"
     command = [sys.executable, "-c", f"{program}; sys.exit(run(no_cache=True))"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -153,7 +154,7 @@ def test_no_folder_has_more_than_twenty_entries(folder: str) -> None:
     ).stdout.split()
     entries: dict[Path, set[str]] = {}
     for path in filter(Path.exists, map(ROOT.joinpath, files)):
-        # Each file, and each folder on the way to it, is an entry of the folder that holds it.
+        # Each file, and each folder above a file, is an entry of its parent folder.
         for part in (path, *path.relative_to(ROOT).parents[:-1]):
             entries.setdefault((ROOT / part).parent, set()).add(part.name)
     crowded = {str(key): len(names) for key, names in entries.items() if len(names) > 20}
@@ -179,7 +180,7 @@ def test_command_is_installed() -> None:
 
 
 def _requirements(extra: str | None = None) -> set[str]:
-    """Names of the distributions that the core or an extra asks for, extras of extras included."""
+    """Names of the distributions that the core or an extra requires, also through other extras."""
     project = PYPROJECT["project"]
     lines = project["dependencies"] if extra is None else project["optional-dependencies"][extra]
     names = set()
@@ -194,7 +195,7 @@ def _requirements(extra: str | None = None) -> set[str]:
 
 
 def _normalised(name: str) -> str:
-    """The one spelling of a distribution's name, as PEP 503 has it."""
+    """The normalised name of a distribution (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

@@ -1,4 +1,4 @@
-"""The statistical assertions: right samples pass, wrong ones fail, and levels are what they say."""
+"""Statistical assertions accept correct samples, reject wrong ones, and err at the stated rate."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_a_heavy_table_has_smaller_errors_and_intervals():
     assert heavy.standard_errors[0] < plain.standard_errors[0]
     assert heavy.standard_errors[-1] > plain.standard_errors[-1]
     low, high = heavy.interval()
-    inside = (low > 0) & (high < 1)  # cut nowhere
+    inside = (low > 0) & (high < 1)  # intervals that are not cut at 0 or 1
     centres = ((low + high) / 2)[inside]
     np.testing.assert_allclose(centres, heavy.answers[inside])
 
@@ -83,9 +83,11 @@ def test_what_is_refused(asked, weights, message):
 
 
 def test_intervals_include_the_rounding_of_weighted_answers():
-    """The weight 1/3 is rounded to 28 bits, and the noise of this epsilon is far below that."""
+    """Answers with the weight 1/3 are rounded, and the noise is far below the rounding errors."""
     result = gd.release(FRAME, SCHEMA, [("region",), ("age",)], weights=[1 / 3, 1], **SURE)
-    low, high = result.interval(1 - LEVEL)  # not every answer is rounded
+    # Answers with the weight 1 are not rounded, so their intervals cover the noise alone. The level
+    # near 1 makes a miss unlikely.
+    low, high = result.interval(1 - LEVEL)
     truth = np.array([0.5, 0.25, 0.25, 0.25, 0.75])
     assert ((low <= truth) & (truth <= high)).all()
     assert (high - low).max() < 1e-7

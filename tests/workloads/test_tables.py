@@ -1,4 +1,4 @@
-"""Marginal tables: cells, oracle, interaction blocks, at any numbers of levels."""
+"""Marginal tables with any numbers of levels: cells, extreme answers and interaction blocks."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def test_blocks(case):
     answers = explicit_answers(workload)
     blocks = workload.blocks()
     centred = answers - workload.affine_hull().offset
-    # Together the blocks hold all of the variation ...
+    # The parts of the centred answers in the blocks add up to the centred answers.
     parts = [centred @ block.basis @ block.basis.T for block in blocks]
     np.testing.assert_allclose(sum(parts, np.zeros_like(centred)), centred, rtol=0, atol=1e-13)
-    # ... and each radius and diameter is attained.
+    # In a block, all answers have the norm `radius`, and two answers have the distance `diameter`.
     for block in blocks:
         seen = answers @ block.basis
         np.testing.assert_allclose(np.linalg.norm(seen, axis=1), block.radius, rtol=1e-12)
@@ -72,12 +72,12 @@ def test_binary_blocks_are_the_parity_basis():
 
 
 def test_error_of_the_parity_box():
-    # Formula sheet, X-OUT: all 2-way tables of 10 binary attributes, replace-one, epsilon = 1,
-    # n = 5000: the box [-2, 2]^55 / n of the parity basis has cell error 0.00565.
+    # For all 2-way tables of 10 binary attributes, replace-one, epsilon = 1 and n = 5000, the box
+    # [-2, 2]^55 in the parity basis gives the cell error 0.00565 (formula sheet X-OUT).
     blocks = MarginalTables([2] * 10, 2).blocks()
     r = len(blocks)
     assert r == 55
-    # K-norm noise of a box: E Z_i^2 = h_i^2 / 3 times E R^2, R gamma of shape r + 1.
+    # K-norm noise of a box with half-widths h_i has E Z_i^2 = E R^2 h_i^2 / 3, R ~ Gamma(r + 1).
     squares = sum(block.diameter**2 for block in blocks) / 3 * (r + 1) * (r + 2) / 5000**2
     assert math.sqrt(squares / 180) == pytest.approx(0.00565, abs=5e-6)
 

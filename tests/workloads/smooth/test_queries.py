@@ -1,4 +1,4 @@
-"""Closed-form queries: values, derivative bounds against numerical derivatives, files, errors."""
+"""Queries in closed form: values, bounds on derivatives, files and wrong arguments."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ from geomdp.workloads.smooth.derivative_bounds import (
 from geomdp.workloads.smooth.descriptions import KINDS
 from tests.workloads.smooth.forms import FORMS, cube_points
 
-#: Half-width and number of nodes of the stencils below, accurate to 1e-5 up to the fourth order.
+#: Half-width and number of nodes of the stencils below. Derivatives up to order 4 are accurate to
+#: 1e-5.
 REACH, NODES = 0.1, 10
 
 
 def stencil(order):
-    """Nodes and weights of the derivative at 0 of the interpolating polynomial."""
+    """Nodes, and weights that give the derivative of the interpolating polynomial at 0."""
     unit = np.cos(np.pi * (2 * np.arange(NODES) + 1) / (2 * NODES))
     target = np.zeros(NODES)
     target[order] = math.factorial(order) / REACH**order
@@ -39,7 +40,7 @@ def stencil(order):
 
 
 def derivative(query, orders, points):
-    """D^k f at points (n, d), numerically."""
+    """The partial derivative of `query` of the given orders at points (n, d), numerically."""
     total = np.zeros(len(points))
     rules = [zip(*stencil(order), strict=True) for order in orders]
     for choice in itertools.product(*rules):
@@ -72,7 +73,7 @@ def test_no_derivative_exceeds_its_bound(query):
     ids=repr,
 )
 def test_bounds_of_one_variable_are_attained(query, order):
-    """So no bound is loose by accident, and none is below the maximum of its function."""
+    """For these functions, the bounds are equal to the largest derivatives."""
     reach = 1 - REACH if not isinstance(query, Polynomial) else 1
     points = np.linspace(-reach, reach, 2001)[:, None]
     largest = np.abs(derivative(query, (order,), points)).max()
@@ -80,7 +81,7 @@ def test_bounds_of_one_variable_are_attained(query, order):
 
 
 def test_largest_derivatives_in_closed_form():
-    """He_2 = u^2 - 1 is largest at 0; s''' = s'(1 - 6 s') at s' = 1/4; zeta sums at order 1."""
+    """For instance, the logistic function s has s''' = s' (1 - 6 s'), with largest modulus 1/8."""
     known = {0: 1.0, 1: math.exp(-0.5), 2: 1.0, 3: 1.380118, 4: 3.0}
     for order, value in known.items():
         assert gaussian_derivative(order) == pytest.approx(value, rel=1e-6)

@@ -1,4 +1,4 @@
-"""The workload of Chebyshev moments: its diameters are theorems, its extreme points exact."""
+"""The workload of Chebyshev moments: diameters, radii, extreme answers and wrong arguments."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from geomdp.workloads.smooth.moment_diameters import (
     weighted_l1_diameter,
 )
 
-#: Formula sheet SM-A1, S(t, 1).
+#: The l1 diameters S(t, 1) for one variable and t degrees (formula sheet SM-A1).
 TABLE = {2: 2, 3: 3.125, 4: 4.31557, 5: 5.51956, 8: 9.15391, 16: 18.87894, 64: 77.29721}
-#: Room for the rounding of distances.
+#: Factor that allows for rounding errors of distances.
 ROUNDING = 1 + 1e-14
-#: (d, t) with points a variable of a grid fine enough to come within 2% of every maximum.
+#: Number of grid points per variable for (d, t). A maximum over the grid is within 2% of the
+#: maximum over the cube.
 GRIDS = {(1, 2): 300, (1, 5): 300, (1, 8): 300, (2, 2): 31, (2, 3): 31, (2, 4): 31, (3, 2): 9}
 
 
@@ -31,7 +32,7 @@ def grid(d: int, count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("size", TABLE)
 def test_table_of_l1_diameters(size):
-    # The table has six or seven digits; the bound exceeds the maximum by a factor of at most 2e-6.
+    # The table has six or seven digits, and the bound has a relative error of at most 2e-6.
     assert l1_diameter(1, size) == pytest.approx(TABLE[size], rel=4e-6)
     assert l1_diameter(3, size) == pytest.approx(size**2 * TABLE[size], rel=4e-6)
 
@@ -41,14 +42,14 @@ def test_the_printed_scale_is_too_small_from_three_degrees_on():
     excess = [l1_diameter(2, size) / size**2 for size in sizes]
     assert excess[0] == pytest.approx(1, rel=3e-6)
     assert min(excess[1:]) > 1.04
-    # The limit of 1 - min over u of sin(u) / u.
+    # For many degrees, the ratio tends to 1 - min over u of sin(u) / u.
     assert max(excess) < 1.21724
     assert all(l1_diameter(2, size) < 2 * (size**2 - 1) for size in sizes[1:])
 
 
 @pytest.mark.parametrize("size", [64, 3000])
 def test_l2_diameter_of_many_degrees(size):
-    """Attained by 1 and -1 for even t: sum over odd r of 2^2, so (2 t)^(1/2)."""
+    """For even t, the moments at 1 and -1 differ by 2 in t/2 degrees, a distance of (2 t)^(1/2)."""
     assert 1 <= l2_diameter(1, size) / (2 * size) ** 0.5 < 1 + 3e-5
 
 
@@ -66,14 +67,14 @@ def test_diameters_bound_and_nearly_attain_those_of_a_grid(d, size):
     for bound, found in pairs.items():
         assert 0.98 * bound <= found <= bound * ROUNDING
     found = cdist(answers, answers).max()
-    # Attained for even t and for d = 1; 4.24 against 4 at (2, 3).
+    # The bound is attained for even t and for d = 1. For (2, 3), it is 4.24 and the diameter is 4.
     sharp = 0.98 if size % 2 == 0 or d == 1 else 0.9
     assert sharp * workload.l2_diameter() <= found <= workload.l2_diameter() * ROUNDING
 
 
 @pytest.mark.parametrize(("d", "size"), [(1, 6), (2, 4), (3, 3)])
 def test_the_worst_partner_of_any_record_is_a_corner(d, size):
-    """The theorem behind the calibration, for random weights and pairs."""
+    """The diameter is computed from pairs with a corner, and no random pair is farther apart."""
     rng = np.random.default_rng(d)
     workload = SmoothQueries(d, size)
     for _ in range(5):
