@@ -1,7 +1,7 @@
 """Planted faults: which test notices each of them.
 
-There is no paper. The question is whether the tests of this library see the faults that break
-privacy or a bound (GEN-1).
+This figure belongs to no paper. The question is whether the tests of this library see the faults
+that break privacy or a bound (GEN-1).
 
 Every fault is one edit of one function, for instance a wrong sensitivity, half the noise, one draw
 for two purposes, a missing composition, a wrong exponent, or a ledger that pays after the noise is

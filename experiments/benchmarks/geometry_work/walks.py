@@ -29,6 +29,7 @@ from experiments.benchmarks.peers.chords import (
 from experiments.benchmarks.peers.matrix_chords import EigenvalueChords
 from experiments.benchmarks.peers.samplers import PROPOSALS, hopsy_draws
 from experiments.engine.cells import Row
+from experiments.engine.statistics import LEVEL, quantile
 from geomdp.geometry.sampling import HitAndRun, Mixing, bulk_ess, measure_mixing, run_chains
 from geomdp.geometry.sampling.rounding import Walk, prepared_walk
 
@@ -42,6 +43,8 @@ CHORD_TOLERANCE = 1e-7
 STRETCH = 1000.0
 #: Largest number of steps to measure the correlation time of hit-and-run on a matrix body.
 MATRIX_STEPS = {Work.SPECTRAPLEX: 4096, Work.SPECTRAPLEX_DIFFERENCE: 128}
+#: Number of steps of hit-and-run on a matrix body before its points are compared with our draws.
+STEPS_APART = 64
 
 
 def symmetric_hull(vertices: Array) -> gd.bodies.Body:
@@ -158,7 +161,8 @@ def time_spectral_draws(config: Config, rng: np.random.Generator) -> list[Row]:
     The peer walks on the same body. It finds chords by eigenvalues on the spectraplex and by
     bisection on the difference body. It starts from uniform points, so it needs no burn-in. The
     walk may be too slow to converge in `MATRIX_STEPS` steps. Its measured correlation time is then
-    probably too short, which favours the peer.
+    probably too short, which favours the peer. Its points stay uniform, so the mean of their
+    squared norms must agree with the mean for our draws.
     """
     body: gd.bodies.Body = gd.bodies.Spectraplex(config.dimension)
     if config.work is Work.SPECTRAPLEX_DIFFERENCE:
@@ -173,5 +177,18 @@ def time_spectral_draws(config: Config, rng: np.random.Generator) -> list[Row]:
         starts, limit = samples.points[:chains], MATRIX_STEPS[config.work]
         mixing = measure_mixing(kernel, walked, starts, rng, limit=limit)
         _, step = timed(lambda: kernel.step(rng, walked, starts))
-        rows.append(line("hit-and-run", [step / chains * mixing.correlation_time]))
+        states = starts
+        for _ in range(STEPS_APART):
+            states = kernel.step(rng, walked, states)
+        apart, allowed = difference_of_squares(states, samples.points[chains:])
+        seconds_per_draw = step / chains * mixing.correlation_time
+        rows.append(line("hit-and-run", [seconds_per_draw], apart, allowed))
     return rows
+
+
+def difference_of_squares(states: Array, draws: Array) -> tuple[float, float]:
+    """Difference of the mean squared norms, and the limit for chance, both relative to `draws`."""
+    walked, drawn = (states**2).sum(axis=1), (draws**2).sum(axis=1)
+    stderr = math.sqrt(walked.var(ddof=1) / len(walked) + drawn.var(ddof=1) / len(drawn))
+    limit = quantile(LEVEL / 2, len(walked)) * stderr
+    return abs(walked.mean() / drawn.mean() - 1), limit / drawn.mean()
