@@ -1,4 +1,4 @@
-"""The bracket: both sides certified, never crossing, monotone, and checked from the file alone."""
+"""Tests of brackets: certificates, bounds that never cross, and bounds that fall in epsilon."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ STANDARD: list[Workload] = [
 
 
 def few_mechanisms(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out what takes a second to set up for any workload; more candidates only lower n."""
+    """Keep only mechanisms that are quick to set up. The others could only lower upper bounds."""
     quick = ("Laplace", "Ball", "Cone", "KNorm(exact=True)", "Ellipsoid", "SecondMoment")
     kept = tuple(row for row in upper_side.CANDIDATES if row.name in quick)
     monkeypatch.setattr(upper_side, "CANDIDATES", kept)
@@ -104,7 +104,7 @@ def test_both_sides_carry_their_proof(workload, tmp_path: Path, monkeypatch):
 def test_weaker_guarantees_need_no_more_records(
     privacy: Privacy, metric: Metric, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Pure privacy implies both guarantees, so its upper bound holds, and the lower one is less."""
+    """0.5-DP implies both guarantees, so their bounds are at most the bounds for 0.5-DP."""
     few_mechanisms(monkeypatch)
     pure = sample_complexity_bracket(Histogram(6), 0.5, 0.03, metric)
     found = sample_complexity_bracket(Histogram(6), alpha=0.03, metric=metric, privacy=privacy)
@@ -112,7 +112,8 @@ def test_weaker_guarantees_need_no_more_records(
     assert found.lower.records <= pure.lower.records
     assert "calibrated for 0.5-DP" in found.upper.statement
     assert found.question.guarantee == privacy
-    # Of the methods of proof, only lines apply; lines along single queries need the largest error.
+    # The search and the guesses need pure privacy. Lines along single queries need it, too, but
+    # unless the metric is `WorstCase`, they are refused because of the metric.
     refused = [name for name, why in found.refused.items() if "pure differential privacy" in why]
     assert len(refused) == (3 if isinstance(metric, WorstCase) else 2), refused
 
@@ -143,7 +144,8 @@ def random_problem(seed: int) -> tuple[Workload, float, float, object, Adjacency
     ]
     matrix = entries[seed % 3]()
     matrix[0, :2] = (0.0, 1.0)  # never a constant workload
-    # Few values: the linear programs of a line take a second for each epsilon, and are kept.
+    # Epsilon has only three values, because the linear programs of a line take a second for each
+    # epsilon, and their results are cached.
     epsilon, alpha = math.exp(rng.choice([-3, -0.5, 1.5])), math.exp(rng.uniform(-5, 0))
     return Explicit(matrix), epsilon, alpha, METRICS[seed // 3 % 3], list(Adjacency)[seed // 9 % 2]
 
@@ -184,13 +186,13 @@ def test_bounds_fall_in_epsilon_and_alpha(metric, adjacency, monkeypatch):
 
 @pytest.mark.ci
 def test_errors_are_ordered_so_bounds_are(monkeypatch):
-    """E ||.||_2 / sqrt k <= rms, and <= E ||.||_inf: each asks for at least as many records."""
+    """The mean l2 error is at most the two other errors, so it needs at most as many records."""
     few_mechanisms(monkeypatch)
     workload = Marginals(5, 2)
     mean, root, worst = (sample_complexity_bracket(workload, 0.3, 0.05, m) for m in METRICS)
     assert mean.upper.records <= root.upper.records
     assert mean.upper.records <= worst.upper.records
-    # sc itself is ordered: what bounds the smaller one from below bounds the larger one.
+    # A lower bound for the mean l2 error also holds for the two larger errors.
     assert mean.lower.records < min(root.upper.records, worst.upper.records)
 
 
@@ -210,7 +212,7 @@ def test_an_alpha_that_no_mechanism_reaches_is_refused(monkeypatch):
 
 
 def test_without_any_noise_the_constant_answer_is_left(monkeypatch):
-    """No noise could be built for a universe too large to project on for all."""
+    """If no noise can be built, there is nothing to project, although the universe is large."""
     kept = tuple(row for row in upper_side.CANDIDATES if row.kind is SecondMomentMechanism)
     monkeypatch.setattr(upper_side, "CANDIDATES", kept)
     monkeypatch.setattr(upper_side, "MAX_PROJECTED_UNIVERSE", 2)
@@ -225,7 +227,7 @@ def test_without_any_noise_the_constant_answer_is_left(monkeypatch):
 
 
 def test_a_bound_stands_where_a_harder_search_finds_none(monkeypatch):
-    """Every question is searched at most once with either effort."""
+    """If the harder search fails, the bound of the first search stays. No search runs twice."""
     searched = []
     search = lower_side.packing_search
 
@@ -253,7 +255,7 @@ def test_heuristic_mechanisms_and_simulations_on_priors_stay_out():
 
 
 def test_simulated_limits_are_said_to_be_so(monkeypatch):
-    """At few records the projection wins by a simulated mean of the support function."""
+    """With few records, the error limit of a projection uses a simulated mean."""
     few_mechanisms(monkeypatch)
     found, _ = upper_bounds(
         RandomSigns(30, 20, 0),
@@ -265,7 +267,7 @@ def test_simulated_limits_are_said_to_be_so(monkeypatch):
     projected = [b for b in found if isinstance(b.certificate, Projected) and b.assumptions]
     assert projected
     assert all("confidence limit" in bound.assumptions[0] for bound in projected)
-    # Each limit has the level 1e-6 for itself, but the best of several mechanisms is chosen.
+    # Each single limit fails with probability 1e-6, but the best of several mechanisms is chosen.
     compared = sum(bound.certificate is not None for bound in found)
     said = f"1e-6 for one mechanism, and {compared} mechanisms are compared"
     assert all(said in bound.assumptions[0] for bound in projected)
@@ -288,7 +290,7 @@ def test_second_moments_have_a_closed_bound():
 
 @pytest.mark.parametrize(("n", "simulated"), [(1, False), (100, True), (100_000, True)])
 def test_projected_noise_of_estimated_energy_is_simulated(n, simulated):
-    """Its bounds are the diameter, E h_K(Z) and E ||Z||^2 in turn, of which one is closed."""
+    """The bound is the diameter for n = 1, and a simulated mean for larger n."""
     inner = TightCone(MarginalTables([2] * 3, 2), n=n, privacy=PureDP(1.0))
     mechanism = Projected(inner)
     assert inner.predicted_rmse.stderr > 0
@@ -309,7 +311,8 @@ def test_worst_case_errors_stay_below_their_limit():
         np.abs(mechanism.release(records, rng=rng).answers - truth).max() for _ in range(2000)
     ]
     limit = error_limit(WorstCase(), mechanism)
-    # An equality for Laplace noise: the mean of 2000 maxima is within 6 standard errors.
+    # For Laplace noise the limit is the expected largest error itself, up to rounding of answers,
+    # so the mean of 2000 largest errors is within 6 standard errors of the limit.
     stderr = np.std(largest) / math.sqrt(2000)
     assert abs(np.mean(largest) - limit.value) < 6 * stderr
 
@@ -325,7 +328,7 @@ LARGEST: dict[str, AdditiveMechanism] = {
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", LARGEST)
 def test_drawn_limits_of_the_largest_error_hold(name: str) -> None:
-    """Against draws of another seed. A limit 10% lower would be below their mean."""
+    """Each limit is at least the mean of draws from another seed. A limit 10% lower is not."""
     mechanism = LARGEST[name]
     limit = error_limit(WorstCase(), mechanism)
     assert limit.simulated
@@ -351,13 +354,13 @@ def test_rare_noise_is_not_drawn(epsilon: float) -> None:
 
 
 def test_noise_that_is_not_log_concave_is_not_drawn() -> None:
-    """A sum of rare noise in two directions: rare as well, so draws would mislead."""
+    """A linear map of noise that is almost always 0 is almost always 0, so draws would mislead."""
     part = Part(GeometricNoise(units=[1.0, 1.0], scale=1 / 12), np.eye(2))
     assert not is_log_concave(MappedNoise([part]))
 
 
 def test_every_value_of_n_below_the_lower_bound_is_excluded(monkeypatch):
-    """The rungs of the chain leave no gap from 1 to the bound."""
+    """The ranges that the rungs of the certificate exclude cover all n from 1 to the bound."""
     few_mechanisms(monkeypatch)
     found = sample_complexity_bracket(Marginals(8, 1), 0.2, 0.03)
     reach = 0
@@ -368,12 +371,13 @@ def test_every_value_of_n_below_the_lower_bound_is_excluded(monkeypatch):
 
 
 def test_more_queries_need_more_records_in_the_worst_case(monkeypatch):
-    """The packing of some queries is one for more of them, and their noise is part of the noise."""
+    """Packings for 4 of 6 queries are packings for all 6, and noise for 6 queries serves for 4."""
     few_mechanisms(monkeypatch)
     matrix = np.random.default_rng(8).choice([-1.0, 1.0], (6, 20))
     few, many = Explicit(matrix[:4]), Explicit(matrix)
     brackets = [sample_complexity_bracket(W, 0.3, 0.05, WorstCase()) for W in (few, many)]
-    # Lines bound the largest error by a mean over all queries, which more of them may lower.
+    # Only packings are compared. Lines bound the largest error from below by a mean over all
+    # queries, and more queries may lower this mean.
     certificate = next(
         bound.certificate
         for bound in brackets[0].lower_candidates

@@ -1,4 +1,4 @@
-"""Purely private noise under other guarantees: advised if it is best, and stated as what it is."""
+"""Tests of epsilon-DP noise under weaker guarantees: when it is advised, and what it states."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ def test_k_norm_noise_beats_gaussian_noise_for_a_small_delta() -> None:
     assert advice.best.guarantee.privacy == PureDP(1.0)
     assert advice.asked == APPROXIMATE
     assert "It implies (1, 1e-06)-DP, which was asked for." in " ".join(advice.reasons)
-    # 205 records instead of 518, as the bracket says, too.
+    # For an error of 0.01 this noise needs 205 records, and Gaussian noise needs 518. The bracket
+    # has 205, too.
     gaussian = Gaussian(workload, n=5000, privacy=APPROXIMATE)
     assert advice.best.predicted_rmse.value < 0.4 * gaussian.predicted_rmse.value
     bracket = sample_complexity_bracket(workload, alpha=0.01, metric=RMS(), privacy=APPROXIMATE)
@@ -92,7 +93,7 @@ def test_a_release_states_and_spends_what_is_proved(asked) -> None:
         assert str(release.guarantee).startswith("5-DP, replace-one")
         assert "5-DP" in repr(release)
         assert [spend.privacy for spend in ledger.spends()] == [PureDP(5.0)]
-        # The whole rho, or the whole epsilon and none of delta.
+        # Under zCDP the release spends all of rho. Under approximate DP it spends no delta.
         assert ledger.left() == ({"rho": 0.0} if asked == ZCDP(12.5) else ledger.left())
         assert ledger.left().get("delta", 1e-9) == 1e-9
 
@@ -114,7 +115,8 @@ def test_no_pure_noise_is_below_the_floor(name, rho, adjacency) -> None:
                 error = noise.predicted_rmse.value
             except (InapplicableError, WorkloadSizeError):
                 continue
-            # No bound on an error exceeds the diameter of the answers, up to rounding.
+            # The floor and the prediction of `Projected` can both be the diameter of the answers,
+            # up to rounding.
             assert floor < error * (1 + 1e-12)
             assert floor < Projected(noise).predicted_rmse.value * (1 + 1e-12)
             compared += 1
@@ -122,10 +124,10 @@ def test_no_pure_noise_is_below_the_floor(name, rho, adjacency) -> None:
 
 
 def test_gaussian_noise_on_a_large_universe_proves_nothing() -> None:
-    """For 5000 elements the ellipsoid of `Matrix` is only near the best one, so no floor is known.
+    """For 5000 elements the ellipsoid of `Matrix` need not be near the best, so no floor is known.
 
     Most elements have answers near 0, and a few have one large answer. The best Gaussian noise has
-    about half of the error of `Matrix`. Pure noise is between the two.
+    about half of the error of `Matrix`. The error of pure noise is between these two errors.
     """
     queries, elements = 5, 5000
     sizes = np.array([1000.0, 1.0, 1.0, 1.0, 1.0])
@@ -145,7 +147,7 @@ def test_gaussian_noise_on_a_large_universe_proves_nothing() -> None:
     ("workload", "known"),
     [
         (ChosenTables(dict.fromkeys(LETTERS, 2), [("a", "b"), ("c",)]), True),
-        # More than 22 columns, and not all tables of two columns.
+        # The tables use more than 22 columns, and not every pair of columns has a table.
         (ChosenTables(dict.fromkeys(LETTERS, 2), pairwise(LETTERS)), False),
         (MarginalTables([2] * 30, 2), True),
         (MarginalTables([2, 3, 4], 2), True),
@@ -160,7 +162,7 @@ def test_the_best_gaussian_noise_on_residuals_is_known_for_few_sets(workload, kn
 
 
 def _gaussian(setting: Setting) -> Trials:
-    """The comparison after all noise with the guarantee asked was tried."""
+    """The comparison after a trial of all noise that is calibrated for the guarantee asked."""
     trials = Trials(setting)
     for row in CANDIDATES:
         if not row.depends_on_n and not row.is_stronger(setting):
@@ -190,7 +192,7 @@ def test_what_the_floor_leaves_out_is_never_missed(name, privacy, monkeypatch) -
 
 
 def test_pure_noise_is_not_set_up_in_vain() -> None:
-    """Gaussian noise wins under zCDP unless rho is large, so advice takes as long as before."""
+    """Under zCDP with a small rho, no pure noise can be the best, so none is set up."""
     result = advise(MarginalTables([2] * 4, 2), n=1000, privacy=ZCDP(0.5), exact_only=True)
     why = result.table.set_index("mechanism")["why"]
     for row in CANDIDATES:

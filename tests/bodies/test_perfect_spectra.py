@@ -1,4 +1,4 @@
-"""Spectra by coupling from the past, against rejection from Wishart matrices, and their moments."""
+"""Random spectra by coupling from the past agree with rejection sampling and known moments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from geomdp.bodies.spectral.log_gas import heat_bath, sweeps
 from geomdp.bodies.spectral.pfaffians import difference_moments, nuclear_moments
 from tests.stats import LEVEL, binomial_agrees, ks_same, ks_uniform, mean_agrees
 
-#: Functions of ascending spectra (n, d) that see every eigenvalue.
+#: Functions of n ascending spectra (n, d). Together they depend on every eigenvalue.
 STATISTICS = {
     "smallest": lambda x: x[:, 0],
     "largest": lambda x: x[:, -1],
@@ -76,7 +76,7 @@ def test_common_uniforms_keep_states_ordered():
             assert (np.diff(state) > 0).all()
         for below, above in itertools.pairwise(states):
             assert (below <= above + 1e-12).all()
-    # One sweep each way brings the extreme states down from infinity.
+    # The states that started at -inf and at +inf are finite after the sweeps.
     assert np.isfinite(lowest).all()
     assert np.isfinite(highest).all()
 
@@ -95,7 +95,7 @@ def test_a_coalescing_block_sends_all_states_to_one():
 
 @pytest.mark.statistical
 def test_blocks_keep_exact_states_whether_they_coalesce_or_not():
-    """With six sweeps many blocks fail: the map must leave the gas unchanged all the same."""
+    """With six sweeps many blocks do not coalesce, but the states must keep their distribution."""
     rng = np.random.default_rng(3)
     start = gas_spectra(3000, 3, rng)
     outcomes = [_block(rng, 6, state, True) for state in start]
@@ -107,16 +107,17 @@ def test_blocks_keep_exact_states_whether_they_coalesce_or_not():
 
 
 def wishart_differences(d: int, tries: int, rng: np.random.Generator) -> np.ndarray:
-    """Spectra of uniform points of K - K by rejection, K the spectraplex.
+    """Spectra of uniform points of K - K, by rejection sampling; K is the spectraplex.
 
-    M = A - B for A, B uniform on K, accepted if A - M_+ is psd. Given M, the accepted A are M_+ + X
-    with X psd, tr X <= 1 - ||M||_(K-K): a volume proportional to (1 - ||M||)^D, so that the
-    direction of M is that of a uniform point. Accepted with probability vol(K - K) / vol(K) over
-    C(2 D, D), the quotient in the inequality of Rogers and Shephard.
+    Let A and B be uniform on K. M = A - B is accepted if A - M_+ is psd, where M_+ is the positive
+    part of M. Given M, the accepted A are the M_+ + X with X psd and tr X <= 1 - ||M||, where ||.||
+    is the gauge of K - K. Their volume is proportional to (1 - ||M||)^D with D = d (d + 1) / 2. So
+    M / ||M|| has the same distribution as for a uniform point of K - K. The probability of
+    acceptance is vol(K - K) / (C(2 D, D) vol(K)), which is at most 1 by Rogers and Shephard.
     """
     K = Spectraplex(d)
     A, B = K.sample_uniform(tries, rng), K.sample_uniform(tries, rng)
-    positive = K.project(A - B)  # tr M_+ <= 1: the nearest point is the positive part
+    positive = K.project(A - B)  # the projection is M_+, because tr M_+ <= 1
     accepted = (A - B)[eigenvalues(A - positive)[:, 0] >= -1e-12]
     sizes = rng.random((len(accepted), 1)) ** (1 / K.dimension)
     gauges = SpectraplexDifference(d).gauge(accepted)
@@ -138,7 +139,7 @@ def test_difference_spectra_agree_with_rejection(d, tries):
 
 @pytest.mark.statistical
 def test_nuclear_spectra_agree_with_rejection_from_the_difference():
-    """The nuclear ball lies in the difference body: points of the one inside the other."""
+    """Uniform points of the difference body that lie in the nuclear ball are uniform there."""
     rng = np.random.default_rng(5)
     inside = difference_spectra(6000, 3, rng)
     inside = inside[np.abs(inside).sum(axis=1) <= 1]
@@ -163,7 +164,7 @@ def test_moments_in_high_dimension():
 
 
 def test_moments_and_volumes_of_the_sheet():
-    """JL-COV at d = 2; at d = 1 both bodies are [-1, 1]."""
+    """For d = 2 the values come from JL-COV. For d = 1 both bodies are the interval [-1, 1]."""
     for moments in (nuclear_moments(1), difference_moments(1)):
         assert moments.squares == pytest.approx(1 / 3, rel=1e-13)
     assert nuclear_moments(2).squares == pytest.approx(5 / 12, rel=1e-13)
@@ -175,7 +176,10 @@ def test_moments_and_volumes_of_the_sheet():
 
 @pytest.mark.parametrize("d", [10, 40])
 def test_moments_stay_accurate_as_d_grows(d):
-    """The degree p has mean D / 2; by Rogers and Shephard vol(K - K) is below C(2 D, D) vol(K)."""
+    """The number p of `difference_spectra` is distributed symmetrically about D / 2.
+
+    By the inequality of Rogers and Shephard, vol(K - K) is below C(2 D, D) vol(K).
+    """
     from geomdp.bodies.spectral.pfaffians import _gas
 
     D, gas = d * (d + 1) // 2, _gas(d)

@@ -1,4 +1,4 @@
-"""Single checks of the checker, at the edge of what they accept."""
+"""Single checks of the certificate checker, with values at the limits of what it accepts."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def test_one_record_excludes_all_numbers_from_one_on(rho: float, first: int, las
 
 
 def test_numbers_of_records_without_gap() -> None:
-    """Copies of 2 records reach 2 c rho records: with rho = 1 they leave out each odd number."""
+    """c copies of 2 records exclude 2 c to 2 c rho records. For rho = 1 odd numbers remain."""
     with pytest.raises(CertificateRejected, match="not all numbers of records from 2 on"):
         _check_range(part(first=2, last=10), 1.0, 2, 5)
     with pytest.raises(CertificateRejected, match="not all numbers of records from 2 on"):
-        _check_range(part(first=2, last=15), 1.5, 2, 5)  # no room for the rounding of rho
+        _check_range(part(first=2, last=15), 1.5, 2, 5)  # 2 rho = 3 has no margin for rounding
     assert _check_range(part(first=2, last=15), 1.5 * (1 + 1e-12), 2, 5) == (2, 15)
 
 
 def test_the_first_number_of_records_is_the_least() -> None:
-    """With rho = 1.26, one copy of 2 records reaches 2.52, so 3 is left out; two reach 5.04."""
+    """With rho = 1.26, one copy of 2 records excludes 2 only. Two copies exclude 4 and 5."""
     assert _check_range(part(first=4, last=12), 1.26, 2, 5) == (4, 12)
     for first, rho, size in ((6, 1.26, 2), (2, 1.0, 1)):
         with pytest.raises(CertificateRejected, match=f"first could be below {first}"):
@@ -94,7 +94,7 @@ def test_a_spacing_is_at_most_one_step(spacing: float, moment: int) -> None:
 
 @pytest.mark.parametrize("lines", [1, 3])
 def test_a_frame_is_paid_for_by_its_lines(lines: int) -> None:
-    """A matrix of l lines in 4 queries, and its eigenvectors: l^2 (4 + 10 l) operations."""
+    """For l lines and 4 queries, a matrix and its eigenvectors cost l^2 (4 + 10 l) operations."""
     answers = np.vstack([np.zeros(4), np.eye(4)])
     pairs = [[0, i + 1] for i in range(lines)]
     cost = lines**2 * (4 + 10 * lines)
@@ -113,7 +113,7 @@ def test_a_prior_has_two_points() -> None:
 
 
 def test_answers_are_paid_for_by_elements_times_queries() -> None:
-    """16 records of 8 bits and 28 pairs, 2 bits each: 50 * 16 * 56 + 1000 * 56 operations."""
+    """28 pairs of bits hold 2 * 28 = 56 bits; 16 elements cost (50 * 16 + 1000) * 56 operations."""
     elements = [[i >> b & 1 for b in range(8)] for i in range(16)]
     workload = {"name": "marginals", "d": 8, "k": 2}
     cost = 50 * 16 * 56 + 1000 * 56
@@ -126,7 +126,7 @@ def test_answers_are_paid_for_by_elements_times_queries() -> None:
     ("k", "cells"), [(1, 2 + 3 + 4), (2, 2 * 3 + 2 * 4 + 3 * 4), (3, 2 * 3 * 4)]
 )
 def test_tables_are_paid_for_by_their_cells(k: int, cells: int) -> None:
-    """Each cell compares k columns, for 5 elements: 50 * 5 * k * cells + 1000 * k * cells."""
+    """Each cell compares k columns, so 5 elements cost (50 * 5 + 1000) * k * cells operations."""
     workload = {"name": "marginal tables", "columns": [2, 3, 4], "k": k}
     cost = (50 * 5 + 1000) * k * cells
     answers, *_ = answers_of(part(cost, workload=workload, elements=[[1, 2, 3]] * 5))
@@ -143,7 +143,7 @@ def test_columns_are_one_list(columns: object) -> None:
 
 
 def test_data_sets_are_paid_for_by_their_pairs() -> None:
-    """3 data sets of 2 records, 4 queries: 3 * 2 * 4 sums, 2 * 9 pairs of 4 + 50 * 2 each."""
+    """With 4 queries, 3 data sets of 2 records cost 3 * 2 * 4 + 2 * 9 * (4 + 50 * 2) operations."""
     values = {"answers": np.eye(4), "datasets": [[0, 1], [2, 3], [0, 2]]}
     cost, norm = 3 * 2 * 4 + 2 * 9 * (4 + 50 * 2), MEASURES["mean l2 error per query"].norm
     assert verify_listed(part(cost, **values), norm).distance == 2

@@ -1,4 +1,4 @@
-"""Families of packings against the formula sheet and against their listed members."""
+"""Families of packings agree with the formula sheet and with lists of their members."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ METRIC = MeanL2()
 def test_primes() -> None:
     small = [n for n in range(200) if n > 1 and all(n % f for f in range(2, n))]
     assert [n for n in range(2, 200) if prime_at_most(n) == n] == small
-    # A Carmichael number and a strong pseudoprime to many bases.
+    # 561 is a Carmichael number. 3215031751 is a strong pseudoprime to the bases 2, 3, 5 and 7.
     for composite in (561, 3215031751):
         with pytest.raises(ValueError, match="prime must be a prime number"):
             ReedSolomon(composite, 2, 1)
@@ -91,7 +91,7 @@ def test_reed_solomon_sets_of_the_sheet() -> None:
 
 
 def test_reed_solomon_sets_have_element_numbers_within_int64() -> None:
-    """For q just below 2^59, 16 q fits in int64 and 17 q does not."""
+    """For a prime q just below 2^59, the number 16 q fits in int64 and 17 q does not."""
     prime = prime_at_most(1 << 59)
     word = ReedSolomon(prime, 16, 2).evaluate(np.array([[prime - 1, 0]]))
     largest = ReedSolomonSets(ReedSolomon(prime, 16, 2)).elements(word).max()
@@ -104,7 +104,7 @@ def test_reed_solomon_sets_have_element_numbers_within_int64() -> None:
 
 @pytest.mark.statistical
 def test_listed_random_sign_sets_are_separated_as_the_union_bound_says() -> None:
-    # The bound fails for at most a share `failure` of sign matrices; 12 matrices at 2^-10.
+    # The bound fails for a random sign matrix with probability at most `failure`.
     sets = ReedSolomonSets(ReedSolomon(7, 4, 2))
     failure, failed, draws = 2.0**-10, 0, 12
     for seed in range(draws):
@@ -119,14 +119,15 @@ def test_listed_random_sign_sets_are_separated_as_the_union_bound_says() -> None
 
 
 def test_the_moment_bound_holds_for_flat_vectors() -> None:
-    # E e^(-x Y^2) <= 1 - x + (3 - 1/s) x^2 / 2 for Y = <signs, v>, v flat on w <= 2 s elements.
+    # Let v be 1 / sqrt(w) on w <= 2 s elements and 0 elsewhere, and Y = <signs, v>. The moment
+    # bound is E e^(-x Y^2) <= 1 - x + (3 - 1/s) x^2 / 2.
     for size in (1, 2, 3):
         for support in range(2, 2 * size + 1, 2):
             signs = np.array(list(itertools.product((-1, 1), repeat=support)))
             squares = signs.sum(axis=1) ** 2 / support
             for tilt in (0.05, 0.2, 0.35):
                 exact = np.exp(-tilt * squares).mean()
-                # At deviation 1 the exponent is minus the logarithm of the moment bound.
+                # For deviation 1, `rate` is minus the logarithm of the moment bound.
                 assert exact <= math.exp(-rate(1.0, tilt, size)) * (1 + 1e-14)
 
 
@@ -152,7 +153,7 @@ def test_random_sign_bounds_grow_with_the_universe_and_fall_with_the_parameters(
 
 
 def test_packings_have_a_whole_number_of_sets() -> None:
-    # e^2.5 = 12.18: twelve elements, eleven others.
+    # e^2.5 = 12.18 is rounded down to 12 elements, so each element has 11 others.
     assert RandomSignSets(500, Singletons(2.5)).log_others == pytest.approx(math.log(11), rel=1e-14)
 
 
@@ -160,7 +161,8 @@ def test_universes_beyond_any_list() -> None:
     family = RandomSignSets(40_000, Singletons(1000.0))
     assert family.log_others == 1000.0
     bound = certify([family], epsilon=1.0, alpha=0.01)
-    # r < 1000 copies of one element, the union bound in the assumptions.
+    # A data set has at most 999 copies of one element, because (number of copies) * epsilon must
+    # be below ln(M - 1) = 1000. The union bound over the signs is an assumption.
     assert bound.value == math.floor(999 * family.separation(METRIC) / 0.04)
     assert "probability at least 1 - 1e-06" in bound.assumptions[0]
 
@@ -169,7 +171,8 @@ def test_universes_beyond_any_list() -> None:
 
 
 def test_gilbert_varshamov_words_give_the_bound_of_width_one() -> None:
-    # Distance d/4 gives a separation of 1/2, and ln(M - 1) / (8 alpha epsilon) up to rounding.
+    # Hamming distance d / 4 gives a separation of 1/2. The bound is ln(M - 1) / (8 alpha epsilon)
+    # up to rounding.
     inner = greedy_code(16, 4)
     family = CodeWords(16, ReedSolomon(prime_at_most(inner.count), 1, 1), inner)
     assert family.separation(METRIC) == pytest.approx(0.5, rel=1e-11)
@@ -189,7 +192,8 @@ def test_listed_code_words_are_separated() -> None:
 
 @pytest.mark.parametrize(("width", "attributes"), [(2, 16), (3, 12)])
 def test_projected_identity_of_the_sheet(width: int, attributes: int) -> None:
-    # After P x ... x P x I the differences of data sets have exactly the length of the sheet.
+    # P subtracts the mean of a part. The Kronecker product P x ... x P x I maps differences of data
+    # sets to vectors with exactly the length that the formula sheet states.
     part = 8 if width == 2 else 4
     code = greedy_code(attributes - (width - 1) * part, 1)
     size = (part - 1) ** (width - 1)
@@ -275,7 +279,8 @@ def test_largest_cliques_by_brute_force() -> None:
 
 
 def test_separated_sets_of_the_cube() -> None:
-    # N_sep of {0, 1}^7 at Hamming distance 3 is the 16 words of the Hamming code.
+    # A largest subset of {0, 1}^7 with pairwise Hamming distance at least 3 is the Hamming code of
+    # 16 words.
     cube = np.array(list(itertools.product((0.0, 1.0), repeat=7)))
     separation = math.sqrt(3 / 7) * (1 - 1e-12)
     exact = exact_separated(cube, METRIC, separation)
@@ -290,7 +295,7 @@ def test_separated_sets_of_the_cube() -> None:
 
 @pytest.mark.parametrize("width", range(1, 7))
 def test_marginals_of_any_width_have_a_bound_or_a_reason(width: int) -> None:
-    """Few attributes leave no room for a block: that is a reason, not an error."""
+    """If there are too few attributes for a block, `SideConditionError` gives the reason."""
     for attributes in range(width, 25):
         with contextlib.suppress(SideConditionError):
             assert marginal_bound(attributes, width, epsilon=0.1, alpha=1e-4).value >= 1
@@ -300,7 +305,10 @@ def test_marginals_of_any_width_have_a_bound_or_a_reason(width: int) -> None:
 
 @pytest.mark.parametrize("width", range(1, 7))
 def test_sizes_of_parts_meet_the_conditions_of_the_packing(width):
-    """Powers of two from 2 on that leave two attributes, all with d' >= min(d / (3 l), 2)."""
+    """The sizes d' are the powers of two from 2 to d that leave two of the d attributes.
+
+    So d' >= min(d / (3 l), 2) for width l, as the packing needs.
+    """
     for attributes in range(2, 80):
         wanted = [
             part

@@ -1,4 +1,4 @@
-"""Databases put records that do not fit into memory where only this user can read them."""
+"""Records that do not fit into memory are written to a folder that only this user can read."""
 
 import os
 import stat
@@ -15,7 +15,8 @@ from geomdp.data import Query
 from geomdp.data.sources.connection import connected, spill_folder
 
 SETTING = "SELECT current_setting('temp_directory') AS x"
-#: Keep more rows than memory may hold, and print where the rest of them is.
+#: A program that stores more rows than the memory limit allows. It prints the folder with the rest
+#: of the rows, the mode of the folder, and the number of its files.
 SPILLING = """
 import os, pathlib, stat
 from geomdp.data.sources.connection import connected
@@ -72,7 +73,7 @@ def test_records_that_spill_leave_nothing_behind(tmp_path):
     )
     folder, mode, held = done.stdout.split()
     assert mode == "0o700"
-    assert int(held) > 0  # the test would show nothing if memory had held all
+    assert int(held) > 0  # otherwise all rows fitted into memory, and nothing was tested
     assert not Path(folder).exists()
     assert not [*tmp_path.iterdir()]
 
@@ -84,7 +85,7 @@ def test_a_forked_process_does_not_delete_the_folder_of_its_parent():
         "from geomdp.data.sources.connection import spill_folder\n"
         "folder = pathlib.Path(spill_folder(os.getpid()))\n"
         "child = os.fork()\n"
-        "if child == 0:\n    sys.exit()\n"  # runs the exit functions that it inherited
+        "if child == 0:\n    sys.exit()\n"  # the child runs the exit functions that it inherited
         "os.waitpid(child, 0)\n"
         "print(folder.is_dir())\n"
     )

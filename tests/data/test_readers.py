@@ -55,7 +55,7 @@ def test_columns_come_in_the_order_asked_for(kind, request):
 
 
 def test_csv_values_are_texts_whatever_their_chunk(tmp_path):
-    # pandas would guess 7, then 7.5, then "x", depending on where a chunk ends.
+    # pandas would guess a type for each chunk, so the values would depend on where chunks end.
     path = write(tmp_path / "mixed.csv", "v\n7\n7.5\nx\n007\nTrue\n")
     for rows in (1, 2, 5):
         values = pd.concat(list(read_chunks(path, rows=rows)))["v"].tolist()

@@ -122,7 +122,7 @@ def test_an_exported_lesson_loads_nothing_and_keeps_its_pictures(tmp_path: Path)
 
 @pytest.mark.ci
 def test_an_output_that_a_page_cannot_show_is_refused(tmp_path: Path) -> None:
-    """A page without it would look complete."""
+    """A page without this output would look complete, although a part of it is missing."""
     lesson = tmp_path / "lesson_01_list.py"
     cell = "@app.cell\ndef _():\n    {'a': 1}\n    return\n"
     lesson.write_text(f"import marimo\n\napp = marimo.App()\n\n\n{cell}")

@@ -18,10 +18,11 @@ from experiments.lessons import slider_times
 from experiments.lessons.slider_times import POSITIONS, OpenLesson, main, step_times
 from geomdp.cli.planning.lessons import Lesson, all_lessons
 
-#: Per step: cells that run, pictures that are drawn, and Python functions of the library called.
-#: The library works in whole arrays; a solver in a loop, or a release, makes thousands of calls.
+#: Limits for one step: cells that run, pictures that are drawn, and calls of the library's Python
+#: functions. Work on whole arrays needs few calls. A solver in a loop, or a release, needs more.
 CELLS, PICTURES, CALLS = 2, 2, 4000
-#: By how many inches, and pixels, letters may pass an edge: the box of a letter holds its accents.
+#: Letters may pass an edge by this many inches or pixels, because the box of each letter includes
+#: room for an accent.
 OVERHANG, OVERHANG_PIXELS = 0.04, 3.0
 
 
@@ -39,7 +40,7 @@ class Opened(NamedTuple):
 
 @pytest.fixture(scope="module")
 def opened(lesson: Lesson) -> Opened:
-    # Without a notebook marimo renders no figure, so we keep them all and draw them ourselves.
+    # Without a notebook marimo renders no figure, so we keep all figures and draw them ourselves.
     figures: list[Figure] = []
     made = Figure.__init__
 
@@ -71,7 +72,7 @@ def _drawn(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Figure]]:
 def _library_calls() -> Iterator[list[int]]:
     """How many functions of the library are called inside the block."""
     folder, count = str(Path(geomdp.__file__).parent), [0]
-    # A profiler written in C: a function of ours that sees each call would take most of the test.
+    # cProfile is written in C. A profiler in Python would take most of the time of the test.
     with cProfile.Profile(subcalls=False, builtins=False) as profile:
         yield count
     for entry in profile.getstats():
@@ -122,7 +123,7 @@ def test_every_picture_fits_at_every_position(
 
 
 def _overlaps(figure: Figure) -> list[str]:
-    """What passes the edges of a picture, and panels that lie on each other."""
+    """Messages: one if something passes an edge of the picture, and one if panels overlap."""
     width, height = figure.get_size_inches()
     box, found = figure.get_tightbbox(), []
     if min(box.x0, box.y0, width - box.x1, height - box.y1) < -OVERHANG:
@@ -151,7 +152,7 @@ def test_the_benchmark_prints_a_line_for_each_control(
     assert len(positions) == POSITIONS
     assert opened.move("size", 4) == 1
     assert len(step_times(opened, "size")) == POSITIONS - 1
-    monkeypatch.setattr(slider_times, "POSITIONS", 3)  # a real lesson, which computes more
+    monkeypatch.setattr(slider_times, "POSITIONS", 3)  # saves time: this is a real lesson
     main(["body"])
     printed = capsys.readouterr().out
     assert all(name in printed for name in ("median ms", "healthy", "second"))

@@ -57,7 +57,7 @@ def test_a_failing_cell_is_recorded_and_the_sweep_goes_on(tmp_path: Path) -> Non
         assert "ArithmeticError: n = 2 is too hard" in (result.failures[0].traceback or "")
         with pytest.raises(ValueError, match="2 cells failed"):
             result.table()
-        # The next run tries the failed cells again, and only those.
+        # The next run computes the failed cells again, and no other cells.
         seen: list[int] = []
         healed = run_sweep(
             draw, SWEEP, store, observe=lambda outcome: seen.append(outcome.cell.configuration.n)

@@ -1,4 +1,4 @@
-"""Farthest-point order: separation, covering and counts at every scale."""
+"""Farthest-point order: how far its first points are apart, and how well they cover the rest."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def test_bad_points_are_refused(points, message):
 
 @pytest.mark.parametrize("scale", [1.0, 1 << 12, 1 << 25, 0.5])
 def test_the_short_cut_for_whole_points_gives_the_same_order(scale):
-    # Exact in float32, in float64 alone, in neither, and not whole.
+    # Squared distances are exact in float32 (scale 1), in float64 but not in float32 (2^12), or in
+    # neither (2^25). For scale 0.5 the points are not whole numbers.
     points = scale * np.random.default_rng(0).integers(-3, 4, size=(80, 5))
 
     def per_query(rows):

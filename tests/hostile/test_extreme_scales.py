@@ -1,4 +1,4 @@
-"""Privacy parameters and answers so large or small that float64 holds no noise for them."""
+"""Privacy parameters and answers at the limits of their ranges are taken, and refused beyond."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS = {
     if isinstance(row.build, type) and row.build.__module__.startswith("geomdp.mechanisms.")
     and "privacy" in row.good
 }  # fmt: skip
-#: Mechanisms with noise of every kind, for answers on the square {0, 1}^2.
+#: Additive mechanisms, each with the guarantees that the tests use.
 ADDITIVE: dict[str, tuple[Any, tuple[Privacy, ...]]] = {
     "Laplace": (mechanisms.Laplace, (PureDP(1.0),)),
     "Ball": (mechanisms.Ball, (PureDP(1.0),)),

@@ -1,7 +1,7 @@
-"""Laws of the interactive mechanisms: what each of their noises is, and that each is drawn anew.
+"""Distributions of the noise in interactive mechanisms: scales, and which draws are independent.
 
-The scales are written out here from the theorems, so a mechanism that draws less noise than its
-proof needs fails, by whatever factor, whether or not an audit would notice.
+The scales are written out here from the theorems. So the tests fail if a mechanism draws clearly
+less noise than its proof needs, even if an audit would not notice this.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ pytestmark = pytest.mark.statistical
 TRIALS = 2500
 EPSILON, SENSITIVITY, CUTOFF = 1.0, 3.0, 3
 PURE, APPROXIMATE = PureDP(EPSILON), ApproxDP(EPSILON, 1e-6)
-#: (class, options, Laplace scales of threshold, query and value over the sensitivity, redrawn).
+#: (class, options, Laplace scales of threshold, query and value divided by the sensitivity, whether
+#: the threshold is redrawn after each query found above).
 STREAMS = {
     "above threshold": (AboveThreshold, {"privacy": PURE}, 2.0, 4.0, None, True),
     "sparse, kept": (
@@ -76,7 +77,7 @@ STREAMS = {
 }
 
 
-# `test_single_numbers.py` holds exact noise to its laws; here it takes minutes.
+# Exact noise takes minutes here, so it is a slow case. `test_single_numbers.py` tests it, too.
 @pytest.fixture(params=["seeded", pytest.param("exact", marks=pytest.mark.slow)])
 def source(request, monkeypatch):
     """What is given as `rng`: a generator, or None with the operating system's bits fixed."""
@@ -97,9 +98,9 @@ def scales(name):
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_comparisons_have_the_stated_noise(name, source):
-    """One query by a gap below the threshold, and two: alone, and in one call."""
+    """One query below the threshold is asked alone, and two such queries are asked in one call."""
     threshold, query, _ = scales(name)
-    gap = query  # about where half the noise would change the probabilities most
+    gap = query  # near this gap, halved noise would change the probabilities most
     alone = array = below = 0
     for _ in range(TRIALS):
         alone += stream(name, source).ask(-gap).above
@@ -114,9 +115,9 @@ def test_comparisons_have_the_stated_noise(name, source):
 
 @pytest.mark.parametrize("name", [name for name in STREAMS if name != "above threshold"])
 def test_the_threshold_is_redrawn_where_that_is_claimed(name, source):
-    """Six queries at the threshold are above with probability 2^-6 if it is drawn anew each time.
+    """If all noise is fresh, six queries at the threshold are all above with probability 2^-6.
 
-    With one draw for all of them it is about four times that.
+    If one draw of the threshold noise serves for all six, the probability is about 4 * 2^-6.
     """
     runs = (stream(name, source, cutoff=6) for _ in range(TRIALS))
     found = sum(all(run.ask(0.0).above for _ in range(6)) for run in runs)
@@ -130,7 +131,7 @@ def test_the_threshold_is_redrawn_where_that_is_claimed(name, source):
 
 @pytest.mark.parametrize("name", ["numeric", "numeric, printed"])
 def test_released_values_have_noise_of_their_own(name, source):
-    """Values far above the threshold: Laplace of the stated scale, independent of each other."""
+    """The released values have independent Laplace noise of the stated scale."""
     _, _, scale = scales(name)
     truths = 1e7 * np.arange(1, CUTOFF + 1)
     found = []
@@ -145,7 +146,7 @@ def test_released_values_have_noise_of_their_own(name, source):
 
 
 def check_independent(noise, scale):
-    """Neither the numbers of a row (n, k) nor their sizes are correlated."""
+    """Check that the columns of `noise` (n, k) are uncorrelated, and their absolute values, too."""
     first, second = np.triu_indices(noise.shape[1], 1)
     mean_agrees(noise[:, first] * noise[:, second], 0.0)
     sizes = np.abs(noise) - scale
@@ -185,19 +186,20 @@ def test_scales_are_rounded_up_and_the_same_for_every_comparison(name, monkeypat
     for kind in ("threshold", "query"):
         (used,) = noise.scales[kind]
         exact = Fraction(SENSITIVITY) * Fraction(getattr(run.scales, kind))
-        # The scale of the proof is itself rounded by less than 2^-46 of it, see ROUNDED_UP.
+        # `run.scales` has a relative rounding error below 2^-46, so the mechanism multiplies it by
+        # ROUNDED_UP.
         assert (
             exact * (1 + Fraction(1, 2**47)) <= Fraction(used) <= exact * (1 + Fraction(1, 2**45))
         )
 
 
-# Online release: all noise is that of one NumericSparse for queries of sensitivity 1/n.
+# Online release: all noise comes from one NumericSparse for queries of sensitivity 1/n.
 
 RECORDS = 10**5
 
 
 def online(source, queries=4):
-    # B(alpha) = 1 / alpha^2 updates, of which several are used below.
+    # The rule allows 1 / alpha^2 updates. The tests below need several of these updates.
     return OnlineConstruction(Perceptron(1), n=RECORDS, queries=queries, privacy=PURE, rng=source)
 
 
@@ -207,7 +209,7 @@ def test_online_answers_have_the_noise_of_sensitivity_one_over_n(source):
     query, found = DenseQuery(np.ones(1)), []
     for _ in range(TRIALS // 2):
         run = online(source)
-        # Truths so far from the hypothesis that they are found above and answered with noise.
+        # The truths are so far from the hypothesis that most are found above the threshold.
         row = []
         for truth in (1.0, 1.0):
             assert abs(run.hypothesis.evaluate(query) - truth) >= 2 * run.alpha
@@ -223,7 +225,7 @@ def test_online_answers_have_the_noise_of_sensitivity_one_over_n(source):
 
 
 def test_online_comparisons_have_the_noise_of_sensitivity_one_over_n(source):
-    """A query whose gap is a query scale below the threshold 2 alpha."""
+    """The truth minus the hypothesis is one query scale below the threshold 2 alpha."""
     run = online(source)
     share = 9 * run.updates_allowed / (8 * EPSILON * RECORDS)
     threshold, scale = 2 * share, 4 * share
@@ -231,14 +233,14 @@ def test_online_comparisons_have_the_noise_of_sensitivity_one_over_n(source):
     truth = run.hypothesis.evaluate(query) + 2 * run.alpha - scale
     assert 0 <= truth <= 1
     found = sum(online(source).ask_truth(query, truth).above for _ in range(TRIALS))
-    # The comparison of the other sign is by 4 alpha below, and is found above hardly ever.
+    # The opposite difference is 4 alpha - scale below the threshold, and is hardly ever above.
     other = all_reach(1, 4 * run.alpha - scale, threshold, scale)
     assert other < 1e-4
     binomial_agrees(found, TRIALS, all_reach(1, scale, threshold, scale) + other / 2)
 
 
 class Noted:
-    """A hypothesis that notes what it is updated with."""
+    """A hypothesis that records the answers of its updates."""
 
     def __init__(self, inner):
         self.inner, self.answers = inner, []
@@ -252,14 +254,14 @@ class Noted:
 
 
 class Noting(Perceptron):
-    """The rule whose hypotheses do that."""
+    """The perceptron rule with hypotheses that record the answers of their updates."""
 
     def start(self, alpha):
         return Noted(super().start(alpha))
 
 
 def test_hypotheses_are_updated_with_noisy_answers_alone(source):
-    """Otherwise what is public would depend on exact answers, even where the rule sees the sign."""
+    """Updates with exact answers would make the public hypothesis depend on data without noise."""
     run = OnlineConstruction(Noting(1), n=RECORDS, queries=4, privacy=PURE, rng=source)
     query = DenseQuery(np.ones(1))
     answers = [run.ask_truth(query, 1.0) for _ in range(4)]
@@ -269,7 +271,7 @@ def test_hypotheses_are_updated_with_noisy_answers_alone(source):
     assert 1.0 not in noisy
 
 
-# Iterative construction: 2 B steps of eps / (2 B) each.
+# Iterative construction: at most B rounds have two private steps each, with budget eps / (2 B).
 
 ELEMENTS = 4
 QUERIES = [DenseQuery(np.arange(ELEMENTS) == element) for element in range(ELEMENTS)]
@@ -289,7 +291,7 @@ def test_iterative_answers_have_the_noise_of_their_step(source):
     rows = []
     for _ in range(1200):
         exchanges = construction.release(records, rng=source).exchanges
-        # All records are element 0, so a query's true answer is its value there.
+        # All records are element 0, so the true answer to a query is its value at element 0.
         rows.append([answer.value - query.values[0] for query, answer in exchanges[:2]])
     noise = np.array([row for row in rows if len(row) == 2])
     assert len(noise) >= 1000
@@ -302,7 +304,7 @@ def test_iterative_choices_have_the_noise_of_their_step(source):
     """The first choice is the exponential mechanism at the epsilon of one step."""
     construction = iterative()
     step, n = EPSILON / (2 * construction.updates_allowed), construction.n
-    # Gaps differ by about 2 / (step n), where probabilities depend on the scale.
+    # Gaps differ by about 2 / (step n). Such gaps make the probabilities depend on the scale.
     moved = round(2 / step)
     counts = [n // 4 + moved, n // 4, n // 4, n - 3 * (n // 4) - moved]
     records = np.repeat(np.arange(ELEMENTS), counts)

@@ -1,4 +1,4 @@
-"""Laws of the noise on single numbers, from a seed and exact: scales, freshness, what is shared."""
+"""Distributions of seeded and exact noise on single numbers: scales, and which draws are shared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from tests.stats import binomial_agrees, ks_uniform, mean_agrees
 pytestmark = pytest.mark.statistical
 
 TRIALS = 4000
-#: Scales of threshold and query, as in AboveThreshold at epsilon = 1, and a gap between both.
+#: Noise scales of threshold and query, as in AboveThreshold at epsilon = 1. A query is GAP below
+#: the threshold.
 THRESHOLD, QUERY, GAP = 2.0, 4.0, 4.0
 
 
@@ -30,18 +31,19 @@ def noise(request, monkeypatch):
 
 
 def together(count: int, gap: float) -> float:
-    """Pr[all of `count` queries by `gap` below the threshold reach it]."""
+    """Probability that `count` queries, each `gap` below the threshold, all reach the threshold."""
     return all_reach(count, gap, THRESHOLD, QUERY)
 
 
 def test_the_closed_form_of_one_comparison():
-    """Both agree with the closed form of SV-AT."""
+    """The quadrature agrees with the closed form of SV-AT."""
     assert together(1, GAP) == pytest.approx((4 * math.exp(-1) - math.exp(-2)) / 6, rel=1e-9)
 
 
 def test_values_are_laplace_and_fresh(noise):
     found = np.array([noise.laplace(7.0, 3.0) for _ in range(TRIALS)]) - 7.0
-    # The exact value is rounded to 1/1024 of its scale: far below what a KS test of 4000 sees.
+    # Exact noise is rounded to at most 1/1024 of its scale. A KS test of 4000 values does not
+    # detect this rounding.
     ks_uniform(scipy.stats.laplace(scale=3.0).cdf(found))
     mean_agrees(found[::2] * found[1::2], 0.0)
     sizes = np.abs(found) - 3.0

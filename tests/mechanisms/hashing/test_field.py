@@ -1,4 +1,4 @@
-"""GF(2^64) against the `galois` package, and the additive FFT against direct evaluation."""
+"""GF(2^64) is compared with the `galois` package, and the additive FFT with direct evaluation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ Words = npt.NDArray[np.uint64]
 def reference() -> type[galois.FieldArray]:
     polynomial = galois.Poly.Int((1 << 64) | REDUCTION)
     assert polynomial.is_irreducible()
-    # x generates the multiplicative group of this field; galois would search for it for minutes.
+    # The element 2 (the polynomial x) generates the multiplicative group of this field. galois
+    # would need minutes to find a generator.
     return galois.GF(2**64, irreducible_poly=polynomial, primitive_element=2, verify=False)
 
 
@@ -45,7 +46,7 @@ def test_inverses_agree_with_galois(reference: type[galois.FieldArray]) -> None:
 
 
 def subspace_polynomial(field: type[galois.FieldArray], j: int, point: int) -> galois.FieldArray:
-    """s_j(point) by its definition, the product of point - v over all words v below 2^j."""
+    """s_j(point) by its definition: the product of point - v over all words v below 2^j."""
     return np.prod(field([point ^ v for v in range(1 << j)]))
 
 
@@ -64,7 +65,11 @@ def test_subspace_maps_are_the_normalised_subspace_polynomials(
 def test_butterfly_agrees_with_direct_evaluation(
     reference: type[galois.FieldArray], levels: int
 ) -> None:
-    """On theta + V_k: sum over i of coefficient i times the product of s'_j over the bits of i."""
+    """The butterfly evaluates a polynomial at the points theta + v for all words v below 2^levels.
+
+    Basis polynomial i is the product of the normalised subspace polynomials s'_j over the bits j
+    that are 1 in i.
+    """
     size, theta = 1 << levels, 0x0123_4567_89AB_CD00
     maps = subspace_maps(levels)
     coefficients = random_words(5, max(size, 4))[:size]
