@@ -1,4 +1,4 @@
-"""Strategies of joint tables: error, budget and release of weighted sets of columns."""
+"""Strategies that measure tables of several columns: error, split of the budget, and release."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SMALL = [
 
 
 def indicators(levels, table):
-    """Which elements (N) of the product are in which cell of a table: (cells, N)."""
+    """The matrix (cells, N) that maps the counts of all N elements to the cells of a table."""
     parts = [np.eye(n) if i in table else np.ones((1, n)) for i, n in enumerate(levels)]
     rows = np.ones((1, 1))
     for part in parts:
@@ -59,7 +59,7 @@ def indicators(levels, table):
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("workload", SMALL, ids=repr)
 def test_error_is_that_of_dense_least_squares(workload, adjacency, cells):
-    """With N x N matrices over the elements, from the shares alone."""
+    """Least squares with dense matrices over all N elements has the same error for equal shares."""
     design = WeightedMarginals(cells).design(workload, adjacency)
     tables = [part.table for part in design.measurements]
     shares = shares_of(design, cells, adjacency)
@@ -75,13 +75,13 @@ def test_error_is_that_of_dense_least_squares(workload, adjacency, cells):
     np.testing.assert_allclose(design.noise(1.0).variances(), expected, rtol=1e-10)
     for part, R in zip(design.measurements, maps, strict=True):
         found = np.asarray(part.matrix)
-        if adjacency is REPLACE:  # sums over cells are public: constants are free
+        if adjacency is REPLACE:  # n is public, so a row may differ by a constant
             found, R = (M - M.mean(axis=1, keepdims=True) for M in (found, R))
         np.testing.assert_allclose(found, R, atol=1e-10)
 
 
 def shares_of(design, cells, adjacency):
-    """The share of epsilon of each measurement, from the noise that it gets."""
+    """The share of epsilon of each measurement, computed from the second moment of its noise."""
     alone = [cells.noise(part.rows.shape[0], 1.0, adjacency) for part in design.measurements]
     own = [part.noise(1.0) for part in design.measurements]
     ratios = [
@@ -139,7 +139,7 @@ def test_no_design_without_room_for_a_block():
     assert covering_designs([40, 40, 40], 2, 1000) == []
 
 
-#: Workloads for which every simpler choice is computed here as well.
+#: Workloads for which a test below also computes the errors of simpler strategies.
 GRID = [MarginalTables([2] * d, k) for d in (6, 9, 12) for k in (1, 2, 3, 4)] + [
     MarginalTables(levels, k)
     for levels in ([2, 3, 4, 5, 2, 3], [2, 3] * 5, [2, 2, 2, 4, 4, 4, 3, 3, 3, 2, 2, 2])
@@ -148,7 +148,7 @@ GRID = [MarginalTables([2] * d, k) for d in (6, 9, 12) for k in (1, 2, 3, 4)] + 
 
 
 def split_problem(workload, adjacency, sets, cells=LAPLACE):
-    """Costs and overlap of `best_split` for measured `sets`."""
+    """The arguments of `best_split` if the tables of the column sets `sets` are measured."""
     interactions = Interactions(workload)
     overlap = np.zeros((len(sets), len(interactions.sets)))
     for s, S in enumerate(sets):
@@ -171,7 +171,7 @@ def equal_error(workload, adjacency, sets):
 
 @pytest.mark.parametrize("workload", GRID, ids=repr)
 def test_never_above_simpler_strategies(workload):
-    """The table of all columns, each covering design with equal weights, tables of k columns."""
+    """Simpler: one table of all columns, designs with equal weights, tables of up to k columns."""
     found = WeightedMarginals().design(workload, REPLACE).energy * (1 - 1e-9)
     columns = range(len(workload.levels))
     assert found <= equal_error(workload, REPLACE, [tuple(columns)])
@@ -185,22 +185,22 @@ def test_never_above_simpler_strategies(workload):
 
 
 def test_three_way_tables_of_twelve_binary_columns():
-    """Laplace noise on all 4,096 cells gives 64 / n; 3-way tables alone gave 256 / n."""
+    """Laplace noise on all 4,096 cells has rmse 64 / n, and on the 3-way tables alone 256 / n."""
     error = Matrix(TWELVE, n=1, privacy=PureDP(1.0)).predicted_rmse.value
     assert error <= 57
     assert Hierarchical(TWELVE, n=1, privacy=PureDP(1.0)).predicted_rmse.value <= error
     added = Matrix(TWELVE, n=1, privacy=PureDP(1.0), adjacency=ADD).predicted_rmse.value
-    # Half the noise on each table, but the number of records is not public any more.
+    # Under add/remove each table needs half the noise, but the number of records is not public.
     assert error / 2 * (1 - 1e-3) <= added <= 30
 
 
 @pytest.mark.parametrize("levels", [(2, 2, 2, 2), (2, 3, 4), (2, 2, 3, 2, 2), (2,) * 6], ids=repr)
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_within_one_percent_of_optimised_marginals(levels, k):
-    """HDMM's parametrisation over all sets of columns: minimise (sum t)^2 times the error at t.
+    """HDMM minimises (sum t)^2 times the error at t, for weights t of all sets of columns.
 
-    The minimum is computed here. HDMM's own package, and the one of private-pgm that holds its
-    strategies, are in no package index; mbi, which the extra `bench` installs, optimises no
+    The minimum is computed here, because no package index has HDMM, or the part of private-pgm
+    with HDMM's strategies. The package mbi, which the extra `bench` installs, does not optimise
     strategies.
     """
     workload = MarginalTables(levels, k)
@@ -226,8 +226,10 @@ def test_within_one_percent_of_optimised_marginals(levels, k):
 
 @pytest.mark.parametrize("workload", [MarginalTables([2] * 6, 2), TWELVE], ids=repr)
 def test_shares_solve_the_convex_problem_next_to_them(workload):
-    """The budget sum of sqrt(p) = 1 is concave in the precisions p. Its tangent at the shares,
-    sum of p / t = 1, makes the problem convex: its solution has the same error.
+    """With the budget linearised at the shares t, the convex problem has the same least error.
+
+    The budget sum of sqrt(p) <= 1 for the precisions p = t^2 is not a convex constraint. Its
+    tangent at the shares t is the linear constraint sum of p / t <= 1.
     """
     design = WeightedMarginals().design(workload, REPLACE)
     shares = shares_of(design, LaplaceCells(), REPLACE)
@@ -261,7 +263,7 @@ def test_shares_solve_the_convex_problem_next_to_them(workload):
     ids=repr,
 )
 def test_the_split_is_a_minimum_that_a_solver_cannot_lower(levels, k, cells):
-    """scipy's L-BFGS from the split, over the logarithms of the shares that are not 0."""
+    """L-BFGS from the split, over the logarithms of the nonzero shares, finds no lower error."""
     sets = [
         S for j in range(1, len(levels) + 1) for S in itertools.combinations(range(len(levels)), j)
     ]
@@ -291,7 +293,7 @@ def test_the_split_is_a_minimum_that_a_solver_cannot_lower(levels, k, cells):
     ids=repr,
 )
 def test_known_minima_are_found(levels, k, energy):
-    """The table of all columns alone, which 61 descents of scipy's L-BFGS find as well."""
+    """The minimum is the table of all columns alone. 61 descents of L-BFGS found the same."""
     sets = [
         S for j in range(1, len(levels) + 1) for S in itertools.combinations(range(len(levels)), j)
     ]
@@ -335,7 +337,7 @@ def test_combined_split_is_never_above_what_it_is_given():
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("kind", [Matrix, Hierarchical])
 def test_no_pair_of_records_costs_more_than_epsilon(kind, adjacency):
-    """In exact arithmetic, from what each record adds to the tables and the scales of the noise."""
+    """The loss is computed exactly, from the cells of each record and the scales of the noise."""
     epsilon = 0.7
     mechanism = kind(TWELVE, n=50, privacy=PureDP(epsilon), adjacency=adjacency)
     mechanism.set_up()
@@ -349,7 +351,7 @@ def test_no_pair_of_records_costs_more_than_epsilon(kind, adjacency):
         for noise, own in zip(mechanism._noises, np.split(move, ends), strict=True):
             if isinstance(noise, LaplaceNoise):
                 total += Fraction(float(np.abs(own).sum())) / Fraction(noise.scale)
-            else:  # the gauge of a simplex difference
+            else:  # K-norm noise; the norm is the gauge of the difference body of a simplex
                 total += Fraction(float(np.maximum(own, 0).sum())) * Fraction(noise.epsilon)
         return total
 
@@ -388,7 +390,7 @@ def test_intervals_use_the_variance_of_each_answer():
 
 
 def many_columns():
-    """All 3-way tables of 22 binary columns: more than 2^20 elements."""
+    """All 3-way tables of 22 binary columns (2^22 elements), and 40 records."""
     workload = MarginalTables([2] * 22, 3)
     return workload, workload.universe.sample(40, 0)
 
@@ -422,7 +424,7 @@ def test_counts_without_the_measured_tables_are_refused():
 
 
 def test_chosen_tables_of_many_columns():
-    """Two halves of the columns and a pair across, little better than each measured as it is."""
+    """Tables of two halves and of a pair across: joint measurement lowers the error a little."""
     names = [f"c{i}" for i in range(14)]
     tables = [names[:7], names[7:], [names[0], names[13]]]
     workload = ChosenTables(dict.fromkeys(names, 2), tables)
@@ -434,7 +436,8 @@ def test_chosen_tables_of_many_columns():
     records = workload.universe.sample(30, 0)
     release = mechanism.release(records)
     error = np.sqrt(np.mean((release.answers - workload.answers(records)) ** 2))
-    # 260 answers: the squared error is within a third of its mean but for a chance below 1e-6.
+    # The mean of 260 squares of independent Laplace variables has a relative standard deviation of
+    # 14%. The limits on the squared error are more than four standard deviations away.
     assert 0.6 * release.predicted_rmse.value <= error <= 1.5 * release.predicted_rmse.value
 
 

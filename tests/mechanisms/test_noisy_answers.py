@@ -50,7 +50,7 @@ def test_noisy_values_are_those_of_the_inner_mechanism() -> None:
 
 @pytest.mark.parametrize("seed", [0, None])
 def test_a_covariance_keeps_its_noisy_moments(seed: int | None) -> None:
-    """The noisy mean, then the noisy second moments; at a large epsilon they are the true ones."""
+    """`noisy` has the mean, then the second moments. For a large epsilon, both are nearly exact."""
     workload = gd.workloads.SecondMoment(3)
     precise = gd.mechanisms.Covariance(workload, n=N, privacy=gd.PureDP(1e9))
     release = precise.release(POINTS, rng=seed)

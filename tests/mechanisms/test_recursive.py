@@ -49,13 +49,13 @@ def test_never_worse_than_the_k_norm_of_the_best_exact_body(name, adjacency) -> 
     ("variant", "energy"), [(Variant.PROJECTED, 27.92), (Variant.INTRINSIC, 22.57), (None, 22.57)]
 )
 def test_error_on_a_long_box(variant, energy) -> None:
-    """JL-SPLIT, sixteen sides: the differences of answers have the half-widths 2^-i."""
+    """The box of JL-SPLIT with sixteen sides: differences of answers have half-widths 2^-i."""
     mechanism = Recursive(STRETCHED, n=100, privacy=PURE, variant=variant)
     assert mechanism.predicted_rmse.value == pytest.approx(math.sqrt(energy / 16) / 100, rel=2e-4)
 
 
 def test_three_way_tables_gain_from_the_recursion() -> None:
-    """Interactions of order 1, 2 and 3 are seen in 10, 4 and 1 tables of 6 columns."""
+    """For 6 columns, an interaction of 1, 2 or 3 columns is in 10, 4 or 1 of the 3-way tables."""
     workload = MarginalTables([2] * 6, 3)
     recursive = Recursive(workload, n=100, privacy=PURE)
     plain = KNorm(workload, n=100, privacy=PURE, exact=True)
@@ -64,7 +64,7 @@ def test_three_way_tables_gain_from_the_recursion() -> None:
 
 
 def corners(scale: float = 1.0):
-    """Sums of two data sets that differ in one record, a longest difference of all levels apart."""
+    """Sums of two neighbours that are as far apart as possible in every level of the noise."""
     return np.zeros(4), scale * np.array([1.0, 0.3, 0.1, 0.03])
 
 
@@ -72,7 +72,7 @@ def corners(scale: float = 1.0):
 @pytest.mark.parametrize("variant", Variant)
 @pytest.mark.parametrize("factor", [1.0, 2.0])
 def test_audit_of_claim_and_of_half_the_noise(variant, factor) -> None:
-    """The claim stands; the same audit refutes it for noise of half the scale."""
+    """The audit does not refute 1-DP. It refutes 1-DP for noise of half the scale."""
     workload = WORKLOADS["stretched"]
     mechanism = Recursive(workload, n=20, privacy=PureDP(factor), variant=variant)
     assert len(mechanism.noise.levels) == 2
@@ -81,7 +81,7 @@ def test_audit_of_claim_and_of_half_the_noise(variant, factor) -> None:
 
     def score(outputs):
         shifts = np.broadcast_to(second, outputs.shape)
-        # Rounded: regions share one ratio, whose last bits are the caveat of SAM-6.
+        # The ratio is constant on regions up to float64 errors. Rounding removes these errors.
         return np.round(reference.log_density_ratio(outputs, shifts), 9)
 
     found = audit(
@@ -97,7 +97,7 @@ def test_audit_of_claim_and_of_half_the_noise(variant, factor) -> None:
 
 @pytest.mark.statistical
 def test_a_body_of_ones_own_drawn_by_chains_is_heuristic() -> None:
-    """The box of the differences, given as slabs: chains for the plane, a segment for the rest."""
+    """A box that is given as slabs has a level of two dimensions that Markov chains sample."""
     workload = LinearMap(Marginals(3, 1), np.diag([1.0, 0.1, 0.01]))
     slabs = SlabBody(np.eye(3), np.array([1.0, 0.1, 0.01]))
     mechanism = Recursive(workload, n=10, privacy=PURE, body=slabs)
@@ -107,7 +107,7 @@ def test_a_body_of_ones_own_drawn_by_chains_is_heuristic() -> None:
     assert str(exact.guarantee).startswith("1-DP, replace-one")
     estimated = mechanism.predicted_rmse
     assert 0 < estimated.stderr < 0.02 * estimated.value
-    # The two find the same levels up to the error of estimated axes.
+    # Both mechanisms find the same levels, up to the errors of estimated axes.
     assert estimated.value == pytest.approx(exact.predicted_rmse.value, rel=0.05)
     with pytest.raises(ValueError, match="built with a `body`"):
         mechanism.with_workload(workload)
@@ -135,7 +135,7 @@ def test_advice_names_it_only_where_it_splits() -> None:
 
 @pytest.mark.parametrize(("seed", "spread", "count"), [(8, 12, 12), (36, 10, 8)])
 def test_another_body_is_taken_where_rounding_spoils_the_simplices(seed, spread, count) -> None:
-    """Answers in rotated axes of very different lengths: an ArithmeticError before."""
+    """Answers have very different lengths along rotated axes, so the triangulation fails."""
     rng = np.random.default_rng(seed)
     lengths = 10.0 ** -rng.uniform(0, spread, 3)
     points = rng.standard_normal((3, count))

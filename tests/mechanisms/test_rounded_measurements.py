@@ -43,7 +43,7 @@ EPSILON = 0.7
 TABLES = MarginalTables([2, 3, 1, 2], 2)
 COSINES = Explicit(np.cos(np.arange(12.0).reshape(3, 4)))
 
-#: Name: workload and strategy.
+#: The workload and the strategy of each case, by name.
 CASES = {
     "marginals": (TABLES, WeightedMarginals()),
     "marginals of simplex noise": (TABLES, WeightedMarginals(SimplexCells())),
@@ -97,7 +97,7 @@ def test_answers_follow_from_the_measurements(mechanism):
 
 
 def counted(workload, records):
-    """The records as a reader counts them: the tables of the workload, and that of all columns."""
+    """The records as a reader counts them, in the tables that `tables_of` lists."""
     universe = workload.universe
     columns = records[:, None] if records.ndim == 1 else records
     levels = getattr(universe, "levels", None) or [
@@ -117,7 +117,7 @@ def test_counted_records_give_the_same_measurements(mechanism):
 
 
 def test_products_of_signs_follow_from_the_pairs_of_many_columns():
-    """30 columns have too many elements for the table of all; the pairs asked for are enough."""
+    """30 columns are too many to count one table of all columns. The tables of pairs are enough."""
     for workload in (Marginals(30, 2), Parities(30, 2), MarginalTables([2] * 30, 2)):
         records = workload.universe.sample(N, 1)
         kind = Matrix(workload, n=N, privacy=PureDP(EPSILON), strategy=WeightedSigns())
@@ -144,7 +144,7 @@ def test_measurements_are_exact_multiples_of_their_unit(mechanism):
 
 
 def gauge(noise, moves):
-    """Norms (b,) of which the noise covers `rate` per unit, for moves (b, p) of simplex points."""
+    """Norms (b,) of the moves (b, p), and the privacy loss of the noise for a move of norm 1."""
     if isinstance(noise, LaplaceNoise):
         return np.abs(moves).sum(axis=1), 1 / Fraction(noise.scale)
     assert isinstance(noise, KNormNoise)
@@ -152,7 +152,7 @@ def gauge(noise, moves):
 
 
 def test_no_pair_of_neighbours_costs_more_than_epsilon_in_exact_arithmetic(mechanism):
-    """Over all pairs of elements: norms are sums of multiples of 2^-24, exact in float64."""
+    """The norms of all moves are sums of multiples of 2^-24, so they are exact in float64."""
     elements = element_sums(mechanism)
     if mechanism.adjacency is Adjacency.REPLACE_ONE:
         pairs = itertools.permutations(range(len(elements)), 2)
@@ -170,7 +170,7 @@ def test_no_pair_of_neighbours_costs_more_than_epsilon_in_exact_arithmetic(mecha
 
 
 def test_answers_depend_on_noisy_measurements_only(mechanism):
-    """Neighbours whose noise makes up for their difference have the same answers, bit by bit."""
+    """If the noise cancels the difference of two neighbours, their answers are equal bit by bit."""
     first, second = element_sums(mechanism)[[0, -1]]
     unit = 1 << mechanism.grid
     noise = [7, -12345, 2**61 + 3, 5] * len(first)
@@ -183,7 +183,7 @@ def test_answers_depend_on_noisy_measurements_only(mechanism):
 
 
 def test_rounding_the_answers_instead_is_caught():
-    """The planted defect: noise of the answers added to the exact answers in float64."""
+    """If noise on the answers is added in float64 to exact answers, the test above must fail."""
     mechanism = Matrix(Prefixes(11), n=N, privacy=PureDP(EPSILON), strategy=Haar())
     mechanism.set_up()
     parts = mechanism._measurements

@@ -1,4 +1,7 @@
-"""Unseeded sparse projections: noise correctly rounded on the whole numbers T^(1/2) A D."""
+"""Unseeded sparse projections: rounded noise is added to the whole numbers T^(1/2) A D.
+
+A is the random sign matrix with T rows and entries +-T^(-1/2). D is the histogram of the records.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +36,12 @@ def project(request):
 
 
 def whole_sums(project, records):
-    """T^(1/2) A D, column by column."""
+    """T^(1/2) A D, as the sum of a column of T^(1/2) A for each record."""
     return np.rint(project.signs.columns(np.array(records)).sum(axis=0) * math.sqrt(128))
 
 
 def test_the_vector_is_the_exact_sum_of_whole_numbers_and_rounded_noise(project, monkeypatch):
-    """Against mpmath at 400 bits."""
+    """The expected vector is computed by mpmath at 400 bits."""
     scale = project.noise.proved_scale(project.guarantee.privacy, 2, 128)
     kind = "laplaces" if isinstance(project.noise, LaplaceRows) else "gaussians"
     with mpmath.workprec(REFERENCE_BITS):
@@ -47,7 +50,7 @@ def test_the_vector_is_the_exact_sum_of_whole_numbers_and_rounded_noise(project,
     unit, sums = 1 << project.grid, whole_sums(project, RECORDS).tolist()
     pairs = zip(sums, multiples, strict=True)
     expected = [float(Fraction(int(s) * unit + j, unit)) for s, j in pairs]
-    # Compiling may ask the operating system for bits, and was done by the lines above.
+    # Compilation may ask the operating system for bits. The lines above compiled all functions.
     monkeypatch.setattr(os, "urandom", seeded(1))
     found = project.release(RECORDS).vector
     np.testing.assert_array_equal(found, np.array(expected) / math.sqrt(128))
@@ -68,12 +71,12 @@ def test_releases_have_the_law_of_seeded_ones(project):
     mean_agrees((found - truth) ** 2, np.full(128, project.sigma**2))
     for row in range(0, 128, 16):
         ks_same(found[:, row], others[:, row], level=LEVEL / 8)
-    # Rows are independent.
+    # The noise on consecutive rows is uncorrelated.
     mean_agrees((found - truth)[:, 1:] * (found - truth)[:, :-1], np.zeros(127))
 
 
 def check_scales_suffice(change):
-    """zCDP by exact rationals; the Laplace step by mpmath at 400 bits."""
+    """Check scales for zCDP with exact rationals, and Laplace scales with mpmath at 400 bits."""
     rng = np.random.default_rng(0)
     for _ in range(200):
         rows, rho = 1 << int(rng.integers(6, 25)), float(10 ** rng.uniform(-3, 1))
@@ -94,7 +97,7 @@ def test_scales_are_proved_and_half_the_change_is_caught():
 
 
 def test_a_shortcut_rounded_to_nearest_is_not_enough():
-    """Some quotients are below the exact one; the proved scale never is."""
+    """Some scales that are rounded to nearest are too small, so the proved scale is larger."""
     rng = np.random.default_rng(1)
     short = 0
     for _ in range(200):
@@ -124,7 +127,7 @@ def test_parts_of_many_rows_are_drawn_anew(monkeypatch):
     check_parts_are_independent(RoundedRows(GaussianRows(), ZCDP(0.5), 2, 2 * ROWS))
 
     class Shared(RoundedRows):
-        """The planted defect: one draw for all parts."""
+        """A planted defect: all parts share one draw."""
 
         def draw(self):
             return [np.array(self._part.draw())] * (self._rows // ROWS)
@@ -134,7 +137,7 @@ def test_parts_of_many_rows_are_drawn_anew(monkeypatch):
 
 
 def test_neighbours_reach_the_same_vectors():
-    """Noise that makes up for the difference of two records gives the same floats."""
+    """If the noise cancels the difference of two sums, the released floats are equal."""
     rounded = RoundedRows(GaussianRows(), ZCDP(0.5), 1, 64)
     first, second = np.arange(64.0), np.arange(64.0) + 1
     unit = 1 << rounded.grid

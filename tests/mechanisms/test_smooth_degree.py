@@ -37,7 +37,7 @@ def test_the_least_degree_near_the_best_predicted_error(noise: MomentNoise) -> N
 
 @pytest.mark.parametrize(("largest", "degree"), [(4, 2), (15, 3), (16, 4), (24, 4), (25, 5)])
 def test_the_largest_number_of_moments_is_tried(largest: int, degree: int) -> None:
-    """Without noise, more moments are always better."""
+    """Without noise, more moments are always better, so the largest allowed degree is chosen."""
 
     def nothing(workload: SmoothQueries) -> np.ndarray:
         return np.zeros(workload.n_queries)

@@ -1,4 +1,4 @@
-"""The nearest tables that agree and have no negative cell: feasible, optimal, never further off."""
+"""The nearest tables that agree and have no negative cell are optimal and not less accurate."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Case:
         ]
 
     def disagreement(self, answers):
-        """Largest difference of sums: of totals from 1, and of the margins of two tables."""
+        """The largest difference of a total from 1, or of the shared margins of two tables."""
         arrays = self.arrays(answers)
         found = [abs(array.sum() - 1) for array in arrays]
         for i, j in itertools.combinations(range(len(arrays)), 2):
@@ -100,8 +100,9 @@ def test_the_nearest_tables_are_feasible(case, seed, noise):
 
 @NOISES
 def test_they_are_optimal(case, seed, noise):
-    # Least distance programming (Lawson and Hanson 1974, chapter 23) on the other basis of the
-    # hull: minimise ||u|| where G u >= h is non-negative least squares on (G^T; h^T).
+    # Least distance programming (Lawson and Hanson 1974, chapter 23), in the basis of the hull of
+    # the workload: the least ||u|| with G u >= h comes from non-negative least squares with the
+    # matrix (G^T; h^T).
     _, noisy = noisy_answers(case, seed, noise)
     hull = case.workload.affine_hull()
     near = hull.embed(hull.coordinates(noisy[None]))[0]
@@ -117,7 +118,7 @@ def test_they_are_optimal(case, seed, noise):
 def test_they_are_optimal_for_a_solver_of_quadratic_programs(case):
     _, noisy = noisy_answers(case, 9, 0.1)
     cells = cp.Variable(len(noisy))
-    # Equalities by the definition: every table of some signed joint table.
+    # Tables agree if and only if they are the tables of a joint table that may have negative cells.
     joint = cp.Variable(np.prod(list(LEVELS.values())))
     everyone = np.array(list(itertools.product(*map(range, LEVELS.values()))))
     answers = case.workload.evaluate(everyone)
@@ -141,7 +142,7 @@ def test_answers_inside_stay(case):
 
 
 def test_tables_that_agree_although_no_records_have_them():
-    # Three binary columns that pairwise always differ.
+    # The tables say that any two of three binary columns always differ. No record has this.
     tables = tables_of({"a": 2, "b": 2, "c": 2}, [("a", "b"), ("a", "c"), ("b", "c")])
     differ = np.tile([0, 0.5, 0.5, 0], 3)
     found = LocalPolytope(tables, [1.0] * 3).nearest(differ)
@@ -168,7 +169,7 @@ def test_all_pairs_of_a_hundred_binary_columns():
     assert found.answers.min() >= 0
     assert found.gap < 1e-7
     pairs = found.answers.reshape(-1, 2, 2)
-    first = pairs.sum(axis=2)[:99]  # the tables of column 0 and another one
+    first = pairs.sum(axis=2)[:99]  # the tables of column 0 and another column
     np.testing.assert_allclose(first, np.broadcast_to(first[0], first.shape), atol=1e-11)
     assert np.linalg.norm(found.answers - truth) < np.linalg.norm(noisy - truth)
 

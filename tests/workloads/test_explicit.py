@@ -68,8 +68,8 @@ def test_bounds_for_large_point_sets(monkeypatch, m):
     monkeypatch.setattr(diameters, "L2_POINTS", 1000)
     bounds = diameters.l1_diameter(points), diameters.l2_diameter(points)
     for value, bound in zip(exact, bounds, strict=True):
-        # The middle of the bounding box is within the diameter of every point; on a line it is
-        # the middle of the set and the bound is exact.
+        # The bound is at most twice the largest distance from the middle of the bounding box. For
+        # these points, this distance is at most the diameter. On a line (m = 1) the bound is exact.
         assert value <= bound * (1 + 1e-14)
         assert bound <= (1 if m == 1 else 2) * value * (1 + 1e-14)
 
