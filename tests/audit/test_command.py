@@ -1,4 +1,4 @@
-"""The command `geomdp audit`: verdicts, what is left out, and bad input."""
+"""`geomdp audit` prints verdicts, gives reasons for what it omits, and refuses bad input."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ASKED = ["--schema", "schema.json", "--workload", "conjunctions:1", "--seed", "1
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
-    """Run `geomdp audit` in a folder that holds schema.json: exit code, output, errors."""
+    """A function that runs `geomdp audit` and returns the exit code, the output and the errors."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
 

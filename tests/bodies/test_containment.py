@@ -1,4 +1,4 @@
-"""Proof of containment: bodies that hold the neighbours pass, bodies that just do not fail."""
+"""Bodies that contain all differences of neighbours pass the check; slightly smaller ones fail."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ROWS = gaussian(10, 3, seed=1)
 
 
 def tight(adjacency):
-    """Bodies that the neighbour body of `WORKLOAD` just touches, one of each kind."""
+    """Bodies that contain the neighbour body of `WORKLOAD` and touch its boundary."""
     K = neighbour_body(WORKLOAD, adjacency)
     answers = wl.explicit_answers(WORKLOAD)
     moved = answers if adjacency is ADD else (answers[:, None] - answers).reshape(-1, 3)
@@ -92,7 +92,7 @@ def test_the_librarys_own_bodies_pass(workload, adjacency):
 
 
 def test_listed_hyperplanes_need_no_listed_answers():
-    """Infinite and huge universes: exact through the support function."""
+    """Hyperplanes and bounds on norms suffice where the differences are too many to list."""
     workload = wl.SecondMoment(2)
     K = SpectraplexDifference(2)
     rows = np.vstack([np.eye(3), gaussian(5, 3)])
@@ -101,7 +101,8 @@ def test_listed_hyperplanes_need_no_listed_answers():
     assert check_contains_neighbours(cube, wl.Marginals(12, 1), REPLACE) == 1
     for ball in (Ball(40, np.sqrt(40)), CrossPolytope(40, 40), Ellipsoid(np.sqrt(40) * np.eye(40))):
         assert check_contains_neighbours(ball, wl.Marginals(40, 1), REPLACE) <= 1 + 1e-9
-    # ||v||_p for v = (1, ..., 1), of l1 norm 40 and l2 norm 40^(1/2), is 40^(1/p) for p <= 2.
+    # Differences have l1 norms of at most 40 and l2 norms of at most 40^(1/2). So their l_p norms
+    # are at most 40^(1/p) for p from 1 to 2.
     for p in (1, 1.5, 2):
         ball = LpBall(p, 40, 40 ** (1 / p))
         assert check_contains_neighbours(ball, wl.Marginals(40, 1), REPLACE) <= 1 + 1e-9
@@ -111,13 +112,14 @@ def test_listed_hyperplanes_need_no_listed_answers():
 
 @pytest.mark.parametrize("d", [1, 2, 4])
 def test_spectral_bodies_are_compared_on_orbits(d):
-    """Second moments of the unit ball, whose answers cannot be listed: K - K and conv(K u -K)."""
+    """Second moments have infinitely many answers, so one point of each orbit is checked."""
     workload = wl.SecondMoment(d)
     difference, hull, proved = SpectraplexDifference(d), NuclearBall(d), 1 + GAUGE_ERROR
     assert check_contains_neighbours(difference, workload, REPLACE) == proved
     assert check_contains_neighbours(hull, workload, Adjacency.ADD_REMOVE) == proved
     assert check_contains_neighbours(difference, workload, Adjacency.ADD_REMOVE) == proved
-    # ||v v^T - w w^T||_* is 2 for orthogonal v and w, of which there are none for d = 1.
+    # ||v v^T - w w^T||_* is 2 for orthogonal unit vectors v and w. For d = 1 there are no such
+    # vectors, and the largest norm is 1.
     reach = 2.0 if d > 1 else 1.0
     assert check_contains_neighbours(Scaled(hull, reach), workload, REPLACE) == proved
     for small in (Scaled(hull, 0.99 * reach), Scaled(difference, 0.99)):
@@ -132,7 +134,7 @@ def test_spectral_bodies_are_compared_on_orbits(d):
         (Box(np.zeros(3), np.ones(3)), WORKLOAD, "known to be symmetric"),
         (Ellipsoid(100 * np.eye(3)[:, :2]), WORKLOAD, r"dimension 3; .* leaves out one"),
         (Ball(3, 1), wl.SecondMoment(2), "cannot be verified"),
-        # 2^20 elements, and 20 * 2^20 > 2^24 answers to all queries.
+        # There are 2^20 elements, which give 20 * 2^20 > 2^24 answers to the 20 queries.
         (Ball(20, 4.0), wl.Marginals(20, 1), r"at most 2\^20 elements and 2\^24 answers over all"),
         (Ellipsoid(np.eye(2)), wl.Explicit(gaussian(2, 1500)), "pairs of different answers"),
         (
@@ -164,5 +166,5 @@ def test_flat_workloads_are_checked_in_their_span():
     slabs = SlabBody(np.eye(3), K.support(hull.basis.T))
     assert check_contains_neighbours(LinearImage(hull.basis, slabs), workload, REPLACE) <= 1 + 1e-9
     with pytest.raises(ValueError, match=r"dimension 4; .* leaves out one"):
-        check_contains_neighbours(K, workload, ADD)  # the span is larger
+        check_contains_neighbours(K, workload, ADD)  # here differences span all 4 dimensions
     assert not Spectraplex(2).symmetric

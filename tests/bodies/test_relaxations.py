@@ -1,4 +1,4 @@
-"""Correlation matrices and moment relaxations: optima with certificates, and what they hold."""
+"""Moment relaxations contain the sensitivity polytopes, and optima agree with conic solvers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def symmetric(order: int, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("order", [2, 3, 6, 15])
 def test_highest_correlation_against_a_conic_solver(order):
     weights = np.stack([symmetric(order, seed) for seed in range(3)])
-    weights[2] = np.sign(weights[2])  # ties
+    weights[2] = np.sign(weights[2])  # weights of equal size
     best = highest_correlation(weights)
     attained = (weights * best.matrices).sum(axis=(1, 2)) / 2
     assert (attained <= best.bounds * (1 + 1e-14)).all()
@@ -61,7 +61,8 @@ def test_highest_correlation_against_a_conic_solver(order):
 
 
 def test_highest_correlation_known_values():
-    # The pentagon: sum over edges of -R_ij is at most 5 (sqrt 5 + 1) / 4; the triangle: 3/2.
+    # Over the edges of a pentagon, the sum of -R_ij is at most 5 (sqrt 5 + 1) / 4. Over the edges
+    # of a triangle, the sum is at most 3/2.
     for order, value in ((5, 5 * (math.sqrt(5) + 1) / 4), (3, 1.5)):
         weights = np.zeros((order, order))
         for i in range(order):
@@ -88,7 +89,7 @@ def test_nearest_correlation_satisfies_the_variational_inequality(order, scale):
 @pytest.mark.parametrize("power", [-60, -30, 30, 60])
 @pytest.mark.parametrize("order", [6, 40])
 def test_nearest_with_a_diagonal_of_any_size(order, power, monkeypatch):
-    """2^k times the problem takes the same steps, to 2^k times the solution, bit for bit."""
+    """Scaling a problem by 2^power scales the solution exactly; the number of steps stays."""
     calls = []
     dual = projection._dual
     monkeypatch.setattr(projection, "_dual", lambda *given: calls.append(1) or dual(*given))
@@ -123,7 +124,7 @@ def test_relaxation_holds_the_polytope(workload):
 
 
 def test_first_level_is_strict_and_the_lift_is_closer():
-    """Parities of a pentagon's edges reach 5 on the elliptope's optimum, but only 3 on signs."""
+    """Over a pentagon's edges, the sum of -s_i s_j is at most 3; the elliptope allows 4.05."""
     edges = np.zeros((5, 5))
     for i in range(5):
         edges[i, (i + 1) % 5] = edges[(i + 1) % 5, i] = -1.0
@@ -170,7 +171,7 @@ def test_bad_input():
 
 
 def test_tables_of_two_levels_are_projected_in_closed_form():
-    """Against a semidefinite program, and by the optimality condition at an order of 31."""
+    """Projections agree with a semidefinite program, or satisfy the optimality condition."""
     workload = MarginalTables([2] * 4, 2)
     body = moment_relaxation(workload)
     np.testing.assert_allclose(body.weights / body.weights[1], [3, 1, 1, 1, 1], rtol=1e-14)

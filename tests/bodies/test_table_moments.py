@@ -1,4 +1,4 @@
-"""The moment body of tables: sampler, moments, volume, the elliptope as a case, and its cuts."""
+"""`TableMoments`: sampler, moments, volume, cuts, and the elliptope as the two-level case."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.stats import ks_same, mean_agrees
 
 
 def records(levels) -> np.ndarray:
-    """Points of all records (N, r)."""
+    """The points (N, r) of all N different records."""
     codes = np.array(list(itertools.product(*map(range, levels))))
     parts = [zero_sum_basis(count)[codes[:, i]] for i, count in enumerate(levels)]
     pairs = [
@@ -27,9 +27,10 @@ def records(levels) -> np.ndarray:
 @pytest.mark.statistical
 @pytest.mark.parametrize("levels", [[3, 2], [2, 2, 2], [4]])
 def test_sampler_agrees_with_rejection(levels) -> None:
-    """Uniform coordinates in a box around the body, of which those inside are kept."""
+    """The reference draws uniform points in a box around the body and keeps the points inside."""
     body, rng = TableMoments(levels), np.random.default_rng(0)
-    # |H_i^T m_i| <= (1 - 1/l_i)^(1/2), and entries of two-way contrasts are at most their product.
+    # By the docstring of `TableMoments.radius`, |H_i^T m_i| <= (1 - 1/l_i)^(1/2). The entries of
+    # H_i^T M_ij H_j are at most the product of these bounds for i and j.
     reach = np.abs(records(levels)).max(axis=0)
     tries = rng.uniform(-1, 1, (100_000, body.dimension)) * np.sqrt(1 - 1 / np.max(levels))
     assert (reach <= np.sqrt(1 - 1 / np.max(levels)) + 1e-12).all()
@@ -55,7 +56,7 @@ def test_moments_and_membership(levels) -> None:
     mean_agrees(points[:, :, None] * points[:, None, :], body.second_moment(), level=1e-7)
     tables = body.tables(points[:50])
     np.testing.assert_allclose(body.points(tables), points[:50], atol=1e-12)
-    # Shares add up to 1, and tables have them as their margins.
+    # The shares of each column add up to 1, and the margins of all tables are these shares.
     for start, stop in itertools.pairwise(np.cumsum([0, *levels])):
         shares = np.diagonal(tables, axis1=1, axis2=2)[:, start:stop]
         np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-12)
@@ -65,7 +66,7 @@ def test_moments_and_membership(levels) -> None:
 
 @pytest.mark.parametrize("d", [1, 2, 4])
 def test_two_levels_are_the_elliptope(d: int) -> None:
-    """H = (1, -1) / sqrt(2): coordinates are s_i / sqrt(2) and s_i s_j / 2."""
+    """A record with signs s has the coordinates s_i / sqrt(2) and s_i s_j / 2."""
     body, elliptope = TableMoments([2] * d), Elliptope(d + 1)
     stretch = np.repeat([math.sqrt(0.5), 0.5], [d, d * (d - 1) // 2])
     assert body.volume() == pytest.approx(elliptope.volume() * stretch.prod(), rel=1e-12)
@@ -80,7 +81,7 @@ def test_two_levels_are_the_elliptope(d: int) -> None:
 
 
 def test_one_column_is_a_simplex() -> None:
-    """Of l vertices at distance sqrt(2): volume sqrt(l) / (l - 1)!, entries 1 / (l (l + 1))."""
+    """For l levels, the volume is sqrt(l) / (l - 1)! and the variances are 1 / (l (l + 1))."""
     body = TableMoments([5])
     assert body.volume() == pytest.approx(math.sqrt(5) / math.factorial(4), rel=1e-12)
     np.testing.assert_allclose(body.entry_variances(), np.full(4, 1 / 30), rtol=1e-12)
@@ -97,7 +98,7 @@ def test_holds_all_records_and_nothing_longer(levels) -> None:
 
 
 def test_cut_by_triangles_is_the_cut_polytope_of_two_columns() -> None:
-    """Two columns of two levels: the tetrahedron of the four records."""
+    """For two columns of two levels, the cut body is the tetrahedron of the four records."""
     body = TableMoments([2, 2], violation=0.0)
     corners = records([2, 2])
     points = np.random.default_rng(0).uniform(-0.7, 0.7, (2000, 3))
@@ -111,7 +112,7 @@ def test_cut_by_triangles_is_the_cut_polytope_of_two_columns() -> None:
 
 @pytest.mark.parametrize("levels", [(2, 2, 2, 2), (3, 2, 4)])
 def test_the_total_violation_is_convex_and_so_is_the_cut_body(levels) -> None:
-    """Jensen's inequality on pairs of points inside and outside, and mixtures of cut points."""
+    """Violations obey Jensen's inequality, and mixtures of points of the cut body are inside."""
     rng = np.random.default_rng(4)
     body = TableMoments(levels)
     first, second = 1.5 * body.sample_uniform(400, rng).reshape(2, 200, -1)
@@ -128,13 +129,14 @@ def test_the_total_violation_is_convex_and_so_is_the_cut_body(levels) -> None:
 
 
 def test_violations_count_cells_and_triangles() -> None:
-    """Three columns that are never alike: three triangles of 1 - 3/2 + 0; the point is not psd."""
+    """Three columns that are pairwise never equal violate one triangle inequality, by 1/2."""
     body = TableMoments([2, 2, 2])
-    # m = 1/2 each and P(both level 0) = 0: every product of signs is -1.
+    # All shares are 1/2, and no two columns are both at level 0. So the product of the signs of two
+    # columns is always -1, and the left side of the triangle inequality is 1 - 3/2 + 0.
     point = np.array([0, 0, 0, -0.5, -0.5, -0.5])
     assert body.violations(point[None])[0] == pytest.approx(0.5, abs=1e-12)
-    # Products of signs of -1.2 make the two cells of equal levels -0.05 in each of three tables,
-    # and the triangle 1 - 3/2 - 0.15.
+    # If the products of signs are -1.2, the two cells of equal levels are -0.05 in each of the
+    # three tables. The left side of the triangle inequality is then 1 - 3/2 - 0.15.
     lower = np.array([0, 0, 0, -0.6, -0.6, -0.6])
     assert body.violations(lower[None])[0] == pytest.approx(0.3 + 0.65, abs=1e-12)
 
@@ -151,7 +153,7 @@ def test_sampled_violations_are_those_of_the_sampled_points(violation) -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize(("levels", "violation"), [([2] * 3, 0.0), ([3, 2, 4], 0.1)])
 def test_cut_body_is_sampled_uniformly(levels, violation) -> None:
-    """Early refusal draws what filtering complete draws does."""
+    """The sampler rejects draws early. Rejection of complete draws gives the same law."""
     whole, cut = TableMoments(levels), TableMoments(levels, violation)
     rng = np.random.default_rng(4)
     points = whole.sample_uniform(40_000, rng)
@@ -171,7 +173,7 @@ def test_coordinates_of_a_cut_body_are_uncorrelated_with_one_variance_a_block() 
     body = TableMoments([3, 2, 4], 0.1)
     points = body.sample_uniform(20_000, np.random.default_rng(6))
     variances = body.block_means((points**2).mean(axis=0))
-    # Blocks: columns of 2, 1 and 3 contrasts, pairs of 2, 6 and 3 products.
+    # The columns have 2, 1 and 3 contrasts, and the pairs of columns have 2, 6 and 3 products.
     assert [len(list(block)) for _, block in itertools.groupby(variances)] == [2, 1, 3, 2, 6, 3]
     mean_agrees(points[:, :, None] * points[:, None, :], np.diag(variances), level=1e-8)
 

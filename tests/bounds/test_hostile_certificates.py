@@ -1,4 +1,4 @@
-"""The checker against files made to deceive or to exhaust it: all are rejected, and soon."""
+"""The checker quickly rejects files that are made to deceive it or to exhaust time and memory."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from tests.bounds.test_guessing import bound_of
 from tests.bounds.test_orthogonal_lines import a_bound
 from tests.bounds.test_packing import hamming
 
-#: A hostile file is rejected within seconds; an honest one of this size takes milliseconds.
+#: The checker must reject a hostile file within this number of seconds.
 PATIENCE = 20.0
 
 
@@ -79,8 +79,9 @@ def test_means_that_overflow_hide_no_equal_data_sets(tmp_path: Path) -> None:
     path = saved(bound, tmp_path)
 
     def hide(document: Document) -> None:
-        # In other units every number is as before, but the sum of two large answers is infinite.
-        # Four copies of one data set are then inf - inf apart, which is NaN and not 0.
+        # Multiplying answers, separations and alpha by `unit` does not change the claim, but the
+        # sum of two answers of 0.9e308 is infinite. Four copies of the data set with this sum are
+        # then inf - inf apart, which is NaN and not 0.
         unit = 0.8e308
         for part, key in (
             *((document, key) for key in ("alpha", "required_separation")),
@@ -95,7 +96,7 @@ def test_means_that_overflow_hide_no_equal_data_sets(tmp_path: Path) -> None:
 
     changed(path, hide)
     rejected(path, "alpha is not a finite number up to 1e\\+100")
-    # In units that the checker takes, equal data sets are 0 apart.
+    # If alpha is in the allowed range, the huge answers are rejected.
     changed(path, lambda document: document.update(alpha=0.02, required_separation=0.08))
     rejected(path, "holds NaN, or numbers above")
 
@@ -131,7 +132,9 @@ def test_the_union_bound_holds_exactly_for_any_number_of_queries(
     with localcontext() as context:
         context.prec = 100
         x, delta = Decimal(family.tilt), Decimal(family.deviation)
-        moment = 1 - x + x * x  # the fourth moment of one sign is 1, bounded by 2 for s = 1
+        # In the notation of `random_signs`, E Y^4 <= 3 - 1/s = 2 for sets of s = 1 element, so
+        # E e^(-x Y^2) <= 1 - x + 2 x^2 / 2.
+        moment = 1 - x + x * x
         rate = -x * (1 - delta) - moment.ln()
         failure = 2 * Decimal(log_count) - Decimal(2).ln() - queries * rate
         assert failure <= Decimal(family.failure).ln()
@@ -143,7 +146,8 @@ def test_a_deviation_too_small_for_many_queries_is_rejected(tmp_path: Path) -> N
     path = tmp_path / "many.json"
     Certificate(problem, (rung(family, problem),)).save(path)
     assert check_certificate(path).records > 0
-    # Smaller by 1e-11, the exponent of the union bound is off by ten thousands.
+    # If the deviation is a relative 1e-11 smaller, the exponent of the union bound changes by tens
+    # of thousands.
     changed(
         path, lambda d: d["rungs"][0]["family"].update(deviation=family.deviation * (1 - 1e-11))
     )
@@ -189,7 +193,7 @@ def test_long_texts_are_not_read(tmp_path: Path) -> None:
     rejected(path, "longer than")
 
 
-#: Values that are no numbers, or numbers that no certificate needs.
+#: Values that are not numbers, and extreme numbers. They replace the entries of a certificate.
 NONSENSE: list[Any] = [
     [1.0],
     [],
@@ -209,7 +213,7 @@ NONSENSE: list[Any] = [
 ]
 
 
-#: Bounds from lines, and from elements that are far apart.
+#: Bounds from orthogonal lines and query lines, and from elements with answers far apart.
 OTHER_BOUNDS: dict[str, Callable[[], Bound]] = {
     "lines": a_bound,
     "query lines": lambda: query_lines_bound(Prefixes(8), epsilon=0.4, alpha=0.04),
@@ -230,7 +234,7 @@ def test_every_value_is_rejected_when_it_is_nonsense(name: str, tmp_path: Path) 
         return [*found, family, *(v for v in family.values() if isinstance(v, dict))]
 
     for i, part in enumerate(objects(original)):
-        # Any weight is good for a single line.
+        # `weights` is left out: a single line may have any weight above 0, so [1.0] can be valid.
         for key in set(part) - {"digest", "origin", "assumptions", "seed", "weights"}:
             for value in NONSENSE:
                 if value == part[key]:
@@ -242,7 +246,7 @@ def test_every_value_is_rejected_when_it_is_nonsense(name: str, tmp_path: Path) 
 
 
 def arrays(node: object) -> list[tuple[Any, Any]]:
-    """Every array of numbers in a document: the object or list that holds it, and its key there."""
+    """For each array of numbers in a document: the object or list with the array, and the key."""
     items = list(node.items() if isinstance(node, dict) else enumerate(node))  # type: ignore[call-overload]
     found = []
     for key, value in items:
@@ -258,7 +262,7 @@ def arrays(node: object) -> list[tuple[Any, Any]]:
 
 @pytest.mark.parametrize("name", [*sorted(set(BOUNDS) - {"large"}), *OTHER_BOUNDS])
 def test_arrays_with_another_number_of_axes_are_rejected(name: str, tmp_path: Path) -> None:
-    """One axis more, and one axis less by reading the rows one after the other."""
+    """Each array gets one axis more, or one axis less: rows are joined, or one number is kept."""
     path = saved((BOUNDS | OTHER_BOUNDS)[name](), tmp_path)
     original = json.loads(path.read_text())
     for i, (holder, key) in enumerate(arrays(original)):
@@ -304,7 +308,7 @@ def test_small_files_take_no_time(
 
 
 def test_many_attributes_with_few_bytes(tmp_path: Path) -> None:
-    # One element of 60 attributes has more answers to 30-way marginals than fit anywhere.
+    # One element of 60 attributes has more answers to 30-way marginals than fit in memory.
     path = saved(BOUNDS["Hamming"](), tmp_path)
 
     def widen(document: Document) -> None:
@@ -342,7 +346,8 @@ def as_npy(values: np.ndarray[Any, Any], shape: str | None = None) -> bytes:
     content = file.getvalue()
     if shape is not None:
         stated = str(values.shape).encode()
-        # The header is padded with blanks: its length stays.
+        # The header ends with blanks. A longer shape pushes some of them out of the header, so the
+        # stated length of the header stays valid.
         content = content.replace(stated + b", }", shape.encode() + b", }", 1)
     return content
 

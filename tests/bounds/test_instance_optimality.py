@@ -1,4 +1,4 @@
-"""Chaining against packing: Lemma 27 and Theorem 4 with their constants."""
+"""Chaining and packing bounds satisfy Lemma 27 and Theorem 4 of Nikolov (2022)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def test_chaining_bounds_the_width_and_packings_bound_the_chain(workload, epsilo
     assert [scale.level for scale in found.scales] == [1, 2, 3, 4]
     counts = [scale.count for scale in found.scales]
     assert (np.diff(counts) >= 0).all()
-    # Any alpha-net has at least the width of all answers less what a distance of alpha can add.
+    # Every answer is within alpha * root of a point of the net. So the width of the net is at least
+    # the width of all answers minus alpha * root * E||g||. For standard Gaussian g, E||g|| <= root.
     body = VPolytope(explicit_answers(workload))
     root = math.sqrt(workload.n_queries)
     width = gaussian_width(body, rng=0, level=1e-6)
@@ -54,7 +55,7 @@ def test_chaining_bounds_the_width_and_packings_bound_the_chain(workload, epsilo
 
 
 def test_a_segment_by_hand():
-    """Two answers at distance 1: N_j = 2 at every scale, and one data set pair proves nothing."""
+    """For two answers, both scales have 2 points, and packings of 2 data sets exclude no n."""
     found = instance_optimality(Explicit(np.array([[0.0, 1.0]])), epsilon=1.0, alpha=0.3)
     assert [scale.count for scale in found.scales] == [2, 2]
     links = [2 * 0.5 * math.sqrt(2 * math.log(2)), 2 * 0.25 * math.sqrt(2 * math.log(2))]
@@ -64,7 +65,7 @@ def test_a_segment_by_hand():
 
 
 def test_the_packing_at_one_scale_is_lemma_7():
-    """64 unit vectors, one scale: T < ln 63 / epsilon copies, n = T sqrt(2/64) / alpha."""
+    """For 64 unit vectors, T < ln 63 / epsilon copies exclude n <= T sqrt(2/64) / alpha."""
     alpha = 0.9 * math.sqrt(2 / 64)
     found = instance_optimality(Histogram(64), epsilon=0.1, alpha=alpha)
     assert [scale.count for scale in found.scales] == [64]

@@ -1,4 +1,4 @@
-"""The search over multisets: at least as good as the textbook packings, on named instances."""
+"""The search over multisets does at least as well as textbook packings on named instances."""
 
 from __future__ import annotations
 
@@ -75,19 +75,19 @@ def numbers(chosen: IntArray) -> Callable[[Workload], list[Packing]]:
 
 
 def levels(sizes: list[int]) -> IntArray:
-    """Records that differ in every column: as many as the smallest number of levels."""
+    """`min(sizes)` records, any two of which differ in every column."""
     return np.repeat(np.arange(min(sizes))[:, None], len(sizes), axis=1)
 
 
 def sign_sets(W: Workload) -> list[Packing]:
-    """All elements, and the Reed-Solomon sets of the formula sheet (11, 6, 3)."""
+    """All elements, and the sets of the Reed-Solomon code of prime 11, length 6 and degree 3."""
     code = ReedSolomon(11, 6, 3)
     sets = ReedSolomonSets(code).elements(code.words())
     return [*numbers(np.arange(66))(W), Packing(W, np.arange(66), sets, "Reed-Solomon")]
 
 
 def all_pairs(W: Workload) -> list[Packing]:
-    """All multisets of two of the three elements, which beat the elements."""
+    """The three elements, and all multisets of two of them."""
     pairs = np.array(list(itertools.combinations_with_replacement(range(3), 2)))
     return [*numbers(np.arange(3))(W), Packing(W, np.arange(3), pairs, "pairs")]
 
