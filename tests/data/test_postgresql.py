@@ -1,4 +1,4 @@
-"""Records that live in a PostgreSQL server, started for the test."""
+"""Records are read from a PostgreSQL server that is started for the tests."""
 
 import shutil
 import subprocess
@@ -37,18 +37,18 @@ FROM generate_series(0, 99999) AS i
 
 
 def run(*command, user):
-    """Run one of the server's programs; it refuses to run as root."""
+    """Run a program, as `user` if one is given; `initdb` and `pg_ctl` refuse to run as root."""
     as_user = ["runuser", "-u", user, "--"] if user else []
     subprocess.run([*as_user, *map(str, command)], check=True, capture_output=True, timeout=120)
 
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory):
-    """Connection string of a server with the table `people`, reached by a socket in a folder."""
+    """Start a server with the table `people`; yield its connection string, which names a socket."""
     import os
     import tempfile
 
-    # The server's user must reach the folder, which pytest keeps to itself.
+    # Other users cannot enter the temporary folders of pytest, but the user of the server must.
     with tempfile.TemporaryDirectory(prefix="geomdp-postgresql-") as name:
         folder, user = Path(name), "postgres" if os.getuid() == 0 else None
         if user:
@@ -73,7 +73,7 @@ def test_a_query_gives_the_counts_of_the_exact_reader(database, monkeypatch):
     frame = pd.DataFrame(rows, columns=SCHEMA.names)
     workload = gd.workloads.MarginalTables(SCHEMA.levels, 2)
     expected = workload.totals(encode(frame, SCHEMA, workload.universe))
-    monkeypatch.setattr(scan, "_read", None)  # the exact reader is not needed
+    monkeypatch.setattr(scan, "_read", None)  # a call of the exact reader would fail
     counted = count_records(Query("SELECT * FROM people", database), SCHEMA, workload)
     assert isinstance(counted, CountedRecords)
     assert counted.count == 100_000

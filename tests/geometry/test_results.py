@@ -1,4 +1,4 @@
-"""The short texts of results: what a person reads, without arrays."""
+"""The `repr` of a result is a short text for people, without arrays."""
 
 from __future__ import annotations
 

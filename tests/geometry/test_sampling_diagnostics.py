@@ -1,4 +1,4 @@
-"""Diagnostics against arviz, on chains with known faults, and on bad input."""
+"""Diagnostics agree with arviz, reveal known faults of chains, and refuse bad input."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ with warnings.catch_warnings():
 
 
 def autoregressive(chains: int, draws: int, phi: float, seed: int) -> FloatArray:
-    """Five coordinates of x_t = phi x_(t-1) + e_t, with a shift in one and a spread in another."""
+    """Coordinates 0 to 4 of x_t = phi x_(t-1) + e_t. One chain is shifted in 3, one scaled in 4."""
     noise = np.random.default_rng(seed).standard_normal((chains, draws, 5))
     values = noise.copy()
     for t in range(1, draws):
         values[:, t] = phi * values[:, t - 1] + noise[:, t]
     values[0, :, 3] += 1
     values[-1, :, 4] *= 3
-    values[:, :, 2] = np.round(values[:, :, 2])  # ties
+    values[:, :, 2] = np.round(values[:, :, 2])  # rounding makes ties
     return values
 
 

@@ -1,4 +1,4 @@
-"""Kernels: do they keep uniform points uniform, and do they leave a corner?"""
+"""Kernels keep uniform points uniform, and points that start in a corner become uniform."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCALES = (1e-3, 1.0, 1e3)
 
 @dataclass(frozen=True)
 class Setting:
-    """A body of a given scale with an exact sampler and functions uniform on [0, 1] under it."""
+    """A body, its exact sampler, and functions of uniform points that are uniform on [0, 1]."""
 
     name: str
     build: Callable[[float], Body]
@@ -42,7 +42,7 @@ def box_sample(n: int, rng: np.random.Generator) -> FloatArray:
 
 
 def box_uniforms(points: FloatArray) -> FloatArray:
-    """Coordinates, and the volume share of the concentric box through the point."""
+    """Coordinates mapped to [0, 1], and the volume share of the box around 0 through the point."""
     size = np.abs(points).max(axis=1, keepdims=True) ** DIMENSION
     return np.hstack([(points + 1) / 2, size])
 
@@ -56,7 +56,7 @@ def simplex_sample(n: int, rng: np.random.Generator) -> FloatArray:
 
 
 def simplex_uniforms(points: FloatArray) -> FloatArray:
-    """Each barycentric coordinate is Beta(1, m): the volume share beyond it is (1 - b)^m."""
+    """Each barycentric coordinate b has the law Beta(1, m), so (1 - b)^m is uniform."""
     weights = np.column_stack([1 - points.sum(axis=1), points])
     return (1 - weights) ** DIMENSION
 
@@ -66,13 +66,13 @@ def ball_sample(n: int, rng: np.random.Generator) -> FloatArray:
 
 
 def ball_uniforms(points: FloatArray) -> FloatArray:
-    """The volume share of the concentric ball, and the angle in a coordinate plane."""
+    """The volume share of the concentric ball through the point, and an angle mapped to [0, 1]."""
     angle = np.arctan2(points[:, 1], points[:, 0]) / (2 * np.pi) + 1 / 2
     return np.column_stack([np.linalg.norm(points, axis=1) ** DIMENSION, angle])
 
 
 NEAR_CORNER = np.full(DIMENSION, 0.999)
-#: Exact sampler, uniform functions and corner of the box, and of the simplex.
+#: Exact sampler, uniform functions and a point near a corner, for the box and for the simplex.
 OF_BOX = (box_sample, box_uniforms, NEAR_CORNER)
 OF_SIMPLEX = (simplex_sample, simplex_uniforms, np.full(DIMENSION, 1e-3))
 SLAB_BOX = Setting(
@@ -106,8 +106,8 @@ BALL = Setting(
 )
 VERTEX_BOX = Setting("box as vertices", lambda s: VPolytope(s * CORNERS), *OF_BOX)
 
-# (kernel, setting, steps within which it is uniform after a start in a corner). A corner of the
-# 4-cube costs random directions about 2^4 moves before the first long chord, then about m^2 more.
+# (kernel, setting, number of steps after which points that start in a corner are uniform). In a
+# corner of the 4-cube few random directions give a long chord, so `HitAndRun` needs many steps.
 KERNELS = [
     *[
         (CoordinateHitAndRun(), setting, 60)
@@ -130,7 +130,7 @@ def moved(
 
 def check_uniform(setting: Setting, points: FloatArray, scale: float, level: float) -> None:
     values = setting.uniforms(points / scale)
-    for column in np.clip(values, 0, 1).T:  # rounding may leave the interval by a few units
+    for column in np.clip(values, 0, 1).T:  # rounding errors may leave [0, 1]
         ks_uniform(column, level / values.shape[1])
 
 
@@ -175,7 +175,7 @@ def test_chains_leave_a_corner(kernel, setting, steps):
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("setting", [SLAB_BOX, HALFSPACE_BOX], ids=lambda s: s.name)
 def test_edges_get_their_share(setting, scale):
-    """A sampler whose chords stop short of the boundary has no mass within 1e-3 of it."""
+    """If chords stopped short of the boundary, too few points would be close to it."""
     rng = np.random.default_rng(4)
     start = scale * setting.exact(CHAINS, rng)
     points = moved(CoordinateHitAndRun(), setting.build(scale), start, 3, rng)
@@ -185,7 +185,7 @@ def test_edges_get_their_share(setting, scale):
 
 @dataclass(frozen=True)
 class ForwardOnly:
-    """Wrong: uniform on the part of the chord ahead of the point."""
+    """A wrong kernel: it moves to a uniform point on the part of the chord ahead of the point."""
 
     name: str = "forward only"
 
@@ -197,7 +197,7 @@ class ForwardOnly:
 
 @dataclass(frozen=True)
 class ShortChords:
-    """Wrong on small bodies: keeps an absolute distance of 1e-4 from the boundary."""
+    """A kernel that is wrong on small bodies: it cuts off 1e-4 at both ends of the chord."""
 
     name: str = "short chords"
 
@@ -211,7 +211,7 @@ class ShortChords:
 
 @dataclass(frozen=True)
 class Still:
-    """Keeps every distribution."""
+    """A kernel that never moves, so it keeps every distribution."""
 
     name: str = "still"
 
@@ -243,7 +243,7 @@ def test_only_mixing_rejects_a_kernel_that_stands_still():
 
 
 def test_chains_in_lockstep_are_independent_of_each_other():
-    """With the same uniforms, a chain moves the same whatever its neighbours do."""
+    """With the same random numbers, a chain moves the same if all other chains are changed."""
     body = ROTATED_SLABS.build(1.0)
     starts = rotated_sample(6, np.random.default_rng(0))
     first = CoordinateHitAndRun().step(np.random.default_rng(1), body, starts)
@@ -263,7 +263,7 @@ def test_points_stay_inside_and_starts_are_left_alone():
 
 
 def test_sweeps_are_counted():
-    """Three sweeps in one step are three steps of one sweep, on facets and on chords."""
+    """One step of three sweeps equals three steps of one sweep, with facets and with chords."""
     for setting in (ROTATED_SLABS, HALFSPACE_SIMPLEX, SIMPLEX):
         body, start = setting.build(1.0), setting.exact(20, np.random.default_rng(0))
         once = CoordinateHitAndRun(sweeps=3).step(np.random.default_rng(1), body, start)
@@ -274,7 +274,7 @@ def test_sweeps_are_counted():
 
 
 def test_facets_and_chords_move_alike():
-    """The compiled sweep and the one by chords draw the same numbers in the same order."""
+    """The compiled sweep over facets uses the same random numbers as the sweep over chords."""
     facets, chords = SLAB_BOX.build(1.0), BOX.build(1.0)
     start = box_sample(20, np.random.default_rng(0))
     compiled = CoordinateHitAndRun().step(np.random.default_rng(1), facets, start)

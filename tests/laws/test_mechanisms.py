@@ -1,4 +1,4 @@
-"""Laws of the offline mechanisms: what a release may depend on besides its noise."""
+"""Properties of the offline mechanisms in the catalogue."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.mechanisms.catalogue import ADDITIVE, MECHANISMS, POST_PROCESSED, WOR
 from tests.stats import mean_at_most
 
 N = 20
-#: Purely private mechanisms for one counting query, which the heuristic one is exact for.
+#: Names of the additive mechanisms with pure privacy.
 PURE = [name for name in ADDITIVE if isinstance(ADDITIVE[name].privacy, PureDP)]
 
 
@@ -26,13 +26,13 @@ def build(name, workload=None, adjacency=Adjacency.REPLACE_ONE):
 
 @pytest.mark.parametrize("name", POST_PROCESSED)
 def test_answers_are_computed_from_the_noisy_ones_alone(name):
-    """The answers of a release follow from what it drew; the exact sums are not needed."""
+    """The answers of a release are computed from its noisy answers, without the exact sums."""
     mechanism = build(name)
     records = mechanism.workload.universe.sample(N, 1)
     release = mechanism.release(records, rng=3)
     again = mechanism.process(release.noisy.copy())
     np.testing.assert_array_equal(release.answers, again)
-    # And what it drew is the noise of the seed on the sums.
+    # The noisy answers are what the same seed draws for the exact sums.
     drawn = mechanism.draw(np.random.default_rng(3))(mechanism.totals(records).sums)
     np.testing.assert_array_equal(release.noisy, drawn)
 
@@ -49,7 +49,7 @@ def test_a_release_is_one_draw_on_the_sums(name):
 
 @pytest.mark.parametrize("name", POST_PROCESSED)
 def test_a_set_up_leaves_no_geometry_to_the_release(name):
-    """Public objects that may not fit in memory are computed before a ledger pays."""
+    """`set_up`, which runs before a ledger pays, computes all public objects of a release."""
     mechanism = build(name)
     mechanism.set_up()
     prepared = set(vars(mechanism))
@@ -79,7 +79,7 @@ def test_a_mechanism_that_is_set_up_shows_its_guarantee(name):
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if not name.startswith("JL")])
 def test_a_mechanism_for_another_workload_is_the_one_built_for_it(name, adjacency):
-    """JL draws a new map, so it is another mechanism."""
+    """JL mechanisms are left out, because for another workload they draw a new random map."""
     workload, entry = WORKLOADS["parities"], MECHANISMS[name]
     moved = build(name, adjacency=adjacency).with_workload(workload)
     built = entry.build(workload, N, entry.privacy, adjacency)
@@ -88,10 +88,10 @@ def test_a_mechanism_for_another_workload_is_the_one_built_for_it(name, adjacenc
     assert moved.predicted_rmse == built.predicted_rmse
 
 
-# Laplace noise fills the space of all answers.
+# "Laplace" is left out, because its noise spans the whole space of answers.
 @pytest.mark.parametrize("name", [n for n in ADDITIVE if ADDITIVE[n].density and n != "Laplace"])
 def test_nothing_outside_the_noise_is_released(name):
-    """A part of the sums in which no noise moves does not reach the answers, even by rounding."""
+    """A change of the sums that is orthogonal to all noise does not change the answers."""
     mechanism = build(name, "flat")
     assert isinstance(mechanism, AdditiveMechanism)
     assert mechanism._hull is not None
@@ -109,8 +109,9 @@ def test_nothing_outside_the_noise_is_released(name):
 def test_no_pure_noise_varies_less_than_the_best_for_one_count(name, adjacency):
     """For one counting query no additive epsilon-DP noise has less variance than geometric noise.
 
-    It is 2 b / (1 - b)^2, b = e^-epsilon (Ghosh-Roughgarden-Sundararajan 2009), at epsilon = 1 only
-    8% below Laplace noise. So this fails for every mechanism with a fifth of its noise missing.
+    This variance is 2 b / (1 - b)^2 with b = e^-epsilon (Ghosh-Roughgarden-Sundararajan 2009). At
+    epsilon = 1 it is only 8% below the variance of Laplace noise. So the test fails if Laplace
+    noise is too small by a fifth.
     """
     entry, one = ADDITIVE[name], Marginals(1, 1)
     noise = entry.build(one, N, entry.privacy, adjacency).noise

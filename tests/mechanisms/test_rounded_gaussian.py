@@ -1,4 +1,4 @@
-"""Gaussian noise of unseeded releases: proved scales, full-dimensional and correctly rounded."""
+"""Unseeded Gaussian releases have proved scales and correctly rounded noise in all coordinates."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def test_whole_squares_hold_every_change(mechanism):
 
 
 def test_the_noise_is_that_of_the_proof_in_all_coordinates(mechanism, monkeypatch):
-    """Against mpmath at 400 bits: sigma g rounded, added in whole numbers, then projected."""
+    """Releases equal a reference by mpmath: round sigma g, add it exactly, divide and project."""
     records = mechanism.workload.universe.sample(N, 3)
     m = mechanism.workload.n_queries
     with mpmath.workprec(REFERENCE_BITS):
         draws = [mpf(mechanism.noise.scale) * g for g in Reference(seeded(1)).gaussians(m)]
         multiples = nearest(draws, mechanism.grid)
-    # What float64 does not decide is drawn in balls, from the same bits.
+    # Ball arithmetic, which decides the roundings that float64 leaves open, gives the same noise.
     balls = RoundedVector(gaussian_vector(m, mechanism.noise.scale), mechanism.grid)
     assert balls.draw(seeded(1)) == multiples
     monkeypatch.setattr(os, "urandom", seeded(1))
@@ -105,7 +105,7 @@ def exact_delta(squared, scale, epsilon):
 
 
 def check_scales_suffice(scale_of):
-    """zCDP by exact rationals, (epsilon, delta) by mpmath at 400 bits."""
+    """Check zCDP with exact rationals, and (epsilon, delta)-DP with mpmath at 400 bits."""
     rng = np.random.default_rng(0)
     for _ in range(150):
         squared = int(rng.integers(1, 1000))
@@ -141,7 +141,7 @@ def test_delta_is_enclosed():
 
 
 def test_neighbours_have_the_same_reachable_answers():
-    """Histograms (5, 5) and (4, 6) under noise that makes up for their difference."""
+    """Histograms (5, 5) and (4, 6) give equal answers if their noises differ by (1, -1)."""
     mechanism = Gaussian(Histogram(2), n=10, privacy=ZCDP(0.5))
     unit = 1 << mechanism.grid
     for j in ([3, 5], [2**60 + 1, -7]):

@@ -1,4 +1,4 @@
-"""Constructors of privacy definitions, records of them, and descriptions of data."""
+"""Good arguments of privacy definitions and formulas, ledgers, cache files and schemas."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ RECORDS: dict[str, Constructor] = {
         "budget:object adjacency:object",
         budget=PURE,
         adjacency=gd.Adjacency.REPLACE_ONE,
-    ),  # test_files and the tests of the ledger have its path
+    ),  # test_files and the tests of ledgers cover the argument `path`
     "Spend": of(privacy.Spend, "privacy:object", label="a label", privacy=PURE, time=""),
     "CacheFiles": of(cache.CacheFiles, folder=Path(gettempdir()), limit=1e6),
     "BooleanColumn": of(data.BooleanColumn, name="a", missing=False),

@@ -1,4 +1,4 @@
-"""Hashed sign matrices: r-wise independence exactly, products, moments, bad input."""
+"""Hashed sign matrices: exact r-wise independence, products, moments and bad input."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def times(a: int, b: int) -> int:
 
 
 def subfield(bits: int) -> Words:
-    """The field GF(2^bits) inside GF(2^64): 0 and the powers of an element of its order."""
+    """The subfield GF(2^bits) of GF(2^64): 0 and the powers of an element of order 2^bits - 1."""
     order = (1 << bits) - 1
     generator = power(2, ((1 << 64) - 1) // order)
     powers = [power(generator, i) for i in range(order)]
@@ -41,11 +41,12 @@ def subfield(bits: int) -> Words:
 
 @pytest.mark.parametrize(("bits", "levels"), [(2, 1), (4, 1), (2, 2), (4, 2)])
 def test_all_keys_of_a_small_field_give_every_combination_once(bits: int, levels: int) -> None:
-    """r-wise independence, exactly, by the code that hashes: all polynomials over GF(2^bits).
+    """The code that hashes evaluates all polynomials of degree below r over GF(2^bits).
 
-    In the basis 1, x, s'_2, x s'_2 a polynomial with coefficients in the small field has its
-    upper two coordinates multiplied by s_2(2), for s'_2 = (x^2 + x) / s_2(2). At any r points of
-    the field, the values of its q^r polynomials must be all q^r combinations.
+    Keys are coefficients in the basis 1, x, s'_1, x s'_1 with s'_1 = (x^2 + x) / s_1(2) (see
+    `subspaces`). The last two coefficients are multiplied by s_1(2), so that the polynomials are
+    over the small field of q elements. At any r points of this field, the values of the q^r
+    polynomials must be all q^r combinations. This is r-wise independence.
     """
     field, r = subfield(bits), 1 << levels
     q = len(field)
@@ -64,7 +65,7 @@ def test_all_keys_of_a_small_field_give_every_combination_once(bits: int, levels
         [[apply_map(row, np.uint64(v)) for v in range(r)] for row in maps], dtype=np.uint64
     )
     order = np.argsort(field)
-    codes = np.empty((q, q**r), dtype=np.int64)  # values at each point, as places in the field
+    codes = np.empty((q, q**r), dtype=np.int64)  # values at each point, as indices in `field`
     out = np.empty(r, dtype=np.uint64)
     for place, point in enumerate(field):
         origin = np.array([apply_map(row, point) for row in maps], dtype=np.uint64)
@@ -73,7 +74,7 @@ def test_all_keys_of_a_small_field_give_every_combination_once(bits: int, levels
             evaluate_on_coset(key, origin, shifts, out)
             values[i] = out[0]
         position = np.searchsorted(field[order], values)
-        assert (field[order][position] == values).all()  # the values stay in the field
+        assert (field[order][position] == values).all()  # all values are in the field
         codes[place] = order[position]
     for points in combinations(range(q), r):
         joint = np.zeros(q**r, dtype=np.int64)
@@ -101,7 +102,7 @@ def rank_is_full(matrix: list[list[int]]) -> bool:
 def test_words_are_r_wise_independent_in_the_full_field(r: int) -> None:
     """The map from a key to the words at any r (block, element) pairs is linear and invertible.
 
-    So a uniform key gives r independent uniform words. Checked for 10 random choices of pairs.
+    So a uniform key gives r independent uniform words. The test takes 10 random choices of pairs.
     """
     rng = np.random.default_rng(r)
     units = np.eye(r, dtype=np.uint64)
@@ -125,7 +126,7 @@ def signs(rows: int = 512, r: int = 8, seed: int = 0) -> HashedSigns:
 
 @pytest.mark.parametrize(("rows", "r"), [(64, 4), (64, 64), (1024, 4), (256, 16)])
 def test_words_do_not_depend_on_the_batch_or_the_number_of_rows(rows: int, r: int) -> None:
-    """Fewer blocks than the key has words, as many, and more."""
+    """Each word is the same if it is computed alone, for keys longer or shorter than a column."""
     matrix = signs(rows, r)
     elements = np.array([0, 1, 2, 3, 77, 2**40 - 1])
     words = matrix.words(elements)
@@ -142,10 +143,10 @@ def vanishing(level: int, point: int) -> int:
 
 @pytest.mark.parametrize(("r", "level"), [(2, 0), (8, 0), (4, 1), (8, 1), (16, 1), (8, 2), (16, 3)])
 def test_words_are_values_of_the_polynomial_at_element_and_block(r: int, level: int) -> None:
-    """With 8 blocks, the value of block b and element x is the value at the point 8 x + b.
+    """With 8 blocks, the word of block b and element x is the value of the polynomial at 8 x + b.
 
-    The key with its only 1 at place 2^level is the polynomial that is 0 at the words below 2^level
-    and 1 at 2^level.
+    A key with a single 1, at index 2^level, stands for the polynomial that is 0 at all words below
+    2^level and 1 at 2^level.
     """
     key = np.zeros(r, dtype=np.uint64)
     key[1 << level] = 1
@@ -174,7 +175,7 @@ def test_projections_are_products_with_the_columns() -> None:
 
 @pytest.mark.statistical
 def test_inner_products_are_unbiased_with_the_variance_of_four_wise_independence() -> None:
-    """Var <Ax, Ay> = (|x|^2 |y|^2 + <x, y>^2 - 2 sum x_i^2 y_i^2) / T."""
+    """For T rows, Var <Ax, Ay> = (|x|^2 |y|^2 + <x, y>^2 - 2 sum x_i^2 y_i^2) / T."""
     elements = np.array([3, 99, 2**33, 12345])
     x, y = np.array([1.0, 2.0, 0.5, 0.0]), np.array([0.3, -1.0, 0.0, 2.0])
     rows, keys = 64, 4000
