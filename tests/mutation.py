@@ -1,30 +1,31 @@
 """Mutation testing of one package: ``python -m tests.mutation privacy``.
 
-mutmut changes the code of the package in a copy of the repository, a little each time (a sign, a
-number, a comparison, an argument), and runs the tests of the package that reach the change. A
-change that no test notices survives. The table at the end counts them by file, and every survivor
-is printed: either a test is missing, or the change makes no difference.
+mutmut works on a copy of the repository. A mutant is the code of the package with one small change
+(a sign, a number, a comparison, an argument). For each mutant, mutmut runs the tests of the package
+that reach the change. If a test fails, the mutant is killed; if not, the mutant survives. The
+report counts the mutants by file and outcome, and prints every survivor. For a survivor, either a
+test is missing, or the change makes no difference.
 
-A package has thousands of mutants, and a survivor costs every test that reaches it, so a run over
-all of them takes hours. ``--sample 100`` runs 100 mutants drawn at random by a fixed seed: the
-share that is killed among them estimates the share among all, and the table holds the 95% interval
-of Clopper and Pearson. ``--table`` adds the outcome to ``paper_figures/mutation.csv``.
+A package has thousands of mutants. For a survivor, all tests that reach the change must run, so a
+run over all mutants takes hours. ``--sample 100`` runs 100 mutants drawn at random by a fixed seed.
+The killed share of the sample estimates the killed share of all mutants, and the table holds the
+95% interval of Clopper and Pearson. ``--table`` writes a row of ``paper_figures/mutation.csv``.
 
-Changes that only a person can see are not drawn: those of the words of an error message, of any
-text with a blank in it, of the name under which a result is cached, and of capital letters in SQL.
-Not drawn either is a change of `strict` in a call of `zip`, which only checks the code around it.
-Some other changes make no difference that a test should see: a wider margin of a proof, for
-example. ``tests/harmless_mutants.csv`` lists those that a run has met, each with the reason. They
-are counted apart, and the share leaves them out.
+Some changes are not drawn, because no test should notice them: changes to the words of an error
+message, to any text with a blank in it, to the name under which a result is cached, and to capital
+letters in SQL. Changes to `strict` in a call of `zip` are not drawn, because `strict` only checks
+the code around the call. Some other changes also make no difference that a test should notice, for
+example a wider margin of a proof. ``tests/harmless_mutants.csv`` lists such changes that occurred
+in a run, each with the reason. They are counted separately, and the killed share leaves them out.
 
 Each row of the table is one sample of one package. "killed share" is the share of mutants that a
 test notices, among those that were run and are not harmless. "low" and "high" are the ends of the
 interval for this share among all mutants of the package that can be drawn. The interval is valid
 only if no test was written for this sample. So whoever writes tests for the survivors of a sample
-changes `SEED` and measures the row again.
+must change `SEED` and measure the row again.
 
-Needs the extra `mutation`. A run can be stopped and continued with ``--folder``. mutmut leaves out
-decorated functions, so properties.
+The extra `mutation` must be installed. A run can be stopped and continued with ``--folder``. mutmut
+does not change decorated functions, for example properties.
 """
 
 from __future__ import annotations
@@ -48,18 +49,18 @@ from scipy import stats
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "paper_figures" / "mutation.csv"
-#: Function, removed line, added line and reason of changes that make no difference.
+#: File of changes that make no difference: function, removed line, added line and reason.
 HARMLESS = Path(__file__).with_name("harmless_mutants.csv")
-#: Seed of the draw of a sample, so that a second run draws the same mutants.
+#: Seed for drawing a sample. A second run with this seed draws the same mutants.
 SEED = 20261125
 
 
 def _of_mechanisms(names: str) -> tuple[str, ...]:
-    """Files of tests/mechanisms, by the words that their names end with."""
+    """Paths of the files test_NAME.py in tests/mechanisms, for each NAME in the text `names`."""
     return tuple(f"tests/mechanisms/test_{name}.py" for name in names.split())
 
 
-#: Folders and files of tests by the package of geomdp whose mutants they are to kill.
+#: For each package of geomdp, the folders and files of tests that should kill its mutants.
 TESTS = {
     "privacy": ("tests/privacy",),
     "noise": ("tests/noise", "tests/laws/test_noises.py", "tests/laws/test_single_numbers.py"),
@@ -74,7 +75,7 @@ TESTS = {
         *_of_mechanisms("online_iterative sparse_privacy sparse_vector transcripts"),
         *_of_mechanisms("updates exact_truths unseeded_streams stated_rounds ledger_use reprs"),
     ),
-    "mechanisms": (  # the modules of the package itself, without its rooms
+    "mechanisms": (  # the modules of the package itself, without subpackages
         "tests/laws/test_mechanisms.py",
         "tests/hostile/test_extreme_scales.py",
         *_of_mechanisms("arguments contracts ledger_use release_order reprs texts"),
@@ -101,11 +102,11 @@ TESTS = {
     ),
     "bounds/checker": ("tests/bounds",),
 }
-#: Tests that start processes, which run code of their own, those that time it, and those of the
+#: These tests are not run: tests that start processes, tests that measure time, and tests of the
 #: advisor, which take a minute.
 LEFT_OUT = "not process and not kill and not forked and not fast and not speed and not advisor_"
-#: Functions that raise an error: the position of the argument that only its message shows, a text
-#: or the name of a parameter.
+#: Functions that raise an error, with the position of the argument that serves only for the error
+#: message: a text, or the name of a parameter.
 REQUIREMENTS = {
     "require": 1,
     "require_close": 2,
@@ -122,12 +123,12 @@ CACHED = ("recalled",)
 #: Methods with a statement of SQL, or part of one, as an argument. Outside quotes SQL does not
 #: distinguish small and capital letters.
 SQL = ("execute", "_transaction")
-#: What an exit code of a worker of mutmut means.
+#: Outcomes by the exit codes of the workers of mutmut.
 OUTCOMES = {0: "survived", 1: "killed", 3: "killed", 33: "no test", 34: "skipped", None: "not run"}
 
 
 def mutated(package: str) -> list[str]:
-    """Patterns of the modules to mutate; those of rooms with a row of their own are left out."""
+    """Patterns of the modules to mutate, without subpackages if some have a row in `TESTS`."""
     if not any(name.startswith(f"{package}/") for name in TESTS):
         return [f"geomdp/{package}/*"]
     modules = sorted((ROOT / "geomdp" / package).glob("*.py"))
@@ -135,7 +136,7 @@ def mutated(package: str) -> list[str]:
 
 
 def prepare(package: str, folder: Path) -> None:
-    """Copy the tracked files, with a configuration that mutates `package` only."""
+    """Copy the tracked files to `folder`, and configure mutmut there to change only `package`."""
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -159,7 +160,7 @@ def prepare(package: str, folder: Path) -> None:
 def mutmut(folder: Path, *arguments: str) -> None:
     """Run mutmut in `folder`, on the copy there.
 
-    Nothing is cached, because a mutant would read what the code computed before it was changed.
+    The cache of geomdp is off, because a mutant would read results that other code computed.
     """
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     environment["GEOMDP_CACHE_MIB"] = "0"
@@ -187,16 +188,16 @@ def outcomes(folder: Path) -> dict[str, dict[str, str]]:
 
 
 class _WithoutWords(ast.NodeTransformer):
-    """Takes texts for people and the capital letters of SQL out of a syntax tree."""
+    """Removes texts for people and the capital letters of SQL from a syntax tree."""
 
     def visit_Raise(self, node: ast.Raise) -> ast.Raise:
-        """Leave the type of the error alone."""
+        """Keep only the type of the error."""
         if isinstance(node.exc, ast.Call):
             node.exc = node.exc.func
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Leave the conditions of `require` and its like, and SQL in small letters."""
+        """Remove arguments that are only names or texts for people; write SQL in small letters."""
         if isinstance(node.func, ast.Attribute) and node.func.attr in SQL:
             _in_small_letters(node.args)
             return node
@@ -209,12 +210,12 @@ class _WithoutWords(ast.NodeTransformer):
         return node
 
     def visit_Constant(self, node: ast.Constant) -> ast.Constant:
-        """Leave texts without a blank: names and keys, which code reads."""
+        """Replace texts with a blank by "". Other texts are names and keys, which code reads."""
         return ast.Constant("") if isinstance(node.value, str) and " " in node.value else node
 
 
 def _in_small_letters(statements: list[ast.expr]) -> None:
-    """Write the words of SQL in small letters, but leave texts in quotes alone."""
+    """Write the words of SQL in small letters, but do not change texts in quotes."""
     for part in (node for statement in statements for node in ast.walk(statement)):
         if isinstance(part, ast.Constant) and isinstance(part.value, str):
             pieces = re.split("('[^']*')", part.value)
@@ -223,7 +224,7 @@ def _in_small_letters(statements: list[ast.expr]) -> None:
 
 
 def changes_of_words(module: Path) -> set[str]:
-    """The mutants of a module, in mutmut's copy, that change the words of a message alone."""
+    """Mutants of a module that differ from the original only in what `_WithoutWords` removes."""
     functions = {
         node.name: node
         for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
@@ -241,7 +242,7 @@ def changes_of_words(module: Path) -> set[str]:
 
 
 def all_changes_of_words(folder: Path) -> set[str]:
-    """The same for all modules of a run."""
+    """The names that `changes_of_words` gives for all modules of a run."""
     words = set()
     for path in (folder / "mutants").rglob("*.py.meta"):
         if json.loads(path.read_text(encoding="utf-8"))["exit_code_by_key"]:
@@ -250,7 +251,7 @@ def all_changes_of_words(folder: Path) -> set[str]:
 
 
 def drawn(folder: Path, size: int) -> list[str]:
-    """Names of `size` mutants, drawn without replacement; messages of errors are no mutants."""
+    """Names of `size` mutants, drawn without replacement; changes of words are not drawn."""
     # mutmut has no command that only makes mutants; it makes them before it looks for this name.
     mutmut(folder, "run", "--max-children", "1", "no mutant has this name")
     words = all_changes_of_words(folder)
@@ -270,12 +271,12 @@ def survivors(folder: Path) -> Iterator[tuple[str, str, str, str]]:
 
 
 def changed_lines(diff: list[str], sign: str) -> str:
-    """The lines of a diff that begin with `sign`, without its two lines of file names."""
+    """The lines of a diff that begin with `sign`, without the line of the file name."""
     return " ".join(line[1:].strip() for line in diff if re.match(rf"[{sign}](?![{sign}])", line))
 
 
 def explained(folder: Path) -> Iterator[tuple[str, str, str, str]]:
-    """Name, reason, removed and added lines of each survivor; the reason is empty if not known."""
+    """Name, reason, removed and added lines of each survivor; an unknown reason is empty."""
     known, words = harmless(), all_changes_of_words(folder)
     for name, function, removed, added in survivors(folder):
         reason = known.get((function, removed, added), "")

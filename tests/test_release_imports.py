@@ -1,4 +1,4 @@
-"""What the command `release` needs not import, and that its files are the same without it."""
+"""A release from a file imports no slow packages, and CSV files equal those of pandas."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ import pandas as pd
 
 from geomdp.cli.output_files import _csv, encoded
 
-#: Runs the command of the arguments and prints the slow imports that it made.
+#: This program runs the command that its arguments give, and prints the slow packages imported.
 PROGRAM = """
 import sys
 from geomdp.cli import main

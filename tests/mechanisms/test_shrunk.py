@@ -1,4 +1,4 @@
-"""Linear minimax shrinkage: factors, centres and radii in closed form, and the bound attained."""
+"""Linear minimax shrinkage: its factor, centre and radius, and a case that attains its bound."""
 
 from __future__ import annotations
 
@@ -40,20 +40,21 @@ def test_centre_is_the_mean_of_all_answers_and_the_radius_is_attained(workload) 
 
 
 def test_radii_in_closed_form() -> None:
-    # Two tables of 2 cells with 1 and 3, one of 6: 1 - 1/6, 1 - 1/2 and 1 - 1/3.
+    # The tables have 6, 2 and 3 cells. A table of c cells adds 1 - 1/c to the squared radius.
     assert centre_and_radius(TABLES)[1] == pytest.approx(math.sqrt(5 / 6 + 1 / 2 + 2 / 3))
-    # Prefixes(N): element 0 answers 1 everywhere, the mean of query i is (i + 1) / N.
+    # For Prefixes(N), element 0 has the answer 1 to every query, and the mean answer to query i is
+    # (i + 1) / N.
     centre, radius = centre_and_radius(Prefixes(4))
     np.testing.assert_allclose(centre, np.arange(1, len(centre) + 1) / 4)
     assert radius == pytest.approx(np.linalg.norm(1 - centre))
-    # Too many elements to list: products of signs have length 1 each, about 0.
+    # Parities(40, 2) has too many elements to list. Each answer is 1 or -1, and the centre is 0.
     centre, radius = centre_and_radius(Parities(40, 2))
     assert not centre.any()
     assert radius == pytest.approx(math.sqrt(40 * 39 / 2))
 
 
 def test_the_point_nearest_to_0_in_the_hull_of_large_tables_is_uniform() -> None:
-    """Every table adds up to 1, and even cells have the least norm."""
+    """Every table adds up to 1, so its point of least norm has equal cells."""
     workload = ChosenTables([2] * 40, [("c0", "c1"), ("c2",)])
     assert workload.universe.size * workload.n_queries > MAX_SCORES
     centre, radius = centre_and_radius(workload)
@@ -95,10 +96,10 @@ def test_source_says_where_the_noise_is_estimated(kind, estimated) -> None:
 
 @pytest.mark.statistical
 def test_bound_is_attained_at_a_vertex_without_a_projection() -> None:
-    """An answer in one dimension between far ends: the projection hardly ever acts, s is small.
+    """Without the projection the squared error equals the bound; with it the error is not larger.
 
-    One query with answers -1 and 1 and Laplace noise of scale 2 / (epsilon n): c = 0, r = 1. All
-    records at 1 have exactly the bound before projection; after it at most that.
+    The only query has the answers -1 and 1, so c = 0 and r = 1. The Laplace noise has the scale
+    2 / (epsilon n). All n records have the answer 1, which is a vertex of K = [-1, 1].
     """
     n = 8
     mechanism = Shrunk(Laplace(Explicit([[-1.0, 1.0]]), n=n, privacy=PRIVACY))
@@ -111,14 +112,14 @@ def test_bound_is_attained_at_a_vertex_without_a_projection() -> None:
     mean_agrees((factor * noisy - 1) ** 2, bound / (1 + 2e-6))
     squares = np.array([(mechanism.privatise(sums, rng)[0] - 1) ** 2 for _ in range(2000)])
     mean_at_most(squares, bound)
-    # A factor of half the size errs more than the bound: it is no free choice.
+    # With half the factor the squared error exceeds the bound, so the factor matters.
     worse = (factor / 2 * noisy - 1) ** 2
     assert worse.mean() > bound + 6 * worse.std() / math.sqrt(len(worse))
 
 
 @pytest.mark.parametrize("workload", [TABLES, Prefixes(9)], ids=repr)
 def test_answers_are_the_nearest_to_the_shrunk_ones(workload) -> None:
-    """The definition, with the projection of `Projected` from the point c + s (y - c)."""
+    """`Shrunk` maps y to what `Projected` gives for c + s (y - c), with centre c and factor s."""
     inner = Ball(workload, n=20, privacy=PRIVACY)
     mechanism, centre = Shrunk(inner), centre_and_radius(workload)[0]
     rng = np.random.default_rng(4)

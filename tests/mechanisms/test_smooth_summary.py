@@ -1,4 +1,4 @@
-"""The smooth summary: releases, answers, files, degrees, and what it refuses."""
+"""The smooth summary: releases, answers, files, degrees, and input that is refused."""
 
 from __future__ import annotations
 
@@ -68,17 +68,17 @@ class TestRelease:
 
     @pytest.mark.parametrize("count", [120, N, 2 * N])
     def test_under_add_remove_errors_are_those_of_sums_over_the_declared_number(self, count):
-        """A missing record counts as the constant coefficient, and the answer says so."""
+        """A missing record counts with the constant coefficient, which `missing_record` states."""
         loose = summary(privacy=gd.PureDP(1e6), adjacency=Adjacency.ADD_REMOVE)
         points = np.random.default_rng(1).uniform(-1, 1, (count, 2))
         query = Polynomial(np.array([[2, 0], [0, 3]]), np.array([1.0, 0.3]))
         answer = loose.release(points, rng=0).answer(query)
-        # x^2 = (1 + T_2(x)) / 2 and x^3 has no constant part.
+        # x^2 = (1 + T_2(x)) / 2 has the constant Chebyshev coefficient 1/2, and x^3 has 0.
         assert answer.missing_record == pytest.approx(0.5)
         stated = (query(points).sum() + (N - count) * answer.missing_record) / N
         assert answer.noise_std < 1e-4
         assert answer.value == pytest.approx(stated, abs=8 * answer.noise_std)
-        if count != N:  # neither the mean nor the sum over n alone
+        if count != N:  # the answer is neither the mean nor the sum divided by n
             assert abs(answer.value - query(points).mean()) > 0.1
             assert abs(answer.value - query(points).sum() / N) > 0.1
 
@@ -228,7 +228,7 @@ class TestFile:
             SmoothRelease.load(path)
 
     def test_damaged_files(self, tmp_path):
-        """Cut anywhere, or with a bit flipped: a release or `ValueError`, nothing else."""
+        """Loading a file that is cut or has a flipped bit gives a release or a `ValueError`."""
         path, rng = tmp_path / "s.npz", np.random.default_rng(7)
         content = summary().release(POINTS).to_bytes()
         messages = []
@@ -344,7 +344,7 @@ class TestExactRelease:
             assert moment == float((whole + j) / unit / N)
 
     def test_only_noisy_sums_are_read(self):
-        """Neighbours whose noise makes up for their difference have the same moments."""
+        """Sums with noise that makes up for their difference give the same moments."""
         first = np.array([3.25, -7.0, 2.0**-31])
         grid = 27
         whole = [round(Fraction(x) * 2**grid) for x in first.tolist()]
@@ -357,7 +357,7 @@ class TestExactRelease:
             np.testing.assert_array_equal(found, rounded_means(first, moved, grid, 100))
 
     def test_noise_covers_the_rounding_of_sums(self):
-        """A sum moves by 2^-grid more, and the noise is larger than for the rest by 10^-6."""
+        """The noise is larger by a share of 1e-6. A grid step is below 1e-9 of every deviation."""
         mechanism = summary()
         exact, plain = mechanism._exact.deviations, mechanism.noise.deviations
         assert (exact >= plain * (1 + 0.9e-6)).all()
@@ -365,7 +365,7 @@ class TestExactRelease:
         assert 2.0**-mechanism.grid <= plain.min() * 1e-9
 
     def test_noise_covers_a_step_of_the_grid_in_the_change_of_every_sum(self, monkeypatch):
-        """On a coarse grid the step is seen: the scale is proportional to the l1 change of sums."""
+        """On a coarse grid, the scale grows in proportion to the l1 change of the rounded sums."""
         monkeypatch.setattr(smooth_summary_module, "EXTRA_BITS", -5)
         mechanism = summary(noise=UniformLaplace())
         steps = mechanism.workload.n_queries * 2.0**-mechanism.grid
@@ -388,7 +388,7 @@ class TestExactRelease:
 
     @pytest.mark.statistical
     def test_audit(self, monkeypatch):
-        """One record at a corner or in the middle of the interval; 3 times the budget is seen."""
+        """The data are one record, 1 or -1. An audit of 1-DP refutes 3-DP noise, not 1-DP noise."""
         monkeypatch.setattr(os, "urandom", seeded(3))
         ends = [np.full((1, 1), x) for x in (1.0, -1.0)]
 
@@ -419,12 +419,12 @@ class TestExactRelease:
 
 
 def rounded_by(mechanism, entropy):
-    """Noise of a summary from given bytes, in units of its grid."""
+    """Noise of the summary `mechanism` from the bytes of `entropy`, in units of 2^-grid."""
     return RoundedVector(mechanism._exact.computable(), mechanism.grid).draw(entropy)
 
 
 def test_the_guarantee_states_the_sampler_of_the_noise_given():
-    """A noise of the caller with a heuristic sampler must not be released as exact."""
+    """If the noise that the caller gives has a heuristic sampler, the guarantee is heuristic."""
 
     class Approached(ScaledLaplace):
         @property
@@ -440,6 +440,6 @@ def test_the_guarantee_states_the_sampler_of_the_noise_given():
     found = gd.SmoothSummary(1, noise=Chain(), **options)
     assert found.guarantee.sampler == Heuristic("a chain")
     assert found.guarantee.arithmetic == FLOAT64_CAVEAT
-    assert found.grid is None  # an unseeded release draws from the sampler that is stated
+    assert found.grid is None  # so unseeded releases draw from the heuristic sampler
     assert "heuristic" in str(found.release(np.zeros((50, 1))).guarantee)
     assert gd.SmoothSummary(1, noise=UniformLaplace(), **options).guarantee.sampler == Exact()

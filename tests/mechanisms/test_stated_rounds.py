@@ -1,4 +1,4 @@
-"""Runs with a stated accuracy alpha or a stated budget of a step: guarantee, cost and accuracy."""
+"""Guarantee, cost and accuracy of runs with a stated accuracy alpha or step budget epsilon_0."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUDGETS = (PURE, APPROX)
 BITS, FEW = 4, 500
 RULE = gd.mechanisms.MultiplicativeWeights(1 << BITS)
 CLASS = gd.mechanisms.AllParities(BITS)
-#: All records are one element, so the uniform start is wrong by 1/2 on 15 of the 16 parities.
+#: All records are equal, so the uniform start is wrong by 1/2 on 15 of the 16 parities.
 RECORDS = np.full(FEW, 3)
 
 
@@ -36,7 +36,7 @@ def online(privacy: PureDP | ApproxDP, **stated: Any) -> gd.OnlineConstruction[D
 
 
 def composed(step: float, steps: int, budget: PureDP | ApproxDP) -> float:
-    """Epsilon of that many steps, by basic composition or, for approximate DP, the better rule."""
+    """Epsilon of all steps by basic composition; for approximate DP, by advanced if smaller."""
     if isinstance(budget, PureDP):
         return steps * step
     advanced = math.sqrt(2 * steps * math.log(1 / budget.delta)) * step
@@ -44,12 +44,13 @@ def composed(step: float, steps: int, budget: PureDP | ApproxDP) -> float:
 
 
 class Counted(ExactNoise):
-    """Exact noise that notes the privacy loss of each of its uses, for means of `FEW` records."""
+    """Exact noise that records the privacy loss of every draw, for means of `FEW` records."""
 
     losses: ClassVar[list[float]] = []
 
     def exact_argmax(self, near: Any, errors: Any, exact: Any, scale: float) -> int:
-        # A gap changes by at most 1/n, and the exponential mechanism of scale 2 / (n e) is e-DP.
+        # An error changes by at most 1/n between neighbours. So the exponential mechanism with
+        # noise of this scale is 2 / (n scale)-DP.
         self.losses.append(2 / (FEW * scale))
         return super().exact_argmax(near, errors, exact, scale)
 
@@ -63,14 +64,14 @@ class Counted(ExactNoise):
 def test_a_run_spends_what_it_claims(
     privacy: PureDP | ApproxDP, epsilon_0: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The losses of all noise that is drawn compose to at most the guarantee, and nearly to it."""
+    """All losses compose to at most the guarantee; for a stated step, to exactly the guarantee."""
     losses: list[float] = []
     monkeypatch.setattr(Counted, "losses", losses)
     monkeypatch.setattr(iterative, "ExactNoise", Counted)
     built = offline(privacy, alpha=0.9 if epsilon_0 is None else 0.02, epsilon_0=epsilon_0)
-    # At the level 0 no run stops before its last round. At any level above 0 some would: the noise
-    # is on a grid, so a noisy answer can equal the answer 1 of all hypotheses to the parity of no
-    # bits.
+    # With the level 0, no run stops before its last round. With a level above 0, some runs could
+    # stop: the noise is on a grid, so a noisy answer to the parity of no bits can be exactly 1,
+    # which is the answer of every hypothesis.
     never = gd.mechanisms.StoppingDesign(noise=1 / 8, loss=1 / 8, level=3 / 4)
     object.__setattr__(never, "level", 0.0)
     monkeypatch.setattr(built, "design", never)
@@ -104,7 +105,7 @@ def test_online_scales_belong_to_what_is_claimed(
     if isinstance(privacy, PureDP):
         limit, total = privacy.epsilon / epsilon_0, float(Fraction(epsilon_0) * count)
     else:
-        # The shortcut of Corollary 3.21 at delta / 2, for the comparisons and for the values.
+        # Corollary 3.21 of Dwork-Roth is used twice with delta / 2: for comparisons and for values.
         unit = 8 * math.log(2 / privacy.delta)
         limit, total = (privacy.epsilon / epsilon_0) ** 2 / unit, epsilon_0 * (unit * count) ** 0.5
         assert isinstance(spent, ApproxDP)
@@ -125,7 +126,7 @@ def test_accuracy_is_stated_where_the_theorem_holds(build: Any, privacy: PureDP 
     assert build(privacy, n=n, alpha=alpha * 0.999).accuracy is None
     larger = build(privacy, n=n, alpha=min(1.0, 1.5 * alpha))
     assert larger.accuracy == pytest.approx(min(1.0, 1.5 * alpha) / alpha * solved.accuracy)
-    # A step that leaves updates unpaid, although their noise is small enough.
+    # With this step the budget does not pay for all updates, although the noise is small enough.
     updates = solved.updates_allowed
     step = 4 * privacy.epsilon / updates
     if isinstance(privacy, ApproxDP):
@@ -140,7 +141,7 @@ def test_accuracy_is_stated_where_the_theorem_holds(build: Any, privacy: PureDP 
 def test_the_least_alpha_for_a_stated_step(build: Any, privacy: PureDP | ApproxDP) -> None:
     n = 10**8
     solved = build(privacy, n=n)
-    # The step that the updates at 1.3 alpha share can pay for them, but not for more of them.
+    # With this step the budget pays for all updates that a run at 1.3 alpha can need.
     wanted = build(privacy, n=n, alpha=1.3 * solved.alpha).updates_allowed
     pairs = 2 if build is offline else 1
     step = privacy.epsilon / (pairs * wanted)
@@ -154,7 +155,7 @@ def test_the_least_alpha_for_a_stated_step(build: Any, privacy: PureDP | ApproxD
 
 
 def test_few_records_are_answered() -> None:
-    """Ten rounds on 500 records bring the mean error below 15/32, that of the uniform start."""
+    """Ten rounds on 500 records lower the mean error below 15/32, the error of the start."""
     built = offline(PURE, alpha=0.6, epsilon_0=0.05)
     truths = CLASS.truths(RECORDS, FEW)
     errors = [
@@ -214,9 +215,9 @@ def test_slots_for_a_tiny_accuracy_are_refused() -> None:
 
 
 def test_a_paid_run_is_released_even_if_the_rule_cannot_follow() -> None:
-    """If the declared fineness is false, or by noise, no candidate is left: the run ends early."""
+    """A run ends early if noise or a false declared fineness leaves no candidate."""
     cells = [DenseQuery(row) for row in np.eye(3)]
-    rule = gd.mechanisms.Median(net(3, 4), fineness=0.04)  # too small a number
+    rule = gd.mechanisms.Median(net(3, 4), fineness=0.04)  # smaller than the true fineness
     few = gd.IterativeConstruction(
         rule,
         gd.mechanisms.EnumeratedQueries(cells),
@@ -238,7 +239,7 @@ def test_a_paid_run_is_released_even_if_the_rule_cannot_follow() -> None:
 
 
 def test_no_accuracy_is_stated_at_or_below_the_fineness_of_a_net() -> None:
-    """With countless records only the fineness 1/8 limits the accuracy: 2/8 and 3/8 of the two."""
+    """With 10^9 records only the fineness 1/8 limits the accuracy: 2/8 offline, 3/8 online."""
     rule = gd.mechanisms.Median(net(2, 4), fineness=1 / 8)
     queries = gd.mechanisms.EnumeratedQueries([DenseQuery(np.array([1.0, 0.0]))])
     built = gd.IterativeConstruction(rule, queries, n=10**9, privacy=PURE)
@@ -256,7 +257,7 @@ def test_no_accuracy_is_stated_at_or_below_the_fineness_of_a_net() -> None:
 
 
 def test_a_net_that_is_too_coarse_states_no_accuracy_after_it_failed() -> None:
-    """One candidate, far from the data, and a false fineness: the theorem seems to hold."""
+    """The only candidate is wrong, but with a false fineness the theorem seems to hold."""
     rule = gd.mechanisms.Median(np.array([[0.5, 0.5]]), fineness=0.001)
     query, n = DenseQuery(np.array([1.0, 0.0])), 10**6
     records = np.zeros(n, dtype=int)
@@ -276,7 +277,7 @@ def test_a_net_that_is_too_coarse_states_no_accuracy_after_it_failed() -> None:
 
 
 def test_a_step_of_no_size_is_refused() -> None:
-    """An alpha so small that the share of a round is below the range of epsilon."""
+    """Steps below 1e-12 are refused, and online (epsilon, delta)-DP with epsilon above 9/8."""
     with pytest.raises(ValueError, match="must be from 1e-12"):
         offline(PURE, alpha=1e-8)
     with pytest.raises(ValueError, match="epsilon must be at most 1"):
@@ -285,7 +286,7 @@ def test_a_step_of_no_size_is_refused() -> None:
 
 def test_the_ledger_pays_what_is_spent() -> None:
     ledger = Ledger(PURE, adjacency=Adjacency.REPLACE_ONE)
-    built = offline(PURE, alpha=0.5, epsilon_0=0.03)  # 16 rounds of 0.06 within 1
+    built = offline(PURE, alpha=0.5, epsilon_0=0.03)  # the budget 1 pays for 16 rounds of 0.06
     assert built.updates_allowed == 16
     built.release(RECORDS, ledger=ledger)
     assert ledger.left()["epsilon"] == pytest.approx(0.04, abs=1e-12)

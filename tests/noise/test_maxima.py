@@ -1,4 +1,4 @@
-"""Bounds on the expected largest coordinate: exact where they should be, never below the truth."""
+"""Bounds on the expected largest coordinate hold, and are exact for Laplace noise and the cube."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def test_laplace_noise_is_exact(name):
 
 
 def test_the_cube_is_exact():
-    """||Z||_inf is the gauge of the cube, Gamma(r, 1 / epsilon): mean r / epsilon."""
+    """||Z||_inf is the gauge of the cube. Its law Gamma(r, 1 / epsilon) has mean r / epsilon."""
     np.testing.assert_allclose(expected_maximum(knorm(Box.centred(np.ones(6)))), 6 / 0.8)
 
 
 def test_log_concave_tails_hold_for_the_laplace_distribution():
-    """P(|X| > t sigma) = exp(-sqrt 2 t), the slowest decay in the limit."""
+    """P(|X| > t sigma) = e^(-sqrt(2) t), the slowest log-concave decay for large t."""
     for count in (1, 10, 1000):
         exact = (1 / np.arange(1, count + 1)).sum() / math.sqrt(2)
         assert exact <= log_concave_maximum(np.ones(count)) <= 2.01 * exact
@@ -78,7 +78,7 @@ def test_log_concave_bound_scales_and_grows():
 
 
 def test_estimated_moments_prove_nothing():
-    """A chain's second moment is an estimate: only the support function of the body is left."""
+    """Second moments of a chain are estimates, so only the bound by support values remains."""
     points = np.random.default_rng(6).normal(size=(12, 3))
     body = VPolytope(np.vstack([points, -points]))
     noise = KNormNoise(body, 1.0, ChainSampler(body))

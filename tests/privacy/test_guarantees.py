@@ -34,7 +34,7 @@ def test_parameters_are_checked(value):
 
 @pytest.mark.parametrize("value", ["1", "x", None, True, [1.0], 1j, 10**400])
 def test_only_real_numbers_are_parameters(value):
-    """Text that spells a number is not taken for one."""
+    """Booleans, complex numbers and texts that spell numbers are refused."""
     for build in (PureDP, ZCDP, lambda epsilon: ApproxDP(epsilon, 1e-6)):
         with pytest.raises(ValueError, match="must be a finite number above 0, got"):
             build(value)
@@ -56,7 +56,7 @@ def test_total_variation_is_checked(tv):
 
 @given(st.floats(1e-6, 5.0), st.floats(1e-12, 1e-4), st.floats(1e-12, 1e-4))
 def test_an_approximate_sampler_costs_delta(epsilon, delta, tv):
-    # SAM-1: (epsilon, delta + (1 + e^epsilon) tv)-DP.
+    # By SAM-1 the release is (epsilon, delta + (1 + e^epsilon) tv)-DP.
     sampler = Approximate(tv, "a proof")
     cost = (1 + math.exp(epsilon)) * tv
     pure = Guarantee(PureDP(epsilon), Adjacency.REPLACE_ONE, sampler)

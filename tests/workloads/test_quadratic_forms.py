@@ -1,4 +1,4 @@
-"""Maxima of quadratic forms over the cube, against enumeration and the fast transforms."""
+"""Maxima of quadratic forms over the cube agree with enumeration and the fast transforms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from geomdp.workloads.closed_forms.quadratic_forms import (
 
 
 def values(linear: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """The form at all points of the cube, in order of their numbers."""
+    """Values of the form at all points of the cube {0, 1}^m, in lexicographic order."""
     cube = np.array(list(itertools.product([0.0, 1.0], repeat=len(linear))))
     return cube @ linear + np.einsum("ni,ij,nj->n", cube, np.triu(pairs, 1), cube)
 
@@ -36,7 +36,7 @@ def test_maximisers_and_ranges_are_those_of_enumeration(size: int) -> None:
 def test_ties_go_to_the_lowest_number() -> None:
     size = INNER + 2
     linear = np.zeros((2, size))
-    linear[1, 0] = 1.0  # all points of the upper half tie
+    linear[1, 0] = 1.0  # all points with first coordinate 1 tie
     found = quadratic_maximisers(linear, np.zeros((2, size, size)))
     np.testing.assert_array_equal(found, [0, 1 << (size - 1)])
 

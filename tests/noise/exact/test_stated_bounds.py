@@ -1,9 +1,9 @@
-"""Each stated error bound is the sum of the terms that its docstring derives.
+"""Each stated error bound is the sum of all terms of its derivation.
 
-The errors of float64 are often far below a proved bound, so a comparison with true errors does not
-see a bound that lost a term. Here the bounds are computed a second time, term by term, on inputs
-among which each term matters. Every case is also repeated with each of its terms halved, and must
-then fail.
+The errors of float64 are often far below a proved bound. So a comparison with true errors would
+pass even if a term of the bound were missing. Here the bounds are computed a second time, term by
+term. The inputs are chosen so that each term matters for some of them. Then each term is halved in
+turn, and the computed bound must differ from the stated one.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ def gumbels(term):
     _, errors = GUMBEL.near(len(WORDS)).evaluate(WORDS)
     quotient = term("exponential", 2 * off / (size - off))
     stated = np.where(size > 2 * off, quotient + term("logarithm", 2.0**-45), math.inf)
-    # -ln E is not known where the error of E is half of E, and it is known for 5/4 of that E.
+    # For the word TOP - 2^11, the error of E = -ln U is half of E, so the bound for -ln E is
+    # infinite. For TOP - 5 2^9, E is larger by a quarter, and the bound is finite.
     assert np.isinf(errors[WORDS == TOP - 2**11]).all()
     assert np.isfinite(errors[WORDS == TOP - 5 * 2**9]).all()
     return errors, stated
@@ -160,7 +161,7 @@ def correlations(term):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(near_elliptope, "_factor", lambda *_, errors=errors: (factor, errors))
             _, error = near_elliptope._correlations(None, None, None, places)
-        # The second row has length 1 and the largest error, of length size / 2.
+        # The second row has length 1, and its error of length size / 2 is the largest of all rows.
         row = term("row", 2 * 0.5 * size)
         rounding = term("norm and quotient", (3 + 8) * 2.0**-52)
         off = row + term("root", row * 2.0**-30) + rounding
@@ -202,7 +203,7 @@ def row_weights(term):
 
 
 def cone_noise(term):
-    """What the cone noise passes on: errors of entries of x, and of t."""
+    """The bounds that `near_cone` passes to `image`: on errors of the entries of x, and of t."""
     noise = ConeNoise(Elliptope(3), 0.3, np.zeros(3))
     filter_ = near_elliptope.near_cone(noise)
     found, stated = [], []
