@@ -126,9 +126,12 @@ def test_projected_tables_are_attainable_and_keep_the_intervals_of_the_noise(fra
     assert (result.answers > -1e-9).all()
     for table in result.tables.values():
         assert table.to_numpy().sum() == pytest.approx(1)
-    noisy = laplace(frame, rng=3)
-    assert result.released.noisy.shape == noisy.answers.shape
-    assert (result.released.noisy < 0).any()
+    noise = gd.release(frame, SCHEMA, "marginals:2", epsilon=0.05, rng=3, mechanism=Laplace)
+    np.testing.assert_array_equal(result.released.noisy, noise.released.noisy)
+    assert (noise.released.noisy < 0).any()
+    for simultaneous in (False, True):
+        expected = noise.interval(0.9, simultaneous=simultaneous)
+        np.testing.assert_array_equal(result.interval(0.9, simultaneous=simultaneous), expected)
 
 
 def test_queries_that_are_no_cells(frame):
@@ -158,9 +161,9 @@ def test_text_and_notebook_views(frame):
     ],
 )
 def test_wrong_parameters(frame, options, message):
-    workload = options.pop("workload", "marginals:1") if "workload" in options else "marginals:1"
+    asked = {"workload": "marginals:1", "epsilon": 1.0, **options}
     with pytest.raises(ValueError, match=message):
-        gd.release(frame, SCHEMA, workload, **{"epsilon": 1.0, **options})
+        gd.release(frame, SCHEMA, **asked)
 
 
 def test_wrong_records_name_row_and_column_before_the_ledger_pays(frame):
