@@ -135,10 +135,17 @@ def test_with_many_records_nothing_is_simulated() -> None:
 def test_a_simulation_beyond_the_budget_is_left_out() -> None:
     trials = try_all(asked(TABLES, 200))
     ranked = ready_to_release(trials)
-    for budget in (replace(DEFAULT_BUDGET, work=1e7), replace(DEFAULT_BUDGET, memory=1e5)):
+    name = "Fitted(Hierarchical)"
+    limits = {
+        "its simulation would take too long": replace(DEFAULT_BUDGET, work=1e8),
+        "its norm would take too much memory": replace(DEFAULT_BUDGET, memory=1e5),
+    }
+    for why, budget in limits.items():
+        trials.untried.discard(name)
         trials.setting = replace(trials.setting, budget=budget)
         assert with_fit(ranked, trials) == ranked
-        assert "Fitted(Hierarchical)" in trials.untried
+        assert name in trials.untried
+        assert trials.refused[name].startswith(why)
 
 
 def test_public_data_sets_have_n_records_and_depend_on_the_workload_alone() -> None:
