@@ -47,7 +47,7 @@ from geomdp.workloads import (
     Ranges,
     Workload,
 )
-from tests.bounds.test_packing import HAMMING, hamming
+from tests.bounds.test_packing import hamming
 
 Document = dict[str, Any]
 
@@ -307,7 +307,7 @@ def test_certificates_are_written_as_json_only(tmp_path: Path) -> None:
     assert isinstance(certificate, Certificate)
     with pytest.raises(ValueError, match=r"must end in \.json"):
         certificate.save(tmp_path / "bound.txt")
-    assert len(HAMMING) == 16
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_small_certificate_may_follow_a_large_one(tmp_path: Path) -> None:
