@@ -1,4 +1,4 @@
-"""Mutation testing leaves out some changes of texts, and all changes of `strict` in `zip`."""
+"""Mutation testing leaves out the changes that no test should see, and no others."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def x_bound__mutmut_4(inputs):
 """
 
 
-def test_only_texts_for_people_and_letters_of_sql_are_left_out(tmp_path: Path) -> None:
+def test_changes_that_no_test_should_see_are_left_out(tmp_path: Path) -> None:
+    """They are in texts for people, letters of SQL, names of cached results, and `strict`."""
     module = tmp_path / "module.py"
     module.write_text(MODULE, encoding="utf-8")
     left_out = {"x_add": (1, 5), "x_bound": (1, 2), "x_pairs": (1, 2)}
