@@ -7,6 +7,8 @@ files, and the test suite turns warnings into errors.
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
 import io
 import json
 import sys
@@ -17,8 +19,11 @@ import numpy as np
 import pytest
 
 from geomdp._numerics.array_files import read_arrays
-from geomdp.bounds import CertificateRejected, check_certificate
+from geomdp.bounds import Bound, CertificateRejected, check_certificate, guessing_bound
+from geomdp.bounds.checker.reading import _arrays
 from geomdp.cli import main
+from geomdp.workloads import Histogram
+from tests.bounds.test_checker import saved
 
 #: An array in NumPy's format. Eight bytes name the format and its version. The length of the header
 #: follows in two bytes, then the header, and from byte 128 on the numbers.
@@ -44,25 +49,45 @@ def archive(header: str, method: int = zipfile.ZIP_STORED) -> bytes:
     return file.getvalue()
 
 
+@functools.cache
+def bound() -> Bound:
+    """A bound from the elements 0, ..., 7. These are the numbers in `STORED`."""
+    return guessing_bound(Histogram(8), epsilon=0.1, alpha=0.2)
+
+
 def certificate_beside(content: bytes, folder: Path) -> Path:
     """Write a certificate with `content` as its .npz file, and return the path of the certificate.
 
-    The certificate has no digest. It passes the checks that come before the .npz file is read.
+    The elements of the last rung are the array "a" of the .npz file. If the checker can read this
+    file, the certificate has the right digest. So the digest does not protect from the damage.
     """
-    path = folder / "bound.json"
-    document = {"format": "geomdp packing certificate", "version": 1, "arrays": ["a"]}
-    path.write_text(json.dumps(document))
+    path = saved(bound(), folder)
+    document = json.loads(path.read_text())
+    document.pop("digest")
+    assert document["rungs"][-1]["family"]["elements"] == list(range(8))
+    document["rungs"][-1]["family"]["elements"] = {"array": "a"}
+    document["arrays"] = ["a"]
     path.with_suffix(".npz").write_bytes(content)
+    digest = hashlib.sha256(json.dumps(document, sort_keys=True, separators=(",", ":")).encode())
+    with contextlib.suppress(CertificateRejected):
+        for name, values in sorted(_arrays(path.with_suffix(".npz")).items()):
+            digest.update(name.encode() + values.tobytes())
+    path.write_text(json.dumps(document | {"digest": digest.hexdigest()}))
     return path
 
 
-def refused(content: bytes, folder: Path) -> None:
-    """The checker rejects the certificate; `read_arrays` returns an array or raises ValueError."""
-    path = certificate_beside(content, folder)
-    with pytest.raises(CertificateRejected):
-        check_certificate(path)
+def read_or_refused(path: Path) -> None:
+    """`read_arrays` returns an array or raises ValueError for the .npz file of a certificate."""
     with contextlib.suppress(ValueError):
         read_arrays(path.with_suffix(".npz"), ("a",))
+
+
+def harmless(content: bytes, folder: Path) -> None:
+    """The checker rejects the damaged file, or confirms the bound of the undamaged file."""
+    path = certificate_beside(content, folder)
+    with contextlib.suppress(CertificateRejected):
+        assert check_certificate(path).records == bound().value
+    read_or_refused(path)
 
 
 HEADERS = {
@@ -83,9 +108,23 @@ HEADERS = {
 }
 
 
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_undamaged_files_are_accepted(method: int, tmp_path: Path) -> None:
+    path = certificate_beside(archive(HEADER, method), tmp_path)
+    assert check_certificate(path).records == bound().value
+    stored = read_arrays(path.with_suffix(".npz"), ("a",))
+    np.testing.assert_array_equal(stored["a"], np.arange(8))
+
+
 @pytest.mark.parametrize("name", HEADERS)
 def test_malformed_headers_are_rejected(name: str, tmp_path: Path) -> None:
-    refused(archive(HEADERS[name]), tmp_path)
+    path = certificate_beside(archive(HEADERS[name]), tmp_path)
+    with pytest.raises(CertificateRejected):
+        check_certificate(path)
+    read_or_refused(path)
 
 
 def test_the_command_says_why_a_malformed_header_is_rejected(
@@ -99,7 +138,7 @@ def test_the_command_says_why_a_malformed_header_is_rejected(
     assert "is not a file of plain arrays" in " ".join(capsys.readouterr().out.split())
 
 
-def test_changed_headers_are_rejected(tmp_path: Path) -> None:
+def test_changed_headers_prove_nothing_else(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for _ in range(200):
         header = HEADER
@@ -107,11 +146,11 @@ def test_changed_headers_are_rejected(tmp_path: Path) -> None:
             place, removed = int(rng.integers(len(header) + 1)), int(rng.integers(4))
             inserted = INSERTED[int(rng.integers(len(INSERTED)))]
             header = header[:place] + inserted + header[place + removed :]
-        refused(archive(header), tmp_path)
+        harmless(archive(header), tmp_path)
 
 
-@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
-def test_changed_archives_are_rejected(method: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_changed_archives_prove_nothing_else(method: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     whole = archive(HEADER, method)
     for _ in range(80):
@@ -119,4 +158,4 @@ def test_changed_archives_are_rejected(method: int, tmp_path: Path) -> None:
         for place in rng.integers(len(content), size=int(rng.integers(1, 4))):
             content[place] = int(rng.integers(256))
         end = int(rng.integers(len(content))) if rng.random() < 0.1 else len(content)
-        refused(bytes(content[:end]), tmp_path)
+        harmless(bytes(content[:end]), tmp_path)
