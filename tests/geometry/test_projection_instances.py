@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from itertools import combinations
 
 import cvxpy as cp
@@ -159,12 +160,40 @@ def test_smooth_bodies_by_oracle(where: str, tol: float) -> None:
 
 
 def test_unreachable_tolerance_ends_with_an_honest_gap() -> None:
+    """`gap` is the gap of the mean of the vertices with the weights found, up to rounding."""
     rng = np.random.default_rng(35)
     vertices = rng.standard_normal((50, 6)) + 1e8
-    target = vertices.mean(axis=0) + 1e7 * rng.standard_normal(6)
-    result = project(VPolytope(vertices), target, tol=1e-30)
-    assert result.converged == (result.gap == 0)
-    assert result.iterations < 200
+    centre = vertices.mean(axis=0)
+    reach = np.linalg.norm(vertices - centre, axis=1).max()
+    unreached = 0
+    for size in np.logspace(0, 2, 20):
+        target = centre + size * rng.standard_normal(6)
+        result = project(VPolytope(vertices), target, tol=1e-30)
+        assert result.converged == (result.gap <= 1e-30 * reach**2)
+        assert result.iterations < 200
+        # The offsets of the vertices and of the target from `centre` are exact in float64. A gap is
+        # a product of sums of at most 7 offsets, in 6 coordinates, so fewer than 20 roundings.
+        rounding = 20 * np.finfo(float).eps * reach * (reach + np.linalg.norm(target - centre))
+        assert abs(result.gap - exact_gap(vertices, target, result.weights)) <= rounding
+        unreached += not result.converged
+    assert unreached > 0
+
+
+def exact_gap(vertices: np.ndarray, target: np.ndarray, weights: dict[int, float]) -> float:
+    """max over vertices v of <target - x, v - x> in fractions; x is the weighted mean of some."""
+    exact = [[Fraction(float(entry)) for entry in row] for row in (*vertices, target)]
+    shares = {key: Fraction(share) for key, share in weights.items()}
+    total = sum(shares.values())
+    mean = [
+        sum(share * exact[key][j] for key, share in shares.items()) / total
+        for j in range(len(target))
+    ]
+    return float(
+        max(
+            sum((y - x) * (v - x) for y, v, x in zip(exact[-1], vertex, mean, strict=True))
+            for vertex in exact[:-1]
+        )
+    )
 
 
 def test_noisy_oracle_ends() -> None:
