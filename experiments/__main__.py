@@ -50,7 +50,7 @@ Full = Annotated[
     bool,
     typer.Option(
         "--full/--quick",
-        help="The committed figures, or a smaller sweep written to paper_figures/quick.",
+        help="Run the sweep of the committed figures, or a smaller one with figures in quick/.",
     ),
 ]
 Workers = Annotated[
@@ -186,14 +186,14 @@ def open_lessons(
         typer.Option(
             "--export",
             metavar="FOLDER",
-            help="Write static pages that open offline instead: NAME, or all lessons.",
+            help="Write the lesson, or all lessons, as static pages that open offline.",
             show_default=False,
         ),
     ] = None,
     port: Port = None,
     browser: Browser = True,
 ) -> None:
-    """Open a lesson in the browser or export it; without NAME, list all lessons."""
+    """Open a lesson in the browser, export lessons, or list them without NAME and --export."""
     try:
         chosen = all_lessons() if name is None else [find_lesson(name)]
         if export is not None:
@@ -219,7 +219,7 @@ def _export(lessons: Sequence[Lesson], folder: Path) -> None:
 def status(results: ResultsFolder = RESULTS, figures: FiguresFolder = FIGURES) -> None:
     """Show which results and figures are stored, and whether the present code made them."""
     folders, scripts = Folders(results, figures), [*map(load, SCRIPTS)]
-    table = Table("script", "preset", "completed", "failed", "of other code", "figure", "claims")
+    table = Table("script", "preset", "completed", "failed", "by other code", "figure", "claims")
     for script in scripts:
         for preset in Preset:
             with _reporting_errors():

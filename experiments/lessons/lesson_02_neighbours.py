@@ -150,8 +150,8 @@ def _(mo):
         $$\lVert v \rVert_{K-K} = \min\{t \ge 0 : v \in t\,(K - K)\}.$$
 
         In units of sums (answers times $n$) it has a plain meaning: $\lVert v \rVert_{K-K}$ is the
-        least number of records, in parts if need be, that must be replaced to move the sums by $v$.
-        Choose a vector and watch the body grow until it reaches it.
+        least number of records that must be replaced to move the sums by $v$, if fractions of
+        records may be replaced. Choose a vector $v$, and watch the body grow until it reaches $v$.
         """
     )
     return
@@ -198,8 +198,8 @@ def _(mo):
         [
             mo.md(
                 r"""
-                **Exercise 4.** Two of the norms in the table are never above the first. Which two,
-                and what has that to do with "contains $K - K$"?
+                **Exercise 4.** Two of the norms in the table are never above the first. Which two?
+                How does this follow from the fact that their unit balls contain $K - K$?
 
                 **Exercise 5.** Find a direction in which the disc is as good as $K - K$, and one in
                 which it is worst.
@@ -414,7 +414,7 @@ def _(mo):
                     "Answer 10": r"Replacing a record lowers one cell and raises another: "
                     r"$\Delta_1 = 2$ for every $m$. The corners $e_i - e_j$ of $K - K$ all have "
                     r"$\ell_1$ norm 2, so the cross-polytope touches them all and little can be "
-                    "gained: at $m = 50$ the error falls from 2.83 to 2.76 only.",
+                    "gained: at $m = 50$ the root mean squared error falls from 2.83 to 2.76 only.",
                     "Answer 11": r"By $Q(x)$ or $-Q(x)$: the body is the symmetric hull "
                     r"$\operatorname{conv}(K \cup -K)$, which lies inside of $K - K$ if "
                     r"$0 \in K$. Every $\varepsilon$ must say which neighbours it means.",
@@ -498,8 +498,8 @@ def _(mo):
                 r"""
                 **Exercise 12.** Read off the slopes of the three curves, and derive the first two
                 from $\Delta_1$ and $\Delta_2$. (The ball's error per query is
-                $\sqrt{d + 1}\,\Delta_2 / (\varepsilon n)$ in $d$ dimensions if all $d$ answers
-                count; Nikolov's Lemma 15.)
+                $\sqrt{d + 1}\,\Delta_2 / (\varepsilon n)$ for $d$ queries if none of them has a
+                constant answer; Nikolov's Lemma 15.)
 
                 **Exercise 13.** At $n = 1000$ and $\varepsilon = 1$, how many prefix sums can each
                 mechanism answer with error below 0.1?

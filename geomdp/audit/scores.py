@@ -261,7 +261,9 @@ def _require_numbers(outputs: Outputs) -> None:
         raise ValueError(f"outputs must be numeric unless a score is given, got {outputs.dtype}")
 
 
-NULL_SPACE = Learner("nearer to the first input where no output varies", null_space_score)
+NULL_SPACE = Learner(
+    "in directions without variation, the output is nearer to the first mean", null_space_score
+)
 OUTCOMES = Learner("log frequency ratio of the outcome", outcome_score)
 LINEAR = Learner("linear score", fisher_score)
 #: The learners that an audit uses by default. They need numeric outputs.

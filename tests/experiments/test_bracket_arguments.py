@@ -1,4 +1,7 @@
-"""Arguments for lower bounds that no bracket uses: factorisation norms, volumes, row products."""
+"""Ways to prove lower bounds that brackets do not use: factorisation norms, volumes, row products.
+
+A bracket is a lower and an upper bound on the number of records (`gd.sample_complexity_bracket`).
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,10 @@ def differences(Q: gd.workloads.Workload) -> FloatArray:
 
 
 def lines_of_all_pairs(Q: gd.workloads.Workload, weights: FloatArray) -> FloatArray:
-    """Lengths of lines on all pairs with weights p; zero queries are added to allow all pairs."""
+    """Lengths of lines on all pairs with these weights.
+
+    Queries with all answers 0 are added, because there must be as many queries as pairs.
+    """
     chosen = pairs(Q)
     room = np.zeros((max(0, len(chosen) - Q.n_queries), Q.universe.size))
     return gd.bounds.OrthogonalLines(
@@ -151,10 +157,10 @@ def test_the_variance_for_one_count_is_that_of_the_mechanisms() -> None:
 
 
 def least_share(ratio: float, dimension: int, moment: int, cells: int = 1000) -> float:
-    """Least mean of |x|^p for densities on the unit ball, divided by the mean for R = 1.
+    """Least mean of |x|^`moment` of densities on the unit ball, relative to the uniform density.
 
-    The largest value of a density is at most R times the least. The densities are constant on thin
-    shells, so this is a linear program. R is `ratio`, and p is `moment`.
+    The largest value of a density is at most `ratio` times the least. The densities are constant on
+    thin shells, so this is a linear program.
     """
     edges = np.linspace(0, 1, cells + 1)
     volumes = np.diff(edges**dimension)
@@ -193,7 +199,7 @@ def ceiling(found: Radii, metric: gd.bounds.Metric, *, alpha: float = 0.05) -> f
 def test_exact_volumes_of_cubes_exclude_no_record_that_suffices(
     dimension: int, metric: gd.bounds.Metric
 ) -> None:
-    """The ceiling from the exact volume of [0, 1]^d is below a number of records that suffices.
+    """The exact volume of [0, 1]^d cannot exclude a number of records that suffices.
 
     K-norm noise Z for [-1, 1]^d has E ||Z||_inf = d / epsilon, and E ||Z||_2^2 is
     d (d + 1) (d + 2) / (3 epsilon^2) (JL-L14). The negative control has the volume of a cube that
@@ -216,7 +222,11 @@ def test_exact_volumes_of_cubes_exclude_no_record_that_suffices(
 
 
 def test_ceilings_are_at_least_those_of_packings() -> None:
-    """JL-L6 with (t r / (c alpha sqrt(k)))^k points, for shares t, radii r and separations c."""
+    """No packing of (t r / (c alpha sqrt(k)))^k points excludes more by JL-L6 than the ceiling.
+
+    Here t is the share of replaced records, r the volume radius and k the dimension. Answers are
+    c alpha apart.
+    """
     epsilon, alpha, metric = 0.1, 0.01, gd.bounds.MeanL2()
     for dimension, radius in itertools.product((2, 8, 30), (0.5, 2.0, 8.0)):
         size = alpha * math.sqrt(dimension)
@@ -231,7 +241,7 @@ def test_ceilings_are_at_least_those_of_packings() -> None:
 
 
 def test_hulls_are_bounded_by_their_simplices() -> None:
-    """The bound is exact for a simplex, and 30 random projections of another hull are below it."""
+    """The bound is exact for a simplex, and random projections of another hull are below it."""
     simplex = principal(np.eye(5))
     volume = math.sqrt(5) / math.factorial(4)
     exact = (volume / gd.geometry.unit_ball_volume(4)) ** (1 / 4)
@@ -280,14 +290,16 @@ def test_goals_on_arguments_are_reached_or_open() -> None:
     norms, volumes, products = goals_on_arguments(table())
     assert [norms.reached, volumes.reached, products.reached] == [True, True, True]
     assert norms.measured == pytest.approx(0.95)
-    # The ceiling 14.5 allows 14 excluded records in place of 9, so 1 + the bound rises by 15 / 10.
+    # The ceiling 14.5 allows 14 excluded records in place of 9, so 1 + the bound grows by the
+    # factor 15 / 10.
     assert "at most 1.5," not in volumes.beside
     norms, volumes, products = goals_on_arguments(
         table(all_lines=8.1, volume=99, row_products=10.1)
     )
     assert [norms.reached, volumes.reached, products.reached] == [False, False, False]
     assert "factor of at most 1.11" in norms.reason
-    # The upper bound 40 allows 39 excluded records, so 1 + the bound rises by at most 40 / 10.
+    # The upper bound 40 allows 39 excluded records, so 1 + the bound grows by a factor of at most
+    # 40 / 10.
     assert "A 4" in volumes.reason
     assert products.measured == 1
 

@@ -23,7 +23,7 @@ RESIDUALS = (
     ),
     Fault(
         "residuals: half the cost of a replaced record",
-        "the squared sensitivity is half of its value",
+        "the squared sensitivity is half of the true value",
         f"{COSTS}ProfileCost.largest",
         "return 2 * (whole - float(tensor[place])) + allowance",
         "return (whole - float(tensor[place])) + allowance",
@@ -62,7 +62,7 @@ RESIDUALS = (
         (f"{SCALES}test_merged_classes_and_caps_are_proved_bounds",),
     ),
     Fault(
-        "residuals: caps without the factor of the fewest levels",
+        "residuals: the factor l / (l - 1) is left out, where l is the fewest levels",
         "a record can change a residual by more than is counted",
         f"{COSTS}CappedCost.at_most",
         "2 * self.shares * self.caps * precisions",
@@ -97,7 +97,7 @@ RESIDUALS = (
         FARTHEST,
     ),
     Fault(
-        "residuals: the first residual of a shape without noise",
+        "residuals: no noise on the first residual of each shape",
         "its sums are released without noise",
         "noise.residual:ResidualNoise.sample",
         "drawn *= np.tile(self.scales[group.numbers], size)[:, None]",
@@ -106,8 +106,8 @@ RESIDUALS = (
         (f"{MECHANISM}test_releases_have_the_covariance_of_the_formula",),
     ),
     Fault(
-        "residuals: one draw for two differences",
-        "the differences along a column of three levels are the same",
+        "residuals: one draw for two Gaussian variables",
+        "two of the three variables of a column of three levels are the same",
         "noise.exact.tables.residuals:residual_vector",
         "gaussians(len(factors), draw)",
         "[g for g in gaussians((len(factors) + 1) // 2, draw) for _ in range(2)][: len(factors)]",

@@ -88,7 +88,7 @@ def _products(size: int, sign: float) -> tuple[FloatArray, int]:
     """Twice the entries of a block as linear functions of the moments, and the order of the block.
 
     The block is E cos(i a) cos(j a) for `sign` 1 and E sin(i a) sin(j a) for `sign` -1. Row k of
-    the result has the coefficients of M_0..M_{t-1} in the k-th entry of the block. The coefficients
+    the result has the coefficients of M_0..M_{t-1} in twice the k-th entry of the block. They
     follow from 2 cos x cos y = cos(x - y) + cos(x + y) and 2 sin x sin y = cos(x - y) - cos(x + y).
     """
     # `doubled` holds the numbers 2 i. They are even for odd t, and odd for even t. The row of
@@ -127,8 +127,8 @@ def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
     Raises
     ------
     ValueError
-        If a scale is not above 0, the shape of `scales` is not (t,) * d with t >= 2, or `per_axis`
-        is below 2. Also if the moments of all grid points are more than 2^25 numbers.
+        If a scale but the first is not above 0, the shape of `scales` is not (t,) * d with
+        t >= 2, or `per_axis` is below 2. Also if the moments of all grid points are more than 2^25 numbers.
 
     Examples
     --------

@@ -54,8 +54,8 @@ def verify_guesses(
     first, last = excluded_records(rung, copies, scale / alpha)
     verified = (
         f"{len(answers)} elements with answers at least {rounded_down(rung.number('separation'))} "
-        f"apart, and the average error of a guess between data sets of {copies} "
-        f"cop{'ies' if copies > 1 else 'y'} of one of them",
+        f"apart, and the average error of guessing which of them a data set of {copies} "
+        f"cop{'ies' if copies > 1 else 'y'} holds",
     )
     return (
         Verified(subject=subject, queries=queries, verified=verified, conditions=conditions),

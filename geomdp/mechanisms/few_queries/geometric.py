@@ -90,7 +90,7 @@ class Geometric(LatticeMechanism):
 
     @cached_property
     def grid(self) -> int | None:
-        """0, because noise and sums are whole numbers; None if float64 may round D_1.
+        """0: noisy sums are multiples of 2^-0, whole numbers. None if float64 may round D_1.
 
         D_1 is below 2^53, so it is exact if it is a whole number. The scale is then the quotient
         D_1 / epsilon, rounded up.

@@ -1,4 +1,4 @@
-"""Scales of noise are proved for the exact values of floats, even if a first guess is too small."""
+"""Scales of noise are large enough for the exact values of floats, even if a guess is too small."""
 
 from __future__ import annotations
 
