@@ -262,7 +262,7 @@ def _require_numbers(outputs: Outputs) -> None:
 
 
 NULL_SPACE = Learner(
-    "in directions without variation, the output is nearer to the first mean", null_space_score
+    "indicator of being nearer to the first mean, in directions without variation", null_space_score
 )
 OUTCOMES = Learner("log frequency ratio of the outcome", outcome_score)
 LINEAR = Learner("linear score", fisher_score)

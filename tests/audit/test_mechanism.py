@@ -136,7 +136,7 @@ def test_a_millionth_of_the_noise_in_a_long_workload():
     alive[7] = 0
     found = audited(M, lambda draws: draws * alive, 2000, seed=0)
     assert found.refuted
-    assert "nearer to the first input" in found.event
+    assert "nearer to the first mean" in found.event
     alive[7] = 1e-6
     assert audited(M, lambda draws: draws * alive, 2000, seed=0).refuted
     assert not audited(M, lambda draws: draws, 2000, seed=0).refuted

@@ -128,7 +128,8 @@ def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
     ------
     ValueError
         If a scale but the first is not above 0, the shape of `scales` is not (t,) * d with
-        t >= 2, or `per_axis` is below 2. Also if the moments of all grid points are more than 2^25 numbers.
+        t >= 2, or `per_axis` is below 2. Also if the moments of all grid points are more than 2^25
+        numbers.
 
     Examples
     --------
