@@ -67,7 +67,7 @@ def test_a_mechanism_without_noise_on_one_query_is_refuted(run, monkeypatch, adj
     code, out, _ = run(*asked, "--mechanism", "laplace", "--mechanism", "ball")
     assert code == 1
     assert "REFUTED" in row_of("laplace", out)
-    assert "directions without variation" in out
+    assert "without variation" in " ".join(out.split())
     assert "not refuted" in row_of("ball", out)
 
 

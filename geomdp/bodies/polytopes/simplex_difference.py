@@ -140,7 +140,8 @@ class SimplexDifference(BarycentricBody):
         a, b, k as in `sample_uniform`. By symmetry E[y y^T] is alpha times (identity matrix -
         1 1^T / (r + 1)), so alpha r = E ||y||^2. In a cell with |I| = k,
         E ||y||^2 = E[s^2] (E ||a||^2 + E ||b||^2). The three means are E[s^2] = r / (r + 2),
-        E ||a||^2 = 2 / (k + 1) and E ||b||^2 = 2 / (r + 2 - k). The mean over k follows from Vandermonde's identity.
+        E ||a||^2 = 2 / (k + 1) and E ||b||^2 = 2 / (r + 2 - k). The mean over k follows from
+        Vandermonde's identity.
         """
         centred = self.vertices - self.vertices.mean(axis=0)
         if self._at_units:  # the matrix with rows v_i - c is an orthogonal projection
