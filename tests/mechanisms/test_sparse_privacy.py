@@ -148,7 +148,12 @@ def test_sparse_vector_is_not_refuted(name: str) -> None:
         ("above threshold", 2),
         ("kept threshold", 3),
         ("redrawn threshold", 4),
+        # Composition over the queries found above is loose. So an audit refutes only noise that is
+        # far too small, and `tests/laws/test_interactive.py` compares the noise with its law.
+        ("approximate", 50),
         ("numeric", 5),
+        ("numeric approximate", 50),
+        ("numeric printed", 50),
     ],
 )
 def test_sparse_vector_with_too_little_noise_is_refuted(name: str, divisor: float) -> None:
