@@ -25,7 +25,7 @@ from geomdp.bodies.base import Body, MissingOracle
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler
 from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise, Noise
 from geomdp.privacy import Exact, Heuristic
-from tests.stats import ks_uniform, mean_agrees
+from tests.stats import ks_same, ks_uniform, mean_agrees
 
 EPSILON = 0.7
 DRAWS = 20_000
@@ -199,6 +199,25 @@ def test_gauge_of_knorm_noise_is_gamma(scale):
         law = scipy.stats.gamma(noise.effective_dimension, scale=1 / EPSILON)
         ks_uniform(law.cdf(gauges), level=1e-7)
         mean_agrees(gauges, noise.effective_dimension / EPSILON, level=1e-7)
+
+
+@pytest.mark.statistical
+def test_direction_of_knorm_noise_is_independent_of_its_gauge():
+    """Z / ||Z||_K is independent of ||Z||_K (JL-KN).
+
+    So directions of draws above the median of the gauge have the law of directions below it. For
+    the same reason, a square of the direction is not correlated with the gauge.
+    """
+    for body in (Ball(4, 1.0), Box.centred(np.array([3.0, 1.0])), CrossPolytope(6, 1)):
+        noise = knorm(body)
+        draws = noise.sample(np.random.default_rng(9), 4000)
+        gauges = body.gauge(draws)
+        directions = draws / gauges[:, None]
+        dimension = noise.effective_dimension
+        large = gauges > scipy.stats.gamma(dimension, scale=1 / EPSILON).median()
+        ks_same(directions[large, 0], directions[~large, 0], level=1e-7)
+        excess = gauges - dimension / EPSILON
+        mean_agrees(excess[:, None] * directions**2, np.zeros(dimension), level=1e-7)
 
 
 @pytest.mark.statistical
