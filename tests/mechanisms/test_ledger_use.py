@@ -125,11 +125,14 @@ def test_answers_after_exhaustion_are_the_hypothesis_own() -> None:
 
 @pytest.mark.parametrize("rng", [-1, 1.5, "seed"])
 def test_a_bad_seed_costs_nothing(rng: object) -> None:
-    """The seed is refused before the records are read, and so before a ledger would pay."""
+    """The seed is refused before the records are read and before the ledger pays."""
+    ledger = Ledger(PureDP(1.0))
 
     def unread() -> Iterator[np.ndarray]:
         raise AssertionError("records were read")
         yield
 
+    mechanism = Laplace(Histogram(2), n=1, privacy=PureDP(1.0))
     with pytest.raises((TypeError, ValueError), match=r"non-negative|SeedSequence"):
-        Laplace(Histogram(2), n=1, privacy=PureDP(1.0)).release(unread(), rng=rng)
+        mechanism.release(unread(), rng=rng, ledger=ledger)
+    assert ledger.spends() == []
