@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from geomdp.noise import LaplaceNoise
 from geomdp.privacy import (
     ZCDP,
     ApproxDP,
@@ -13,6 +14,7 @@ from geomdp.privacy import (
     advanced_composition,
     basic_composition,
     group_privacy,
+    laplace_scale,
     largest_step_epsilon,
     shortcut_step_epsilon,
 )
@@ -72,12 +74,17 @@ def test_group_delta_follows_the_definition_step_by_step(epsilon, size):
     assert group.delta == pytest.approx(expected, rel=ROUNDING, abs=0)
 
 
-def test_group_privacy_is_attained_by_randomised_laplace():
-    # A count gets noise Lap(1/eps). The outputs on two data sets that are k steps apart have the
-    # density ratio e^(k eps) in the tail.
-    epsilon, size = 0.7, 5
-    ratio = math.exp(epsilon * abs(10.0)) / math.exp(epsilon * abs(10.0 - size))
-    assert math.log(ratio) == pytest.approx(group_privacy(PureDP(epsilon), size).epsilon)
+@pytest.mark.parametrize("size", [1, 5, 40])
+def test_group_privacy_is_attained_by_laplace_noise(size):
+    # A count gets Laplace noise. For two data sets that are k steps apart, the counts can differ by
+    # k. The density ratio of the outputs is then e^(k eps) in both tails, and nowhere larger.
+    one = PureDP(0.7)
+    noise = LaplaceNoise(1, laplace_scale(1.0, one))
+    points = np.linspace(-100, 100, 401)[:, None]
+    ratios = noise.log_density_ratio(points, np.full_like(points, size))
+    group = group_privacy(one, size).epsilon
+    assert ratios.max() == pytest.approx(group, rel=1e-12)
+    assert ratios.min() == pytest.approx(-group, rel=1e-12)
 
 
 @pytest.mark.parametrize("size", [0, -1, 2.0, True])
