@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -103,11 +104,19 @@ def test_difference_of_a_ball_of_l_p():
 
 
 def test_chord_of_the_ball_does_not_cancel():
-    # The point is 1e-12 inside the sphere. Along the radius, the ends are 1e-12 and about -2.
-    point, way = np.array([[1 - 1e-12, 0.0]]), np.array([[1.0, 0.0]])
-    low, high = ball_chord(point, way)
-    assert high[0] == pytest.approx(1 - point[0, 0], rel=1e-3)
-    assert low[0] == pytest.approx(-2, rel=1e-11)
+    # The point is 2^-26 inside the sphere, and float64 computes |x|^2 - 1 exactly. The nearer end
+    # is about 1e-8. The textbook formula of a root computes it as the difference of two numbers of
+    # about 1, so its relative error is about 1e-8.
+    x = 1 - 2.0**-26
+    for way in ([1.0, 2.0], [-1.0, 2.0], [3.0, -1.0]):
+        low, high = ball_chord(np.array([[x, 0.0]]), np.array([way]))
+        with localcontext() as context:
+            context.prec = 60
+            square, slope = Decimal(way[0] ** 2 + way[1] ** 2), Decimal(x) * Decimal(way[0])
+            root = (slope**2 - square * (Decimal(x) ** 2 - 1)).sqrt()
+            ends = float((-slope - root) / square), float((-slope + root) / square)
+        assert (low[0], high[0]) == pytest.approx(ends, rel=1e-14, abs=0)
+    way = np.array([[1.0, 0.0]])
     low, high = ball_chord(np.zeros((1, 2)), 1e-9 * way)
     assert (low[0], high[0]) == pytest.approx((-1e9, 1e9))
 
