@@ -176,10 +176,10 @@ def test_difference_and_hull_gauges_of_the_same_polytope():
 
 
 def test_a_turned_body_is_the_same_body():
-    for case in BODIES:
+    turnable = [case for case in BODIES if case.has("support") and case.build(1.0).dimension == 3]
+    assert turnable
+    for case in turnable:
         body = case.build(1.0)
-        if body.dimension != 3 or not case.has("support"):
-            continue
         turned = LinearImage(TURN, body)
         directions = gaussian(3, 3)
         np.testing.assert_allclose(

@@ -278,7 +278,9 @@ def test_lines_of_queries_bound_no_other_error(tmp_path: Path) -> None:
 
 
 def test_every_rung_says_what_it_excludes() -> None:
-    for rung in query_line_rungs(Prefixes(16), Problem(1.0, ALPHA, WorstCase())):
+    rungs = query_line_rungs(Prefixes(16), Problem(1.0, ALPHA, WorstCase()))
+    assert rungs
+    for rung in rungs:
         assert rung.first == rung.plan.records <= rung.last
         assert f"{len(rung.plan.lines.pairs)} lines for one query each" in rung.said
         assert repr(rung).startswith(f"QueryLineRung({rung.first} <= n <= {rung.last}")
