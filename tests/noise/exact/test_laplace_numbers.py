@@ -116,12 +116,11 @@ def test_values_are_correctly_rounded(scale):
 
 
 def test_the_values_of_neighbours_at_2_to_the_60_are_the_same_grid():
-    """Float64 would round the answers 2^60 + 128 and 2^60 + 129 to numbers that differ by 256."""
+    """Both answers get their noise before they are rounded, and are rounded to one grid.
+
+    Float64 would round the answers 2^60 + 128 and 2^60 + 129 to numbers that differ by 256.
+    """
     numbers = LaplaceNumbers(seeded(7)).many(100)
-    for number in numbers:
-        first = rounded_value(2**60 + 128, 1.0, number)
-        shifted = rounded_value(Fraction(2**60 + 128), 1.0, number)
-        assert first == shifted
     with mpmath.workprec(REFERENCE_BITS):
         expected = reference(7)
         for value in (2**60 + 128, 2**60 + 129):
