@@ -114,7 +114,9 @@ def test_bad_input_is_one_line_and_writes_nothing(call, arguments, message) -> N
     result = call(*ASK, *arguments)
     assert result.code == 2
     assert result.out == ""
-    assert message in result.err.splitlines()[-1]
+    (line,) = result.err.splitlines()
+    assert line.startswith("geomdp: error: ")
+    assert message in line
     assert not [*Path().glob("*.png"), *Path().glob("curve.*")]
 
 
