@@ -32,7 +32,9 @@ def test_a_saved_plan_builds_what_was_advised(workload, privacy, adjacency, tmp_
     assert built.predicted_rmse == advice.best.predicted_rmse
     # The plan also builds the mechanism for more records. The predicted error is then smaller.
     more = load_plan(path)(workload, n=800, privacy=privacy, adjacency=adjacency)
+    assert type(more) is type(advice.best)
     assert more.n == 800
+    assert more.guarantee == advice.best.guarantee
     assert more.predicted_rmse.value < built.predicted_rmse.value
 
 
