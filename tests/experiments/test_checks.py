@@ -101,18 +101,19 @@ def test_slopes() -> None:
 
 def test_claims_record_how_much_of_their_allowance_is_used() -> None:
     def used(prediction: float) -> float:
-        shares = [
-            make("x", "X", table(prediction=prediction), POINT).used
-            for make in (agrees_with_prediction, stays_below_prediction)
-        ]
-        assert all((share is not None) for share in shares)
-        return float(shares[1] or 0)
+        share = stays_below_prediction("x", "X", table(prediction=prediction), POINT).used
+        assert isinstance(share, float)
+        return share
 
     assert 0.45 < used(2.0) < 0.55 < 0.9 < used(1.0) < 1 < used(0.8)
-    # A claim passes exactly if no point uses more than its whole allowance.
+    # A claim of agreement uses the share of the deviation that it prints in the deviation that it
+    # allows. Both are printed with one decimal place.
     for prediction in (0.8, 1.0, 1.2):
         claim = agrees_with_prediction("x", "X", table(prediction=prediction), POINT)
-        assert claim.used is not None
+        off = abs(float(claim.measured.split("furthest off by ")[1].split(" ")[0]))
+        allowed = float(claim.theory.split(" ")[1])
+        assert isinstance(claim.used, float)
+        assert (off - 0.05) / (allowed + 0.05) <= claim.used <= (off + 0.05) / (allowed - 0.05)
         assert claim.passed == (claim.used <= 1)
     slopes = slopes_by(table(), ["family"], "n")
     near = slopes_are("x", "X", slopes, -1.0, 0.1).used
