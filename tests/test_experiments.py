@@ -66,7 +66,7 @@ def test_every_claim_holds_at_the_quick_preset(name: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_presets_differ_in_size_only_where_they_say_so(name: str) -> None:
+def test_the_quick_preset_has_the_same_kinds_of_cells_and_no_more_of_them(name: str) -> None:
     script = load(name)
     quick, full = script.sweep(Preset.QUICK), script.sweep(Preset.FULL)
     assert len(quick.cells()) <= len(full.cells())
