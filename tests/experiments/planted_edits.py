@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import ast
 from collections.abc import Sequence
 from pathlib import Path
 from types import CodeType
@@ -33,5 +33,22 @@ def are_tests(tests: Sequence[str]) -> None:
     assert tests
     for test in tests:
         path, *names = test.split("::")
-        text = (ROOT / path).read_text(encoding="utf-8")
-        assert re.search(rf"def {names[-1]}\(", text) if names else "def test_" in text
+        found: ast.AST = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+        for name in names:  # classes from outside in, and then the function
+            found = definition(found, name)
+        tested = [found] if names else [*ast.walk(found)]
+        assert any(
+            isinstance(part, ast.FunctionDef) and part.name.startswith("test_") for part in tested
+        )
+
+
+def definition(outside: ast.AST, name: str) -> ast.AST:
+    """The class or function `name` that a module or a class defines."""
+    assert isinstance(outside, ast.Module | ast.ClassDef)
+    found = [
+        part
+        for part in outside.body
+        if isinstance(part, ast.ClassDef | ast.FunctionDef) and part.name == name
+    ]
+    assert len(found) == 1
+    return found[0]

@@ -26,6 +26,15 @@ def test_the_tests_of_a_fault_exist(name: str) -> None:
     are_tests(FAULTS[name].tests)
 
 
+@pytest.mark.parametrize("place", ["TestOthers::", ""])
+def test_a_test_that_another_class_holds_is_not_found(place: str) -> None:
+    """Pytest would run nothing for such an id, so no test would notice the fault."""
+    file = "tests/mechanisms/test_oracles.py"
+    are_tests([f"{file}::TestTargets::test_exact_box"])
+    with pytest.raises(AssertionError):
+        are_tests([f"{file}::{place}test_exact_box"])
+
+
 def test_a_fault_is_in_force_inside_the_block_only() -> None:
     """The fault reaches `basic_composition` although this module has imported it before."""
     steps = [PureDP(1.0), PureDP(2.0)]
