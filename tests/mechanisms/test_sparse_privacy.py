@@ -1,9 +1,9 @@
 """Privacy audits: no mechanism is refuted, and the negative controls are.
 
 The negative controls are the published broken variants (SV-LSL), and the mechanisms themselves with
-2 to 5 times too little noise. If a claim is loose, as after composition over many steps or rows, an
-audit can refute only noise that is far too small. For such claims, `tests/laws` compares each noise
-with the law of the proof, and fails if the noise is halved.
+2 to 50 times too little noise. If a claim is loose, as after composition over many steps or rows,
+an audit can refute only noise that is far too small. For such claims, `tests/laws` compares each
+noise with the law of the proof, and fails if the noise is halved.
 """
 
 from __future__ import annotations
