@@ -79,16 +79,34 @@ def test_draws_come_from_the_generator_given(name):
     assert (differ.mean(axis=0) > 0.4).all() if name in ON_LATTICES else differ.all()
 
 
-def test_rows_are_independent(name, draws):
-    """Neither the entries nor the lengths of neighbouring rows are correlated."""
-    first, second = draws[::2], draws[1::2]
-    mean_agrees(first[:, :, None] * second[:, None, :], 0.0)
-    squares = (draws**2).sum(axis=1)
+def lengths_of(name, draws):
+    """The centred lengths of rows, on a logarithmic scale if no row can be 0 by chance."""
+    squares = (draws**2).sum(axis=-1)
     lengths = np.sqrt(squares) if name in ON_LATTICES else np.log(squares)
-    lengths -= lengths.mean()
-    mean_agrees(lengths[::2] * lengths[1::2], 0.0)
+    return lengths - lengths.mean()
+
+
+def test_rows_are_independent(name, draws):
+    """Neither the entries nor the lengths of two rows are correlated, neighbours or far apart."""
+    lengths = lengths_of(name, draws)
+    halves = slice(PAIRS), slice(PAIRS, None)
+    for one, other in ((slice(0, None, 2), slice(1, None, 2)), halves):
+        mean_agrees(draws[one][:, :, None] * draws[other][:, None, :], 0.0)
+        mean_agrees(lengths[one] * lengths[other], 0.0)
     # No row repeats another row. On a lattice, rows can be equal by chance.
     assert name in ON_LATTICES or len(np.unique(lengths)) == len(lengths)
+
+
+def test_rows_share_nothing_that_is_drawn_once_a_call(name):
+    """In many calls for two rows, neither the entries nor the lengths of the rows are correlated.
+
+    A number that all rows of a call share, such as one radius, moves the mean length of the call.
+    So the lengths are compared with their mean over all calls.
+    """
+    noise, rng = NOISES[name], np.random.default_rng(5)
+    draws = np.array([noise.sample(rng, 2) for _ in range(PAIRS)])
+    mean_agrees(draws[:, 0, :, None] * draws[:, 1, None, :], 0.0)
+    mean_agrees(lengths_of(name, draws).prod(axis=1), 0.0)
 
 
 def rows_of(kind, privacy):
