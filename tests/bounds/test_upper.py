@@ -43,12 +43,17 @@ def test_theorem_1_is_theorem_2_at_the_width_of_bounded_queries():
 
 
 @pytest.mark.parametrize(
-    ("alpha", "expected"), [(1e-3, 16.0), (0.9, 16 / 0.9)], ids=["small", "large"]
+    ("order", "alpha", "reach"),
+    [(1, 0.9, 16.0), (2, 0.1, 64.0), (2, 0.5, 32.0), (3, 0.01, 256.0), (3, 0.1, 160.0)],
 )
-def test_one_way_marginals(alpha, expected):
-    """The bound is d / (alpha eps), because the third term is larger for all alpha < 1."""
-    found = upper.monotone_marginals(16, 1, epsilon=1.0, alpha=alpha, constant=1.0)
-    np.testing.assert_allclose(found * alpha, min(expected, 16.0), rtol=1e-13)
+def test_marginals_have_the_least_of_three_terms(order, alpha, reach):
+    """The bound for 16 attributes is C min(16^l, 16^((l + 1) / 2), 16 / alpha) / (alpha eps).
+
+    For l = 1, the first two terms are equal, and the third is larger for all alpha < 1. For l > 1,
+    the first is larger than the second.
+    """
+    found = upper.monotone_marginals(16, order, epsilon=0.5, alpha=alpha, constant=3.0)
+    assert found == pytest.approx(3.0 * reach / (alpha * 0.5), rel=1e-13)
 
 
 def test_jl_rows_balance_the_two_terms():
