@@ -19,6 +19,7 @@ from geomdp.bodies import (
     VPolytope,
 )
 from geomdp.geometry.sampling import ChainSampler, ExactSampler, UniformSampler, sample_uniform
+from geomdp.geometry.sampling.samplers import LOCKSTEP
 from geomdp.privacy import Exact, Heuristic
 from tests.geometry.bodies import MembershipOnly
 from tests.stats import LEVEL, ks_uniform, mean_agrees
@@ -145,10 +146,17 @@ def test_preparation_is_public_and_draws_follow_the_generator():
 
 @pytest.mark.statistical
 def test_draws_of_one_call_are_independent():
-    """Squared norms of neighbouring draws are uncorrelated."""
-    points = ChainSampler(SlabBody(np.eye(3), np.ones(3))).draw(np.random.default_rng(10), 6000)
+    """Squared norms of two draws are uncorrelated, within a group of chains and across groups.
+
+    The chains of a group of 256 draws run together. The group of the next 256 draws must not repeat
+    the numbers of this group.
+    """
+    draws = 24 * LOCKSTEP
+    points = ChainSampler(SlabBody(np.eye(3), np.ones(3))).draw(np.random.default_rng(10), draws)
     values = (points**2).sum(axis=1) - 1  # E ||x||^2 = 3 / 3
     mean_agrees(values[:-1:2] * values[1::2], 0.0)
+    groups = values.reshape(12, 2, LOCKSTEP)
+    mean_agrees((groups[:, 0] * groups[:, 1]).ravel(), 0.0)
 
 
 def test_few_points_and_bad_numbers():
