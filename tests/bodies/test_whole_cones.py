@@ -107,20 +107,33 @@ def test_a_defective_cut_is_refused(monkeypatch, defect):
     assert whole_cones(signs(3)) is None
 
 
+def cuts_of_the_cube(points):
+    """A coarse and a fine cut of the cube whose corners and middles of edges are `points` (20, 3).
+
+    The coarse cut has 2 triangles in each square, with corners of the cube only. The fine cut has 6
+    triangles in each square, with the middles of the edges too.
+    """
+    coarse, fine = [], []
+    for axis, side in itertools.product(range(3), (-1, 1)):
+        rows = np.flatnonzero(points[:, axis] == side)
+        x, y = np.delete(points[rows], axis, axis=1).T
+        ring = rows[np.argsort(np.arctan2(y, x))]  # corners and middles by turns
+        (a, b, c, d), (ab, bc, cd, da) = ring[::2], ring[1::2]
+        coarse += [(a, b, c), (a, c, d)]
+        fine += [(da, a, ab), (ab, b, bc), (bc, c, cd), (cd, d, da), (ab, bc, cd), (ab, cd, da)]
+    return np.sort(coarse, axis=1), np.sort(fine, axis=1)
+
+
 def test_a_cover_that_winds_around_twice_is_refused(monkeypatch):
-    """Each wall lies between two cones, but almost every point lies in three cones."""
-    star = np.array([[3.0, 1], [1, 3], [-1, 3], [-3, 1], [-3, -1], [-1, -3], [1, -3], [3, -1]])
-    whole = np.unique(star.astype(np.int64), axis=0)
-    order = np.argsort(np.arctan2(whole[:, 1], whole[:, 0])).tolist()
-    # Each of eight cones is spanned by a point and the third point after it. These cones wind
-    # around 0 three times, and every wall lies between two cones.
-    steps = [sorted((order[i], order[(i + 3) % 8])) for i in range(8)]
-    volumes = determinants(whole[np.array(steps)])
-    assert module._closed(np.array(steps), volumes)
-    assert not module._once(whole[np.array(steps)], volumes)
-    ring = [sorted((order[i], order[(i + 1) % 8])) for i in range(8)]
-    assert module._closed(np.array(ring), determinants(whole[np.array(ring)]))
-    assert module._once(whole[np.array(ring)], determinants(whole[np.array(ring)]))
+    """Two cuts of the cube without a common wall meet all demands, except that they cover twice."""
+    grid = np.array(list(itertools.product([-1, 0, 1], repeat=3)))
+    points = grid[(grid == 0).sum(axis=1) <= 1]
+    coarse, fine = cuts_of_the_cube(points)
+    both = np.vstack([coarse, fine])
+    assert module._closed(both, determinants(points[both]))
+    for cut, accepted in ((coarse, True), (fine, True), (both, False)):
+        monkeypatch.setattr(module, "_pulled", lambda _, cut=cut: cut)
+        assert (whole_cones(points.astype(float)) is not None) == accepted
 
 
 def test_large_cuts_are_given_up(monkeypatch):
