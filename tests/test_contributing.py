@@ -215,8 +215,8 @@ def copy(tmp_path: Path) -> Path:
 
 
 def changed(copy: Path) -> set[str]:
-    """Python files and stubs of the copy that are new or differ from the originals."""
-    sources = [*copy.rglob("*.py"), *copy.rglob("*.pyi")]
+    """Python files, stubs and pages of the copy that are new or differ from the originals."""
+    sources = [path for kind in ("*.py", "*.pyi", "*.md") for path in copy.rglob(kind)]
     names = {path.relative_to(copy) for path in sources}
     differing = {
         name
@@ -268,7 +268,7 @@ def test_a_body_is_a_file_an_export_and_a_row_of_the_catalogue(copy: Path) -> No
     pytest_in(copy, "newcomer or exported", "tests/bodies/test_contracts.py")
 
 
-def test_a_competing_mechanism_is_a_file_an_export_and_two_rows(copy: Path) -> None:
+def test_a_competing_mechanism_is_a_file_an_export_and_three_rows(copy: Path) -> None:
     mechanisms = copy / "geomdp" / "mechanisms"
     candidates = copy / "geomdp" / "advice" / "candidates.py"
     catalogue = copy / "tests" / "mechanisms" / "catalogue.py"
@@ -289,6 +289,7 @@ def test_a_competing_mechanism_is_a_file_an_export_and_two_rows(copy: Path) -> N
         "geomdp/mechanisms/__init__.pyi",
         "geomdp/advice/candidates.py",
         "tests/mechanisms/catalogue.py",
+        "experiments/guide/pages/privacy/exact.md",
     }
     contracts = ("tests/mechanisms/test_contracts.py", "tests/mechanisms/test_exact_paths.py")
     advisor = "tests/advice/test_advisor.py"
