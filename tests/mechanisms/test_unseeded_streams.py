@@ -185,7 +185,7 @@ def test_unseeded_streams_have_the_closed_law(monkeypatch):
     mean_agrees(errors**2, 2.0)
 
 
-def test_arrays_and_lists_are_searched_alike(monkeypatch):
+def test_arrays_and_lists_are_searched_alike():
     truths = [int(x) for x in np.where(np.arange(1000) % 97 == 3, 10**9, -(10**9))]
     for queries in (truths, np.array(truths)):
         stream = Sparse(0.0, cutoff=100, privacy=ONE, adjacency=Adjacency.ADD_REMOVE)
