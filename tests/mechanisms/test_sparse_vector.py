@@ -19,6 +19,7 @@ from geomdp.mechanisms.interactive.sparse_vector import (
     Sparse,
 )
 from geomdp.mechanisms.interactive.transcript import Answer
+from geomdp.noise.scalar import FIRST_WINDOW
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
 from tests.stats import binomial_above, binomial_agrees, mean_agrees
@@ -174,6 +175,7 @@ def test_halts_after_cutoff_and_says_so() -> None:
     assert stream.transcript[1] == Answer(above=True, value=None)
 
 
+@pytest.mark.statistical
 def test_numeric_value_uses_fresh_noise() -> None:
     """A value has fresh noise; reused noise of the comparison would break privacy (SV-LSL)."""
     rng = np.random.default_rng(8)
@@ -349,8 +351,11 @@ def test_sparse_accuracy_theorems(redraw: bool) -> None:
 
 def test_long_arrays_are_searched_from_where_the_last_find_was() -> None:
     """The array is searched in windows of growing length; no answer is skipped or found twice."""
-    truths = np.where(np.arange(5000) % 7 == 3, 1e9, -1e9)
-    truths[1000:4000] = -1e9
+    # The answers between two finds fill windows of 1, 2, 4 and 8 times the first length, and a
+    # part of the next window.
+    quiet = slice(1000, 1000 + 20 * FIRST_WINDOW)
+    truths = np.where(np.arange(quiet.stop + 1000) % 7 == 3, 1e9, -1e9)
+    truths[quiet] = -1e9
     stream = Sparse(0.0, cutoff=10_000, privacy=PureDP(1.0), redraw=True, rng=0)
     assert [a.above for a in stream.ask_many(truths)] == list(truths > 0)
     assert stream.found == np.count_nonzero(truths > 0)
