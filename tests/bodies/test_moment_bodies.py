@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -51,22 +52,50 @@ def test_grid_body_has_the_product_moments_of_its_points():
     np.testing.assert_allclose(body.vertices[1 * 5 + 4], row.ravel()[1:], atol=1e-15)
 
 
-@pytest.mark.parametrize(("size", "dimension", "per_axis"), [(8, 1, 17), (8, 1, 65), (4, 2, 13)])
-def test_distance_of_true_moments_from_the_grid_body(size, dimension, per_axis):
-    """Half-way between grid angles, the distance is below the bound of `grid_moment_body`."""
-    scales = np.random.default_rng(0).uniform(0.5, 2, (size,) * dimension)
+def half_way(scales, per_axis):
+    """A distance to the grid body and its bound, for the angle half-way between two grid angles.
+
+    The point has this angle, next to pi / 2, in every variable.
+    """
     body = grid_moment_body(scales, per_axis)
     bends = (np.indices(scales.shape) ** 2).sum(axis=0) / scales
     limit = (math.pi / (per_axis - 1)) ** 2 / 8 * np.linalg.norm(bends)
     middle = math.pi * (per_axis // 2 + 0.5) / (per_axis - 1)
-    wave = np.cos(np.arange(size) * middle)
-    point = (wave if dimension == 1 else np.outer(wave, wave)).ravel()[1:] / scales.ravel()[1:]
-    distance = np.linalg.norm(project(body, point).point - point)
-    assert 0 < distance <= limit
-    if dimension == 1:
-        # Linear interpolation between grid angles has errors of about (m h)^2 / 8 |cos(m a)|. The
-        # projection can be much closer to the point, so only 1% of the limit is asserted.
-        assert distance > limit / 100
+    wave = np.cos(np.arange(len(scales)) * middle)
+    point = reduce(np.kron, [wave] * scales.ndim)[1:] / scales.ravel()[1:]
+    return np.linalg.norm(project(body, point).point - point), limit
+
+
+@pytest.mark.parametrize(("size", "dimension", "per_axis"), [(8, 1, 17), (8, 1, 65), (4, 2, 13)])
+def test_distance_of_true_moments_from_the_grid_body(size, dimension, per_axis):
+    """Half-way between grid angles, the distance is below the bound of `grid_moment_body`.
+
+    The moments of one variable are some coordinates of the body, and those of another variable are
+    other coordinates. So the squared distance is at least the sum over the variables of the squared
+    distances for one variable.
+    """
+    scales = np.random.default_rng(0).uniform(0.5, 2, (size,) * dimension)
+    distance, limit = half_way(scales, per_axis)
+    assert distance <= limit
+    axes = [np.moveaxis(scales, axis, 0).reshape(size, -1)[:, 0] for axis in range(dimension)]
+    least = np.linalg.norm([half_way(axis[:3], per_axis)[0] for axis in axes])
+    assert distance >= least * (1 - 1e-6) > 0
+
+
+def test_distance_of_three_moments_is_nearly_the_bound():
+    """For t = 3 and small h, the bound is sqrt(17) / 4 = 1.03 times the distance.
+
+    The moment curve is the parabola (x, 2 x^2 - 1). At x = cos a, the chord between the grid angles
+    a - h / 2 and a + h / 2 is higher by 2 sin(a)^2 sin(h / 2)^2, and its slope is
+    4 cos(a) cos(h / 2).
+    """
+    per_axis = 65
+    h = math.pi / (per_axis - 1)
+    a = math.pi / 2 + h / 2
+    height, slope = 2 * (math.sin(a) * math.sin(h / 2)) ** 2, 4 * math.cos(a) * math.cos(h / 2)
+    distance, limit = half_way(np.ones(3), per_axis)
+    assert distance == pytest.approx(height / math.hypot(1, slope), rel=1e-6)
+    assert distance <= limit <= 1.04 * distance
 
 
 @pytest.mark.parametrize(
