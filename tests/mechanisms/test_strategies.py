@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import check_grad
+from scipy.spatial.distance import pdist
 
 from geomdp.bodies import SlabBody
 from geomdp.geometry.sampling.samplers import ChainSampler
@@ -298,8 +299,11 @@ def test_known_errors_of_ten_binary_columns():
     assert best == pytest.approx(min(error(WeightedMarginals()), error(WeightedSigns())), rel=1e-9)
 
 
-def test_sign_weights_against_equal_ones():
-    """If w of 3 signs change, w (3 - w) <= 2 pairs change by 2 each, so the Laplace scale is 4."""
+def test_sign_weights_of_three_pairs_are_equal():
+    """If w of 3 signs change, w (3 - w) <= 2 pairs change by 2 each, so the Laplace scale is 4.
+
+    No pair differs from the others, so equal weights are best.
+    """
     design = WeightedSigns().design(Parities(3, 2), REPLACE)
     assert design.energy == pytest.approx(3 * 2 * 4.0**2, rel=1e-12)
 
@@ -312,6 +316,9 @@ def test_soft_bins_beat_trees_and_the_best_laplace_strategies():
         got = hierarchical.predicted_rmse.value / matrix.predicted_rmse.value
         assert got == pytest.approx(ratio, abs=0.003)
         assert "soft bins" in hierarchical.design
+        tree = Tree(SimplexCells()).design(workload, REPLACE).energy
+        bins = SoftBins(cells=SimplexCells()).design(workload, REPLACE).energy
+        assert bins < tree
 
 
 def test_hats_add_up_to_one():
@@ -321,10 +328,23 @@ def test_hats_add_up_to_one():
         np.testing.assert_allclose(hats.sum(axis=0), 1, rtol=1e-12)
 
 
-def test_p_identity_never_exceeds_its_bound_and_beats_the_histogram():
-    histogram = SoftBins(0, LaplaceCells()).design(Prefixes(40), REPLACE).energy
-    assert PIdentity().design(Prefixes(40), REPLACE).energy <= 0.9 * histogram
-    assert PIdentity(rows=3).design(Prefixes(40), ADD).energy > 0
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("rows", [None, 3])
+def test_p_identity_never_exceeds_its_bound_and_beats_the_histogram(rows, adjacency):
+    """The l1 change of the sums is 1 under add/remove and 2 under replace-one, up to rounding.
+
+    It is at most the bound for which the noise is drawn.
+    """
+    workload = Prefixes(40)
+    histogram = SoftBins(0, LaplaceCells()).design(workload, adjacency).energy
+    design = PIdentity(rows).design(workload, adjacency)
+    assert design.energy <= 0.9 * histogram
+    (measurement,) = design.measurements
+    sums = measurement.rows.T
+    changes = pdist(sums, "cityblock") if adjacency is REPLACE else np.abs(sums).sum(axis=1)
+    limit = 2 if adjacency is REPLACE else 1
+    assert changes.max() <= measurement.changes[0] <= limit * (1 + len(sums.T) / 2**25)
+    assert measurement.noise(1.0).scale >= changes.max()
 
 
 def test_haar_of_two_elements():
