@@ -102,13 +102,24 @@ def test_bounds_of_approximation_fall_fast_enough_to_be_of_use():
     assert 0.003 < found.approximation_error < found.error_bound
 
 
-def test_angular_bounds_of_monomials_are_attained():
-    """The bound on the K-th derivative of cos(a)^m is m^K.
+@pytest.mark.parametrize("m", [1, 2, 7])
+def test_angular_bounds_of_monomials_hold(m):
+    """The bound on the K-th derivative of cos(a)^m is m^K, and m = 1 attains it.
 
-    The sum of S(K, j) m (m-1) .. (m-j+1) over j is m^K, where S(K, j) are Stirling numbers.
+    The sum of S(K, j) m (m-1) .. (m-j+1) over j is m^K, where S(K, j) are Stirling numbers. The
+    function cos(a)^m is the mean of cos((m - 2 i) a) over a binomial number i.
     """
-    bounds = Polynomial([[7]], [1.0]).order_bounds(20)
-    np.testing.assert_allclose(angular_bounds(bounds), 7.0 ** np.arange(21), rtol=1e-12)
+    orders = np.arange(21)
+    bounds = angular_bounds(Polynomial([[m]], [1.0]).order_bounds(20))
+    np.testing.assert_allclose(bounds, float(m) ** orders, rtol=1e-12)
+    rates = m - 2.0 * np.arange(m + 1)
+    weights = [math.comb(m, i) / 2**m for i in range(m + 1)]
+    waves = np.exp(1j * np.multiply.outer(rates, np.linspace(0, 2 * math.pi, 401)))
+    derivatives = (weights * (1j * rates) ** orders[:, None]) @ waves
+    largest = np.abs(derivatives).max(axis=1)
+    assert (largest <= bounds * (1 + 1e-12)).all()
+    if m == 1:
+        np.testing.assert_allclose(largest, bounds, rtol=1e-12)
 
 
 def test_best_approximation_of_a_monomial():
