@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.distance import pdist
 
 from geomdp.bodies.base import Body
 from geomdp.bodies.gaussian_vectors import mean_gaussian_maximum, mean_gaussian_norm
@@ -226,10 +227,16 @@ def test_linear_image_that_bends_lengths_is_simulated() -> None:
     assert estimate.interval[0] <= 3 / math.sqrt(2 * math.pi) <= estimate.interval[1]
 
 
-def test_diameter_of_a_workload_polytope_is_the_workloads() -> None:
+def test_diameter_of_a_workload_polytope_is_the_largest_distance_of_answers() -> None:
     workload = Parities(6, 2)
     body = WorkloadPolytope(workload)
-    assert body.half_diameter() == min(workload.l2_diameter() / 2, body.radius())
+    largest = pdist(explicit_answers(workload)).max()
+    assert math.isclose(body.half_diameter(), largest / 2, rel_tol=1e-14)
+
+
+def test_width_of_a_workload_polytope_is_that_of_its_listed_answers() -> None:
+    workload = Parities(6, 2)
+    body = WorkloadPolytope(workload)
     low, high = gaussian_width(body, rng=0, samples=500, level=LEVEL).interval
     listed = gaussian_width(VPolytope(explicit_answers(workload)), rng=1, samples=500, level=LEVEL)
     assert low <= listed.interval[1]
