@@ -105,10 +105,11 @@ def test_counts_of_records_stand_for_the_records():
     counted = gd.data.count_records(gd.data.source_of(frame), schema, workload)
     rows = frame.to_numpy().astype(float)
     mechanism = PairMarginals(workload, n=50, privacy=PURE)
-    measured, totals = mechanism.measured(counted), mechanism.totals(counted)
-    assert measured.count == totals.count == 50
-    np.testing.assert_array_equal(measured.sums, (rows.T @ rows)[np.triu_indices(5)])
-    np.testing.assert_allclose(unsvec(totals.sums), rows.T @ rows / 5, rtol=1e-15)
+    for records in (counted, rows.astype(int)):
+        measured, totals = mechanism.measured(records), mechanism.totals(records)
+        assert measured.count == totals.count == 50
+        np.testing.assert_array_equal(measured.sums, (rows.T @ rows)[np.triu_indices(5)])
+        np.testing.assert_allclose(unsvec(totals.sums), rows.T @ rows / 5, rtol=1e-15)
 
 
 def test_answers_are_clipped_to_shares():
