@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 
@@ -295,26 +294,19 @@ def test_separated_sets_of_the_cube() -> None:
 
 @pytest.mark.parametrize("width", range(1, 7))
 def test_marginals_of_any_width_have_a_bound_or_a_reason(width: int) -> None:
-    """If there are too few attributes for a block, `SideConditionError` gives the reason."""
-    for attributes in range(width, 25):
-        with contextlib.suppress(SideConditionError):
-            assert marginal_bound(attributes, width, epsilon=0.1, alpha=1e-4).value >= 1
-    with pytest.raises(SideConditionError, match="3 attributes are too few"):
-        marginal_bound(3, 2, epsilon=1.0, alpha=0.01)
+    """Each part of a block needs two attributes, and a code of four words needs two bits."""
+    for attributes in range(width, 2 * width):
+        with pytest.raises(SideConditionError, match=f"^{attributes} attributes are too few"):
+            marginal_bound(attributes, width, epsilon=0.1, alpha=1e-4)
+    for attributes in range(2 * width, 25):
+        assert marginal_bound(attributes, width, epsilon=0.1, alpha=1e-4).value >= 1
 
 
-@pytest.mark.parametrize("width", range(1, 7))
+@pytest.mark.parametrize("width", range(2, 7))
 def test_sizes_of_parts_meet_the_conditions_of_the_packing(width):
-    """The sizes d' are the powers of two from 2 to d that leave two of the d attributes.
-
-    So d' >= min(d / (3 l), 2) for width l, as the packing needs.
-    """
+    """The sizes d' are all powers of two, from 2 up, that leave two of the d attributes."""
     for attributes in range(2, 80):
         wanted = [
-            part
-            for part in (2**i for i in range(1, 8))
-            if attributes - (width - 1) * part >= 2
-            and part >= min(attributes / (3 * width), 2)
-            and part < 2 ** attributes.bit_length()
+            part for part in (2**i for i in range(1, 8)) if attributes - (width - 1) * part >= 2
         ]
         assert _parts(attributes, width) == wanted
