@@ -63,11 +63,6 @@ def test_three_way_tables_gain_from_the_recursion() -> None:
     assert recursive.predicted_rmse.value < 0.95 * plain.predicted_rmse.value
 
 
-def corners(scale: float = 1.0):
-    """Sums of two neighbours that are as far apart as possible in every level of the noise."""
-    return np.zeros(4), scale * np.array([1.0, 0.3, 0.1, 0.03])
-
-
 @pytest.mark.statistical
 @pytest.mark.parametrize("variant", Variant)
 @pytest.mark.parametrize("factor", [1.0, 2.0])
@@ -76,7 +71,8 @@ def test_audit_of_claim_and_of_half_the_noise(variant, factor) -> None:
     workload = WORKLOADS["stretched"]
     mechanism = Recursive(workload, n=20, privacy=PureDP(factor), variant=variant)
     assert len(mechanism.noise.levels) == 2
-    first, second = corners()
+    # The sums of these two neighbours are as far apart as possible in every level of the noise.
+    first, second = np.zeros(4), np.array([1.0, 0.3, 0.1, 0.03])
     reference = Recursive(workload, n=20, privacy=PURE, variant=Variant.INTRINSIC).noise
 
     def score(outputs):
