@@ -125,7 +125,7 @@ def signs(rows: int = 512, r: int = 8, seed: int = 0) -> HashedSigns:
 
 
 @pytest.mark.parametrize(("rows", "r"), [(64, 4), (64, 64), (1024, 4), (256, 16)])
-def test_words_do_not_depend_on_the_batch_or_the_number_of_rows(rows: int, r: int) -> None:
+def test_words_do_not_depend_on_the_batch(rows: int, r: int) -> None:
     """Each word is the same if it is computed alone, for keys longer or shorter than a column."""
     matrix = signs(rows, r)
     elements = np.array([0, 1, 2, 3, 77, 2**40 - 1])
@@ -134,6 +134,19 @@ def test_words_do_not_depend_on_the_batch_or_the_number_of_rows(rows: int, r: in
     for i, element in enumerate(elements):
         np.testing.assert_array_equal(matrix.words(np.array([element]))[0], words[i])
     assert len(np.unique(words)) == words.size
+
+
+@pytest.mark.parametrize(("rows", "r"), [(64, 4), (64, 64), (1024, 4), (256, 16)])
+def test_a_column_of_twice_the_rows_joins_two_columns(rows: int, r: int) -> None:
+    """With B blocks, the word of block b and element x belongs to the point B x + b.
+
+    So with 2 B blocks, element x has the words of elements 2 x and 2 x + 1 with B blocks.
+    """
+    matrix = signs(rows, r)
+    elements = np.array([0, 1, 2, 3, 77, 2**40 - 1])
+    halves = [matrix.words(2 * elements), matrix.words(2 * elements + 1)]
+    joined = HashedSigns(2 * rows, matrix.key).words(elements)
+    np.testing.assert_array_equal(joined, np.hstack(halves))
 
 
 def vanishing(level: int, point: int) -> int:
