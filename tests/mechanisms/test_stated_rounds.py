@@ -170,7 +170,24 @@ def test_few_records_are_answered() -> None:
     assert not run.guarantee.seeded
 
 
-@pytest.mark.parametrize("build", [offline, online])
+def pay_offline(ledger: Ledger, **stated: Any) -> None:
+    """Release once. `ledger` pays for the release."""
+    offline(PURE, **stated).release(RECORDS, ledger=ledger)
+
+
+def pay_online(ledger: Ledger, **stated: Any) -> None:
+    """Build an online run. `ledger` pays when the run is built."""
+    online(PURE, ledger=ledger, **stated)
+
+
+def test_good_combinations_are_paid_for() -> None:
+    for pay in (pay_offline, pay_online):
+        ledger = Ledger(PURE, adjacency=Adjacency.REPLACE_ONE)
+        pay(ledger, alpha=0.5, epsilon_0=0.05)
+        assert len(ledger.spends()) == 1
+
+
+@pytest.mark.parametrize("pay", [pay_offline, pay_online])
 @pytest.mark.parametrize(
     ("stated", "message"),
     [
@@ -193,11 +210,10 @@ def test_few_records_are_answered() -> None:
         ({}, "n must be larger"),
     ],
 )
-def test_bad_combinations_spend_nothing(build: Any, stated: Any, message: str) -> None:
+def test_bad_combinations_spend_nothing(pay: Any, stated: Any, message: str) -> None:
     ledger = Ledger(PURE, adjacency=Adjacency.REPLACE_ONE)
-    paid = {"ledger": ledger} if build is online else {}
     with pytest.raises(ValueError, match=message):
-        build(PURE, **stated, **paid)
+        pay(ledger, **stated)
     assert not ledger.spends()
 
 
