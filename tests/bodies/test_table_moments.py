@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
 
 from geomdp.bodies import Body, Elliptope, TableMoments
 from geomdp.workloads.finite import zero_sum_basis
@@ -97,17 +98,23 @@ def test_holds_all_records_and_nothing_longer(levels) -> None:
     np.testing.assert_allclose(body.violations(points), 0, atol=1e-14)
 
 
-def test_cut_by_triangles_is_the_cut_polytope_of_two_columns() -> None:
-    """For two columns of two levels, the cut body is the tetrahedron of the four records."""
-    body = TableMoments([2, 2], violation=0.0)
-    corners = records([2, 2])
-    points = np.random.default_rng(0).uniform(-0.7, 0.7, (2000, 3))
-    weights = np.linalg.solve(
-        np.vstack([corners.T, np.ones(4)]), np.vstack([points.T, np.ones(2000)])
-    )
-    inside = (weights >= 0).all(axis=0)
+@pytest.mark.parametrize("columns", [2, 3])
+def test_the_cut_body_is_the_hull_of_the_records(columns: int) -> None:
+    """For two and three columns of two levels, the cut body is the polytope of all records.
+
+    The cell inequalities are the facets for two columns. For three columns, the cell and triangle
+    inequalities are the facets (Padberg 1989).
+    """
+    levels = [2] * columns
+    cut, whole = TableMoments(levels, violation=0.0), TableMoments(levels)
+    points = whole.sample_uniform(2000, np.random.default_rng(0))
+    facets = ConvexHull(records(levels)).equations
+    inside = (points @ facets[:, :-1].T + facets[:, -1] <= 0).all(axis=1)
     assert 0.05 < inside.mean() < 0.95
-    np.testing.assert_array_equal(body.contains(points, tolerance=0.0), inside)
+    np.testing.assert_array_equal(cut.contains(points, tolerance=0.0), inside)
+    if columns == 3:  # some points violate only triangle inequalities
+        cells = whole.tables(points).min(axis=(1, 2))
+        assert (~inside & (cells >= 0)).any()
 
 
 @pytest.mark.parametrize("levels", [(2, 2, 2, 2), (3, 2, 4)])
