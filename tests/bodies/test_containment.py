@@ -19,7 +19,6 @@ from geomdp.bodies import (
     Product,
     Scaled,
     SlabBody,
-    Spectraplex,
     SpectraplexDifference,
     TriangulatedPolytope,
     VPolytope,
@@ -163,8 +162,9 @@ def test_flat_workloads_are_checked_in_their_span():
     K = neighbour_body(workload, REPLACE)
     assert check_contains_neighbours(K, workload, REPLACE) <= 1 + 2e-8
     hull = K.affine_hull()
-    slabs = SlabBody(np.eye(3), K.support(hull.basis.T))
-    assert check_contains_neighbours(LinearImage(hull.basis, slabs), workload, REPLACE) <= 1 + 1e-9
+    flat = LinearImage(hull.basis, SlabBody(np.eye(3), K.support(hull.basis.T)))
+    assert check_contains_neighbours(flat, workload, REPLACE) <= 1 + 1e-9
+    with pytest.raises(ValueError, match=r"the largest is 1\.0101"):
+        check_contains_neighbours(Scaled(flat, 0.99), workload, REPLACE)
     with pytest.raises(ValueError, match=r"dimension 4; .* leaves out one"):
         check_contains_neighbours(K, workload, ADD)  # here differences span all 4 dimensions
-    assert not Spectraplex(2).symmetric
