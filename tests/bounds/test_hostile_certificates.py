@@ -68,7 +68,9 @@ def changed(path: Path, change: Callable[[Document], object]) -> None:
 # --- false and empty claims ------------------------------------------------------------------
 
 
-def test_means_that_overflow_hide_no_equal_data_sets(tmp_path: Path) -> None:
+def test_means_that_overflow_hide_no_equal_data_sets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     W, metric = Explicit(np.eye(3)), WorstCase()
     pairs = np.array(list(itertools.combinations_with_replacement(range(3), 2)))
     packings = [
@@ -97,8 +99,14 @@ def test_means_that_overflow_hide_no_equal_data_sets(tmp_path: Path) -> None:
     changed(path, hide)
     rejected(path, "alpha is not a finite number up to 1e\\+100")
     # If alpha is in the allowed range, the huge answers are rejected.
+    huge = path.read_text()
     changed(path, lambda document: document.update(alpha=0.02, required_separation=0.08))
-    rejected(path, "holds NaN, or numbers above")
+    rejected(path, "rung 0: answers holds NaN, or numbers above")
+    # The distances are tested even if all numbers of float64 are in the allowed range.
+    path.write_text(huge)
+    monkeypatch.setattr(values, "LARGEST", sys.float_info.max)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rejected(path, "rung 1: a distance of two answers is not finite")
 
 
 def test_packings_refuse_answers_whose_means_overflow() -> None:
@@ -169,22 +177,28 @@ def test_statements_are_rounded_to_the_safe_side(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "reason"),
     [
-        "[" * 100_000,
-        '{"format": ' + "[" * 100 + "]" * 100 + "}",
-        '{"format": 1' + "0" * 5000 + "}",
-        '{"format": NaN}',
-        "[1, 2]",
-        "\x00\xff",
-        '{"format": "geomdp packing certificate", "version": 1, "arrays": 3}',
-        '{"format": "geomdp packing certificate", "version": 1, "arrays": [["a"]]}',
+        ("[" * 100_000, "nested too deeply"),
+        ('{"format": ' + "[" * 100 + "]" * 100 + "}", "nesting is deeper than 16 levels"),
+        ('{"format": 1' + "0" * 5000 + "}", "more than 1000 digits"),
+        ('{"format": NaN}', "NaN is not a finite number"),
+        ("[1, 2]", "not a JSON object"),
+        ("\x00\xff", "not JSON"),
+        (
+            '{"format": "geomdp packing certificate", "version": 1, "arrays": 3}',
+            "arrays is not a list of names",
+        ),
+        (
+            '{"format": "geomdp packing certificate", "version": 1, "arrays": [["a"]]}',
+            "text.npz is not a file of plain arrays",
+        ),
     ],
 )
-def test_texts_that_are_no_certificate(text: str, tmp_path: Path) -> None:
+def test_texts_that_are_no_certificate(text: str, reason: str, tmp_path: Path) -> None:
     path = tmp_path / "text.json"
     path.write_text(text, encoding="latin-1")
-    rejected(path, ".")
+    rejected(path, reason)
 
 
 def test_long_texts_are_not_read(tmp_path: Path) -> None:
@@ -213,6 +227,25 @@ NONSENSE: list[Any] = [
 ]
 
 
+#: Reasons for a rejection that do not name the changed entry of a certificate.
+OTHER_REASONS: dict[str, list[str]] = {
+    "alpha": ["required_separation is"],
+    "copies": ["lose too much privacy", "epsilon times the number of points", "risk is"],
+    "epsilon": ["lose too much privacy"],
+    "family": ["type is not a text"],
+    "log_count": ["the union bound"],
+    "name": ["the workload '1' is unknown"],
+    "privacy": ["definition is not a text"],
+    "queries": ["the union bound", "one query for each pair", "change its own query"],
+    "separation_factor": ["log_odds is"],
+    "sets": ["type is not a text"],
+    "steps": ["the prior does not have"],
+    "symbols": ["is not a prime"],
+    "type": ["the family '1' is unknown", "the family of sets '1' is unknown"],
+    "workload": ["name is not a text"],
+}
+
+
 #: Bounds from orthogonal lines and query lines, and from elements with answers far apart.
 OTHER_BOUNDS: dict[str, Callable[[], Bound]] = {
     "lines": a_bound,
@@ -228,27 +261,35 @@ def test_every_value_is_rejected_when_it_is_nonsense(name: str, tmp_path: Path) 
     path = saved((BOUNDS | OTHER_BOUNDS)[name](), tmp_path)
     original = json.loads(path.read_text())
 
-    def objects(document: Document) -> list[Document]:
-        found = [document, document["rungs"][0]]
-        family = document["rungs"][0]["family"]
-        return [*found, family, *(v for v in family.values() if isinstance(v, dict))]
+    def objects(document: Document) -> list[tuple[str, Document]]:
+        """The document and the parts of its first and last rungs, with the start of the reason."""
+        found = [("", document)]
+        for i in sorted({0, len(document["rungs"]) - 1}):
+            part, family = document["rungs"][i], document["rungs"][i]["family"]
+            inner = (v for v in family.values() if isinstance(v, dict))
+            found += [(f"rung {i}: ", each) for each in (part, family, *inner)]
+        return found
 
-    for i, part in enumerate(objects(original)):
+    for i, (start, part) in enumerate(objects(original)):
         # `weights` is left out: a single line may have any weight above 0, so [1.0] can be valid.
         for key in set(part) - {"digest", "origin", "assumptions", "seed", "weights"}:
+            reasons = "|".join([rf"\b{key}\b", *OTHER_REASONS.get(key, [])])
             for value in NONSENSE:
                 if value == part[key]:
                     continue
                 document = copy.deepcopy(original)
-                objects(document)[i][key] = value
+                objects(document)[i][1][key] = value
                 seal(path, document)
-                rejected(path, ".")
+                refers = isinstance(value, dict) and "array" in value
+                missing = "^array .* is missing|" if refers else ""
+                rejected(path, f"{missing}^{start}.*({reasons})")
 
 
 def arrays(node: object) -> list[tuple[Any, Any]]:
     """For each array of numbers in a document: the object or list with the array, and the key."""
-    items = list(node.items() if isinstance(node, dict) else enumerate(node))  # type: ignore[call-overload]
-    found = []
+    assert isinstance(node, dict | list)
+    items = list(node.items() if isinstance(node, dict) else enumerate(node))
+    found: list[tuple[Any, Any]] = []
     for key, value in items:
         numbers = value
         while isinstance(numbers, list) and numbers:
@@ -273,7 +314,7 @@ def test_arrays_with_another_number_of_axes_are_rejected(name: str, tmp_path: Pa
             part, where = arrays(document)[i]
             part[where] = other
             seal(path, document)
-            rejected(path, ".")
+            rejected(path, f"{key} (does not have . axes|do not have|are not single codes)")
 
 
 def blocks(**change: int) -> Callable[[Document], object]:
@@ -285,26 +326,30 @@ def named(**workload: Any) -> Callable[[Document], object]:
 
 
 @pytest.mark.parametrize(
-    ("name", "change"),
+    ("name", "change", "reason"),
     [
-        ("blocks", blocks(width=2**200)),
-        ("blocks", blocks(attributes=2**250, width=30)),
-        ("blocks", blocks(attributes=4096, part=2048)),
-        ("code words", blocks(attributes=2**200)),
-        ("code words", blocks(symbols=2**61 - 1, length=2**60)),
-        ("histogram", named(name="histogram", N=10**12)),
-        ("ranges", named(name="ranges", N=10**6)),
-        ("prefixes", named(name="prefixes", N=2**250)),
-        ("Hamming", named(name="marginals", d=2**250, k=2**249)),
-        ("tables", named(name="marginal tables", columns=[2, 3, 10**15], k=2)),
+        ("blocks", blocks(width=2**200), "width must be"),
+        ("blocks", blocks(attributes=2**250, width=30), "attributes must be"),
+        ("blocks", blocks(attributes=2072, part=2048), "the check takes too long"),
+        ("code words", blocks(attributes=2**200), "attributes must be"),
+        ("code words", blocks(symbols=2**61 - 1, length=2**60), "words are longer than"),
+        ("histogram", named(name="histogram", N=10**12), "N must be"),
+        ("ranges", named(name="ranges", N=10**6), "there are more than"),
+        ("prefixes", named(name="prefixes", N=2**250), "N must be"),
+        ("Hamming", named(name="marginals", d=2**250, k=2**249), "d must be"),
+        (
+            "tables",
+            named(name="marginal tables", columns=[2, 3, 10**15], k=2),
+            "there are more than",
+        ),
     ],
 )
 def test_small_files_take_no_time(
-    name: str, change: Callable[[Document], object], tmp_path: Path
+    name: str, change: Callable[[Document], object], reason: str, tmp_path: Path
 ) -> None:
     path = saved(BOUNDS[name](), tmp_path)
     changed(path, change)
-    rejected(path, ".")
+    rejected(path, f"^rung 0: {reason}")
 
 
 def test_many_attributes_with_few_bytes(tmp_path: Path) -> None:
@@ -328,7 +373,7 @@ def test_reed_solomon_sets_of_a_long_code(tmp_path: Path) -> None:
         document["rungs"][-1]["family"]["sets"] = sets
 
     changed(path, lengthen)
-    rejected(path, ".")
+    rejected(path, "rung 1: the union bound gives a failure")
 
 
 # --- the arrays beside a certificate ---------------------------------------------------------
