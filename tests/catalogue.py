@@ -281,7 +281,7 @@ BODIES: tuple[BodyCase, ...] = (
         LINEAR_PROGRAM,
     ),
     BodyCase(
-        "square in space",
+        "rectangle in space",
         lambda s: HPolytope(FLAT[0], s * FLAT[1]),
         2,
         "support cvxpy_constraints",

@@ -46,18 +46,12 @@ def exact_points(body: Body, n: int, rng: np.random.Generator) -> FloatArray | N
 
 
 #: Bodies on which chains are run. A body whose points cannot be tested has no chords. Chords from
-#: conic programs take milliseconds per chain and step. `SLOW` names a body that the catalogue no
-#: longer lists.
-SLOW = {"polar of slabs"}
-WALKED = [
-    c
-    for c in BODIES
-    if c.rank and c.membership and c.tolerance < CONIC_PROGRAM and c.name not in SLOW
-]
+#: conic programs take milliseconds per chain and step.
+WALKED = [c for c in BODIES if c.rank and c.membership and c.tolerance < CONIC_PROGRAM]
 #: Bodies without exact points to start from. They have no exact sampler and no listed vertices, and
 #: they are flat or have no support function.
 NO_EXACT_POINTS = {
-    "square in space",
+    "rectangle in space",
     "difference of a flat polytope off 0",
     "workload polytope",
     "ball cut by a cube and slabs",
