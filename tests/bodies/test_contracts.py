@@ -439,20 +439,19 @@ def test_second_moments(case, scale):
 def test_bad_points_are_refused(case, scale):
     body = case.build(scale)
     good = np.ones((2, body.dimension))
-    bad = {
-        "NaN": np.where(np.arange(body.dimension) == 0, np.nan, good),
-        "infinite": np.where(np.arange(body.dimension) == 0, np.inf, good),
-        "one vector": good[0],
-        "too wide": np.ones((2, body.dimension + 1)),
-        "text": np.full((2, body.dimension), "a"),
-    }
+    bad = [
+        np.where(np.arange(body.dimension) == 0, np.nan, good),
+        np.where(np.arange(body.dimension) == 0, np.inf, good),
+        good[0],
+        np.ones((2, body.dimension + 1)),
+        np.full((2, body.dimension), "a"),
+    ]
     verbs = [v for v in ("support", "extreme_point", "gauge", "facets", "project") if case.has(v)]
     verbs += ["contains"] * case.membership
-    for what, points in bad.items():
+    for points in bad:
         for verb in verbs:
             with pytest.raises(ValueError, match="must"):
                 getattr(body, verb)(points)
-            assert what
         if case.membership:
             with pytest.raises(ValueError, match="must"):
                 body.chord(points, good)
@@ -515,10 +514,13 @@ def test_bodies_are_frozen_and_survive_pickling(case, scale):
         body.dimension = 3
     if issubclass(type(body), CvxBody):
         return  # a user's function may be a lambda, which does not pickle
-    points = inner_points(body, 3)
-    before = [body.gauge(points)] if case.has("gauge") else []
-    before += [body.support(points)] if case.has("support") else []
     copy = pickle.loads(pickle.dumps(body))
-    after = [copy.gauge(points)] if case.has("gauge") else []
-    after += [copy.support(points)] if case.has("support") else []
-    np.testing.assert_allclose(after, before, rtol=case.tolerance)
+    assert type(copy) is type(body)
+    points, ways = inner_points(body, 3), directions(case, 3)
+    compared = [verb for verb in ("gauge", "support") if case.has(verb)]
+    for verb in compared:
+        np.testing.assert_allclose(
+            getattr(copy, verb)(points), getattr(body, verb)(points), rtol=case.tolerance
+        )
+    if not compared:  # such bodies are known by their chords
+        np.testing.assert_allclose(copy.chord(points, ways), body.chord(points, ways), rtol=1e-12)
