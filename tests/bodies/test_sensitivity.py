@@ -131,7 +131,6 @@ def test_exact_noise_bodies_hold_all_differences(workload, adjacency):
         assert body.gauge(moved).max() <= 1 + rounding, each.name
         points = body.sample_uniform(10, np.random.default_rng(0))
         assert body.contains(points).all()
-        assert np.allclose(points @ points.T, (points @ points.T).T)
         assert body.second_moment().shape == (workload.n_queries,) * 2
         assert each.containment
         # Some difference reaches the boundary, so no body is much larger than necessary. Balls and
@@ -147,7 +146,9 @@ def test_infinite_universes_have_exact_noise_bodies(adjacency):
     records /= np.linalg.norm(records, axis=1, keepdims=True)
     answers = workload.evaluate(records)
     moved = answers if adjacency is ADD else answers[:200] - answers[200:]
-    for each in exact_noise_bodies(workload, adjacency):
+    found = exact_noise_bodies(workload, adjacency)
+    assert found
+    for each in found:
         assert each.body.gauge(moved).max() <= 1 + 1e-9
 
 
@@ -200,9 +201,11 @@ def test_large_tables_need_no_enumeration(adjacency):
     ratio = 0.5 if adjacency is ADD else 1.0
     box = found["blocks"].body.bodies[0]
     diameters = np.array([block.diameter for block in workload.blocks()])
-    expected = (
-        ratio * diameters if adjacency is REPLACE else np.append(ratio * diameters, box.upper[-1])
-    )
+    expected = ratio * diameters
+    if adjacency is ADD:
+        # Every record adds 1/4 to the mean of each of the 325 tables of four cells. This common
+        # part of the answers has norm (325 * 4 / 16)^(1/2). The box is inflated by 1 + 1e-9 there.
+        expected = np.append(expected, math.sqrt(325) / 2 * (1 + 1e-9))
     np.testing.assert_allclose(box.upper, expected, rtol=1e-12)
 
 
