@@ -42,7 +42,11 @@ def test_holds_second_moments_of_the_cube_and_no_more_than_it_should() -> None:
     rng = np.random.default_rng(1)
     body = PsdBox(4)
     records = rng.uniform(-1, 1, (200, 4))
-    assert body.contains(svec(records[:, :, None] * records[:, None, :])).all()
+    products = svec(records[:, :, None] * records[:, None, :])
+    assert body.contains(products).all()
+    # The second moment matrix of several records is the mean of their matrices.
+    for count in (2, 5, 50):
+        assert body.contains(products.reshape(-1, count, products.shape[1]).mean(axis=1)).all()
     signs = np.sign(rng.standard_normal((50, 4)))
     corners = svec(signs[:, :, None] * signs[:, None, :])
     assert body.contains(corners).all()
