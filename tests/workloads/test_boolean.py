@@ -43,9 +43,10 @@ def test_packed_totals_with_many_queries():
     )
 
 
+@pytest.mark.parametrize("k", [2, 3])  # pairs are enumerated, and larger sets are transformed
 @pytest.mark.parametrize("family", [Marginals, Parities])
-def test_extreme_answers_at_size(family):
-    workload = family(14, 2)
+def test_extreme_answers_at_size(family, k):
+    workload = family(14, k)
     rng = np.random.default_rng(3)
     directions = rng.normal(size=(5, workload.n_queries))
     answers = explicit_answers(workload)
@@ -54,9 +55,10 @@ def test_extreme_answers_at_size(family):
 
 
 @pytest.mark.parametrize("family", [Marginals, Parities])
-def test_limit_of_the_transform(family):
-    with pytest.raises(ValueError, match=r"d must be at most 24 .* got 25"):
-        family(25, 2).extreme_answers(np.zeros((1, 300)))
+def test_limit_of_the_enumeration_and_the_transform(family):
+    for k in (2, 3):
+        with pytest.raises(ValueError, match=r"d must be at most 24 .* got 25"):
+            family(25, k).extreme_answers(np.zeros((1, math.comb(25, k))))
     # For k = 1, the signs of a direction determine the answers, so d can be large.
     directions = np.random.default_rng(0).normal(size=(3, 200))
     answers = family(200, 1).extreme_answers(directions)
