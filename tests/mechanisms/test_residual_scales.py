@@ -174,9 +174,7 @@ def test_never_above_the_dense_mechanisms_and_as_good_as_the_best_ellipsoid(work
             for kind in (ResidualGaussian, Matrix, Gaussian)
         )
         assert error <= min(dense, isotropic) * (1 + 1e-7)
-        # For `ChosenTables` under replace-one, only the upper bound on the error is tested.
-        if isinstance(workload, MarginalTables) or adjacency is ADD:
-            assert error >= dense * (1 - 3e-3)
+        assert error >= dense * (1 - 3e-3)
 
 
 @pytest.mark.parametrize(("d", "k"), [(10, 2), (16, 3), (100, 2)])
