@@ -170,22 +170,23 @@ def test_claims_and_bad_parameters() -> None:
         Cone(Prefixes(4), n=7, privacy=ZCDP(1.0))  # type: ignore[arg-type]
 
 
-def test_density_ratio_on_the_simplex_cone_is_tight() -> None:
-    """A shift by (q, 1), q an answer, stays in the cone and divides the density by e^rate.
+@pytest.mark.parametrize("radius", [0.0, 0.01, 1.0, 30.0])
+def test_shifts_by_answers_stay_in_the_cone_over_the_elliptope(radius: float) -> None:
+    """A shift by (q, 1), where q are the sign products of a record, does not leave the cone.
 
     The vector r (U, 1) has density rate^(m+1) e^(-rate t) / (m! vol) at points (t u, t) of the
-    cone. So the shift, which raises t by 1, lowers the log density by the rate, whatever q is.
+    cone. So a shift that stays in the cone lowers the log density by exactly the rate, because it
+    raises t by 1.
     """
     rng = np.random.default_rng(0)
     body = Elliptope(4)
-    lifted = np.column_stack([body.sample_uniform(200, rng), np.ones(200)])
-    lifted *= rng.gamma(body.dimension + 1, 1.0, (200, 1))
-    answers = np.sign(rng.standard_normal((200, 4)))
+    signs = np.sign(rng.standard_normal((200, 4)))
     i, j = np.triu_indices(4, 1)
-    moved = lifted + np.column_stack([answers[:, i] * answers[:, j], np.ones(200)])
-    inside = body.gauge(moved[:, :-1] / moved[:, -1:]) <= 1 + 1e-12
-    assert inside.all()
-    np.testing.assert_allclose(moved[:, -1] - lifted[:, -1], 1.0, rtol=1e-12)
+    answers = signs[:, i] * signs[:, j]
+    moved = (radius * body.sample_uniform(200, rng) + answers) / (radius + 1)
+    assert body.gauge(moved).max() <= 1 + 1e-12
+    if radius == 0:  # the answers touch the boundary, so the body is not larger than necessary
+        assert body.gauge(moved).min() >= 1 - 1e-12
 
 
 @pytest.mark.statistical
