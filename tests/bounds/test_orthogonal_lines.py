@@ -32,9 +32,10 @@ from geomdp.bounds import (
 from geomdp.bounds.certificates.problem import Problem
 from geomdp.bounds.checker.lines import _lengths
 from geomdp.bounds.checker.values import Part, Work
+from geomdp.bounds.lines import frames
 from geomdp.bounds.lines.bayes_risk import least_risk
 from geomdp.bounds.lines.bounds import line_plans, line_rungs
-from geomdp.bounds.lines.frames import coordinates, widest_frame
+from geomdp.bounds.lines.frames import ASCENT_STEPS, coordinates, widest_frame
 from geomdp.bounds.lines.orthogonal_lines import line_plan, line_rung
 from geomdp.bounds.lines.risks import Accuracy
 from geomdp.privacy import Adjacency
@@ -151,13 +152,27 @@ def test_a_weight_of_almost_nothing_makes_no_length_of_rounding() -> None:
         assert 0 <= lengths[2] < 1e-9
 
 
-def test_pairs_that_come_twice_count_less_than_once() -> None:
+def test_a_pair_that_comes_twice_counts_once() -> None:
     once = OrthogonalLines(Histogram(4), np.arange(4), np.array([[0, 1]]), np.ones(1))
     twice = OrthogonalLines(Histogram(4), np.arange(4), np.array([[0, 1], [0, 1]]), np.ones(2))
     assert (twice.lengths**2).sum() == pytest.approx((once.lengths**2).sum(), rel=1e-9)
 
 
-def test_the_climb_never_descends_and_reaches_known_frames() -> None:
+def test_the_climb_never_descends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No repetition of the two steps of an ascent lowers the sum of the squared lengths.
+
+    The best of two ascents then does not descend either.
+    """
+    points = np.random.default_rng(5).standard_normal((40, 12))
+    sums = []
+    for steps in range(ASCENT_STEPS + 1):
+        monkeypatch.setattr(frames, "ASCENT_STEPS", steps)
+        sums.append(float((widest_frame(points, 6)[1] ** 2).sum()))
+    assert (np.diff(sums) >= -1e-9 * sums[-1]).all()
+    assert sums[1] > sums[0]
+
+
+def test_the_climb_reaches_known_frames() -> None:
     # The width of the box [-1, 1]^4 along a unit vector u is 2 ||u||_1, which is at most 4. The
     # scaled columns of a Hadamard matrix are a frame with four widths 4, so 64 is the maximum.
     box = np.array(list(itertools.product((-1.0, 1.0), repeat=4)))
