@@ -125,7 +125,9 @@ def test_a_sweep_broken_off_leaves_nothing_to_the_next(tmp_path: Path, pair: Pro
                 observe=stop,
             )
         assert store.contents([Cell(quick, 0, 0)]).completed == 1
-    table(tmp_path / "next", trivial_sweep.SWEEP, pair)
+    found = table(tmp_path / "next", trivial_sweep.SWEEP, pair)
+    expected = table(tmp_path / "expected", trivial_sweep.SWEEP, in_process)
+    pd.testing.assert_frame_equal(found, expected, check_exact=True)
 
 
 def test_nothing_starts_when_everything_is_stored(tmp_path: Path) -> None:
