@@ -292,7 +292,9 @@ def test_the_catalogue_goes_folder_by_folder() -> None:
 
 
 def test_committed_figures_carry_passed_claims() -> None:
-    for path in (ROOT / "paper_figures").glob("*.json"):
+    records = {path.stem: path for path in (ROOT / "paper_figures").glob("*.json")}
+    assert set(records) == {name.rpartition(".")[2] for name in catalogue.SCRIPTS}
+    for path in records.values():
         record = json.loads(path.read_text())
         assert record["preset"] == "full", path.name
         assert record["claims"], path.name
