@@ -124,10 +124,19 @@ def test_stored_figures_of_peers_are_drawn_without_them(ran: dict[str, Ran], fig
     assert f"{len(NEEDED)} figures" in out
 
 
-def test_status_shows_stored_figures_of_scripts_that_are_left_out(ran: dict[str, Ran]) -> None:
+def test_status_shows_stored_figures_of_scripts_that_are_left_out(
+    ran: dict[str, Ran], figures: Path
+) -> None:
     code, out, error = ran["status"]
     assert (code, error) == (0, "")
     assert "left out: geometry needs hopsy, quadprog" in out
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines()]
+    shown = {row[0]: row[-2:] for row in rows if row[1:2] == ["full"]}
+    for name in NEEDED:
+        count = len(json.loads((figures / f"{name}.json").read_text())["claims"])
+        figure, claims = shown[name]
+        assert figure in ("present code", "other code")
+        assert claims == f"{count} of {count} passed"
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
