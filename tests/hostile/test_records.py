@@ -115,23 +115,27 @@ def test_codes_and_elements_of_another_kind_are_refused(name: str, records: Any)
     refused(name, records)
 
 
-@pytest.mark.parametrize("name", ["bits", "codes", "levels", "ball", "cube"])
 @pytest.mark.parametrize(
-    "bad", [math.nan, math.inf, -math.inf, 1e308, -1e308, 2.0**63, -1.0, 1.5, -5e-324 - 1]
+    ("name", "bad"),
+    [
+        (name, bad)
+        for name in ("bits", "codes", "levels", "ball", "cube")
+        for bad in (math.nan, math.inf, -math.inf, 1e308, -1e308, 2.0**63, -1.5, 1.5, 1.001)
+    ]
+    # The number -1 lies in the ball and in the cube.
+    + [(name, -1.0) for name in ("bits", "codes", "levels")],
 )
 @pytest.mark.parametrize("row", [0, N - 1])
 def test_one_bad_number_is_named_by_its_row_and_not_shown(name: str, bad: float, row: int) -> None:
     mechanism, good = MECHANISMS[name]
-    if name in ("ball", "cube") and abs(bad) <= 1:
-        return  # -1 lies in the ball and in the cube
     records = np.asarray(good, dtype=float).copy()
     records[row if records.ndim == 1 else (row, -1)] = bad
     with Ledger(PURE) as ledger:
-        with pytest.raises(ValueError, match=rf"row {row}|codes|whole") as caught:
+        with pytest.raises(ValueError, match=rf"\brow {row}\b") as caught:
             mechanism.release(records, ledger=ledger)
         assert ledger.spends() == []
-    if f"row {row}" in str(caught.value):
-        assert str(bad) not in str(caught.value).replace("-1, 1", "")
+    assert str(bad) not in str(caught.value)
+    assert f"{bad:g}" not in str(caught.value)
 
 
 NUMBERS = st.floats(width=64) | st.sampled_from([math.nan, math.inf, -math.inf, 5e-324, 1e308])
