@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import json
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +18,9 @@ import geomdp as gd
 from geomdp.advice import Plan, load_plan, save_plan
 from geomdp.bounds import check_certificate, guessing_bound
 from geomdp.bounds.certificates.files import write_certificate
-from tests.hostile.test_files import FORMATS, HARMFUL
+from geomdp.data import Schema
+from geomdp.mechanisms import SmoothRelease, SparseSummary
+from tests.hostile.test_files import FORMATS, HARMFUL, saved
 
 #: Numbers of generated files for each format, in the default tests and in the slow test.
 FEW, MANY = 40, 2000
@@ -100,7 +104,11 @@ def edited(content: bytes, change: Change) -> bytes:
 def load(name: str, content: bytes, good: bytes) -> None:
     """Reading returns an object or raises ``ValueError``, and changes neither file nor folder.
 
-    If a ledger can be read, it lists the spends of the good ledger, so no edit frees any budget.
+    If a ledger can be read, it lists the spends of the good ledger, so no edit frees any budget. A
+    summary that can be read is the good summary, because its file has checksums. The texts of plans
+    and schemas have no checksum. They may be edited, and the object holds what the text says. An
+    edited certificate is a proof of another bound, which `check_certificate` checks in full. Edited
+    records are other records.
     """
     ending, _, read = ALL[name]
     with TemporaryDirectory() as folder:
@@ -108,8 +116,15 @@ def load(name: str, content: bytes, good: bytes) -> None:
         path.write_bytes(content)
         with contextlib.suppress(ValueError):
             found = read(path)
-            if name == "ledger":
-                assert found == spends_of(good)
+            match found:
+                case SmoothRelease() | SparseSummary():
+                    assert saved(found) == good
+                case Schema():
+                    assert json.loads(found.to_json()) == json.loads(content)
+                case Plan():
+                    assert dataclasses.asdict(found) == json.loads(content)
+                case _ if name == "ledger":
+                    assert found == spends_of(good)
         assert path.read_bytes() == content
         assert [each.name for each in path.parent.iterdir()] == [path.name]
 
