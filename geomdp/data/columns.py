@@ -295,7 +295,7 @@ def _check_flags(column: Column) -> None:
 
 
 def _raised_flags(column: Column) -> dict[str, object]:
-    """The flags that are true. Files do not contain flags that are false."""
+    """The flags that are true. Schema files do not contain flags that are false."""
     return {flag: True for flag in column.flags if getattr(column, flag)}
 
 

@@ -105,7 +105,7 @@ def farthest_points(
     Raises
     ------
     ValueError
-        If there are no points, or a point is not finite.
+        If there are no points, a point is not finite, or `most` is not a whole number above 0.
 
     Notes
     -----

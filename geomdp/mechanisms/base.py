@@ -198,8 +198,8 @@ class Mechanism(FunctionOfSums):
         rng : Generator, int or None
             None draws from the entropy of the operating system. If the mechanism has a `grid`, the
             noise is then correctly rounded, and drawn before the records are read. A seed or
-            generator makes the release reproducible. The privacy record then says ``seeded: no
-            privacy claim``.
+            generator makes the release reproducible. Its `guarantee` then says ``seeded: no privacy
+            claim``.
         ledger : Ledger, optional
             The privacy budget. Before the records are read, the ledger is asked whether it can pay.
             It pays after the records are found valid and before noise is added to their sums.

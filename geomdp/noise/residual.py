@@ -19,7 +19,7 @@ from geomdp.workloads.structure.residuals import Residuals, differences
 
 @dataclass(frozen=True, eq=False)
 class ResidualNoise:
-    """Noise on the cells of all tables, from independent Gaussian noise on their residuals.
+    """Noise on the weighted cells of all tables, from independent Gaussian noise on residuals.
 
     The residual of a set A of columns consists of differences of counts along each column of A (see
     `Residuals`). Its noise consists of the same differences of Gaussian variables of variance s_A.
@@ -28,10 +28,10 @@ class ResidualNoise:
     (values) of column i, and all entries of J are 1. Cells are computed from the noisy residuals,
     so tables agree on the columns they share.
 
-    The difference of two independent Gaussian variables is one Gaussian variable of twice the
-    variance. So a column of two levels needs one variable instead of two. Let b be the number of
-    columns of A with two levels, and let t_A be the standard deviation of the variables that are
-    drawn. Then s_A = t_A^2 / 2^b.
+    The difference of two independent Gaussian variables of equal variance is one Gaussian variable
+    of twice this variance. So a column of two levels needs one variable instead of two. Let b be
+    the number of columns of A with two levels, and let t_A be the standard deviation of the
+    variables that are drawn. Then s_A = t_A^2 / 2^b.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class ResidualNoise:
         return np.asarray(root.T @ root)
 
     def variances(self) -> FloatArray:
-        """Variance of each coordinate (m,), in closed form (X-RES)."""
+        """Variance of the noise on each answer (m,), in closed form (X-RES)."""
         return self.residuals.cell_variances(self._set_variances)
 
     def second_moment(self) -> Estimate:

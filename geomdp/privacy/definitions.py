@@ -54,7 +54,7 @@ class Definition:
     """Base class of the definitions of privacy. The fields of a definition are its parameters."""
 
     def parameters(self) -> dict[str, float]:
-        """Parameters by name, as the statement of privacy of a release stores them."""
+        """Parameters by name, as files of releases, ledgers and certificates store them."""
         return dict(vars(self))
 
 

@@ -1,6 +1,6 @@
 """Build shrunk and projected noise, after a check of the time that they would take.
 
-Both steps are computed from the noisy answers of an additive mechanism, not from records. A
+Shrinking and projection start from the noisy answers of an additive mechanism, not from records. A
 projection replaces noisy answers by the nearest attainable answers. Shrinking first moves the noisy
 answers towards a public point, such as the answers for uniform data, and then projects them.
 """
@@ -26,9 +26,9 @@ from geomdp.mechanisms.post_processed.support_bound import MAX_DRAWS, MIN_DRAWS
 from geomdp.noise import GaussianNoise
 from geomdp.workloads import Workload
 
-#: Largest universe for which a projection is always tried after every additive mechanism. For a
-#: larger universe, support functions without a closed form are slow. Then only the best noise is
-#: projected.
+#: Largest universe for which the noise of every additive mechanism may be projected. For a larger
+#: universe, support functions without a closed form are slow. If the workload needs one of these,
+#: only the best noise is projected.
 MAX_PROJECTED_UNIVERSE = 1 << 14
 #: For most noise, the bound on the error after projection is estimated from public draws of the
 #: noise. These draws may take at most this many seconds.

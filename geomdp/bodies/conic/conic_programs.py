@@ -18,9 +18,9 @@ SCS_SETTINGS = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 100_000}
 class KeptProblem:
     """A parametrised CVXPY problem, compiled once and solved for many parameter values.
 
-    `solve` returns a status, and the value of `wanted`. This is a CVXPY variable, or an object with
-    a property `value`. If Clarabel makes no further progress, a solution that meets the tolerance
-    `reduced` is accepted.
+    `solve` returns a status, and the value of `wanted`. `wanted` is a CVXPY variable, or an object
+    with a property `value`. If Clarabel makes no further progress, a solution that meets the
+    tolerance `reduced` is accepted.
     """
 
     def __init__(

@@ -116,7 +116,7 @@ def _steepest(inverse, coordinates):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
 def _exchange(facet, column, leaving, length):  # type: ignore[no-untyped-def]
-    """Replace vertex b_k, k = `leaving`, by the vertex with coordinates `column` in the b_k.
+    """Replace vertex b_k, k = `leaving`, by the vertex with coordinates `column` in b_1..b_m.
 
     The normal z moves by `length`. The inverse and the coordinates of the ray change by rank-one
     updates.

@@ -33,7 +33,8 @@ class Box(Body):
     Raises
     ------
     ValueError
-        If the shapes differ, or if an entry of `lower` is above the same entry of `upper`.
+        If the shapes differ or are not (m,) with m >= 1. If an entry is not finite, or an entry of
+        `lower` is above the same entry of `upper`.
 
     Examples
     --------
@@ -163,7 +164,7 @@ class Box(Body):
         return np.asarray((self.lower + self.upper) / 2)
 
     def second_moment(self) -> FloatArray:
-        """diag(width_i^2 / 12) + centre centre^T; 1/12 is the variance on a unit interval."""
+        """diag(width_i^2 / 12) + centre centre^T; a uniform number in [0, 1] has variance 1/12."""
         centre = (self.lower + self.upper) / 2
         return np.asarray(np.diag(self._widths**2 / 12) + np.outer(centre, centre))
 
@@ -201,10 +202,10 @@ class Box(Body):
     def largest_gauge(self, support: SupportFunction) -> float | None:
         """Largest gauge of the box over the points of the set with the support function `support`.
 
-        The set is symmetric, so along an axis it reaches equally far in both directions. On each
-        axis where the box has a width above 0, divide the support value by the distance from 0 to
-        the nearer side of the box. The result is the largest of these ratios, or None for a box
-        without a gauge.
+        The set must be symmetric and lie in the span of the box. Along an axis, it then reaches
+        equally far in both directions. On each axis where the box has a width above 0, divide the
+        support value by the distance from 0 to the nearer side of the box. The result is the
+        largest of these ratios, or None for a box without a gauge.
         """
         if not self._has_gauge:
             return None

@@ -119,7 +119,7 @@ class MomentRelaxation(Body):
         return np.asarray((linear @ self.matrix.highest(weights).moments.T).T + constant)
 
     def radius(self) -> float:
-        """Upper bound sqrt(sum of (|c_i| + ||row i of L||_1)^2), because |z_T| <= 1."""
+        """Upper bound sqrt(sum of (|c_i| + ||row i of L||_1)^2) on ||y||_2, as |z_T| <= 1."""
         linear, constant = self._map
         return float(np.linalg.norm(abs(linear).sum(axis=1) + np.abs(constant)))
 

@@ -213,7 +213,7 @@ class HPolytope(ByInequalities):
         return Facets(gauges, rows[ratios.argmax(axis=1)])
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether each inequality holds up to `tolerance` times the scale of the body."""
+        """Whether each inequality, with a unit normal, holds up to `tolerance` times the scale."""
         hull, slack = self._shape
         rows, offsets = self._units[0][slack], self._units[1][slack]
         inside = (points @ rows.T <= offsets + tolerance * self._scale).all(axis=1)

@@ -19,8 +19,8 @@ Vector = npt.NDArray[np.float64]
 #: T = 1000 steps are below a quarter of this number. `geomdp.bounds.lines.bayes_risk` leaves a
 #: larger margin: at least about 5e-12, half of its `MARGIN`.
 ROUNDING = 1e-12
-#: The risk of a line is checked for a list of estimates y. This is the largest product of the
-#: number of estimates and the number of steps of the line.
+#: The risk of a line is checked at all pairs of a point t of the prior and a listed estimate y. The
+#: number of pairs is at most this number.
 MOST_CELLS = 1 << 24
 #: Largest number of points of a prior. `ROUNDING` is large enough for this number.
 MOST_STEPS = 1001

@@ -32,8 +32,8 @@ from geomdp.bounds.checker.values import (
 from geomdp.bounds.checker.verified import Verified, VerifiedPacking
 
 #: Relative rounding error allowed in the constants of a rung with a packing. A certificate rounds
-#: these constants to the safe side by 1e-12, which is less. Both numbers are relative to the terms
-#: of a difference, because the difference can be far smaller than its terms.
+#: these constants to the safe side by 1e-12, which is less. For the sum ln(M - 1) + log odds (see
+#: `_check_packing`), both numbers are relative to the terms, because the terms can nearly cancel.
 ROUNDING = 1e-10
 #: Margin by which these constants are rounded to the safe side here, in the same units. It is far
 #: above the rounding errors of a few operations, and below the margin of a certificate.
@@ -49,7 +49,7 @@ class Checked:
     Parameters
     ----------
     records : int
-        No mechanism reaches the error with this many records or fewer.
+        No mechanism with the stated privacy reaches the error with this many records or fewer.
     statement : str
         The bound, in one sentence.
     verified : tuple of str

@@ -65,7 +65,7 @@ def verify_guesses(
 
 
 def _separated(rung: Part, answers: Vectors, ratio: float, measure: Measure) -> float:
-    """The checked number lambda for elements that are separated in Euclidean norm."""
+    """The checked number lambda for elements with answers far apart in root mean square."""
     count, k = answers.shape
     separation = _separation(rung, answers, EUCLIDEAN)
     points, slack, largest = answers / math.sqrt(k), _slack(answers), _largest(answers)
@@ -81,7 +81,7 @@ def _separated(rung: Part, answers: Vectors, ratio: float, measure: Measure) -> 
 
 
 def _distant(rung: Part, answers: Vectors, ratio: float, measure: Measure) -> float:
-    """The checked number lambda for elements that are far apart in the norm of the metric."""
+    """The checked number lambda for elements with answers far apart in the norm of `measure`."""
     others, distance = len(answers) - 1, rung.number("distance")
     separation = _separation(rung, answers, measure.norm)
     found = min(float(measure.norm(answers - answer).sum()) for answer in answers) / others
@@ -109,7 +109,7 @@ def _slack(answers: Vectors) -> float:
 
 
 def _largest(answers: Vectors) -> float:
-    """The larger of 1 and the largest absolute value of an answer."""
+    """The larger of 1 and the largest absolute value of an entry of `answers`."""
     return max(1.0, float(np.abs(answers).max()))
 
 
@@ -122,8 +122,8 @@ def _mean_distance(points: Vectors, centre: Vectors) -> float:
     """A lower bound on the mean distance of any vector from `points` (M, k).
 
     Let a_i be the points, and z_i vectors of length at most 1 that add up to 0. For any v, the mean
-    of ||a_i - v|| is at least the mean of <z_i, a_i - v>. This is the mean of <z_i, a_i - centre>,
-    because the z_i add up to 0. Any centre proves a bound.
+    of ||a_i - v|| is at least the mean of <z_i, a_i - v>. The latter equals the mean of
+    <z_i, a_i - centre>, because the z_i add up to 0. Any centre proves a bound.
     """
     steps = points - centre
     lengths = np.linalg.norm(steps, axis=1, keepdims=True)

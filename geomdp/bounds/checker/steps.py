@@ -16,7 +16,7 @@ from geomdp.bounds.checker.guarantees import Guarantee
 from geomdp.bounds.checker.values import LEAST, CertificateRejected, Part, require, require_close
 
 #: Relative error allowed for a sum over the steps of a line. It is above the rounding errors of
-#: `MOST_STEPS` terms, and below 1e-12, the margin of `geomdp.bounds.lines`.
+#: `MOST_STEPS` terms, and below 1e-12, the margin of `paired_risk` and `smooth_risk`.
 ROUNDING = 4e-13
 #: Largest number of steps of a line.
 MOST_STEPS = 1000

@@ -53,12 +53,12 @@ def require_close(stated: float, found: float, name: str) -> None:
 
 
 def rounded_down(value: float) -> str:
-    """The largest decimal of six significant digits that is at most `value`, as text."""
+    """The decimal that prints `value`, rounded down to six significant digits."""
     return _rounded(value, decimal.ROUND_FLOOR)
 
 
 def rounded_up(value: float) -> str:
-    """The smallest decimal of six significant digits that is at least `value`, as text."""
+    """The decimal that prints `value`, rounded up to six significant digits."""
     return _rounded(value, decimal.ROUND_CEILING)
 
 
@@ -166,8 +166,8 @@ def excluded_records(rung: Part, least: int, reach: float) -> tuple[int, int]:
     """The first and last number of records that one step of a certificate excludes, checked.
 
     The data sets of the proof need at least `least` records. If they have n records, and n is at
-    most `reach`, every mechanism has an error above alpha on one of these data sets. The last
-    number of records must be `reach` rounded down, up to the rounding error of `reach`.
+    most `reach`, every mechanism with the stated privacy has an error above alpha on one of these
+    data sets. `last` must be `reach` rounded down, up to the rounding error of `reach`.
     """
     first, last = rung.whole("first"), rung.whole("last")
     require(first == least, f"first is {least}, the file says {first}")

@@ -37,18 +37,18 @@ from geomdp.workloads import Workload
 #: `MAX_COMPARED` is the largest number E^2 k of comparisons of answers, for k queries and E > 2
 #: elements. `MAX_QUERIES` is the largest number of queries for which lines are sought.
 MAX_COMPARED, MAX_QUERIES = 1 << 24, 1 << 9
-#: Largest number of lines. The bound grows with the logarithm of this number.
+#: Largest number of lines. The bound grows with the logarithm of the number of lines.
 MOST_LINES = 64
 #: Least difference of the two answers of a pair to its query, divided by the range of the answers
 #: of the sample to this query.
 LEAST_SHARE = 0.5
-#: Queries with a smaller range are left out. `check_certificate` rejects smaller numbers, and half
-#: of the range 5e-324 would be rounded to 0.
+#: Queries with at most this range are left out. `check_certificate` rejects smaller numbers, and
+#: half of the range 5e-324 would be rounded to 0.
 LEAST_RANGE = 1e-100
 #: Numbers of steps that are tried for each line.
 STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-#: Two kinds of numbers of copies are tried: 1, and numbers with which the privacy loss of one step
-#: of a line is close to one of these values.
+#: The numbers of copies that are tried are 1 and, for each of these values, the largest number with
+#: which the privacy loss of one step of a line is at most the value.
 STEP_EPSILONS = (0.25, 1.0)
 
 

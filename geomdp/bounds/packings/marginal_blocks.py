@@ -1,4 +1,4 @@
-"""Packings for marginals from Hadamard blocks and codes: the family of Theorem 25 (JL-T25).
+"""Packings for marginals from Hadamard blocks and codes (Nikolov 2022, Theorem 25; JL-T25).
 
 The queries are conjunctions of l of d attributes. The attributes are split into l parts. The first
 l - 1 parts have d' attributes each, where d' is a power of two. The last part has all remaining
@@ -146,7 +146,7 @@ class MarginalBlocks(PackingFamily):
         return self.functions.length // self.words_each
 
     def separation(self, metric: Metric) -> float:
-        """2^-(l-1) d'^((l-1)/2) sqrt(c D / k) / s for k = C(d, l) queries.
+        """2^-(l-1) d'^((l-1)/2) sqrt(c D / k) / s for k = C(d, l) queries, rounded down.
 
         For `WorstCase`, k is the number of queries that take one attribute of each part. The
         largest difference of their answers is at least the root mean square of the differences.

@@ -8,7 +8,7 @@ from geomdp._validation import positive, whole
 
 
 def smooth_accuracy(d: int, order: int, *, n: int, epsilon: float, constant: float) -> float:
-    """Error bound of Theorem 3.1 for all queries whose derivatives up to order K are bounded.
+    """Error bound of Wang et al. 2013, Theorem 3.1, for queries with bounded derivatives.
 
     The error is at most C n^(-K / (2 d + K)) max(1, 1 / eps), with probability 1 - beta for every
     beta >= 10 exp(-n^(d / (2 d + K)) / 5). The paper prints 1 / eps in place of the maximum. For

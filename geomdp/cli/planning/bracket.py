@@ -1,4 +1,4 @@
-"""The command `bracket`: bounds on the least number of records for an error, with certificates."""
+"""The command `bracket`: bounds on the least number of records for an error, and a certificate."""
 
 from __future__ import annotations
 

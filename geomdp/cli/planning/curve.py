@@ -157,7 +157,7 @@ def _asked(
 
 
 def _summary(table: pd.DataFrame, ns: list[int], paths: dict[str, Path]) -> list[tuple[str, str]]:
-    """Rows about the best mechanism at both ends of the range, and about the files."""
+    """Rows about the least errors at both ends of the range, missing shading, and the files."""
     from geomdp.plotting.error_panels import nothing_excluded
 
     least = [_least(table, number) for number in (ns[0], ns[-1])]

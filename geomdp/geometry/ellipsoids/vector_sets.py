@@ -22,7 +22,7 @@ EQUAL_LENGTHS = 1e-12
 
 @dataclass(frozen=True)
 class LongVectors:
-    """Result of `VectorSet.longest`: the vectors v of a set with ||root v||^2 near the maximum.
+    """Result of `VectorSet.longest` for a matrix `root`: the v with ||root v||^2 near the maximum.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class PairDifferences(VectorSet):
         return np.asarray(self.points - self.points.mean(axis=0))
 
     def mean(self) -> FloatArray:
-        """Average of (a - b)(a - b)^T over all pairs: twice the covariance of the rows."""
+        """Average of (a - b)(a - b)^T over all N^2 pairs: twice the covariance of the N rows."""
         return np.asarray(2 * self._centred.T @ self._centred / len(self._centred))
 
     def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:

@@ -13,7 +13,7 @@ from geomdp.privacy import Guarantee
 
 @dataclass(frozen=True)
 class IterativeRelease(Generic[AnyQuery]):
-    """The result of one run: a public hypothesis with an error bound, and a privacy record.
+    """The result of one run: a public hypothesis with its error bound, and the privacy guarantee.
 
     Parameters
     ----------
@@ -24,9 +24,9 @@ class IterativeRelease(Generic[AnyQuery]):
         With probability at least 1 - beta, all answers of the hypothesis to queries of the class
         have at most this error; beta is a parameter of the mechanism. None if no theorem gives a
         bound for the run (see `IterativeConstruction`), or if the run ended because no hypothesis
-        of the rule agrees with a noisy answer.
+        of the update rule agrees with a noisy answer.
     guarantee : Guarantee
-        The privacy record.
+        The privacy guarantee of the run.
     exchanges : tuple of (query, Answer)
         The queries chosen and the noisy answers, in order. If the run stopped because the
         hypothesis was accurate enough, the last answer has ``above=False``.

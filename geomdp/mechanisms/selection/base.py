@@ -35,7 +35,7 @@ ROUNDED_UP = 1 + 2.0**-49
 
 @dataclass(frozen=True)
 class Choice:
-    """The query that was chosen, and the privacy record of the choice.
+    """The query that was chosen, and the privacy guarantee of the choice.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Choice:
     label : str
         Label of the query.
     guarantee : Guarantee
-        The privacy record of this release.
+        The privacy guarantee of this release.
 
     Examples
     --------

@@ -75,7 +75,8 @@ class SparseProject:
     Raises
     ------
     ValueError
-        For parameters out of range or of another type.
+        For parameters out of range or of another type. For Laplace noise with `ZCDP`, or with
+        epsilon above 1.
 
     Examples
     --------

@@ -92,7 +92,7 @@ class Residuals:
 
         Noise of variance s_A on the residual of A means noise on the coordinates with the
         covariance s_A (tensor over i in A of C_i C_i^T). Unit noise has s_A = 1. Let T be a table
-        that contains A, of weight w_T. To the variance of each cell of T, the noise adds
+        of weight w_T that contains A. The noise adds to the variance of each answer of T
 
             w_T^2 s_A (prod over i in A of (1 - 1 / l_i)) (prod over i in T - A of 1 / l_i^2).
         """
@@ -106,7 +106,7 @@ class Residuals:
         return found
 
     def cell_variances(self, variances: FloatArray) -> FloatArray:
-        """Variance of each answer (m,), if the residual of set A has noise of `variances[A]`."""
+        """Variance of each answer (m,), for noise of variance `variances[A]` on each residual A."""
         by_table = np.zeros(len(self.workload.tables))
         for tables in self.tables:
             for own in tables.within:
@@ -152,7 +152,7 @@ class Residuals:
         return answers
 
     def _rows(self, coordinates: FloatArray, group: ColumnSets) -> FloatArray:
-        """The coordinates of a group of sets as a view (b, c, coordinates of one set)."""
+        """The coordinates of a group of sets as a view (b, sets, coordinates of one set)."""
         return coordinates[:, group.places].reshape(len(coordinates), group.count, group.size)
 
     def squared_lengths(self, coordinates: FloatArray) -> FloatArray:

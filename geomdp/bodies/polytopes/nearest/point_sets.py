@@ -14,8 +14,8 @@ import numpy as np
 from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies.base import Body
 
-#: Largest number of inner products in a block of two or more directions or targets: 2^22 float64
-#: numbers take 32 MB.
+#: Largest number of inner products in a block of two or more directions: 2^22 float64 numbers
+#: take 32 MB.
 BLOCK_ENTRIES = 1 << 22
 
 
@@ -116,8 +116,9 @@ class OracleColumns(Columns):
         self.scale = 0.0
         if seeds is not None:
             self._append(seeds)
-        # The extreme points in a random direction and in the opposite direction give the centre and
-        # a first scale. If A K is more than one point, the two images almost surely differ.
+        # The extreme points in a random direction and in the opposite direction give the centre.
+        # These points and the seeds give a first scale. If A K is more than one point, the images
+        # of the two extreme points almost surely differ.
         width = int(self._images.shape[1])
         probe = self._pull_back(np.random.default_rng(0).standard_normal(width))
         self._append(self._ask(np.stack([probe, -probe])))
@@ -152,7 +153,7 @@ class OracleColumns(Columns):
     def price(self, direction: FloatArray, count: int) -> IntArray:
         """Keys of the `count` known images with the largest <direction, p_j>.
 
-        First, the image of an extreme point in this direction is added to the known images.
+        First, an extreme point of A K in this direction is added to the known images.
         """
         self._append(self._ask(self._pull_back(direction)[None]))
         self._measure(self._count - 1)
