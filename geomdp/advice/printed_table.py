@@ -7,7 +7,7 @@ import pandas as pd
 from geomdp.bounds.rounding import ALL_DIGITS
 
 #: Texts in cells are printed up to this many characters. Names of mechanisms are shorter, so they
-#: are printed in full. Most of the sentences that give reasons are longer and are cut.
+#: are printed in full. Most sentences in the columns `why` and `statement` are longer and are cut.
 CELL = 40
 
 

@@ -1,8 +1,9 @@
 """Check of certificate steps (rungs) that bound the average error of guessing an element.
 
 The answers of the elements are far apart. `geomdp.bounds.packings.guessing` explains the argument
-and its notation. Two modules beside it, `separated_elements` and `distant_elements`, prove the
-formulas for lambda. Here every distance is computed again from the answers of the elements.
+and its notation. Two modules beside it, `separated_elements` and `distant_elements`, prove formulas
+for lambda, a lower bound on the average error of an estimate of the answers of an unknown element.
+Here every distance is computed again from the answers of the elements.
 """
 
 from __future__ import annotations
