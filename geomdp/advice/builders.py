@@ -251,8 +251,9 @@ def knorm_differs(setting: Setting) -> None:
     body, or another body with less error. If the neighbour body has no exact sampler, the sampler
     of `knorm` is not exact, and `exact_only` excludes it.
 
-    Raises `UntriedError` if another guarantee than pure privacy is asked and the outer slab body
-    would take longer than the budget. Gaussian noise is often better then.
+    Raises `UntriedError` if another guarantee than pure privacy is asked for, and the outer slab
+    body would take longer than the `Budget` of the setting allows. Gaussian noise is often better
+    in this case.
     """
     if setting.exact_only:
         raise InapplicableError(
@@ -268,7 +269,8 @@ def ellipsoid(setting: Setting) -> Mechanism:
     """K-norm noise of the best ellipsoid, if the ellipsoid has a closed form or is cheap to find.
 
     Raises `UntriedError` if there is no closed form and the effective dimension is above
-    `MAX_ELLIPSOID_DIMENSION`, or if the set-up would cost more than the budget.
+    `MAX_ELLIPSOID_DIMENSION`, or if the set-up would take longer than the `Budget` of the setting
+    allows.
     """
     dimension = setting.workload.affine_hull().dimension
     # For tables, marginals and parities, symmetry gives the best ellipsoid in closed form.
@@ -296,7 +298,7 @@ def recursive(setting: Setting) -> Mechanism:
 
 
 def pure_matrix_differs(setting: Setting) -> None:
-    """Raise `InapplicableError` if pure privacy is asked: the candidate is then plain `Matrix`."""
+    """Raise `InapplicableError` for pure privacy, where the candidate is the same as `Matrix`."""
     if isinstance(setting.privacy, PureDP):
         raise InapplicableError("for pure privacy, it is the same as Matrix")
 

@@ -66,7 +66,10 @@ def reasons(ranked: list[Built], trials: Trials) -> list[str]:
 
 
 def _by_prediction(ranked: list[Built]) -> list[Built]:
-    """The ranking; if a fit is advised, its rival in the simulation is first, and the fit last."""
+    """The ranking, but a best candidate with the step `FITTED` is last, and its rival is first.
+
+    The rival is the next candidate in the ranking that was simulated.
+    """
     if ranked[0].step is not FITTED:
         return ranked
     rival = next(trial for trial in ranked[1:] if not math.isnan(trial.simulated))

@@ -76,7 +76,7 @@ def worst_changes(
     Raises
     ------
     ValueError
-        If the workload is constant, so that every change is 0.
+        If every change is 0, for instance for a constant workload under replace-one.
     """
     m = workload.n_queries
     axes, deviations = _axes(draws)

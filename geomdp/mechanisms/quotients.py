@@ -1,4 +1,4 @@
-"""Quotients of whole-number sums plus rounded noise, of which only the result is rounded."""
+"""Noisy sums divided by n: sums and noise are added exactly, and only the quotient is rounded."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ def quotients(
 ) -> FloatArray:
     """(sums + multiples / unit) / n: the exact quotient, rounded once.
 
-    Each sum is a whole multiple of 1 / step, so a sum plus its noise is a whole multiple of
-    1 / unit. For large noise, float64 would round this number, and the rounding error would depend
-    on the records. Therefore numerators are added as whole numbers.
+    `step` is a power of two that divides `unit`. Each sum is a whole multiple of 1 / step, so a sum
+    plus its noise is a whole multiple of 1 / unit. For large noise, float64 would round this
+    number, and the rounding error would depend on the records. Therefore numerators are added as
+    whole numbers.
 
     Raises ``ArithmeticError`` if an entry of sums * step is not a whole number of modulus below
-    2^53, or if `step` does not divide `unit`.
+    2^53, or if `step` does not divide `unit`. Raises ``ValueError`` if `sums` and `multiples` have
+    different lengths.
     """
     # A product with a power of two is exact.
     scaled = sums * step

@@ -1,4 +1,4 @@
-"""The Hardt-Talwar decomposition: orthogonal subspaces in which a body has comparable widths.
+"""The Hardt-Talwar decomposition: orthogonal subspaces that separate short axes from long axes.
 
 The shadow of a body K on a subspace is the orthogonal projection of K.
 """
@@ -59,9 +59,9 @@ def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]
     of least variance span V, and the others span the next W. The recursion ends when W has
     dimension 1. A body of dimension r has at most floor(log2 r) + 1 stages.
 
-    Shadows without an exact sampler are sampled by Markov chains. A shadow that implements neither
-    `chord` nor `gauge` is first enclosed in an intersection of slabs (sets between two parallel
-    hyperplanes; X-OUT).
+    Unless `exact` is set, shadows without an exact sampler are sampled by Markov chains. A shadow
+    that implements neither `chord` nor `gauge` is first enclosed in an intersection of slabs (sets
+    between two parallel hyperplanes; X-OUT).
 
     Parameters
     ----------

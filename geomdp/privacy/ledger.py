@@ -189,7 +189,7 @@ class Ledger:
         Parameters
         ----------
         guarantee : Guarantee
-            The privacy record of the mechanism that is about to run. Releases with a heuristic
+            The guarantee of the mechanism that is about to run. Releases with a heuristic
             sampler or a seed have no proved cost and are refused.
         label : str
             Name of the spend in the ledger.

@@ -33,7 +33,7 @@ class CovarianceTable:
         The covariance matrix in the units of the columns: d rows and d columns, symmetric and
         positive semidefinite.
     guarantee : Guarantee
-        The privacy record.
+        The privacy guarantee of the release. With a seed it states that there is none.
     predicted_rmse : Prediction
         Bound on the root mean squared error of the covariance matrix of the mapped columns, which
         lie in [-1, 1] / sqrt(d), see `covariance`. The mean is over the entries of the upper

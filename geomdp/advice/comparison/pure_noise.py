@@ -51,14 +51,14 @@ ELEMENTS = 64
 
 
 def pure_noise_floor(trials: Trials) -> float:
-    r"""A lower bound on the predictions of purely private noise, alone and projected; per query.
+    r"""A lower bound, per query, on the predictions of purely private noise, projected or not.
 
-    Let m be the number of queries. The prediction of `Projected` is at least (s / m)^(1/2), where s
-    is the least of three numbers: E ||Z||^2 / n^2, E h_K(Z) / n and the squared diameter of K, the
-    convex hull of all answers. If Z has mean 0, E h_K(Z) >= E |<Z, q - q'>| / 2 for any answers q,
-    q'. So the inequalities in the module's docstring give lower bounds on the first two numbers,
-    and the third is known. Under add/remove, q - q' is the sum of two differences of neighbours,
-    and epsilon counts twice.
+    Let m be the number of queries, K the convex hull of all answers, and h_K its support function.
+    The prediction of `Projected` is at least (s / m)^(1/2), where s is the least of three numbers:
+    E ||Z||^2 / n^2, E h_K(Z) / n and the squared diameter of K. If Z has mean 0,
+    E h_K(Z) >= E |<Z, q - q'>| / 2 for any answers q, q'. So the inequalities in the module's
+    docstring give lower bounds on the first two numbers, and the third is known. Under add/remove,
+    q - q' is the sum of two differences of neighbours, and epsilon counts twice.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ def pure_noise_floor(trials: Trials) -> float:
     Returns
     -------
     float
-        The bound. It is 0 if pure privacy is asked, if epsilon is above `MOST_EPSILON`, or if the
-        best Gaussian noise is not known.
+        The bound. It is 0 if pure privacy is asked for, if the epsilon of the purely private noise
+        is above `MOST_EPSILON`, or if the best Gaussian noise is not known.
     """
     setting, epsilon = trials.setting, trials.setting.pure.epsilon
     if isinstance(setting.privacy, PureDP) or epsilon > MOST_EPSILON:

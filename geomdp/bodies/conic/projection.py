@@ -85,8 +85,8 @@ def _newton_step(
     """The solution h of (V + REGULAR I) h = -gradient, for a V in the generalised Hessian.
 
     V h = diag(P (Omega * (P^T Diag(h) P)) P^T), where P are the eigenvectors of G + Diag y and *
-    multiplies entry by entry. Omega_ab is the divided difference of max(., 0) at the eigenvalues
-    with numbers a and b. Conjugate gradients stop when the relative residual is at most
+    multiplies entry by entry. Omega_ij is the divided difference of max(., 0) at the eigenvalues
+    with numbers i and j. Conjugate gradients stop when the relative residual is at most
     ||gradient|| / `size`, within the limits 1e-12 and 1e-2, or after 4 p steps. Here `size` is the
     largest entry of the given diagonal.
     """

@@ -1,1 +1,1 @@
-"""Facets of hulls of points: gauges and chords by the simplex method on the dual."""
+"""Gauges, facets and chords of hulls of points, by the simplex method on the dual problem."""

@@ -15,8 +15,8 @@ from geomdp.bodies.operand import checked_body
 from geomdp.bodies.operations.scaled import difference_body
 from geomdp.bodies.oracles import Halfspace
 
-#: The results of K for these verbs (methods of `Body`) depend on the position of 0 in K, so the
-#: shifted body cannot use them. It derives `gauge` from `chord`, and has no `facets`.
+#: Verbs (methods of `Body`) whose results for a body K depend on the position of 0 in K. So the
+#: shifted body cannot use these results. It derives `gauge` from `chord`, and has no `facets`.
 ABOUT_THE_ORIGIN = frozenset({Body.gauge, Body.facets})
 
 

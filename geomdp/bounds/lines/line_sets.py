@@ -1,6 +1,6 @@
 """Sets of 1, 2, 3, 4, 6, ... orthogonal lines for a workload, and sets for some of its queries.
 
-A subset of the universe is enough for a proof. Large universes are sampled from a public seed.
+A subset of the universe is enough for a proof. Large universes are sampled with a public seed.
 
 For the largest error over the queries, lines for fewer queries can prove more (see
 `geomdp.bounds.lines.orthogonal_lines`). Two kinds of sets of 1, 2, 4, 8, ... queries are tried. A
@@ -27,7 +27,7 @@ from geomdp.bounds.packings.separated import elements_or_sample
 from geomdp.workloads import Workload
 
 #: Largest number of elements used, and largest number of their answers in memory: 2^23 float64
-#: numbers take 64 MB.
+#: numbers take 64 MB. At least two elements are used, even if they have more answers.
 MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
 #: Ratio of the sizes of successive sets of lines. The sizes 1, 2, 3, 4, 6, 8, ... are rounded
 #: powers of this ratio.
@@ -51,7 +51,10 @@ def lines_for_all_queries(workload: Workload) -> tuple[OrthogonalLines, ...]:
 
 @lru_cache(maxsize=8)
 def lines_for_some_queries(workload: Workload) -> tuple[OrthogonalLines, ...]:
-    """One set of lines, as large as possible, for each chosen proper subset of the queries."""
+    """One set of lines, as large as possible, for each chosen proper subset of the queries.
+
+    A subset on which all elements used have the same answers has no lines and is left out.
+    """
     elements, answers = _answers(workload)
     centred = answers - answers.mean(axis=0)
     found = []

@@ -130,15 +130,16 @@ def enlarged_ellipsoid(
 ) -> RealRecords:
     """The measurement of real records with noise of an ellipsoid, whose axes are made longer.
 
-    Up to rounding, the ellipsoid {root u : ||u||_2 <= 1} contains all differences between
-    neighbours. Its axes are multiplied by 1 + `slack`, which covers the rounding errors in `root`.
+    Up to rounding, the ellipsoid {root u : ||u||_2 <= 1} contains all differences between the sums
+    of answers on neighbouring data sets. The axes of the ellipsoid are multiplied by 1 + `slack`,
+    which covers the rounding errors in `root`.
 
     Parameters
     ----------
     workload : Means, SecondMoment or BoxSecondMoment
         m queries.
     root : (m, m) array
-        The axes of the ellipsoid.
+        The matrix that maps the unit ball to the ellipsoid.
     noise_of : callable
         Maps a root to noise that is private for changes within the ellipsoid of the root.
     slack : float

@@ -1,1 +1,1 @@
-"""Mechanisms that answer queries one at a time."""
+"""Mechanisms that answer queries one at a time, or build a hypothesis in rounds."""

@@ -51,6 +51,6 @@ class StoppingDesign:
         return max(1.0, self.level + self.noise + self.loss)
 
 
-#: With noise and loss alpha / 8, a stop guarantees an error of at most alpha (the corrected
-#: Theorem 5).
+#: With noise and loss alpha / 8 and level 3 alpha / 4, a stop guarantees an error of at most alpha
+#: (IC-T5 with corrected constants).
 CORRECTED = StoppingDesign(noise=1 / 8, loss=1 / 8, level=3 / 4)

@@ -32,9 +32,10 @@ from geomdp.workloads.smooth.moments import moment_transform
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 from geomdp.workloads.universe.records import Records
 
-#: Unseeded releases round sums and noise to multiples of 2^-k. The k is `EXTRA_BITS` more than
-#: `grid_for` gives for the noise. The noise is calibrated to the rounded sums. At epsilon = 1 this
-#: makes Laplace noise larger by a share of at most 1.4e-9 times the number of moments.
+#: Unseeded releases round sums and noise to multiples of 2^-k, unless `SmoothSummary.grid` is None.
+#: The k is `EXTRA_BITS` more than `grid_for` gives for the noise. The noise is calibrated to the
+#: rounded sums. At epsilon = 1 this makes Laplace noise larger by a share of at most 1.4e-9 times
+#: the number of moments.
 EXTRA_BITS = 20
 #: The numerical error of a moment is at most the scale of the noise divided by this number.
 NUMERICAL_SHARE = 1000
@@ -215,7 +216,7 @@ class SmoothSummary:
         *,
         ledger: Ledger | None = None,
     ) -> SmoothRelease:
-        """The private summary of `records`, an (n, d) array of points of the cube [-1, 1]^d.
+        """The private summary of `records`, points of the cube [-1, 1]^d, one in each row.
 
         The parameters are described in `Mechanism.release`. `geomdp.data.encode` maps columns with
         bounds to the cube. NaN and points outside the cube raise ``ValueError``. The message names

@@ -38,10 +38,10 @@ def interaction_block(
 ) -> Block:
     """The block of a set S of columns, spanned by the parts of S, with exact diameter and radius.
 
-    `levels` are the numbers of levels l_i of all columns. Columns in S have at least 2 levels. The
-    cells of all tables form one vector. `places` maps each table, given by its column numbers, to
-    the slice of the vector that holds the cells of the table in row-major order. `weights` holds
-    w_T for these tables, in the order of `places`.
+    S is not empty, and some table contains S. `levels` are the numbers of levels l_i of all
+    columns. Columns in S have at least 2 levels. The cells of all tables form one vector. `places`
+    maps each table, given by its column numbers, to the slice of the vector that holds the cells of
+    the table in row-major order. `weights` holds w_T for these tables, in the order of `places`.
     """
     contrasts: FloatArray = np.ones((1, 1))
     for i in S:

@@ -120,7 +120,8 @@ class SameShape:
     def part(self, own: Within) -> tuple[slice, ...]:
         """Index of the coordinates of the sets `own` in an array (b, tables, *shape) of tables.
 
-        Each axis of the tables must hold sums and differences, see `_to_sum_and_differences`.
+        Each axis of the tables must hold a sum and then differences, as computed by
+        `residuals._to_sum_and_differences`.
         """
         chosen = (slice(1, None) if i in own.axes else slice(0, 1) for i in range(len(self.shape)))
         return (slice(None), slice(None), *chosen)

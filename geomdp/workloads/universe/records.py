@@ -170,7 +170,7 @@ def reals_in_ball(array: npt.NDArray[Any], first_row: int) -> FloatArray:
     t = (d + 8) u. A row is accepted if its computed norm is at most 1 + t. If the exact norm of an
     accepted row is above 1, or float64 cannot decide whether it is, the row is multiplied by
     1 - 2 t. So every row returned lies in the unit ball, and claims about records of norm at most 1
-    hold exactly.
+    hold exactly. An entry that is NaN or infinite raises ``ValueError``, too.
 
     Proof, up to terms of order (d u)^2. The relative error of a computed norm is at most
     (d / 2 + 2) u, from the products, the sums in any order, and the root. In y = x / ||x|| each

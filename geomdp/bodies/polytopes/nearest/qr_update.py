@@ -81,7 +81,7 @@ def with_capacity(factor: Factor, capacity: int) -> Factor:
 
 
 def load(factor: Factor, points: FloatArray, weights: FloatArray) -> None:
-    """Make the rows of `points` (k, d+1) the members, with `weights` (k,).
+    """Make the rows of `points` (n, d+1) the members, with `weights` (n,).
 
     Rows that depend on earlier rows, or exceed the capacity, are left out. The weights of the other
     rows are scaled to sum to 1.

@@ -15,7 +15,8 @@ import numpy as np
 from geomdp._typing import FloatArray, IntArray
 
 #: Largest number of pairs (triple of events, matrix) that are evaluated in one step, unless there
-#: are more matrices than this. A step then needs ten arrays of 256 KiB of float64.
+#: are more matrices than this. A step with this number of pairs needs ten arrays of 256 KiB of
+#: float64.
 BLOCK = 1 << 15
 
 
@@ -23,7 +24,7 @@ def total_violation(cells: FloatArray, starts: IntArray) -> FloatArray:
     """Total violation of the cell and triangle inequalities by each of b matrices: (b,).
 
     The total violation is the sum of the amounts by which the inequalities are violated, as in
-    `table_draws.violations`. The L events are the levels of all columns.
+    `bodies.conic.table_draws.violations`. The L events are the levels of all columns.
 
     Parameters
     ----------
