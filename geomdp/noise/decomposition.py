@@ -1,6 +1,6 @@
-"""The Hardt-Talwar decomposition: orthogonal subspaces that separate short axes from long axes.
+"""The Hardt-Talwar decomposition: subspaces that separate short axes of a body from long axes.
 
-The shadow of a body K on a subspace is the orthogonal projection of K.
+The subspaces are orthogonal to each other. The shadow of a body K on a subspace is the orthogonal projection of K.
 """
 
 from __future__ import annotations

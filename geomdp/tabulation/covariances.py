@@ -37,7 +37,8 @@ class CovarianceTable:
     predicted_rmse : Prediction
         Bound on the root mean squared error of the covariance matrix of the mapped columns, which
         lie in [-1, 1] / sqrt(d), see `covariance`. The mean is over the entries of the upper
-        triangle, with entries off the diagonal multiplied by sqrt(2).
+        triangle, with entries off the diagonal multiplied by sqrt(2). Under add/remove, the bound
+        holds if there are exactly n records.
 
     Examples
     --------

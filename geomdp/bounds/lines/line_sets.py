@@ -27,7 +27,7 @@ from geomdp.bounds.packings.separated import elements_or_sample
 from geomdp.workloads import Workload
 
 #: Largest number of elements used, and largest number of their answers in memory: 2^23 float64
-#: numbers take 64 MB. At least two elements are used, even if they have more answers.
+#: numbers take 64 MB. Two elements are used even if they have more answers.
 MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
 #: Ratio of the sizes of successive sets of lines. The sizes 1, 2, 3, 4, 6, 8, ... are rounded
 #: powers of this ratio.

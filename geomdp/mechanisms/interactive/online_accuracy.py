@@ -1,4 +1,4 @@
-"""The proved accuracy of an online construction, and the number of updates that it can pay."""
+"""The proved accuracy of an online construction, and the number of updates in its budget."""
 
 from __future__ import annotations
 

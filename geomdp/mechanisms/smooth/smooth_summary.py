@@ -54,7 +54,8 @@ class SmoothSummary:
     d : int
         Number of variables.
     n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
+        Number of records under replace-one. Under add/remove, a declared public number by which
+        sums are divided.
     smoothness : int
         Number K >= 1 of bounded derivatives of the queries that will be asked.
     privacy : PureDP, ApproxDP or ZCDP
