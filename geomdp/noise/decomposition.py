@@ -1,6 +1,7 @@
 """The Hardt-Talwar decomposition: subspaces that separate short axes of a body from long axes.
 
-The subspaces are orthogonal to each other. The shadow of a body K on a subspace is the orthogonal projection of K.
+The subspaces are orthogonal to each other. The shadow of a body K on a subspace is the orthogonal
+projection of K.
 """
 
 from __future__ import annotations

@@ -49,9 +49,10 @@ class BudgetExhausted(RuntimeError):  # noqa: N818 (users rely on this public na
 class Ledger:
     """A privacy budget kept in one SQLite file, or in memory.
 
-    Spends compose adaptively. Under a `PureDP` budget, epsilons add up. Under an `ApproxDP` budget,
-    epsilons and deltas add up (basic composition), and zCDP spends are refused. Under a `ZCDP`
-    budget, rhos add up, and a pure spend counts as rho = epsilon^2 / 2. The total rho implies
+    Spends compose adaptively. Under a `PureDP` budget, epsilons add up, and only pure spends are
+    granted. Under an `ApproxDP` budget, epsilons and deltas add up (basic composition), and zCDP
+    spends are refused. Under a `ZCDP` budget, rhos add up, a pure spend counts as
+    rho = epsilon^2 / 2, and approximate spends are refused. The total rho implies
     (rho + 2 sqrt(rho ln(1/delta)), delta)-DP for every delta (GEN-2).
 
     The whole file is verified before every spend. If the check finds that recorded spends were lost

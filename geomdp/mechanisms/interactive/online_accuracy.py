@@ -33,7 +33,8 @@ def solve_accuracy(
     approximate DP, sqrt(8 c ln(2/delta)) replaces the factor c. The right side does not increase as
     alpha0 grows. eps is the epsilon of `privacy`. If the budget `epsilon_0` of an update is given,
     eps is the epsilon that c updates spend, and must be at most the epsilon of `privacy`. Raises
-    ``ValueError`` if n is so small that no alpha0 up to 1 satisfies the condition.
+    ``ValueError`` if n is so small that no alpha0 up to 1 satisfies the condition, or if `privacy`
+    does not pay for one update with the budget `epsilon_0`.
     """
 
     def enough(alpha: float) -> bool:
