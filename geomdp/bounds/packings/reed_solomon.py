@@ -94,7 +94,7 @@ class ReedSolomon:
 
     def evaluate(self, coefficients: IntArray) -> IntArray:
         """The words of the polynomials in the rows of `coefficients`, constant terms first."""
-        # In larger fields, products of elements exceed int64, so Python's integers are used.
+        # In larger fields, products of elements can exceed int64, so Python's integers are used.
         dtype = np.int64 if self.prime <= MAX_INT64_PRIME else object
         points = np.arange(self.length, dtype=np.int64).astype(dtype)
         words = np.zeros((len(coefficients), self.length), dtype=dtype)
