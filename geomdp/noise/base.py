@@ -18,9 +18,9 @@ class Noise(Protocol):
     Noise on sums does not depend on the number n of records. A mechanism divides the noisy sums by
     n at release, so the same noise serves every n.
 
-    Noises with a density in closed form also have `log_density`: `LaplaceNoise`,
-    `GeometricNoise`, `StaircaseNoise`, `LatticeBoxNoise`, `GaussianNoise`, `KNormNoise`, and
-    `RecursiveNoise` with intrinsic levels.
+    These noises also have `log_density`: `LaplaceNoise`, `GeometricNoise`, `StaircaseNoise`,
+    `LatticeBoxNoise`, `GaussianNoise`, `KNormNoise` and `RecursiveNoise`. If the density has no
+    closed form, `log_density` raises an error.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Noise(Protocol):
 
 @runtime_checkable
 class KnownSizes(Protocol):
-    """A noise whose mean sizes are known or bounded in closed form, not estimated from draws.
+    """A noise with E |Z_i| and E ||Z||_2 known or bounded in closed form, not estimated from draws.
 
     For large epsilon such a noise is 0 or tiny in almost every draw. A mean over draws then mostly
     misses the rare large values, and is too small.

@@ -92,7 +92,8 @@ def _rho(privacy: PureDP | ApproxDP | ZCDP) -> float:
         case ZCDP(rho=rho):
             return rho
         case PureDP(epsilon=epsilon):
-            # Unlike a power, a product beyond float64 is infinity. No budget pays for it.
+            # If the square exceeds the range of float64, this product is infinity, and no budget
+            # pays for it. The operator ** would raise ``OverflowError``.
             return epsilon * epsilon / 2
         case ApproxDP():
             raise ValueError(f"a zCDP budget cannot pay for {privacy}")
@@ -109,7 +110,8 @@ def _basic(privacy: PureDP | ApproxDP | ZCDP, budget: ApproxDP) -> tuple[float, 
             # sqrt(rho) = sqrt(L + epsilon) - sqrt(L) = epsilon / (sqrt(L + epsilon) + sqrt(L)).
             log = math.log(1 / budget.delta)
             rho = (budget.epsilon / (math.sqrt(log + budget.epsilon) + math.sqrt(log))) ** 2
-            # Six digits can be larger than the number by 5e-6 of it. The reduced rho is safe.
+            # Rounding to six digits can raise rho by a share of 5e-6. The factor 1 - 1e-5 makes the
+            # stated rho small enough.
             raise ValueError(
                 f"an approximate budget cannot pay for {privacy}: open a ledger of "
                 f"ZCDP({rho * (1 - 1e-5):.6g}), which implies {budget} and takes pure and zCDP "

@@ -20,8 +20,8 @@ from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.facets.ray_shooting import Exits, RayShooter
 
-#: A facet of the hull of known points, with normal z, counts as part of a facet of the body if
-#: <z, x> <= 1 + BEYOND for all x in the body.
+#: A facet of the hull of known points, in the hyperplane <z, x> = 1, counts as part of a facet of
+#: the body if <z, x> <= 1 + BEYOND for all x in the body.
 BEYOND = 1e-10
 #: Largest number of rounds in a call of `_shoot`; a few dozen usually suffice. Rays that are not
 #: done by then get `converged` = False.

@@ -122,10 +122,10 @@ class SymmetrisedBox(Body):
         return np.asarray(rng.permuted(signed, axis=1) * self.upper)
 
     def second_moment(self) -> FloatArray:
-        """(p / 2) (I + 1 1^T) in the coordinates y = x / u, with p = (m + 3) / (6 (m + 1)).
+        """E[x x^T] = (p / 2) (diag(u)^2 + u u^T) for uniform x, with p = (m + 3) / (6 (m + 1)).
 
-        Let a be the largest positive part, and k the number of non-negative entries, as in
-        `sample_uniform`. Given k, E[a^2] = k (k + 1) / ((m + 1) (m + 2)). Hence
+        Let y = x / u. Let a be the largest positive part of y, and k the number of its non-negative
+        entries, as in `sample_uniform`. Given k, E[a^2] = k (k + 1) / ((m + 1) (m + 2)). Hence
         E ||y||^2 = sum_k E[a^2] (1 + (k - 1) / 3) 2 / (m + 1) = m p, so E[y_i^2] = p. The body is
         symmetric in the m + 1 coordinates c of the cube. Therefore y_i = z_i - z_0 for exchangeable
         z_0, ..., z_m, which gives E[y_i y_j] = p / 2 for i != j.

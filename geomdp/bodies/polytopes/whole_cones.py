@@ -21,7 +21,8 @@ MAX_FACETS, MAX_CONES = 1 << 10, 1 << 14
 #: product of two minors is then below 2^62, so int64 does not overflow.
 MAX_MINOR = 2.0**31
 #: A vertex counts as a point of a facet up to this distance from the facet's hyperplane, in units
-#: of the largest coordinate. If a vertex is assigned to a wrong facet, the proof fails.
+#: of the largest coordinate. A vertex that is assigned to a wrong facet can make the proof fail,
+#: but cannot make the proof accept a wrong result.
 ON_FACET = 1e-8
 
 
@@ -169,7 +170,7 @@ def _closed(cones: IntArray, volumes: IntArray) -> bool:
 
 
 def _once(corners: IntArray, volumes: IntArray) -> bool:
-    """Whether the sum of the points of the first cone lies in no other cone."""
+    """Whether the sum of the points v_1, .., v_r of the first simplex lies in no other cone."""
     middle = corners[0].sum(axis=0)
     outside = np.zeros(len(corners), dtype=bool)
     for k in range(corners.shape[1]):
@@ -182,10 +183,10 @@ def _once(corners: IntArray, volumes: IntArray) -> bool:
 def _pulled(points: IntArray) -> IntArray | None:
     """The simplices (s, r) that tile the facets of the hull, as sorted row numbers of their points.
 
-    A face is cut recursively. Let p be the point of the face with the lowest number. The facets of
-    the face that do not contain p are cut, and p is added to each of the resulting simplices. The
-    simplices depend on the face alone. So two facets with a common face cut this face in the same
-    way. The result is None if Qhull fails, if there are too many facets or simplices, or if
+    A face is cut recursively. Let p be the point of the face with the lowest row number. The facets
+    of the face that do not contain p are cut, and p is added to each of the resulting simplices.
+    The simplices depend on the face alone. So two facets with a common face cut this face in the
+    same way. The result is None if Qhull fails, if there are too many facets or simplices, or if
     rounding errors leave no simplices or simplices of wrong dimension.
     """
     faces = _facets(points)

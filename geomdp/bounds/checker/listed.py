@@ -20,8 +20,8 @@ Codes = npt.NDArray[np.int64]
 #: Relative error allowed for each float64 operation: four times the rounding error 2^-53. The
 #: factor is needed because the numbers in the certificate may come from sums in another order.
 UNIT = 2.0**-51
-#: Largest number of answers: 2^26 float64 numbers take 512 MB. Largest number of attributes of a
-#: workload that the certificate gives by name.
+#: Largest number of answers: 2^26 float64 numbers take 512 MB. The second number limits the
+#: attributes (or columns) of a workload that the certificate gives by name.
 MOST_ANSWERS, MOST_ATTRIBUTES = 1 << 26, 1 << 12
 
 
@@ -29,7 +29,7 @@ def verify_listed(part: Part, norm: Norm) -> VerifiedPacking:
     """Compute the number, the distance and the separation of the listed data sets.
 
     The distance is the largest number of records in which two data sets differ. The separation is
-    the least distance between the answers of two data sets.
+    the least `norm` of the difference between the answers of two data sets.
     """
     answers, subject, queries, conditions = answers_of(part)
     datasets = part.whole_array("datasets", axes=2)
@@ -77,7 +77,10 @@ def _largest_distance(datasets: Codes) -> int:
 
 
 def answers_of(part: Part) -> tuple[Answers, tuple[object, ...], str, tuple[str, ...]]:
-    """Answers of the elements, a key and a name of the workload, and the proof's assumptions."""
+    """Answers of the elements, a key and a description of the workload, and assumptions.
+
+    The key identifies the workload. The assumptions are facts that the check does not test.
+    """
     if "answers" in part.values:
         answers = part.array("answers", axes=2)
         k = answers.shape[1]
@@ -171,7 +174,8 @@ def _tables(workload: Part, elements: Codes) -> Answers:
     return np.column_stack(columns).astype(np.float64)
 
 
-#: For each name of a workload: the function that computes answers, and the names of its parameters.
+#: For each name of a workload: the function that computes answers, and the names of the parameters
+#: of the workload.
 EVALUATORS: dict[str, tuple[Callable[[Part, Codes], Answers], tuple[str, ...]]] = {
     "marginals": (_marginals, ("d", "k")),
     "parities": (_parities, ("d", "k")),

@@ -158,7 +158,7 @@ class Packing(PackingFamily):
     def separation(self, metric: Metric) -> float:
         """The least norm of Q(Y_i) - Q(Y_j) over i < j, minus `rounding`; at least 0.
 
-        O(M^2 k) at the first call for a metric.
+        The result is infinite for one data set. The first call for a metric takes O(M^2 k).
         """
         if metric not in self._separations:
             self._separations[metric] = self._separation(metric)

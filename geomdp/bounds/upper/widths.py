@@ -8,7 +8,7 @@ from geomdp._validation import positive, real_number, whole
 
 
 def near_contraction_width(width: float, excess: float, rows: int) -> float:
-    """Explicit bound on w(f(S)) if ||f(x) - f(y)|| <= ||x - y|| + `excess` for all x, y in S.
+    """Bound on the Gaussian width of f(S) if ||f(x) - f(y)|| <= ||x - y|| + `excess` on S.
 
     f maps the set S to R^m, m = `rows`, and S has Gaussian width w = `width`. With d = `excess`,
     the bound is
@@ -18,8 +18,9 @@ def near_contraction_width(width: float, excess: float, rows: int) -> float:
     The source states the right side. For d = 0 the map is 1-Lipschitz, and the bound is w.
 
     Proof: let P be a maximal subset of S with distances above b > 0 between its points. On P, f has
-    Lipschitz constant 1 + d / b. Every point of f(S) is within b + d of a point of f(P). So w(f(S))
-    is at most (1 + d / b) w + (b + d) m^(1/2). The best b satisfies b^2 = d w / m^(1/2).
+    Lipschitz constant 1 + d / b. Every point of f(S) is within b + d of a point of f(P). So the
+    Gaussian width of f(S) is at most (1 + d / b) w + (b + d) m^(1/2). The best b satisfies
+    b^2 = d w / m^(1/2).
 
     Source: Nikolov 2022, Lemmas 10 and 11; JL-L10, JL-L11.
 

@@ -67,7 +67,7 @@ class File(Source):
 
 @dataclass(frozen=True, repr=False)
 class Files(Source):
-    """Several files. Their records come in the order of the files."""
+    """The files of a folder or of a pattern. Records come in the order of the files."""
 
     where: str
     paths: tuple[Path, ...]

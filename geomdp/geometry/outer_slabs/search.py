@@ -34,7 +34,7 @@ SNAPSHOTS = 8
 #: because new slabs have moved the points of the chains into a smaller body.
 SETTLING = 4
 #: The largest number of slabs added in a round is the dimension, within these limits. With more
-#: slabs, the chains would not mix between two rounds. For dimensions within the limits, the default
+#: slabs, the chains might not mix between two rounds. For dimensions within the limits, the default
 #: budget of 20 slabs per dimension takes about 20 rounds.
 FEWEST_ADDED, MOST_ADDED = 8, 128
 #: Directions are sought at this many points for each slab to be added. So about twice as many
@@ -139,7 +139,7 @@ class SlabSearch:
         """Run the chains in the present slab body and record the round with its `cut`.
 
         The chains move in coordinates in which the states of the last round have covariance I.
-        Chains mix fastest in such coordinates.
+        Chains mix fast in such coordinates.
         """
         root, inverse, _ = symmetric_roots(self._states.T @ self._states / len(self._states))
         run = run_chains(
@@ -171,8 +171,8 @@ class SlabSearch:
         """Points (count, r) where random rays from 0 leave the slab body.
 
         The directions of the rays are Gaussian with the covariance of the states. Rays through the
-        states would be worse: in early rounds the body has few slabs, and most states are near its
-        corners.
+        states would be worse: in early rounds the slab body has few slabs, and most states are
+        near its corners.
         """
         root, _, _ = symmetric_roots(self._states.T @ self._states / len(self._states))
         rays = self._rng.standard_normal((count, len(root))) @ root

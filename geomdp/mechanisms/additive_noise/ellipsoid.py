@@ -75,8 +75,9 @@ class Ellipsoid(PureMechanism):
     v^T S^+ v <= 1, even if the optimisation does not converge, because S is then scaled up. The
     sampler is exact.
 
-    Error: exactly sqrt((r + 1) tr S / m) / (epsilon n) per query. If the optimisation converges,
-    tr S is at most 0.5% above the least possible trace for the set above.
+    Error: sqrt((r + 1) tr S / m) / (epsilon n) per query, up to a share of 1e-6, unless releases
+    round answers. If the optimisation converges, tr S is at most 0.5% above the least possible
+    trace for the set above.
 
     References
     ----------
@@ -152,9 +153,9 @@ def moment_root(d: int, adjacency: Adjacency) -> FloatArray:
     Under replace-one, v = x x^T - y y^T with p = |x|^2 and q = |y|^2. The left side is largest if x
     and y are orthogonal. It is then a convex function of (p, q), so it is largest at (1, 0) or
     (1, 1). This gives the conditions (1 - 1/d) / s + 1 / (d t) <= 1 and 2 / s <= 1. The trace
-    (m - 1) s + t is least if both are equalities: s = 2 and t = 2 / (d + 1). Under add/remove only
-    the first condition is left. The trace is then least for s = t sqrt(2 / (d + 2)). For d = 1
-    there are no traceless matrices, and t = 1.
+    (m - 1) s + t, with m = d (d + 1) / 2, is least if both are equalities: s = 2 and
+    t = 2 / (d + 1). Under add/remove only the first condition is left. The trace is then least for
+    s = t sqrt(2 / (d + 2)). For d = 1 there are no traceless matrices, and t = 1.
     """
     if adjacency is Adjacency.REPLACE_ONE:
         traceless, along = 2.0, 2 / (d + 1)

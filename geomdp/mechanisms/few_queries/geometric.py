@@ -90,9 +90,9 @@ class Geometric(LatticeMechanism):
 
     @cached_property
     def grid(self) -> int | None:
-        """0: noisy sums are multiples of 2^-0, whole numbers. None if float64 may round D_1.
+        """Noisy sums are multiples of 2^-grid. The grid is 0, or None if float64 may round D_1.
 
-        D_1 is below 2^53, so it is exact if it is a whole number. The scale is then the quotient
-        D_1 / epsilon, rounded up.
+        D_1 is below 2^53, so it is exact if it is a whole number. The scale is then at least the
+        exact quotient D_1 / epsilon.
         """
         return 0 if self._sensitivity.is_integer() else None

@@ -121,10 +121,10 @@ def _law_of_largest(
 ) -> FloatArray:
     """Probability that score s_j plus its noise is the largest, for each of m scores.
 
-    Let f be the density and F the distribution function of the noise. Then this probability is the
-    integral over v of f(v - s_j) times the product over i != j of F(v - s_i). Between two scores
-    the integrand is smooth, so a Gauss rule on short pieces is exact up to rounding. Noise below
-    `least` is neglected. Cost: O(m^2).
+    Scores are in units of the scale of the noise. Let f be the density and F the distribution
+    function of the noise. Then this probability is the integral over v of f(v - s_j) times the
+    product over i != j of F(v - s_i). Between two scores the integrand is smooth, so a Gauss rule
+    on short pieces is exact up to rounding. Noise below `least` is neglected. Cost: O(m^2).
     """
     # The largest noisy score is at least the largest score plus the least noise.
     begin, end = scores.max() + least, scores.max() + FAR

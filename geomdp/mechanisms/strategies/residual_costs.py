@@ -122,7 +122,7 @@ class ProfileCost:
     that are in g and in D. The result is the maximum over all profiles d of
 
         cost(d) = 2 sum over kinds a of s_a (prod over g of K_g(0, a_g) - prod of K_g(d_g, a_g)),
-        K_g(d, a) = sum over e of C(d, e) C(n_g - d, a - e) (-1)^e (l_g - 1)^(a - e) / l_g^a,
+        K_g(x, y) = sum over e of C(x, e) C(n_g - x, y - e) (-1)^e (l_g - 1)^(y - e) / l_g^y,
 
     with binomial coefficients C. A set of kind a has a_g columns of each class g, and s_a is the
     highest precision of kind a. Class g has n_g columns, and l_g is their largest number of levels.
@@ -151,7 +151,8 @@ class ProfileCost:
             _krawtchouk(len(members), max(levels[i] for i in members), most)
             for members, most in zip(self.classes, self.most, strict=True)
         ]
-        #: For each kind, 2 times the sum of p_A over all possible sets; 0 for the empty set.
+        #: For each kind, 2 times the sum of p_A over all possible sets; 0 for the empty set. Each
+        #: column counts with the largest number of levels in its class.
         self.totals = 2 * self._products([0] * len(self.classes))
         self.totals[~self.kinds.any(axis=1)] = 0.0
 
@@ -184,7 +185,7 @@ class ProfileCost:
             tensor = np.tensordot(tensor, factor, axes=([0], [1]))
         place = np.unravel_index(np.argmin(tensor), tensor.shape)
         whole = float(tensor.flat[0])  # the profile of no columns
-        # All terms of `whole` are 0 or more. Every K_g(d, a) is at most K_g(0, a) in modulus. So
+        # All terms of `whole` are 0 or more. Every K_g(x, y) is at most K_g(0, y) in modulus. So
         # for every profile, the rounding errors are at most the bound on the rounding errors of
         # `whole`.
         operations = sum(most + 4 for most in self.most) + 8
@@ -200,8 +201,9 @@ class ProfileCost:
     def average(self) -> FloatArray:
         """2 P / k for each A, where P is the sum of p_B over all possible sets B of the kind of A.
 
-        k is the number of sets of this kind in `residuals`. For two records with uniform and
-        independent levels, 2 p_B is the mean of c_B(D).
+        p_B is computed as if each column had the largest number of levels in its class. k is the
+        number of sets of this kind in `residuals`. For two records with uniform and independent
+        levels, 2 p_B is the mean of c_B(D).
         """
         counts = np.bincount(self.kind, minlength=len(self.kinds))
         return np.asarray((self.totals / counts)[self.kind])
@@ -259,7 +261,10 @@ def _kinds(group: ColumnSets, class_of: IntArray, classes: int) -> IntArray:
 
 
 def _krawtchouk(count: int, levels: int, most: int) -> FloatArray:
-    """K(d, a) of `ProfileCost` for one class, (count + 1, most + 1), each entry rounded once."""
+    """The matrix of K_g(d, a) of `ProfileCost` for one class g; each entry is rounded once.
+
+    Row d is for d = 0, ..., count, and column a is for a = 0, ..., most.
+    """
     found = np.empty((count + 1, most + 1))
     for d in range(count + 1):
         for a in range(most + 1):

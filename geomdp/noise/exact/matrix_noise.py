@@ -56,9 +56,9 @@ def times(factor: int, vector: Computable) -> Computable:
     Parameters
     ----------
     factor : int
-        The number.
+        Multiplier of every entry.
     vector : Computable
-        The vector.
+        The random vector, as a function for `RoundedVector`.
 
     Returns
     -------

@@ -110,7 +110,10 @@ def proved_shortcut_scale(change: int, privacy: ApproxDP, steps: int) -> float:
 
 
 def gaussian_delta_ball(squared: int, scale: float, epsilon: float) -> arb:
-    """A ball that contains the least delta of Gaussian noise: see `gaussian_delta`."""
+    """A ball that contains the least delta for which N(0, scale^2 I) is (epsilon, delta)-DP.
+
+    `squared` is the squared l2 sensitivity. The formula is in `gaussian_delta`.
+    """
     loss, theta = arb(epsilon), arb(squared).sqrt() / arb(scale)
     return _normal(theta / 2 - loss / theta) - loss.exp() * _normal(-theta / 2 - loss / theta)
 

@@ -13,7 +13,8 @@ from geomdp._validation import positive, whole
 from geomdp.workloads.smooth import local_moments
 from geomdp.workloads.smooth.moment_sums import ROUNDOFF, MomentTransform
 
-#: Largest number t^d of moments: 2^22 float64 are 32 MB.
+#: Largest number t^d of moments, for d variables and t degrees 0..t-1 in each variable: 2^22
+#: float64 are 32 MB.
 MAX_MOMENTS = 1 << 22
 #: Largest number of entries of a table of expansions: 96 MB of float64. Up to four such tables are
 #: in memory at a time.

@@ -114,8 +114,8 @@ class Median:
     Raises
     ------
     ValueError
-        If a row has a negative entry, or a sum that differs from 1 by more than 1e-9, or if
-        `fineness` is negative or infinite.
+        If `candidates` is empty. If a row has an entry that is negative or not finite, or a sum
+        that differs from 1 by more than 1e-9. If `fineness` is negative or not finite.
 
     Examples
     --------

@@ -1,10 +1,11 @@
 """Random sign matrices with limited independence, computed from a key of at most 32 KB.
 
 The matrix A has T rows and a column for each element of a universe. Its entries are +-T^(-1/2), and
-any r entries are independent. The entries are computed from a random polynomial over GF(2^64). Each
-pair of a block b and an element x has a point of its own. The value of the polynomial at this point
-is a uniform 64-bit word. The bits of this word are the signs of rows 64 b, ..., 64 b + 63 in column
-x (BR-JL, X-GF).
+any r entries are independent, where r is the number of words of the key. The words of the key are
+the coefficients of a polynomial over GF(2^64), from which the entries are computed. Each pair of a
+block b of 64 rows and an element x has a point of its own. The value of the polynomial at this
+point is a uniform 64-bit word. The bits of this word are the signs of rows 64 b, ..., 64 b + 63 in
+column x (BR-JL, X-GF).
 """
 
 from __future__ import annotations
