@@ -112,7 +112,7 @@ class Payment:
 
 
 def left_in(ledger: Ledger | None) -> list[tuple[str, str]]:
-    """A row with the rest of the budget; no row if there is no ledger."""
+    """A row of output with the rest of the budget; no row if there is no ledger."""
     return [] if ledger is None else [("budget", f"{remaining(ledger)} left ({ledger.path})")]
 
 

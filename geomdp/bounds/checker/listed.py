@@ -20,8 +20,8 @@ Codes = npt.NDArray[np.int64]
 #: Relative error allowed for each float64 operation: four times the rounding error 2^-53. The
 #: factor is needed because the numbers in the certificate may come from sums in another order.
 UNIT = 2.0**-51
-#: Largest number of answers: 2^26 float64 numbers take 512 MB. The second number limits the
-#: attributes (or columns) of a workload that the certificate gives by name.
+#: Largest number of answers: 2^26 float64 numbers take 512 MB. `MOST_ATTRIBUTES` is the largest
+#: number of attributes (or columns) of a workload that the certificate gives by name.
 MOST_ANSWERS, MOST_ATTRIBUTES = 1 << 26, 1 << 12
 
 
@@ -77,7 +77,7 @@ def _largest_distance(datasets: Codes) -> int:
 
 
 def answers_of(part: Part) -> tuple[Answers, tuple[object, ...], str, tuple[str, ...]]:
-    """Answers of the elements, a key and a description of the workload, and assumptions.
+    """Answers of the elements, a key and a description of the workload, and the assumptions.
 
     The key identifies the workload. The assumptions are facts that the check does not test.
     """

@@ -75,9 +75,9 @@ class Ellipsoid(PureMechanism):
     v^T S^+ v <= 1, even if the optimisation does not converge, because S is then scaled up. The
     sampler is exact.
 
-    Error: sqrt((r + 1) tr S / m) / (epsilon n) per query, up to a share of 1e-6, unless releases
-    round answers. If the optimisation converges, tr S is at most 0.5% above the least possible
-    trace for the set above.
+    Error: sqrt((r + 1) tr S / m) / (epsilon n) per query, up to a factor of 1 + 1e-6, unless
+    releases round answers. If the optimisation converges, tr S is at most 0.5% above the least
+    possible trace for the set above.
 
     References
     ----------

@@ -63,9 +63,9 @@ class KNorm(PureMechanism):
     guarantee is claimed (SAM-3). The choice of K, its slabs and all estimates do not use the
     records.
 
-    Error: ((r + 1)(r + 2) E||U||^2 / m)^(1/2) / (epsilon n) per query, up to a share of 1e-6,
-    unless releases round answers. Here U is uniform on K and r is the dimension of K. If E||U||^2
-    has no closed form, it is estimated, and the prediction has a standard error.
+    Error: ((r + 1)(r + 2) E||U||^2 / m)^(1/2) / (epsilon n) per query, up to a factor of
+    1 + 1e-6, unless releases round answers. Here U is uniform on K and r is the dimension of K. If
+    E||U||^2 has no closed form, it is estimated, and the prediction has a standard error.
 
     The set-up (choice, refinement and preparation of the sampler) runs on first use.
 

@@ -33,10 +33,11 @@ class Geometric(LatticeMechanism):
 
     Notes
     -----
-    Privacy: for all neighbouring X, X' and all S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S]. Let L
-    be the lattice of the possible values of Z. Sums of neighbours differ by a vector v of L with
-    ||v||_1 <= D_1. A shift by v changes the probability of a point of L by at most the factor
-    exp(epsilon ||v||_1 / D_1). The sampler is exact, and a noisy sum is a whole number.
+    Privacy: for all neighbouring X, X' and all S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in
+    real arithmetic. Let L be the lattice of the possible values of Z. Sums of neighbours differ by
+    a vector v of L with ||v||_1 <= D_1. A shift by v changes the probability of a point of L by at
+    most the factor exp(epsilon ||v||_1 / D_1). The sampler is exact, and a noisy sum is a whole
+    number.
 
     Error: exactly sqrt(2 q) u / ((1 - q) n) for a query of unit u, with q = exp(-epsilon u / D_1).
     This is less than the error sqrt(2) D_1 / (epsilon n) of `Laplace`. For epsilon far above

@@ -202,7 +202,8 @@ class MedianHypothesis:
     def update(self, query: DenseQuery, answer: float) -> None:
         """Keep only candidates with answers on the same side of the median as `answer`.
 
-        Candidates that answer with the median itself are deleted, too.
+        If `answer` is the median, candidates with larger answers are kept. Candidates that answer
+        with the median itself are always deleted.
 
         Raises
         ------

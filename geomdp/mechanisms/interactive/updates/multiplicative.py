@@ -46,8 +46,8 @@ class MultiplicativeWeights:
     def bound(self, alpha: float) -> float:
         """An upper bound on the number of updates: B(alpha) = 4 ln M / alpha^2."""
         alpha = positive(alpha, "alpha")
-        # The square of alpha can round to 0 or exceed the range of float64. If alpha divides twice,
-        # the result is then infinity or 0.
+        # The square of alpha can round to 0 or exceed the range of float64. In these cases,
+        # dividing by alpha twice gives infinity or a number near 0.
         return 4 * math.log(self.size) / alpha / alpha
 
     def start(self, alpha: float) -> WeightedHypothesis:
