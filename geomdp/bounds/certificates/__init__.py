@@ -1,1 +1,1 @@
-"""Certificates of lower bounds: built, written to files, read back."""
+"""Certificates of lower bounds: how they are built, written to files and read back."""

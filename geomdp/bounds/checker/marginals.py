@@ -24,10 +24,11 @@ from geomdp.bounds.checker.norms import Measure
 from geomdp.bounds.checker.values import Part, require, rounded_down
 from geomdp.bounds.checker.verified import VerifiedPacking
 
-#: Largest number of pairs of data sets that are drawn from a packing, and of operations for them.
+#: Largest number of pairs of data sets drawn from a packing, and of operations on these pairs.
 PAIRS, DRAWS = 8, 1 << 22
-#: Largest number of attributes in `verify_words`, and in `verify_blocks`, and largest width of
-#: marginals. Within these limits the numbers of queries are in the range of float64.
+#: Largest number of attributes in `verify_words`, largest number of attributes in `verify_blocks`,
+#: and largest width of marginals (attributes per query). Within these limits the numbers of queries
+#: are in the range of float64.
 MOST_BITS, MOST_ATTRIBUTES, MOST_WIDTH = 1 << 20, 1 << 12, 1 << 5
 #: Relative rounding error allowed in the few operations of a closed form.
 SLACK = 1e-13
@@ -71,8 +72,8 @@ def verify_words(part: Part, measure: Measure) -> VerifiedPacking:
 def verify_blocks(part: Part, measure: Measure) -> VerifiedPacking:
     """Check a packing from Hadamard blocks, for marginals of at least two attributes.
 
-    The function tests that the projected blocks are orthogonal, and computes the minimum distances
-    of the codes. It also tests that up to 8 drawn pairs of data sets are separated.
+    The function tests that the centred Hadamard rows are orthogonal, and computes the minimum
+    distances of the codes. It also tests that up to 8 drawn pairs of data sets are separated.
     """
     d, width = part.whole("attributes", most=MOST_ATTRIBUTES), part.whole("width", 2, MOST_WIDTH)
     side, generators = part.whole("part", 2, MOST_ATTRIBUTES), generators_of(part)

@@ -105,7 +105,7 @@ def approximate_line(steps: int, privacy: ApproxDP, changes: int, moment: int) -
     Raises
     ------
     ValueError
-        For parameters out of the range of `private_line`.
+        For `changes` below 1, and for parameters out of the range of `private_line`.
 
     Examples
     --------

@@ -43,7 +43,7 @@ from geomdp.workloads import Workload
 #: Numbers of steps that are tried for each line.
 STEPS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 96)
 #: Number of prices, and the ratio of each price to the price before. The last price is so low that
-#: even short lines get 64 steps.
+#: even lines several times shorter than the longest line get many steps.
 PRICES, PRICE_RATIO = 80, 0.9
 #: Approximate privacy losses of one step of a line. The number of copies of each record is chosen
 #: for these losses. Larger losses lower the bound by 2% to 50%. Smaller losses raise the bound by
@@ -79,7 +79,7 @@ def orthogonal_lines_bound(
     Raises
     ------
     SideConditionError
-        If the bound does not exclude even one record.
+        If orthogonal lines do not exclude the error even for one record.
 
     Notes
     -----

@@ -39,7 +39,8 @@ from geomdp.privacy import ZCDP, ApproxDP, Privacy, PureDP
 MARGIN = 1e-12
 #: The bound 1 - tanh(x) is at most 2 e^(-2 x). It is set to 0 if 2 x is at least this number.
 MOST_LOSS = 600.0
-#: Number of bisections, after which the two ends are neighbouring float64 numbers.
+#: Number of bisections. The two ends are then neighbouring float64 numbers, unless both are below
+#: 2^-46.
 BISECTIONS = 100
 
 
