@@ -153,7 +153,7 @@ class Elliptope(Body):
         return np.zeros(self.dimension)
 
     def entry_variances(self) -> FloatArray:
-        """1 / (p + 1) each: the variance of <v, w> for independent uniform unit v, w in R^(p+1)."""
+        """1 / (p + 1): the variance of <v, w> for independent uniform unit vectors in R^(p+1)."""
         return np.full(self.dimension, 1 / (self.order + 1))
 
     def second_moment(self) -> FloatArray:
@@ -161,7 +161,10 @@ class Elliptope(Body):
         return np.diag(self.entry_variances())
 
     def volume(self) -> float:
-        """Product over k < p of (2^k B((k + 1)/2, (k + 1)/2))^k (Joe 2006)."""
+        """Product over 0 < k < p of (2^k B((k + 1)/2, (k + 1)/2))^k (Joe 2006).
+
+        B is the beta function.
+        """
         sides = np.arange(1, self.order)
         halves = (sides + 1) / 2
         logs = sides * (sides * math.log(2) + scipy.special.betaln(halves, halves))

@@ -106,7 +106,7 @@ class WorkloadPolytope(PolytopeByRays):
         return self.workload.l2_radius()
 
     def affine_hull(self) -> AffineHull:
-        """The workload's affine hull."""
+        """The affine hull of all answers Q(x)."""
         return self.workload.affine_hull()
 
     def half_diameter(self) -> float:

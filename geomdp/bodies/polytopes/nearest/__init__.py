@@ -1,1 +1,1 @@
-"""Nearest points of hulls: Wolfe's active set with column generation (X-MNP)."""
+"""Nearest points of convex hulls, by Wolfe's active-set method with column generation (X-MNP)."""
