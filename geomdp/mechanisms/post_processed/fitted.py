@@ -39,8 +39,8 @@ class Fitted(PostProcessedNoise):
     answers only (post-processing, GEN-2). S can be estimated from public draws, or replaced by an
     approximation (see `noise_norm`); privacy and the bound hold for any norm.
 
-    Error: in the norm that defines f, the error of f is never larger than the noise. In the
-    Euclidean norm, for every data set of n records, by Minkowski's inequality,
+    Error, for every data set of n records: in the norm that defines f, the error of f is at most
+    the size of the noise Z / n. In the Euclidean norm, by Minkowski's inequality,
 
         (E ||M(X) - Q(X)||^2)^(1/2) <= (E ||g - Q(X)||^2)^(1/2) + (E ||M(X) - g||^2)^(1/2) <= 2 b,
 
@@ -49,8 +49,8 @@ class Fitted(PostProcessedNoise):
     record, mixes of ten records, and uniform data. The ratio is 0.5 to 0.97, and 1 if noisy answers
     stay in K. There are two exceptions. For prefix sums, if all records are the first element or
     all are the last element, the ratio is 1.1 to 1.2. For tables of independent columns with
-    unequal shares, the ratio is 0.92 to 1.06; for mixtures of two or more such laws it is 0.85 to
-    0.98.
+    unequal shares, the ratio is 0.92 to 1.06; for mixtures of two or more such distributions it is
+    0.85 to 0.98.
 
     Cost: two projections per release. The second starts from the result of the first.
 

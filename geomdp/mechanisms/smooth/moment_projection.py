@@ -1,4 +1,4 @@
-"""Projection of noisy Chebyshev moments on the set of moments of distributions on the cube."""
+"""Replace noisy Chebyshev moments by the nearest moments of a distribution on the cube."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from geomdp.geometry.projection import Projector
 class MomentProjection:
     """Least squares over the moments of distributions on [-1, 1]^d, weighted by the noise.
 
-    The moment m = (m_1, ..., m_d) is the mean of the product over i of the Chebyshev polynomials of
-    degree m_i in x_i. Let Y_m be noisy moments, and s_m the standard deviations of the noise. The
-    moment m = 0 is the constant 1. The result is
+    The moment m = (m_1, ..., m_d) is the mean of T_{m_1}(x_1) ... T_{m_d}(x_d), where T_i is the
+    Chebyshev polynomial of degree i. Let Y_m be noisy moments, and s_m the standard deviations of
+    the noise. The moment m = 0 is the constant 1. The result is
 
         argmin sum_{m != 0} ((M_m - Y_m) / s_m)^2   over moment vectors M.
 
@@ -65,8 +65,8 @@ class MomentProjection:
     def semidefinite(cls, deviations: npt.ArrayLike) -> Self:
         """Projection on the moments of all distributions on [-1, 1], for d = 1.
 
-        Each projection solves a semidefinite program. `deviations` (t,) are the s_m, all above 0;
-        s_0 is not used.
+        Each projection solves a semidefinite program. `deviations` (t,) are the s_m. All except
+        s_0, which is not used, must be above 0.
         """
         scales = _relative(deviations)
         if scales.ndim != 1:
@@ -77,10 +77,10 @@ class MomentProjection:
     def on_grid(cls, deviations: npt.ArrayLike, per_axis: int) -> Self:
         """Projection on the moments of distributions on a grid of `per_axis`^d points, for any d.
 
-        The body is the convex hull of the moments of the points. `deviations` (t,) * d are the s_m,
-        all above 0; s_0 is not used. `per_axis` is at least 2. A number several times as large as t
-        is a good choice. Then the moments of every distribution are close to the moments of a
-        distribution on the grid.
+        The body is the convex hull of the moments of the points. `deviations` (t,) * d are the s_m.
+        All except s_0, which is not used, must be above 0. `per_axis` is at least 2. A number
+        several times as large as t is a good choice. Then the moments of every distribution are
+        close to the moments of a distribution on the grid.
         """
         scales = _relative(deviations)
         return cls(scales, grid_moment_body(scales, per_axis))

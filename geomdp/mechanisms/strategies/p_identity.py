@@ -22,7 +22,7 @@ from geomdp.workloads.closed_forms.diameters import l1_diameter
 #: of the descent is a few products of p x N and N x N matrices. So the descent takes seconds at
 #: N = 256 and a minute at N = 1024 on one core.
 MAX_OPTIMISED = 1 << 10
-#: Largest number of steps of the descent. Further steps would lower the error by less than a
+#: Largest number of steps of the descent. Further steps usually lower the error by less than a
 #: thousandth.
 MAX_STEPS = 200
 #: Largest entry of the matrix T of `PIdentity`. Entries reach this limit only if answers differ by
@@ -127,7 +127,7 @@ def bump_counts(size: int) -> list[int]:
 
 
 def _descend(answers: FloatArray, count: int, adjacency: Adjacency) -> tuple[float, FloatArray]:
-    """The logarithm of the error of the best T (count, N) found, and T itself."""
+    """The logarithm of the squared error of the best T (count, N) found, and T itself."""
     size = len(answers)
     squared = gram(answers, adjacency)
 
