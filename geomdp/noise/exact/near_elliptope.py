@@ -58,8 +58,8 @@ def near_cone(noise: ConeNoise) -> NearVector | None:
         ]
         points = [_correlations(words, logs, cuts, places) for places in (one, two)]
         a, b = [matrix[above] for matrix, _ in points]
-        # If the first bits of a uniform number (its word) are all 0, the result is NaN. `np.max`
-        # keeps NaN, but Python's `max` would drop a NaN from the second matrix.
+        # If the first bits of a uniform number (its word) are all 0, the bound for a matrix can be
+        # NaN. `np.max` keeps NaN, but Python's `max` would drop a NaN from the second matrix.
         gap = float(np.max([off for _, off in points]))
         moved = sizes[0] * a - sizes[1] * b
         total = sum(sizes)
@@ -125,7 +125,7 @@ class _Places:
     pair_columns: IntArray  # column of the first variable of each pair
     exponentials: IntArray  # positions for the exponential variables
     exponential_rows: IntArray  # row of each exponential variable
-    halves: IntArray  # (h, 2): positions for the half squared Gaussian variables
+    halves: IntArray  # positions of U and V for each half squared Gaussian variable, one pair a row
     half_rows: IntArray  # row of each half squared Gaussian variable
     stop: int  # position after the last number
 
@@ -189,7 +189,7 @@ def _correlations(
 
 
 def _factor(words: Words, logs: FloatArray, cuts: FloatArray, places: _Places) -> Near:
-    """Bartlett's lower triangular factor (p, p) and the errors of its entries."""
+    """Bartlett's lower triangular factor (p, p), and bounds on the errors of its entries."""
     order = places.order
     # Gaussian variables come in pairs, so row i gets one too many if i is odd. The extra variable
     # is written to column i, the diagonal, and overwritten below. The last column of the arrays

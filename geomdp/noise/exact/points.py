@@ -65,8 +65,9 @@ NO_EXACT_POINTS: dict[type[Body], str] = {
     ),
 }
 
-#: Largest p of an l_p ball. For larger p, powers x^p leave the range of exponents of an `arb`. A
-#: box then differs from the l_p ball by less than 1 part in 10^4 in up to 10^40 dimensions.
+#: Largest p of an l_p ball with a sampler here. For far larger p, powers x^p leave the range of
+#: exponents of an `arb`. For p above the limit, a box differs from the l_p ball by less than 1 part
+#: in 10^4 in up to 10^40 dimensions.
 LARGEST_EXPONENT = 2.0**20
 
 
