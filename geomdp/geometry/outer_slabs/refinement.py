@@ -44,7 +44,8 @@ class SlabRefinement:
     Parameters
     ----------
     slabs : SlabBody
-        The slab body in coordinates of the span, R^r. Half-widths are (1 + 1e-9 + accuracy) h_K(z).
+        The slab body in coordinates of the span, R^r. Half-widths are (1 + 1e-9 + accuracy) h(z),
+        where h is the support function of the body given to `refine_slabs`.
     basis : (m, r) array
         Orthonormal basis of the span of K. A point y of `slabs` represents basis @ y.
     sampler : ChainSampler

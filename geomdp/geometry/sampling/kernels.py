@@ -1,4 +1,4 @@
-"""Markov kernels: steps of chains. The uniform distribution on a body is stationary.
+"""Markov kernels: steps of chains whose stationary distribution is uniform on a body.
 
 A kernel is a frozen dataclass with one method `step`. Each row of a batch of points is one chain,
 and a step moves all chains. Bodies must be full-dimensional; `rounding` maps other bodies to
