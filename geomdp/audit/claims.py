@@ -20,11 +20,12 @@ from geomdp.privacy.definitions import check_privacy
 
 #: Deltas at which a zCDP claim is tested. rho-zCDP implies (epsilon, delta)-DP for every delta,
 #: with an epsilon that depends on delta. Smaller deltas would not help, because events of
-#: probability below 10^-7 do not occur in any affordable number of trials. There are four deltas in
-#: each decade. With one delta in each decade, audits missed noise that is only a little too small.
-#: A test of all deltas would gain little. At rho = 1/2 the epsilons of neighbouring deltas differ
-#: by at most 0.33, a fifth of the smaller epsilon, and the gain would be less than this difference.
-#: The learned scores would be the same, because learners use neither deltas nor epsilons.
+#: probability below 10^-7 hardly ever occur in an affordable number of trials. There are four
+#: deltas in each decade. With one delta in each decade, audits missed noise that is only a little
+#: too small. A test of all deltas would gain little. At rho = 1/2 the epsilons of neighbouring
+#: deltas differ by at most 0.33, a fifth of the smaller epsilon, and the gain would be less than
+#: this difference. The learned scores would be the same, because learners use neither deltas nor
+#: epsilons.
 ZCDP_DELTAS = tuple(float(delta) for delta in np.geomspace(1e-7, 0.1, 25))
 
 

@@ -12,8 +12,8 @@ from geomdp.audit.privacy_loss import PrivacyLoss
 from geomdp.audit.sparse_vector import MOST_QUERIES, NoiseScales, SparseVectorLaw
 from geomdp.privacy import Privacy
 
-#: The search tries these distances of a true answer from the threshold. The unit is the scale of
-#: the noise on queries. The loss approaches its supremum as distances grow.
+#: The search tries these values of (true answer minus threshold). The unit is the scale of the
+#: noise on queries. The loss may reach its supremum only in the limit of large distances.
 DISTANCES = np.array([-16.0, -8.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 8.0, 16.0])
 #: Number of random starts of the search over streams.
 ROUNDS = 3

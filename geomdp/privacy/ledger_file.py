@@ -36,10 +36,10 @@ INSERT INTO head VALUES (0, '');
 class LedgerFile:
     """Entries in the SQLite file `path`, or in memory if `path` is None.
 
-    Only the process that made the object can use it. If `create` is true, a file that does not
-    exist is created with `first` as its first entry. An existing file keeps its entries.
-    ``ValueError`` if the file is empty, damaged or not a ledger; ``OSError`` if the file cannot be
-    opened or created.
+    Only the thread that made the object can use it, and no forked process can. If `create` is true,
+    a file that does not exist is created with `first` as its first entry. An existing file keeps
+    its entries. ``ValueError`` if the file is empty, damaged or not a ledger; ``OSError`` if the
+    file cannot be opened or created.
     """
 
     def __init__(self, path: Path | None, first: str, *, create: bool) -> None:

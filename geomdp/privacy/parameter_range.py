@@ -5,8 +5,8 @@ from __future__ import annotations
 from geomdp.privacy.definitions import ZCDP, Privacy, check_privacy
 
 #: Smallest and largest epsilon or rho of a mechanism or lower bound. Parameters in practice lie far
-#: inside this range. Far outside the range, squares of noise scales overflow, and searches for a
-#: scale or for the steps of a lower bound do not end.
+#: inside this range. Far outside the range, squares of noise scales can overflow, and searches for
+#: a scale or for the steps of a lower bound may not end.
 LEAST_LOSS, LARGEST_LOSS = 1e-12, 1e12
 
 
