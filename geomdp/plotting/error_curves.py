@@ -94,7 +94,7 @@ def error_curve(
     workload : Workload
         The workload of m queries.
     ns : sequence of int
-        Numbers of records: at least two, in increasing order.
+        At least two numbers of records, in increasing order.
     privacy : PureDP, ApproxDP or ZCDP
         Guarantee of every mechanism with an exact sampler; a target for other mechanisms.
     exact_only : bool

@@ -109,7 +109,7 @@ def advise(
 
 
 def _check_plan(path: Path | None) -> None:
-    """Raise ``ValueError`` if a plan cannot be written to --save-plan."""
+    """Raise ``ValueError`` if the file --save-plan exists, or if its folder does not exist."""
     if path is None:
         return
     if path.exists():

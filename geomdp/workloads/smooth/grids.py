@@ -64,8 +64,9 @@ def _grid_values(functions: Sequence[Function], shape: tuple[int, ...]) -> Float
 def _interpolants(functions: Sequence[Function], shape: tuple[int, ...]) -> FloatArray:
     """Coefficients (q, N_1, ..., N_d) of the interpolants at the nodes, by one DCT-II.
 
-    Let c_i = 1 if m_i = 0, else c_i = 2. The coefficient at m is prod_i c_i / N_i times the sum of
-    f(x) prod_i cos(m_i a_i) over the nodes x = (cos a_1, ..., cos a_d).
+    Let m_i be the degree in x_i, and c_i = 1 if m_i = 0, else c_i = 2. The coefficient for the
+    degrees m_1, ..., m_d is prod_i (c_i / N_i) times the sum of f(x) prod_i cos(m_i a_i) over the
+    nodes x = (cos a_1, ..., cos a_d).
     """
     axes = tuple(range(1, len(shape) + 1))
     coefficients = scipy.fft.dctn(_grid_values(functions, shape), type=2, axes=axes)
