@@ -118,7 +118,7 @@ def error_curve(
     Raises
     ------
     ValueError
-        For bad `ns`, privacy, adjacency or records, or a constant workload.
+        For bad `ns`, privacy, adjacency or records, or a workload of sensitivity 0.
 
     See Also
     --------

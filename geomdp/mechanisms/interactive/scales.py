@@ -41,7 +41,8 @@ def above_threshold(epsilon: float, *, monotone: bool) -> Scales:
     """Scales of AboveThreshold: Lap(2/eps) on the threshold, Lap(4/eps) on each query (SV-AT).
 
     With this noise on the threshold, noise of a scale below 4/eps on general queries does not give
-    eps-DP (DISC-12). For monotone queries, the noise on each query is Lap(2/eps).
+    eps-DP on long streams of queries (DISC-12). For monotone queries, the noise on each query is
+    Lap(2/eps).
     """
     epsilon = positive(epsilon, "epsilon")
     return Scales(2 / epsilon, (2 if monotone else 4) / epsilon, None, redraw=True)
