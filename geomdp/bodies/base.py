@@ -16,7 +16,7 @@ chord             `contains`: bisection up to the length 2 `radius`, to 1e-12 of
 radius            `support` along the axes: half diagonal of a box centred at 0 (an upper bound)
 half_diameter     `radius`, if symmetric; `vertex_list`; `breadth` along the axes (an upper bound)
 gaussian_width    `width_rule`: the width of a simpler body
-affine_hull       nothing: the whole space
+affine_hull       no other verb: the default is the whole space
 centroid          0, if symmetric
 cvxpy_constraints `vertex_list`: convex weights
 ================  =============================================================================
@@ -115,7 +115,9 @@ class Body(abc.ABC):
         """Whether the body has its own version of `verb`, a method of `Body`.
 
         Derived verbs do not count, with two exceptions. A body with extreme points counts as having
-        a support function. A body with listed vertices counts as having CVXPY constraints.
+        a support function. A body with listed vertices counts as having CVXPY constraints. The
+        verbs `gauge` and `facets` do not count for a body without a gauge, for example because 0 is
+        outside the body.
         """
         if verb in (Body.gauge, Body.facets) and not self._has_gauge:
             return False

@@ -53,8 +53,9 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
     `BooleanCube`          all columns, in order, each discrete with 2 levels
     `FiniteUniverse`       all columns, discrete; an element is a combination of levels, and
                            combinations are numbered in row-major order
-    `SymmetricCube`        all d columns, real
-    `UnitBall`             all d columns, real, divided by sqrt(d) to make the norm at most 1
+    `SymmetricCube`        all d columns, real, scaled to [-1, 1]
+    `UnitBall`             all d columns, real, scaled to [-1, 1] and divided by sqrt(d), which
+                           makes the norm at most 1
     =====================  ====================================================================
 
     Parameters

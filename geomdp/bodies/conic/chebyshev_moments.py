@@ -33,9 +33,9 @@ def cosine_moment_body(scales: npt.ArrayLike) -> CvxBody:
     distribution of angles if and only if H is positive semidefinite (Caratheodory 1911, Toeplitz
     1911: the truncated trigonometric moment problem). H does not change if its rows and its columns
     are reversed. By this symmetry, H is positive semidefinite if and only if two smaller blocks
-    are. These are E cos(i a) cos(j a) and E sin(i a) sin(j a). Here i and j run over {0, 1, ..} for
-    odd t and over {1/2, 3/2, ..} for even t, up to (t - 1) / 2. The two constraints say that both
-    blocks are positive semidefinite.
+    are. The entries of these blocks are E cos(i a) cos(j a) and E sin(i a) sin(j a). Here i and j
+    run over {0, 1, ..} for odd t and over {1/2, 3/2, ..} for even t, up to (t - 1) / 2. The two
+    constraints say that both blocks are positive semidefinite.
 
     Parameters
     ----------

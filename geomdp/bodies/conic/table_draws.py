@@ -116,11 +116,11 @@ def _triangles(first, second, shares, a, b, count):  # type: ignore[no-untyped-d
 def _added(cells, starts, tested, i, total, limit):  # type: ignore[no-untyped-def]
     """`total` plus the violations between column i and the columns before it.
 
-    The function returns early if the sum is above `limit`. `cells` (L, L) holds the tables, as in
-    `draw_tables`. `tested` is the result of `_prepared`: the result of `_tested`, and the arrays
-    `entries` (t, t) and `shares` (t,) for t tested events. `entries` holds the entries of `cells`
-    between tested events, and `shares` holds their shares. This function fills the rows of both
-    arrays that belong to the events of column i.
+    The function returns early if the sum is above `limit`. `cells` (L, L) holds the tables of all L
+    events, as in `draw_tables`. `tested` is the result of `_prepared`: the result of `_tested`, and
+    the arrays `entries` (t, t) and `shares` (t,) for t tested events. `entries` holds the entries
+    of `cells` between tested events, and `shares` holds their shares. This function fills the rows
+    of both arrays that belong to the events of column i.
     """
     for a in range(starts[i], starts[i + 1]):
         for b in range(starts[i]):

@@ -176,7 +176,7 @@ class Ellipsoid(Body):
         return Ellipsoid(matrix @ self.root)
 
     def gaussian_width(self) -> float:
-        """E ||(s_1 g_1, ..., s_r g_r)||_2 for the singular values s of the root."""
+        """E ||(s_1 g_1, s_2 g_2, ...)||_2 for singular values s_i of the root and g_i ~ N(0, 1)."""
         return mean_norm(np.asarray(np.linalg.svd(self.root, compute_uv=False), dtype=np.float64))
 
     def gauge_bound(self, l1: float, l2: float) -> float | None:

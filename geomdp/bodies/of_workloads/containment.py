@@ -36,8 +36,9 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
     containment is proved depends on the body:
 
     * Some bodies are bounded by listed hyperplanes (`Body.largest_gauge`): slabs, H-polytopes,
-      boxes, and their multiples, products and one-to-one linear images. The check is then exact.
-      The support function of the neighbour body along each normal is compared with the offset.
+      triangulated polytopes, boxes, and their multiples, products and one-to-one linear images. The
+      support function of the neighbour body along each normal is compared with the offset. This
+      check is exact up to rounding.
     * Balls of l_p norms and ellipsoids (`Body.gauge_bound`) are accepted if the workload's bounds
       on the l1 and l2 norms of differences imply containment.
     * A spectral body is a set of matrices defined by eigenvalues. For a spectral body and a

@@ -67,9 +67,9 @@ def triangulated_neighbours(K: Body, rank: int, adjacency: Adjacency) -> list[Na
     listed points takes time.
 
     The cut is impossible if K lists no vertices, if the neighbour body is beyond the limits of
-    `triangulate` or `MAX_PAIR_ENTRIES`, or if rounding makes the hull or the simplices wrong. All
-    pairs of 5 binary columns, for example, are beyond the limits: they have 32 answer vectors in
-    dimension 15. The other bodies of `exact_noise_bodies` then remain.
+    `triangulate` or `MAX_PAIR_ENTRIES`, or if rounding makes the hull or the simplices wrong. For
+    example, the marginals of all pairs of 5 binary columns are beyond the limits: they have 32
+    answer vectors in dimension 15. The other bodies of `exact_noise_bodies` then remain.
     """
     if not K.implements(Body.vertex_list):
         return []

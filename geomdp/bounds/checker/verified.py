@@ -25,7 +25,7 @@ class Verified:
     conditions : tuple of str
         Conditions that the proof assumes and the check does not test.
     failure : float
-        Probability over public draws that a condition does not hold.
+        Upper bound on the probability, over public draws, that a condition does not hold.
     """
 
     subject: tuple[object, ...]

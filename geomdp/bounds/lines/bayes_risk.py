@@ -77,7 +77,7 @@ class PrivateLine:
     allowances : tuple of float
         nu_0, ..., nu_T. Their sum, rounded down, is the risk.
     spacing : float
-        Distance h between the points y of the proof; 1 for the first moment.
+        Distance h between the points y of the proof; 1 for p = 1.
     risk : float
         A lower bound on the mean of |y - t|^p: the sum of the allowances, rounded down.
 
@@ -118,10 +118,11 @@ class PrivateLine:
 def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
     """The largest lower bound that is found on the Bayes risk for T = `steps`.
 
-    Up to 40 steps, the prior and the allowances come from the linear program of the best estimate.
-    For `moment` 1, the bound is then the error of the best mechanism up to rounding. For `moment`
-    2, the bound is slightly smaller, because y is restricted to points. For more steps, several
-    priors are tried, and the best one is used: a few smooth priors, and the prior for 40 steps.
+    Several priors are tried, and the best one is used: a few smooth priors, and the prior from the
+    linear program of the best estimate. Up to 40 steps, if the solver of this program succeeds, the
+    bound for `moment` 1 is the error of the best mechanism up to rounding. For `moment` 2, the
+    bound is slightly smaller, because y is restricted to points. For more steps, the prior that is
+    best for 40 steps is tried instead of the linear program.
 
     Parameters
     ----------
@@ -221,7 +222,7 @@ def _line(prior: FloatArray, allowances: FloatArray, spacing: float) -> PrivateL
 
 
 def _losses(steps: int, moment: int, spacing: float) -> FloatArray:
-    """|y - t|^p for all t and Y points y, minus h^2 / 4 for p = 2: shape (T + 1, Y)."""
+    """|y - t|^p for each t (a row) and each point y (a column), minus h^2 / 4 for p = 2."""
     points = spacing * np.arange(math.ceil(steps / spacing) + 1)
     # For p = 1, |y - t| is linear between neighbouring points, so nothing needs to be subtracted.
     slack = spacing**2 / 4 if moment == 2 else 0.0
@@ -231,7 +232,7 @@ def _losses(steps: int, moment: int, spacing: float) -> FloatArray:
 def _least_ratio(gains: FloatArray, weights: FloatArray, epsilon: float) -> float:
     """The least of (sum f_t gains_t) / (sum f_t weights_t) over f and over columns (points y).
 
-    `gains` has shape (T + 1, Y). `weights` has shape (T + 1,), sum 1, and no entry below 0.
+    `gains` has T + 1 rows. `weights` has shape (T + 1,), sum 1, and no entry below 0.
     Dinkelbach's method starts with a ratio that some f attains. Each iteration finds the best f for
     the current ratio, and takes the ratio of this f. The method ends when the ratio stops falling.
     """

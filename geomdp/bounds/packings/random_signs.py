@@ -127,7 +127,7 @@ class RandomSignSets(PackingFamily):
         return self.sets.size
 
     def separation(self, metric: Metric) -> float:
-        """sqrt((1 - delta) w) / s: a lower bound in every metric.
+        """Lower bound sqrt((1 - delta) w) / s on the distance between answers, in every metric.
 
         The bound is proved for the root mean square of the answer differences. The largest absolute
         value of the differences is never smaller.

@@ -1,7 +1,7 @@
 """Accuracy theorems of the sparse vector technique, for queries of sensitivity 1.
 
 A mechanism with threshold T is (alpha, beta)-accurate if the following three statements hold
-together with probability 1 - beta:
+together with probability at least 1 - beta:
 
 * Every query that is reported above the threshold has a true answer of at least T - alpha.
 * Every other query has a true answer of at most T + alpha.
@@ -69,7 +69,7 @@ def sparse_kept(*, threshold: float, query: float, queries: int, beta: float) ->
     alpha = s_threshold ln(2/beta) + s_query ln(2k/beta). Here s_threshold = `threshold` and
     s_query = `query` are the scales of the Laplace noise. The first term bounds the noise on the
     threshold, and the second term bounds the noise on each of the k queries. By a union bound
-    (GEN-3), both bounds hold together with probability 1 - beta.
+    (GEN-3), both bounds hold together with probability at least 1 - beta.
 
     Examples
     --------

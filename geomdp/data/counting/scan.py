@@ -60,7 +60,10 @@ def _levels(columns: Sequence[DiscreteColumn]) -> list[int]:
 
 @dataclass(frozen=True)
 class _Coding:
-    """For each column, SQL for the code, and in `unknown` the number for values without a code."""
+    """SQL expressions that compute the codes of `columns`.
+
+    A value without a code gets the number that `unknown` has for its column.
+    """
 
     columns: Sequence[DiscreteColumn]
     expressions: list[str]

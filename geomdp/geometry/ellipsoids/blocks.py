@@ -31,10 +31,11 @@ def capped_ellipsoid(
     The maximum is at u_i = min(delta_i^2, lambda r_i). The number lambda is chosen to make the sum
     of the u_i equal to delta^2. If the sum is smaller for every lambda, u_i = delta_i^2 for all i.
 
-    The ellipsoid with s_i = t sqrt(u_i / r_i) has trace t^2. It contains the vectors for this
-    reason. Because u attains the maximum, the sum of u'_i sqrt(r_i / u_i) is at most t for every
-    feasible u'. For every vector v, u'_i = ||v_i||^2 is feasible. So the sum of ||v_i||^2 / s_i is
-    at most 1. If no cap delta_i^2 is reached, the ellipsoid is the ball of radius delta.
+    The ellipsoid with s_i = t sqrt(u_i / r_i) has trace t^2. It contains the vectors for the
+    following reason. Because u attains the maximum, the sum of u'_i sqrt(r_i / u_i) is at most t
+    for every feasible u'. For every vector v, u'_i = ||v_i||^2 is feasible. So the sum of
+    ||v_i||^2 / s_i is at most 1. If no cap delta_i^2 is reached, the ellipsoid is the ball of
+    radius delta.
 
     Parameters
     ----------
@@ -81,8 +82,8 @@ def profile_ellipsoid(
     The ellipsoids are {v : sum of ||v_i||^2 / s_i <= 1}. Let t be the maximum of the
     sum of sqrt(r_i u_i) over u in the convex hull of the rows. The least trace is t^2. The u that
     attains the maximum gives s_i = t sqrt(u_i / r_i). The function writes u as a weighted mean of
-    the rows, and updates the weights as `least_trace_ellipsoid` does. At the end s is rescaled, so
-    the ellipsoid contains the vectors even if the tolerance was missed.
+    the rows, and updates the weights as `least_trace_ellipsoid` does with exponent 2. At the end s
+    is rescaled, so the ellipsoid contains the vectors even if the tolerance was missed.
 
     Parameters
     ----------

@@ -21,9 +21,10 @@ INFLATION = 1e-9
 MAX_SEARCHES = 60
 #: Largest number of multiplicative updates of the weights between two searches.
 INNER_UPDATES = 100
-#: Exponents of these updates. Exponent 2 never lowers the dual value. Larger exponents are several
-#: times as fast, so each update multiplies the exponent by 1.3, up to 16. If an update with a
-#: larger exponent does not raise the dual value, the update is undone and the exponent is 2 again.
+#: Exponents of the multiplicative updates. Exponent 2 never lowers the dual value. Larger exponents
+#: are several times as fast, so each update multiplies the exponent by 1.3, up to 16. If an update
+#: with a larger exponent does not raise the dual value, the update is undone and the exponent is 2
+#: again.
 SAFE_EXPONENT, MOST_EXPONENT, EXPONENT_GROWTH = 2.0, 16.0, 1.3
 #: Only columns have weights: a column is a vector or a distribution of vectors. A search gives the
 #: gap on the whole set. The updates after the search end when the gap on the columns is at most
@@ -192,7 +193,7 @@ class _Columns:
         self._drop_negligible(scores)
 
     def _drop_negligible(self, scores: FloatArray) -> None:
-        """Drop vectors with very little weight, because they hardly change W."""
+        """Drop the vectors that `LEAST_SHARE` and `DECAYING` describe; they hardly change W."""
         kept = (self._weights >= LEAST_SHARE / len(self._weights)) | (scores >= DECAYING)
         kept[len(self._vectors) :] = True
         if not kept.all():

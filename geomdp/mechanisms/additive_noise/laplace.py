@@ -31,7 +31,7 @@ class Laplace(PureMechanism):
     changes the joint density of Z by a factor of at most exp(epsilon ||v||_1 / D_1). The sampler is
     exact.
 
-    Error: exactly sqrt(2) D_1 / (epsilon n) per query.
+    Error: the root mean squared error of each query is sqrt(2) D_1 / (epsilon n), up to rounding.
 
     References
     ----------

@@ -19,8 +19,8 @@ class LatticeMechanism(PureMechanism):
     If float64 rounded a sum, the rounded sums of neighbours could differ by a vector outside the
     lattice. No noise on the lattice would hide such a change. Therefore the sums over n records
     must be exact, also for seeded releases. For parameters and errors see `AdditiveMechanism`. The
-    constructor also raises ``ValueError`` if a sum over n records, or the l1 sensitivity of the
-    sum, can be 2^53 or more.
+    constructor also raises ``ValueError`` if the l1 norm of the sum of n answer vectors can be 2^53
+    or more, or if the l1 sensitivity of this sum is 2^53 or more.
     """
 
     _sensitivity: float

@@ -42,7 +42,7 @@ class SparseAnswer(NamedTuple):
         Upper bound on the standard deviation of the projection error over random hash keys. This
         bound is sqrt(2 / T) ||Q||_2. It holds because the variance of <A Q, A D> is at most
         2 ||Q||^2 ||D||^2 / T for 4-wise independent signs, and ||D||_2 <= n for up to n records.
-        Under add/remove, n is the declared number and there can be more records.
+        Under add/remove, n is the declared number. The bound can fail if there are more records.
     """
 
     value: float
@@ -61,7 +61,7 @@ class SparseSummary:
     signs : HashedSigns
         The matrix A.
     n : int
-        Number of records, or the declared normaliser.
+        Number of records (replace-one), or the declared normaliser (add/remove).
     sparsity : int
         Largest number m of elements that a query may list.
     sigma : float
@@ -102,7 +102,7 @@ class SparseSummary:
     def answer(self, query: SparseQuery) -> SparseAnswer:
         """Estimate the mean of `query` as <A Q, vector> / n. Every call is post-processing.
 
-        An answer takes O(m T / 64) hash evaluations for a query of sparsity m.
+        A query that lists s elements takes O(s T / 64) hash evaluations.
 
         Raises
         ------
@@ -181,8 +181,9 @@ def measured_distortion(
     """Relative errors |<Ax, Ay> - <x, y>| / (||x|| ||y||) on public synthetic vectors: (trials,).
 
     A is the matrix of `signs`. In each trial the vectors x and y have `sparsity` random elements
-    each, and share half of them. Their values are uniform on [0, 1]. No records are read. The
-    function only reports the distortion. It never draws another key, however large the distortion.
+    each, and share half of them (rounded up). Their values are uniform on [0, 1]. No records are
+    read. The function only reports the distortion. It never draws another key, however large the
+    distortion.
     """
     sparsity, trials = whole(sparsity, "sparsity"), whole(trials, "trials")
     shared = (sparsity + 1) // 2

@@ -1,4 +1,4 @@
-"""A strategy measures other queries than those asked, and computes the answers from them."""
+"""A strategy measures other queries than those asked, and computes the answers from the results."""
 
 import lazy_loader
 

@@ -15,8 +15,8 @@ from geomdp.noise import KNormNoise, LaplaceNoise
 from geomdp.noise.base import Noise
 from geomdp.noise.mapped import Columns
 
-#: Largest number of cell counts whose basis is changed at a time: 2^22 float64 take 32 MB. More
-#: counts are divided into parts of whole columns, and a part has at least one column.
+#: Largest number of cell counts whose basis is changed at a time: 2^22 float64 take 32 MB. A larger
+#: array is divided into parts of whole columns, and each part has at least one column.
 MAX_NUMBERS = 1 << 22
 
 
@@ -24,13 +24,13 @@ MAX_NUMBERS = 1 << 22
 class TableMap:
     """The part R x of the answers that comes from one table, where x are the counts of its cells.
 
-    An interaction of some columns (see `Interactions`) follows from every table with these columns.
-    So several measured tables can give estimates of one interaction. The best linear estimate is a
-    weighted average of these estimates, with shares that add up to 1. So R multiplies each
-    interaction of this table by the share of the table. A product with R changes the basis along
-    each axis of this table, and then along each axis of the tables of the workload. For each column
-    of the argument, the memory is proportional to the number of cells of these tables. An axis with
-    l levels takes O(l) operations for each cell.
+    An interaction of some columns (see `Interactions`) can be computed from every table with these
+    columns. So several measured tables can give estimates of one interaction. The best linear
+    estimate is a weighted average of these estimates, with shares that add up to 1. Therefore R
+    multiplies each interaction of this table by the share of the table. A product with R changes
+    the basis along each axis of this table, and then along each axis of the tables of the workload.
+    For each column of the argument, the memory is proportional to the number of cells of these
+    tables. An axis with l levels takes O(l) operations for each cell.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ class TableMap:
 
         Z has the same variance along each unit vector of its support. The support is the whole
         space, or all vectors of sum 0. The coordinates of the interaction of a set U of columns are
-        products of Z with orthogonal vectors. The squared length of each vector is (cells of the
-        table) / (cells of U).
+        inner products of Z with orthogonal vectors. The squared length of each vector is (cells of
+        the table) / (cells of U).
         """
         match noise:
             case LaplaceNoise():
@@ -110,9 +110,10 @@ class TableMap:
 
     @cached_property
     def _entries(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """For each coordinate: its position in the table, its position among all, and its share.
+        """Positions of the coordinates that have a share, in the table and in all, and the shares.
 
-        The position in the table refers to the result of `Interactions.to_interactions`.
+        The first array has rows of the result of `Interactions.to_interactions`. The second array
+        has the rows of the same coordinates in the result of `to_coordinates`.
         """
         kept = [
             (sources, targets, np.full(len(sources), self.shares[u]))

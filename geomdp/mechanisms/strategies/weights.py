@@ -22,7 +22,8 @@ START_SEED = 0
 #: find other minima. On 100 workloads of 2 to 12 columns, the best error of all descents was from
 #: 4.5% below to 4% above the best error of the same number of L-BFGS descents.
 STEPS, STEP_LENGTH = 12, 2.0
-#: Number of rounds after which descents are compared, and number of descents that are continued.
+#: Number of rounds (`SplitError._round`) after which descents are compared, and number of descents
+#: that are continued.
 FIRST_ROUNDS, KEPT_DESCENTS = 4, 6
 #: Descents end after the first round that lowers the least error by less than this relative amount.
 #: Few descents take more than 40 rounds, and all end after `MAX_ROUNDS` rounds at the latest.
@@ -70,9 +71,9 @@ def best_split(costs: FloatArray, overlap: sp.csr_array) -> Split:
 
     Parameters
     ----------
-    costs : (u,) array
+    costs : (q,) array
         The c_u, non-negative and not all 0.
-    overlap : (s, u) sparse array
+    overlap : (s, q) sparse array
         The g_iu, non-negative. Every column has an entry above 0.
     """
     error = SplitError.of(costs, overlap)
@@ -94,9 +95,9 @@ class SplitError:
 
     Parameters
     ----------
-    costs : (u,) array
+    costs : (q,) array
         The c_u of `best_split`, above 0.
-    overlap, transposed : (s, u) and (u, s) sparse arrays
+    overlap, transposed : (s, q) and (q, s) sparse arrays
         The matrix of the g_iu of `best_split`, and its transpose.
     """
 
@@ -217,7 +218,7 @@ def _without_tiny(shares: FloatArray, overlap: sp.csr_array) -> FloatArray:
 
     If a quantity would lose more than half of its precision, the best measurement of this quantity
     gets a share of at least `LEAST_SHARE`. `shares` (s,) are non-negative, and the largest is 1.
-    `overlap` (u, s) is the transpose of the matrix in `best_split`.
+    `overlap` (q, s) is the transpose of the matrix in `best_split`.
     """
     useful = np.asarray(overlap.sum(axis=0)) > 0
     kept = np.where(useful & (shares >= LEAST_SHARE), shares, 0.0)
