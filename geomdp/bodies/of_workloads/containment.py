@@ -42,8 +42,8 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
     * Balls of l_p norms and ellipsoids (`Body.gauge_bound`) are accepted if the workload's bounds
       on the l1 and l2 norms of differences imply containment.
     * A spectral body is a set of matrices defined by eigenvalues. For a spectral body and a
-      workload of second moments, M and V M V^T have equal gauges for all orthogonal V. One extreme
-      point M of each set {V M V^T} is checked.
+      workload of second moments, M, V M V^T and -V M V^T have equal gauges for all orthogonal V.
+      One extreme point M of each set {V M V^T, -V M V^T} is checked.
     * For all other bodies, and if the bounds on norms do not suffice, gauges of points are computed
       one by one. The points are all differences of two answers (replace-one) or all answers
       (add/remove). Each extreme point of the neighbour body is one of these points or the negative
@@ -121,8 +121,9 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
 def _largest_by_orbits(body: Body, neighbours: Body) -> float | None:
     """Upper bound on gauges in `body` of points of `neighbours`; None unless both are spectral.
 
-    Both bodies are invariant under M -> V M V^T for orthogonal V, so the gauge is constant on the
-    orbits of these maps. The gauge is computed at one point of each orbit of extreme points.
+    Both bodies are invariant under M -> V M V^T for orthogonal V and under M -> -M, so the gauge is
+    constant on the orbits of these maps. It is computed at one point of each orbit of extreme
+    points.
     """
     invariant = body
     while isinstance(invariant, Scaled):

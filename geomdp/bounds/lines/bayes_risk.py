@@ -53,8 +53,8 @@ PRIORS = ((0.0, 1.0), (0.5, 2.0), (1.0, 2.0), (1.5, 2.0), (2.0, 4.0))
 #: Distance between points y for squared errors. A step from t to t + 1 has length 1. For large
 #: epsilon, errors are smaller than a step, and `private_line` uses a smaller distance.
 SPACING = 0.02
-#: Largest epsilon T. The number e^(epsilon T) must not overflow, and a larger T raises a risk by
-#: about 2% only.
+#: Largest epsilon T. The number e^(epsilon T) must not overflow, and a larger T would raise a risk
+#: by at most about 2%.
 MOST_EPSILON = 64.0
 #: Largest epsilon of a step. For larger epsilon, errors are tiny, and the points y would be too far
 #: apart.

@@ -34,8 +34,8 @@ class SparseAnswer(NamedTuple):
     Parameters
     ----------
     value : float
-        The answer: an unbiased estimate of the sum of the query over the records, divided by n. It
-        can lie outside [0, 1].
+        The answer: an estimate of the sum of the query over the records, divided by n. It is
+        unbiased if different elements have different columns. It can lie outside [0, 1].
     noise_std : float
         Standard deviation of the privacy noise in `value`.
     distortion_std : float
