@@ -1,4 +1,4 @@
-"""Files of --out, all written before the first takes its place. Only --force replaces files."""
+"""Write the files of --out under other names, then rename all. Only --force replaces files."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class OutputFiles:
 
 
 def _csv(columns: Mapping[str, list[str | None] | npt.NDArray[Any]]) -> bytes:
-    """The same text as `encoded`, without pandas. Importing pandas takes half a second."""
+    """The CSV text that `encoded` gives, without pandas, whose import takes half a second."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -100,8 +100,8 @@ def check_place(out: Path, *endings: str) -> None:
 def check_free(paths: Iterable[Path], overwrite: bool, inputs: Iterable[Path | None] = ()) -> None:
     """Raise ``ValueError`` if a file of --out is a folder, an input, or an existing file.
 
-    An existing file is allowed with `overwrite`. An input is never allowed, even under another
-    name: a link to a file counts as that file.
+    An existing file is allowed with `overwrite`. An input (see `is_input`) is never allowed, even
+    under another name: a link to a file counts as that file.
     """
     given = [path for path in inputs if path is not None]
     for path in paths:

@@ -23,7 +23,8 @@ CSV_ENDINGS = (".csv", ".csv.gz")
 PARQUET_ENDINGS = (".parquet",)
 #: Largest number of bytes of a header that is read without pandas.
 LONGEST_HEADER = 1 << 20
-#: A field of a header without quotation marks, or with one before and one after the whole name.
+#: Matches a field of a header if its name has no quotation mark. The name may stand between two
+#: quotation marks.
 PLAIN_NAME = re.compile(r'[^"]*|"[^"]+"')
 
 
@@ -62,9 +63,9 @@ def read_chunks(
         If there is no such file.
     ValueError
         At the call, if `rows` is below 1, the ending is unknown, the header cannot be read, a name
-        in the header is empty or repeated, or `columns` is not a list of different names in the
-        header. While chunks are read, if the file is malformed. If the file is the cause, the
-        message names the file.
+        in the header is empty or repeated, or `columns` is empty, is a single text, or has a
+        repeated name or a name that is not in the header. While chunks are read, if the file is
+        malformed. If the file is the cause, the message names the file.
 
     Examples
     --------
@@ -173,8 +174,8 @@ def _plain_header(path: Path) -> list[str] | None:
     """The names in an ASCII header if no name contains a comma or a quotation mark.
 
     Quotation marks around a whole name are no part of the name. The result is None for any other
-    header, a header without a line break, and a compressed file. Then pandas reads the header, or
-    says what is wrong.
+    header, a blank header, a header without a line break, a header with a NUL or a carriage return
+    inside, and a compressed file. Then pandas reads the header, or says what is wrong.
     """
     if not path.name.endswith(".csv"):
         return None

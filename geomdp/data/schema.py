@@ -16,9 +16,10 @@ A schema file is one JSON object:
     }
 
 `geomdp.data.columns` defines the four kinds. Each kind has the keys shown here and optional flags.
-``"missing": true`` adds a category for missing values. ``"other": true`` adds a category for all
-values that are not listed. ``"clip": true`` moves finite numbers outside the bounds to the nearest
-bound.
+For all kinds but real, ``"missing": true`` adds a category for missing values. For categorical
+columns, ``"other": true`` adds a category for all values that are not listed. For real columns,
+``"clip": true`` moves finite numbers outside the bounds to the nearest bound.
+
 Columns of the records that the schema does not declare are ignored. Categories, edges and bounds
 are public, so they must be known without the records.
 """

@@ -54,7 +54,7 @@ def rademacher_jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
     """Sign map A: R^m -> R^k with independent entries, +1/sqrt(k) or -1/sqrt(k) equally likely.
 
     E||A x||_2^2 = ||x||_2^2 for every x. The distortion bound of `jl_map` holds with another
-    constant in place of 6.5. The closed form for the width of the image does not hold.
+    constant in place of 6.5. The closed form for the width of the image does not hold in general.
 
     Parameters
     ----------
@@ -93,8 +93,8 @@ def sparse_jl_map(k: int, m: int, rng: RandomState = None, *, density: float = 1
 
     An entry is +1/sqrt(q k) or -1/sqrt(q k) with probability q / 2 each, and 0 with probability
     1 - q. Hence E||A x||_2^2 = ||x||_2^2 for every x. Rows are subgaussian with a constant of order
-    1/sqrt(q). The distortion bound of `jl_map` therefore holds with a constant of order 1/q in
-    place of 6.5. For q = 1/3, an entry has the same fourth moment as an N(0, 1/k) entry. If x
+    at most 1/sqrt(q). The distortion bound of `jl_map` therefore holds with a constant of order 1/q
+    in place of 6.5. For q = 1/3, an entry has the same fourth moment as an N(0, 1/k) entry. If x
     has few large entries, the norm of A x varies more for a smaller q.
 
     Parameters

@@ -70,8 +70,8 @@ class ImageMoments:
     def scatter(self) -> FloatArray:
         """Cov U, (k, k), exact or from 1024 public draws.
 
-        The coordinates of `TableMoments` are uncorrelated. The estimate for this body is therefore
-        diagonal, and has full rank for any k.
+        If the body is a `TableMoments`, the coordinates of U are uncorrelated. The estimate for
+        this body is therefore diagonal, and has full rank for any k.
         """
         if not self.closed:
             if isinstance(self.body, TableMoments):

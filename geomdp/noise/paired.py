@@ -74,7 +74,8 @@ class PairedNoise:
         self.body = body
         self.epsilon = positive(epsilon, "epsilon")
         self.matrix = matrix
-        #: Moments of U and T U, with the public points from which unknown moments are estimated.
+        #: Moments of U and T U for U uniform on K, with the public points from which unknown
+        #: moments are estimated.
         self.moments = ImageMoments(body, matrix)
 
     def __repr__(self) -> str:

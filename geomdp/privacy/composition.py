@@ -22,13 +22,13 @@ def basic_composition(parts: Sequence[Privacy]) -> Privacy: ...
 def basic_composition(parts: Sequence[Privacy]) -> Privacy:
     """Total cost of steps run on the same data: epsilons, deltas and rhos add up.
 
-    `parts` are the costs of the steps, all for the same adjacency. If all parts are `PureDP`, or
-    all are `ZCDP`, the result has the same type. For a mix of `PureDP` and `ApproxDP` the result is
-    `ApproxDP`, and a pure step counts with delta = 0. A step may be chosen after seeing the answers
-    of earlier steps, but the number of steps and all privacy parameters are fixed beforehand.
-    ``ValueError`` for an empty sequence, for a mix of zCDP with other definitions (convert the
-    parts first), for a total delta of 1/2 or more, and for a total beyond float64. Dwork-Roth 2014,
-    Theorem 3.16; Bun-Steinke 2016, Lemma 1.7; formula sheet GEN-2.
+    `parts` are the costs of the steps, all for the same adjacency. If all parts have the same type,
+    the result has this type, too. For a mix of `PureDP` and `ApproxDP` the result is `ApproxDP`,
+    and a pure step counts with delta = 0. A step may be chosen after seeing the answers of earlier
+    steps, but the number of steps and all privacy parameters are fixed beforehand. ``ValueError``
+    for an empty sequence, for a mix of zCDP with other definitions (convert the parts first), for a
+    total delta of 1/2 or more, and for a total beyond float64. Dwork-Roth 2014, Theorem 3.16;
+    Bun-Steinke 2016, Lemma 1.7; formula sheet GEN-2.
 
     Examples
     --------

@@ -51,11 +51,11 @@ class Task:
     workload : Workload
         The queries.
     columns : tuple of str
-        The columns of a record of the workload's universe, in order.
+        The names of the columns that the workload is about, in order.
     description : str
         The queries in words.
     labels : list of str
-        One label for each query, with the names of levels.
+        One label for each query, in order.
     tables : tuple of Table
         The tables in order, if the queries are the cells of tables; otherwise empty.
     weights : (m,) array, optional

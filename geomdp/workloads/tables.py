@@ -83,7 +83,7 @@ class MarginalTables(TableQueries):
 
     @property
     def universe(self) -> CategoricalProduct:
-        """The product of the columns."""
+        """The set of all records: one level code per column."""
         return CategoricalProduct(self.columns)
 
     @cached_property

@@ -114,7 +114,7 @@ class VPolytope(HullOfPoints, PolytopeByRays):
         return np.asarray(best - least)
 
     def extreme_index(self, directions: FloatArray) -> IntArray:
-        """Index of the first vertex with the largest <u, v_i>, for each direction u: (b,)."""
+        """Index of the first vertex with the largest <u, v_i>, for each direction u."""
         directions = batch(directions, self.dimension, "directions")
         winners = np.zeros(len(directions), dtype=np.int64)
         best = np.full(len(directions), -np.inf)
@@ -130,7 +130,7 @@ class VPolytope(HullOfPoints, PolytopeByRays):
         return np.asarray(self.vertices[self.extreme_index(directions)])
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """min {sum a : x = sum a_i v_i, a >= 0}; inf outside the span."""
+        """min {sum a : x = sum a_i v_i, a >= 0} for each point x; inf for x outside the span."""
         return self.facets(points).gauges
 
     def facets(self, points: FloatArray) -> Facets:
@@ -170,7 +170,7 @@ class VPolytope(HullOfPoints, PolytopeByRays):
         return self._hull
 
     def linear_image(self, matrix: FloatArray) -> Body:
-        """The hull of the vertices' images; cut into simplices if symmetric with few vertices."""
+        """The hull of the vertices' images; cut into simplices if it is symmetric and small."""
         images = self._images(matrix)
         cut = self.symmetric and can_triangulate(*images.shape)
         return TriangulatedPolytope(images) if cut else VPolytope(images)

@@ -48,7 +48,8 @@ from geomdp.bodies.spectral.log_gas import heat_bath, sweeps
 #: The interval between the two bounding chains is widened by this amount on each side. Rounding of
 #: quantiles is far smaller, so it cannot put a state outside the interval.
 MARGIN = 1e-9
-#: Largest number of entries of one batch of matrices: 2^20 float64 numbers take 8 MB.
+#: Largest number of entries of one batch of matrices: 2^20 float64 numbers take 8 MB. A batch has
+#: more entries only if it is a single matrix.
 BLOCK_ENTRIES = 1 << 20
 
 
@@ -111,9 +112,10 @@ def _degrees(spectra: FloatArray, rng: np.random.Generator) -> FloatArray:
 def _with_uniform_sums(
     spectra: FloatArray, degrees: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """`spectra` with positive parts scaled to sum U^(1/p), and negative parts to sum -U^(1/q).
+    """Scale the entries of each sign: positive ones add up to U^(1/p), negative ones to -U^(1/q).
 
-    `degrees` (n,) are the numbers p, and q = d (d + 1) / 2 - p. Each U is uniform on [0, 1].
+    Each row of `spectra` is scaled with its own number p in `degrees` (n,), and with
+    q = d (d + 1) / 2 - p. Each U is uniform on [0, 1].
     """
     n, d = spectra.shape
     sizes = rng.random((2, n))

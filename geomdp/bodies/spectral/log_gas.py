@@ -63,7 +63,7 @@ def sweeps(points, uniforms):  # type: ignore[no-untyped-def]
     """Redraw all particles of `points` (d,) T times, at the quantiles `uniforms` (T, d), in place.
 
     Sweeps alternate between ascending and descending order of the particles. The density is
-    log-supermodular, so each quantile of particle i grows if another particle moves up. So if one
+    log-supermodular, so no quantile of particle i falls if another particle moves up. So if one
     state is below another in every coordinate, this order remains under the same `uniforms`.
     """
     size = len(points)

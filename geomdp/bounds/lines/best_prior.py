@@ -5,12 +5,13 @@ allowances nu. The proof needs the condition
 
     V_t(y) = pi_t |y - t|^p - nu_t + min(e^-epsilon V_{t+1}(y), e^epsilon V_{t+1}(y)),  V_0(y) >= 0,
 
-for all y, where V_{T+1} = 0. The bound is the sum of nu. To find the best bound, maximise the sum
-of nu over pi, nu and V. The equation for V_t(y) is replaced by two inequalities: V_t(y) is at most
-the right-hand side with either of the two terms in place of the min. All these requirements are
-linear. The unknowns of the dual linear program are the probabilities with which a mechanism reports
-each y for each t. The dual optimum is the least error of a private estimate that reports one of the
-points y, in the worst case over t. Both programs have the same optimum.
+for all estimates y, where V_{T+1} = 0. The bound is the sum of nu. To find the best bound, maximise
+the sum of nu over pi, nu and V. The equation for V_t(y) is replaced by two inequalities: V_t(y) is
+at most the right-hand side with either of the two terms in place of the min. All these requirements
+are linear. The unknowns of the dual linear program are the probabilities with which a mechanism
+reports each y for each t. The dual optimum is the least p-th moment of the error, in the worst
+case over t, of a private estimate that reports one of the points y. Both programs have the same
+optimum.
 
 The reflection t -> T - t does not change the program. So t and T - t share their prior weight and
 their allowance, and only points y up to T / 2 are needed. The solution is not part of a proof:
@@ -37,7 +38,7 @@ CELLS, COARSEST = 1500, 0.5
 def best_prior(steps: int, epsilon: float, moment: int) -> tuple[FloatArray, FloatArray] | None:
     """The prior (T + 1,) and the allowances (T + 1,) of the best bound; None if the solver fails.
 
-    `steps` is T, `epsilon` the privacy of one step, and `moment` is p.
+    `steps` is T, `epsilon` is the privacy loss of one step, and `moment` is p.
     """
     from scipy.optimize import linprog
 

@@ -199,7 +199,7 @@ class LinePlan:
         A lower bound on the Bayes risk for each different number of steps, in increasing order of
         these numbers.
     scale : float
-        C, rounded down. With n records, the error C / n is excluded.
+        C, rounded down. With n records, every error below C / n is excluded.
     """
 
     lines: OrthogonalLines
@@ -245,7 +245,7 @@ class LineRung(ExcludedRange):
 
     @property
     def said(self) -> str:
-        """The number of lines, and a lower bound on a private mechanism's error on a data set."""
+        """A sentence with a lower bound on every private mechanism's error on some data set."""
         steps, error = self.plan.steps, rounded_down(self.plan.scale / self.last, 4)
         return (
             f"the error is at least {error} on some data set of {len(steps)} orthogonal lines, "

@@ -102,7 +102,7 @@ class GuessRung(ExcludedRange):
 
     @property
     def said(self) -> str:
-        """The numbers of copies and elements, and a lower bound on the error of every mechanism."""
+        """A sentence with a lower bound on every private mechanism's error on some data set."""
         error = rounded_down(self.scale / self.last, 4)
         return (
             f"the error is at least {error} on some data set of {self.first} copies of one of "
@@ -201,7 +201,7 @@ def rungs_of_elements(packed: GuessedElements, problem: Problem) -> Iterator[Gue
 
 
 def _numbers(most: int) -> list[int]:
-    """1, 2, 3, ... up to 20, then numbers that grow by the factor `COPIES_RATIO`, and `most`."""
+    """Numbers of copies up to `most`: all up to 20, then a geometric progression, and `most`."""
     steps = max(0, math.ceil(math.log(most / 20) / math.log(COPIES_RATIO))) if most > 20 else 0
     grown = [math.floor(20 * COPIES_RATIO**i) for i in range(1, steps)]
     return sorted({*range(1, min(most, 20) + 1), *grown, most})

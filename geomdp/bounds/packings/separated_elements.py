@@ -104,7 +104,8 @@ def separated_elements(workload: Workload, moment: int) -> tuple[SeparatedElemen
         chosen, slack = spread_out.answers[:count], spread_out.slack(count)
         centre, spread = _spread(chosen, moment)
         gap = float(spread_out.radii[count - 1]) - slack
-        # The rounding error of a squared distance is at most 2 * `slack` times the largest answer.
+        # The rounding error of a squared distance is at most 2 * `slack` times the largest modulus
+        # of an answer.
         spread -= slack * (1 + 2 * (moment - 1) * float(np.abs(chosen).max(initial=1.0)))
         if gap > 0 and spread > 0:
             taken = spread_out.elements[:count]

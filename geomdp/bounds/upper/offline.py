@@ -56,9 +56,10 @@ class Regimes(NamedTuple):
 def bounded_queries(
     queries: int, size: int, *, epsilon: float, alpha: float, constant: float
 ) -> Regimes:
-    """Shape of Theorem 1: sample sizes for k = `queries` with |q| <= 1 on N = `size` elements.
+    """Shape of Theorem 1: sample sizes for k queries q with |q| <= 1 on a universe of N elements.
 
-    sc <= C min{k, sqrt(k ln N), ln N / alpha} / (alpha eps), where sc is the sample complexity.
+    sc <= C min{k, sqrt(k ln N), ln N / alpha} / (alpha eps), where sc is the sample complexity, k
+    is `queries`, and N is `size`.
 
     Source: Nikolov 2022, Theorem 1; JL-T1.
 
@@ -197,10 +198,11 @@ def ball_bounded(queries: int, *, epsilon: float, alpha: float) -> float:
 
 
 def gaussian_projection(size: int, *, rho: float, alpha: float) -> float:
-    """Explicit for rho-zCDP, in root mean square: 2 sqrt(ln N / rho) / alpha^2 for |q| <= 1.
+    """Explicit sample size under rho-zCDP, in root mean square: 2 sqrt(ln N / rho) / alpha^2.
 
-    The mechanism adds Gaussian noise and projects on the sensitivity polytope, for a universe of
-    N = `size` elements. Unlike the JL mechanism, it does not map the answers to a lower dimension.
+    The mechanism adds Gaussian noise and projects on the sensitivity polytope. The queries have
+    values in [-1, 1], and the universe has N = `size` elements. Unlike the JL mechanism, this
+    mechanism does not map the answers to a lower dimension.
     For some queries, no sample size that grows more slowly with N is enough, even under approximate
     DP.
 

@@ -35,8 +35,9 @@ RELAXATIONS = 10.0
 #: Longest burn-in that is allowed, in integrated autocorrelation times. A burn-in of this length is
 #: far longer than useful.
 MOST_RELAXATIONS = 1e6
-#: Number of autocorrelation times between two states of a chain that `sample_uniform` keeps. The
-#: correlation of two successive kept states is about e^-4.
+#: Number of integrated autocorrelation times between two successive states of a chain that
+#: `sample_uniform` keeps. If correlations decay exponentially, the correlation of two successive
+#: kept states is about e^-4.
 SPACING = 2.0
 
 

@@ -25,14 +25,14 @@ class Hierarchical(StrategyMechanism):
     * For tables: each partition consists of the cells of one table, and `WeightedMarginals` chooses
       the columns of these tables.
     * For listed universes: either a binary tree over the elements or, for at most 2^10 elements,
-      the histogram together with one coarse set of soft bins (`SoftBins`). The choice with less
-      error is taken.
+      the histogram together with one coarse set of soft bins (`SoftBins`).
 
-    For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`. If
+    Of the partitions that apply to the workload, those with the least error are taken. If
     `strategy` (a `Strategy`) is given, it replaces the partitions above. A workload without a known
     strategy raises ``ValueError`` on first use. If the workload is not made of tables, a strategy
     is known only for at most 2^12 elements. For `SparseQueries`, the elements are those of
-    `SparseQueries.explicit`.
+    `SparseQueries.explicit`. For notation, parameters and errors see `AdditiveMechanism`. `privacy`
+    is a `PureDP`.
 
     Notes
     -----
@@ -86,5 +86,5 @@ class Hierarchical(StrategyMechanism):
 
     @cached_property
     def noise(self) -> MappedNoise:
-        """Distribution of Z, on sums of answer vectors; set up on first use."""
+        """Distribution of R_1 Z_1 + R_2 Z_2 + ..., on sums of answers; set up on first use."""
         return self._design.noise(self.privacy.epsilon)

@@ -25,7 +25,7 @@ class Lattice:
     Parameters
     ----------
     units : (m,) array
-        For each query, a whole number above 0 of which all changes of its sum are multiples.
+        A whole number above 0 for each query. All changes of the query's sum are multiples of it.
     counts : (m,) array
         The largest change of the sum of each query, divided by its unit; 0 if the sum never
         changes.

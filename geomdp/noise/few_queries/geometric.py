@@ -136,11 +136,12 @@ class GeometricNoise:
         return np.where(on_lattice, at_zero - np.abs(points).sum(axis=1) / self.scale, -np.inf)
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
-        """log P(Z = z) - log P(Z = z - s) for rows z of `points`, s of `shifts`, both (b, m): (b,).
+        """log P(Z = z) - log P(Z = z - s) for each row z of `points` and its row s of `shifts`.
 
-        For s in the lattice, all z are treated as points of the lattice, because sums in float64
-        may have rounding errors. For other s, the result is inf if z is in the lattice, -inf if
-        z - s is in the lattice, and nan if both probabilities are 0.
+        Both arrays are (b, m), and the result is (b,). For s in the lattice, all z are treated as
+        points of the lattice, because sums in float64 may have rounding errors. For other s, the
+        result is inf if z is in the lattice, -inf if z - s is in the lattice, and nan if both
+        probabilities are 0.
         """
         points = batch(points, self.dimension, "points")
         shifts = batch(shifts, self.dimension, "shifts")

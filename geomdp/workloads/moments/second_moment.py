@@ -18,7 +18,7 @@ class SecondMoment(OuterProducts):
 
     svec lists the upper triangle of a matrix row by row and multiplies off-diagonal entries by
     sqrt(2). So the Euclidean norm of svec(M) is the Frobenius norm of M. `matrix` converts answers
-    back to matrices. The convex hull of {Q(x)} is {M psd, tr M <= 1}.
+    back to matrices. The convex hull of {Q(x)} is {svec(M) : M psd, tr M <= 1}.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class SecondMoment(OuterProducts):
     def l2_diameter(self) -> float:
         """sqrt(2), attained by two orthogonal unit vectors; 1 for d = 1.
 
-        The value follows from ||x x^T - y y^T||_F^2 = |x|^4 + |y|^4 - 2 <x, y>^2.
+        The value follows from ||x x^T - y y^T||_F^2 = ||x||^4 + ||y||^4 - 2 <x, y>^2.
         """
         return math.sqrt(2) if self.d > 1 else 1.0
 

@@ -37,7 +37,8 @@ def logistic_derivative(order: int) -> float:
     """A bound on |(d/du)^j [1 / (1 + exp(-u))]| over all u, for j = `order`.
 
     For j = 0 and for odd j, the bound is the supremum itself. The Fourier transform of the first
-    derivative is pi w / sinh(pi w), which is positive. So the j-th derivative is at most
+    derivative is pi w / sinh(pi w), which is positive. So for j >= 1 the modulus of the j-th
+    derivative is at most
     int_0^inf w^j / sinh(pi w) dw = 2 (1 - 2^-s) Gamma(s) zeta(s) / pi^s with s = j + 1.
     """
     if order == 0:

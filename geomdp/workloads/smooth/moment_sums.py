@@ -64,7 +64,7 @@ class MomentTransform(abc.ABC):
         """Add the records `points` (b, d) to a table, in place."""
 
     def _moments(self, table: FloatArray) -> FloatArray:
-        """Sums of moments (t,) * d of the records added to a table."""
+        """Sums of the moments of all records added to a table, as an array (t,) * d."""
         return table
 
     def rounding(self, n: int) -> float:
@@ -79,7 +79,7 @@ class MomentTransform(abc.ABC):
         return (1 + n * ROUNDOFF) * steps * ROUNDOFF * self.amplification
 
     def sums(self, chunks: Iterable[FloatArray]) -> tuple[int, FloatArray]:
-        """The number of records, and the sums of moments (t,) * d; records are read once.
+        """The number of records, and the sums of moments as an array (t,) * d, from one reading.
 
         Each chunk (b, d) holds records in the cube [-1, 1]^d, which are not checked here. The
         result is the same, to the last bit, for all ways of cutting the records into chunks.

@@ -87,7 +87,7 @@ def _(workload: MarginalTables) -> RandomSymmetry | None:
 def _(workload: Marginals | Parities) -> RandomSymmetry | None:
     """Permute the attributes. For parities, also flip some attributes.
 
-    Each flipped attribute in S changes the sign of the parity of S.
+    The parity of a set S of attributes changes its sign once for each flipped attribute in S.
     """
 
     def image(directions: FloatArray, rng: np.random.Generator) -> FloatArray:

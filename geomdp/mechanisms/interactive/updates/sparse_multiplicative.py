@@ -140,7 +140,7 @@ class SlotHypothesis:
         Raises
         ------
         ValueError
-            If the query is not as sparse as declared.
+            If the support of the query has more than `sparsity` elements.
         """
         self._check(query)
         return float(query.values.dot(self._find(query.support)[1])) / self._total
@@ -154,7 +154,7 @@ class SlotHypothesis:
         Raises
         ------
         ValueError
-            If the query is not as sparse as declared.
+            If the support of the query has more than `sparsity` elements.
         RuntimeError
             If the query needs more new slots than are free. In a hypothesis that the rule started,
             this cannot happen in the first B(alpha) updates.
