@@ -125,7 +125,8 @@ def is_input(path: Path, given: Path) -> bool:
     path : Path
         A file to be written. If the file exists, it may have other names, too.
     given : Path
-        A file, a folder or a pattern. A folder names all files in it, at any depth.
+        A file, a folder or a pattern. A folder names all files in it, at any depth. For a pattern,
+        a new file is recognised only in a folder that already has an input.
     """
     from geomdp.data.sources.files import paths_at
 

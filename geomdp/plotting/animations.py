@@ -58,7 +58,7 @@ def animate_walk(
     Raises
     ------
     ValueError
-        If `body` is not planar, or `start` lies outside.
+        If `body` is not planar, `start` lies outside the body, or `steps` is below 1.
     MissingOracle
         If the body has no membership or chords, or cannot be drawn.
 
@@ -127,7 +127,7 @@ def animate_projection(
     Raises
     ------
     ValueError
-        If `body` is not planar, or `truth` lies outside.
+        If `body` is not planar, `truth` lies outside the body, or `frames` is below 2.
 
     Examples
     --------

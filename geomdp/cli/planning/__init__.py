@@ -1,1 +1,1 @@
-"""Commands that need no records: advice, brackets, curves, widths, lists and lessons."""
+"""Commands without records: advice, audits, brackets, checks, curves, widths, lists, lessons."""
