@@ -1,1 +1,1 @@
-"""Commands without records: advice, audits, brackets, checks, curves, widths, lists, lessons."""
+"""Commands that need no records: advice, audits, bounds, curves, widths, lists and lessons."""
