@@ -194,7 +194,7 @@ class LinePlan:
     steps : (i,) array of int
         Numbers of steps T_1, ..., T_i.
     copies : int
-        Number of records b that one step replaces.
+        Number b of records that one step replaces.
     known : tuple of LineRisk
         A lower bound on the Bayes risk for each different number of steps, in increasing order of
         these numbers.

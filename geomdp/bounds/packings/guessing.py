@@ -62,10 +62,10 @@ class GuessedElements(Protocol):
         """The number lambda for R = e^`log_ratio`."""
 
     def constants(self) -> dict[str, Any]:
-        """The distances as written to a certificate file."""
+        """The numbers that `risk` uses, as written to a certificate file."""
 
     def document(self) -> dict[str, Any]:
-        """The entries of a certificate file about the elements, except their answers."""
+        """Further entries of a certificate file, besides the elements or their answers."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -92,7 +92,7 @@ class SeparatedElements:
         return {"separation": self.separation, "spread": self.spread}
 
     def document(self) -> dict[str, Any]:
-        """The part of a certificate file about the elements, apart from their answers."""
+        """Further entries of a certificate file, besides the elements or their answers."""
         return {"type": "separated elements", "centre": self.centre}
 
 
