@@ -58,7 +58,7 @@ class Quantity(enum.StrEnum):
 #: Name of the curve of excluded errors (see `Quantity`).
 ANY = "any mechanism"
 #: Lower bounds on the number of records are computed for `EXCLUDED_ERRORS` errors. The largest of
-#: these errors is the l2 diameter of the m answers, divided by sqrt(m). There are
+#: these errors is the l2 diameter of the set of answer vectors, divided by sqrt(m). There are
 #: `EXCLUDED_PER_DECADE` errors per decade. Bounds for smaller errors follow by padding (see
 #: `_excluded`).
 EXCLUDED_ERRORS, EXCLUDED_PER_DECADE = 7, 3
@@ -217,7 +217,8 @@ def _excluded(setting: Setting, numbers: list[int]) -> list[_Row]:
     result by n / v. This gives the error a with v records, but this error is excluded.
     """
     workload, corners = setting.workload, []
-    # No larger error is excluded, because a constant attainable answer has at most this error.
+    # No larger error is excluded: a mechanism that always releases the answers of one fixed record
+    # has at most this error.
     largest = workload.l2_diameter() / math.sqrt(workload.n_queries)
     if largest == 0:  # answers do not depend on the records, so no error is excluded
         return []

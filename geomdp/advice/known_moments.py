@@ -26,8 +26,8 @@ def predicted(name: str, mechanism: Mechanism) -> tuple[Prediction, SamplerStatu
     """Prediction of the mechanism called `name`, and the status of its sampler.
 
     The error of most additive noise for pure privacy is proportional to 1 / (n epsilon). The factor
-    is kept in the cache. If the cache holds the factor of an exact prediction, and rounding of
-    answers is negligible, the noise is not set up.
+    is kept in the cache. If the cache holds the factor of an exact prediction for an exact sampler,
+    and rounding of answers is negligible, the noise is not set up.
     """
 
     def directly() -> tuple[Prediction, SamplerStatus]:
@@ -66,8 +66,8 @@ def recursive_levels(mechanism: Recursive) -> int:
 def workload_hash(workload: Workload) -> str:
     """Hash of a workload: of its type, its universe, and the answers of its elements.
 
-    If all elements together have more than `HASHED` answers, at most 64 random elements are used.
-    They are drawn with a fixed public seed.
+    If the universe is infinite, or all elements together have more than `HASHED` answers, at most
+    64 random elements are used. They are drawn with a fixed public seed.
     """
     universe, m = workload.universe, workload.n_queries
     digest = hashlib.sha256(f"{type(workload).__name__} {m} {universe!r}".encode())
