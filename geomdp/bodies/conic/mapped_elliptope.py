@@ -22,7 +22,7 @@ from geomdp.bodies.conic.elliptope import Elliptope
 from geomdp.bodies.conic.projection import nearest_with_diagonal
 
 #: Let T be the matrix of a `MappedElliptope`, and w its weights. T^T T must equal the diagonal
-#: matrix of the products w_i w_j up to this relative error.
+#: matrix of the products w_i w_j. The error of an entry may be this share of the largest product.
 STRETCH_ERROR = 1e-12
 
 
@@ -52,8 +52,8 @@ class MappedElliptope(Body):
     Raises
     ------
     ValueError
-        If T^T T differs from Diag(w_i w_j) by more than a relative 1e-12. Also if a weight is at
-        most 0 or the shapes do not fit.
+        If the modulus of an entry of T^T T - Diag(w_i w_j) is above 1e-12 times the largest
+        w_i w_j. Also if a weight is at most 0 or the shapes do not fit.
 
     Examples
     --------
@@ -110,13 +110,13 @@ class MappedElliptope(Body):
         return np.asarray(np.sqrt(self.weights[rows] * self.weights[columns]))
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Upper bounds: <u, c> plus the bound of `Elliptope.support` in the direction T^T u."""
+        """Upper bounds: <u, c> plus the bound of `Elliptope.support` at T^T u, for each row u."""
         return np.asarray(
             self._elliptope.support((self.matrix.T @ directions.T).T) + directions @ self.constant
         )
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """The point c + T r for the r of `Elliptope.extreme_point` in the direction T^T u."""
+        """For each row u, the point c + T r, where `Elliptope.extreme_point` gives r at T^T u."""
         best = self._elliptope.extreme_point((self.matrix.T @ directions.T).T)
         return np.asarray((self.matrix @ best.T).T + self.constant)
 
@@ -132,7 +132,7 @@ class MappedElliptope(Body):
         return np.asarray(self._elliptope.contains(back, tolerance) & (off <= slack))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi) of the chords of the elliptope through the preimages.
+        """Ends (lo, hi) of the chords, computed as chords of the elliptope through the preimages.
 
         Both ends are 0 for directions outside the span of the columns of T.
         """
@@ -176,7 +176,7 @@ class MappedElliptope(Body):
 
 
 def stretching_weights(matrix: sp.csr_array, order: int) -> FloatArray | None:
-    """The w (p,) with T^T T = Diag(w_i w_j) for T = `matrix`; None if no such w exists or p < 3.
+    """The w > 0 (p,) with T^T T = Diag(w_i w_j), T = `matrix`; None if no such w exists or p < 3.
 
     p is `order`. Let g_ij = w_i w_j be the squared length of the column of T for the pair i, j.
     Then w_i^2 = g_ij g_ik / g_jk for any distinct i, j, k.

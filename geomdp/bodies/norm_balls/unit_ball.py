@@ -50,7 +50,7 @@ def unit_ball_points(n: int, dimension: int, rng: np.random.Generator) -> FloatA
 
 
 def ball_chord(points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Ends (lo, hi), (b,) each, of the intervals {t : ||x + t u||_2 <= 1}.
+    """The ends lo and hi, two arrays (b,), of the intervals {t : ||x + t u||_2 <= 1}.
 
     x is a row of `points` in the unit ball. u is the row of `directions` with the same index, and u
     is not 0. The ends are the roots of a quadratic polynomial. The root of larger modulus is

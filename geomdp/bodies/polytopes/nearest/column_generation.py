@@ -3,8 +3,9 @@
 For a target b and the current point x, the gain of a point p is <b - x, p - x>. x is a convex
 combination of the members of the active set. The table holds these members and the points with the
 largest gains. Let g be the largest gain among all points. The active set is improved until all
-gains on the table are at most a small share of g. Then the gains of all points are computed again.
-This computation is called a pricing. Improving and pricing together are a round.
+gains on the table are at most a small share of g, or the improvement stalls. Then the gains of all
+points are computed again. This computation is called a pricing. Improving and pricing together are
+a round.
 
 If g is within the tolerance of `search`, the search ends in one of these cases:
 
@@ -42,8 +43,8 @@ from geomdp.bodies.polytopes.nearest.qr_update import Factor, empty_factor, load
 #: (dimension, number of points) from (50, 1000) to (500, 20000).
 DIMENSIONS_PER_POINT, SMALLEST_TABLE = 4, 32
 #: The active set is improved until the gains on the table are at most this share of the largest
-#: gain among all points. Measured: a share of 0.1 needs a fifth more pricings than 0.03. A share of
-#: 0.01 needs about the same number of pricings, but more exchanges.
+#: gain among all points. In measurements, a share of 0.1 needed a fifth more pricings than 0.03. A
+#: share of 0.01 needed about the same number of pricings, but more exchanges.
 INNER_SHARE = 0.03
 #: Largest number of rounds after the largest gain is within the tolerance. These rounds decide
 #: whether the target is inside.
@@ -54,8 +55,8 @@ DECIDING_ROUNDS = 50
 SEPARATED = 0.5
 #: The target counts as reached if the distance from the current point to the target is at most
 #: REACHED * (s + t) + ROUNDING * c. Here s is the scale, the largest distance of a known point from
-#: the centre. The target has distance t from the centre, and c is the norm of the centre. REACHED
-#: is 45 machine epsilons, the rounding of a sum of a few hundred terms.
+#: the centre (see `Columns`). The target has distance t from the centre, and c is the norm of the
+#: centre. REACHED is 45 machine epsilons, the rounding of a sum of a few hundred terms.
 REACHED = 1e-14
 #: Two machine epsilons, for the rounding of the centre's own coordinates; see `REACHED`.
 ROUNDING = 4.4e-16
@@ -64,7 +65,8 @@ ROUNDING = 4.4e-16
 OUTGROWN = 4.0
 
 
-#: Keys of points, with the weights of a convex combination of these points.
+#: Keys of points (the integers that identify points in `Columns`), with the weights of a convex
+#: combination of these points.
 Combination = tuple[IntArray, FloatArray]
 
 
@@ -160,10 +162,10 @@ def search(
 ) -> Found:
     """The point of the hull of `columns` that is nearest to `target` (d,).
 
-    The search starts from the convex combination `start`. Without `start`, it prices the direction
-    from the centre to the target, and starts from the points found. The largest gain is within
-    tolerance if it is at most tol * columns.scale^2. The docstring of this module says when the
-    search ends.
+    The search starts from the convex combination `start`. Without `start`, it starts from the
+    points that are farthest in the direction from the centre to the target. The largest gain is
+    within tolerance if it is at most tol * columns.scale^2. The docstring of this module says when
+    the search ends.
     """
     rounds = _rounds(columns, target, tol, start)
     residual = next(rounds)

@@ -1,4 +1,4 @@
-"""Mean and squared norms of rows in one pass, compiled."""
+"""A compiled function that computes the mean and the squared norms of rows in one pass."""
 
 from __future__ import annotations
 
