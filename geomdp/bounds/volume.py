@@ -169,9 +169,10 @@ def count_error(radius: VolumeRadius, *, epsilon: float) -> float:
 
     Let F be the matrix of the queries, B_1 the l1 unit ball, and K = F B_1. Under add/remove, the
     supremum of E ||M(x) - F x||_2 over all histograms x of real counts is at least
-    i vr_i(K) / (8 e^2 epsilon). Proof: the projection of (i / epsilon) K holds at least
-    (i vr_i / (2 R epsilon))^i points that are 2R apart. The l1 distances of their histograms are at
-    most 2 i / epsilon. Choose R = i vr_i / (4 e^2 epsilon).
+    i vr_i(K) / (8 e^2 epsilon). Proof: project (i / epsilon) K on the i dimensions with the largest
+    volume radius. The projection holds at least (i vr_i / (2 R epsilon))^i points that are 2R
+    apart. The l1 distances of their histograms are at most 2 i / epsilon. Choose
+    R = i vr_i / (4 e^2 epsilon).
 
     The result uses the proved lower bound `radius.lower` in place of vr_i. At large epsilon, the
     bound can be false for whole counts (see the docstring of the module).

@@ -49,7 +49,8 @@ from geomdp.bounds.metrics import MEAN_L2, Metric, WorstCase
 from geomdp.bounds.packings.farthest_elements import farthest_elements
 from geomdp.workloads import Workload
 
-#: Largest number M^2 k of differences of answers that are computed for M elements and k queries.
+#: Largest number M^2 k of differences of answers that are computed for M elements and k queries, if
+#: M is above 2. Two elements are compared for every k.
 MOST_DIFFERENCES = 1 << 26
 
 

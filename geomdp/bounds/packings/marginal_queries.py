@@ -38,7 +38,7 @@ def marginal_bound(
     metric: Metric = MEAN_L2,
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
 ) -> Bound:
-    """Lower bound on the records for all monotone conjunctions of `width` attributes (JL-T25).
+    """Lower bound on the number of records for all monotone conjunctions of `width` attributes.
 
     Parameters
     ----------
@@ -140,9 +140,8 @@ def _codes(attributes: int) -> Iterator[LinearCode]:
 def _lengths(most: int, problem: Problem) -> list[int]:
     """Increasing values of s, the number of tuples, from 1 to the largest useful value.
 
-    No value is above `most`. For s tuples, the proved separation of answers is at most
-    sqrt(2 s) / s. The separation must be at least the required separation c alpha. So
-    s > 2 / (c alpha)^2 is useless.
+    No value is above `most`. Let g be the separation of answers that `problem` requires. For s
+    tuples, the proved separation is at most sqrt(2 s) / s. So s > 2 / g^2 is useless.
     """
     room = 2 / problem.required_separation**2
     most = max(1, math.floor(min(room, most)))
