@@ -87,7 +87,7 @@ def _named(description: object, position: int) -> NamedQuery:
 
 
 def counted(data: Path, schema: Schema) -> int:
-    """The number of records; ``ValueError`` for no records or a record outside the bounds."""
+    """The number of records; ``ValueError`` for no records or a value that is not within bounds."""
     universe = SymmetricCube(len(schema.columns))
     chunks = encode(read_chunks(data, schema.names), schema, universe)
     count = sum(len(chunk) for chunk in chunks)
