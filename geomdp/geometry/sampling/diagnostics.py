@@ -202,8 +202,9 @@ def _effective_size(draws: FloatArray) -> FloatArray:
     size = chains * length
     rho, moving = _autocorrelation(draws)
     rho[0] = 1.0
-    # Sums of pairs (rho_0 + rho_1), (rho_2 + rho_3), ... are positive for a reversible chain. The
-    # largest one or two lags are left out, because their autocorrelations are sums of few products.
+    # Sums of pairs (rho_0 + rho_1), (rho_2 + rho_3), ... are positive for a reversible chain. If
+    # there are more than two lags, the largest one or two are left out, because the
+    # autocorrelations at these lags are sums of few products.
     pairs = max(1, (length - 1) // 2)
     even, odd = rho[0 : 2 * pairs : 2], rho[1 : 2 * pairs : 2]
     sums = even + odd
