@@ -39,18 +39,18 @@ class Cone(PureMechanism):
 
         M(X) = (sum of Q(x) + Z) / n,    Z = T (r_1 (U_1 - a) - r_2 (U_2 - a)).
 
-    The U_i are uniform on C, and the r_i have the law Gamma(r + 1), where r is the dimension of C.
+    The U_i are uniform on C, and the r_i have the law Gamma(D + 1), where D is the dimension of C.
     Under replace-one, the rate of the r_i is epsilon / 2. The number of records is public, so a can
     be the centroid of C. Under add/remove, the rate is epsilon, a is 0, and Z also has the term
     (r_1 - r_2) c. There are four choices of C:
 
-    * An elliptope, the set of psd matrices with M_ii = 1. It contains the matrices of products of
+    * An elliptope, the set of psd matrices R with R_ii = 1. It contains the matrices of products of
       signs, and the affine map takes these matrices to the answers (X-LKJ). The order of the
       matrices is d + 1 for all tables of at most two of d two-level columns, and for `Marginals`
       with k <= 2. The order is d for `Parities` with k = 2.
     * The moment body of tables (`TableMoments`), for all tables of at most two categorical columns.
-      If all columns have two levels, this body is the elliptope of order d + 1.
-    * {M psd, M_ii <= 1}, for second moments of records in [-1, 1]^d (X-PSDBOX).
+      If all d columns have two levels, this body is a linear image of the elliptope of order d + 1.
+    * {R psd, R_ii <= 1}, for second moments of records in [-1, 1]^d (X-PSDBOX).
     * The sensitivity polytope, if it has an exact sampler.
 
     For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`. A workload
@@ -68,8 +68,8 @@ class Cone(PureMechanism):
     If a record is removed, only the second vector is shifted. M is a function of the shifted
     vectors and of public values. The sampler is exact.
 
-    Error: exactly sqrt(8 (r + 1)(r + 2) E||T (U - a)||^2 / m) / (epsilon n) per query under
-    replace-one.
+    Error: exactly sqrt(8 (D + 1)(D + 2) E||T (U - a)||^2 / m) / (epsilon n) per query under
+    replace-one, where a is the centroid of C and U is uniform on C.
 
     References
     ----------
@@ -155,7 +155,7 @@ class Lift:
 
     #: C, with a centroid in closed form.
     body: Body
-    #: T (m, k); None for the identity.
+    #: T, with one row per query and one column per coordinate of C; None for the identity.
     matrix: sp.csr_array | None = None
     #: The constant (m,); None for 0.
     constant: FloatArray | None = None

@@ -52,7 +52,10 @@ class PostProcessed(Mechanism):
 
     @property
     def grid(self) -> int | None:
-        """The grid of `inner`."""
+        """Unseeded releases round the noise of `inner` correctly to multiples of 2^-grid.
+
+        The grid is None if `inner` draws its noise in float64, without correct rounding.
+        """
         return self.inner.grid
 
     def with_n(self, n: int) -> Self:
@@ -70,11 +73,11 @@ class PostProcessed(Mechanism):
         self.inner.set_up()
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """The number of records and the sums that `inner` measures."""
+        """The number of records, and the sums to which `inner` adds correctly rounded noise."""
         return self.inner.measured(records)
 
     def draw(self, rng: np.random.Generator | None) -> Privatiser:
-        """Draw the noise of `inner`; the function returned gives the answers of `inner`."""
+        """Draw the noise of `inner`; the returned function maps sums to the answers of `inner`."""
         return self.inner.private(rng)
 
 

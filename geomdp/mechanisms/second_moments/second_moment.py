@@ -72,8 +72,8 @@ class SecondMoment(PostProcessed):
     records. Shrinkage and projection cost nothing, because they read only the noisy matrix. The
     sampler is exact.
 
-    Error: let h(Z) = max(lambda_max(Z), 0) and M_n = (1/n) sum of x x^T. For all data of n records,
-    E ||M(X) - M_n||_F^2 is at most the least of E ||Z||_F^2 / n^2, E h(Z) / n and the squared
+    Error: let h(Z) = max(lambda_max(Z), 0) and S = (1/n) sum of x x^T. For all data of n records,
+    E ||M(X) - S||_F^2 is at most the least of E ||Z||_F^2 / n^2, E h(Z) / n and the squared
     diameter of the body (JL-L13, JL-L13b). For pure privacy with rate r, and D = d (d + 1) / 2,
 
         E ||Z||_F^2 = d (d + 1)^2 / (2 r^2), minus 2 D^2 / ((D + 1) d r^2) under replace-one,
@@ -139,7 +139,10 @@ class SecondMoment(PostProcessed):
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """The root of the bound in the class docstring, over sqrt(m); nothing is simulated."""
+        """The square root of the bound in the class docstring, divided by sqrt(m).
+
+        Nothing is simulated.
+        """
         m, d = self.workload.n_queries, self.body.d
         energy, n = self._energy, self.n
         if self.shrink:

@@ -44,7 +44,8 @@ def laplace_strategies(workload: Workload) -> list[Strategy]:
         found.append(WeightedMarginals())
     if sign_products(workload) is not None:
         found.append(WeightedSigns())
-    # For tables `WeightedMarginals` already includes the histogram: the table of all columns.
+    # For tables, `WeightedMarginals` already tries the histogram, the table of all columns, if it
+    # has at most 2^20 cells.
     if not isinstance(workload, MarginalTables):
         if _listed(workload, MAX_LISTED):
             found += [Tree(), Haar()]

@@ -36,8 +36,8 @@ class TableCost:
 
     in all. The bound is the sum over T of the largest value in brackets, over all sets D & T of
     columns of T. For the precisions of equal noise on all answers, the bound is the squared l2
-    sensitivity, the sum of 2 w_T^2. So the best precisions for this bound are never worse than
-    equal noise.
+    sensitivity: the sum of 2 w_T^2 over all tables with a column of several levels. So the best
+    precisions for this bound are never worse than equal noise.
 
     Parameters
     ----------
