@@ -59,7 +59,8 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     -------
     (m,) array
         The c_j, in units of sums. They have a closed form for Laplace, geometric and Gaussian
-        noise. For other noise they are order statistics of |Z_j| over public draws.
+        noise, and for `ResidualNoise`, which is Gaussian. For other noise they are order statistics
+        of |Z_j| over public draws.
 
     Raises
     ------
@@ -104,7 +105,7 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     beta = 1 - probability(confidence, "confidence")
     checked_noise(noise)
     if isinstance(noise, LaplaceNoise):
-        # P(|Z_j| > c) = exp(-c / b).
+        # P(|Z_j| > c) = exp(-c / b), where b is the scale.
         return np.full(noise.dimension, -noise.scale * math.log(beta))
     if isinstance(noise, GeometricNoise):
         return noise.half_widths(beta)
@@ -157,8 +158,8 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
     beta = 1 - probability(confidence, "confidence")
     checked_noise(noise)
     if isinstance(noise, LaplaceNoise):
-        # P(max |Z_j| <= c) = (1 - exp(-c / b))^m. With log1p and expm1, a small beta is not lost
-        # in rounding.
+        # P(max |Z_j| <= c) = (1 - exp(-c / b))^m, where b is the scale. With log1p and expm1, a
+        # small beta is not lost in rounding.
         single = -math.expm1(math.log1p(-beta) / noise.dimension)
         return np.full(noise.dimension, -noise.scale * math.log(single))
     deviations = np.sqrt(noise.variances())

@@ -32,7 +32,7 @@ LOG_CONCAVE = (
 #: few tenths of a percent.
 STEPS = 1 << 12
 #: The upper sum ends where the exponent c of `log_concave_maximum` is ln m plus this number. There
-#: the union bound is e^-40. The integral beyond this point is bounded separately.
+#: the union bound is at most e^-40. The integral beyond this point is bounded separately.
 REACH = 40.0
 #: Standard deviations are rounded up to this number of significant digits. Few distinct values
 #: remain, and each is treated once.

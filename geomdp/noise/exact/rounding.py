@@ -23,8 +23,9 @@ Result = TypeVar("Result")
 #: in 2^99 is left undecided.
 FIRST_WORDS = 2
 #: Number of words at the last evaluation: 15872 bits. Grids finer than about 2^-15000 standard
-#: deviations would need more. No number of bits suffices if, with positive probability, a
-#: coordinate is exactly half-way between grid points and its ball has a radius above 0.
+#: deviations would need more. A coordinate is computed as a ball, an interval that contains it. No
+#: number of bits suffices if, with positive probability, the coordinate is exactly half-way between
+#: grid points and its ball has a radius above 0.
 LAST_WORDS = 256
 #: The unit of the grid is at most this share of the smallest standard deviation of a coordinate.
 #: Rounding then adds about (1 / 1024)^2 / 12 < 10^-7 of the variance, or less.
@@ -116,7 +117,8 @@ def nearest_multiples(values: Sequence[arb], grid: int) -> list[int]:
     Raises
     ------
     Undecided
-        If a ball contains the midpoint of two grid points and also numbers below this midpoint.
+        If a ball, widened by a rounding error, contains the midpoint of two grid points and also
+        numbers below this midpoint.
     """
     # A product with a power of two is exact at any precision.
     scale = arb(2) ** grid
@@ -149,7 +151,7 @@ def public_grid(noise: Noise) -> int:
     Raises
     ------
     ValueError
-        If all standard deviations are 0.
+        If `noise` is not a `Noise`, or all standard deviations are 0.
 
     Examples
     --------

@@ -123,7 +123,7 @@ class StaircaseNoise:
         return np.diag(self.variances())
 
     def variances(self) -> FloatArray:
-        """The variance E Z^2 = D^2 (E K^2 + 2 E K E V + E V^2), K and V as in `sample`: (1,)."""
+        """Array (1,) of the variance D^2 (E K^2 + 2 E K E V + E V^2), for K and V of `sample`."""
         rest = -math.expm1(-self.epsilon)
         steps = math.exp(-self.epsilon) / rest
         squared_steps = steps * (1 + math.exp(-self.epsilon)) / rest
@@ -137,7 +137,7 @@ class StaircaseNoise:
         return Estimate.exact(float(self.variances()[0]))
 
     def mean_sizes(self) -> FloatArray:
-        """E |Z|, exact: (1,)."""
+        """Array (1,) of E |Z|, exact."""
         return np.array([self.mean_length()])
 
     def mean_length(self) -> float:
@@ -146,7 +146,7 @@ class StaircaseNoise:
         return self.width * (steps + (self.share + self.outer) / 2)
 
     def log_density(self, points: FloatArray) -> FloatArray:
-        """log f(z) for the density f at rows z of `points` (b, 1): (b,)."""
+        """log f(z) for the density f, for each row z of `points`, an array with one column."""
         b = math.exp(-self.epsilon)
         highest = -math.expm1(-self.epsilon) / (
             2 * self.width * (self.share + b * (1 - self.share))
@@ -154,16 +154,16 @@ class StaircaseNoise:
         return np.asarray(math.log(highest) - self.epsilon * self._steps(points, "points"))
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
-        """log f(z) - log f(z - s) for the density f, rows z of `points`, s of `shifts`: (b,).
+        """log f(z) - log f(z - s) for the density f, for rows z of `points` and s of `shifts`.
 
-        Both arrays have the shape (b, 1).
+        Both arrays have one column and equally many rows.
         """
         points, shifts = batch(points, 1, "points"), batch(shifts, 1, "shifts")
         falls = self._steps(points - shifts, "points") - self._steps(points, "points")
         return np.asarray(self.epsilon * falls)
 
     def _steps(self, points: FloatArray, name: str) -> FloatArray:
-        """The number k(|x|) of the step of each point, (b,)."""
+        """The number k(|x|) of the step of each point x."""
         sizes = np.abs(batch(points, 1, name)[:, 0]) / self.width
         whole = np.floor(sizes)
         return np.asarray(whole + (sizes - whole >= self.share))

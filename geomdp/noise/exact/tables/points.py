@@ -186,7 +186,9 @@ def _is_within(columns: list[list[Vector]], limit: float) -> bool:
 def _violation(cells: list[Vector], starts: list[int]) -> arb:
     """Total violation of the cell and triangle inequalities, as in `table_draws.violations`.
 
-    `cells` and `starts` are as for `violations.total_violation`, for one matrix.
+    `cells` is the matrix of the inner products of the vectors of all levels: the blocks off the
+    diagonal are the two-way tables, and the diagonal holds the shares. `starts` are the numbers of
+    the first level of each column, followed by the number of levels.
     """
     columns = [range(a, b) for a, b in itertools.pairwise(starts)]
     missing = [-cells[a][b] for i, j in itertools.combinations(columns, 2) for a in i for b in j]
