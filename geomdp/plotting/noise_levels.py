@@ -142,9 +142,10 @@ def draw_noise(
     Raises
     ------
     ValueError
-        For no shares or shares out of range; for an estimate, also for a share so near to 1 that
-        the grid holds too few draws; if `rows` is needed and missing; if `rows` or `centre` has
-        another shape; for three-dimensional axes.
+        If `shares` is empty or a share is out of range. If `rows` is needed and missing, or `rows`
+        or `centre` has another shape. If `ax` is three-dimensional, or `noise` is not a `Noise`.
+        Where the density is estimated, also if a share is so near to 1 that the grid holds too few
+        draws.
 
     Examples
     --------
