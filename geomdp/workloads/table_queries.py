@@ -80,7 +80,7 @@ class TableQueries(Workload):
 
     @cached_property
     def _strides(self) -> FloatArray:
-        """Matrix (c, tables) that maps the c level codes of a record to its cell of each table."""
+        """Matrix (c, tables) that maps the c level codes of a record to its cell in each table."""
         strides = np.zeros((len(self.levels), len(self.tables)))
         for t, table in enumerate(self.tables):
             shape = self.shape(table)
@@ -161,12 +161,12 @@ class TableQueries(Workload):
     def _corner_map(self) -> tuple[sp.csr_array, IntArray]:
         """The matrix (m, p) that maps directions to corner weights, and the indices of p elements.
 
-        The corner weights of a direction u are numbers w(y), one for each element y. Let u_T be the
-        entries of u for table T. For every element x, the sum of u_T(x_T) over tables T equals a
-        corner sum: the sum of w(y) over all y with y_i in {0, x_i} for each column i. To get the
-        weights of one table T, take differences of u_T against level 0 along each column of T, one
-        after the other. These differences are the weights of the elements with level 0 in all other
-        columns.
+        The corner weights of a direction u are numbers w(y), one for each element y. They are 0 for
+        all elements y except the p elements. Let u_T be the entries of u for table T. For every
+        element x, the sum of u_T(x_T) over tables T equals a corner sum: the sum of w(y) over all y
+        with y_i in {0, x_i} for each column i. To get the weights of one table T, take differences
+        of u_T against level 0 along each column of T, one after the other. These differences are
+        the weights of the elements with level 0 in all other columns.
         """
         strides = math.prod(self.levels) // np.cumprod(self.levels)
         maps, places = [], []
@@ -190,7 +190,7 @@ class TableQueries(Workload):
         return sp.csr_array(sp.block_diag(maps, format="csr") @ gather), elements
 
     def _interacting(self) -> Sequence[tuple[int, ...]]:
-        """All sets of columns within one of the tables, by size, then in lexicographic order."""
+        """All non-empty sets of columns within a table, by size, then in lexicographic order."""
         sets = {
             S
             for table in self.tables
@@ -215,9 +215,9 @@ class TableQueries(Workload):
     def blocks(self) -> tuple[Block, ...]:
         """Interaction blocks (analysis of variance), one for each set of columns within a table.
 
-        Sets with a column of a single level have no block. See `interactions` for the formulas.
-        Diameters and radii of the blocks are exact. If all columns have two levels, each block has
-        one direction: the parity of its columns.
+        The empty set and sets with a column of a single level have no block. See `interactions` for
+        the formulas. Diameters and radii of the blocks are exact. If all columns have two levels,
+        each block has one direction: the parity of its columns.
 
         Raises
         ------
@@ -247,10 +247,11 @@ class TableQueries(Workload):
         return np.asarray(self.table_weights[changing])
 
     def l1_diameter(self) -> float:
-        """Twice the sum of weights, attained if records differ in all columns with several levels.
+        """Twice the sum of weights of all tables that have a column with several levels.
 
-        In each table, the answers of two such records differ in two cells. A table of columns with
-        a single level is the same for all records, so the sum leaves its weight out.
+        The diameter is attained by two records that differ in all columns with several levels. In
+        each of these tables, the answers of the two records differ in two cells. All other tables
+        are the same for all records.
         """
         return 2.0 * float(self._changing.sum())
 
