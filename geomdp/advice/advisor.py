@@ -134,9 +134,9 @@ def advise(
     with an exact sampler, and the noise is at least 5% of the diameter of the answers, the fit of
     the same noise is simulated on three public data sets of n records: uniform data, ten elements,
     and copies of one element. The fit is advised if its error is lower by at least 1% on uniform
-    data, and larger by at most 5% on the two others, which covers chance. The seed is public and
-    fixed. The predicted error remains the proved bound of the advised mechanism. On other data the
-    fit can err more: for tables of independent columns, up to 4% more was measured.
+    data, and larger by at most 5% on the two others. The 5% allow for chance. The seed is public
+    and fixed. The predicted error remains the proved bound of the advised mechanism. On other data
+    the fit can err more: for tables of independent columns, up to 4% more was measured.
 
     The table has a row for every candidate that was considered. If no prediction was made, the row
     gives the reason, for example: the candidate does not apply; it cannot make a release; a lower

@@ -26,7 +26,8 @@ class Budget:
     """The limit on the cost of each set-up, prediction or projection for one candidate.
 
     Formulas give the costs from the sizes of the workload. No time is measured, so the speed of a
-    machine does not change the advice. A set-up that runs out of memory does.
+    machine does not change the advice. However, a candidate is left out if its set-up runs out of
+    memory.
 
     Parameters
     ----------

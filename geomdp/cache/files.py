@@ -137,7 +137,7 @@ class CacheFiles:
         return len(sizes), sum(sizes)
 
     def clear(self) -> int:
-        """Delete all cache files, except unfinished files of the last hour; return how many."""
+        """Delete all cache files but unfinished ones of the last hour; return their number."""
         paths = [path for _, _, path in self._listed()]
         for path in paths:
             path.unlink(missing_ok=True)

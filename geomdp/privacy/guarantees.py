@@ -32,9 +32,9 @@ def rounded_arithmetic(grid: int, slack: float = 0.0) -> str:
     """The text `arithmetic` of a privacy record, for noise correctly rounded to a grid (X-GRID).
 
     The grid consists of the multiples of 2^-grid. The sensitivity is a number, or a convex body
-    that contains all differences of sums of answers of neighbours. It was computed in float64, but
-    is proved to suffice if it is multiplied by 1 + `slack`. So the noise was enlarged by this
-    factor.
+    that contains the difference of the sums of answers for all neighbours. The sensitivity was
+    computed in float64, but is proved to suffice if it is multiplied by 1 + `slack`. So the noise
+    was enlarged by this factor.
     """
     scaled = f", made larger by a proved slack of {slack:g}" if slack else ""
     return (

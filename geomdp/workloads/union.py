@@ -122,11 +122,11 @@ class Union(Workload):
         return self._explicit.affine_hull()
 
     def l1_diameter(self) -> float:
-        """The l1 diameter of `Explicit`: exact for N^2 m <= 2^32, else an upper bound."""
+        """The l1 diameter; an upper bound if N^2 m > 2^32 for N elements and m queries."""
         return self._explicit.l1_diameter()
 
     def l2_diameter(self) -> float:
-        """The Euclidean diameter of `Explicit`: exact for N <= 2^14, else an upper bound."""
+        """The Euclidean diameter: exact for at most 2^14 elements, else an upper bound."""
         return self._explicit.l2_diameter()
 
     def l1_radius(self) -> float:

@@ -29,8 +29,8 @@ from geomdp.workloads import Workload
 #: showed a gain of less than 1% on uniform data.
 FEW = 0.05
 #: Least and largest number of simulated releases of a mechanism on each data set. Each release of
-#: one mechanism has the same noise as a release of the other, so chance affects the ratio of their
-#: errors little. More than the least number is simulated if all releases take at most `QUICK`
+#: the fit has the same noise as a release of the first candidate, so chance affects the ratio of
+#: their errors little. More than the least number is simulated if all releases take at most `QUICK`
 #: operations, a quarter of a second.
 LEAST_RELEASES, MOST_RELEASES, QUICK = 8, 16, OPERATIONS_A_SECOND / 4
 #: Number of elements in the data set of several elements.
@@ -107,9 +107,9 @@ def _spread(noise: AdditiveMechanism) -> float:
 
 
 def _work(noise: AdditiveMechanism) -> float:
-    """Operations of one simulated release of both mechanisms on each data set.
+    """Operations of one release of the fit and one of the first candidate on each data set.
 
-    A release of the fit needs two projections, and a release of the other mechanism needs one.
+    A release of the fit needs two projections, and a release of the first candidate needs one.
     """
     draws = 2 * draw_seconds(noise.noise) * OPERATIONS_A_SECOND
     return len(LIMITS) * (3 * projection_work(noise.workload, _spread(noise)) + draws)

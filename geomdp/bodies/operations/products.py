@@ -63,7 +63,7 @@ class Product(Body):
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:
-        """Coordinates of each factor."""
+        """For each factor, the slice of its coordinates."""
         ends = np.cumsum([body.dimension for body in self.bodies])
         starts = [0, *ends[:-1]]
         return tuple(slice(int(a), int(b)) for a, b in zip(starts, ends, strict=True))
@@ -82,7 +82,7 @@ class Product(Body):
         """Whether this class has the verb and all factors implement the verb.
 
         `affine_hull` needs only one factor with this verb, because one flat factor makes the
-        product flat. The affine hull of any other factor is the whole space.
+        product flat. The affine hull of a factor without this verb is its whole space.
         """
         known = (body.implements(verb) for body in self.bodies)
         return super().implements(verb) and (any(known) if verb is Body.affine_hull else all(known))

@@ -99,11 +99,11 @@ def _least_tail(prior: Vector, epsilon: float, width: int) -> float:
     """The least posterior probability that t lies outside a window of `width` numbers.
 
     The number t is the position on a line, and a window is a list of consecutive numbers. The
-    minimum is over all windows and over all posteriors that epsilon-DP allows. The least
-    probability is attained at a posterior proportional to prior_t e^(-epsilon |t - peak|), for one
-    of the numbers as `peak`. The prior has the sum 1, and the line loses at most
-    `MOST_LOSS`. So the sum of the masses is at least e^-600, and masses that underflow are too
-    small to matter.
+    minimum is over all windows and over all posteriors that are possible if a step of the line
+    loses `epsilon`. The least probability is attained at a posterior that is proportional to the
+    masses prior_t e^(-epsilon |t - peak|), for one of the numbers as `peak`. The prior has the sum
+    1, and the line loses at most `MOST_LOSS`. So the sum of the masses is at least e^-600, and
+    masses that underflow are too small to matter.
     """
     numbers, least = np.arange(len(prior)), 1.0
     for peak in range(len(prior)):

@@ -102,7 +102,7 @@ def smooth_line(steps: int, rho: float) -> SmoothLine:
 
     Examples
     --------
-    Gaussian noise under 0.005-zCDP has the variance 100:
+    For sensitivity 1, Gaussian noise under 0.005-zCDP has the variance 100:
 
     >>> import geomdp as gd
     >>> round(gd.bounds.smooth_line(400, 0.005).risk, 1)

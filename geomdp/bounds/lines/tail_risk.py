@@ -48,7 +48,7 @@ def smooth_priors(steps: int) -> list[FloatArray]:
 def tails_of_priors(steps: int, epsilon: float) -> FloatArray:
     """p(1), ..., p(T) for T = `steps`, in one row for each prior of `smooth_priors`.
 
-    `epsilon` is the privacy of one step, at most 12, and at most 64 for all steps together.
+    `epsilon` is the privacy loss of one step. It is at most 12, and all steps lose at most 64.
     """
     assert epsilon <= MOST_STEP
     assert epsilon * steps <= MOST_EPSILON
@@ -58,7 +58,7 @@ def tails_of_priors(steps: int, epsilon: float) -> FloatArray:
 def least_tails(prior: FloatArray, epsilon: float) -> FloatArray:
     """p(1), ..., p(T) for one `prior` (T + 1,), up to rounding.
 
-    `epsilon` is the privacy of one step.
+    `epsilon` is the privacy loss of one step.
 
     Cost: O(T^3).
     """

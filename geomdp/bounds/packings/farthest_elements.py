@@ -26,7 +26,7 @@ ROUNDING = 2.0**-49
 
 
 class FarthestElements(NamedTuple):
-    """Elements in greedy order: the answers of each are as far as possible from all answers before.
+    """Elements in greedy order: each has answers as far as possible from all earlier answers.
 
     Parameters
     ----------

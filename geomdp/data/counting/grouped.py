@@ -41,7 +41,7 @@ def is_groupable(columns: Sequence[DiscreteColumn], tables: Sequence[Table]) -> 
 def tally_groups(
     relation: duckdb.DuckDBPyRelation, columns: Sequence[DiscreteColumn]
 ) -> Tallies | None:
-    """Counts of each column, or None if a value does not fit the declaration of its column.
+    """Counts of the levels of each column; None if a value does not fit the declaration.
 
     After None, the caller reads the records again, because an error must name the rows.
     """

@@ -87,8 +87,9 @@ class Spectral(PureMechanism):
         else:
             body, moments = Scaled(NuclearBall(p), float(p)), nuclear_moments(p)
         inner = KNormNoise(body, self.privacy.epsilon, ExactSampler(body))
-        # U and V U V^T have the same distribution for every rotation V. Let u = svec(U) and
-        # t = svec(I). Then E u u^T = a (I - t t^T / p) + b t t^T / p for two numbers a and b.
+        # U and V U V^T have the same distribution for every rotation V. Let u = svec(U), and let t
+        # be the svec of the p x p identity matrix. Then E u u^T = a (I - t t^T / p) + b t t^T / p,
+        # with two numbers a and b and the D x D identity matrix I.
         dimension = p * (p + 1) // 2
         b = moments.squared_trace / p
         a = (moments.squares - b) / (dimension - 1)

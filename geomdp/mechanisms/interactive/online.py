@@ -240,9 +240,9 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     def ask_truth(self, query: Query, truth: float | Fraction) -> Answer:
         """Answer one query from a given true answer `truth`, for teaching and audits.
 
-        The claim assumes that `truth` changes by at most 1/n between neighbours. A `Fraction` is
-        exact; the rounding of a float can add to the change. Under add/remove there may be more
-        than n records, so `truth` may exceed 1.
+        The privacy claim assumes that `truth` changes by at most 1/n between neighbours. A
+        `Fraction` is exact; the rounding of a float can add to the change. Under add/remove there
+        may be more than n records, so `truth` may exceed 1.
 
         Raises
         ------

@@ -58,8 +58,8 @@ def rounds_within(
 ) -> Rounds:
     """The rounds of a run if the rule needs at most floor(`bound`) updates.
 
-    Without `spending`, the updates share the whole `budget`. With `spending`, there are only as
-    many updates as `budget` can pay.
+    Without `spending`, the updates share the whole `budget`. With `spending`, the number of updates
+    is lowered if `budget` cannot pay for all of them.
 
     Raises
     ------

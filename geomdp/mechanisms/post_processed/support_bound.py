@@ -90,10 +90,10 @@ class ExpectedSupport:
 def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> SupportBound:
     """Upper bound on E h_K(Z) for Z drawn from `noise`; it uses public objects alone.
 
-    * Gaussian noise is sigma g in a subspace that contains all differences of points of K. The
-      bound is sigma times the Gaussian width w(K). If w(K) has no closed form, the bound is sigma
-      times the upper end of the interval of `gaussian_width`. That interval is proved, and misses
-      w(K) with probability at most 1e-3.
+    * Gaussian noise is sigma g, where g is standard Gaussian in a subspace that contains all
+      differences of points of K. The bound is sigma times the Gaussian width w(K). If w(K) has no
+      closed form, the bound is sigma times the upper end of the interval of `gaussian_width`. That
+      interval is proved, and misses w(K) with probability at most 1e-3.
     * K-norm noise of a body of dimension r is Z = R U. Here U is uniform on this body, and
       E R = (r + 1) / epsilon. The bound is E R times an upper limit of E h_K(U).
     * For `GeometricNoise`, `StaircaseNoise` and `LatticeBoxNoise` the bound is in closed form: the

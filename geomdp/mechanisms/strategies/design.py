@@ -24,7 +24,7 @@ from geomdp.workloads import Workload
 #: length of the same row of W, plus the standard deviation of the noise on the answer at
 #: epsilon = 1. This is an allowance for rounding errors: a few hundred units in the last place of
 #: float64. Two answers can have the same noise, and the noise cancels when they are subtracted. A
-#: larger difference could then reveal the records.
+#: longer row could then reveal the records.
 ROUNDING = 1e-13
 #: Upper bound on the share by which rounding of the noise scales can increase the privacy loss.
 OVERSPENT = Fraction(1, 2**40)

@@ -27,8 +27,8 @@ from geomdp.mechanisms.strategies.residual_tables import TableCost, table_cost
 from geomdp.privacy import Adjacency
 from geomdp.workloads.structure.residuals import Residuals
 
-#: The search stops if no profile costs more than 1 + `GAP`. The variances are then at most a share
-#: `GAP` larger than needed.
+#: The search stops if no profile costs more than 1 + `GAP`. Scaling the precisions to a cost of at
+#: most 1 then raises each variance by at most the share `GAP`.
 GAP = 1e-7
 #: Largest number of rounds of the search. Each round adds one profile.
 MAX_ROUNDS = 100
@@ -146,7 +146,7 @@ def _closed_form(energies: FloatArray, cost: ResidualCost) -> tuple[FloatArray, 
 
 
 def _between(energies: FloatArray, cost: TableCost) -> list[tuple[FloatArray, ResidualCost]]:
-    """Precisions for equal noise on all answers, precisions by `_closed_form`, and mixtures."""
+    """Precisions for equal noise on all answers, those of `_closed_form`, and mixtures of both."""
     closed, _ = _closed_form(energies, cost)
     closed = closed / cost.at_most(closed)
     equal = cost.equal / cost.at_most(cost.equal)
@@ -155,7 +155,7 @@ def _between(energies: FloatArray, cost: TableCost) -> list[tuple[FloatArray, Re
 
 
 def _alike(energies: FloatArray, cost: ProfileCost) -> bool:
-    """Whether all sets of a kind have the same energy, so that the best precisions are equal."""
+    """Whether all sets of a kind have the same energy, so that their best precisions are equal."""
     highest = np.zeros(len(cost.kinds))
     np.maximum.at(highest, cost.kind, energies)
     return bool((energies >= highest[cost.kind] * (1 - 1e-9)).all())

@@ -29,8 +29,8 @@ def correlations(order: int, draw: Draw) -> Vector:
 def spectraplex(order: int, draw: Draw) -> Vector:
     """A uniform psd matrix of trace at most 1, in svec coordinates (X-SPX).
 
-    The matrix is U^(1/D) W / tr W, where U is uniform, and W is a Wishart matrix of order d with
-    d + 1 degrees of freedom. D = d (d + 1) / 2 is the dimension.
+    The matrix is U^(1/D) W / tr W, where U is uniform on [0, 1], and W is a Wishart matrix of order
+    d with d + 1 degrees of freedom. D = d (d + 1) / 2 is the dimension.
     """
     size = draw.uniform().root(order * (order + 1) // 2)
     rows = bartlett_factor(order, draw)
@@ -42,7 +42,7 @@ def psd_box(order: int, draw: Draw) -> Vector:
     """A uniform psd matrix with diagonal entries at most 1, in svec coordinates (X-PSDBOX).
 
     The matrix is S R S, where R is a uniform correlation matrix of order d, and S is diagonal with
-    S_ii = U_i^(1 / (d + 1)) for uniform U_i.
+    S_ii = U_i^(1 / (d + 1)) for U_i uniform on [0, 1].
     """
     scales = [value.root(order + 1) for value in draw.uniforms(order)]
     above = iter(correlations(order, draw) if order > 1 else [])

@@ -43,7 +43,7 @@ class LinearQuery(Protocol):
     """
 
     def tally(self, records: Any) -> Any:
-        """Counts of the records, for `total` of all queries of this class on the same universe."""
+        """Counts of the records. `total` of each query of this class and universe can use them."""
 
     def total(self, tally: Any) -> float:
         """Sum of the query's values over the records that `tally` counts."""
@@ -222,7 +222,7 @@ def conjunction(d: int, literals: Iterable[int]) -> SparseQuery:
     d : int
         Number of bits.
     literals : iterable of int
-        Distinct numbers of bits, from 0 to d - 1.
+        Distinct indices of bits, from 0 to d - 1.
 
     Raises
     ------

@@ -160,11 +160,11 @@ class SmoothQueries(Workload):
         return moment_diameters.l2_diameter(self.d, self.degree)
 
     def l1_radius(self) -> float:
-        """t^d - 1, attained at (1, .., 1)."""
+        """Largest l1 norm of an answer vector: t^d - 1, attained at (1, ..., 1)."""
         return float(self.n_queries)
 
     def l2_radius(self) -> float:
-        """(t^d - 1)^(1/2), attained at (1, .., 1)."""
+        """Largest l2 norm of an answer vector: (t^d - 1)^(1/2), attained at (1, ..., 1)."""
         return float(np.sqrt(self.n_queries))
 
     def weighted_l1_diameter(self, weights: FloatArray) -> float:

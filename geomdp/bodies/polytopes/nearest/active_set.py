@@ -40,7 +40,7 @@ PATIENCE = 2
 #: largest gain of the last sweep that made progress in gain.
 GAIN_DROP = 0.9
 #: A sweep makes progress in distance if the squared distance falls by more than this share, which
-#: is about five machine epsilons. A sweep without either progress is stalled.
+#: is about five machine epsilons. A sweep with neither kind of progress is stalled.
 DISTANCE_DROP = 1e-15
 #: A point joins in a sweep only if its gain is above this share of the sweep's largest gain.
 #: Shares of 0.3 to 0.7 need a quarter fewer exchanges than a share of 0. This was measured on

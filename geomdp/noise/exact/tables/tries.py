@@ -243,8 +243,8 @@ _Pair = tuple[FloatArray, FloatArray]
 def _orthonormal(rows: FloatArray, error: FloatArray) -> _Pair:
     """Orthonormal rows (b, q, P) by Gram-Schmidt, and a bound (b,) on the sum of their errors.
 
-    Let r be a row, and q_j the unit vectors of earlier rows, with errors d_j. Let e be the error of
-    r plus ||r|| sum_j d_j. Subtracting the projections on the q_j from r leaves a vector with an
+    Let r be a row, and u_j the unit vectors of earlier rows, with errors d_j. Let e be the error of
+    r plus ||r|| sum_j d_j. Subtracting the projections on the u_j from r leaves a vector with an
     error of at most e. After division by the length l of this vector, the error is at most
     e / (l - e).
     """
@@ -268,11 +268,11 @@ def _orthonormal(rows: FloatArray, error: FloatArray) -> _Pair:
 def _vectors(
     parts: FloatArray, parts_error: FloatArray, frame: FloatArray, frame_error: FloatArray
 ) -> _Pair:
-    """The vectors of a column (b, l, 1 + P) as in `points`, and a bound (b,) on their errors.
+    """Vectors (b, l, 1 + P) for the l levels of a column, as in `points`, and error bounds (b,).
 
     `points._vectors` defines the matrix C. The shares m are quotients of sums of positive numbers.
     The entries of C are products of shares and of roots of quotients of sums of shares. So relative
-    errors add up. For each a, the sum over k of |C_ak| is at most q^(1/2) / 2, where q is the
+    errors add up. For each row a, the sum over k of |C_ak| is at most q^(1/2) / 2, where q is the
     number of columns of C.
     """
     count = parts.shape[1]
