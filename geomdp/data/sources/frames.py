@@ -31,7 +31,7 @@ class Frame(Source):
         return f"{type(self.frame).__name__} of {len(self.frame)} rows"
 
     def chunks(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """The rows as pandas frames of up to `CHUNK_ROWS` rows."""
+        """The given columns of all rows, as pandas frames of up to `CHUNK_ROWS` rows."""
         found = list(_names(self.frame))
         for name in columns:
             if found.count(name) != 1:

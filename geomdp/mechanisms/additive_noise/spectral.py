@@ -44,8 +44,8 @@ class Spectral(PureMechanism):
     epsilon-DP (JL-L14). M is a function of this noisy sum and of n. The sampler is exact.
 
     Error: exactly p ((D + 1)(D + 2) E ||T U||^2 / m)^(1/2) / (epsilon n) per query, where U is
-    uniform on K / p and D = p (p + 1) / 2. The ratio of this error to the error of `Cone` is 1.06
-    at p = 11, 0.99 at p = 22, 0.95 at p = 41 and 0.93 at p = 101.
+    uniform on K / p and D = p (p + 1) / 2. Under replace-one, the ratio of this error to the error
+    of `Cone` is 1.06 at p = 11, 0.99 at p = 22, 0.95 at p = 41 and 0.93 at p = 101.
 
     Cost: the eigenvalues of Z are drawn by coupling from the past. A release takes milliseconds at
     p = 10 and seconds at p = 100.
