@@ -55,7 +55,7 @@ def rank(built: list[Built]) -> list[Built]:
     satisfies is skipped. If the chosen candidate shrinks its noisy answers, shrinking must lower
     the prediction by the share `WORTHWHILE`. If not, the same noise without shrinking is chosen. If
     noise without post-processing is chosen and its projection was built, the projection is taken
-    instead, because on data sets of n records a projection increases the error by rounding at most.
+    instead, because on data sets of n records a projection increases the error at most by rounding.
     """
     if not built:
         return []

@@ -43,7 +43,7 @@ class LinearQuery(Protocol):
     """
 
     def tally(self, records: Any) -> Any:
-        """Counts of the records. `total` of each query of this class and universe can use them."""
+        """Counts of the records: an input for `total` of any query of this class and universe."""
 
     def total(self, tally: Any) -> float:
         """Sum of the query's values over the records that `tally` counts."""
