@@ -29,8 +29,8 @@ from geomdp.workloads import Workload
 #: A mechanism that needs more records than this gives no bound. float64 holds all whole numbers up
 #: to this limit exactly.
 MOST_RECORDS = 1 << 53
-#: Largest number k of queries for which the range of each query is computed, to find the best
-#: constant answer. This takes k breadths of the sensitivity polytope.
+#: Largest number k of queries for which the range of each query is computed. For `WorstCase`, the
+#: ranges give the best constant answer. This takes k breadths of the sensitivity polytope.
 MAX_COORDINATES = 1 << 12
 
 

@@ -1,7 +1,8 @@
 """The command `cache`: the folder that stores results of public set-ups, and its size.
 
-Before its first use, a mechanism may compute something, for instance an optimal ellipsoid. This
-computation is called its set-up. Set-ups depend on public inputs alone, never on records.
+Some mechanisms need a computation before their first use, such as the search for an optimal
+ellipsoid. This computation is called the set-up of the mechanism. Set-ups depend on public inputs
+alone, never on records.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ class _FloatValues:
 
 
 class ExactNoise(NotCopied):
-    """Laplace and Gumbel noise of privacy proofs, compared exactly and correctly rounded (X-GRID).
+    """Real-valued Laplace and Gumbel noise, compared exactly or correctly rounded (X-GRID).
 
     Random bits come from the operating system. True answers are taken as exact numbers. A
     comparison has the result that it would have for the real-valued noise. Float64 decides the

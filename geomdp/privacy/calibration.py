@@ -30,7 +30,7 @@ def laplace_scale(sensitivity: float, privacy: PureDP) -> float:
 
     Examples
     --------
-    If a record of a histogram is replaced, two counts change by 1, so Delta_1 is 2:
+    Replacing a record changes at most two counts of a histogram, by 1 each, so Delta_1 is 2:
 
     >>> import geomdp as gd
     >>> gd.privacy.laplace_scale(2.0, gd.PureDP(0.5))
@@ -175,8 +175,8 @@ def _log_delta(a: float, epsilon: float) -> float:
     e^epsilon phi(b) = phi(a), so delta = Phi(a) - e^epsilon Phi(-b) = phi(a) (R(-a) - R(b)), where
     R(x) = Phi(-x) / phi(x) = sqrt(pi/2) erfcx(x / sqrt 2). For -a > 39, delta underflows.
     For theta < 1, the difference R(-a) - R(b) is computed as an integral without cancellation. For
-    theta >= 1 and 0 <= -a <= 39, the difference is at least R(-a) / 41, so the subtraction loses at
-    most two digits. ln(phi(a)) is added after the subtraction.
+    theta >= 1 and 0 < -a <= 39, the difference is at least R(-a) / 41, so the subtraction loses at
+    most two digits. In both cases ln(phi(a)) is added to the logarithm of the difference.
     """
     theta, b = _theta(a, epsilon), math.hypot(a, math.sqrt(2) * math.sqrt(epsilon))
     if theta < 1:

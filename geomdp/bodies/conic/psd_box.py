@@ -48,7 +48,7 @@ class PsdBox(MatrixBody):
     """
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether no eigenvalue is below -`tolerance` d and no M_ii above 1 + `tolerance`."""
+        """Whether all eigenvalues are >= -d * `tolerance` and all M_ii are <= 1 + `tolerance`."""
         matrices = unsvec(points)
         lowest = np.linalg.eigvalsh(matrices)[:, 0]
         largest = np.diagonal(matrices, axis1=1, axis2=2).max(axis=1)

@@ -50,9 +50,9 @@ class TableMoments(Body):
     The first coordinates are H_i^T m_i for all columns i. The other coordinates are H_i^T M_ij H_j,
     row by row, for i < j. The matrix H_i (l_i, l_i - 1) consists of the Helmert contrasts of l_i
     levels, an orthonormal basis of the vectors with sum 0 (`zero_sum_basis`). With q_i = l_i - 1
-    there are r = sum q_i + sum_(i < j) q_i q_j coordinates. At the centroid 0 all levels have equal
-    shares and the categorical columns are independent. The exact sampler generalises formula sheet
-    X-LKJ to more than two levels; `sample_uniform` contains the proof.
+    there are r = sum q_i + sum_(i < j) q_i q_j coordinates. At the centroid 0, the levels of each
+    column have equal shares and the columns are independent. The exact sampler generalises formula
+    sheet X-LKJ to more than two levels; `sample_uniform` contains the proof.
 
     Parameters
     ----------

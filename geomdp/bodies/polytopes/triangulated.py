@@ -86,6 +86,8 @@ class TriangulatedPolytope(HullOfPoints):
         vertices can give too many simplices. The limit is the smaller of 2^20 and
         2^33 / (r + 1)^4 simplices. So at most 1449 vertices are allowed for r = 3, 187 for r = 5,
         75 for r = 7 and 27 for r = 15. `VPolytope` has no such limit.
+    ArithmeticError
+        At first use: if rounding makes the simplices wrong (see `cut_into_simplices`).
 
     Examples
     --------
@@ -157,7 +159,10 @@ class TriangulatedPolytope(HullOfPoints):
         return Facets(gauges, rows[ratios.argmax(axis=1)])
 
     def facet_normals(self) -> FloatArray:
-        """Rows a_i / b_i (F, m): the body is {x in its span : <row, x> <= 1 for all rows}."""
+        """Rows a_i / b_i (F, m) for the facets <a_i, x> <= b_i.
+
+        If 0 is in the relative interior, the body is {x in its span : <row, x> <= 1 for all rows}.
+        """
         rows = self._cells.normals / self._linear_offsets[:, None]
         return np.asarray(rows @ self._parts[0].basis.T)
 

@@ -49,8 +49,8 @@ NEGLIGIBLE = 1e-15
 class SpectralMoments:
     """Volume and second moments of a symmetric spectral body; M is uniform on this body."""
 
-    #: ln(I(body) / I(spectraplex)). I is the integral of prod |lambda_i - lambda_j| over the
-    #: ascending spectra of a body.
+    #: ln(J(body) / J(spectraplex)). J is the integral of prod over i < j of |lambda_i - lambda_j|
+    #: over the ascending spectra of a body.
     log_integral: float
     squares: float  # E tr(M^2)
     squared_trace: float  # E (tr M)^2
@@ -59,8 +59,9 @@ class SpectralMoments:
         """E svec(M) svec(M)^T, (D, D) with D = d (d + 1) / 2.
 
         The law of M is invariant under M -> V M V^T for orthogonal V. So the result S has the form
-        alpha I + beta svec(I) svec(I)^T. Two equations give alpha and beta. The trace of S is
-        E tr(M^2) = alpha D + beta d, and svec(I)^T S svec(I) is E (tr M)^2 = alpha d + beta d^2.
+        alpha I_D + beta e e^T with e = svec(I_d), where I_D and I_d are identity matrices. Two
+        equations give alpha and beta. The trace of S is E tr(M^2) = alpha D + beta d, and e^T S e
+        is E (tr M)^2 = alpha d + beta d^2.
         """
         D, identity = d * (d + 1) // 2, svec(np.eye(d))
         alpha = self.squares - self.squared_trace / d
@@ -81,8 +82,8 @@ def nuclear_moments(d: int) -> SpectralMoments:
     shares = gas.shares
     p, q = gas.degrees, D - gas.degrees
     # Given p, let s be the sum of the positive eigenvalues, and -s' the sum of the negative
-    # eigenvalues. s is Gamma(p), s' is Gamma(q), and they are independent. So E (tr M)^2 is
-    # (p - q)^2 + p + q.
+    # eigenvalues. s is Gamma(p), s' is Gamma(q), and they are independent. So E (s - s')^2 is
+    # (p - q)^2 + p + q, and p + q = D.
     squared_trace = float(shares @ ((p - q) ** 2 + D))
     radial = (D + 1) * (D + 2)
     return SpectralMoments(
@@ -94,9 +95,10 @@ def nuclear_moments(d: int) -> SpectralMoments:
 def difference_moments(d: int) -> SpectralMoments:
     """Moments of {tr M_+ <= 1, tr M_- <= 1}, from the gas with degrees p reweighted by C(D, p).
 
-    Let q = D - p. Given p, the sum of the positive eigenvalues is U^(1/p), and the sum of the
-    negative eigenvalues is -V^(1/q), with U and V uniform on [0, 1]. The squares of these sums have
-    means p / (p + 2) and q / (q + 2).
+    M_+ and M_- are the positive and the negative part of M. Let q = D - p. Given p, the sum of the
+    positive eigenvalues is U^(1/p), and the sum of the negative eigenvalues is -V^(1/q), with
+    independent U and V, uniform on [0, 1]. The squares of these sums have means p / (p + 2) and
+    q / (q + 2).
     """
     D = d * (d + 1) // 2
     gas = _gas(d)
@@ -123,8 +125,8 @@ class _Gas:
     degrees: FloatArray  # p = 0..D
     shares: FloatArray  # P(p)
     squares: FloatArray  # P(p) E[sum of a_i^2 | p]
-    #: ln(I / I_+). I is the integral of prod over i < j of |lambda_i - lambda_j| times
-    #: e^(-||lambda||_1) over all ascending lambda in R^d. I_+ is the integral over the ascending
+    #: ln(J / J_+). J is the integral of prod over i < j of |lambda_i - lambda_j| times
+    #: e^(-||lambda||_1) over all ascending lambda in R^d. J_+ is the integral over the ascending
     #: lambda with positive entries alone.
     log_integral: float
 
@@ -155,7 +157,7 @@ def _gas(d: int) -> _Gas:
 
 
 def _log_laguerre_mass(d: int) -> float:
-    """Logarithm of the integral I_+ of `_Gas`.
+    """Logarithm of the integral J_+ of `_Gas`.
 
     The closed form is Selberg's integral.
     """

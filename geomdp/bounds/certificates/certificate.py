@@ -175,7 +175,8 @@ def certify(
         If `families` holds an object that is no packing, or packings of different workloads. Also
         if a parameter is out of range.
     SideConditionError
-        If not even one record is excluded; the message gives the reason for each packing.
+        If not even one record is excluded; the message gives the reason for each packing. Also if
+        the failure probabilities of the packings used add up to 1 or more.
 
     Examples
     --------

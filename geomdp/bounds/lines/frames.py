@@ -21,7 +21,7 @@ import scipy.linalg
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
-#: How often an ascent repeats its two steps. Each further repetition changes the lengths by less
+#: How often an ascent repeats its two steps. Further repetitions usually change the lengths by less
 #: than one per cent.
 ASCENT_STEPS = 8
 #: Eigenvalues below this share of the largest eigenvalue are raised to this share, because the
@@ -50,7 +50,7 @@ def widest_frame(points: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
 
     The pairs have shape (size, 2). The length of a pair is the distance of its two points along the
     axis. The result comes from the better of two ascents. For random sign queries, the Gram-Schmidt
-    frame is the better start. For ranges, the random frame is better.
+    frame is usually the better start. For ranges, the random frame is usually better.
     """
     rank = points.shape[1]
     random = np.random.default_rng(PUBLIC_SEED).standard_normal((rank, size))

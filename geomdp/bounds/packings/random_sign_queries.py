@@ -69,7 +69,10 @@ def random_sign_bound(
     Raises
     ------
     SideConditionError
-        If the bound does not exclude even one record.
+        If the bound does not exclude even one record, or if there are too few queries or elements
+        for a packing.
+    ValueError
+        If a parameter is out of range.
 
     References
     ----------

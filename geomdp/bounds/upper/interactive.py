@@ -3,8 +3,8 @@
 A mechanism of this kind answers queries from an estimate of the data. Whenever an answer is found
 to be wrong, an update rule improves the estimate. With probability at least 1 - beta, no answer has
 an error above alpha. The theorems depend on the update rule only through a bound B: at accuracy
-alpha the rule makes at most B(alpha) updates. An example of B is
-`SparseMultiplicativeWeights(m).bound`. Each theorem is an equation for alpha. The right side of the
+alpha the rule makes at most B(alpha) updates. Update rules such as `SparseMultiplicativeWeights`
+compute B by their method `bound`. Each theorem is an equation for alpha. The right side of the
 equation does not increase as alpha grows. Each function here solves one equation. It returns alpha
 in (0, 1], up to a relative error of 1e-12. All constants are explicit.
 """
@@ -91,12 +91,12 @@ def iterative_accuracy(
 ) -> float:
     """The alpha of Theorems 7 and 8, corrected, for a class C of |C| = `queries` linear queries.
 
-    Let B = B(alpha/2), but at least 1. For pure DP alpha = 32 B / (n eps) ln(2 B |C| / beta). For
-    approximate DP 2 sqrt(B ln(1/delta)) replaces the first factor B. The exponential mechanism
+    Let b = max(1, B(alpha/2)). For pure DP, alpha = 32 b / (n eps) ln(2 b |C| / beta). For
+    approximate DP, 2 sqrt(b ln(1/delta)) replaces the first factor b. The exponential mechanism
     chooses the query of each update. The printed theorems have 8 in place of 32 for pure DP, and 16
     in place of 32 * 2 for approximate DP. These smaller constants guarantee only an error of
     3 alpha / 2 (DISC-13). For multiplicative weights on N elements and pure DP, the equation is
-    alpha^3 = 512 ln N / (n eps) ln(2 B |C| / beta). See `online_accuracy` for parameters, result
+    alpha^3 = 512 ln N / (n eps) ln(2 b |C| / beta). See `online_accuracy` for parameters, result
     and errors.
 
     References

@@ -51,9 +51,10 @@ def second_moments(d: int, *, epsilon: float, alpha: float) -> float:
 
 
 def covariance_error(d: int, *, n: int, epsilon: float) -> float:
-    """Explicit Theorem 3: bound on E ||S(X) - Sigma||_F for n draws from the unit ball of R^d.
+    """Explicit Theorem 3: bound on E ||S(X) - Sigma||_F for n independent records.
 
-    S(X) estimates the covariance Sigma. The bound is the sum of three errors: the sampling error
+    The records lie in the unit ball of R^d and have a distribution with covariance Sigma. S(X) is
+    the private estimate of Sigma. The bound is the sum of three errors: the sampling error
     3 / sqrt n, the error of the second moments at privacy eps / 2, and twice the error of the mean
     at privacy eps / 2. The error of the mean is 2 d / (n eps / 2).
 

@@ -65,7 +65,7 @@ class Measurement(abc.ABC):
 
     @abc.abstractmethod
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Check the records, and return the number of records and the exact sums for `answers`."""
+        """Check the records, and return their number and the exact sums that `answers` takes."""
 
     @abc.abstractmethod
     def answers(self, sums: FloatArray, multiples: list[int], n: int) -> FloatArray:

@@ -144,8 +144,11 @@ class SparseVectorStream(NotCopied, abc.ABC):
         BudgetExhausted
             If the mechanism has halted. The records are not read.
         ValueError
-            If the true answer is not a number of modulus below 2^1024, or is neither a whole
-            number, nor a fraction, nor exact in float64. The query is then not compared.
+            If the mechanism holds records and the query is not a function. Also if the true answer
+            is not a number of modulus below 2^1024, or is neither a whole number, nor a fraction,
+            nor exact in float64. The query is then not compared.
+        RuntimeError
+            In a forked process, which would use the same noise again.
         """
         self._require_running()
         truth = self._truth(query)

@@ -99,8 +99,8 @@ class JL(PostProcessedNoise):
     Raises
     ------
     ValueError
-        If `inner` is not an additive mechanism, or `dimension` is out of range. Also for
-        `AutoDimension` with a `law` that is not Gaussian.
+        If `inner` is not an additive mechanism, `law` is not a `JLLaw`, or `dimension` is out of
+        range. Also for `AutoDimension` with a `law` that is not Gaussian.
 
     Notes
     -----
@@ -197,7 +197,10 @@ class JL(PostProcessedNoise):
 
     @cached_property
     def mean_distortion(self) -> float:
-        """Upper bound on E_A delta(A), in the units of the answers; see the class."""
+        """Upper bound on E_A delta(A), in the units of the answers; see the class.
+
+        For Gaussian maps the bound uses `width_limit`. For other laws it is the diameter of K_Q.
+        """
         if not isinstance(self.law, GaussianMap):
             return self._diameter
         return distortion_bound(width_limit(self.body), self._diameter, len(self.matrix))

@@ -25,7 +25,7 @@ class DegreeRule(abc.ABC):
 
     Examples
     --------
-    Both rules of the library choose fewer degrees for fewer records:
+    Both rules of the library choose fewer degrees for 100 records than for 10,000 records:
 
     >>> import geomdp as gd
     >>> for rule in (gd.mechanisms.TheoremDegree(), gd.mechanisms.LeastPredictedError()):
@@ -112,8 +112,8 @@ class LeastPredictedError(DegreeRule):
     def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
         """The smallest of 2, 3, 4, 5, 6, 8, 10, 13, ... with a small enough predicted error.
 
-        Each candidate t is about a third larger than the candidate before. A t above 2 is tried
-        only if t^d is at most `largest`.
+        From 6 on, each candidate t is about a third larger than the candidate before. A t above 2
+        is tried only if t^d is at most `largest`.
         """
         del n
         tried: dict[int, float] = {}
