@@ -99,7 +99,7 @@ def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
     Notes
     -----
     The equation ``gaussian_delta(sensitivity, sigma, epsilon) = delta`` is solved by bisection in
-    a = theta/2 - epsilon/theta, where theta = Delta_2 / sigma, in most cases with about 60
+    a = theta/2 - epsilon/theta, where theta = Delta_2 / sigma. In most cases, this takes about 60
     evaluations. The lower end has Phi(a) = delta. By the formula of `gaussian_delta`, the noise
     there has a delta of at most Phi(a). The upper end has Phi(a) = 3/4. The noise there has a delta
     of at least Phi(a) - Phi(-a) = 1/2. This is above the delta of `privacy`, because `ApproxDP`
@@ -137,8 +137,8 @@ def gaussian_delta(sensitivity: float, scale: float, epsilon: float) -> float:
 
     delta = Phi(theta/2 - epsilon/theta) - e^epsilon Phi(-theta/2 - epsilon/theta), where
     theta = Delta_2 / sigma. `sensitivity` is Delta_2. `scale` is the standard deviation sigma of
-    every coordinate. ``ValueError`` for an argument that is not finite and above 0. Balle-Wang
-    2018, Theorem 8; formula sheet JL-GAUSS.
+    every coordinate. ``ValueError`` for an argument, or a theta in float64, that is not finite and
+    above 0. Balle-Wang 2018, Theorem 8; formula sheet JL-GAUSS.
 
     Examples
     --------

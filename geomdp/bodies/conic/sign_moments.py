@@ -31,7 +31,10 @@ REDUCED = 1e-6
 
 
 class HighestMoments(NamedTuple):
-    """Moments z (b, q) that maximise <w, z> over psd M(z), and upper bounds (b,) on the maxima."""
+    """For b vectors w: moments z (b, q) that maximise <w, z> over psd M(z), and upper bounds (b,).
+
+    The bounds are on the maxima.
+    """
 
     moments: FloatArray
     bounds: FloatArray

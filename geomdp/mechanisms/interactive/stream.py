@@ -43,8 +43,10 @@ class SparseVectorStream(NotCopied, abc.ABC):
 
     T is the public threshold, D the sensitivity of the queries, and s_threshold, s_query and
     s_answer are the `scales`. A query with true answer x is found above the threshold if
-    x + Lap(D s_query) >= T + Lap(D s_threshold). If s_answer is not None, the answer to such a
-    query also has the value x + Lap(D s_answer) with fresh noise.
+    x + Lap(D s_query) >= T + Lap(D s_threshold). The noise on x is fresh. The noise on T is kept
+    from query to query; if `scales.redraw`, it is drawn again after each query found above. If
+    s_answer is not None, the answer to a query found above also has the value x + Lap(D s_answer)
+    with fresh noise.
 
     Without a seed the comparison is exact: the result is correct for real-valued noise and the
     exact value of x. The value x may be a whole number, a float or a fraction, of modulus below

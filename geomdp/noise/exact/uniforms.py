@@ -17,7 +17,7 @@ Entropy = Callable[[int], bytes]
 
 #: Number of bits of a word. FLINT stores whole numbers of up to 62 bits without allocating memory.
 WORD_BITS = 62
-#: Least number of words that one call of the operating system fetches. A call costs 0.6
+#: Least number of words that one call to the operating system fetches. A call costs 0.6
 #: microseconds even for few words.
 BLOCK = 256
 

@@ -34,7 +34,7 @@ def decided_below(first: arb, second: arb) -> bool:
 
 
 def whole_part(value: arb) -> int:
-    """The largest whole number that is at most `value`."""
+    """The largest whole number that is at most `value`; `Undecided` if the ball allows several."""
     part = value.floor().unique_fmpz()
     if part is None:
         raise Undecided
