@@ -78,7 +78,7 @@ def whole(value: int, name: str, minimum: int = 1, maximum: int | None = None) -
 
 
 def is_whole(value: object) -> TypeGuard[int | np.integer]:
-    """Whether `value` is a whole number; booleans and durations of NumPy are none."""
+    """Whether `value` is a whole number; booleans and durations of NumPy do not count."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
 
 

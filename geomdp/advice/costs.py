@@ -109,7 +109,7 @@ def projection_work(workload: Workload, spread: float) -> float:
 
 
 def axes_work(workload: Workload) -> float:
-    """m r^2, the operations to find r axes in R^m; the hull of the m answers has dimension r."""
+    """m r^2, the operations to find r axes in R^m; r is the dimension of the hull of all Q(x)."""
     return float(workload.n_queries) * workload.affine_hull().dimension ** 2
 
 

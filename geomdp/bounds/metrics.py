@@ -107,7 +107,7 @@ class _Euclidean(Metric):
 
 @dataclass(frozen=True)
 class MeanL2(_Euclidean):
-    """Error max over X of E ||M(X) - Q(X)||_2 / sqrt(k). JL-DEF writes err^2; 2 stands for l2.
+    """Error max over X of E ||A(X) - Q(X)||_2 / sqrt(k). JL-DEF writes err^2; 2 stands for l2.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class MeanL2(_Euclidean):
 
 @dataclass(frozen=True)
 class RMS(_Euclidean):
-    """Error max over X of (E ||M(X) - Q(X)||_2^2 / k)^(1/2): root mean square, JL-DEF.
+    """Error max over X of (E ||A(X) - Q(X)||_2^2 / k)^(1/2): root mean square, JL-DEF.
 
     Examples
     --------
@@ -147,7 +147,7 @@ class RMS(_Euclidean):
 
 @dataclass(frozen=True)
 class WorstCase(Metric):
-    """Error max over X of E ||M(X) - Q(X)||_inf, written err^inf in JL-DEF.
+    """Error max over X of E ||A(X) - Q(X)||_inf, written err^inf in JL-DEF.
 
     Examples
     --------

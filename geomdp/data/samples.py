@@ -68,7 +68,8 @@ RAND_SCHEMA = Schema(
         BooleanColumn("idp"),
         # ln(max(1, yearly participation incentive in dollars)). The first bin means no incentive.
         NumericColumn("lpi", (0, 1, 4, 5, 6, 7, 8)),
-        # ln(max(1, maximum expenditure / coinsurance rate)), 0 under an individual deductible.
+        # ln(max(1, maximum expenditure / coinsurance rate)), where the rate is a fraction, not per
+        # cent. The value is 0 under an individual deductible.
         NumericColumn("fmde", (0, 1, 5, 6, 7, 8, 9)),
         # Physical limitation: 0 or 1, or an estimated probability if it was not recorded.
         NumericColumn("physlm", (0, 0.5, 1)),

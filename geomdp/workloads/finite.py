@@ -150,7 +150,7 @@ class Prefixes(_OnCodes):
     N: int
 
     def evaluate(self, records: Records) -> FloatArray:
-        """Rows (n, N): x entries 0, then N - x entries 1."""
+        """Array (n, N): the row of record x has x entries 0, then N - x entries 1."""
         codes = self.universe.validate(records)
         return (codes[:, None] <= np.arange(self.N)).astype(np.float64)
 

@@ -135,7 +135,7 @@ def _(metric: WorstCase, mechanism: Mechanism) -> ErrorLimit:
 
 @lru_cache(maxsize=64)
 def _largest_noise(noise: Noise) -> ErrorLimit:
-    """Upper bound on E max over i of |Z_i|, in the units of the noise (sums).
+    """Upper bound on E max over i of |Z_i| for the noise Z on sums, before the division by n.
 
     The bound is the smaller of two: a proved bound, and a bound from `expected_support_bound`. The
     second applies, because the largest |z_i| is the support function of the cross-polytope at z.
@@ -168,7 +168,8 @@ def _simulated(mechanism: Mechanism) -> bool:
     """Whether the prediction of a projection counts as simulated.
 
     The mean squared l2 error has three bounds: the mean squared length of the noise, the squared
-    diameter of K, and E h_K(Z) / n. The prediction comes from the least bound. E h_K(Z) is
+    l2 diameter of the workload, and E h_K(Z) / n. Here Z is the noise, and K is the body on which
+    answers are projected. The prediction comes from the least bound. E h_K(Z) is
     simulated in most cases, and counts as simulated in all cases. The mean squared length counts
     as simulated if it has a standard error.
     """

@@ -38,8 +38,8 @@ class CvxBody(Body):
         Dimension m of the space.
     build : callable
         Takes a `cvxpy.Variable` of shape (m,) and returns a list of convex constraints on it
-        (auxiliary variables are allowed). `build` is called at construction, once for each kind of
-        program, and at each call of `cvxpy_constraints`.
+        (auxiliary variables are allowed). `build` is called once at construction, later once for
+        each kind of program, and at each call of `cvxpy_constraints`.
     solver : str, optional
         A CVXPY solver constant, `cvxpy.CLARABEL` by default; `cvxpy.SCS` is faster and less
         accurate on large semidefinite bodies.
@@ -154,7 +154,7 @@ class CvxBody(Body):
         )
 
     def contains(self, points: FloatArray, tolerance: float = CONIC_TOLERANCE) -> BoolArray:
-        """Whether the distance to the body K is at most max(`tolerance`, 1e-6) radii of K."""
+        """Whether the distance to the body is at most max(`tolerance`, 1e-6) times its radius."""
         distances = np.linalg.norm(points - self.project(points), axis=1)
         return np.asarray(distances <= max(tolerance, CONIC_TOLERANCE) * self.radius())
 

@@ -1,11 +1,13 @@
 """Largest values of linear functions on correlation matrices, with certified upper bounds.
 
-    max { <C, R> / 2 : R psd, R_ii = 1 },    C symmetric with zero diagonal,
+Let C be a symmetric p x p matrix with zero diagonal. The problem
 
-is solved in factored form R = V V^T with p unit rows v_i. One step replaces v_i by g_i / ||g_i||
-with g_i = sum_j C_ij v_j. This is the best v_i if the other rows are fixed. If V has more than
-sqrt(2 p) columns, then for almost all C only global maxima are stable, and the steps converge
-linearly from almost every start. The dual value
+    max { <C, R> / 2 : R psd, R_ii = 1 }
+
+is solved in the factored form R = V V^T. The p rows v_i of V are unit vectors. One step replaces
+v_i by g_i / ||g_i|| with g_i = sum_j C_ij v_j. This is the best v_i if the other rows are fixed. If
+V has more than sqrt(2 p) columns, then for almost all C only global maxima are stable, and the
+steps converge linearly from almost every start. The dual value
 
     (sum_i y_i + p max(0, lambda_max(C - Diag y))) / 2
 
@@ -36,7 +38,10 @@ FIRST_SWEEPS, MOST_SWEEPS = 20, 200_000
 
 
 class Highest(NamedTuple):
-    """Maximisers (b, p, p) with unit diagonal, and upper bounds (b,) on the maxima."""
+    """For each of b matrices C, a correlation matrix of nearly largest value, and an upper bound.
+
+    The shapes are (b, p, p) and (b,).
+    """
 
     matrices: FloatArray
     bounds: FloatArray

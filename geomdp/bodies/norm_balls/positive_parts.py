@@ -1,4 +1,4 @@
-"""Chords of sets {y : sum_i (y_i)_+ <= level} and projections on simplices, exactly by sorting.
+"""Exits of rays from sets {y : sum_i (y_i)_+ <= level}, and projections on simplices, by sorting.
 
 The positive part (y)_+ is max(y, 0). The cross-polytope uses these functions, because ||x||_1 is
 the sum of the positive parts of (x, -x). The difference body of a simplex uses them in barycentric

@@ -188,7 +188,7 @@ class LinearImage(Body):
         return np.asarray(inside & ~off_hull(points, self.affine_hull(), slack))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Chord of K for the preimages of point and direction; [0, 0] off the span of the image."""
+        """Chord of K for the preimages; [0, 0] if the direction is not parallel to the image."""
         along = ~off_span(directions, self.affine_hull().basis)
         low, high = np.zeros(len(points)), np.zeros(len(points))
         low[along], high[along] = self.body.chord(
@@ -197,7 +197,7 @@ class LinearImage(Body):
         return low, high
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Image of the point of K that is nearest to the preimage of the point.
+        """Image of the point of K nearest to y, for y = `_pull_back` of each point.
 
         Raises ``MissingOracle`` if the matrix does not multiply all lengths within K's hull by one
         number above 0.
@@ -268,15 +268,16 @@ class LinearImage(Body):
     def width_rule(self) -> tuple[float, Body]:
         """w(AK) = c w(K) for the Gaussian width w, if the matrix A scales lengths in K's hull by c.
 
-        Without such a number c, there is no rule.
+        The result is (c, K). Without such a number c, the result is 1 and this image itself.
         """
         return (1.0, self) if self._stretch is None else (self._stretch, self.body)
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge on the set with the support function `support`.
+        """Largest gauge on the symmetric set with the support function `support`.
 
-        It is the largest gauge of K over the preimage of the set. The result is None if K returns
-        None, or if the matrix is not one-to-one on the affine hull of K.
+        The set must lie in the span of the image. The result is the largest gauge of K over the
+        preimage of the set. It is None if K returns None, or if the matrix is not one-to-one on
+        the affine hull of K.
         """
         if not self.one_to_one:
             return None

@@ -97,18 +97,18 @@ class Spectraplex(MatrixBody):
         return points
 
     def centroid(self) -> FloatArray:
-        """D / (D + 1) times svec(I) / d."""
+        """D / (D + 1) times svec(I) / d, where I is the d x d identity matrix."""
         shape = svec(np.eye(self.d))
         return np.asarray(self.dimension / (self.dimension + 1) / self.d * shape)
 
     def second_moment(self) -> FloatArray:
-        """(2 (d + 1) I + (d + 1)^2 svec(I) svec(I)^T) / (4 (D + 1) (D + 2)).
+        """(2 (d + 1) I_D + (d + 1)^2 svec(I_d) svec(I_d)^T) / (4 (D + 1) (D + 2)).
 
-        Let k = d + 1, and let e be the identity matrix. The matrix W of `sample_uniform` has
-        E[W_ij W_gh] = k^2 e_ij e_gh + k (e_ig e_jh + e_ih e_jg). The trace of W is chi-square with
-        k d = 2 D degrees of freedom and is independent of W / tr W. So the second moment of
-        W / tr W is the second moment of W divided by E[(tr W)^2] = 2 D (2 D + 2). The factor
-        U^(1/D) contributes E[U^(2/D)] = D / (D + 2).
+        I_n is the n x n identity matrix. Let k = d + 1, and let e = I_d. The matrix W of
+        `sample_uniform` has E[W_ij W_gh] = k^2 e_ij e_gh + k (e_ig e_jh + e_ih e_jg). The trace of
+        W is chi-square with k d = 2 D degrees of freedom and is independent of W / tr W. So the
+        second moment of W / tr W is the second moment of W divided by E[(tr W)^2] = 2 D (2 D + 2).
+        The factor U^(1/D) contributes E[U^(2/D)] = D / (D + 2).
         """
         D, k = self.dimension, self.d + 1
         identity = svec(np.eye(self.d))

@@ -98,7 +98,7 @@ class SymmetricSpectral(MatrixBody):
         return in_haar_frames(self._spectra(n, rng), rng)
 
     def second_moment(self) -> FloatArray:
-        """alpha I + beta svec(I) svec(I)^T, see `SpectralMoments`."""
+        """alpha I_D + beta svec(I_d) svec(I_d)^T for D = d (d + 1) / 2, see `SpectralMoments`."""
         return self._moments().second_moment(self.d)
 
     def volume(self) -> float:

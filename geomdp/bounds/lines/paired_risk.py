@@ -15,9 +15,10 @@ the mean of |y - t|^p is at least
     sum over j from 0 to (T - 1) / 2 of (T - 2 j) / (T + 1) w_j overlap((2 j + 1) b),
 
 where w_j = 1 for p = 1 and w_j = 2 j + 1/2 for p = 2. For T = 1 this is Le Cam's bound: overlap / 2
-for p = 1, and overlap / 4 for p = 2. If the mechanism adds Gaussian noise and b is small, the sum
-of the exact overlaps tends to the error of this noise as T grows. So in this limit, the argument by
-pairs loses nothing for Gaussian noise. A loss comes only from the lower bound on the overlap.
+for p = 1, and overlap / 4 for p = 2. If the mechanism adds Gaussian noise much larger than a
+step, the sum with the exact overlaps is close to the error of this noise for large T. So in this
+limit, the argument by pairs loses nothing for Gaussian noise. A loss comes only from the lower
+bound on the overlap.
 
 References
 ----------

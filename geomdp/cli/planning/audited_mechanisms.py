@@ -1,4 +1,4 @@
-"""Building and auditing one mechanism, or the reason why it is left out of an audit."""
+"""Build and audit one mechanism, or give the reason why it is left out of an audit."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def built_candidate(flag: str, setting: Setting, named: bool) -> Mechanism | Aud
 
 
 def affordable(flag: str, mechanism: Mechanism, trials: int) -> Mechanism | Audited:
-    """The mechanism, or why it is left out: drawing its outputs would exceed `MOST_SECONDS`."""
+    """The mechanism; or it is left out if drawing its outputs would take over `MOST_SECONDS`."""
     import numpy as np
 
     from geomdp.mechanisms import AdditiveMechanism

@@ -41,9 +41,10 @@ def project(
     tol : float
         Relative tolerance: the search has converged when gap <= tol * scale^2. With listed
         vertices, scale is the largest distance of a vertex from the mean of the vertices. With
-        extreme points, scale is the largest distance of a point found from a centre. The centre is
-        the midpoint of two extreme points in opposite random directions. This scale is at most the
-        diameter. With a closed form, scale is `body.radius()`.
+        extreme points, scale is the largest distance between a centre and the extreme points that
+        the search has computed. The centre is the midpoint of two extreme points in opposite random
+        directions. This scale is at most the diameter. With a closed form, scale is
+        `body.radius()`.
     warm_start : Projection, optional
         An earlier projection on the same body. The search starts from the vertices of its result.
 

@@ -208,7 +208,7 @@ def interior_point(body: Body) -> FloatArray:
 
 
 def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
-    """Adapt the coordinates of `walk` until its points have covariance near a multiple of I.
+    """Adapt the coordinates of `walk` until the covariance is near a multiple of the identity.
 
     Each round runs the chains and computes the covariance of the last points. The new coordinates
     make this covariance the identity. The chains need not have mixed, because the choice of

@@ -101,7 +101,8 @@ def printed_shortcut_step(epsilon: float, slack_delta: float, steps: int) -> flo
     The formula is printed for every delta below 1. At eps = 1 its proof fails for delta above 0.709
     if T = 1, and for delta above 0.779 for every T. For delta near 1, T such steps can spend more
     than (eps, delta) (DISC-5). The corrected `privacy.shortcut_step_epsilon` refuses an epsilon
-    above 1 and a delta of 1/2 or more. No mechanism uses this step.
+    above 1, and it takes an `ApproxDP`, whose delta is below 1/2. No mechanism calls the printed
+    function.
 
     Examples
     --------

@@ -18,7 +18,7 @@ def clipped_to_ball(records: Records | Iterable[Records], d: int) -> Iterator[Fl
     """Yield chunks (b, d) of the records, with records of norm above 1 scaled into the unit ball.
 
     The scaling of a record does not depend on other records, so neighbouring data sets stay
-    neighbours (GEN-2). The rows yielded have Euclidean norm at most 1 in exact arithmetic. Rows
+    neighbours (GEN-2). The exact Euclidean norm of every finite row yielded is at most 1. Rows
     with a norm within (d + 8) 2^-53 of 1 are scaled too, because rounding errors hide whether this
     norm is above 1.
 

@@ -93,7 +93,7 @@ class SmoothRelease:
     numerical_error : float
         Bound on the numerical error of every moment before noise.
     guarantee : Guarantee
-        The privacy record.
+        The privacy guarantee of this release.
     schema : Schema, optional
         The real columns that are the variables. Their public bounds are mapped to -1 and 1.
     post_processed : bool
@@ -182,7 +182,7 @@ class SmoothRelease:
     def projected(self, projection: MomentProjection) -> SmoothRelease:
         """This release with its moments replaced by the nearest moments of a distribution.
 
-        This is post-processing, so the privacy record stays the same. `noise_std` still describes
+        This is post-processing, so `guarantee` stays the same. `noise_std` still describes
         the noise before the projection. Standard deviations after the projection are unknown,
         because they depend on the records. Under add/remove the result is near the true moments
         only if the number of records is near n.

@@ -66,9 +66,9 @@ class LaplaceRows:
     """Laplace noise on every row, with privacy composed over the T rows, as in Blum and Roth.
 
     Let s be the l2 sensitivity of the whole vector. All entries of A have the same modulus, so each
-    row has sensitivity s / sqrt(T). For eps at most 1, Laplace noise of scale
-    s sqrt(8 ln(1/delta)) / eps makes each row eps / sqrt(8 T ln(1/delta))-DP. The T rows together
-    are then (eps, delta)-DP (GEN-2b).
+    row has sensitivity s / sqrt(T). Laplace noise of scale
+    s sqrt(8 ln(1/delta)) / eps makes each row eps / sqrt(8 T ln(1/delta))-DP. For eps at most 1 and
+    delta below 1/2, the T rows together are then (eps, delta)-DP (GEN-2b).
 
     Examples
     --------
@@ -147,7 +147,10 @@ class RoundedRows:
         return [np.array(self._part.draw()) for _ in range(0, self._rows, ROWS)]
 
     def released(self, sums: FloatArray, noise: list[IntArray]) -> FloatArray:
-        """Noisy A D (T,): (sums + noise) / T^(1/2) for sums T^(1/2) A D and `noise` of `draw`."""
+        """A D with noise (T,): `sums`, which is T^(1/2) A D, plus `noise`, divided by T^(1/2).
+
+        `noise` is a result of `draw`.
+        """
         noisy = np.concatenate(list(self._noisy(sums, noise)))
         return np.asarray(noisy / math.sqrt(self._rows))
 

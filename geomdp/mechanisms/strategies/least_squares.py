@@ -44,8 +44,9 @@ def reconstruct(
 
     Measurement i is C_i h + z_i, where h is the histogram and z_i has variance 1 / precision_i in
     each coordinate. The maps are R_i = W S C_i^T precision_i, where S is the pseudo-inverse of
-    sum_i precision_i C_i^T C_i. Under replace-one the number of records 1^T h is public, so
-    sum_i R_i C_i = W is required on vectors of sum 0 only.
+    sum_i precision_i C_i^T C_i. Under replace-one the number of records 1^T h is public. So
+    sum_i R_i C_i = W is required on vectors of sum 0 only, and the formulas for R_i and S use the
+    `centred` W and C_i.
 
     If the measurements do not determine all answers, the equation does not hold. `Design` checks
     that it holds.

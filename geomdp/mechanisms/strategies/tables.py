@@ -53,8 +53,8 @@ CHECKED = 64
 class WeightedMarginals:
     """Marginal tables of sets of columns, each with a share of the budget.
 
-    Let k be the largest number of columns of a table of the workload. The sets that are measured
-    are chosen from these candidates:
+    Let k be the largest number of columns of a table of the workload. Columns with one level are
+    left out. The sets that are measured are chosen from these candidates:
 
     * All sets of columns, if there are at most 2^11 sets and the table of all columns has at most
       2^20 cells. If not, all sets of at most k columns.
@@ -232,7 +232,7 @@ def _least_squares(
 
 
 def _indicators(interactions: Interactions, S: Columns, records: IntArray) -> sp.csr_array:
-    """For each of b records, the indicator of its cell in table S: (cells, b)."""
+    """A matrix (cells, b) for b records: column j has its only 1 at the cell of record j in S."""
     b = len(records)
     # The table of no columns has one cell, which holds all records.
     cells = np.zeros(b, dtype=np.int64)

@@ -70,7 +70,7 @@ class SmoothQuery(ABC):
         return self._values(batch(points, self.dimension, "points"))
 
     def derivative_bound(self, smoothness: int) -> float:
-        """A B for which the query is in C^K_B, with K = `smoothness` <= 60; infinite if unknown."""
+        """A bound B such that the query is in C^K_B for K = `smoothness` <= 60; inf if unknown."""
         return float(self.order_bounds(whole(smoothness, "smoothness", minimum=0)).max())
 
 
@@ -133,9 +133,9 @@ def values_of(function: Function, points: FloatArray) -> FloatArray:
     Raises
     ------
     ValueError
-        If a value is not a finite real number. For a function that is not a `SmoothQuery`, also if
-        it does not return an array (n,), or raises a ``TypeError``, ``ValueError``, ``IndexError``
-        or ``AttributeError``.
+        If a value is not a finite real number. For a user's function, also if it does not return
+        an array (n,), or raises a ``TypeError``, ``ValueError``, ``IndexError`` or
+        ``AttributeError``.
     """
     values = function(points) if isinstance(function, SmoothQuery) else _called(function, points)
     if not np.isfinite(values).all():

@@ -13,7 +13,8 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from geomdp.workloads.single_queries.single_query import LinearQuery
 
-#: Smallest stated accuracy. At this accuracy the bounds of all rules are in the range of float64.
+#: Smallest accuracy alpha that may be asked for. At this accuracy the bounds of all rules are in
+#: the range of float64.
 LEAST_ALPHA = 1e-100
 
 Query = TypeVar("Query", bound=LinearQuery, contravariant=True)

@@ -47,7 +47,7 @@ class Perceptron:
     def bound(self, alpha: float) -> float:
         """An upper bound on the number of updates: B(alpha) = M / alpha^2."""
         alpha = positive(alpha, "alpha")
-        # The square of alpha can be 0 or beyond float64. Two quotients are then infinite or 0.
+        # The square of alpha can be rounded to 0 or be beyond float64, so divide twice.
         return self.size / alpha / alpha
 
     def start(self, alpha: float) -> LinearHypothesis:
