@@ -42,8 +42,9 @@ TRY_OPERATIONS = 34
 #: tried for all pair tables of up to 28 binary columns; for 28 columns they take 1.2 s. They would
 #: take 2 s for 40 columns and 13 s for 100 columns. Gaussian noise is better for so many columns.
 PURE_TABLES_SHARE = 8.0
-#: Operations to refine an outer slab body, divided by N r^2 for N elements and dimension r of the
-#: answers' hull. Measured: 7 s for 1024 elements in dimension 55, 22 s for 2000 in dimension 64.
+#: Operations to refine an outer body of slabs (`SlabBody`), divided by N r^2. N is the number of
+#: elements, and r is the dimension of the hull of the answers. Measured: 7 s for N = 1024 and
+#: r = 55, and 22 s for N = 2000 and r = 64.
 SLAB_OPERATIONS = 2500
 #: Cost of a projection on the convex hull of listed answers: the number of products with the matrix
 #: of all answers, and the number of exchanges per dimension. An exchange adds an answer to the

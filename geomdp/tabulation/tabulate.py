@@ -109,9 +109,10 @@ def release(
     Raises
     ------
     ValueError
-        If the workload or the records do not fit the schema, if a column has the name of a column
-        of the result, such as ``count``, or if a parameter is wrong. For wrong records, the message
-        names rows and columns. The error is raised before the ledger pays.
+        If the workload or the records do not fit the schema, or if a parameter is wrong. For
+        tables, also if a column has the name of a column of the result, such as ``count``. For
+        wrong records, the message names rows and columns. The error is raised before the ledger
+        pays.
     BudgetExhausted
         If the ledger cannot pay. No record has then been read, unless the budget was spent
         elsewhere during the call, or `mechanism` gives a mechanism that costs more than `privacy`.

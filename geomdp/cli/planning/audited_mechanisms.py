@@ -57,7 +57,7 @@ def built_candidate(flag: str, setting: Setting, named: bool) -> Mechanism | Aud
 
 
 def affordable(flag: str, mechanism: Mechanism, trials: int) -> Mechanism | Audited:
-    """The mechanism; or it is left out if drawing its outputs would take over `MOST_SECONDS`."""
+    """The mechanism, or the reason that drawing its outputs would take over `MOST_SECONDS`."""
     import numpy as np
 
     from geomdp.mechanisms import AdditiveMechanism

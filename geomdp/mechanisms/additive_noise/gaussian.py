@@ -39,7 +39,7 @@ class Gaussian(AdditiveMechanism):
     sums of neighbours differ by a vector B v with ||v||_2 <= D_2, and sigma is calibrated to the
     length D_2. The sampler is exact.
 
-    Error: exactly sigma sqrt(r / m) / n per query.
+    Error: the root mean squared error per query is sigma sqrt(r / m) / n, up to rounding.
 
     References
     ----------

@@ -158,7 +158,8 @@ class SmoothRelease:
         Raises
         ------
         ValueError
-            If `query` is not a function of points of [-1, 1]^d, or does not have d variables.
+            If `query` does not return a finite real number for each point, if a value depends on
+            the other points of the array, or if a `SmoothQuery` does not have d variables.
         """
         chosen = Truncation() if filter is None else filter
         return self.combine(approximate(query, self.degree, self.d, chosen))
