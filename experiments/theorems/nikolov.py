@@ -77,7 +77,7 @@ NIKOLOV = (
             "gaussian_widths::JL-MARG",
             "lower_marginals::JL-MARG",
         ),
-        tests=("tests/bounds/test_upper.py::test_one_way_marginals",),
+        tests=("tests/bounds/test_upper.py::test_marginals_have_the_least_of_three_terms",),
     ),
     Theorem(
         "JL-D8",

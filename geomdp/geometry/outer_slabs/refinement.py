@@ -8,7 +8,7 @@ than for K.
 
 Slabs are added in rounds (`search`). In each round, Markov chains run in the present slab body. For
 points x on the boundary of this body, directions z with <z, x> > h_K(z) are found (`separation`).
-The directions that together cut off the most states of the chains become new slabs.
+Directions that together cut off many states of the chains become new slabs (`cuts`).
 """
 
 from __future__ import annotations

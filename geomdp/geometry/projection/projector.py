@@ -92,8 +92,8 @@ def project(
 class Projector:
     """Nearest points of one body to many targets: argmin over y in K of ||A y - target||_2.
 
-    If the body lists its vertices, their images, the centre and the scale are computed once,
-    because they do not depend on the target. If no matrix is given and the body has a closed-form
+    The images of listed vertices, the centre and the scale are computed once, because they do
+    not depend on the target. If no matrix is given and the body has a closed-form
     projection, this projection is used. If not, column generation finds the nearest point, with an
     active set of points (Wolfe's minimum-norm point). The points come from the body's list of
     vertices. Without a list, extreme points are computed as needed.

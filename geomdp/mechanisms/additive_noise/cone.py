@@ -131,8 +131,8 @@ class Cone(PureMechanism):
     def _on_real_records(self) -> RealRecords | None:
         # `Spectraplex` and `PsdBox` contain x x^T for all records x. They have no parameter that
         # could be rounded. A rounded centre a is as private as the exact centre, because a occurs
-        # in Z only as -(r_1 - r_2) T a. If a is not 0, the number of records is public, so
-        # r_1 - r_2 may be public, too.
+        # in Z only as -(r_1 - r_2) T a. If a is not 0, the number of records is public. Then the
+        # proof of privacy also holds if r_1 - r_2 is published.
         noise, body = self.noise, self._lift.body
         if isinstance(body, Spectraplex):
             entries = wishart_difference(body.d, noise.rate, float(noise.centre[0]))

@@ -29,9 +29,10 @@ class Matrix(StrategyMechanism):
     * For `PureDP`, z is independent Laplace noise, calibrated to the l1 sensitivity of A. The
       strategy is `strategy`, or the best known strategy for the workload. For tables, the known
       strategies measure weighted tables of sets of columns (all columns, blocks of covering
-      designs, smaller sets) or products of signs. For m queries on N elements with 2 <= N <= 2^12
-      and m N <= 2^26, except `MarginalTables`, a tree and the Haar wavelet are known strategies. So
-      are soft bins (for N <= 2^10) and the p-identity strategy (for N <= 2^8).
+      designs, smaller sets) or products of signs. A tree and the Haar wavelet are known
+      strategies for m queries on N elements with 2 <= N <= 2^12 and m N <= 2^26, but not for
+      `MarginalTables`. So are soft bins (for N <= 2^10) and the p-identity strategy (for
+      N <= 2^8).
     * For `ZCDP` and `ApproxDP`, z is isotropic Gaussian noise, calibrated to the l2 sensitivity of
       A. R R^T is the matrix S of the `Ellipsoid` mechanism. By duality this is the best choice:
       if S is optimal and n is public, no linear mechanism with Gaussian noise has less error.

@@ -105,7 +105,9 @@ class RealRecords(Measurement):
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
         """Number of records and the digits of the exact sums."""
         if isinstance(records, CountedRecords):
-            raise ValueError("records of real numbers cannot be counted: give the records")
+            raise ValueError(
+                "counts of records are not accepted for records of real numbers: give the records"
+            )
         count, sums = 0, self.sums()
         for chunk in self._workload.universe.chunks(records, EXACT_ROWS):
             count += len(chunk)
