@@ -40,7 +40,7 @@ DIGITS = 4
 
 
 def expected_maximum(noise: Noise) -> float:
-    """A proved upper bound on E max over i of |Z_i|, in the units of the noise (sums).
+    """A proved upper bound on E max over i of |Z_i|, for noise Z on sums of answers.
 
     `noise` is symmetric on R^m. The result is the least of these bounds, or infinity if none
     applies:

@@ -1,4 +1,4 @@
-"""Single-element packings for 1-way marginals: words of a concatenated code (JL-T25)."""
+"""Packings of data sets with one record each, for 1-way marginals: words of a code (JL-T25)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packings for random sign queries, given by a rule: the family of Theorem 24 (JL-T24).
+"""Packings for random sign queries, whose data sets a rule gives (Nikolov, Theorem 24; JL-T24).
 
 Each of k queries takes independent uniform values +-1 (signs) on the elements. Take a family of
 sets of s elements. The symmetric difference of any two sets has at least w elements. The data set

@@ -90,8 +90,9 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
     fewer than 100 profiles suffice, the result is optimal up to 1e-7 in two cases. The first case
     is all tables of k columns, with at most 2^22 profiles and 1024 kinds of sets. The second case
     is any tables that use at most 22 columns together, with at most 1024 measured sets of columns.
-    In all other cases, proved upper bounds on the cost are tried, and the bound with the least
-    energy is used.
+    With more than 1024 kinds in the first case, the closed form for the exact cost is used. In all
+    other cases, proved upper bounds on the cost are tried, and the bound with the least energy is
+    used.
 
     Examples
     --------
