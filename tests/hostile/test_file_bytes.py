@@ -68,24 +68,30 @@ EDIT = st.tuples(
     st.integers(0, 16) | st.integers(0, 1 << 20),
     st.binary(max_size=8) | st.sampled_from(["cut out", "doubled", "zeros"]),
 )
-#: Edits of a good file, other bytes, or the name of a harmful file. The name is drawn instead of
-#: the content, because Hypothesis warns of long values, and some harmful files are long.
+#: Edits of a good file, the number of a bit to flip, other bytes, or the name of a harmful file.
+#: Most edits move the rest of the file. A flipped bit does not, so that only a checksum shows it.
+#: The name is drawn instead of the content, because Hypothesis warns of long values, and some
+#: harmful files are long.
 CHANGES = (
     st.lists(EDIT, min_size=1, max_size=3)
+    | st.integers(0, 1 << 20)
     | st.binary(max_size=200)
     | st.sampled_from(list(HARMFUL))
 )
 
 
-Change: TypeAlias = list[tuple[int, int, bytes | str]] | bytes | str
+Change: TypeAlias = list[tuple[int, int, bytes | str]] | int | bytes | str
 
 
 def edited(content: bytes, change: Change) -> bytes:
-    """A good file with pieces cut out, doubled or replaced; or other bytes; or a harmful file."""
+    """A good file with edited pieces or one flipped bit; or other bytes; or a harmful file."""
     if isinstance(change, bytes):
         return change
     if isinstance(change, str):
         return HARMFUL[change]
+    if isinstance(change, int):
+        place, bit = divmod(change % (8 * len(content)), 8)
+        return content[:place] + bytes([content[place] ^ 1 << bit]) + content[place + 1 :]
     for position, size, new in change:
         start = position % (len(content) + 1)
         length = size % (len(content) - start + 1)
