@@ -167,7 +167,7 @@ class MappedElliptope(Body):
         return AffineHull(self.constant, basis)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """One semidefinite constraint of order p."""
+        """Linear equations between `variable` and a positive semidefinite matrix of order p."""
         import cvxpy as cp
 
         products = cp.Variable(self._elliptope.dimension)

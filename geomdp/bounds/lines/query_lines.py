@@ -11,11 +11,12 @@ Take the same prior on each t_j, independently. Let e_j be n times the absolute 
 for the query q_j, and s > 0. Given an output and t_1, ..., t_{j-1}, the error e_j is below s only
 if t_j is in an open interval of length 2 s / (b delta) or less. There are at most m whole numbers
 in this interval, where m is 2 s / (b delta) rounded up. Data sets of t_j and t_j + 1 are b
-replacements apart, so `geomdp.bounds.lines.tail_risk` bounds the probability of e_j < s by
-1 - p(m). This is also true after the mean over t_{j+1}, ..., t_g is taken, because the mean of
-private densities is private. Apply this bound for j = g, then for j = g - 1, and so on. The
-probability that all g errors are below s is at most (1 - p(m))^g. So the mean of the largest error
-is at least the integral over s of one minus this number:
+replacements apart. By `geomdp.bounds.lines.tail_risk`, t_j is outside any m consecutive numbers
+with a probability of at least p(m), so e_j < s has a probability of at most 1 - p(m). This is also
+true after the mean over t_{j+1}, ..., t_g is taken, because the mean of private densities is
+private. Apply this bound for j = g, then for j = g - 1, and so on. The probability that all g
+errors are below s is at most (1 - p(m))^g. So the mean of the largest error is at least the
+integral over s of one minus this number:
 
     max_X E ||n (M(X) - Q(X))||_inf  >=  C = (b delta / 2) sum over m of (1 - (1 - p(m))^g).
 
@@ -191,7 +192,7 @@ class QueryLineRung(ExcludedRange):
     Parameters
     ----------
     first, last : int
-        Least and largest number of records excluded.
+        Least and largest number of records for which the error is excluded.
     plan : QueryLinePlan
         The lines and the steps on them.
 

@@ -208,7 +208,7 @@ def _reader(path: Path) -> str | None:
 
 
 def is_plain_csv(path: Path) -> bool:
-    """Whether DuckDB is sure to read the same values from a CSV file as pandas, or to fail.
+    """True only if DuckDB reads the same values from a CSV file as pandas, or raises an error.
 
     In three cases DuckDB reads other values without an error. DuckDB skips blank lines. If a line
     has one field too many, and the last field is empty, DuckDB ignores the last field. DuckDB drops

@@ -77,8 +77,10 @@ def bulk_ess(draws: FloatArray) -> FloatArray:
 
     ESS = S / (1 + 2 sum_t rho_t), t = 1, 2, ..., where S is the number of draws of all half-chains,
     and rho_t is the autocorrelation at lag t, pooled over half-chains. The rho_t are summed in
-    pairs. The sum ends at the first pair that is not positive, and a pair counts at most as much as
-    each pair before it (Geyer's initial monotone sequence).
+    pairs. The sum ends before the first pair that is not positive, or before the last pair. Of this
+    pair, only the first term counts, half as much as others, and only if it or the sum of the pair
+    is not negative. A pair counts at most as much as each pair before it (Geyer's initial monotone
+    sequence).
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ class Kernel(Protocol):
 
     @property
     def name(self) -> str:
-        """Name of the kernel in privacy records."""
+        """Name of the kernel, with which the guarantee of a release describes its sampler."""
 
     def step(self, rng: np.random.Generator, body: Body, points: FloatArray) -> FloatArray:
         """The next points (chains, m) of all chains, given the present `points` in `body`."""

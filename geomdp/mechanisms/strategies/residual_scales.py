@@ -3,8 +3,9 @@
 There is one residual for each set A of columns (see `Residuals`). The precision of its noise is
 1 / variance. The cost of precisions bounds the squared sensitivity of all residuals together, in
 units of the noise (see `ResidualCost`). For replace-one, `ProfileCost` divides the columns into
-classes. A profile counts, for each class, the columns in which two records differ. The cost is the
-largest cost of a profile. Sets A with the same number of columns of each class are of one kind.
+classes. A profile counts, for each class, the columns in which two records differ. The cost of
+a profile bounds the squared sensitivity for two such records, and the cost is the largest cost of
+any profile. Sets A with the same number of columns of each class are of one kind.
 """
 
 from __future__ import annotations
@@ -90,9 +91,9 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
     fewer than 100 profiles suffice, the result is optimal up to 1e-7 in two cases. The first case
     is all tables of k columns, with at most 2^22 profiles and 1024 kinds of sets. The second case
     is any tables that use at most 22 columns together, with at most 1024 measured sets of columns.
-    With more than 1024 kinds in the first case, the closed form for the exact cost is used. In all
-    other cases, proved upper bounds on the cost are tried, and the bound with the least energy is
-    used.
+    With more than 1024 kinds in the first case, the precisions of `_closed_form` are scaled to an
+    exact cost of 1. In all other cases, proved upper bounds on the cost are tried, and the bound
+    with the least energy is used.
 
     Examples
     --------
@@ -165,9 +166,10 @@ def _alike(energies: FloatArray, cost: ProfileCost) -> bool:
 def _is_solved(precisions: FloatArray, cost: ProfileCost) -> bool:
     """Whether the precisions of `_optimised` have the least energy, up to a share `UNSOLVED`.
 
-    The search minimises the energy for a part of all profiles. This energy is at most the least
-    energy for all profiles. The precisions divided by the largest cost are allowed for all
-    profiles. So their energy is at most the least energy times the largest cost.
+    The search minimises the energy under the constraint that a part of all profiles cost at most 1.
+    This energy is at most the least energy for all profiles. The precisions divided by the largest
+    cost are allowed for all profiles. So their energy is at most the least energy times the largest
+    cost.
     """
     return _is_searched(cost) and cost.at_most(precisions) <= 1 + UNSOLVED
 
