@@ -1,8 +1,12 @@
-"""The four kinds of declared column. A declaration is public and does not depend on records."""
+"""The four kinds of declared column.
+
+A declaration is public and does not depend on records, unless its mark `drafted` says so.
+"""
 
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,10 +24,52 @@ BOOLEAN_TEXTS = {
 #: Label of the code for values that are no declared category, and label of the code for missing
 #: values.
 OTHER, MISSING = "(other)", "(missing)"
+#: Unicode categories of characters that a terminal or an editor runs instead of showing: controls,
+#: halves of surrogate pairs, line and paragraph separators.
+CONTROLS = {"Cc", "Cs", "Zl", "Zp"}
+#: Bidirectional classes of the characters that reverse the order in which others are shown.
+REORDERING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+
+
+class _Declaration:
+    """What all kinds of column have in common: a name, flags, and their form in a schema file."""
+
+    name: str
+    drafted: bool
+    confirmed: bool
+
+    kind: ClassVar[str]
+    #: The parameter with the values that this kind must declare; empty if there is none.
+    key: ClassVar[str]
+    flags: ClassVar[tuple[str, ...]]
+
+    def _check_name_and_flags(self) -> None:
+        name = self.name
+        check_name(name)
+        for flag in self.flags:
+            value = getattr(self, flag)
+            if not isinstance(value, bool):
+                raise ValueError(f"column {name!r}: {flag} must be true or false, got {value!r}")
+        if self.drafted and self.confirmed:
+            raise ValueError(f"column {name!r}: either drafted or confirmed can be true, not both")
+
+    def to_dict(self) -> dict[str, object]:
+        """The declaration as in a schema file: no name, and no flags that are false."""
+        values = {self.key: list(getattr(self, self.key))} if self.key else {}
+        raised: dict[str, object] = {flag: True for flag in self.flags if getattr(self, flag)}
+        return {"kind": self.kind, **values, **raised}
+
+    @property
+    def caveat(self) -> str:
+        """What was read from the records, such as "edges of age"; empty if nothing was."""
+        if not self.drafted:
+            return ""
+        missing = " and missing values" if getattr(self, "missing", False) else ""
+        return f"{self.key or 'levels'}{missing} of {self.name}"
 
 
 @dataclass(frozen=True)
-class CategoricalColumn:
+class CategoricalColumn(_Declaration):
     """A column with declared categories, which have the codes 0, 1, ... in their order.
 
     Values are compared with categories as texts; blanks and the case of letters matter. A whole
@@ -43,13 +89,16 @@ class CategoricalColumn:
     missing : bool
         If True, missing values have a code, which is the last code. If False, a missing value is
         an error.
+    drafted, confirmed : bool
+        Whether the declaration was read from the records, so that a release has no privacy claim;
+        whether it was drafted, and the curator then stated that it is public.
 
     Raises
     ------
     ValueError
         If the name is empty, there are no categories, or two categories are equal. If a category is
-        neither text nor a whole number. If a category is ``(other)`` and `other` is True, or
-        ``(missing)`` and `missing` is True.
+        neither text nor a whole number. If the name or a category has a control character. If a
+        category is ``(other)`` and `other` is True, or ``(missing)`` and `missing` is True.
 
     Examples
     --------
@@ -63,12 +112,15 @@ class CategoricalColumn:
     categories: tuple[str, ...]
     other: bool = False
     missing: bool = False
+    drafted: bool = False
+    confirmed: bool = False
 
-    kind: ClassVar[str] = "categorical"
-    flags: ClassVar[tuple[str, ...]] = ("other", "missing")
+    kind = "categorical"
+    key = "categories"
+    flags = ("other", "missing", "drafted", "confirmed")
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
+        self._check_name_and_flags()
         if not _is_list(self.categories) or not self.categories:
             raise ValueError(
                 f"column {self.name!r}: categories must be a list of at least 1 category, "
@@ -76,7 +128,6 @@ class CategoricalColumn:
             )
         texts = tuple(_category(category, self.name) for category in self.categories)
         object.__setattr__(self, "categories", texts)
-        _check_flags(self)
         repeated = sorted({text for text in self.labels if self.labels.count(text) > 1})
         if repeated:
             raise ValueError(f"column {self.name!r}: categories must differ, {repeated} do not")
@@ -90,13 +141,9 @@ class CategoricalColumn:
             *([MISSING] if self.missing else []),
         )
 
-    def to_dict(self) -> dict[str, object]:
-        """The declaration as plain values, ready for JSON."""
-        return {**_head(self), "categories": list(self.categories), **_raised_flags(self)}
-
 
 @dataclass(frozen=True)
-class BooleanColumn:
+class BooleanColumn(_Declaration):
     """A column of two values: code 0 for false, 1 for true.
 
     Records hold booleans, the numbers 0 and 1 (also as texts such as "1.0"), or one of the texts in
@@ -108,11 +155,14 @@ class BooleanColumn:
         Name of the column in the records.
     missing : bool
         If True, missing values have the code 2. If False, a missing value is an error.
+    drafted, confirmed : bool
+        Whether the declaration was read from the records, so that a release has no privacy claim;
+        whether it was drafted, and the curator then stated that it is public.
 
     Raises
     ------
     ValueError
-        If the name is empty.
+        If the name is empty or has a control character.
 
     Examples
     --------
@@ -123,26 +173,24 @@ class BooleanColumn:
 
     name: str
     missing: bool = False
+    drafted: bool = False
+    confirmed: bool = False
 
-    kind: ClassVar[str] = "boolean"
-    flags: ClassVar[tuple[str, ...]] = ("missing",)
+    kind = "boolean"
+    key = ""
+    flags = ("missing", "drafted", "confirmed")
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
-        _check_flags(self)
+        self._check_name_and_flags()
 
     @property
     def labels(self) -> tuple[str, ...]:
         """One label per code."""
         return ("false", "true", MISSING) if self.missing else ("false", "true")
 
-    def to_dict(self) -> dict[str, object]:
-        """The declaration as plain values, ready for JSON."""
-        return {**_head(self), **_raised_flags(self)}
-
 
 @dataclass(frozen=True)
-class NumericColumn:
+class NumericColumn(_Declaration):
     """A column of numbers in bins: x has code i if e_i <= x < e_(i+1), for edges e_0 < ... < e_k.
 
     The value e_k is in the last bin. A value below e_0 or above e_k is an error.
@@ -157,12 +205,15 @@ class NumericColumn:
     missing : bool
         If True, missing values have a code, which is the last code. If False, a missing value is
         an error.
+    drafted, confirmed : bool
+        Whether the declaration was read from the records, so that a release has no privacy claim;
+        whether it was drafted, and the curator then stated that it is public.
 
     Raises
     ------
     ValueError
-        If the name is empty, there are fewer than 2 edges, or the edges are not finite and
-        increasing.
+        If the name is empty or has a control character, there are fewer than 2 edges, or the edges
+        are not finite and increasing.
 
     Examples
     --------
@@ -174,12 +225,15 @@ class NumericColumn:
     name: str
     edges: tuple[float, ...]
     missing: bool = False
+    drafted: bool = False
+    confirmed: bool = False
 
-    kind: ClassVar[str] = "numeric"
-    flags: ClassVar[tuple[str, ...]] = ("missing",)
+    kind = "numeric"
+    key = "edges"
+    flags = ("missing", "drafted", "confirmed")
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
+        self._check_name_and_flags()
         edges = _numbers(self.edges, f"column {self.name!r}: edges")
         if len(edges) < 2 or any(low >= high for low, high in pairwise(edges)):
             raise ValueError(
@@ -187,7 +241,6 @@ class NumericColumn:
                 f"got {self.edges!r}"
             )
         object.__setattr__(self, "edges", edges)
-        _check_flags(self)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -200,13 +253,9 @@ class NumericColumn:
         )
         return (*intervals, MISSING) if self.missing else intervals
 
-    def to_dict(self) -> dict[str, object]:
-        """The declaration as plain values, ready for JSON."""
-        return {**_head(self), "edges": list(self.edges), **_raised_flags(self)}
-
 
 @dataclass(frozen=True)
-class RealColumn:
+class RealColumn(_Declaration):
     """A column of real numbers with public bounds, mapped to [-1, 1].
 
     x becomes 2 (x - low) / (high - low) - 1. If `clip` is False, a value outside the bounds is an
@@ -221,12 +270,15 @@ class RealColumn:
     clip : bool
         If True, a finite value outside the bounds is moved to the nearest bound. Answers are then
         about the clipped values.
+    drafted, confirmed : bool
+        Whether the declaration was read from the records, so that a release has no privacy claim;
+        whether it was drafted, and the curator then stated that it is public.
 
     Raises
     ------
     ValueError
-        If the name is empty. If the bounds are not two finite numbers, low < high, with a finite
-        difference.
+        If the name is empty or has a control character. If the bounds are not two finite numbers,
+        low < high, with a finite difference.
 
     Examples
     --------
@@ -243,23 +295,21 @@ class RealColumn:
     name: str
     bounds: tuple[float, float]
     clip: bool = False
+    drafted: bool = False
+    confirmed: bool = False
 
-    kind: ClassVar[str] = "real"
-    flags: ClassVar[tuple[str, ...]] = ("clip",)
+    kind = "real"
+    key = "bounds"
+    flags = ("clip", "drafted", "confirmed")
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
+        self._check_name_and_flags()
         bounds = _numbers(self.bounds, f"column {self.name!r}: bounds")
         if len(bounds) != 2 or not 0 < bounds[1] - bounds[0] < math.inf:
             raise ValueError(
                 f"column {self.name!r}: bounds must be 2 numbers, increasing, got {self.bounds!r}"
             )
         object.__setattr__(self, "bounds", bounds)
-        _check_flags(self)
-
-    def to_dict(self) -> dict[str, object]:
-        """The declaration as plain values, ready for JSON."""
-        return {**_head(self), "bounds": list(self.bounds), **_raised_flags(self)}
 
 
 #: Columns with finitely many codes.
@@ -277,26 +327,21 @@ def as_text(value: object) -> str:
     return str(value)
 
 
-def _check_name(name: object) -> None:
+def check_name(name: object) -> None:
+    """Raise ``ValueError`` if `name` cannot be the name of a column."""
     if not isinstance(name, str) or not name:
         raise ValueError(f"a column's name must be text of at least 1 character, got {name!r}")
+    if not is_shown(name):
+        raise ValueError(f"a column's name must have no control character, got {name!r}")
 
 
-def _head(column: Column) -> dict[str, object]:
-    """Name and kind, the first entries of every declaration."""
-    return {"name": column.name, "kind": column.kind}
-
-
-def _check_flags(column: Column) -> None:
-    for flag in column.flags:
-        value = getattr(column, flag)
-        if not isinstance(value, bool):
-            raise ValueError(f"column {column.name!r}: {flag} must be true or false, got {value!r}")
-
-
-def _raised_flags(column: Column) -> dict[str, object]:
-    """The flags that are true. Schema files do not contain flags that are false."""
-    return {flag: True for flag in column.flags if getattr(column, flag)}
+def is_shown(text: str) -> bool:
+    """Whether `text` is shown as it is: no terminal escape, separator of lines, or reordering."""
+    return not any(
+        unicodedata.category(character) in CONTROLS
+        or unicodedata.bidirectional(character) in REORDERING
+        for character in text
+    )
 
 
 def _category(category: object, name: str) -> str:
@@ -305,7 +350,12 @@ def _category(category: object, name: str) -> str:
         raise ValueError(
             f"column {name!r}: a category must be text or a whole number, got {category!r}"
         )
-    return as_text(category)
+    text = as_text(category)
+    if not is_shown(text):
+        raise ValueError(
+            f"column {name!r}: a category must have no control character, got {text!r}"
+        )
+    return text
 
 
 def _is_list(values: object) -> bool:

@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 from geomdp.data.columns import BooleanColumn, CategoricalColumn, DiscreteColumn, as_text
+from geomdp.data.frames import is_polars
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
-
-
-def is_polars(frame: object) -> TypeGuard[pl.DataFrame]:
-    """Whether `frame` is a polars DataFrame. Polars is optional, so it is not imported."""
-    return _is_of_polars(frame, "DataFrame")
-
-
-def is_lazy(frame: object) -> bool:
-    """Whether `frame` is a polars LazyFrame, which holds no records yet."""
-    return _is_of_polars(frame, "LazyFrame")
-
-
-def _is_of_polars(frame: object, name: str) -> bool:
-    kind = type(frame)
-    return kind.__name__ == name and kind.__module__.partition(".")[0] == "polars"
 
 
 def columns_of_dtypes(

@@ -1,4 +1,25 @@
-"""Encode stored records as records of the universe of a workload.
+"""The code of a record: a function of that record and of the schema alone.
+
+Every way in (files, data frames, SQL, a cluster) ends here. Values arrive as Arrow columns, whose
+types come from the file, the frame or the database. The code of a value depends on the value, on
+its type and on the declaration of the column, never on another value:
+
+=================  ===========================================================================
+stored value       text that is compared with categories, or read as a number
+=================  ===========================================================================
+text               the text itself, letter for letter
+truth value        True or False
+whole number       its decimal digits
+other number       the shortest decimal that rounds to it, for example 2.5 (3.0 is written 3)
+decimal            its decimal digits
+date and time      2024-02-29, 08:15:30 or 2024-02-29 08:15:30.5, without zeros at the end of a
+                   fraction; a time zone follows as +0100
+missing            none: NULL, NaN, None, NaT and NA, and an empty field of a CSV file
+=================  ===========================================================================
+
+A column of numbers with bins or bounds takes whole and other numbers as they are. A whole number in
+a column of floats may have been rounded by the program that wrote it, if it is so large that floats
+no longer tell it from its neighbours. Such a number is an error in a categorical column.
 
 An error names the rows (counted from 0 over all chunks) and columns of up to ten bad values, but
 never a value itself.
@@ -6,18 +27,32 @@ never a value itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._typing import FloatArray, IntArray
+from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import require_type
-from geomdp.data.bad_values import BadValues
-from geomdp.data.column_values import column_values, numbers_of
-from geomdp.data.columns import Column, RealColumn
-from geomdp.data.dtypes import is_lazy, is_polars
+from geomdp.data.columns import (
+    BOOLEAN_TEXTS,
+    BooleanColumn,
+    CategoricalColumn,
+    Column,
+    NumericColumn,
+    RealColumn,
+    as_text,
+)
+from geomdp.data.frames import (
+    BadValues,
+    RecordsError,
+    batches_of,
+    text_of_time,
+    without_values,
+)
 from geomdp.data.schema import Schema
 from geomdp.workloads.universe.universes import (
     BooleanCube,
@@ -28,22 +63,29 @@ from geomdp.workloads.universe.universes import (
     Universe,
 )
 
-#: Largest number of chunks that are searched for more bad values after the first chunk with a bad
-#: value. With chunks of 32,768 rows, 64 chunks hold two million rows.
-SEARCHED = 64
-
-Read = TypeVar("Read")
-
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
+    import pyarrow as pa
 
-    #: One table of records, or an iterable of chunks of one table.
-    Tables: TypeAlias = pd.DataFrame | pl.DataFrame | Iterable[pd.DataFrame | pl.DataFrame]
+    from geomdp.data.frames import Tables
+
+#: Largest number of chunks that are searched for more bad values after the first chunk with a bad
+#: value. With chunks of 131,072 rows, 16 chunks hold two million rows.
+SEARCHED = 16
+#: A whole number written as a decimal fraction, such as "3.0". Some programs write 3 so.
+WHOLE_FRACTION = re.compile(r"-?[0-9]+\.0*")
+#: Marks of values without a code. Codes are 0 or larger.
+ABSENT, UNFIT, ROUNDED = -1, -2, -3
+WANTED = {
+    ABSENT: "present",
+    ROUNDED: "a whole number that a float cannot have rounded (store it as an integer or as text)",
+}
 
 
 def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.NDArray[Any]]:
     """Encode records for `universe`, chunk by chunk. A chunk is read only when it is needed.
+
+    The code of a record depends on this record and on the schema alone, not on other records, on
+    the chunk or on the kind of file. The guide's page "From the file to the answer" has the rules.
 
     =====================  ====================================================================
     universe               columns of the schema that are used
@@ -60,7 +102,7 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
 
     Parameters
     ----------
-    records : DataFrame of pandas or polars, or iterable of them
+    records : DataFrame of pandas or polars, Arrow table or batch, or iterable of them
         For instance from `read_chunks`. Columns are taken by name. Columns that the universe does
         not need are ignored.
     schema : Schema
@@ -77,11 +119,14 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
     Raises
     ------
     ValueError
-        At the call, if the schema does not fit the universe. While chunks are read, if a value does
+        At the call, if the schema was drafted from records or does not fit the universe. While
+        chunks are read, if a value does
         not fit its column: an unknown category, a missing value that the column does not declare, a
-        text that is not a number, a number outside the edges, or a number outside bounds to which
-        the column does not clip. Such an error names rows and columns. Also while chunks are read,
-        if a chunk is not a DataFrame, lacks a column, or has two columns of the same name.
+        text that is not a number, a number outside the edges, a number outside bounds to which the
+        column does not clip, or a float in a categorical column that may be a rounded whole number.
+        Such an error names rows and columns. Also while chunks are read, if a chunk is not a table,
+        lacks a column, has two columns of the same name, or has a column of a type without texts,
+        such as lists.
 
     Examples
     --------
@@ -94,76 +139,27 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
            [0, 2]])
     """
     columns = columns_for(universe, schema)
-    return _encoded(column_codes(records, columns), columns, universe)
-
-
-def numeric_chunks(records: Tables) -> Iterator[pd.DataFrame]:
-    """Chunks with every column as float64, for files that contain codes already.
-
-    Parameters
-    ----------
-    records : DataFrame or iterable of DataFrame
-        For instance from `read_chunks`.
-
-    Returns
-    -------
-    iterator of DataFrame
-        The same columns and rows.
-
-    Raises
-    ------
-    ValueError
-        For values that are missing or not numbers. The error names rows and columns.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> import geomdp as gd
-    >>> pd.DataFrame({"x": [0, 1], "y": [2, 3]}).to_csv("codes.csv", index=False)
-    >>> next(gd.data.numeric_chunks(gd.data.read_chunks("codes.csv"))).to_numpy()
-    array([[0., 2.],
-           [1., 3.]])
-    """
-    import pandas as pd
-
-    def read(chunk: pd.DataFrame, rows: IntArray, bad: BadValues) -> pd.DataFrame:
-        numbers = np.empty(chunk.shape)
-        for position, name in enumerate(chunk.columns):
-            numbers[:, position] = numbers_of(chunk.iloc[:, position], str(name), rows, bad)
-        return pd.DataFrame(numbers, index=chunk.index, columns=chunk.columns)
-
-    return _checked(records, read)
+    batches = batches_of(records, [column.name for column in columns])
+    return _encoded(column_codes(batches, columns), columns, universe)
 
 
 def column_codes(
-    records: Tables, columns: Sequence[Column]
+    batches: Iterable[pa.RecordBatch], columns: Sequence[Column]
 ) -> Iterator[list[IntArray | FloatArray]]:
-    """For each chunk, yield the codes or scaled values (n,) of each column.
+    """For each batch, yield the codes or scaled values (n,) of each column.
 
-    Errors are as in `encode`.
-    """
-
-    def read(chunk: pd.DataFrame, rows: IntArray, bad: BadValues) -> list[IntArray | FloatArray]:
-        return [column_values(_series(chunk, c.name), c, rows, bad) for c in columns]
-
-    return _checked(records, read)
-
-
-def _checked(
-    records: Tables, read: Callable[[pd.DataFrame, IntArray, BadValues], Read]
-) -> Iterator[Read]:
-    """Yield the result of `read` for each chunk, until a chunk has a bad value.
-
-    `read` gets the chunk, the row numbers of its records and a `BadValues` to fill. After the first
-    chunk with a bad value, up to `SEARCHED` more chunks are searched for bad values. Then a
-    ``ValueError`` names the first bad values.
+    `batches` must have exactly the columns of `columns`, in this order. After the first batch with
+    a bad value, up to `SEARCHED` more batches are searched for bad values. Then a ``ValueError``
+    names the first bad values.
     """
     first_row, searched, bad = 0, 0, BadValues()
-    for chunk in _chunks(records):
-        result = read(chunk, np.arange(first_row, first_row + len(chunk)), bad)
-        first_row += len(chunk)
+    for batch in batches:
+        values = [
+            _readable(batch.column(i), column, first_row, bad) for i, column in enumerate(columns)
+        ]
+        first_row += batch.num_rows
         if not bad:
-            yield result
+            yield values
         elif bad.enough or searched == SEARCHED:
             break
         else:
@@ -172,12 +168,265 @@ def _checked(
         raise bad.error()
 
 
+def _readable(
+    values: pa.Array, column: Column, first_row: int, bad: BadValues
+) -> IntArray | FloatArray:
+    """The result of `column_values`, or an error that names the row and quotes no value."""
+    failure = f"column {column.name!r} cannot be read"
+
+    def read(low: int, high: int, noted: BadValues) -> IntArray | FloatArray:
+        part = values.slice(low, high - low)
+        return without_values(lambda: column_values(part, column, first_row, noted), failure)
+
+    low, high = 0, len(values)
+    try:
+        return read(low, high, bad)
+    except RecordsError as error:
+        message = str(error)
+    # Every value is encoded by itself, so halving the values finds the first one that fails.
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            read(low, middle, BadValues())
+            low = middle
+        except RecordsError as error:
+            high, message = middle, str(error)
+    raise RecordsError(f"row {first_row + low}, {message}")
+
+
+def column_values(
+    values: pa.Array, column: Column, first_row: int, bad: BadValues
+) -> IntArray | FloatArray:
+    """Encode the values of a column: as codes of levels, or as numbers scaled to [-1, 1].
+
+    Parameters
+    ----------
+    values : Array
+        The values (n,) as stored.
+    column : Column
+        The declaration of the column in the schema.
+    first_row : int
+        Number of the record with the first value, for error messages.
+    bad : BadValues
+        Collects the places of the values that do not fit. In the result, the entries of such
+        values have no meaning.
+
+    Returns
+    -------
+    (n,) array
+        Codes, or real numbers for a `RealColumn`. If the column declares missing values, a missing
+        value has the last code.
+    """
+    if not _has_texts(values.type):
+        raise RecordsError(
+            f"column {column.name!r} must hold texts, numbers, truth values, dates or times, got "
+            f"the type {values.type}"
+        )
+    if isinstance(column, CategoricalColumn | BooleanColumn):
+        return _coded(values, column, first_row, bad)
+    numbers, absent = _numbers(values, column.name, first_row, bad)
+    if isinstance(column, RealColumn):
+        bad.add(absent, WANTED[ABSENT], column.name, first_row)
+        return _scaled(numbers, column, first_row, bad)
+    bins = _binned(numbers, column, first_row, bad)
+    if column.missing:
+        bins[absent] = len(column.labels) - 1
+    else:
+        bad.add(absent, WANTED[ABSENT], column.name, first_row)
+    return bins
+
+
+def _coded(
+    values: pa.Array, column: CategoricalColumn | BooleanColumn, first_row: int, bad: BadValues
+) -> IntArray:
+    """The codes (n,) of texts that are compared with the categories of `column`."""
+    places, texts = distinct_texts(values)
+    if isinstance(column, BooleanColumn):
+        codes, unknown, wanted = BOOLEAN_TEXTS, UNFIT, "0, 1, true or false"
+    else:
+        codes = {text: code for code, text in enumerate(column.categories)}
+        unknown = len(column.categories) if column.other else UNFIT
+        wanted = "one of the declared categories"
+    missing = len(column.labels) - 1 if column.missing else ABSENT
+
+    def code(text: str | int) -> int:
+        if isinstance(text, int):
+            return missing if text == ABSENT else text
+        if text not in codes and WHOLE_FRACTION.fullmatch(text):
+            text = text.partition(".")[0]
+        return codes.get(text, unknown)
+
+    found = np.array([code(text) for text in texts], dtype=np.int64)[places]
+    if len(found) and found.min() < 0:
+        for mark, words in {**WANTED, UNFIT: wanted}.items():
+            bad.add(found == mark, words, column.name, first_row)
+    return found
+
+
+def _numbers(
+    values: pa.Array, name: str, first_row: int, bad: BadValues
+) -> tuple[FloatArray, BoolArray]:
+    """The numbers (n,) of a column as float64, and which values (n,) are missing.
+
+    A missing or bad value has the number NaN.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(values.type) and pa.types.is_primitive(values.type.value_type):
+        values = values.dictionary_decode()
+    if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
+        numbers = _filled(pc.cast(values, pa.float64(), safe=False), np.nan)
+        return numbers, np.isnan(numbers)
+    if pa.types.is_union(values.type):
+        places, stored = np.arange(len(values)), values.to_pylist()
+    else:
+        places, stored = distinct_texts(values)
+    absent = np.array([v is None or v == ABSENT or v != v for v in stored], dtype=bool)[places]
+    spelt = [v if isinstance(v, float) else parsed(v) for v in stored]
+    numbers = np.array(spelt, dtype=np.float64)[places]
+    bad.add(np.isnan(numbers) & ~absent, "a number", name, first_row)
+    return numbers, absent
+
+
+def _has_texts(kind: pa.DataType) -> bool:
+    """Whether the values of an Arrow type have texts, by the table at the top of this file."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_dictionary(kind):
+        return _has_texts(kind.value_type)
+    if isinstance(kind, pa.BaseExtensionType):
+        return _has_texts(kind.storage_type)
+    if types.is_union(kind):
+        return kind.mode == "dense" and [f.type for f in kind] == [pa.large_string(), pa.float64()]
+    if types.is_temporal(kind):
+        return not (types.is_duration(kind) or types.is_interval(kind))
+    simple = (types.is_null, types.is_boolean, types.is_integer, types.is_floating)
+    texts = (types.is_string, types.is_large_string, types.is_string_view, types.is_decimal)
+    return any(has(kind) for has in simple + texts)
+
+
+def distinct_texts(values: pa.Array) -> tuple[IntArray, list[str | int]]:
+    """Places (n,) and distinct texts: value i has the text ``texts[places[i]]``.
+
+    In place of a text, `ABSENT` stands for a missing value, `UNFIT` for a value without a text, and
+    `ROUNDED` for a float that may be a rounded whole number.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(values, pa.ExtensionArray):
+        values = values.storage
+    if pa.types.is_union(values.type):
+        return np.arange(len(values)), _texts(values)
+    if not pa.types.is_dictionary(values.type):
+        # Arrow cannot look up the values of these types; the texts stay the same.
+        if pa.types.is_float16(values.type):
+            values = values.cast(pa.float32())
+        elif pa.types.is_string_view(values.type):
+            values = values.cast(pa.large_string())
+        values = values.dictionary_encode()
+    texts = [*_texts(values.dictionary), ABSENT]
+    return _filled(pc.cast(values.indices, pa.int64()), len(texts) - 1), texts
+
+
+def _filled(values: pa.Array, fill: float) -> npt.NDArray[Any]:
+    """Arrow numbers (n,) of 64 bits as a NumPy array, with `fill` in place of NULL.
+
+    Arrow's own functions for this import pandas, which takes longer than most files.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    dtype = np.float64 if pa.types.is_floating(values.type) else np.int64
+    if len(values) == 0:
+        return np.empty(0, dtype)
+    stored = np.frombuffer(values.buffers()[1], dtype)[values.offset :][: len(values)]
+    if values.null_count == 0:
+        return stored
+    return np.where(np.from_dlpack(pc.cast(values.is_null(), pa.uint8())) == 1, fill, stored)
+
+
+def _texts(values: pa.Array) -> list[str | int]:
+    """The text of each value, by the table at the top of this file."""
+    import pyarrow as pa
+
+    kind, types = values.type, pa.types
+    if types.is_temporal(kind):
+        # `to_pylist` would fail for times that Python cannot represent, and its errors quote them.
+        return [_time_text(text) for text in values.cast(pa.string()).to_pylist()]
+    if types.is_union(kind) or types.is_floating(kind):
+        limit = 2.0 ** (53 if types.is_union(kind) else {16: 11, 32: 24, 64: 53}[kind.bit_width])
+        return [
+            value if isinstance(value, str) else _text_of_float(value, limit)
+            for value in values.to_pylist()
+        ]
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return [ABSENT if value is None else value for value in values.to_pylist()]
+    return [ABSENT if value is None else as_text(value) for value in values.to_pylist()]
+
+
+def _text_of_float(value: float | None, limit: float) -> str | int:
+    """The text of a float; `limit` is the first whole number that may be a rounded one."""
+    if value is None or value != value:  # NaN alone differs from itself
+        return ABSENT
+    if abs(value) >= limit and value.is_integer():
+        return ROUNDED
+    return as_text(value)
+
+
+def _time_text(text: str | None) -> str | int:
+    """The text of a date or time, from the text that Arrow writes."""
+    if text is None:
+        return ABSENT
+    return UNFIT if text.startswith("<") else text_of_time(text)  # "<value out of range: ...>"
+
+
+def parsed(text: str | int | None) -> float:
+    """The number that a text spells, or NaN for other texts and for what is no text.
+
+    The result for "1_000" is NaN, although Python reads this text as 1000.
+    """
+    try:
+        return float(text) if isinstance(text, str) and "_" not in text else math.nan
+    except ValueError:
+        return math.nan
+
+
+def _binned(numbers: FloatArray, column: NumericColumn, first_row: int, bad: BadValues) -> IntArray:
+    """The bins of numbers (n,). A value equal to the last edge belongs to the last bin."""
+    _check_range(numbers, column.edges[0], column.edges[-1], column.name, first_row, bad)
+    bins = np.searchsorted(column.edges, numbers, side="right") - 1
+    return np.minimum(bins, len(column.edges) - 2).astype(np.int64)
+
+
+def _scaled(numbers: FloatArray, column: RealColumn, first_row: int, bad: BadValues) -> FloatArray:
+    """Numbers (n,), mapped from the bounds of `column` to [-1, 1]."""
+    low, high = column.bounds
+    if column.clip:
+        bad.add(np.isinf(numbers), "finite", column.name, first_row)
+        numbers = np.clip(numbers, low, high)
+    _check_range(numbers, low, high, column.name, first_row, bad)
+    return 2 * ((numbers - low) / (high - low)) - 1
+
+
+def _check_range(
+    numbers: FloatArray, low: float, high: float, name: str, first_row: int, bad: BadValues
+) -> None:
+    """Note the numbers outside [low, high]. NaN is noted elsewhere."""
+    outside = (numbers < low) | (numbers > high)
+    bad.add(outside, f"between {as_text(low)} and {as_text(high)}", name, first_row)
+
+
 def columns_for(universe: Universe, schema: Schema) -> tuple[Column, ...]:
     """The columns of `schema` that make up a record of `universe`, in the order of the universe.
 
-    Raise ``ValueError`` if `schema` has the wrong type or does not fit the universe.
+    Raise ``ValueError`` if `schema` has the wrong type, is drafted or does not fit the universe.
+    Callers that withdraw the privacy claim themselves pass the confirmed schema.
     """
     require_type(schema, Schema, "schema")
+    schema.check_public()
     match universe:
         case CategoricalProduct():
             return tuple(
@@ -227,19 +476,6 @@ def _with_levels(column: Column, levels: int) -> Column:
     return column
 
 
-def _chunks(records: Tables) -> Iterator[pd.DataFrame]:
-    import pandas as pd
-
-    if is_lazy(records):
-        raise ValueError("records must be DataFrames, got a LazyFrame: call its collect() first")
-    whole = isinstance(records, pd.DataFrame) or is_polars(records)
-    for chunk in [records] if whole else records:
-        frame = chunk.to_pandas() if is_polars(chunk) else chunk
-        if not isinstance(frame, pd.DataFrame):
-            raise ValueError(f"records must be DataFrames, got {type(chunk).__name__}")
-        yield frame
-
-
 def _encoded(
     chunks: Iterator[list[IntArray | FloatArray]], columns: tuple[Column, ...], universe: Universe
 ) -> Iterator[npt.NDArray[Any]]:
@@ -252,11 +488,3 @@ def _encoded(
                 yield np.stack(values, axis=1) / np.sqrt(d)
             case _:
                 yield np.stack(values, axis=1)
-
-
-def _series(chunk: pd.DataFrame, name: str) -> pd.Series[Any]:
-    """The column called `name`; ``ValueError`` if there is no such column, or more than one."""
-    places = np.flatnonzero(chunk.columns == name)
-    if len(places) != 1:
-        raise ValueError(f"records must have the column {name!r} once, got {len(places)} times")
-    return chunk.iloc[:, int(places[0])]

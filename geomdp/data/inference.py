@@ -7,26 +7,26 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from geomdp._validation import whole
-from geomdp.data.bad_values import BadValues
-from geomdp.data.column_values import PRESENT, absent, distinct_texts, parsed
 from geomdp.data.columns import (
     BOOLEAN_TEXTS,
     BooleanColumn,
     CategoricalColumn,
     Column,
     NumericColumn,
+    is_shown,
 )
-from geomdp.data.readers import CHUNK_ROWS, read_chunks
+from geomdp.data.encoding import ABSENT, WANTED, distinct_texts, parsed
+from geomdp.data.files import column_names, read_chunks, record_files
+from geomdp.data.frames import CHUNK_ROWS, BadValues, RecordsError
 from geomdp.data.schema import Schema
-from geomdp.data.sources.files import column_names, record_files
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import pyarrow as pa
 
 INFERENCE_WARNING = (
     "This schema was read off the records: its categories and bin edges depend on the records, so "
@@ -74,7 +74,7 @@ def infer_schema(
 ) -> InferredSchema:
     """Draft a schema from a file of records. **Not private**: edit it before any release.
 
-    If all values of a column are 0 or 1, or all are true or false, the column becomes boolean.
+    If all values of a column are 0, 1, true or false, the column becomes boolean.
     Any other column with at most `max_categories` distinct values becomes categorical. Any other
     column of numbers becomes numeric: `bins` bins of equal width range from the smallest to the
     largest value.
@@ -95,7 +95,8 @@ def infer_schema(
     Returns
     -------
     InferredSchema
-        The draft, and a warning that it is not private.
+        The draft, and a warning that it is not private. All its columns have the mark `drafted`,
+        which withdraws the privacy claim of a release; see `Schema.confirm`.
 
     Raises
     ------
@@ -121,10 +122,10 @@ def infer_schema(
     for file in record_files(path):
         first_row = 0
         for chunk in read_chunks(file, names, rows):
-            for name in chunk.columns:
-                summary = summaries.setdefault(str(name), _Summary(str(name), max_categories))
+            for name in chunk.schema.names:
+                summary = summaries.setdefault(name, _Summary(name, max_categories))
                 summary.update(chunk[name], first_row, file)
-            first_row += len(chunk)
+            first_row += chunk.num_rows
     if not summaries:
         raise ValueError(f"{os.fspath(path)}: a schema cannot be inferred from 0 rows")
     return InferredSchema(Schema(tuple(summary.column(bins) for summary in summaries.values())))
@@ -141,15 +142,18 @@ class _Summary:
     high: float = -math.inf
     all_numbers: bool = True
 
-    def update(self, series: pd.Series[Any], first_row: int, file: Path) -> None:
+    def update(self, values: pa.Array, first_row: int, file: Path) -> None:
         """Add to the summary the chunk of the column that starts at row `first_row` of `file`."""
         missing = BadValues()
-        rows = np.arange(first_row, first_row + len(series))
-        missing.add(absent(series), PRESENT, self.name, rows)
+        places, found = distinct_texts(values)
+        absent = np.array([text == ABSENT for text in found], dtype=bool)[places]
+        missing.add(absent, WANTED[ABSENT], self.name, first_row)
         if missing:
-            raise ValueError(f"{file}: {missing.error()}")
-        _, texts = distinct_texts(series)
-        if len(self.texts) <= self.max_categories:
+            raise RecordsError(f"{file}: {missing.error()}")
+        used = set(np.unique(places).tolist())
+        texts = [text for i, text in enumerate(found) if i in used and isinstance(text, str)]
+        # Never stop at texts that are all boolean: a later chunk can hold others.
+        if len(self.texts) <= max(self.max_categories, len(BOOLEAN_TEXTS)):
             self.texts.update(texts)
         if self.all_numbers:
             numbers = np.array([parsed(text) for text in texts])
@@ -159,11 +163,17 @@ class _Summary:
 
     def column(self, bins: int) -> Column:
         """The declaration that fits the summary."""
-        if self.texts <= {"0", "1"} or self.texts <= set(BOOLEAN_TEXTS) - {"0", "1"}:
-            return BooleanColumn(self.name)
+        if self.texts <= set(BOOLEAN_TEXTS):
+            return BooleanColumn(self.name, drafted=True)
         if len(self.texts) <= self.max_categories:
             order = (lambda text: (parsed(text), text)) if self.all_numbers else None
-            return CategoricalColumn(self.name, tuple(sorted(self.texts, key=order)))
+            if not all(map(is_shown, self.texts)):  # the message must not quote a value
+                raise ValueError(
+                    f"column {self.name!r} has values with control characters, which cannot be "
+                    "categories; declare its other categories, or leave it out"
+                )
+            texts = tuple(sorted(self.texts, key=order))
+            return CategoricalColumn(self.name, texts, drafted=True)
         if not self.all_numbers:
             raise ValueError(
                 f"column {self.name!r} has more than {self.max_categories} distinct values, and "
@@ -177,4 +187,4 @@ class _Summary:
                 f"column {self.name!r}: float64 cannot represent {bins} bins of equal width "
                 "between its smallest and its largest value; declare its edges, or leave it out"
             )
-        return NumericColumn(self.name, tuple(float(edge) for edge in edges))
+        return NumericColumn(self.name, tuple(float(edge) for edge in edges), drafted=True)

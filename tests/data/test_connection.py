@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from geomdp.data import Query
-from geomdp.data.sources.connection import connected, spill_folder
+from geomdp.data.queries import opened, spill_folder
 
 SETTING = "SELECT current_setting('temp_directory') AS x"
 #: A program that stores more rows than the memory limit allows. It prints the folder with the rest
 #: of the rows, the mode of the folder, and the number of its files.
 SPILLING = """
 import os, pathlib, stat
-from geomdp.data.sources.connection import connected
-with connected() as connection:
+from geomdp.data.queries import opened
+with opened(None) as connection:
     connection.execute("SET threads = 1")
     connection.execute("SET memory_limit = '40MB'")
     connection.execute("CREATE TEMP TABLE many AS SELECT hash(i) AS h FROM range(8000000) t(i)")
@@ -34,7 +34,7 @@ def test_all_databases_spill_to_a_private_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = spill_folder(os.getpid())
     assert stat.S_IMODE(Path(folder).stat().st_mode) == 0o700
-    with connected() as connection:
+    with opened(None) as connection:
         assert connection.sql(SETTING).fetchall() == [(folder,)]
     import duckdb
 
@@ -42,7 +42,7 @@ def test_all_databases_spill_to_a_private_folder(tmp_path, monkeypatch):
     duckdb.connect(path).close()
     for database in (None, path):
         (chunk,) = Query(SETTING, database).chunks(["x"])
-        assert chunk["x"].tolist() == [folder]
+        assert chunk["x"].to_pylist() == [folder]
 
 
 def test_threads_of_a_process_share_one_folder(monkeypatch):
@@ -81,7 +81,7 @@ def test_records_that_spill_leave_nothing_behind(tmp_path):
 def test_a_forked_process_does_not_delete_the_folder_of_its_parent():
     program = (
         "import os, sys, pathlib\n"
-        "from geomdp.data.sources.connection import spill_folder\n"
+        "from geomdp.data.queries import spill_folder\n"
         "folder = pathlib.Path(spill_folder(os.getpid()))\n"
         "child = os.fork()\n"
         "if child == 0:\n    sys.exit()\n"  # the child runs the exit functions that it inherited
@@ -100,7 +100,7 @@ def test_processes_that_end_normally_delete_their_folders(tmp_path, method):
     program = (
         "import multiprocessing, os, pathlib\n"
         "from concurrent.futures import ProcessPoolExecutor\n"
-        "from geomdp.data.sources.connection import spill_folder\n"
+        "from geomdp.data.queries import spill_folder\n"
         f"context = multiprocessing.get_context({method!r})\n"
         "with ProcessPoolExecutor(1, mp_context=context) as executor:\n"
         "    process = executor.submit(os.getpid).result()\n"

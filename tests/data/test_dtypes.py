@@ -123,7 +123,7 @@ def test_a_dict_declares_every_kind():
     [
         ("north", "column 'x' must be declared by bool, a list"),
         (3, "column 'x' must be declared by bool, a list"),
-        ({"edges": [0, 1], "bounds": [0, 1]}, "column 'x': kind 'boolean' must have the keys"),
+        ({"edges": [0, 1], "bounds": [0, 1]}, "column 'x': kind 'numeric' must have the keys"),
         ({"edges": [0, 1], "other": True}, "column 'x': kind 'numeric' must have the keys"),
         ({"missing": 1}, "column 'x': missing must be true or false, got 1"),
         ({"bounds": [0, 1], "clip": "yes"}, "column 'x': clip must be true or false, got 'yes'"),

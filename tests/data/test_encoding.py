@@ -12,7 +12,6 @@ from geomdp.data import (
     RealColumn,
     Schema,
     encode,
-    numeric_chunks,
     read_chunks,
 )
 from geomdp.workloads import (
@@ -329,8 +328,6 @@ def test_what_is_wrong_beside_a_missing_value_is_named_too():
         match=r"present: row 0, .*; must be a number: row 2, .*; must be between 0 and 10: row 3, ",
     ):
         list(encode(frame, schema, SymmetricCube(1)))
-    with pytest.raises(ValueError, match=r"a number: row 2, .*; must be present: row 3, "):
-        list(numeric_chunks(pd.DataFrame({"x": ["1", "2", "y", None]})))
 
 
 def test_no_more_bad_values_are_named_than_stated():

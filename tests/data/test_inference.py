@@ -23,11 +23,11 @@ FRAME = pd.DataFrame(
 )
 EXPECTED = Schema(
     (
-        BooleanColumn("flag"),
-        BooleanColumn("truth"),
-        CategoricalColumn("size", ("9", "10", "11")),
-        CategoricalColumn("city", ("a", "b", "c")),
-        NumericColumn("weight", (1, 2, 3, 4, 5)),
+        BooleanColumn("flag", drafted=True),
+        BooleanColumn("truth", drafted=True),
+        CategoricalColumn("size", ("9", "10", "11"), drafted=True),
+        CategoricalColumn("city", ("a", "b", "c"), drafted=True),
+        NumericColumn("weight", (1, 2, 3, 4, 5), drafted=True),
     )
 )
 
@@ -42,7 +42,8 @@ def test_a_schema_is_drafted_and_fits_its_records(tmp_path, ending, rows):
         FRAME.to_parquet(path)
     draft = infer_schema(path, max_categories=3, bins=4, rows=rows)
     assert draft.schema == EXPECTED
-    chunks = encode(read_chunks(path), draft.schema, draft.schema.universe())
+    universe = draft.schema.confirm().universe()
+    chunks = encode(read_chunks(path), draft.schema, universe)
     assert sum(len(chunk) for chunk in chunks) == len(FRAME)
     chosen = infer_schema(path, ["city"], max_categories=3, rows=rows)
     assert chosen.schema == EXPECTED.select(["city"])
@@ -58,7 +59,9 @@ def test_the_draft_says_that_it_is_not_private(tmp_path):
 def test_a_constant_column_is_categorical(tmp_path):
     (tmp_path / "r.csv").write_text("a,b\n5,1\n5,1\n")
     schema = infer_schema(tmp_path / "r.csv").schema
-    assert schema == Schema((CategoricalColumn("a", ("5",)), BooleanColumn("b")))
+    assert schema == Schema.from_dict(
+        {"a": {"categories": ["5"], "drafted": True}, "b": {"drafted": True}}
+    )
 
 
 @pytest.mark.parametrize(
@@ -75,6 +78,22 @@ def test_what_cannot_be_drafted_is_refused(tmp_path, content, message):
     (tmp_path / "r.csv").write_text(content)
     with pytest.raises(ValueError, match=message) as error:
         infer_schema(tmp_path / "r.csv", max_categories=2, rows=2)
+    assert "secret" not in str(error.value)
+
+
+def test_a_column_is_boolean_only_if_every_chunk_is(tmp_path):
+    """Texts stop being kept above `max_categories`, but not while all of them are boolean."""
+    (tmp_path / "r.csv").write_text("a,b\n0,0\n1,1\n2.5,true\n3,FALSE\n")
+    schema = infer_schema(tmp_path / "r.csv", max_categories=1, bins=2, rows=2).schema
+    assert schema.column("a").edges == (0, 1.5, 3)
+    assert isinstance(schema.column("b"), BooleanColumn)
+
+
+@pytest.mark.parametrize("value", ["secret\x1b[2J", "secret\u202e", "secret\u2028", "secret\x00"])
+def test_values_with_control_characters_are_not_drafted_and_not_quoted(tmp_path, value):
+    pd.DataFrame({"a": ["x", value]}).to_parquet(tmp_path / "r.parquet")
+    with pytest.raises(ValueError, match="'a' has values with control characters") as error:
+        infer_schema(tmp_path / "r.parquet")
     assert "secret" not in str(error.value)
 
 

@@ -9,7 +9,6 @@ import pytest
 
 import geomdp as gd
 from geomdp.data import CountedRecords, Query, Schema, count_records, encode
-from geomdp.data.counting import scan
 
 SERVERS = sorted(Path("/usr/lib/postgresql").glob("*/bin")) if shutil.which("runuser") else []
 PROGRAMS = SERVERS[-1] if SERVERS else None
@@ -32,7 +31,8 @@ CREATE TABLE people AS SELECT
     i % 2 = 0 AS flag,
     i % 121 AS age,
     (i % 990 / 10.0)::NUMERIC(5, 1) AS income
-FROM generate_series(0, 99999) AS i
+FROM generate_series(0, 99999) AS i;
+CREATE SEQUENCE numbers
 """
 
 
@@ -66,14 +66,13 @@ def database(tmp_path_factory):
             run(PROGRAMS / "pg_ctl", "-D", data, "-m", "immediate", "stop", user=user)
 
 
-def test_a_query_gives_the_counts_of_the_exact_reader(database, monkeypatch):
+def test_a_query_gives_the_counts_of_the_encoded_records(database):
     rows = [
         (["north", "south", None][i % 3], i % 2 == 0, i % 121, i % 990 / 10) for i in range(100_000)
     ]
     frame = pd.DataFrame(rows, columns=SCHEMA.names)
     workload = gd.workloads.MarginalTables(SCHEMA.levels, 2)
     expected = workload.totals(encode(frame, SCHEMA, workload.universe))
-    monkeypatch.setattr(scan, "_read", None)  # a call of the exact reader would fail
     counted = count_records(Query("SELECT * FROM people", database), SCHEMA, workload)
     assert isinstance(counted, CountedRecords)
     assert counted.count == 100_000
@@ -104,3 +103,40 @@ def test_an_error_of_the_server_is_one_line_without_the_password(database, sql):
     with pytest.raises(ValueError, match="PostgreSQL refuses") as error:
         count_records(Query("SELECT 1", nowhere), SCHEMA, workload)
     assert "secret" not in str(error.value)
+
+
+def rows_of(database):
+    """The number of rows of the table `people`."""
+    (chunk,) = Query("SELECT count(*) AS n FROM people", database).chunks(["n"])
+    return chunk["n"].to_pylist()[0]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "COPY people TO PROGRAM 'touch {file}'",
+        "SELECT 1 AS x) AS r) TO PROGRAM 'touch {file}' --",
+        "SELECT 1 AS x\n) AS r; COPY people TO PROGRAM 'touch {file}'; SELECT * FROM (SELECT 1",
+        "DELETE FROM people WHERE age = 1 RETURNING age AS x",
+        "WITH gone AS (DELETE FROM people RETURNING age) SELECT age AS x FROM gone",
+        "SELECT 1 AS x; DELETE FROM people",
+        "SELECT 1 AS x INTO copied FROM people",
+        "SELECT setval('numbers', 7) AS x",
+        "UPDATE people SET age = 1 RETURNING age AS x",
+        "TRUNCATE people",
+        "",
+    ],
+)
+def test_a_query_can_only_read(database, sql):
+    # The user of the server must be able to write the file, so that its absence proves something.
+    file = Path(database.partition("host=")[2].partition("&")[0]) / "made"
+    with pytest.raises(ValueError, match=r"refuses the query|the query cannot be read"):
+        list(Query(sql.format(file=file), database).chunks(["x"]))
+    assert not file.exists()
+    assert rows_of(database) == 100_000
+
+
+def test_a_query_may_end_in_a_comment_or_a_semicolon(database):
+    for end in ("-- comment", ";", " /* comment */ ;", "\n-- comment"):
+        (chunk,) = Query(f"SELECT age FROM people LIMIT 3 {end}", database).chunks(["age"])
+        assert chunk["age"].to_pylist() == [0, 1, 2]

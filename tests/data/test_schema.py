@@ -1,11 +1,15 @@
 import json
 import math
+import re
+from importlib.resources import files
 
+import jsonschema
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import geomdp.data.schema as format_of_schemas
 from geomdp.data import (
     BooleanColumn,
     CategoricalColumn,
@@ -13,6 +17,7 @@ from geomdp.data import (
     RealColumn,
     Schema,
 )
+from geomdp.data.columns import is_shown
 from geomdp.workloads import CategoricalProduct, MarginalTables, SymmetricCube
 
 EXAMPLE = Schema(
@@ -25,7 +30,8 @@ EXAMPLE = Schema(
 )
 
 finite = st.floats(allow_nan=False, allow_infinity=False, width=32)
-names = st.text(min_size=1, max_size=8)
+characters = st.characters().filter(is_shown)
+names = st.text(characters, min_size=1, max_size=8)
 
 
 @st.composite
@@ -33,7 +39,7 @@ def columns(draw):
     name = draw(names)
     kind = draw(st.integers(0, 3))
     if kind == 0:
-        texts = draw(st.lists(st.text(max_size=5), min_size=1, max_size=6, unique=True))
+        texts = draw(st.lists(st.text(characters, max_size=5), min_size=1, max_size=6, unique=True))
         return CategoricalColumn(name, tuple(texts))
     if kind == 1:
         return BooleanColumn(name)
@@ -47,10 +53,19 @@ def columns(draw):
 def test_a_schema_survives_its_file(declared):
     schema = Schema(tuple(declared))
     assert Schema.from_json(schema.to_json()) == schema
+    assert Schema.from_dict(schema.to_dict()) == schema
+    assert Schema.from_dict(schema.to_dict()["columns"]) == schema
     assert hash(Schema.from_json(schema.to_json())) == hash(schema)
 
 
 def test_the_documented_example():
+    text = re.search(r"    \{\n.*?\n    \}", format_of_schemas.__doc__, re.DOTALL)[0]
+    schema = Schema.from_json(text)
+    assert schema.names == EXAMPLE.names
+    assert Schema.from_json(schema.to_json()) == schema
+
+
+def test_files_of_version_1_are_read():
     text = """{"format": "geomdp schema", "version": 1, "columns": [
         {"name": "region", "kind": "categorical", "categories": ["north", "south", "east"]},
         {"name": "smoker", "kind": "boolean"},
@@ -135,17 +150,20 @@ def document(*entries, **replaced):
     ("text", "message"),
     [
         ("{", "a schema must be JSON"),
-        ("[]", "an object with the keys"),
-        ("{}", "an object with the keys"),
-        (document(more=1), "an object with the keys"),
-        (document(version=2), "version 1, got 'geomdp schema', 2"),
-        (document(format="x"), "got 'x', 1"),
-        (document(columns={}), "columns must be a list"),
+        ("[]", "a schema must be an object; write"),
+        ("{}", "at least 1 column"),
+        (document(more=1), "no other keys, got .* and the keys .*'more'"),
+        (document(version=2), "got format 'geomdp schema', version 2"),
+        (document(version=3, columns={}), "got format 'geomdp schema', version 3"),
+        (document(format="x"), "got format 'x', version 1"),
+        (document(columns={}), "got format 'geomdp schema', version 1"),
+        ('{"version": 2, "columns": {}}', "got format None, version 2"),
+        ('{"a": ["x"], "a": ["y"]}', r"each key must occur once in an object, \['a'\]"),
         (document(), "at least 1 column"),
         (document(7), "column number 0 must be an object with name and kind"),
-        (document({"name": "a"}), "column number 0 must be an object with name and kind"),
-        (document({"name": "a", "kind": "date"}), "column 'a': kind must be one of"),
-        (document({"name": "a", "kind": []}), "column 'a': kind must be one of"),
+        (document({"kind": "real"}), "column number 0 must be an object with name and kind"),
+        (document({"name": "a", "kind": "date"}), "column 'a' must be declared .* kind is one of"),
+        (document({"name": "a", "kind": []}), "column 'a' must be declared .* kind is one of"),
         (document({"name": "a", "kind": "real"}), "column 'a': kind 'real' must have the keys"),
         (
             document({"name": "a", "kind": "boolean", "bins": 3}),
@@ -161,3 +179,154 @@ def document(*entries, **replaced):
 def test_files_are_checked(text, message):
     with pytest.raises(ValueError, match=message):
         Schema.from_json(text)
+
+
+def test_all_faults_of_a_file_come_together_each_with_the_line_to_write():
+    with pytest.raises(ValueError, match="bins") as error:
+        Schema.from_dict(
+            {
+                "good": bool,
+                "age": {"edges": [2, 1], "bins": 3, "missing": "yes"},
+                "birth": {"kind": "date"},
+                "income": 5,
+            }
+        )
+    lines = str(error.value).splitlines()
+    assert [line.partition(":")[0].partition(" must")[0] for line in lines] == [
+        *["column 'age'"] * 3,
+        "column 'birth'",
+        "column 'income'",
+    ]
+    for line in lines:
+        written = re.search(r"write (?:for example )?(\".*?\}|.*?\})", line)[1]
+        assert Schema.from_json("{" + written + "}").names[0] in line
+
+
+@pytest.mark.parametrize("declaration", [{"name": "y", "edges": [0, 1]}, {"kind": "real"}])
+def test_no_key_of_a_declaration_overrides_another(declaration):
+    with pytest.raises(ValueError, match=r"column 'x': kind .* must have the keys"):
+        Schema.from_dict({"x": declaration})
+
+
+def test_columns_may_be_called_like_keys_of_the_format():
+    names = ["name", "kind", "format", "version", "columns", "drafted", "$schema"]
+    schema = Schema.from_dict({name: ["a", "b"] for name in names})
+    assert schema.names == tuple(names)
+    assert Schema.from_json(schema.to_json()) == schema
+
+
+CONTROLS = [
+    "\x1b[31m",
+    "\0",
+    "\n",
+    "\u2028",
+    "\u2029",
+    "\x85",
+    "\ud800",
+    "\u202e",
+    "\u2066",
+    "\u202a",
+]
+
+
+@pytest.mark.parametrize("text", CONTROLS, ids=ascii)
+def test_names_and_labels_with_control_characters_are_refused(text):
+    for columns in ({f"a{text}b": bool}, {"a": [f"x{text}"]}):
+        with pytest.raises(ValueError, match=r"must have no control character, got '[ax]") as error:
+            Schema.from_dict(columns)
+        assert is_shown(str(error.value))
+
+
+def test_texts_of_all_languages_are_accepted():
+    labels = [
+        "Zürich",
+        "北京",
+        "תל אביב",
+        "الرياض",
+        "नई दिल्ली",
+        "👩‍👩‍👧",
+        "a b",
+        "non\u00a0breaking",
+    ]
+    assert Schema.from_dict({"città": labels}).labels["città"] == tuple(labels)
+
+
+def test_a_mark_is_kept_until_it_is_confirmed():
+    schema = Schema.from_dict(
+        {
+            "region": {"categories": ["a"], "missing": True, "drafted": True},
+            "age": {"edges": [0, 1], "drafted": True},
+            "sex": ["f", "m"],
+        }
+    )
+    assert schema.caveat == (
+        "categories and missing values of region, edges of age were read from the records"
+    )
+    assert schema.select(["sex"]).caveat == ""
+    one = schema.confirm("age")
+    assert one.caveat == "categories and missing values of region were read from the records"
+    assert one.column("age") == NumericColumn("age", (0, 1), confirmed=True)
+    assert schema.confirm().caveat == ""
+    assert schema.confirm().column("sex") == schema.column("sex")
+    with pytest.raises(ValueError, match="no column 'z'"):
+        schema.confirm("z")
+    with pytest.raises(ValueError, match="either drafted or confirmed"):
+        BooleanColumn("x", drafted=True, confirmed=True)
+    many = Schema(tuple(BooleanColumn(f"c{i}", drafted=True) for i in range(12)))
+    assert many.caveat.endswith("levels of c9, 2 more were read from the records")
+
+
+#: The format for editors.
+PUBLISHED = jsonschema.Draft202012Validator(
+    json.loads(files("geomdp.data").joinpath("schema.schema.json").read_text("utf-8"))
+)
+
+
+def test_the_published_format_has_the_keys_of_the_code():
+    """The format for editors names the kinds of the code, and for each kind the same keys."""
+    kinds = {
+        kind: (set(column.flags), {column.key} - {""})
+        for kind, column in format_of_schemas._KINDS.items()
+    }
+    published = {
+        entry["properties"]["kind"]["const"]: (
+            set(entry["properties"]) - {"kind"} - set(entry.get("required", [])),
+            set(entry.get("required", [])),
+        )
+        for entry in PUBLISHED.schema["$defs"].values()
+        if entry["type"] == "object"
+    }
+    assert published == kinds
+    version = PUBLISHED.schema["properties"]["version"]["const"]
+    assert version == format_of_schemas.VERSION
+
+
+@given(st.lists(columns(), min_size=1, max_size=4, unique_by=lambda column: column.name))
+def test_the_published_format_accepts_what_is_written(declared):
+    assert PUBLISHED.is_valid(Schema(tuple(declared)).to_dict())
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        5,
+        [],
+        ["a", "a"],
+        [1.5],
+        {"kind": "date"},
+        {"edges": [0]},
+        {"edges": ["0", "1"]},
+        {"edges": [0, 1], "bounds": [0, 1]},
+        {"edges": [0, 1], "clip": True},
+        {"bounds": [0, 1, 2]},
+        {"bounds": [0, 1], "missing": True},
+        {"missing": 1},
+        {"kind": "numeric"},
+        {"categories": ["a"], "name": "b"},
+    ],
+)
+def test_the_published_format_refuses_what_the_code_refuses(declaration):
+    document = {"format": "geomdp schema", "version": 2, "columns": {"x": declaration}}
+    with pytest.raises(ValueError, match="'x'"):
+        Schema.from_dict(document)
+    assert not PUBLISHED.is_valid(document)

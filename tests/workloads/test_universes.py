@@ -346,3 +346,22 @@ def test_large_codes_are_exact_in_columns_of_every_integer_type(dtype):
     universe = FiniteUniverse(2**60)
     frame = pd.DataFrame({"code": pd.Series([2**53 + 1, 5], dtype=dtype)})
     assert universe.validate(frame).tolist() == [2**53 + 1, 5]
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [2**53 + 1, 1.0],
+        np.array([2**53 + 1, 1], dtype=float),
+        np.array([2.0**24, 1], dtype=np.float32),
+        pd.DataFrame({"x": [2**53 + 1, np.nan]}).fillna(0),
+    ],
+    ids=["list", "float64", "float32", "frame"],
+)
+def test_codes_that_a_float_may_have_rounded_are_refused(records):
+    """One record that is a float would change the codes of the others."""
+    universe = FiniteUniverse(2**60)
+    with pytest.raises(ValueError, match=r"row 0, column .* may be rounded"):
+        universe.validate(records)
+    whole = universe.validate(np.array([2**53 + 1, 1]))
+    assert whole.tolist() == [2**53 + 1, 1]

@@ -8,21 +8,25 @@ from functools import partial, reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 
 from geomdp._validation import require_type
 from geomdp.data.columns import DiscreteColumn, RealColumn
 from geomdp.data.counting.covering import Table, tables_of
-from geomdp.data.counting.scan import tally
 from geomdp.data.counting.tallies import CountedRecords, Tallies
-from geomdp.data.encoding import columns_for, encode
+from geomdp.data.encoding import column_codes, columns_for, encode
+from geomdp.data.frames import Frame, Partition, RecordsError, Source
 from geomdp.data.schema import Schema
-from geomdp.data.sources.source import Source
 from geomdp.workloads.base import Workload
 from geomdp.workloads.universe.universes import Universe
 
 if TYPE_CHECKING:
-    from distributed import Client
+    import pandas as pd
+    from distributed import Client, Future
+
+#: Largest number of `Tallies` that one task of a cluster adds up.
+FAN_IN = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,38 +140,96 @@ def _count_tables(
     *,
     client: Client | None,
 ) -> Tallies:
-    """Counts of `tables` from one scan of a source."""
-    if client is None:
-        start = Tallies.empty([len(column.labels) for column in columns], tables)
-        parts = (_tally_of_part(source, part, columns, tables) for part in source.parts)
-        return reduce(add, parts, start)
-    from geomdp.data.counting.cluster import tally_on_cluster
+    """Counts of `tables` (tuples of column numbers) from one scan of a source."""
+    if client is not None:
+        return _count_on_cluster(source, columns, tables, client)
+    parts = (_tally_of(source, part, columns, tables) for part in source.parts)
+    start = Tallies.empty([len(column.labels) for column in columns], tables)
+    return reduce(add, parts, start)
 
-    return tally_on_cluster(source, columns, tables, client)
+
+def _tally_of(
+    source: Source, part: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Table]
+) -> Tallies:
+    """The counts of one part. If the source has several parts, an error names the part."""
+    tallies = Tallies.empty([len(column.labels) for column in columns], tables)
+    try:
+        for codes in column_codes(part.chunks([column.name for column in columns]), columns):
+            tallies = tallies.with_records([np.asarray(code, dtype=np.int64) for code in codes])
+    except RecordsError as error:
+        message = _named(error, source, part)
+    else:
+        return tallies
+    raise RecordsError(message)
 
 
 def encode_source(source: Source, schema: Schema, universe: Universe) -> Iterator[npt.NDArray[Any]]:
-    """Encode all parts of a source. If the source has several parts, errors name the part."""
+    """Encode all parts of a source. If the source has several parts, an error names the part."""
     for part in source.parts:
         try:
             yield from encode(part.chunks(schema.names), schema, universe)
-        except ValueError as error:
-            raise _named(error, source, part) from error
+            continue
+        except RecordsError as error:
+            message = _named(error, source, part)
+        raise RecordsError(message)
 
 
-def _tally_of_part(
-    source: Source, part: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Table]
-) -> Tallies:
-    try:
-        return tally(part, columns, tables)
-    except ValueError as error:
-        raise _named(error, source, part) from error
-
-
-def _named(error: ValueError, source: Source, part: Source) -> ValueError:
-    """`error`, with the name of the part in front.
+def _named(error: RecordsError, source: Source, part: Source) -> str:
+    """The message of `error`, with the name of the part in front.
 
     The name is not added if the source has only one part, or if the error has the name already.
     """
     named = len(source.parts) == 1 or part.name in str(error)
-    return error if named else ValueError(f"{part.name}: {error}")
+    return str(error) if named else f"{part.name}: {error}"
+
+
+def _count_on_cluster(
+    source: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Table], client: Client
+) -> Tallies:
+    """Counts on a Dask cluster: one task per part counts, and a tree of tasks adds the counts.
+
+    If a worker fails, Dask runs its tasks again on other workers.
+    """
+    levels: list[Future] = [
+        client.submit(_tally_task, _shipped(part, client), part.name, columns, tables, pure=False)
+        for part in source.parts
+    ]
+    while len(levels) > 1:
+        levels = [
+            client.submit(_sum, levels[start : start + FAN_IN], pure=False)
+            for start in range(0, len(levels), FAN_IN)
+        ]
+    result: Tallies | str = levels[0].result()
+    if isinstance(result, str):
+        raise RecordsError(result)
+    return result
+
+
+def _shipped(part: Source, client: Client) -> Source | Future:
+    """The input of a task: a frame that a worker computes, or a source that the task reads."""
+    return client.compute(part.delayed) if isinstance(part, Partition) else part
+
+
+def _tally_task(
+    part: Source | pd.DataFrame,
+    name: str,
+    columns: Sequence[DiscreteColumn],
+    tables: Sequence[Table],
+) -> Tallies | str:
+    """The counts of one part, as one task, or the message of an error with the name of the part.
+
+    A task that raised would be logged by Dask together with its arguments, which are records.
+    """
+    source = part if isinstance(part, Source) else Frame(part)
+    try:
+        return _tally_of(source, source, columns, tables)
+    except RecordsError as error:
+        return f"{name}: {error}"
+
+
+def _sum(parts: Sequence[Tallies | str]) -> Tallies | str:
+    """The sum of some counts, as one task, or the first message of an error."""
+    counts = [part for part in parts if not isinstance(part, str)]
+    if len(counts) < len(parts):
+        return next(part for part in parts if isinstance(part, str))
+    return reduce(add, counts)

@@ -151,6 +151,14 @@ def level_codes(
         place, column = _place(outside, first_row, names)
         top = levels[column] - 1
         raise ValueError(f"records must be codes from 0 to {top}: {place} is outside")
+    if array.dtype.kind == "f":
+        # Beside one float, NumPy and pandas make floats of all codes, which rounds large ones.
+        rounded = array >= 2.0 ** (np.finfo(array.dtype).nmant + 1)
+        if rounded.any():
+            place, _ = _place(rounded, first_row, names)
+            raise ValueError(
+                f"records must be stored as whole numbers: {place} is a float that may be rounded"
+            )
     return np.ascontiguousarray(array, dtype=np.int64)
 
 

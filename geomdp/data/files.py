@@ -1,0 +1,514 @@
+"""Records in CSV and Parquet files, read in blocks, so that a file can be larger than memory.
+
+A CSV file is a list of records by RFC 4180, in UTF-8: fields are separated by commas, and a field
+with a comma, a quotation mark or a line break stands between quotation marks, in which a quotation
+mark is doubled. A file that is not written so is refused as a whole. Then no record can change how
+another record is read.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import errno
+import glob
+import gzip
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BufferedIOBase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from geomdp._typing import BoolArray, IntArray
+from geomdp._validation import whole
+from geomdp.data.frames import (
+    CHUNK_ROWS,
+    Frame,
+    Partitions,
+    RecordsError,
+    Source,
+    is_dask,
+    is_frame,
+    without_values,
+)
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+CSV_ENDINGS = (".csv", ".csv.gz")
+PARQUET_ENDINGS = (".parquet",)
+#: Number of bytes of a CSV file that are read at a time.
+BLOCK = 1 << 23
+#: Largest number of bytes of one record, and of a header.
+LONGEST_RECORD = 1 << 26
+COMMA, QUOTE, NEWLINE, RETURN = b',"\n\r'
+
+
+@dataclass(frozen=True, repr=False)
+class File(Source):
+    """One CSV or Parquet file."""
+
+    path: Path
+    rows: int = CHUNK_ROWS
+
+    @property
+    def name(self) -> str:
+        """The path of the file."""
+        return str(self.path)
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        chosen = _chosen(self.path, header(self.path), columns)
+        read = _csv_batches if self.path.name.endswith(CSV_ENDINGS) else _parquet_batches
+        return read(self.path, chosen, self.rows)
+
+
+@dataclass(frozen=True, repr=False)
+class Files(Source):
+    """The files of a folder or of a pattern. Records come in the order of the files."""
+
+    where: str
+    paths: tuple[Path, ...]
+
+    @property
+    def name(self) -> str:
+        """The folder or pattern, and the number of files."""
+        return f"{self.where} ({len(self.paths)} files)"
+
+    @property
+    def parts(self) -> tuple[Source, ...]:
+        """One source for each file."""
+        return tuple(File(path) for path in self.paths)
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for part in self.parts:
+            yield from part.chunks(columns)
+
+
+def read_chunks(
+    path: str | os.PathLike[str], columns: Sequence[str] | None = None, rows: int = CHUNK_ROWS
+) -> Iterator[pa.RecordBatch]:
+    """Read a CSV or Parquet file as Arrow batches. A chunk is read only when it is needed.
+
+    CSV (``.csv``, ``.csv.gz``) is read as UTF-8 with commas and one header line. **All values are
+    texts**, because types found from the values would let one record change the others. An empty
+    field is a missing value. Any other field, such as "NA", is a text. A blank line is a row of
+    missing values. Parquet (``.parquet``) keeps the types of the file.
+
+    Parameters
+    ----------
+    path : str or path
+        The file. Its ending determines the format.
+    columns : sequence of str, optional
+        Columns to return, in this order; by default all.
+    rows : int
+        Largest number of rows of a chunk.
+
+    Returns
+    -------
+    iterator of RecordBatch
+        Chunks with at least one row. If the file has a header and no rows, there are no chunks.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        At the call, if `rows` is below 1, the ending is unknown, the header cannot be read, a name
+        in the header is empty or repeated, or `columns` is empty, is a single text, or has a
+        repeated name or a name that is not in the header. While chunks are read, if the file is
+        malformed: the message has the number of the row and what is wrong with it. A CSV row is
+        malformed if it has too few or too many fields, a quotation mark that does not enclose a
+        whole field, a carriage return without a line feed, or bytes that are not UTF-8.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> pd.DataFrame({"age": [30, 40, 50]}).to_csv("survey.csv", index=False)
+    >>> for chunk in gd.data.read_chunks("survey.csv", rows=2):
+    ...     print(chunk["age"].to_pylist())
+    ['30', '40']
+    ['50']
+    """
+    path, rows = Path(path), whole(rows, "rows")
+    return File(path, rows).chunks(_chosen(path, header(path), columns))
+
+
+def header(path: Path) -> list[str]:
+    """Names of the columns of a CSV or Parquet file. A name may be empty or repeated.
+
+    A missing file, an unknown ending and an unreadable header raise the errors of `read_chunks`.
+    """
+    if path.is_dir() or not path.exists():
+        raise FileNotFoundError(errno.ENOENT, "no such file of records", str(path))
+    if path.name.endswith(CSV_ENDINGS):
+        return without_values(lambda: _csv_header(path), f"{path}: the header cannot be read")
+    if path.name.endswith(PARQUET_ENDINGS):
+        import pyarrow.parquet as pq
+
+        read = without_values(lambda: pq.read_schema(path), f"{path}: not a Parquet file")
+        return [str(name) for name in read.names]
+    endings = ", ".join(CSV_ENDINGS + PARQUET_ENDINGS)
+    raise RecordsError(f"{path}: the name of a file of records must end in one of {endings}")
+
+
+def checked_header(path: Path) -> list[str]:
+    """The `header` of a file; ``ValueError`` if a name is empty or repeated."""
+    return _chosen(path, header(path), None)
+
+
+def _chosen(path: Path, names: list[str], columns: Sequence[str] | None) -> list[str]:
+    """The columns to read, checked against the header."""
+    empty = [position for position, name in enumerate(names) if not name]
+    if empty:
+        raise RecordsError(f"{path}: columns number {empty} (from 0) have no name in the header")
+    # The error has positions instead of names. If a file has no header, its first line is a record,
+    # and an error must not show the values of a record.
+    repeated = [position for position, name in enumerate(names) if names.count(name) > 1]
+    if repeated:
+        raise RecordsError(f"{path}: columns number {repeated} (from 0) share a name in the header")
+    if columns is None:
+        return names
+    if isinstance(columns, str):
+        raise RecordsError(f"columns must be a list of names, got {columns!r}")
+    chosen = list(columns)
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise RecordsError(f"columns must list at least one name, each once, got {chosen}")
+    missing = [name for name in chosen if name not in names]
+    if missing:
+        raise RecordsError(
+            f"{path}: columns {missing} are not among the {len(names)} names in the header"
+        )
+    return chosen
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BufferedIOBase]:
+    """The bytes of a CSV file, after the byte order mark that some programs put first."""
+    with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as file:
+        if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+            file.seek(0)
+        yield file
+
+
+def _csv_header(path: Path) -> list[str]:
+    """The fields of the first record of a CSV file."""
+    with _opened(path) as file:
+        text = file.readline(LONGEST_RECORD)
+        while text.count(b'"') % 2 and (more := file.readline(LONGEST_RECORD)):
+            text += more
+            if len(text) > LONGEST_RECORD:
+                raise RecordsError(f"{path}: the header is longer than {LONGEST_RECORD} bytes")
+    if not text.strip():
+        raise RecordsError(
+            f"{path}: the file must start with a header line, got an empty line or no line"
+        )
+    _check_quotes(text, f"{path}: in the header")
+    return next(csv.reader([text.decode()], strict=True))
+
+
+def _csv_batches(path: Path, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+    names, first_row = header(path), 0
+    with _opened(path) as file:
+        for block in _whole_records(path, file):
+            table = _parsed(path, block, names, columns, first_row)
+            first_row += table.num_rows
+            yield from table.to_batches(rows)
+
+
+def _whole_records(path: Path, file: BufferedIOBase) -> Iterator[bytes]:
+    """Blocks of whole records of a CSV file, without the header."""
+    rest, is_header = b"", True
+    while block := file.read(BLOCK):
+        rest += block
+        if QUOTE not in rest and not is_header:
+            end = rest.rfind(b"\n") + 1
+        else:
+            ends = _record_ends(rest)
+            if is_header and len(ends):
+                rest, ends, is_header = rest[ends[0] + 1 :], ends[1:] - (ends[0] + 1), False
+            end = int(ends[-1]) + 1 if len(ends) else 0
+        if end:
+            yield rest[:end]
+        elif len(rest) > LONGEST_RECORD:
+            raise RecordsError(
+                f"{path}: a record is longer than {LONGEST_RECORD} bytes; a quotation mark may be "
+                "without its pair"
+            )
+        rest = rest[end:]
+    if rest and not is_header:
+        yield rest
+
+
+def _record_ends(text: bytes) -> IntArray:
+    """Places of the line breaks in `text` (whole records) that end a record."""
+    letters = np.frombuffer(text, dtype=np.uint8)
+    breaks = np.flatnonzero(letters == NEWLINE)
+    return breaks[_outside(breaks, np.flatnonzero(letters == QUOTE))]
+
+
+def _outside(places: IntArray, quotes: IntArray) -> BoolArray:
+    """Whether each place lies outside quotation marks: an even number of them stands before it."""
+    return np.asarray(np.searchsorted(quotes, places) % 2 == 0)
+
+
+def _check_quotes(text: bytes, where: str, first_row: int | None = None) -> None:
+    """Check that `text`, which is whole records, is written as RFC 4180 says.
+
+    An opening quotation mark follows a comma or a line break, and a closing one stands before them.
+    A doubled mark closes and opens again. A carriage return stands before a line feed.
+    """
+    if QUOTE not in text and RETURN not in text:
+        return
+    letters = np.frombuffer(b"\n" + text + b"\n", dtype=np.uint8)
+    quotes = np.flatnonzero(letters == QUOTE)
+    returns = np.flatnonzero(letters == RETURN)
+    opening, closing = quotes[::2], quotes[1::2]
+    around = [
+        opening[~np.isin(letters[opening - 1], (COMMA, NEWLINE, QUOTE))],
+        closing[~np.isin(letters[closing + 1], (COMMA, NEWLINE, RETURN, QUOTE))],
+        quotes[len(quotes) - len(quotes) % 2 :],  # the last one, if it has no pair
+        returns[_outside(returns, quotes) & (letters[returns + 1] != NEWLINE)],
+    ]
+    faults = [
+        "a quotation mark that does not begin a field, in a field without quotation marks",
+        "a quotation mark that does not end the field, and is not doubled",
+        "a quotation mark without its pair",
+        "a carriage return without a line feed",
+    ]
+    for found, fault in zip(around, faults, strict=True):
+        if len(found):
+            row = "" if first_row is None else f"row {_row_at(text, int(found[0]) - 1, first_row)}"
+            raise RecordsError(f"{where}{row} has {fault}")
+
+
+def _row_at(text: bytes, place: int, first_row: int) -> int:
+    """Number of the record with the byte at `place`, if `text` begins with record `first_row`."""
+    return first_row + int(np.searchsorted(_record_ends(text), place))
+
+
+def _parsed(
+    path: Path, block: bytes, names: list[str], columns: list[str], first_row: int
+) -> pa.Table:
+    """The fields of whole records as texts. Errors name the first malformed row."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    _check_quotes(block, f"{path}: ", first_row)
+    convert = arrow_csv.ConvertOptions(
+        column_types=dict.fromkeys(columns, pa.string()),
+        include_columns=columns,
+        null_values=[""],
+        strings_can_be_null=True,
+    )
+
+    def parse(threads: bool, note: Callable[[Any], str] | None) -> pa.Table:
+        # One thread parses the block as a whole, which finds the row with a fault.
+        size = {} if threads else {"block_size": len(block) + 1}
+        return arrow_csv.read_csv(
+            pa.BufferReader(block),
+            arrow_csv.ReadOptions(column_names=names, use_threads=threads, **size),
+            arrow_csv.ParseOptions(
+                ignore_empty_lines=False,
+                newlines_in_values=QUOTE in block,
+                invalid_row_handler=note,
+            ),
+            convert,
+        )
+
+    try:
+        return parse(True, None)
+    except pa.ArrowInvalid:
+        pass  # a fault, or a record longer than the blocks of the threads
+    try:
+        block.decode()  # first, because Arrow decodes the rows that it notes
+    except UnicodeDecodeError as error:
+        fault = f"row {_row_at(block, error.start, first_row)} is not UTF-8"
+    else:
+        invalid: list[tuple[int, int]] = []
+
+        def note(row: Any) -> str:
+            invalid.append((first_row + row.number - 1, row.actual_columns))
+            return "error"
+
+        try:
+            return parse(False, note)
+        except pa.ArrowInvalid:
+            pass
+        fault = "cannot be read"
+        if invalid:
+            row, fields = invalid[0]
+            fault = f"row {row} has {fields} fields, the header has {len(names)}"
+    raise RecordsError(f"{path}: {fault}")
+
+
+def _parquet_batches(path: Path, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kinds = pq.read_schema(path)
+    texts = [n for n in columns if kinds.field(n).type in (pa.string(), pa.large_string())]
+    # Texts stay as places in a list of distinct texts, as the file has them: this is twice as fast.
+    with pq.ParquetFile(path, read_dictionary=texts) as file:
+        for batch in file.iter_batches(batch_size=rows, columns=columns):
+            yield batch.select(columns)
+
+
+def files_at(path: str | os.PathLike[str]) -> Source:
+    """The source of a file, of the files in a folder, or of the files that match a pattern.
+
+    Parameters
+    ----------
+    path : str or path
+        A file, a folder, or a pattern with ``*``, ``?`` or ``**`` such as ``a/*.parquet``. Files
+        in a folder are read at any depth, in the order of their paths. A file in a folder is
+        skipped if its name starts with a dot or an underscore, or if it lies in a subfolder with
+        such a name. Files must be CSV or Parquet.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file, or no file in the folder or for the pattern.
+    ValueError
+        If the name of a file in the folder, or of a file that matches the pattern, does not end in
+        .csv, .csv.gz or .parquet. For a single file, this error is raised only when the file is
+        read.
+    """
+    files = record_files(path)
+    return File(files[0]) if files == (Path(path),) else Files(os.fspath(path), files)
+
+
+def record_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """The files that `files_at` reads, in order; at least one. Errors are as in `files_at`."""
+    place = Path(path)
+    found = paths_at(place)
+    if not found:
+        raise FileNotFoundError(errno.ENOENT, "no such file of records", str(place))
+    endings = CSV_ENDINGS + PARQUET_ENDINGS
+    other = [str(file) for file in found if not file.name.endswith(endings)]
+    if other and found != (place,):
+        raise ValueError(
+            f"files of records must end in one of {', '.join(endings)}, not {other[0]}"
+        )
+    return found
+
+
+def paths_at(path: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """The file, the files in the folder, or the files that match the pattern, in order.
+
+    If there are no such files, the result is empty.
+    """
+    place = Path(path)
+    if place.is_file():
+        return (place,)
+    if place.is_dir():
+        inside = (file for file in place.rglob("*") if not _hidden(file.relative_to(place)))
+    else:
+        inside = (Path(name) for name in glob.iglob(str(place), recursive=True))
+    return tuple(sorted(file for file in inside if file.is_file()))
+
+
+def _hidden(path: Path) -> bool:
+    """Whether the name of a file, or of a folder on the way to it, starts with a dot or underscore.
+
+    Programs that write folders of files keep unfinished files and notes under such names.
+    """
+    return any(name.startswith((".", "_")) for name in path.parts)
+
+
+def column_names(path: str | os.PathLike[str]) -> list[str]:
+    """Names of the columns of records in files, read from the headers. No record is read.
+
+    Parameters
+    ----------
+    path : str or path
+        A file, a folder or a pattern; see `files_at`.
+
+    Returns
+    -------
+    list of str
+        The names, in the order of the first file.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file, or no file in the folder or for the pattern.
+    ValueError
+        If the name of a file does not end in .csv, .csv.gz or .parquet. If a file is empty or
+        damaged, or starts with a blank line. If a name in a header is empty or repeated. If files
+        have different columns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> pd.DataFrame({"age": [30], "smoker": [1]}).to_csv("survey.csv", index=False)
+    >>> gd.data.column_names("survey.csv")
+    ['age', 'smoker']
+    """
+    first, *others = record_files(path)
+    names = checked_header(first)
+    for other in others:
+        if set(checked_header(other)) != set(names):
+            different = sorted(set(checked_header(other)) ^ set(names))
+            raise ValueError(
+                f"files must have the same columns: {first} and {other} differ in {different}"
+            )
+    return names
+
+
+def source_of(
+    records: str
+    | os.PathLike[str]
+    | pd.DataFrame
+    | pl.DataFrame
+    | pa.Table
+    | dd.DataFrame
+    | Source,
+) -> Source:
+    """The source that reads `records`.
+
+    Parameters
+    ----------
+    records : path, DataFrame, Table or Source
+        The path of a CSV or Parquet file, of a folder of such files, or a pattern (see `files_at`).
+        A DataFrame of pandas, polars or Dask, or an Arrow table. A source, such as `Query`, is
+        returned unchanged.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If `records` has another type. If the name of a file in a folder, or of a file that matches
+        a pattern, does not end in .csv, .csv.gz or .parquet.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> records = pd.DataFrame({"age": [30, 40, 50]})
+    >>> gd.data.source_of(records)
+    Frame(DataFrame of 3 rows)
+    >>> records.to_csv("survey.csv", index=False)
+    >>> gd.data.source_of("survey.csv")
+    File(survey.csv)
+    """
+    if isinstance(records, Source):
+        return records
+    if isinstance(records, str | os.PathLike):
+        return files_at(records)
+    if is_dask(records):
+        return Partitions(records)
+    if is_frame(records):
+        return Frame(records)
+    raise ValueError(
+        f"records must be a DataFrame, a table, a path or a source, got {type(records).__name__}"
+    )

@@ -1,0 +1,385 @@
+"""Sources of records, and data frames in memory as sources. All records travel as Arrow batches.
+
+The type of an Arrow column comes from the frame or the file, never from the values: whole numbers
+stay whole numbers beside a missing value, and texts stay texts.
+"""
+
+from __future__ import annotations
+
+import abc
+import datetime
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
+
+import numpy as np
+
+from geomdp._typing import BoolArray
+from geomdp.data.columns import as_text
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    Table: TypeAlias = pd.DataFrame | pl.DataFrame | pa.Table | pa.RecordBatch
+    #: One table of records, or an iterable of chunks of one table.
+    Tables: TypeAlias = Table | Iterable[Table]
+
+#: Largest number of rows of a chunk. A chunk of a hundred columns of short texts is below 1 GB.
+CHUNK_ROWS = 1 << 17
+#: Largest number of bad values that one error names.
+NAMED = 10
+#: A fraction of a second, as Arrow writes it, with zeros at its end.
+ZEROS = re.compile(r"(:[0-9]{2})(?:\.0+|(\.[0-9]*?)0+)(?![0-9])")
+#: What Python objects in a data frame must be, for error messages.
+FITTING = "text in Unicode, a number, a truth value, a date or a time"
+_UNFIT = object()
+
+Result = TypeVar("Result")
+
+
+class RecordsError(ValueError):
+    """An error about records that quotes no value: its message has only names, rows and types."""
+
+
+def without_values(read: Callable[[], Result], failure: str) -> Result:
+    """The result of `read`. If it fails, a `RecordsError` says `failure` and the type of error.
+
+    Errors of other libraries quote the value that they could not convert, which is private. The new
+    error is raised after the old one is gone, so it has no cause and no context that hold a value.
+    An `OSError` of the system (no such file, no permission) names a file only and passes.
+    """
+    try:
+        return read()
+    except (RecordsError, MemoryError):
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        kind = type(error).__name__
+    raise RecordsError(f"{failure} ({kind})")
+
+
+@dataclass(frozen=True)
+class _BadValue:
+    """Row and column of a value, and what it must be. The value is private and is not kept."""
+
+    row: int
+    column: str
+    wanted: str
+
+
+@dataclass
+class BadValues:
+    """The places of the bad values found so far. One error names up to `NAMED` of them."""
+
+    places: list[_BadValue] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.places)
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are more bad values than an error names, so the search can stop."""
+        return len(self.places) > NAMED
+
+    def add(self, bad: BoolArray, wanted: str, column: str, first_row: int) -> None:
+        """Record the places of the bad values of one column.
+
+        `bad` (n,) is true for a bad value; value i stands in row ``first_row + i``. A call keeps
+        only its first 11 places, because an error names 10 and says whether there are more.
+        """
+        found = np.flatnonzero(bad)[: NAMED + 1]
+        self.places += [_BadValue(first_row + int(row), column, wanted) for row in found]
+
+    def error(self) -> RecordsError:
+        """An error that names the first bad values by row and column."""
+        # The sort is stable: within a row, columns stay in the order of the schema.
+        named = sorted(self.places, key=lambda place: place.row)[:NAMED]
+        groups: dict[tuple[str, str], list[int]] = {}
+        for place in named:
+            groups.setdefault((place.wanted, place.column), []).append(place.row)
+        parts = [
+            f"{wanted}: row {rows[0]}, column {column!r} is not{_nor(rows[1:])}"
+            for (wanted, column), rows in groups.items()
+        ]
+        counted = "rows are counted from 0, without the header"
+        if len(self.places) > NAMED:
+            counted += f"; there are more, the first {NAMED} are named"
+        return RecordsError(f"records must be {'; must be '.join(parts)} ({counted})")
+
+
+def _nor(rows: list[int]) -> str:
+    """Words for more rows of the same column: ``, nor is row 3`` or ``, nor are rows 3 and 8``."""
+    match rows:
+        case []:
+            return ""
+        case [row]:
+            return f", nor is row {row}"
+        case [*others, last]:
+            return f", nor are rows {', '.join(map(str, others))} and {last}"
+    raise AssertionError(rows)
+
+
+class Source(abc.ABC):
+    """Records that can be read more than once.
+
+    Reading is lazy: the constructor of a source reads no records.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> source = gd.data.source_of(pd.DataFrame({"age": [30, 40, 50], "smoker": [0, 1, 0]}))
+    >>> [chunk["age"].to_pylist() for chunk in source.chunks(["age"])]
+    [[30, 40, 50]]
+    """
+
+    @property
+    @abc.abstractmethod
+    def name(self) -> str:
+        """Name of the records in messages."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
+
+    @property
+    def parts(self) -> tuple[Source, ...]:
+        """The parts of this source, in order. A cluster reads each part separately."""
+        return (self,)
+
+    def chunks(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Chunks of the chosen columns as Arrow batches, in order, each made when it is needed.
+
+        Raises
+        ------
+        ValueError
+            For a missing column or a malformed file. The error quotes no value of a record.
+        """
+        batches = iter(self._batches(columns))
+        failure = f"{self.name} cannot be read"
+        while (batch := without_values(lambda: next(batches, None), failure)) is not None:
+            if batch.num_rows > 0:
+                yield batch
+
+    @abc.abstractmethod
+    def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The batches of `chunks`; errors may quote values, and batches may be empty."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Frame(Source):
+    """A data frame of pandas or polars, or an Arrow table."""
+
+    frame: Table
+
+    @property
+    def name(self) -> str:
+        """The type of the frame and its number of rows."""
+        return f"{type(self.frame).__name__} of {_length(self.frame)} rows"
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        return batches_of(self.frame, columns)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Partitions(Source):
+    """The partitions of a Dask DataFrame, in order."""
+
+    frame: dd.DataFrame
+
+    @property
+    def name(self) -> str:
+        """The kind of source, and its number of partitions."""
+        return f"Dask DataFrame of {self.frame.npartitions} partitions"
+
+    @property
+    def parts(self) -> tuple[Source, ...]:
+        """One source for each partition."""
+        frame: Any = self.frame  # Dask's methods have no type annotations
+        delayed = frame.to_delayed()
+        return tuple(Partition(number, part) for number, part in enumerate(delayed))
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for part in self.parts:
+            yield from part.chunks(columns)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Partition(Source):
+    """One partition. Reading computes the partition and brings its records into this process."""
+
+    number: int
+    delayed: Any
+
+    @property
+    def name(self) -> str:
+        """Number of the partition, from 0."""
+        return f"partition {self.number}"
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        return batches_of(self.delayed.compute(), columns)
+
+
+def is_polars(frame: object) -> TypeGuard[pl.DataFrame]:
+    """Whether `frame` is a polars DataFrame. Polars is optional, so it is not imported."""
+    return _is(frame, "polars", "DataFrame")
+
+
+def is_dask(records: object) -> TypeGuard[dd.DataFrame]:
+    """Whether `records` is a Dask DataFrame. Dask is optional, so it is not imported."""
+    return _is(records, "dask", "DataFrame")
+
+
+def is_frame(records: object) -> bool:
+    """Whether `records` are a data frame of pandas or polars, or an Arrow table or batch.
+
+    No library is imported for the test. A LazyFrame of polars raises ``ValueError``.
+    """
+    if _is(records, "polars", "LazyFrame"):
+        raise ValueError("records must be DataFrames, got a LazyFrame: call its collect() first")
+    return is_polars(records) or _is(records, "pandas", "DataFrame") or _is_arrow(records)
+
+
+def _is_arrow(records: object) -> bool:
+    return _is(records, "pyarrow", "Table") or _is(records, "pyarrow", "RecordBatch")
+
+
+def _is(value: object, library: str, name: str) -> bool:
+    kind = type(value)
+    return kind.__name__ == name and kind.__module__.partition(".")[0] == library
+
+
+def _length(frame: Any) -> int:
+    return frame.num_rows if _is_arrow(frame) else len(frame)
+
+
+def batches_of(records: Tables, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The given columns of `records` as Arrow batches of at most `CHUNK_ROWS` rows, in order.
+
+    Raises
+    ------
+    ValueError
+        If a chunk is no table, lacks a column, or has two columns of the same name.
+    """
+    first_row = 0
+    for chunk in [records] if is_frame(records) else records:
+        if not is_frame(chunk):
+            raise RecordsError(f"records must be DataFrames, got {type(chunk).__name__}")
+        frame: Any = chunk
+        found = list(frame.schema.names if _is_arrow(frame) else frame.columns)
+        for name in columns:
+            if found.count(name) != 1:
+                raise RecordsError(
+                    f"records must have the column {name!r} once, got {found.count(name)} times"
+                )
+        if is_polars(frame):
+            frame = frame.select(columns).to_arrow()
+        if not _is_arrow(frame):
+            places = [found.index(name) for name in columns]
+            yield from _pandas_batches(frame, columns, places, first_row)
+        elif _is(frame, "pyarrow", "Table"):
+            yield from frame.select(list(columns)).to_batches(CHUNK_ROWS)
+        else:
+            yield frame.select(list(columns))
+        first_row += _length(frame)
+
+
+def _pandas_batches(
+    frame: pd.DataFrame, columns: Sequence[str], places: Sequence[int], first_row: int
+) -> Iterator[pa.RecordBatch]:
+    """Batches of the columns at `places` of a pandas frame, under the names `columns`."""
+    import pyarrow as pa
+
+    for start in range(0, max(len(frame), 1), CHUNK_ROWS):
+        rows, bad = frame.iloc[start : start + CHUNK_ROWS], BadValues()
+        arrays = [
+            _arrow_array(rows.iloc[:, place], name, first_row + start, bad)
+            for place, name in zip(places, columns, strict=True)
+        ]
+        if bad:
+            raise bad.error()
+        yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
+
+
+def _arrow_array(
+    series: pd.Series[Any] | pd.Index[Any], name: str, first_row: int, bad: BadValues
+) -> pa.Array:
+    """A pandas column in Arrow's memory, of the type that the column has."""
+    import pandas as pd
+    import pyarrow as pa
+
+    dtype = series.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        codes = np.asarray(pd.Categorical(series).codes)
+        levels = _arrow_array(dtype.categories, name, first_row, bad)
+        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), levels)
+    if isinstance(dtype, np.dtype) and dtype.kind in "biufM":
+        native = series.to_numpy().astype(dtype.newbyteorder("="), copy=False)
+        return pa.array(native, from_pandas=dtype.kind == "M")  # NaT is missing
+    if isinstance(dtype, pd.StringDtype | pd.ArrowDtype | pd.BooleanDtype) or (
+        dtype.kind in "iuf" and not isinstance(dtype, np.dtype | pd.SparseDtype)
+    ):
+        array = pa.array(series)
+        return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    return _union(list(series), name, first_row, bad)
+
+
+def _union(values: list[Any], name: str, first_row: int, bad: BadValues) -> pa.Array:
+    """Python objects as an Arrow union of texts and floats, each value converted by itself.
+
+    Arrow would find one type for the whole column, so that one value could change all others.
+    """
+    import pyarrow as pa
+
+    converted = [_text_or_float(value) for value in values]
+    is_float = np.array([isinstance(value, float) for value in converted], dtype=bool)
+    bad.add(np.array([value is _UNFIT for value in converted], bool), FITTING, name, first_row)
+    texts = [value if isinstance(value, str) else None for value in converted]
+    offsets = np.arange(len(values), dtype=np.int32)
+    floats = [value if isinstance(value, float) else None for value in converted]
+    kinds = pa.array(is_float.astype(np.int8))
+    children = [pa.array(texts, type=pa.large_string()), pa.array(floats, type=pa.float64())]
+    return pa.UnionArray.from_dense(kinds, pa.array(offsets), children, ["text", "float"])
+
+
+def _text_or_float(value: Any) -> str | float | object | None:
+    """A Python object as text or float, None if it is missing, `_UNFIT` if it is another object."""
+    import pandas as pd
+    import pyarrow as pa
+
+    match value:
+        case str():
+            return str(value) if _is_unicode(value) else _UNFIT
+        case float() | np.floating():
+            return float(value)
+        case bool() | int() | np.bool_() | np.integer():
+            return as_text(value)
+        case None | Decimal() if value is None or value.is_nan():
+            return None
+        case Decimal() | pd.Interval() | pd.Period():
+            return as_text(value)
+        case _ if value is pd.NA or value is pd.NaT:
+            return None
+        case datetime.date() | datetime.time() | np.datetime64():
+            scalar = pd.Timestamp(value) if isinstance(value, np.datetime64) else value
+            return text_of_time(pa.array([scalar], from_pandas=True).cast(pa.string())[0].as_py())
+    return _UNFIT
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether UTF-8 can write `text`, which has no lone surrogate then."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def text_of_time(text: str) -> str:
+    """The text of a date or time: Arrow's, without zeros at the end of a fraction."""
+    return ZEROS.sub(r"\1\2", text)

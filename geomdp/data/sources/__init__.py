@@ -1,1 +1,0 @@
-"""Sources of records: files and folders, data frames, and queries of a database."""

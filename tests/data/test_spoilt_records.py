@@ -1,0 +1,234 @@
+"""No error about records holds a value: not its message, its arguments, its causes or a log."""
+
+import gzip
+import logging
+import traceback
+from decimal import Decimal
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import geomdp as gd
+from geomdp.cli import main
+from geomdp.data import (
+    BooleanColumn,
+    CategoricalColumn,
+    NumericColumn,
+    Query,
+    RealColumn,
+    Schema,
+    count_records,
+    encode,
+    source_of,
+)
+
+#: The planted value: every spoilt record holds it, as a text or within a number.
+SECRET = "7134"
+TEXT = f"s3cret{SECRET}"
+
+
+def ticks(value, kind):
+    return pa.array([0, value], pa.int64() if kind.bit_width == 64 else pa.int32()).view(kind)
+
+
+#: Columns of two records; the value of the second is private and fits no declaration.
+SPOILT = {
+    "text": pa.array(["0", TEXT]),
+    "dictionary": pa.array(["0", TEXT]).dictionary_encode(),
+    "whole number": pa.array([0, -int(SECRET)]),
+    "large whole number": pa.array([0, 4_000_000_000_007_134_000]),
+    "float": pa.array([0.0, -7134.7134]),
+    "large float": pa.array([0.0, -7134e290]),
+    "decimal": pa.array([Decimal("0.0000"), Decimal("-7134.7134")]),
+    "time in nanoseconds": ticks(29_713_471_347_134, pa.time64("ns")),
+    "time in microseconds": ticks(29_713_471_340, pa.time64("us")),
+    "date of the far future": ticks(100_007_134, pa.date32()),
+    "date in milliseconds": ticks(71_347_134 * 86_400_000, pa.date64()),
+    "instant of the far future": ticks(10**14 + 7134, pa.timestamp("s")),
+    "instant in a time zone": ticks(71_347_134, pa.timestamp("us", "Europe/Paris")),
+    "duration": ticks(7134, pa.duration("s")),
+    "list": pa.array([[0], [7134]]),
+    "structure": pa.array([{"a": "0"}, {"a": TEXT}]),
+    "bytes": pa.array([b"0", TEXT.encode() + b"\xff"]),
+}
+DECLARED = {
+    "categories": CategoricalColumn("x", ("0",)),
+    "truth values": BooleanColumn("x"),
+    "bins": NumericColumn("x", (0, 1)),
+    "bounds": RealColumn("x", (0, 1)),
+}
+
+
+def parquet(column, folder):
+    path = folder / "r.parquet"
+    pq.write_table(pa.table({"x": column}), path)
+    return path
+
+
+def objects(column, folder):
+    try:
+        values = column.to_pylist()
+    except (ValueError, OverflowError):  # Python has no such time
+        values = column.cast(pa.string()).to_pylist()
+    return pd.DataFrame({"x": pd.Series(values, dtype=object)})
+
+
+def partitions(column, folder):
+    import dask.dataframe as dd
+
+    return dd.from_pandas(objects(column, folder), npartitions=2, sort=False)
+
+
+WAYS = {
+    "arrow": lambda column, folder: pa.table({"x": column}),
+    "parquet": parquet,
+    "pandas": objects,
+    "pandas with arrow types": lambda column, folder: pa.table({"x": column}).to_pandas(
+        types_mapper=pd.ArrowDtype
+    ),
+    "polars": lambda column, folder: pl.from_arrow(pa.table({"x": column})),
+    "query": lambda column, folder: Query(f"SELECT * FROM '{parquet(column, folder)}'"),
+}
+
+
+def parts_of(error):
+    """Everything that an exception holds or leads to, as texts."""
+    seen, found, left = set(), [], [error]
+    while left:
+        value = left.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        found.append(repr(value))
+        if isinstance(value, BaseException):
+            found += [str(value), "".join(traceback.format_exception(value))]
+            left += [*value.args, value.__cause__, value.__context__, *vars(value).values()]
+            left += [getattr(value, name, None) for name in ("object", "doc", "filename", "reason")]
+    return "\n".join(found)
+
+
+def refused(read, caplog, capfd):
+    """The error of `read`, if it holds no planted value. What was logged or printed counts too."""
+    caplog.set_level(logging.DEBUG)
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 (the message is read below)
+        read()
+    said = parts_of(caught.value) + caplog.text + "".join(capfd.readouterr())
+    assert SECRET not in said
+    assert "7.134" not in said
+    return str(caught.value)
+
+
+def read_through(source, declared):
+    """Read records of one column, as codes or as counts."""
+    schema = Schema((declared,))
+    if isinstance(declared, RealColumn):
+        universe = gd.workloads.SymmetricCube(1)
+        return list(encode(source_of(source).chunks(["x"]), schema, universe))
+    return count_records(source_of(source), schema, gd.workloads.Histogram(len(declared.labels)))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", SPOILT)
+@pytest.mark.parametrize("declared", DECLARED)
+def test_no_error_about_a_value_holds_the_value(tmp_path, caplog, capfd, way, kind, declared):
+    try:
+        source = WAYS[way](SPOILT[kind], tmp_path)
+    except (ValueError, pl.exceptions.ComputeError, pa.ArrowNotImplementedError):
+        return  # no such records can come this way
+    said = refused(lambda: read_through(source, DECLARED[declared]), caplog, capfd)
+    assert "'x'" in said or "query" in said
+
+
+#: Files of a column x and a column y, of which the last record is malformed or does not fit.
+FILES = {
+    "a text": f"x,y\n0,0\n0,{TEXT}\n",
+    "a number": f"x,y\n0,0\n0,{SECRET}\n",
+    "too many fields": f"x,y\n0,0\n{TEXT},0,{TEXT}\n",
+    "too few fields": f"x,y\n0,0\n{TEXT}\n",
+    "a mark without its pair": f'x,y\n0,0\n0,"{TEXT}\n',
+    "a mark inside": f'x,y\n0,0\n0,{TEXT}"\n',
+    "a mark inside marks": f'x,y\n0,0\n0,"{TEXT}"{TEXT}\n',
+    "a carriage return": f"x,y\n0,0\n0,{TEXT}\r{TEXT}\n",
+    "bytes": f"x,y\n0,0\n0,{TEXT}".encode() + b"\xff\xfe\n",
+    "bytes and too many fields": f"x,y\n0,0\n0,{TEXT},".encode() + b"\xff\n",
+    "Latin letters": f"x,y\n0,0\n0,\u00e9{TEXT}\n".encode("latin-1"),
+    "a zero byte": f"x,y\n0,0\n0,\0{TEXT}\n",
+    "a header of values": f"{TEXT},{TEXT}\n0,0\n",
+    "a header of bytes": f"{TEXT},".encode() + b"\xff\n0,0\n",
+    "a header without a pair": f'x,"{TEXT}\n0,0\n',
+    "digits of another script": "x,y\n0,0\n0,\u0667\u0661\u0663\u0664 7134\n",
+    "a long number": f"x,y\n0,0\n0,{SECRET * 2000}\n",
+    "not Parquet": f"PAR1{TEXT}PAR1",
+}
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("many", [False, True])
+def test_no_error_about_a_file_holds_a_value(tmp_path, caplog, capfd, ending, name, many):
+    content = FILES[name] if isinstance(FILES[name], bytes) else FILES[name].encode()
+    path = tmp_path / f"r{ending}"
+    path.write_bytes(gzip.compress(content) if ending == ".csv.gz" else content)
+    if many:
+        (tmp_path / "a.csv").write_text("x,y\n0,0\n")
+    where = tmp_path if many else path
+    schema = Schema.from_dict({"x": ["0"], "y": {"edges": [0, 1]}})
+    refused(
+        lambda: count_records(source_of(where), schema, schema.workload("marginals", k=2)),
+        caplog,
+        capfd,
+    )
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("flag", ["DATA", "--sql"])
+def test_the_command_prints_no_value(tmp_path, monkeypatch, capfd, caplog, name, flag):
+    monkeypatch.chdir(tmp_path)
+    content = FILES[name] if isinstance(FILES[name], bytes) else FILES[name].encode()
+    (tmp_path / "r.csv").write_bytes(content)
+    schema = Schema.from_dict({"x": ["0"], "y": {"edges": [0, 1]}})
+    (tmp_path / "s.json").write_text(schema.to_json())
+    sql = (
+        "SELECT x, y::DOUBLE AS y FROM read_csv('r.csv', auto_detect = false, header = true, "
+        "columns = {'x': 'VARCHAR', 'y': 'VARCHAR'})"
+    )
+    given = ["r.csv"] if flag == "DATA" else ["--sql", sql]
+    rest = ["--schema", "s.json", "--workload", "marginals:2", "--epsilon", "1", "--out", "o.csv"]
+    monkeypatch.setattr("sys.argv", ["geomdp", "release", *given, *rest])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code != 0
+    printed = capfd.readouterr()
+    assert SECRET not in printed.out + printed.err + caplog.text
+    assert SECRET not in parts_of(stopped.value)
+    assert "Traceback" not in printed.err
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_worker_of_a_cluster_logs_no_record(caplog, capfd):
+    import dask.dataframe as dd
+    from distributed import Client, LocalCluster
+
+    caplog.set_level(logging.DEBUG)
+    frame = pd.DataFrame({"x": ["0", "0", TEXT, "0"]})
+    divided = dd.from_pandas(frame, npartitions=2, sort=False)
+    schema = Schema((DECLARED["categories"],))
+    cluster = LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+    )
+    named = r"partition 1: .*row 0, column 'x'"
+    with cluster, Client(cluster) as client, pytest.raises(ValueError, match=named) as caught:
+        count_records(source_of(divided), schema, gd.workloads.Histogram(1), client=client)
+    assert SECRET not in parts_of(caught.value) + caplog.text + "".join(capfd.readouterr())
+
+
+def test_the_row_of_a_value_that_fails_is_found():
+    """Arrow knows no such time zone; its error is not shown."""
+    table = pa.table({"x": pa.array([None, None, 7134], pa.timestamp("us", "Nowhere"))})
+    with pytest.raises(ValueError, match=r"row 2, column 'x' cannot be read \(Arrow") as caught:
+        list(encode(table, Schema((DECLARED["categories"],)), gd.workloads.FiniteUniverse(1)))
+    assert SECRET not in parts_of(caught.value)
+    assert caught.value.__context__ is None
