@@ -1,9 +1,46 @@
-"""Base class of objects that hold noise or a privacy budget and must not be copied."""
+"""Objects that hold noise or a privacy budget: one use at a time, and no copies."""
 
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn, Self, SupportsIndex
+
+
+class Turn:
+    """A lock for which other threads wait, and which refuses the thread that holds it.
+
+    A query is code of the caller. If it could ask again while it is evaluated, or if two threads
+    could ask together, both questions would be paid once. A copy of a turn is a new turn.
+    """
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+        self._lock = threading.RLock()  # only the thread that holds it can take it again
+        self._taken = False
+
+    def __reduce__(self) -> tuple[type[Turn], tuple[()]]:
+        """Copy and pickle as a new turn."""
+        return Turn, ()
+
+    @contextmanager
+    def take(self, name: str) -> Iterator[None]:
+        """Wait for other threads. ``RuntimeError`` if this thread is using `name` already."""
+        if os.getpid() != self._process:  # a thread of the parent process may hold the lock
+            vars(self).update(vars(Turn()))
+        with self._lock:
+            if self._taken:
+                raise RuntimeError(
+                    f"{name} is in use by this thread: code that it calls, such as a query, must "
+                    "not use it again"
+                )
+            self._taken = True
+            try:
+                yield
+            finally:
+                self._taken = False
 
 
 class NotCopied:
@@ -12,17 +49,27 @@ class NotCopied:
     A copy would hold the same noise. If two answers contain the same noise, their difference is the
     exact difference of the true answers. A copy would also spend the same budget again. Copying and
     pickling therefore raise ``TypeError``. A forked child process also holds a copy of the object,
-    and `_require_own_process` raises ``RuntimeError`` in the child process.
+    and `_require_own_process` raises ``RuntimeError`` in the child process. Every use of the noise
+    or budget happens inside `_alone`.
     """
 
     _process: int
+    _turn: Turn
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
         """Create the object and store the number of the current process."""
         del args, kwargs
         made = super().__new__(cls)
         object.__setattr__(made, "_process", os.getpid())
+        object.__setattr__(made, "_turn", Turn())
         return made
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One use by one thread; ``RuntimeError`` in a forked process and for a nested use."""
+        self._require_own_process()
+        with self._turn.take(type(self).__name__):
+            yield
 
     def _require_own_process(self) -> None:
         if os.getpid() != self._process:

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from geomdp._numerics.single_use import Turn
+
 #: Marks a file as a ledger of this layout (SQLite's application_id): "gdp2" in ASCII.
 APPLICATION_ID = 0x67647032
 #: Mode of a new file. Only the owner can read it, because labels and times tell which questions
@@ -36,7 +38,7 @@ INSERT INTO head VALUES (0, '');
 class LedgerFile:
     """Entries in the SQLite file `path`, or in memory if `path` is None.
 
-    Only the thread that made the object can use it, and no forked process can. If `create` is true,
+    Threads use the object one at a time, and no forked process can use it. If `create` is true,
     a file that does not exist is created with `first` as its first entry. An existing file keeps
     its entries. ``ValueError`` if the file is empty, damaged or not a ledger; ``OSError`` if the
     file cannot be opened or created.
@@ -45,6 +47,7 @@ class LedgerFile:
     def __init__(self, path: Path | None, first: str, *, create: bool) -> None:
         self.name = "a ledger in memory" if path is None else str(path)
         self._process = os.getpid()
+        self._turn = Turn()
         self._seen = 0, ""  # number of entries and last digest when the file was last read
         with self._translated():
             if path is not None:
@@ -121,7 +124,7 @@ class LedgerFile:
                 f"{self.name} belongs to the process that forked this one: open a ledger with a "
                 "path in every process (each fork of a ledger in memory would have its own budget)"
             )
-        with self._translated():
+        with self._turn.take(self.name), self._translated():
             self._connection.execute(f"BEGIN {kind}")
             try:
                 yield
@@ -136,7 +139,7 @@ class LedgerFile:
         """Turn errors of SQLite into ``OSError``, or ``ValueError`` if the file is damaged."""
         try:
             yield
-        except sqlite3.ProgrammingError:  # the ledger is closed, or belongs to another thread
+        except sqlite3.ProgrammingError:  # the ledger is closed
             raise
         except sqlite3.DatabaseError as error:
             # The code SQLITE_ERROR means that the content is wrong, for example its file format.
@@ -153,7 +156,10 @@ def _digest(before: str, content: str) -> str:
 def _connect(path: Path | None) -> sqlite3.Connection:
     """Connect to an existing file, or to memory if `path` is None."""
     name = ":memory:" if path is None else f"{path.absolute().as_uri()}?mode=rw"
-    connection = sqlite3.connect(name, timeout=WAIT, isolation_level=None, uri=True)
+    # `LedgerFile` lets one thread at a time use the connection.
+    connection = sqlite3.connect(
+        name, timeout=WAIT, isolation_level=None, check_same_thread=False, uri=True
+    )
     # Bytes that are not UTF-8 are read as other letters. The entry then fails its digest.
     connection.text_factory = lambda raw: raw.decode(errors="replace")
     # EXTRA also syncs the folder after a commit. A committed spend then survives a power cut.

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Generic
 
 from geomdp._numerics.bisection import smallest_accuracy
+from geomdp._numerics.single_use import Turn
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive, probability, require_type, whole
 from geomdp.mechanisms.interactive.distinguishers import AnyQuery, Distinguisher
@@ -165,6 +166,7 @@ class IterativeConstruction(Generic[AnyQuery]):
         self.updates_allowed, self.spent = rounds.updates, rounds.spent
         self.step_epsilon = self._step(rounds)
         check_range(PureDP(self.step_epsilon))
+        self._turn = Turn()
 
     def __repr__(self) -> str:
         return (
@@ -177,9 +179,16 @@ class IterativeConstruction(Generic[AnyQuery]):
         """Bound on the error of every query of the class, with probability at least 1 - beta.
 
         The result is None if the conditions of the theorem do not hold for the stated `alpha` and
-        `epsilon_0`. The theorem assumes n records, also under add/remove, and that the bound of the
-        rule is valid. For the rule `Median`, this means that its declared `fineness` is true.
+        `epsilon_0`. The theorem assumes that the bound of the rule is valid. For the rule `Median`,
+        this means that its declared `fineness` is true. Under add/remove the result is None, too:
+        hypotheses have the answers of n records, and the number of records can be another. The
+        release then states an accuracy if the run ended by its stopping test.
         """
+        return self._tested if self.adjacency is Adjacency.REPLACE_ONE else None
+
+    @property
+    def _tested(self) -> float | None:
+        """The bound of `accuracy` after a stopping test, which holds for any number of records."""
         return self.design.guaranteed * self.alpha if self._enough(self.alpha) else None
 
     @property
@@ -232,6 +241,7 @@ class IterativeConstruction(Generic[AnyQuery]):
         For the other parameters see `Mechanism.release`. If queries cannot be evaluated on the
         records, ``ValueError`` is raised before the ledger pays. Without a seed, true answers are
         exact rational numbers, and all comparisons and roundings of noise are exact (X-GRID).
+        Other threads wait until a release ends. ``RuntimeError`` if a query starts another one.
         """
         noise = ExactNoise() if rng is None else GeneratorNoise(rng)
         guarantee = Guarantee(
@@ -249,18 +259,21 @@ class IterativeConstruction(Generic[AnyQuery]):
 
         def draw(start: Hypothesis[AnyQuery], private: Answers) -> IterativeRelease[AnyQuery]:
             exchanges, followed = self._construct(start, private)
-            accuracy = self.accuracy if followed else None
+            if self.adjacency is Adjacency.ADD_REMOVE:
+                followed = not exchanges[-1][1].above
+            accuracy = self._tested if followed else None
             return IterativeRelease(start, accuracy, guarantee, tuple(exchanges))
 
-        return release_once(
-            type(self).__name__,
-            self.n,
-            guarantee,
-            ledger,
-            set_up=lambda: self.rule.start(self.alpha / 2),
-            read=lambda: (len(records), answers()),
-            draw=draw,
-        )
+        with self._turn.take(type(self).__name__):
+            return release_once(
+                type(self).__name__,
+                self.n,
+                guarantee,
+                ledger,
+                set_up=lambda: self.rule.start(self.alpha / 2),
+                read=lambda: (len(records), answers()),
+                draw=draw,
+            )
 
     def _check_range(self, truths: FloatArray, count: int) -> None:
         """Raise ``ValueError`` for true answers (|C|,) outside [0, `count` / n].

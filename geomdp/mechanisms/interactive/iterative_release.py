@@ -24,7 +24,8 @@ class IterativeRelease(Generic[AnyQuery]):
         With probability at least 1 - beta, all answers of the hypothesis to queries of the class
         have at most this error; beta is a parameter of the mechanism. None if no theorem gives a
         bound for the run (see `IterativeConstruction`), or if the run ended because no hypothesis
-        of the update rule agrees with a noisy answer.
+        of the update rule agrees with a noisy answer. Under add/remove, errors are against sums
+        divided by n, and the bound is None unless the run ended by its stopping test.
     guarantee : Guarantee
         The privacy guarantee of the run.
     exchanges : tuple of (query, Answer)

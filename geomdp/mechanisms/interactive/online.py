@@ -187,9 +187,13 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         """3 alpha0: with probability 1 - beta, no answer has a larger error.
 
         The result is None if the theorem does not cover the stated `alpha` and `epsilon_0`, or if
-        no hypothesis of the rule agrees with an answer. The theorem assumes n records. For the rule
-        `Median`, it also assumes that the declared `fineness` is true.
+        no hypothesis of the rule agrees with an answer. For the rule `Median`, the theorem assumes
+        that the declared `fineness` is true. Under add/remove, errors are against sums divided by
+        n. Hypotheses have the answers of n records, so the updates can be used up if the number of
+        records is another. No bound is proved after that, and the result is None.
         """
+        if self.guarantee.adjacency is Adjacency.ADD_REMOVE and self.halted:
+            return None
         noise = noise_limit(self._rounds, self.queries, self.beta)
         enough = self._followed and self._rounds.complete and self.alpha >= noise / self.n
         return 3 * self.alpha if enough else None
@@ -261,24 +265,28 @@ class OnlineConstruction(NotCopied, Generic[Query]):
 
     def _ask(self, query: Query, true_answer: Callable[[], Fraction]) -> Answer:
         """Answer one query. `true_answer` is called only if there are updates left."""
-        self._require_own_process()
+        with self._alone():
+            self._require_queries()
+            estimate = self._hypothesis.evaluate(query)
+            if self.halted:
+                return self._record(query, Answer(False, estimate))
+            truth = true_answer()
+            self._require_queries()  # the query is code of the caller
+            for sign in (1, -1):
+                found = self._comparisons.ask(sign * (truth - Fraction(estimate)))
+                if found.value is not None:
+                    value = estimate + sign * found.value
+                    answer = self._record(query, Answer(True, value))
+                    self._followed &= follow(self._hypothesis, query, value)
+                    return answer
+            return self._record(query, Answer(False, estimate))
+
+    def _require_queries(self) -> None:
         if self.exhausted:
             raise BudgetExhausted(
                 f"all {self.queries} queries have been asked; the public `hypothesis` still "
                 "answers any query"
             )
-        estimate = self._hypothesis.evaluate(query)
-        if self.halted:
-            return self._record(query, Answer(False, estimate))
-        truth = true_answer()
-        for sign in (1, -1):
-            found = self._comparisons.ask(sign * (truth - Fraction(estimate)))
-            if found.value is not None:
-                value = estimate + sign * found.value
-                answer = self._record(query, Answer(True, value))
-                self._followed &= follow(self._hypothesis, query, value)
-                return answer
-        return self._record(query, Answer(False, estimate))
 
     def _true_answer(self, query: Query) -> Fraction:
         """The exact mean of the query over the records; ``ValueError`` if it is out of range.

@@ -47,8 +47,8 @@ def solve_accuracy(
     alpha = smallest_accuracy(enough)
     if alpha is None:
         raise ValueError(
-            f"n must be larger for {queries} queries at {privacy}, got {n}; give alpha for a run "
-            "whose accuracy is not proved"
+            f"alpha must be given, because n must be larger for a proved accuracy of {queries} "
+            f"queries at {privacy}, got {n}"
         )
     return alpha
 

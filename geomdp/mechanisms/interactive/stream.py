@@ -150,13 +150,16 @@ class SparseVectorStream(NotCopied, abc.ABC):
             is not a number of modulus below 2^1024, or is neither a whole number, nor a fraction,
             nor exact in float64. The query is then not compared.
         RuntimeError
-            In a forked process, which would use the same noise again.
+            In a forked process, which would use the same noise again. Also if a query asks again
+            while it is evaluated. Other threads wait for their turn.
         """
-        self._require_running()
-        truth = self._truth(query)
-        if self._noise.reaches(truth, self._scaled(self.scales.query), self._noisy_threshold):
-            return self._answer_above(truth)
-        return self.transcript.record(BELOW)
+        with self._alone():
+            self._require_running()
+            truth = self._truth(query)
+            self._require_running()  # the query is code of the caller
+            if self._noise.reaches(truth, self._scaled(self.scales.query), self._noisy_threshold):
+                return self._answer_above(truth)
+            return self.transcript.record(BELOW)
 
     def ask_many(self, queries: Sequence[StreamQuery] | FloatArray) -> list[Answer]:
         """Ask `queries` in order until they end or the mechanism halts.
@@ -165,17 +168,18 @@ class SparseVectorStream(NotCopied, abc.ABC):
         method raises the same errors as `ask`. If the true answer to any query is refused, no query
         is compared.
         """
-        self._require_running()
-        truths = self._truths(queries)
-        noisy = self._noise.values(truths, self._scaled(self.scales.query))
-        start, begin = len(self.transcript), 0
-        while begin < len(truths) and not self.halted:
-            first = noisy.first_reaching(begin, self._noisy_threshold)
-            self.transcript.extend_with(BELOW, first - begin)
-            if first < len(truths):
-                self._answer_above(_plain(truths[first]))
-            begin = first + 1
-        return self.transcript[start:]
+        with self._alone():
+            self._require_running()
+            truths = self._truths(queries)
+            noisy = self._noise.values(truths, self._scaled(self.scales.query))
+            start, begin = len(self.transcript), 0
+            while begin < len(truths) and not self.halted:
+                first = noisy.first_reaching(begin, self._noisy_threshold)
+                self.transcript.extend_with(BELOW, first - begin)
+                if first < len(truths):
+                    self._answer_above(_plain(truths[first]))
+                begin = first + 1
+            return self.transcript[start:]
 
     def _scaled(self, scale: float) -> float:
         """`scale` times the sensitivity, rounded up."""
@@ -194,7 +198,6 @@ class SparseVectorStream(NotCopied, abc.ABC):
         return self._noise.threshold(self.threshold, self._scaled(self.scales.threshold))
 
     def _require_running(self) -> None:
-        self._require_own_process()
         if self.halted:
             raise BudgetExhausted(
                 f"{type(self).__name__} found {self.cutoff} queries above its threshold and halted"

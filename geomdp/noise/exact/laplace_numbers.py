@@ -94,15 +94,18 @@ class LaplaceNumbers(NotCopied):
 
     def one(self) -> LaplaceNumber:
         """The next variable; ``RuntimeError`` in a forked process."""
-        self._require_own_process()
+        return self.many(1)[0]
+
+    def many(self, count: int) -> list[LaplaceNumber]:
+        """The next `count` variables."""
+        with self._alone():
+            return [self._next() for _ in range(count)]
+
+    def _next(self) -> LaplaceNumber:
         if self._block is None or self._used == BLOCK:
             self._block, self._used = _Block(self._entropy), 0
         self._used += 1
         return LaplaceNumber(self._block, self._used - 1)
-
-    def many(self, count: int) -> list[LaplaceNumber]:
-        """The next `count` variables."""
-        return [self.one() for _ in range(count)]
 
 
 def exact_ball(value: ExactNumber) -> arb:
