@@ -25,4 +25,4 @@ from .guarantees import Heuristic as Heuristic
 from .guarantees import SamplerStatus as SamplerStatus
 from .ledger import BudgetExhausted as BudgetExhausted
 from .ledger import Ledger as Ledger
-from .spends import Spend as Spend
+from .ledger import Spend as Spend

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import math
-from fractions import Fraction
 
 import numpy as np
 import scipy
@@ -18,7 +17,7 @@ import scipy
 from geomdp._numerics.bisection import largest_at_most
 from geomdp._typing import FloatArray
 from geomdp._validation import positive
-from geomdp.privacy.definitions import ZCDP, ApproxDP, PureDP, check_privacy
+from geomdp.privacy.definitions import ZCDP, ApproxDP, PureDP, check_privacy, rounded_up
 
 
 def laplace_scale(sensitivity: float, privacy: PureDP) -> float:
@@ -38,9 +37,7 @@ def laplace_scale(sensitivity: float, privacy: PureDP) -> float:
     """
     check_privacy(privacy, PureDP)
     sensitivity = positive(sensitivity, "sensitivity")
-    scale = _scale(sensitivity / privacy.epsilon)
-    enough = Fraction(scale) * Fraction(privacy.epsilon) >= Fraction(sensitivity)
-    return scale if enough else _scale(math.nextafter(scale, math.inf))
+    return _scale(rounded_up(lambda change, e: change / e, sensitivity, privacy.epsilon))
 
 
 def gaussian_scale(sensitivity: float, privacy: ZCDP | ApproxDP) -> float:
@@ -83,10 +80,7 @@ def zcdp_gaussian_scale(sensitivity: float, privacy: ZCDP) -> float:
     """
     check_privacy(privacy, ZCDP)
     sensitivity = positive(sensitivity, "sensitivity")
-    scale = _scale(sensitivity / math.sqrt(2) / math.sqrt(privacy.rho))
-    while 2 * Fraction(privacy.rho) * Fraction(scale) ** 2 < Fraction(sensitivity) ** 2:
-        scale = _scale(math.nextafter(scale, math.inf))
-    return scale
+    return _scale(rounded_up(lambda change, r: change / (2 * r).sqrt(), sensitivity, privacy.rho))
 
 
 def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:

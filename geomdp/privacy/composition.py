@@ -1,4 +1,7 @@
-"""Composition: the total cost of several steps, and the largest step within a total (GEN-2)."""
+"""Composition: the total cost of several steps, and the largest step within a total (GEN-2).
+
+Totals are rounded up, and steps within a total are rounded down.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,15 @@ from typing import overload
 
 from geomdp._numerics.bisection import largest_at_most
 from geomdp._validation import whole
-from geomdp.privacy.definitions import ZCDP, ApproxDP, Privacy, PureDP, below_half, check_privacy
+from geomdp.privacy.definitions import (
+    ZCDP,
+    ApproxDP,
+    Privacy,
+    PureDP,
+    below_half,
+    check_privacy,
+    rounded_up,
+)
 
 
 @overload
@@ -54,15 +65,12 @@ def basic_composition(parts: Sequence[Privacy]) -> Privacy:
         )
     epsilon = sum_of_costs([part.epsilon for part in parts if not isinstance(part, ZCDP)])
     deltas = [part.delta for part in parts if isinstance(part, ApproxDP)]
-    return ApproxDP(epsilon, math.fsum(deltas)) if deltas else PureDP(epsilon)
+    return ApproxDP(epsilon, sum_of_costs(deltas)) if deltas else PureDP(epsilon)
 
 
 def sum_of_costs(costs: Sequence[float]) -> float:
-    """The sum of the parameters of several steps; infinite if it is beyond float64."""
-    try:
-        return math.fsum(costs)
-    except OverflowError:
-        return math.inf
+    """The sum of the parameters of several steps, rounded up; infinite if beyond float64."""
+    return rounded_up(lambda *parts: sum(parts), *costs)
 
 
 def group_privacy(privacy: Privacy, size: int) -> Privacy:
@@ -85,15 +93,17 @@ def group_privacy(privacy: Privacy, size: int) -> Privacy:
     """
     size = whole(size, "size")
     check_privacy(privacy)
+    if size == 1:
+        return privacy
     match privacy:
         case PureDP(epsilon=epsilon):
-            return PureDP(size * epsilon)
+            return PureDP(rounded_up(lambda e: size * e, epsilon))
         case ApproxDP(epsilon=epsilon, delta=delta):
-            if size == 1:
-                return privacy
-            return ApproxDP(size * epsilon, _group_delta(epsilon, delta, size))
+            # The sum is (e^(k epsilon) - 1) / (e^epsilon - 1).
+            of_group = rounded_up(lambda e, d: d * (size * e).expm1() / e.expm1(), epsilon, delta)
+            return ApproxDP(rounded_up(lambda e: size * e, epsilon), of_group)
         case ZCDP(rho=rho):
-            return ZCDP(size**2 * rho)
+            return ZCDP(rounded_up(lambda r: size**2 * r, rho))
 
 
 def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float) -> ApproxDP:
@@ -122,7 +132,8 @@ def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float
     check_privacy(step, PureDP, ApproxDP, name="step")
     step_delta = step.delta if isinstance(step, ApproxDP) else 0.0
     epsilon = _advanced_epsilon(step.epsilon, steps, slack_delta)
-    return ApproxDP(epsilon, steps * step_delta + slack_delta)
+    delta = rounded_up(lambda each, slack: steps * each + slack, step_delta, slack_delta)
+    return ApproxDP(epsilon, delta)
 
 
 def largest_step_epsilon(total: ApproxDP, steps: int) -> float:
@@ -186,26 +197,8 @@ def shortcut_step_epsilon(total: ApproxDP, steps: int) -> float:
 
 
 def _advanced_epsilon(step_epsilon: float, steps: int, slack_delta: float) -> float:
-    concentration = math.sqrt(-2 * steps * math.log(slack_delta)) * step_epsilon
-    return concentration + steps * step_epsilon * _expm1(step_epsilon)
-
-
-def _group_delta(epsilon: float, delta: float, size: int) -> float:
-    """delta (1 + e^epsilon + ... + e^((k-1) epsilon)) for k = `size`; inf beyond float64."""
-    # The sum is e^((k-1) epsilon) (1 - e^(-k epsilon)) / (1 - e^-epsilon). It can be beyond float64
-    # although its product with delta is not. So its first factor is split at e^600.
-    power = (size - 1) * epsilon
-    first = min(power, 600.0)
-    rest = math.expm1(-size * epsilon) / math.expm1(-epsilon)
-    return delta * (math.exp(first) * rest) * _exp(power - first)
-
-
-def _exp(exponent: float) -> float:
-    """e^exponent; inf for an exponent of 709 or more."""
-    return math.exp(exponent) if exponent < 709 else math.inf
-
-
-def _expm1(exponent: float) -> float:
-    """e^exponent - 1; inf for an exponent of 709 or more, at which float64 nearly overflows."""
-    # e^709 < 2^1024 < e^710, and float64 numbers are below 2^1024.
-    return math.expm1(exponent) if exponent < 709 else math.inf
+    return rounded_up(
+        lambda step, slack: (-2 * steps * slack.log()).sqrt() * step + steps * step * step.expm1(),
+        step_epsilon,
+        slack_delta,
+    )

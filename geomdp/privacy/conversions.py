@@ -1,9 +1,8 @@
-"""Conversions between privacy definitions, and between neighbour relations."""
+"""Conversions between privacy definitions, and between neighbour relations, rounded up."""
 
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 from geomdp._numerics.bisection import largest_at_most
 from geomdp.privacy.composition import group_privacy
@@ -16,6 +15,7 @@ from geomdp.privacy.definitions import (
     below_half,
     check_privacy,
     checked_adjacency,
+    rounded_up,
 )
 
 
@@ -34,7 +34,12 @@ def pure_to_zcdp(privacy: PureDP) -> ZCDP:
     check_privacy(privacy, PureDP)
     if not 1e-150 <= privacy.epsilon <= 1e150:
         raise ValueError(f"epsilon must be from 1e-150 to 1e150, got {privacy.epsilon}")
-    return ZCDP(privacy.epsilon**2 / 2)
+    return ZCDP(rho_of_pure(privacy.epsilon))
+
+
+def rho_of_pure(epsilon: float) -> float:
+    """epsilon^2 / 2, rounded up; infinite beyond float64."""
+    return rounded_up(lambda e: e * e / 2, epsilon)
 
 
 def pure_implying(privacy: Privacy) -> PureDP:
@@ -60,12 +65,7 @@ def pure_implying(privacy: Privacy) -> PureDP:
         case ApproxDP(epsilon=epsilon):
             return PureDP(epsilon)
         case ZCDP(rho=rho):
-            # 2 rho overflows for the largest rho, and rho / 2 underflows for the smallest.
-            root = math.sqrt(2 * rho) if rho < 1 else 2 * math.sqrt(rho / 2)
-            # The root is rounded to the nearest float64, so it is too large by one step at most.
-            if Fraction(root) ** 2 > 2 * Fraction(rho):
-                root = math.nextafter(root, 0.0)
-            return PureDP(root)
+            return PureDP(-rounded_up(lambda r: -(2 * r).sqrt(), rho))
 
 
 def zcdp_to_approx(privacy: ZCDP, delta: float) -> ApproxDP:
@@ -82,8 +82,9 @@ def zcdp_to_approx(privacy: ZCDP, delta: float) -> ApproxDP:
     (2.451, 1e-06)
     """
     check_privacy(privacy, ZCDP)
-    delta, rho = below_half(delta, "delta"), privacy.rho
-    return ApproxDP(rho + 2 * math.sqrt(rho) * math.sqrt(-math.log(delta)), delta)
+    delta = below_half(delta, "delta")
+    epsilon = rounded_up(lambda r, d: r + 2 * (-r * d.log()).sqrt(), privacy.rho, delta)
+    return ApproxDP(epsilon, delta)
 
 
 def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
@@ -133,7 +134,9 @@ def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
         0.0,
         math.sqrt(-log_delta) / math.sqrt(rho),
     )
-    epsilon = (1 + t) * rho + math.log(t / (1 + t)) - (log_delta + math.log1p(t)) / t
+    epsilon = rounded_up(
+        lambda t, r, d: (1 + t) * r - (1 / t).log1p() - (d.log() + t.log1p()) / t, t, rho, delta
+    )
     return ApproxDP(max(epsilon, rho), delta)
 
 

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from typing import Any
 
 from geomdp._validation import positive, real_number
+
+#: Precision at which costs are computed. Products of two floats, and sums of floats that differ by
+#: a factor of at most 2^200, are exact.
+BITS = 256
 
 
 class Adjacency(enum.Enum):
@@ -50,6 +57,33 @@ def below_half(value: float, name: str) -> float:
     return number
 
 
+def rounded_up(formula: Callable[..., Any], *values: float) -> float:
+    """`formula` of `values`, computed in balls and rounded up; infinite if it is beyond float64.
+
+    The result is the least float64 that is not below the exact number, or the next one. Only a
+    difference of nearly equal terms can lie further above.
+    """
+    from flint import arb, ctx  # imported here because importing flint is slow
+
+    with ctx.workprec(BITS):
+        highest = arb(formula(*map(arb, values))).upper()
+        if not highest.is_finite():
+            return math.inf
+        near = float(highest)
+        return near if near >= highest else math.nextafter(near, math.inf)
+
+
+def printed_down(value: float, digits: int = 6) -> str:
+    """The text of an unspent budget or a lower bound: read as a float64, it is at most `value`."""
+    return printed(value, digits, ROUND_FLOOR)
+
+
+def printed(value: float, digits: int = 6, rounding: str = ROUND_CEILING) -> str:
+    """The text of a privacy parameter: read as a float64, it is at least `value`."""
+    rounded = Context(prec=digits, rounding=rounding).create_decimal(repr(float(value)))
+    return f"{float(rounded):.{digits}g}"
+
+
 class Definition:
     """Base class of the definitions of privacy. The fields of a definition are its parameters."""
 
@@ -85,7 +119,7 @@ class PureDP(Definition):
         object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
 
     def __str__(self) -> str:
-        return f"{self.epsilon:g}-DP"
+        return f"{printed(self.epsilon)}-DP"
 
 
 @dataclass(frozen=True)
@@ -119,7 +153,7 @@ class ApproxDP(Definition):
         object.__setattr__(self, "delta", below_half(self.delta, "delta"))
 
     def __str__(self) -> str:
-        return f"({self.epsilon:g}, {self.delta:g})-DP"
+        return f"({printed(self.epsilon)}, {printed(self.delta)})-DP"
 
 
 @dataclass(frozen=True)
@@ -149,7 +183,7 @@ class ZCDP(Definition):
         object.__setattr__(self, "rho", positive(self.rho, "rho"))
 
     def __str__(self) -> str:
-        return f"{self.rho:g}-zCDP"
+        return f"{printed(self.rho)}-zCDP"
 
 
 Privacy = PureDP | ApproxDP | ZCDP

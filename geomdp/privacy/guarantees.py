@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -15,7 +14,9 @@ from geomdp.privacy.definitions import (
     Privacy,
     check_privacy,
     checked_adjacency,
+    printed,
     privacy_from_parameters,
+    rounded_up,
 )
 
 FLOAT64_CAVEAT = "stated for real arithmetic; sampled in float64"
@@ -80,7 +81,7 @@ class Approximate:
     >>> sampler = gd.privacy.Approximate(tv=1e-9, source="Theorem 1")
     >>> guarantee = gd.privacy.Guarantee(gd.PureDP(1.0), gd.Adjacency.REPLACE_ONE, sampler)
     >>> print(guarantee.effective)
-    (1, 3.71828e-09)-DP
+    (1, 3.71829e-09)-DP
     """
 
     tv: float
@@ -90,7 +91,7 @@ class Approximate:
         object.__setattr__(self, "tv", probability(self.tv, "tv"))
 
     def __str__(self) -> str:
-        return f"approximate (tv {self.tv:g}, {self.source})"
+        return f"approximate (tv {printed(self.tv)}, {self.source})"
 
 
 @dataclass(frozen=True)
@@ -141,11 +142,14 @@ class Guarantee:
         Caveat on the arithmetic of the sampler (SAM-6).
     seeded : bool
         Whether the caller supplied a seed or the random generator.
+    withdrawn : str
+        Why there is no claim, for instance "edges of income were read from the records". Empty if
+        the claim stands.
 
     Raises
     ------
     ValueError
-        If `privacy`, `adjacency`, `sampler` or `seeded` has another type.
+        If `privacy`, `adjacency`, `sampler`, `seeded` or `withdrawn` has another type.
 
     Examples
     --------
@@ -168,6 +172,7 @@ class Guarantee:
     sampler: SamplerStatus
     arithmetic: str = FLOAT64_CAVEAT
     seeded: bool = False
+    withdrawn: str = ""
 
     def __post_init__(self) -> None:
         check_privacy(self.privacy)
@@ -178,12 +183,20 @@ class Guarantee:
             )
         if not isinstance(self.seeded, bool):
             raise ValueError(f"seeded must be True or False, got {self.seeded!r}")
+        if not isinstance(self.withdrawn, str):
+            raise ValueError(f"withdrawn must be a text, got {self.withdrawn!r}")
+
+    @property
+    def is_claim(self) -> bool:
+        """Whether something is proved: no seed, no heuristic sampler, and not withdrawn."""
+        return not (self.seeded or self.withdrawn or isinstance(self.sampler, Heuristic))
 
     @property
     def effective(self) -> Privacy:
         """The guarantee proved for the sampler as implemented, in real arithmetic (SAM-1).
 
-        The result does not depend on `seeded`, but a seeded release has no guarantee.
+        The result does not depend on `seeded` and `withdrawn`, but a seeded release, or one whose
+        claim was withdrawn, has no guarantee.
 
         Raises
         ------
@@ -201,22 +214,26 @@ class Guarantee:
                     raise ValueError("an approximate sampler gives no zCDP guarantee; use PureDP")
                 delta = self.privacy.delta if isinstance(self.privacy, ApproxDP) else 0.0
                 epsilon = self.privacy.epsilon
-                # e^709 < 2^1024 < e^710. For a larger epsilon, `ApproxDP` refuses the infinite
-                # delta.
-                growth = math.exp(epsilon) if epsilon < 709 else math.inf
-                return ApproxDP(epsilon, delta + (1 + growth) * tv)
+                total = rounded_up(lambda e, d, tv: d + (1 + e.exp()) * tv, epsilon, delta, tv)
+                return ApproxDP(epsilon, total)
 
     def as_seeded(self) -> Guarantee:
         """The record of a release with the caller's seed or generator. Its noise is in float64."""
         return replace(self, arithmetic=FLOAT64_CAVEAT, seeded=True)
 
+    def without_claim(self, reason: str) -> Guarantee:
+        """The record of a release without a claim, for `reason`; the same if `reason` is empty."""
+        return replace(self, withdrawn=reason) if reason else self
+
     def __repr__(self) -> str:
-        seeded = ", seeded" if self.seeded else ""
-        return f"Guarantee({self.privacy}, {self.adjacency.value}, {self.sampler} sampler{seeded})"
+        void = (", seeded" if self.seeded else "") + (", withdrawn" if self.withdrawn else "")
+        return f"Guarantee({self.privacy}, {self.adjacency.value}, {self.sampler} sampler{void})"
 
     def __str__(self) -> str:
-        if self.seeded:
-            return "seeded: no privacy claim"
+        if self.seeded or self.withdrawn:
+            seeded = "seeded: " if self.seeded else ""
+            reason = f": {self.withdrawn}" if self.withdrawn else ""
+            return f"{seeded}no privacy claim{reason}"
         if isinstance(self.sampler, Heuristic):
             claim = f"{self.sampler}, target {self.privacy}"
         else:
@@ -234,6 +251,7 @@ class Guarantee:
             "sampler_details": asdict(self.sampler),
             "arithmetic": self.arithmetic,
             "seeded": self.seeded,
+            "withdrawn": self.withdrawn,
         }
 
     @classmethod
@@ -253,6 +271,7 @@ class Guarantee:
                 samplers[record["sampler"]](**record["sampler_details"]),
                 record["arithmetic"],
                 record["seeded"],
+                record.get("withdrawn", ""),  # absent in older files
             )
             statement = record["statement"]
         except (KeyError, TypeError) as error:

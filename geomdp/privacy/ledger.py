@@ -8,13 +8,18 @@ answer, the spend stays recorded. So a crash can make the recorded total too hig
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from operator import sub
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from geomdp._validation import require_type
+from geomdp.privacy.composition import sum_of_costs
+from geomdp.privacy.conversions import rho_of_pure
 from geomdp.privacy.definitions import (
     ZCDP,
     Adjacency,
@@ -23,10 +28,14 @@ from geomdp.privacy.definitions import (
     check_privacy,
     checked_adjacency,
     privacy_from_parameters,
+    rounded_up,
 )
-from geomdp.privacy.guarantees import Guarantee, Heuristic
+from geomdp.privacy.guarantees import Guarantee
 from geomdp.privacy.ledger_file import LedgerFile
-from geomdp.privacy.spends import Spend, affordable, spent_parameters
+
+#: Relative rounding error allowed in a sum of spends. Without it, spends that add up to exactly the
+#: budget could be refused.
+ROUNDING = 1e-12
 
 
 class BudgetExhausted(RuntimeError):  # noqa: N818 (users rely on this public name)
@@ -46,6 +55,40 @@ class BudgetExhausted(RuntimeError):  # noqa: N818 (users rely on this public na
     """
 
 
+@dataclass(frozen=True)
+class Spend:
+    """One granted spend.
+
+    Parameters
+    ----------
+    label : str
+        Name of the spend, chosen by the caller.
+    privacy : PureDP, ApproxDP or ZCDP
+        Cost of the spend.
+    time : str
+        For a spend read from a ledger, the time when it was granted, in UTC (ISO 8601). Empty for
+        all other spends. Spends that differ only in `time` are equal.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> ledger = gd.Ledger(gd.PureDP(1.0))
+    >>> mechanism = gd.mechanisms.Laplace(gd.workloads.Histogram(3), n=100, privacy=gd.PureDP(0.4))
+    >>> ledger.spend(mechanism.guarantee, "histogram")
+    Spend(label='histogram', privacy=PureDP(epsilon=0.4), time='')
+    >>> ledger.spends() == [gd.privacy.Spend("histogram", gd.PureDP(0.4))]
+    True
+    """
+
+    label: str
+    privacy: PureDP | ApproxDP | ZCDP
+    time: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        require_type(self.label, str, "label")
+        check_privacy(self.privacy)
+
+
 class Ledger:
     """A privacy budget kept in one SQLite file, or in memory.
 
@@ -57,7 +100,7 @@ class Ledger:
 
     The whole file is verified before every spend. If the check finds that recorded spends were lost
     or changed, the ledger grants no more spends. `ledger_file` lists the changes that the check
-    cannot notice. A ledger works only in the process that opened it.
+    cannot notice. A ledger works only in the process that opened it, for one thread at a time.
 
     A ledger is a context manager; leaving it closes the file.
 
@@ -147,10 +190,14 @@ class Ledger:
         return cls(budget, adjacency=adjacency, path=path, create=False)
 
     def left(self) -> dict[str, float]:
-        """Unspent part of each parameter of the budget. Errors of the file are as in `spend`."""
+        """Unspent part of each parameter of the budget, rounded down.
+
+        Errors of the file are as in `spend`.
+        """
         spent = spent_parameters(self.budget, self.spends())
         limits = self.budget.parameters()
-        return {name: max(0.0, limit - spent[name]) for name, limit in limits.items()}
+        over = {name: rounded_up(sub, spent[name], limit) for name, limit in limits.items()}
+        return {name: max(0.0, -excess) for name, excess in over.items()}
 
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else str(self.path)
@@ -191,7 +238,8 @@ class Ledger:
         ----------
         guarantee : Guarantee
             The guarantee of the mechanism that is about to run. Releases with a heuristic
-            sampler or a seed have no proved cost and are refused.
+            sampler or a seed, and releases whose claim was withdrawn, have no proved cost and are
+            refused: the total would no longer be true.
         label : str
             Name of the spend in the ledger.
 
@@ -225,7 +273,7 @@ class Ledger:
             raise ValueError(
                 f"guarantee must be for {self.adjacency.value}, got {guarantee.adjacency.value}"
             )
-        if isinstance(guarantee.sampler, Heuristic) or guarantee.seeded:
+        if not guarantee.is_claim:
             raise ValueError(f"guarantee must have a proved cost, got {str(guarantee)!r}")
         return Spend(label, guarantee.effective)
 
@@ -251,3 +299,71 @@ def _spends(entries: Sequence[str]) -> list[Spend]:
     """The spends in the entries of the file. The first entry is the budget and is left out."""
     records = map(json.loads, entries[1:])
     return [Spend(record["label"], _privacy(record), record["time"]) for record in records]
+
+
+def affordable(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) -> bool:
+    """Whether `spends`, composed adaptively, stay within `budget` (GEN-2).
+
+    Under a pure budget, epsilons add up. Under a zCDP budget, rhos add up, and a pure spend counts
+    as rho = epsilon^2 / 2. Under an approximate budget, epsilons and deltas add up. Each sum bounds
+    the privacy loss even if a spend is chosen after seeing the answers to earlier spends
+    (Rogers-Roth-Ullman-Vadhan 2016 for epsilons and deltas, Feldman-Zrnic 2021 for rhos). An
+    approximate budget takes no zCDP spend. Such a spend would be converted at some delta, which
+    could be chosen after seeing answers. These theorems do not cover this choice.
+
+    Raises
+    ------
+    ValueError
+        For a spend that a budget of this definition cannot pay for, such as zCDP under `PureDP`.
+    """
+    spent, limits = spent_parameters(budget, spends), budget.parameters()
+    return all(spent[name] <= limit * (1 + ROUNDING) for name, limit in limits.items())
+
+
+def spent_parameters(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) -> dict[str, float]:
+    """The sum of `spends` in each parameter of `budget`, by name. Errors are as in `affordable`."""
+    match budget:
+        case PureDP():
+            return {"epsilon": sum_of_costs([_pure_epsilon(s.privacy) for s in spends])}
+        case ZCDP():
+            return {"rho": sum_of_costs([_rho(s.privacy) for s in spends])}
+        case ApproxDP():
+            costs = [_basic(s.privacy, budget) for s in spends]
+            epsilon, delta = (sum_of_costs([cost[i] for cost in costs]) for i in (0, 1))
+            return {"epsilon": epsilon, "delta": delta}
+
+
+def _pure_epsilon(privacy: PureDP | ApproxDP | ZCDP) -> float:
+    if not isinstance(privacy, PureDP):
+        raise ValueError(f"a pure budget cannot pay for {privacy}")
+    return privacy.epsilon
+
+
+def _rho(privacy: PureDP | ApproxDP | ZCDP) -> float:
+    match privacy:
+        case ZCDP(rho=rho):
+            return rho
+        case PureDP(epsilon=epsilon):
+            return rho_of_pure(epsilon)
+        case ApproxDP():
+            raise ValueError(f"a zCDP budget cannot pay for {privacy}")
+
+
+def _basic(privacy: PureDP | ApproxDP | ZCDP, budget: ApproxDP) -> tuple[float, float]:
+    match privacy:
+        case PureDP(epsilon=epsilon):
+            return epsilon, 0.0
+        case ApproxDP(epsilon=epsilon, delta=delta):
+            return epsilon, delta
+        case ZCDP():
+            # Let L = ln(1/delta). The solution of rho + 2 sqrt(rho L) = epsilon has
+            # sqrt(rho) = sqrt(L + epsilon) - sqrt(L) = epsilon / (sqrt(L + epsilon) + sqrt(L)).
+            log = math.log(1 / budget.delta)
+            rho = (budget.epsilon / (math.sqrt(log + budget.epsilon) + math.sqrt(log))) ** 2
+            # Rounding to six digits can raise rho by a share of 5e-6. The factor 1 - 1e-5 makes the
+            # stated rho small enough.
+            raise ValueError(
+                f"an approximate budget cannot pay for {privacy}: open a ledger of "
+                f"ZCDP({rho * (1 - 1e-5):.6g}), which implies {budget} and takes pure and zCDP "
+                "spends"
+            )

@@ -23,3 +23,17 @@ def check_range(privacy: Privacy, what: str = "a mechanism") -> None:
         raise ValueError(
             f"{name} of {what} must be from {LEAST_LOSS:g} to {LARGEST_LOSS:g}, got {loss!r}"
         )
+
+
+#: Above this epsilon or rho, a release protects so little that the caller must know.
+WEAK = 10
+
+
+def weakness(privacy: Privacy) -> str:
+    """What a guarantee with epsilon or rho above 10 means, on one line; empty for any other."""
+    check_privacy(privacy)
+    name, loss = ("rho", privacy.rho) if isinstance(privacy, ZCDP) else ("epsilon", privacy.epsilon)
+    if loss <= WEAK:
+        return ""
+    factor = f"by a factor of {'about' if name == 'rho' else 'up to'} e^{loss:g}"
+    return f"{name} {loss:g} protects little: one record can change the odds of a result {factor}"

@@ -20,7 +20,7 @@ from geomdp.privacy import (
     zcdp_to_approx,
     zcdp_to_approx_optimal_order,
 )
-from geomdp.privacy.spends import affordable, spent_parameters
+from geomdp.privacy.ledger import affordable, spent_parameters
 
 EPSILON = np.finfo(np.float64).eps
 rhos = st.floats(1e-9, 1e3)
