@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isqrt
+from math import comb, isqrt
 from pathlib import Path
 from typing import Any
 
@@ -94,10 +94,13 @@ def test_a_spacing_is_at_most_one_step(spacing: float, moment: int) -> None:
 
 @pytest.mark.parametrize("lines", [1, 3])
 def test_a_frame_is_paid_for_by_its_lines(lines: int) -> None:
-    """For l lines and 4 queries, a matrix and its eigenvectors cost l^2 (4 + 10 l) operations."""
+    """For l lines and 4 queries, a matrix and its eigenvectors cost l^2 (4 + 10 l) operations.
+
+    The differences of the answers cost 20 operations each.
+    """
     answers = np.vstack([np.zeros(4), np.eye(4)])
     pairs = [[0, i + 1] for i in range(lines)]
-    cost = lines**2 * (4 + 10 * lines)
+    cost = lines**2 * (4 + 10 * lines) + 20 * 4 * lines
     _lengths(part(cost, pairs=pairs, weights=[1.0] * lines), answers)
     with pytest.raises(CertificateRejected, match="takes too long"):
         _lengths(part(cost - 1, pairs=pairs, weights=[1.0] * lines), answers)
@@ -113,10 +116,10 @@ def test_a_prior_has_two_points() -> None:
 
 
 def test_answers_are_paid_for_by_elements_times_queries() -> None:
-    """28 pairs of bits hold 2 * 28 = 56 bits; 16 elements cost (50 * 16 + 1000) * 56 operations."""
+    """28 pairs of bits hold 2 * 28 = 56 bits; 16 elements cost (20 * 16 + 300) * 56 operations."""
     elements = [[i >> b & 1 for b in range(8)] for i in range(16)]
     workload = {"name": "marginals", "d": 8, "k": 2}
-    cost = 50 * 16 * 56 + 1000 * 56
+    cost = (20 * 16 + 300) * 56
     answers_of(part(cost, workload=workload, elements=elements))
     with pytest.raises(CertificateRejected, match="takes too long"):
         answers_of(part(cost - 1, workload=workload, elements=elements))
@@ -126,9 +129,12 @@ def test_answers_are_paid_for_by_elements_times_queries() -> None:
     ("k", "cells"), [(1, 2 + 3 + 4), (2, 2 * 3 + 2 * 4 + 3 * 4), (3, 2 * 3 * 4)]
 )
 def test_tables_are_paid_for_by_their_cells(k: int, cells: int) -> None:
-    """Each cell compares k columns, so 5 elements cost (50 * 5 + 1000) * k * cells operations."""
+    """Each cell compares k columns, so 5 elements cost (20 * 5 + 300) * k * cells operations.
+
+    Counting the cells costs 300 operations for each column and each k, and each table has a price.
+    """
     workload = {"name": "marginal tables", "columns": [2, 3, 4], "k": k}
-    cost = (50 * 5 + 1000) * k * cells
+    cost = 300 * 3 * k + (20 * 5 + 300) * k * cells + 20_000 * k * comb(3, k)
     answers, *_ = answers_of(part(cost, workload=workload, elements=[[1, 2, 3]] * 5))
     assert answers.shape == (5, cells)
     with pytest.raises(CertificateRejected, match="takes too long"):
@@ -143,9 +149,10 @@ def test_columns_are_one_list(columns: object) -> None:
 
 
 def test_data_sets_are_paid_for_by_their_pairs() -> None:
-    """With 4 queries, 3 data sets of 2 records cost 3 * 2 * 4 + 2 * 9 * (4 + 50 * 2) operations."""
+    """With 4 queries, each pair of 3 data sets of 2 records costs 4 + 500 + 100 * 2 operations."""
     values = {"answers": np.eye(4), "datasets": [[0, 1], [2, 3], [0, 2]]}
-    cost, norm = 3 * 2 * 4 + 2 * 9 * (4 + 50 * 2), MEASURES["mean l2 error per query"].norm
+    cost = 3 * (20_000 + 200 * 2 + 2 * 4) + 2 * 9 * (4 + 500 + 100 * 2)
+    norm = MEASURES["mean l2 error per query"].norm
     assert verify_listed(part(cost, **values), norm).distance == 2
     with pytest.raises(CertificateRejected, match="takes too long"):
         verify_listed(part(cost - 1, **values), norm)

@@ -63,7 +63,14 @@ class Certificate:
         return self.rungs[-1].last
 
     def save(self, path: str | Path) -> None:
-        """Write the certificate to `path`, which must end in .json (see `write_certificate`)."""
+        """Write the certificate to `path`, which must end in .json.
+
+        Raises
+        ------
+        ValueError
+            If `path` does not end in .json. Also if a number of the certificate is outside the
+            range that `check_certificate` accepts: 1e-100 to 1e100, and whole numbers below 2^256.
+        """
         write_certificate(Path(path), self.document())
 
     def document(self) -> dict[str, Any]:

@@ -35,7 +35,7 @@ proves that no number n of records from first to last is enough. The types of fa
   rung has "first", "last", "scale" C, "copies" b, "steps" T and "prior" (T + 1,) (see
   `geomdp.bounds.lines.query_lines`).
 * ``separated elements``: "centre" c (k,). The elements are given as in ``listed``. The rung has
-  "first", "last", "scale" t lambda, "copies" t, "separation" gamma and "spread" G (see
+  "first", "last", "scale" t lambda, "copies" t, "separation" gamma and "spread" G^(1/p) (see
   `geomdp.bounds.packings.separated_elements`).
 * ``distant elements``: no further entry. The elements are given as in ``listed``. The rung has the
   entries of ``separated elements``, with "distance" D in place of "spread" (see
@@ -47,6 +47,10 @@ An array of more than 4096 entries is written as {"array": name}. The .npz file 
 this name. The names of the two files differ in the ending alone. "arrays" lists the names of these
 arrays. The digest is the SHA-256 of two parts. The first part is the JSON text without the digest
 (sorted keys, no blanks). The second part is the name and the bytes of each array, in order of name.
+
+A reader can check the numbers without overflow or underflow, because a number outside an array is 0
+or has an absolute value from 1e-100 to 1e100, a whole number is below 2^256, and entries of arrays
+are at most 1e100 in absolute value. A certificate with other numbers is not written.
 """
 
 from __future__ import annotations
@@ -66,6 +70,9 @@ VERSION = 1
 #: Largest number of entries of an array written as JSON. The JSON file has one line per entry, so
 #: it would be long with larger arrays.
 MAX_JSON_ENTRIES = 4096
+#: The range of the numbers in a file, except 0. Products of up to three of them are in the range of
+#: float64. Whole numbers are below `MOST`.
+LEAST, LARGEST, MOST = 1e-100, 1e100, 1 << 256
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 
@@ -80,7 +87,8 @@ def write_certificate(path: Path, document: dict[str, Any]) -> None:
     Raises
     ------
     ValueError
-        If `path` does not end in .json.
+        If `path` does not end in .json, or a number is outside the range that a certificate can
+        hold.
     """
     if path.suffix != ".json":
         raise ValueError(f"a certificate's path must end in .json, got {str(path)!r}")
@@ -109,14 +117,28 @@ def _without_arrays(value: Any, name: str, arrays: Arrays) -> Any:
     is `name`, followed by the keys that lead to the array within `value`.
     """
     if isinstance(value, np.ndarray):
+        _require(bool(np.abs(value).max(initial=0) <= LARGEST), name, f"at most {LARGEST:g}")
         if value.size <= MAX_JSON_ENTRIES:
             return value.tolist()
         arrays[name] = value
         return {"array": name}
     if isinstance(value, np.generic):
-        return value.item()
+        value = value.item()
+    if isinstance(value, float):
+        inside = value == 0 or LEAST <= abs(value) <= LARGEST
+        _require(inside, name, f"0, or from {LEAST:g} to {LARGEST:g}, got {value!r}")
+    elif isinstance(value, int):
+        _require(abs(value) < MOST, name, f"below 2^256, got {value.bit_length()} bits")
     if isinstance(value, dict):
         return {key: _without_arrays(item, f"{name}{key}.", arrays) for key, item in value.items()}
     if isinstance(value, list):
         return [_without_arrays(item, f"{name}{i}.", arrays) for i, item in enumerate(value)]
     return value
+
+
+def _require(inside: bool, name: str, limits: str) -> None:
+    """Refuse a number outside the `limits`; `name` is the path to it, with a dot at the end."""
+    if not inside:
+        raise ValueError(
+            f"{name.rstrip('.')} must be {limits}: a certificate holds no other number"
+        )

@@ -4,7 +4,8 @@ The checker shares no code with the constructions and imports nothing else of ge
 the JSON text. `geomdp.bounds.certificates.files` describes the format.
 `geomdp.bounds.certificates.certificate` and `geomdp.bounds.certificates.rung` explain the proof. If
 a number in the file differs from the recomputed number by more than rounding, the file is rejected,
-even if the bound would still hold. A file may be hostile. So its size, its nesting, the digits of
+even if the bound would still hold. Only a distance, and the error that follows from it, may be
+stated smaller than it is. A file may be hostile. So its size, its nesting, the digits of
 its numbers and the work of the check are limited.
 """
 

@@ -19,7 +19,7 @@ from geomdp.bounds.checker.values import (
     Part,
     excluded_records,
     require,
-    require_close,
+    require_at_most,
     rounded_down,
 )
 from geomdp.bounds.checker.verified import Verified
@@ -45,13 +45,13 @@ def verify_guesses(
     family = rung.part("family")
     answers, subject, queries, conditions = answers_of(family)
     require(len(answers) >= 2, "there are fewer than 2 elements")
-    family.work.spend(2 * answers.size * len(answers))
+    # A difference of two answers is computed, squared and added.
+    family.work.spend(4 * answers.size * len(answers) + 50_000 * len(answers))
     copies, scale = rung.whole("copies"), rung.number("scale")
     require(epsilon * copies <= MOST_LOG_RATIO, "epsilon of all copies is above 600")
     proved = _separated if family.word("type") == "separated elements" else _distant
     least = copies * proved(rung, answers, math.exp(epsilon * copies), measure)
-    require_close(scale, least, "scale")
-    require(scale <= least * (1 - 1e-12), f"scale is {least:.15g} up to rounding, not {scale:.15g}")
+    require_at_most(scale, least * (1 - 1e-12), "scale")
     first, last = excluded_records(rung, copies, scale / alpha)
     verified = (
         f"{len(answers)} elements with answers at least {rounded_down(rung.number('separation'))} "
@@ -69,16 +69,15 @@ def _separated(rung: Part, answers: Vectors, ratio: float, measure: Measure) -> 
     """The checked number lambda for elements with answers far apart in root mean square."""
     count, k = answers.shape
     separation = _separation(rung, answers, EUCLIDEAN)
-    points, slack, largest = answers / math.sqrt(k), _slack(answers), _largest(answers)
     centre, spread = rung.part("family").array("centre", axes=1), rung.number("spread")
     require(len(centre) == k, f"centre does not have {k} entries")
-    require(bool((np.abs(centre) <= largest).all()), "centre is outside the range of the answers")
-    squared = measure.moment == 2
-    found = _mean_square(points) if squared else _mean_distance(points, centre / math.sqrt(k))
-    require_close(spread, found, "spread")
-    require(0 < spread <= found - slack * largest, f"spread is {found:.15g} up to rounding")
-    power: float = spread * count / (count - 1 + ratio)
-    return min(separation / math.sqrt(2), math.sqrt(power) if squared else power)
+    # Rounding errors of `_spread` are relative to the largest distance from the centre.
+    steps = answers - centre
+    slack = _rounding(answers) * float(EUCLIDEAN(steps).max()) ** measure.moment
+    power = max(0.0, _spread(steps, separation, measure.moment) - slack)
+    require_at_most(spread, power ** (1 / measure.moment) * (1 - UNIT), "spread")
+    share = count / (count - 1 + ratio)
+    return min(separation / math.sqrt(2), spread * float(share ** (1 / measure.moment)))
 
 
 def _distant(rung: Part, answers: Vectors, ratio: float, measure: Measure) -> float:
@@ -86,8 +85,7 @@ def _distant(rung: Part, answers: Vectors, ratio: float, measure: Measure) -> fl
     others, distance = len(answers) - 1, rung.number("distance")
     separation = _separation(rung, answers, measure.norm)
     found = min(float(measure.norm(answers - answer).sum()) for answer in answers) / others
-    require_close(distance, found, "distance")
-    require(distance <= found - _slack(answers), f"distance is {found:.15g} up to rounding")
+    require_at_most(distance, found * (1 - _rounding(answers)), "distance")
     # `distant_elements` proves a formula for each moment. The formulas differ only in `share`.
     share = others if measure.moment == 1 else math.sqrt(others) * math.sqrt(ratio)
     return min(separation / 2, distance * share / (others + ratio))
@@ -97,38 +95,37 @@ def _separation(rung: Part, answers: Vectors, norm: Norm) -> float:
     """The separation that the rung states, after a check that no two answers are closer."""
     closest = min(float(norm(answers[:i] - answers[i]).min()) for i in range(1, len(answers)))
     separation = rung.number("separation")
-    require_close(separation, closest, "separation")
-    above = f"separation is {closest:.15g} up to rounding"
-    require(0 < separation <= closest - _slack(answers), above)
+    require_at_most(separation, closest * (1 - _rounding(answers)), "separation")
     return separation
 
 
-def _slack(answers: Vectors) -> float:
-    """Bound on the rounding error of a distance, or of a mean of distances."""
-    operations: int = 2 * answers.shape[1] + len(answers) + 8
-    return operations * UNIT * _largest(answers)
+def _rounding(answers: Vectors) -> float:
+    """Bound on the relative rounding error of a distance, or of a mean of distances.
 
-
-def _largest(answers: Vectors) -> float:
-    """The larger of 1 and the largest absolute value of an entry of `answers`."""
-    return max(1.0, float(np.abs(answers).max()))
-
-
-def _mean_square(points: Vectors) -> float:
-    """Least mean squared distance of `points` (M, k) from a vector, attained at their mean."""
-    return float(((points - points.mean(axis=0)) ** 2).sum(axis=1).mean())
-
-
-def _mean_distance(points: Vectors, centre: Vectors) -> float:
-    """A lower bound on the mean distance of any vector from `points` (M, k).
-
-    Let a_i be the points, and z_i vectors of length at most 1 that add up to 0. For any v, the mean
-    of ||a_i - v|| is at least the mean of <z_i, a_i - v>. The latter equals the mean of
-    <z_i, a_i - centre>, because the z_i add up to 0. Any centre proves a bound.
+    The answers are exact: they are the floats of the file, or whole numbers. So each entry of a
+    difference has a relative error of one rounding, however close the two answers are. Squares that
+    underflow do not matter, because no distance below `LEAST` is accepted.
     """
-    steps = points - centre
-    lengths = np.linalg.norm(steps, axis=1, keepdims=True)
-    directions = np.divide(steps, lengths, out=np.zeros_like(steps), where=lengths > 1e-9)
+    operations: int = 2 * answers.shape[1] + len(answers) + 8
+    return operations * UNIT
+
+
+def _spread(steps: Vectors, separation: float, moment: int) -> float:
+    """A lower bound on the mean over answers a_i of ||a_i - v||^p, for every v and p = `moment`.
+
+    `steps` (M, k) are the answers minus a centre c; any c proves a bound. For p = 2 the best v is
+    the mean of the answers. For p = 1 let z_i be vectors of length at most 1 that add up to 0. For
+    any v, the mean of ||a_i - v|| is at least the mean of <z_i, a_i - v>. The latter equals the
+    mean of <z_i, a_i - c>, because the z_i add up to 0. Here z_i is a_i - c, divided by its length
+    or by half of the `separation`, minus the mean of these vectors.
+
+    A best v is in the convex hull of the answers, so no farther from c than the farthest answer.
+    Therefore rounding errors, also of the sum of the z_i, are relative to this distance.
+    """
+    if moment == 2:
+        return float(((steps - steps.mean(axis=0)) ** 2).mean(axis=1).mean())
+    lengths = EUCLIDEAN(steps)
+    directions = steps / np.maximum(lengths, separation / 2)[:, None]
     directions = directions - directions.mean(axis=0)
-    longest = max(1.0, float(np.linalg.norm(directions, axis=1).max()))
-    return float(np.einsum("ij,ij->i", directions, steps).mean()) / longest
+    longest = max(1.0, float(EUCLIDEAN(directions).max()))
+    return float((directions * steps).mean(axis=1).mean()) / longest

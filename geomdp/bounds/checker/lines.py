@@ -13,14 +13,14 @@ import numpy.typing as npt
 
 from geomdp.bounds.checker.allowances import verify_allowances
 from geomdp.bounds.checker.guarantees import Guarantee
-from geomdp.bounds.checker.listed import answers_of
+from geomdp.bounds.checker.listed import MOST_ANSWERS, answers_of
 from geomdp.bounds.checker.norms import Measure
 from geomdp.bounds.checker.steps import verify_risk
 from geomdp.bounds.checker.values import (
     Part,
     excluded_records,
     require,
-    require_close,
+    require_at_most,
     rounded_down,
     rounded_up,
 )
@@ -62,8 +62,7 @@ def verify_lines(
     )
     found = copies * math.sqrt(squares / answers.shape[1])
     scale = rung.number("scale")
-    require_close(scale, found, "scale")
-    require(scale <= found * (1 - 1e-10), f"scale is {found:.15g} up to rounding, not {scale:.15g}")
+    require_at_most(scale, found * (1 - 1e-10), "scale")
     first, last = excluded_records(rung, copies * int(steps.sum()), scale / alpha)
     shortest, longest = rounded_down(float(lengths.min())), rounded_up(float(lengths.max()))
     return (
@@ -111,7 +110,9 @@ def _lengths(family: Part, answers: Vector) -> Vector:
         "weights are not one number above 0 per pair",
     )
     require(len(pairs) <= answers.shape[1], "there are more lines than queries")
+    require(answers[0].size * len(pairs) <= MOST_ANSWERS, "there are too many answers of pairs")
     family.work.spend(len(pairs) ** 2 * (answers.shape[1] + 10 * len(pairs)))
+    family.work.spend(20 * answers[0].size * len(pairs))
     differences = answers[pairs[:, 0]] - answers[pairs[:, 1]]
     scaled = differences * (weights / weights.max())[:, None]
     values, vectors = np.linalg.eigh(scaled @ scaled.T)

@@ -36,8 +36,9 @@ def verify_listed(part: Part, norm: Norm) -> VerifiedPacking:
     inside = datasets.min() >= 0 and datasets.max() < len(answers)
     require(bool(inside), "datasets hold row numbers of elements that are not listed")
     count, size = datasets.shape
-    # NumPy compares pairs of answers. Python compares pairs of data sets, at 50 times the cost.
-    part.work.spend(count * size * answers.shape[1] + 2 * count**2 * (answers.shape[1] + 50 * size))
+    # NumPy compares pairs of answers. Python compares pairs of data sets, at a far higher cost.
+    part.work.spend(count * (20_000 + 200 * size + size * answers.shape[1]))
+    part.work.spend(2 * count**2 * (answers.shape[1] + (size > 1) * (500 + 100 * size)))
     require(count * answers.shape[1] <= MOST_ANSWERS, "there are too many answers of data sets")
     means = np.array([answers[row].sum(axis=0) / size for row in datasets])
     closest = math.inf
@@ -48,7 +49,7 @@ def verify_listed(part: Part, norm: Norm) -> VerifiedPacking:
     # A mean adds `size` answers, and a norm squares and adds the differences of all queries. The
     # number 8 is a margin.
     operations = size + 2 * answers.shape[1] + 8
-    slack = operations * UNIT * max(1.0, float(np.abs(answers).max()))
+    slack = operations * UNIT * float(np.abs(answers).max())
     return VerifiedPacking(
         subject=subject,
         queries=queries,
@@ -67,9 +68,9 @@ def verify_listed(part: Part, norm: Norm) -> VerifiedPacking:
 
 def _largest_distance(datasets: Codes) -> int:
     """The largest number of records in which two of the data sets differ."""
-    multisets = [Counter(row) for row in datasets.tolist()]
     if datasets.shape[1] == 1:
-        return int(len({row[0] for row in datasets.tolist()}) > 1)
+        return int(datasets.min() != datasets.max())
+    multisets = [Counter(row) for row in datasets.tolist()]
     return max(
         (sum((a - b).values()) for a, b in itertools.combinations(multisets, 2)),
         default=0,
@@ -98,30 +99,46 @@ def answers_of(part: Part) -> tuple[Answers, tuple[object, ...], str, tuple[str,
     return answers, tuple(sorted(plain.items())), f"{name} of {parameters}", ()
 
 
-def _afford(workload: Part, elements: Codes, queries: int) -> None:
-    """Reject too many answers; subtract the work of computing them from the work left."""
-    require(len(elements) * queries <= MOST_ANSWERS, f"there are more than {MOST_ANSWERS} answers")
-    workload.work.spend(50 * len(elements) * queries + 1000 * queries)
+def _afford(workload: Part, elements: Codes, queries: int, passes: int, tables: int = 0) -> None:
+    """Reject too many answers; subtract the work of computing them from the work left.
+
+    Every answer takes `passes` operations on arrays. Every one of the `tables` takes a few calls of
+    NumPy on small arrays.
+    """
+    # The product can have thousands of digits, so compare each factor first.
+    require(
+        queries <= MOST_ANSWERS and len(elements) * queries <= MOST_ANSWERS,
+        f"there are more than {MOST_ANSWERS} answers",
+    )
+    workload.work.spend(passes * queries * (20 * len(elements) + 300))
+    workload.work.spend(20_000 * passes * tables)
 
 
-def _bits(workload: Part, elements: Codes) -> tuple[Codes, list[list[int]]]:
-    """The elements, checked to be in {0, 1}^d, and all sets of k of the d attributes."""
+def _subsets(workload: Part, elements: Codes) -> Codes:
+    """All sets of k of the d attributes, as rows, after a check that elements are in {0, 1}^d."""
     d, k = workload.whole("d", most=MOST_ATTRIBUTES), workload.whole("k", most=MOST_ATTRIBUTES)
     require(k <= d, f"k is above {d}")
     require(elements.ndim == 2 and elements.shape[1] == d, f"elements do not have {d} attributes")
     require(bool(((elements == 0) | (elements == 1)).all()), "elements are not 0 or 1")
-    _afford(workload, elements, k * math.comb(d, k))
-    return elements, [list(subset) for subset in itertools.combinations(range(d), k)]
+    _afford(workload, elements, math.comb(d, k), k)
+    return np.array(list(itertools.combinations(range(d), k)))
 
 
 def _marginals(workload: Part, elements: Codes) -> Answers:
-    bits, subsets = _bits(workload, elements)
-    return np.column_stack([bits[:, s].min(axis=1) for s in subsets]).astype(np.float64)
+    return _products(elements, _subsets(workload, elements))
 
 
 def _parities(workload: Part, elements: Codes) -> Answers:
-    bits, subsets = _bits(workload, elements)
-    return np.column_stack([1.0 - 2.0 * (bits[:, s].sum(axis=1) % 2) for s in subsets])
+    return _products(1 - 2 * elements, _subsets(workload, elements))
+
+
+def _products(factors: Codes, subsets: Codes) -> Answers:
+    """The product of the `factors` (E, d) of each element over each of the `subsets` (q, k)."""
+    columns = np.ascontiguousarray(factors.T, dtype=np.float64)
+    answers = np.ones((len(subsets), len(factors)))
+    for attributes in subsets.T:
+        answers *= columns[attributes]
+    return np.ascontiguousarray(answers.T)
 
 
 def _codes(workload: Part, elements: Codes) -> tuple[Codes, Codes]:
@@ -130,7 +147,7 @@ def _codes(workload: Part, elements: Codes) -> tuple[Codes, Codes]:
     require(elements.ndim == 1, "elements are not single codes")
     inside = elements.min() >= 0 and elements.max() < size
     require(bool(inside), f"elements are not codes from 0 to {size - 1}")
-    _afford(workload, elements, size)
+    _afford(workload, elements, size, 1)
     return elements[:, None], np.arange(size)
 
 
@@ -146,7 +163,7 @@ def _prefixes(workload: Part, elements: Codes) -> Answers:
 
 def _ranges(workload: Part, elements: Codes) -> Answers:
     elements, codes = _codes(workload, elements)
-    _afford(workload, elements, len(codes) * (len(codes) + 1) // 2)
+    _afford(workload, elements, len(codes) * (len(codes) + 1) // 2, 1)
     low, high = np.triu_indices(len(codes))
     return np.asarray((low <= elements) & (elements <= high), dtype=np.float64)
 
@@ -160,18 +177,32 @@ def _tables(workload: Part, elements: Codes) -> Answers:
     )
     inside = (elements >= 0).all() and (elements < np.array(levels)).all()
     require(bool(inside), "elements are not level codes of the columns")
+    tables = math.comb(width, k)
+    require(tables <= MOST_ANSWERS, f"there are more than {MOST_ANSWERS} answers")
+    workload.work.spend(300 * width * k)
     # All k-way tables together have e_k cells, where e_k is the k-th elementary symmetric
-    # polynomial of the columns' numbers of levels.
+    # polynomial of the columns' numbers of levels. Every term of e_k is at least as large as the
+    # part of it from the first columns, so all numbers above the limit can be set to one number.
     cells = [1] + [0] * k
     for level in levels:
-        cells = [1, *(cells[i] + level * cells[i - 1] for i in range(1, k + 1))]
-    _afford(workload, elements, k * cells[k])
-    columns = [
-        (elements[:, list(table)] == np.array(cell)).all(axis=1)
-        for table in itertools.combinations(range(width), k)
-        for cell in itertools.product(*(range(levels[i]) for i in table))
-    ]
-    return np.column_stack(columns).astype(np.float64)
+        above = (min(cells[i] + level * cells[i - 1], MOST_ANSWERS + 1) for i in range(1, k + 1))
+        cells = [1, *above]
+    _afford(workload, elements, cells[k], k, tables)
+    return np.column_stack(
+        [_cells(elements, table, levels) for table in itertools.combinations(range(width), k)]
+    )
+
+
+def _cells(elements: Codes, table: tuple[int, ...], levels: list[int]) -> Answers:
+    """For each element, 1 in its cell of the `table` of some columns, and 0 in all other cells.
+
+    The cells are numbered row by row: the level of the last column changes first.
+    """
+    number = np.zeros(len(elements), dtype=np.int64)
+    for column in table:
+        number = number * levels[column] + elements[:, column]
+    size = math.prod(levels[column] for column in table)
+    return np.asarray(number[:, None] == np.arange(size), dtype=np.float64)
 
 
 #: For each name of a workload: the function that computes answers, and the names of the parameters

@@ -48,6 +48,7 @@ def verify_words(part: Part, measure: Measure) -> VerifiedPacking:
     separation = 1.0 if measure.largest else math.sqrt(differing / d)
     rng = np.random.default_rng(2)
     pairs = min(PAIRS, DRAWS // (2 * outer.length * (outer.degree + bits)))
+    part.work.spend(2 * pairs * outer.length * (200 * outer.degree + 50_000))
     for _ in range(pairs):
         first, second = outer.pair(rng)
         a, b = (np.concatenate([word_of(generators, s) for s in w]) for w in (first, second))
@@ -98,6 +99,9 @@ def verify_blocks(part: Part, measure: Measure) -> VerifiedPacking:
     separation = norm / math.sqrt(queries)
     pairs = min(PAIRS, DRAWS // (2 * size * (math.comb(d, width) + each * functions.degree)))
     if pairs:
+        part.work.spend(200 * width * math.comb(d, width))
+        records = 20 * width * math.comb(d, width) + each * (200 * functions.degree + 50_000)
+        part.work.spend(2 * pairs * size * records)
         tuples = itertools.islice(itertools.product(range(side - 1), repeat=width - 1), size)
         heads = [np.concatenate([columns[j] for j in chosen]) for chosen in tuples]
         _sample_blocks(heads, generators, functions, (d, width, pairs), (measure, separation))

@@ -11,12 +11,13 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from geomdp.bounds.checker.listed import answers_of
+from geomdp.bounds.checker.listed import MOST_ANSWERS, answers_of
 from geomdp.bounds.checker.norms import Measure
 from geomdp.bounds.checker.values import (
     Part,
     excluded_records,
     require,
+    require_at_most,
     require_close,
     rounded_down,
 )
@@ -51,15 +52,13 @@ def verify_query_lines(
     require_close(math.fsum(prior.tolist()), 1.0, "the sum of the prior")
     require(steps <= MOST_STEPS, f"a line has more than {MOST_STEPS} steps")
     require(epsilon * copies * steps <= MOST_LOSS, "the steps of a line lose too much privacy")
-    family.work.spend(20 * steps**3 + steps * count)
+    family.work.spend(20 * steps**3 + 50_000 * steps**2)
     largest = math.fsum(
         -math.expm1(count * math.log1p(-_least_tail(prior, epsilon * copies, width)))
         for width in range(1, steps + 1)
     )
     found, scale = copies * length / 2 * largest, rung.number("scale")
-    require_close(scale, found, "scale")
-    above = f"scale is {found:.15g} up to rounding, not {scale:.15g}"
-    require(0 < scale <= found * (1 - ROUNDING), above)
+    require_at_most(scale, found * (1 - ROUNDING), "scale")
     first, last = excluded_records(rung, copies * steps * count, scale / alpha)
     verified = (
         f"{count} lines along one query each, with answers at least {rounded_down(length)} apart, "
@@ -83,7 +82,8 @@ def _length(family: Part, answers: Vector) -> tuple[float, int]:
     require(len(queries) == len(pairs), "there is not one query for each pair")
     known = queries.min() >= 0 and queries.max() < answers.shape[1]
     require(bool(known), f"queries are not numbers from 0 to {answers.shape[1] - 1}")
-    family.work.spend(10 * len(pairs) ** 2)
+    require(len(pairs) * answers.shape[1] <= MOST_ANSWERS, "there are too many answers of pairs")
+    family.work.spend(10 * len(pairs) * (len(pairs) + answers.shape[1]) + 50_000 * len(pairs))
     first, second = answers[pairs[:, 0]], answers[pairs[:, 1]]
     for line in range(len(pairs)):
         before = queries[:line]

@@ -64,6 +64,8 @@ def verify_signs(part: Part) -> VerifiedPacking:
     pairs = 0
     if sets.code is not None:
         pairs = min(PAIRS, DRAWS // (2 * sets.size * (queries + sets.code.degree)))
+        each = 100_000 + 10 * queries + 200 * sets.code.degree
+        part.work.spend(2 * pairs * sets.size * each)
         _sample_signs(sets.code, queries, seed, pairs, separation)
     said = (
         f"union bound over pairs of e^{rounded_down(float(sets.log_count))} sets of {sets.size} "

@@ -46,10 +46,21 @@ def require(condition: bool, message: str) -> None:
 def require_close(stated: float, found: float, name: str) -> None:
     """Reject if the number `stated` in the file differs from the number `found` here.
 
-    A difference of the size of rounding errors is allowed.
+    A difference of the size of rounding errors is allowed. The numbers must have no unit, because
+    the difference allowed is relative or absolute. A length is checked by `require_at_most`.
     """
     same = stated == found or math.isclose(stated, found, rel_tol=CLOSE, abs_tol=CLOSE)
     require(same, f"{name} is {found:.12g}, the file says {stated:.12g}")
+
+
+def require_at_most(stated: float, found: float, name: str) -> None:
+    """Reject unless the number `stated` in the file is above 0 and at most `found`.
+
+    `found` is the number recomputed here, minus a bound on its rounding error. The proof also holds
+    for any smaller number, so a smaller one is accepted.
+    """
+    above = f"{name} is {found:.15g} up to rounding, the file says {stated:.15g}"
+    require(0 < stated <= found, above)
 
 
 def rounded_down(value: float) -> str:

@@ -21,6 +21,7 @@ import scipy.linalg
 
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
+from geomdp.bounds.certificates.workloads import bounded_answers
 from geomdp.bounds.lines.frames import coordinates, widest_frame
 from geomdp.bounds.lines.orthogonal_lines import OrthogonalLines
 from geomdp.bounds.packings.separated import elements_or_sample
@@ -35,13 +36,15 @@ FRAME_RATIO = math.sqrt(2)
 #: Largest number of queries in a chosen set. The sets have 1, 2, 4, ..., 64 queries. For E
 #: elements, the order by pivoting uses at most `MAX_ORDERED` / E queries, evenly spaced.
 MOST_QUERIES, MAX_ORDERED = 64, 1 << 20
+#: Smaller differences of answers give no lines. `check_certificate` rejects numbers below 1e-100.
+LEAST_ANSWER = 1e-100
 
 
 @lru_cache(maxsize=8)
 def lines_for_all_queries(workload: Workload) -> tuple[OrthogonalLines, ...]:
     """Sets of 1, 2, 3, 4, 6, 8, ... orthogonal lines, up to the rank of the centred answers."""
-    elements, answers = _answers(workload)
-    points = coordinates(answers - answers.mean(axis=0))
+    elements, centred = _answers(workload)
+    points = coordinates(centred)
     rank = points.shape[1]
     sizes = [round(FRAME_RATIO**i) for i in range(64) if FRAME_RATIO**i < rank]
     return tuple(
@@ -55,8 +58,7 @@ def lines_for_some_queries(workload: Workload) -> tuple[OrthogonalLines, ...]:
 
     A subset on which all elements used have the same answers has no lines and is left out.
     """
-    elements, answers = _answers(workload)
-    centred = answers - answers.mean(axis=0)
+    elements, centred = _answers(workload)
     found = []
     for queries in _query_sets(centred):
         points = coordinates(centred[:, queries])
@@ -66,10 +68,17 @@ def lines_for_some_queries(workload: Workload) -> tuple[OrthogonalLines, ...]:
 
 
 def _answers(workload: Workload) -> tuple[npt.NDArray[Any], FloatArray]:
-    """The elements used, and their answers (E, k)."""
+    """The elements used, and their answers (E, k) minus the mean, in units of the largest entry.
+
+    The best pairs of elements do not depend on the unit. The search for them multiplies up to four
+    answers, which would overflow or underflow for answers of 1e80 or 1e-80.
+    """
     most = max(2, min(MAX_ELEMENTS, MAX_ANSWERS // workload.n_queries))
     elements = elements_or_sample(workload, most, PUBLIC_SEED)
-    return elements, workload.evaluate(elements)
+    answers = bounded_answers(workload, elements)
+    centred = answers - answers.mean(axis=0)
+    largest = float(np.abs(centred).max())
+    return elements, centred / largest if largest > LEAST_ANSWER else np.zeros_like(centred)
 
 
 def _lines(

@@ -161,6 +161,11 @@ class OrthogonalLines:
         """delta_1, ..., delta_i: lengths of the answer differences along the directions."""
         answers = self.answers if self.queries is None else self.answers[:, self.queries]
         differences = answers[self.pairs[:, 0]] - answers[self.pairs[:, 1]]
+        # In units of the largest difference, products of differences are in the range of float64.
+        unit = float(np.abs(differences).max())
+        if unit == 0:
+            return np.zeros(len(differences))
+        differences /= unit
         weights = self.weights / self.weights.max()
         gram = differences @ differences.T
         values, vectors = np.linalg.eigh(gram * np.outer(weights, weights))
@@ -168,7 +173,7 @@ class OrthogonalLines:
         inverse_root = (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
         # Compute <u_j, w_j> from U = W D S^-1. The ratio S_jj / D_jj is the same number, but the
         # division would amplify rounding errors for a tiny D_jj.
-        return np.asarray(np.abs(((inverse_root * weights) * gram).sum(axis=1)))
+        return np.asarray(unit * np.abs(((inverse_root * weights) * gram).sum(axis=1)))
 
     def document(self) -> dict[str, Any]:
         """The lines as written to a certificate file."""

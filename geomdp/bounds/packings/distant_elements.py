@@ -108,9 +108,9 @@ def _distant(workload: Workload, metric: Metric, moment: int) -> tuple[DistantEl
     for count in spread_out.counts:
         if count > len(answers):
             break
-        slack = spread_out.slack(count)
-        gap = float(spread_out.radii[count - 1]) - slack
-        mean = _least_mean(distances[:count, :count]) - slack
+        rounded = 1 - spread_out.rounding(count)
+        gap = float(spread_out.radii[count - 1]) * rounded
+        mean = _least_mean(distances[:count, :count]) * rounded
         if gap > 0:
             taken = spread_out.elements[:count]
             found.append(DistantElements(workload, taken, gap, mean, moment))

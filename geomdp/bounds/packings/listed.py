@@ -184,10 +184,10 @@ class Packing(PackingFamily):
         """Bound on the float64 error of a separation.
 
         The bound is (number of operations) x `ROUNDING` x a. Here a is the largest absolute value
-        of an answer, but at least 1.
+        of an answer.
         """
         operations = self.size + self.workload.n_queries + 4
-        return float(operations * ROUNDING * np.abs(self.answers).max(initial=1.0))
+        return float(operations * ROUNDING * np.abs(self.answers).max())
 
     def document(self) -> dict[str, Any]:
         """The family as written to a certificate file."""

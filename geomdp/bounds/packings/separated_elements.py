@@ -24,10 +24,19 @@ the second sum is at most lambda, because lambda - r <= (lambda^2 - r^2) / lambd
 above is at least M (G - lambda^p) - (R - 1) lambda^p. By the choice of lambda, this is at least 0.
 
 For p = 2, G is the mean squared distance of the a_i from their mean. For p = 1 take any point c,
-the centre, and unit vectors z_i from c towards the a_i. Subtract the mean of the z_i. If the
-longest z_i is longer than 1, divide all z_i by its length. The z_i then have a sum of 0 and lengths
-of at most 1. So G is at least the mean of <z_i, a_i - c>. The inner product belongs to the norm
-||v||, so <u, v> is u^T v / k.
+the centre. Let z_i be a_i - c, divided by the larger of its length and gamma / 2, minus the mean of
+these vectors. If the longest z_i is longer than 1, divide all z_i by its length. The z_i then have
+a sum of 0 and lengths of at most 1. So G is at least the mean of <z_i, a_i - c>. The inner product
+belongs to the norm ||v||, so <u, v> is u^T v / k. The number gamma / 2 makes z_i continuous at
+a_i = c, so that rounding errors remain small. At most one a_i is nearer to c than gamma / 2.
+
+Rounding. The a_i are given floats. An entry of a_i - c has a relative error of one rounding. Let D
+be the largest distance of an a_i from c, and M the number of the a_i. Every further operation has a
+relative error of 2^-53, and the numbers that are added have a sum of at most 2 D^p in absolute
+value. For p = 1 the z_i add up to 0 only up to rounding. Their sum is multiplied by c - v for the
+best v. It is no longer than D, because v is in the convex hull of the a_i. So the error of G is at
+most 2^-53 (3 k + 3 M + 20) D^p. Twice this error, for the two programs that compute G, and the
+margin of the checker, are together below `ROUNDING` (k + M + 8) D^p. This number is subtracted.
 
 References
 ----------
@@ -51,7 +60,8 @@ from geomdp.bounds.packings.farthest_elements import farthest_elements
 from geomdp.workloads import Workload
 
 #: Number of steps of Weiszfeld's iteration for the centre, and least distance of an answer from the
-#: centre. Smaller distances are raised to this number, so that no division by 0 occurs.
+#: centre, as a share of the separation. Smaller distances are raised to it, so that no division by
+#: 0 occurs.
 CENTRE_STEPS, LEAST_DISTANCE = 100, 1e-9
 
 
@@ -68,7 +78,7 @@ class SeparatedElements:
     centre : (k,) array
         The mean of the answers for p = 2, the point c for p = 1.
     separation, spread : float
-        gamma and a lower bound on G, both rounded down.
+        gamma and a lower bound on G^(1/p), both rounded down. They have the unit of an answer.
     moment : int
         The moment p, 1 or 2.
     """
@@ -83,9 +93,9 @@ class SeparatedElements:
     def risk(self, log_ratio: float) -> float:
         """The number lambda for R = e^`log_ratio`."""
         count = len(self.elements)
-        power = self.spread * count / (count + math.expm1(log_ratio))
-        root = power if self.moment == 1 else math.sqrt(power)
-        return min(self.separation / math.sqrt(2), root)
+        share = count / (count + math.expm1(log_ratio))
+        root = share if self.moment == 1 else math.sqrt(share)
+        return min(self.separation / math.sqrt(2), self.spread * root)
 
     def constants(self) -> dict[str, Any]:
         """`separation` and `spread` as written to a certificate file."""
@@ -101,30 +111,35 @@ def separated_elements(workload: Workload, moment: int) -> tuple[SeparatedElemen
     """Sets of the first 2, 3, 4, 6, 8, ... elements of the farthest-point order."""
     spread_out, found = farthest_elements(workload, MEAN_L2), []
     for count in spread_out.counts:
-        chosen, slack = spread_out.answers[:count], spread_out.slack(count)
-        centre, spread = _spread(chosen, moment)
-        gap = float(spread_out.radii[count - 1]) - slack
-        # The rounding error of a squared distance is at most 2 * `slack` times the largest modulus
-        # of an answer.
-        spread -= slack * (1 + 2 * (moment - 1) * float(np.abs(chosen).max(initial=1.0)))
-        if gap > 0 and spread > 0:
+        chosen, rounding = spread_out.answers[:count], spread_out.rounding(count)
+        gap = float(spread_out.radii[count - 1]) * (1 - rounding)
+        if gap > 0:
+            centre = _centre(chosen, gap, moment)
+            spread = _spread(chosen - centre, gap, moment, rounding)
             taken = spread_out.elements[:count]
             found.append(SeparatedElements(workload, taken, centre, gap, spread, moment))
-    return tuple(found)
+    return tuple(packed for packed in found if packed.spread > 0)
 
 
-def _spread(answers: FloatArray, moment: int) -> tuple[FloatArray, float]:
-    """The centre (k,) of `answers` (M, k), and the lower bound on G that it proves."""
-    root = math.sqrt(answers.shape[1])
-    centre = answers.mean(axis=0)
-    if moment == 2:
-        return centre, float((((answers - centre) / root) ** 2).sum(axis=1).mean())
-    for _ in range(CENTRE_STEPS):
-        distances = np.linalg.norm(answers - centre, axis=1) / root
-        weights = 1 / np.maximum(distances, LEAST_DISTANCE)
+def _centre(answers: FloatArray, separation: float, moment: int) -> FloatArray:
+    """The point (k,) with about the least mean p-th power of the distance from `answers` (M, k)."""
+    centre: FloatArray = answers.mean(axis=0)
+    for _ in range(CENTRE_STEPS if moment == 1 else 0):
+        distances = MEAN_L2.norm(answers - centre)
+        weights = separation / np.maximum(distances, LEAST_DISTANCE * separation)
         centre = weights @ answers / weights.sum()
-    towards = (answers - centre) / root
-    units = towards / np.maximum(np.linalg.norm(towards, axis=1), LEAST_DISTANCE)[:, None]
+    return centre
+
+
+def _spread(steps: FloatArray, separation: float, moment: int, rounding: float) -> float:
+    """A lower bound on G^(1/p), rounded down, from `steps` (M, k): the answers minus the centre."""
+    lengths, k = MEAN_L2.norm(steps), steps.shape[1]
+    slack = rounding * float(lengths.max()) ** moment
+    if moment == 2:
+        centred = steps - steps.mean(axis=0)
+        return math.sqrt(max(0.0, float((centred**2).sum()) / steps.size - slack)) * (1 - rounding)
+    units = steps / np.maximum(lengths, separation / 2)[:, None]
     units -= units.mean(axis=0)
-    longest = max(1.0, float(np.linalg.norm(units, axis=1).max()))
-    return centre, float((units * towards).sum(axis=1).mean() / longest)
+    longest = max(1.0, float(MEAN_L2.norm(units).max()))
+    mean = float(np.einsum("ij,ij->i", units, steps).mean()) / k
+    return float((mean / longest - slack) * (1 - rounding))

@@ -1,0 +1,330 @@
+"""Every bound is saved, read and accepted, whatever the unit of the answers; work is paid first."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import geomdp as gd
+from geomdp.bounds import (
+    RMS,
+    Bound,
+    Certificate,
+    CertificateRejected,
+    Effort,
+    MeanL2,
+    Metric,
+    Packing,
+    WorstCase,
+    certify,
+    check_certificate,
+    guessing_bound,
+    marginal_bound,
+    orthogonal_lines_bound,
+    packing_search,
+    query_lines_bound,
+    random_sign_bound,
+    single_elements,
+)
+from geomdp.bounds.checker import listed
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
+from geomdp.workloads import Explicit, Workload
+from tests.bounds.test_checker import Document, saved, seal
+
+METRICS = (MeanL2(), RMS(), WorstCase())
+#: Powers of two from 2^-199 to 2^199, about 1e-60 to 1e60, and scales that round the answers.
+POWERS = [2.0**i for i in (-199, -66, -20, 0, 1, 2, 7, 66, 199)]
+SCALES = [1e-60, 1e-17, 0.1, 1.0, 3.0, 4.0, 10.0, 100.0, 1e17, 1e60]
+SMALL = Effort(elements=64, pool=64, datasets=64, exchanges=4)
+MATRICES: dict[str, np.ndarray] = {
+    "unit vectors": np.eye(16),
+    "one query": np.array([[0.0, 0.2, 1.0]]),
+    "reals": np.random.default_rng(0).normal(size=(5, 12)),
+    # The differences are a thousandth or a millionth of the answers.
+    "offset": 1 + 1e-3 * np.random.default_rng(1).normal(size=(3, 6)),
+    "far offset": 1 + 1e-6 * np.random.default_rng(2).normal(size=(4, 5)),
+    # The median of three points is a point if its angle is above 120 degrees.
+    "obtuse": np.array([[0.0, 1.0, -1.0], [0.0, 0.1, 0.1]]),
+}
+
+
+def certified(W: Workload, alpha: float, metric: Metric) -> Bound:
+    """Single elements, and multisets of two, which share one element each."""
+    elements = W.universe.elements()
+    count = len(elements)
+    pairs = np.array([[i, (i + 1) % count] for i in range(count)])
+    families = [
+        single_elements(W, elements, np.arange(count), "all"),
+        Packing(W, elements, pairs, "pairs"),
+    ]
+    return certify(families, epsilon=0.02, alpha=alpha, metric=metric)
+
+
+def searched(W: Workload, alpha: float, metric: Metric) -> Bound:
+    return packing_search(W, epsilon=0.02, alpha=alpha, metric=metric, effort=SMALL, rng=0)
+
+
+def lines_of(privacy: gd.privacy.Privacy) -> Callable[[Workload, float, Metric], Bound]:
+    return lambda W, alpha, metric: orthogonal_lines_bound(
+        W, privacy=privacy, alpha=alpha, metric=metric
+    )
+
+
+#: For each public function that returns a lower bound for any workload: how it is called.
+SCALED: dict[str, list[Callable[[Workload, float, Metric], Bound]]] = {
+    "certify": [certified],
+    "packing_search": [searched],
+    "guessing_bound": [
+        lambda W, alpha, metric: guessing_bound(W, epsilon=0.3, alpha=alpha, metric=metric),
+        lambda W, alpha, metric: guessing_bound(
+            W, epsilon=0.02, alpha=alpha, metric=metric, adjacency=Adjacency.ADD_REMOVE
+        ),
+    ],
+    "orthogonal_lines_bound": [lines_of(p) for p in (PureDP(0.3), ZCDP(0.05), ApproxDP(0.3, 1e-6))],
+    "query_lines_bound": [
+        lambda W, alpha, metric: query_lines_bound(W, epsilon=0.3, alpha=alpha),
+    ],
+}
+#: The functions whose workloads have a fixed scale.
+FIXED: dict[str, Callable[[Metric], Bound]] = {
+    "marginal_bound": lambda metric: marginal_bound(32, 2, epsilon=0.1, alpha=0.002, metric=metric),
+    "random_sign_bound": lambda metric: random_sign_bound(10_000, 20.0, epsilon=0.5, alpha=0.005),
+}
+#: Its bound has no certificate file.
+NOT_SAVED = {"volume_bound"}
+
+
+def alpha_of(W: Explicit) -> float:
+    """An error that every method excludes for some number of records of the workload."""
+    differences = W.matrix[:, :, None] - W.matrix[:, None]
+    distances = np.sqrt((differences**2).mean(axis=0))
+    return 0.1 * float(distances[distances > 0].min())
+
+
+def accepted(bound: Bound, folder: Path) -> None:
+    assert check_certificate(saved(bound, folder)).records == bound.records > 0
+
+
+def test_every_lower_bound_has_a_row() -> None:
+    """A new public function that returns a `Bound` needs a row in one of the tables."""
+    found = {
+        name
+        for name in gd.bounds.__all__
+        if inspect.isfunction(getattr(gd.bounds, name))
+        and inspect.signature(getattr(gd.bounds, name)).return_annotation == "Bound"
+    }
+    assert found == {*SCALED, *FIXED} | NOT_SAVED
+
+
+def check_scales(matrix: str, name: str, scales: list[float], folder: Path) -> list[float]:
+    """Check that all bounds of `name` are accepted; return their numbers of records."""
+    records = []
+    for scale in scales:
+        W = Explicit(MATRICES[matrix] * scale)
+        for metric in METRICS[-1:] if name == "query_lines_bound" else METRICS:
+            for prove in SCALED[name]:
+                bound = prove(W, alpha_of(W), metric)
+                accepted(bound, folder)
+                records.append(bound.records)
+    return records
+
+
+@pytest.mark.parametrize("name", SCALED)
+@pytest.mark.parametrize("matrix", ["unit vectors", "offset"])
+def test_bounds_are_accepted_at_every_scale(matrix: str, name: str, tmp_path: Path) -> None:
+    """A power of two as unit changes no digit, so the bound is the same number of records."""
+    found = [
+        check_scales(matrix, name, [scale], tmp_path) for scale in (POWERS[0], 4.0, POWERS[-1])
+    ]
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCALED)
+@pytest.mark.parametrize("matrix", MATRICES)
+def test_all_bounds_are_accepted_at_all_scales(matrix: str, name: str, tmp_path: Path) -> None:
+    found = [check_scales(matrix, name, [scale], tmp_path) for scale in POWERS]
+    assert all(records == found[0] for records in found)
+    check_scales(matrix, name, SCALES, tmp_path)
+
+
+@pytest.mark.parametrize("name", FIXED)
+@pytest.mark.parametrize("metric", METRICS)
+def test_bounds_for_named_queries_are_accepted(name: str, metric: Metric, tmp_path: Path) -> None:
+    accepted(FIXED[name](metric), tmp_path)
+
+
+def test_the_bracket_that_its_checker_refused_is_accepted(tmp_path: Path) -> None:
+    W = Explicit(100 * np.eye(16))
+    accepted(gd.sample_complexity_bracket(W, epsilon=1.0, alpha=10.0, rng=0).lower, tmp_path)
+
+
+@pytest.mark.parametrize("power", [-310, -270, 257, 310])
+def test_lines_and_brackets_do_not_depend_on_the_unit(power: int) -> None:
+    """The search for lines multiplies up to four answers, here 1e-93, 1e-81, 1e77 and 1e93."""
+    matrix, unit = np.random.default_rng(0).integers(0, 4, size=(3, 6)), 2.0**power
+    for metric in METRICS:
+        one = orthogonal_lines_bound(Explicit(matrix), epsilon=0.3, alpha=0.05, metric=metric)
+        W = Explicit(matrix * unit)
+        bound = orthogonal_lines_bound(W, epsilon=0.3, alpha=0.05 * unit, metric=metric)
+        assert bound.records == one.records > 0
+
+
+@pytest.mark.parametrize("power", [-196, 196])
+def test_brackets_do_not_depend_on_the_unit(power: int) -> None:
+    """Mechanisms are built for answers from 1e-60 to 1e60."""
+    matrix, unit = np.random.default_rng(0).integers(0, 4, size=(2, 4)), 2.0**power
+    one = gd.sample_complexity_bracket(Explicit(matrix), epsilon=1.0, alpha=0.1)
+    found = gd.sample_complexity_bracket(Explicit(matrix * unit), epsilon=1.0, alpha=0.1 * unit)
+    assert found.lower.records == one.lower.records > 0
+    assert math.isclose(found.upper.records, one.upper.records, rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-90, 1e90])
+def test_a_bracket_beyond_the_range_of_mechanisms_names_the_range(unit: float) -> None:
+    with pytest.raises(ValueError, match=r"from 1e-60 to 1e\+60.*choose another unit"):
+        gd.sample_complexity_bracket(Explicit(unit * np.eye(3)), epsilon=1.0, alpha=0.1 * unit)
+
+
+# --- what cannot be checked is not saved -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("bound", "reason"),
+    [
+        (
+            lambda: orthogonal_lines_bound(Explicit(1e-99 * np.eye(3)), epsilon=1, alpha=1e-101),
+            "alpha must be 0, or from 1e-100 to 1e.100",
+        ),
+        (
+            lambda: guessing_bound(Explicit(1e100 * np.eye(3)), epsilon=1e-8, alpha=1e97),
+            "scale must be 0, or from 1e-100 to 1e.100",
+        ),
+        (
+            lambda: random_sign_bound(10_000, 20.0, epsilon=0.5, alpha=0.005, seed=1 << 256),
+            "seed must be below 2.256",
+        ),
+    ],
+    ids=["alpha", "scale", "seed"],
+)
+def test_what_the_checker_must_refuse_is_not_saved(
+    bound: Callable[[], Bound], reason: str, tmp_path: Path
+) -> None:
+    certificate = bound().certificate
+    assert isinstance(certificate, Certificate)
+    with pytest.raises(ValueError, match=reason):
+        certificate.save(tmp_path / "bound.json")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_separation_that_lost_digits_by_cancellation_is_accepted(tmp_path: Path) -> None:
+    """The stated separation is 7% smaller than the true one: the rounding errors it allows for."""
+    W = Explicit(2.0**42 + np.eye(4))
+    packing = single_elements(W, np.arange(4), np.arange(4), "all")
+    assert 0.9 < packing.separation(MeanL2()) / math.sqrt(2 / 4) < 0.95
+    accepted(certify([packing], epsilon=0.01, alpha=0.01), tmp_path)
+
+
+@pytest.mark.parametrize("share", [0.92, 0.5])
+def test_a_smaller_separation_is_accepted_and_a_larger_one_is_not(
+    share: float, tmp_path: Path
+) -> None:
+    W = Explicit(np.eye(4))
+    families = [single_elements(W, np.arange(4), np.arange(4), "all")]
+    path = saved(certify(families, epsilon=0.01, alpha=0.01), tmp_path)
+    document: Document = json.loads(path.read_text())
+    rung = document["rungs"][0]
+
+    def claim(separation: float) -> None:
+        rung["separation"] = separation
+        rung["last"] = math.floor(rung["copies"] * separation / 0.04 * (1 - 1e-12))
+        document["lower_bound"] = rung["last"]
+        seal(path, document)
+
+    found = rung["separation"]
+    claim(found * share)
+    assert check_certificate(path).records == rung["last"] > 0
+    claim(found * (1 + 1e-11))
+    with pytest.raises(CertificateRejected, match="separation is"):
+        check_certificate(path)
+
+
+# --- work ------------------------------------------------------------------------------------
+
+
+class TooMuchWorkError(AssertionError):
+    """The checker executed more lines of Python than allowed."""
+
+
+@contextmanager
+def at_most_lines(most: int) -> Iterator[None]:
+    """Raise `TooMuchWorkError` if the checks of listed answers execute more than `most` lines."""
+    executed = 0
+
+    def local(frame: Any, event: str, argument: object) -> Any:
+        nonlocal executed
+        executed += event == "line"
+        if executed > most:
+            raise TooMuchWorkError
+        return local
+
+    def called(frame: Any, event: str, argument: object) -> Any:
+        return local if frame.f_code.co_filename == listed.__file__ else None
+
+    before = sys.gettrace()
+    sys.settrace(called)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+#: Parts of small files that asked for much work: the family, and entries of the rung.
+COSTLY: dict[str, Document] = {
+    "many tables": {
+        "workload": {"name": "marginal tables", "columns": [2] * 3000, "k": 1500},
+        "elements": [[0] * 3000, [1] * 3000],
+    },
+    "large levels": {
+        "workload": {"name": "marginal tables", "columns": [1 << 52] * 3000, "k": 2},
+        "elements": [[0] * 3000, [1] * 3000],
+    },
+    "tables of one cell": {
+        "workload": {"name": "marginal tables", "columns": [1] * 3000, "k": 2},
+        "elements": [[0] * 3000, [0] * 3000],
+    },
+    "all subsets": {
+        "workload": {"name": "marginals", "d": 3000, "k": 3},
+        "elements": [[0] * 3000, [1] * 3000],
+    },
+}
+
+
+@pytest.mark.parametrize("name", COSTLY)
+def test_a_small_file_is_refused_before_its_work_is_done(name: str, tmp_path: Path) -> None:
+    """The refused work is 4.5 million steps or more. The checker executes a hundredth of it."""
+    path = saved(FIXED["marginal_bound"](MeanL2()), tmp_path)
+    document: Document = json.loads(path.read_text())
+    family = {"type": "listed", "datasets": [[0], [1]], **COSTLY[name]}
+    document["rungs"] = [document["rungs"][0] | {"family": family}]
+    seal(path, document)
+    assert path.stat().st_size < 80_000
+    refused = "the check takes too long|there are more than .* answers"
+    with at_most_lines(45_000), pytest.raises(CertificateRejected, match=refused):
+        check_certificate(path)
+
+
+def test_the_lines_of_a_check_are_counted(tmp_path: Path) -> None:
+    """The count above would see work: a check of a small certificate exceeds a tiny limit."""
+    path = saved(certified(Explicit(np.eye(4)), 0.01, MeanL2()), tmp_path)
+    with pytest.raises(TooMuchWorkError), at_most_lines(10):
+        check_certificate(path)
