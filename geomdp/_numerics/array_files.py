@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -68,7 +69,15 @@ def _array(archive: zipfile.ZipFile, member: str) -> np.ndarray[Any, Any]:
         if math.prod(shape) * dtype.itemsize > archive.getinfo(member).file_size:
             raise ValueError(f"{member} must be as long as its header says, but it is shorter")
     with archive.open(member) as file:
-        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+        array = np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+    if array.dtype.kind == "U":
+        # NumPy reads any 32-bit numbers as text, and fails only when it makes a string of them.
+        codes = np.frombuffer(
+            array.tobytes(), np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
+        )
+        if codes.max(initial=0) > sys.maxunicode:
+            raise ValueError(f"{member} must hold Unicode text, got the code {codes.max():#x}")
+    return array
 
 
 def parsed(text: str) -> Any:

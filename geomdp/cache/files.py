@@ -1,15 +1,16 @@
-"""The folder of cached arrays, one npz file each. The least recently used file is deleted first."""
+"""The folder of cached arrays, one file each. The least recently used file is deleted first."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
 import logging
 import math
 import os
+import stat
 import tempfile
 import time
-import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -23,8 +24,10 @@ FOLDER_VARIABLE = "GEOMDP_CACHE_DIR"
 #: Environment variable for the largest total size of the files in MiB; 0 turns the cache off. The
 #: second value is the default.
 LIMIT_VARIABLE, DEFAULT_LIMIT = "GEOMDP_CACHE_MIB", 256.0
-#: Name of the array in a file, and endings of finished and of half-written files.
-ARRAY, FINISHED, UNFINISHED = "value", ".npz", ".part"
+#: Endings of finished and of half-written files. A finished file holds the SHA-256 hash of the
+#: entries of an array, then the entries as little-endian float64. The reader knows the shape, so
+#: nothing in a file says how many bytes are to be read.
+FINISHED, UNFINISHED, ENTRY, HASH_BYTES = ".f8", ".part", np.dtype("<f8"), 32
 #: Names of all files of the cache start with this text. Other files in the folder are kept.
 PREFIX = "geomdp-"
 #: A half-written file that is older than this number of seconds counts as abandoned.
@@ -39,7 +42,8 @@ class CacheFiles:
 
     A file is written under a temporary name and then renamed, so no reader sees half of a file. A
     file that cannot be read is treated as absent. If the folder cannot be written to, nothing is
-    stored. In both cases, a warning is logged and no error is raised.
+    stored. In both cases, a warning is logged and no error is raised. A warning also says if other
+    users can write to the folder.
 
     Parameters
     ----------
@@ -93,36 +97,38 @@ class CacheFiles:
 
     def read(self, name: str, shape: tuple[int, ...]) -> FloatArray | None:
         """The array stored under `name`; None if there is no readable array of this shape."""
-        path = self._path(name)
         if self.limit == 0:
             return None
+        path = self._path(name)
         try:
-            # Open the file here, because `np.load` leaves a damaged file open.
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-                array = stored[ARRAY]
-            if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
-                raise ValueError(f"expected finite float64 of shape {shape}")
+            _warn_if_shared(self.folder)
+            array = _entries(path, math.prod(shape)).reshape(shape)
         except FileNotFoundError:
             return None
-        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
-            logger.warning("ignored the unreadable cache file %s: %s", path, error)
+        except (OSError, ValueError) as error:
+            self.ignore(name, str(error))
             return None
         with contextlib.suppress(OSError):
             os.utime(path)  # record the time of use: the least recently used file is deleted first
-        return np.asarray(array)
+        return array
+
+    def ignore(self, name: str, reason: str) -> None:
+        """Log a warning: the array stored under `name` is not used."""
+        logger.warning("ignored the unreadable cache file %s: %s", self._path(name), reason)
 
     def write(self, name: str, array: FloatArray) -> None:
         """Store `array` under `name`; to keep the limit, delete the least recently used files."""
         if self.limit == 0:
             return
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor, temporary = tempfile.mkstemp(
                 dir=self.folder, prefix=PREFIX, suffix=UNFINISHED
             )
             try:
                 with os.fdopen(descriptor, "wb") as file:
-                    np.savez(file, allow_pickle=False, **{ARRAY: array})
+                    content = np.asarray(array, dtype=ENTRY).tobytes()
+                    file.write(hashlib.sha256(content).digest() + content)
                 os.replace(temporary, self._path(name))
             except BaseException:
                 Path(temporary).unlink(missing_ok=True)
@@ -155,10 +161,10 @@ class CacheFiles:
             return []
         for path in paths:
             with contextlib.suppress(OSError):  # another process may have deleted it
-                status = path.stat()
+                status = path.lstat()
                 # Do not list an unfinished file of the last hour: a process may be writing to it.
-                left = path.suffix == UNFINISHED and time.time() - status.st_mtime > ABANDONED
-                if path.suffix == FINISHED or left:
+                left = path.suffix != UNFINISHED or time.time() - status.st_mtime > ABANDONED
+                if left and stat.S_ISREG(status.st_mode):
                     found.append((status.st_mtime, status.st_size, path))
         return sorted(found)
 
@@ -170,3 +176,26 @@ class CacheFiles:
                 return
             path.unlink(missing_ok=True)
             total -= size
+
+
+def _entries(path: Path, count: int) -> FloatArray:
+    """The `count` finite entries stored in `path`, which must be a regular file of that size."""
+    # Opening a pipe without O_NONBLOCK would wait for a writer.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        size = HASH_BYTES + count * ENTRY.itemsize
+        if not stat.S_ISREG(status.st_mode) or status.st_size != size:
+            raise ValueError(f"expected a regular file of {size} bytes")
+        digest, entries = file.read(HASH_BYTES), file.read(size - HASH_BYTES)
+    array = np.frombuffer(entries, ENTRY).astype(np.float64)
+    if hashlib.sha256(entries).digest() != digest or not np.isfinite(array).all():
+        raise ValueError(f"expected {count} finite numbers that match their hash")
+    return array
+
+
+@functools.cache
+def _warn_if_shared(folder: Path) -> None:
+    """Log a warning, once for each folder, if users other than its owner can write to it."""
+    if folder.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        logger.warning("other users can change the cache %s: chmod go-w makes it private", folder)

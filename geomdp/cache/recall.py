@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -26,13 +25,15 @@ def recalled(
     shape: tuple[int, ...],
     compute: Callable[[], FloatArray],
     *,
-    least: float = -math.inf,
+    check: Callable[[FloatArray], bool],
 ) -> FloatArray:
     """The array that `compute` returns, read from the user's cache if it was computed before.
 
     Cache only results of public inputs: nothing that depends on records, and no noise of a release.
-    Anyone who can write to the folder can change its arrays. A caller must therefore check the
-    array, or use it only where a wrong array cannot weaken a privacy claim.
+    Anyone who can write to the folder can change its arrays. So `check` decides whether a stored
+    array is used. It must refuse an array that would weaken a privacy claim, make a stated error
+    wrong, or make the noise clearly larger than the computed array would. Numbers of which a cheap
+    check can't tell this are computed each time.
 
     Parameters
     ----------
@@ -45,8 +46,9 @@ def recalled(
     compute : callable
         Function without arguments that returns a finite float64 array of that shape. The array must
         be the same in every process.
-    least : float
-        Smallest valid entry. A stored array with a smaller entry is damaged and is not used.
+    check : callable
+        Says of a stored array, which is finite and has the given shape, whether it can be used. An
+        arithmetic error in it counts as no. It is not called for a computed array.
 
     Returns
     -------
@@ -60,18 +62,32 @@ def recalled(
     >>> def squares():
     ...     return np.arange(4.0) ** 2
     ...
-    >>> recalled("example-squares", inputs=(4,), shape=(4,), compute=squares, least=0.0).tolist()
+    >>> def right(stored):
+    ...     return bool((stored[:2] == [0, 1]).all())
+    ...
+    >>> recalled("example-squares", inputs=(4,), shape=(4,), compute=squares, check=right).tolist()
     [0.0, 1.0, 4.0, 9.0]
     """
     files = CacheFiles.of_user()
     name = f"{kind}-{_digest(inputs)}"
     stored = files.read(name, shape)
-    if stored is not None and (stored >= least).all():
-        return stored
+    if stored is not None:
+        if _passes(stored, check):
+            return stored
+        files.ignore(name, "the array is not a result of this computation")
     array = np.asarray(compute(), dtype=np.float64)
     if np.isfinite(array).all():
         files.write(name, array)
     return array
+
+
+def _passes(stored: FloatArray, check: Callable[[FloatArray], bool]) -> bool:
+    """Whether `check` accepts a stored array, which anyone can have written."""
+    try:
+        with np.errstate(all="ignore"):
+            return check(stored)
+    except (ArithmeticError, np.linalg.LinAlgError):
+        return False
 
 
 def _digest(inputs: tuple[Input, ...]) -> str:

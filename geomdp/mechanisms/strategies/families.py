@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from geomdp._typing import FloatArray, IntArray
-from geomdp.cache import recalled
 from geomdp.mechanisms.strategies.weights import Split, SplitError
 
 #: Share of the budget that an added family gets at the start of the descent over all shares.
@@ -53,27 +51,13 @@ def combined_split(
         and at most the error of equal shares for any single family that measures all quantities.
     """
     error = SplitError.of(costs, overlap)
-    count = overlap.shape[0]
-
-    def shares() -> FloatArray:
-        return _combined(error, families, known)
-
-    inputs: list[npt.NDArray[np.generic]] = [costs, overlap.indptr, overlap.indices, overlap.data]
-    inputs += [*families, *known]
-    return error.finished(recalled("combined-split", tuple(inputs), (count,), shares, least=0.0))
-
-
-def _combined(
-    error: SplitError, families: Sequence[IntArray], known: Sequence[FloatArray]
-) -> FloatArray:
-    """The best shares (s,) found by adding one family after the other."""
-    even = np.zeros((error.overlap.shape[0], len(families)))
+    even = np.zeros((overlap.shape[0], len(families)))
     for place, family in enumerate(families):
         even[family, place] = 1 / len(family)
     alone = even[:, error.complete(even)]
     starts = [*known, error.lowest(alone)] if alone.size else known
     ends = np.column_stack([_extended(error, even, start) for start in starts])
-    return np.asarray(ends[:, error(ends).argmin()])
+    return error.finished(ends[:, error(ends).argmin()])
 
 
 def _extended(error: SplitError, families: FloatArray, shares: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -9,7 +10,6 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
-from geomdp.cache import recalled
 from geomdp.mechanisms.strategies.design import ENTRY_UNIT, Design, laplace_measurement
 from geomdp.mechanisms.strategies.least_squares import error_and_slopes, gram, reconstruct
 from geomdp.mechanisms.strategies.listed import listed_answers, listed_sums
@@ -92,7 +92,7 @@ class PIdentity:
         answers = optimisable_answers(workload)
         size = len(answers)
         counts = bump_counts(size) if self.rows is None else [self.rows]
-        found = [_descend(answers, count, adjacency) for count in counts]
+        found = [_descend(workload, count, adjacency) for count in counts]
         rows = min(found, key=lambda pair: pair[0])[1]
         strategy = np.vstack([np.eye(size), rows]) / (1 + rows.sum(axis=0))
         # Entries become multiples of 2^-24, so that the measurements and the l1 sensitivity
@@ -126,8 +126,10 @@ def bump_counts(size: int) -> list[int]:
     return sorted({max(1, round(share * math.sqrt(size))) for share in (0.75, 1.0)})
 
 
-def _descend(answers: FloatArray, count: int, adjacency: Adjacency) -> tuple[float, FloatArray]:
+@functools.lru_cache(maxsize=8)
+def _descend(workload: Workload, count: int, adjacency: Adjacency) -> tuple[float, FloatArray]:
     """The logarithm of the squared error of the best T (count, N) found, and T itself."""
+    answers = optimisable_answers(workload)
     size = len(answers)
     squared = gram(answers, adjacency)
 
@@ -138,24 +140,18 @@ def _descend(answers: FloatArray, count: int, adjacency: Adjacency) -> tuple[flo
         by_sums = -2 * by_diagonal / sums**3 - (by_rows * rows).sum(axis=0) / sums**2
         return math.log(value), ((by_rows / sums + by_sums) / value).ravel()
 
-    def descend() -> FloatArray:
-        # The start is hat functions plus a little noise. Without noise most entries would start at
-        # the lower bound 0, and the descent leaves this bound slowly. Also, rows that are equal at
-        # the start would stay equal.
-        start = hat_functions(count, size) + 0.1 * np.random.default_rng(0).random((count, size))
-        from scipy.optimize import minimize  # slow import
+    # The start is hat functions plus a little noise. Without noise most entries would start at the
+    # lower bound 0, and the descent leaves this bound slowly. Also, rows that are equal at the
+    # start would stay equal.
+    start = hat_functions(count, size) + 0.1 * np.random.default_rng(0).random((count, size))
+    from scipy.optimize import minimize  # slow import
 
-        best = minimize(
-            objective,
-            start.ravel(),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0, MAX_ENTRY)] * (count * size),
-            options={"maxiter": MAX_STEPS},
-        )
-        return np.asarray(best.x)
-
-    # Rows from the cache need no check: any T is valid, since `design` computes the sensitivity.
-    inputs = (squared, float(count), adjacency.value)
-    flat = recalled("p-identity", inputs, (count * size,), descend, least=0.0)
-    return objective(flat)[0], flat.reshape(count, size)
+    best = minimize(
+        objective,
+        start.ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0, MAX_ENTRY)] * (count * size),
+        options={"maxiter": MAX_STEPS},
+    )
+    return float(best.fun), np.asarray(best.x).reshape(count, size)
