@@ -7,10 +7,12 @@ from .classifier import classifier_score as classifier_score
 from .mechanism import audit_mechanism as audit_mechanism
 from .mechanism import audit_runs as audit_runs
 from .mechanism import stated_density as stated_density
+from .power import smallest_violation as smallest_violation
 from .privacy_loss import PrivacyLoss as PrivacyLoss
 from .refutation import Pair as Pair
 from .refutation import audit as audit
 from .refutation import audit_event as audit_event
+from .refutation import audit_function as audit_function
 from .refutation import audit_pairs as audit_pairs
 from .result import AuditResult as AuditResult
 from .samplers import Event as Event

@@ -9,8 +9,9 @@ from typing import Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import probability, require_type, whole
-from geomdp.audit.claims import claims_of
+from geomdp._validation import require_type, whole
+from geomdp.audit.binomial import checked_level
+from geomdp.audit.claims import definition
 from geomdp.audit.events import learn_event
 from geomdp.audit.neighbours import Answers, worst_changes
 from geomdp.audit.refutation import Pair, tested
@@ -149,10 +150,10 @@ def audit_noise(
     require_type(noise, AdditiveNoise, "noise")
     require_type(workload, Answers, "workload")
     require_type(guarantee, Guarantee, "guarantee")
-    trials, level = whole(trials, "trials", minimum=16), probability(level, "level")
+    trials, level = whole(trials, "trials", minimum=16), checked_level(level)
     whole(workload.n_queries, "number of queries", maximum=MOST_QUERIES)
     rng_a, rng_b, searching = np.random.default_rng(rng).spawn(3)
-    claims, training = claims_of(guarantee), trials // 2
+    privacy, training = definition(guarantee), trials // 2
     first = _draws(noise, workload, training, rng_a)
     second = _draws(noise, workload, training, rng_b)
     look_a, look_b = first[:SEARCH_DRAWS], second[:SEARCH_DRAWS]
@@ -169,12 +170,12 @@ def audit_noise(
 
     def excess(change: FloatArray) -> float:
         learned = pair_of(change).learners
-        return learn_event(look_a, change + look_b, learned, claims, level).excess
+        return learn_event(look_a, change + look_b, learned, privacy, level).excess
 
     change = max(changes, key=excess)
     pair = pair_of(change)
-    event = learn_event(first, change + second, pair.learners, claims, level)
-    return tested(pair, event, claims, trials - training, level, (rng_a, rng_b))
+    event = learn_event(first, change + second, pair.learners, privacy, level)
+    return tested(pair, event, privacy, trials - training, level, (rng_a, rng_b))
 
 
 def _draws(

@@ -1,12 +1,26 @@
-"""Exact confidence bounds on a probability from a count (Clopper-Pearson 1934)."""
+"""Exact confidence bounds on a probability from a count (Clopper-Pearson 1934), and on epsilon."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betainccinv, betaincinv
 
 from geomdp._typing import FloatArray
+from geomdp._validation import probability
+from geomdp.audit.claims import Claim
+
+#: Smallest level. The bounds divide a level by up to 16, and the result must not underflow.
+LEAST_LEVEL = 1e-300
+
+
+def checked_level(level: float) -> float:
+    """Return `level`; ``ValueError`` if it is not below 1 and at least `LEAST_LEVEL`."""
+    if 0 < probability(level, "level") < LEAST_LEVEL:
+        raise ValueError(f"level must be at least {LEAST_LEVEL:g}, got {level!r}")
+    return float(level)
 
 
 def lower_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArray:
@@ -45,3 +59,28 @@ def upper_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArr
     k = np.asarray(successes, dtype=np.float64)
     kept = np.minimum(k, trials - 1)
     return np.where(k < trials, betainccinv(kept + 1, trials - kept, level), 1.0)
+
+
+def epsilon_bounds(
+    hits_a: npt.ArrayLike, hits_b: npt.ArrayLike, trials: int, level: float, claims: Sequence[Claim]
+) -> FloatArray:
+    """Lower bounds on epsilon, one row per claim and one column per event.
+
+    Each entry is the largest of four bounds. They come from the event and its complement, each with
+    both orders of the inputs. The four bounds follow from four bounds on probabilities: a lower and
+    an upper bound on the probability of the event, for each input. Each bound on a probability
+    fails with probability at most `level` / 4, so all of them hold together with probability at
+    least 1 - `level`.
+    """
+    deltas = np.array([claim.delta for claim in claims])[:, None]
+    hits_a, hits_b = np.asarray(hits_a), np.asarray(hits_b)
+    best = np.full((len(claims), len(hits_a)), -np.inf)
+    for first, second in ((hits_a, hits_b), (hits_b, hits_a)):
+        low = lower_bound(first, trials, level / 4)
+        high = upper_bound(second, trials, level / 4)
+        # The event itself, and its complement with the inputs exchanged.
+        for numerator, denominator in ((low - deltas, high), (1 - high - deltas, 1 - low)):
+            possible = numerator > 0
+            ratio = np.divide(numerator, denominator, where=possible, out=np.ones_like(best))
+            best = np.maximum(best, np.where(possible, np.log(ratio), -np.inf))
+    return best

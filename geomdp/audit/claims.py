@@ -39,13 +39,9 @@ class Claim(NamedTuple):
     delta: float
 
 
-def claims_of(guarantee: Guarantee | Privacy) -> tuple[Claim, ...]:
-    """The pairs (epsilon, delta) to test: one pair, or for zCDP a pair for each of `ZCDP_DELTAS`.
-
-    For a `Guarantee`, the proved privacy is tested. If its sampler is heuristic, nothing is proved,
-    and the target of the guarantee is tested instead.
-    """
-    match definition(guarantee):
+def claims_of(privacy: Privacy) -> tuple[Claim, ...]:
+    """The pairs (epsilon, delta) to test: one, or for zCDP one for each of `ZCDP_DELTAS`."""
+    match privacy:
         case PureDP(epsilon=epsilon):
             return (Claim(epsilon, 0.0),)
         case ApproxDP(epsilon=epsilon, delta=delta):
@@ -55,7 +51,11 @@ def claims_of(guarantee: Guarantee | Privacy) -> tuple[Claim, ...]:
 
 
 def definition(guarantee: Guarantee | Privacy) -> Privacy:
-    """The definition of privacy to test; ``ValueError`` for an argument of another type."""
+    """The definition of privacy to test; ``ValueError`` for an argument of another type.
+
+    For a `Guarantee`, the proved privacy is tested. If its sampler is heuristic, nothing is proved,
+    and the target of the guarantee is tested instead.
+    """
     if not isinstance(guarantee, Guarantee):
         check_privacy(guarantee, name="guarantee")
         return guarantee

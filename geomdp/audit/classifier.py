@@ -6,7 +6,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp.audit.samplers import Learner, Outputs, Score
-from geomdp.audit.scores import as_matrix, quantum, snapped
+from geomdp.audit.scores import grain, snapped
 
 #: Largest number of outputs per input that the classifier learns from. More outputs take longer and
 #: change little.
@@ -21,8 +21,9 @@ def classifier_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
 
     Let p_a and p_b be the densities of outputs on the two inputs. If both inputs have equal numbers
     of outputs, the log-odds of a perfect classifier are ln(p_a / p_b). No other score gives more
-    powerful tests. Outputs are first rounded to multiples of 2^-30 times the largest absolute
-    value of an output, so that the classifier cannot learn from the rounding of float64.
+    powerful tests. Outputs that are not whole numbers are first rounded to multiples of 2^-30
+    times the largest absolute value in their coordinate, so that the classifier cannot learn from
+    the rounding of float64. Infinity counts as NaN.
 
     Parameters
     ----------
@@ -32,12 +33,12 @@ def classifier_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     Returns
     -------
     Score or None
-        None for fewer than 800 outputs on both inputs together.
+        None for fewer than 800 outputs on both inputs together, or if no entry is finite.
 
     Raises
     ------
     ValueError
-        If an output is not a finite number.
+        If the outputs are not an array of a numeric type.
     ImportError
         If scikit-learn is missing. The extra ``audit`` installs it.
 
@@ -52,19 +53,26 @@ def classifier_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    a, b = as_matrix(outputs_a)[:MOST_LEARNED], as_matrix(outputs_b)[:MOST_LEARNED]
+    a, b = outputs_a[:MOST_LEARNED], outputs_b[:MOST_LEARNED]
     if len(a) + len(b) < 4 * LEAF:
         return None
-    unit = quantum(a, b)
+    units = grain(a, b)
+    # scikit-learn does not accept a column without any finite number.
+    usable = np.isfinite(np.concatenate([snapped(each, units) for each in (a, b)])).any(axis=0)
+    if not usable.any():
+        return None
+
+    def points(outputs: Outputs) -> FloatArray:
+        rows = snapped(outputs, units)[:, usable]
+        return np.where(np.isfinite(rows), rows, np.nan)
+
     classifier = HistGradientBoostingClassifier(
         max_iter=40, min_samples_leaf=LEAF, early_stopping=False, random_state=0
     )
-    learned = snapped(np.concatenate([a, b]), unit)
-    classifier.fit(learned, np.repeat([1, 0], [len(a), len(b)]))
+    classifier.fit(np.concatenate([points(a), points(b)]), np.repeat([1, 0], [len(a), len(b)]))
 
     def score(outputs: Outputs) -> FloatArray:
-        points = snapped(as_matrix(outputs), unit)
-        return np.asarray(classifier.decision_function(points), dtype=np.float64)
+        return np.asarray(classifier.decision_function(points(outputs)), dtype=np.float64)
 
     return score
 

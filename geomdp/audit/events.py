@@ -1,18 +1,21 @@
-"""Choose an event {score >= t} on training outputs, and bound epsilon from its counts."""
+"""Choose an event {score >= t} on training outputs, and judge a claim by its counts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from geomdp._typing import FloatArray, IntArray
+from geomdp._typing import FloatArray
 from geomdp._validation import require_type
-from geomdp.audit.binomial import lower_bound, upper_bound
-from geomdp.audit.claims import Claim
+from geomdp.audit.binomial import epsilon_bounds
+from geomdp.audit.claims import claims_of
+from geomdp.audit.renyi import RenyiTest, best_renyi, event_rho
 from geomdp.audit.result import AuditResult
-from geomdp.audit.samplers import Learner, Outputs, Score, scores_of
+from geomdp.audit.samplers import Learner, Outputs, Score, same_shape, scores_of
+from geomdp.audit.scores import taken_for_rounding
+from geomdp.privacy import ZCDP, Privacy
 
 #: Largest number of thresholds tried from each end of the N sorted scores. Their ranks, counted
 #: from that end, form a geometric progression from 1 to N, rounded to whole numbers. Successive
@@ -23,7 +26,7 @@ RANKS = 128
 
 @dataclass(frozen=True)
 class ScoreEvent:
-    """The event {score >= threshold}.
+    """The event {score >= threshold}, and for a zCDP claim also a test of Renyi divergences.
 
     Parameters
     ----------
@@ -35,18 +38,28 @@ class ScoreEvent:
         Outputs with at least this score are in the event.
     excess : float
         The lower bound on epsilon minus the claimed epsilon, on the training outputs.
+    renyi : RenyiTest or None
+        The test of a zCDP claim.
+    shape : tuple of int
+        Shape of one output.
+    unseen : float
+        The largest difference between training outputs that was taken for a rounding error.
     """
 
     name: str
     score: Score
     threshold: float
     excess: float
+    renyi: RenyiTest | None = None
+    shape: tuple[int, ...] = ()
+    unseen: float = 0.0
 
     def __str__(self) -> str:
         return f"{self.name} >= {self.threshold:.6g}"
 
     def hits(self, outputs: Outputs) -> int:
         """How many of `outputs` are in the event."""
+        same_shape(outputs, self.shape, "in the half that tests the event")
         return int(np.count_nonzero(scores_of(self.score, outputs) >= self.threshold))
 
 
@@ -54,37 +67,65 @@ def learn_event(
     outputs_a: Outputs,
     outputs_b: Outputs,
     learners: Sequence[Learner],
-    claims: Sequence[Claim],
+    privacy: Privacy,
     level: float,
 ) -> ScoreEvent:
-    """The event that contradicts the claims most, over the scores of all learners.
+    """The event that contradicts the claim most, over the scores of all learners.
 
     Scores are learned on the first half of the outputs, and the event is chosen on the second
     half. So a score that has memorised its training outputs has no advantage. If no learner finds a
     score, the event contains all outputs, and so contradicts no claim.
     """
+    same_shape(outputs_b, outputs_a.shape[1:], "on the second input")
     half = len(outputs_a) // 2
-    events = []
+    scores = []
     for learner in learners:
         require_type(learner, Learner, "learners")
         score = learner.learn(outputs_a[:half], outputs_b[:half])
         if score is not None:
-            rest = outputs_a[half:], outputs_b[half:]
-            events.append(best_event(learner.name, score, *rest, claims, level))
-    if not events:
-        return ScoreEvent("nothing found", lambda outputs: np.zeros(len(outputs)), 0.0, -np.inf)
-    return max(events, key=lambda event: event.excess)
+            scores.append((learner.name, score))
+    if not scores:
+        scores = [("nothing found", lambda outputs: np.zeros(len(outputs)))]
+    return best_event(scores, outputs_a[half:], outputs_b[half:], privacy, level)
 
 
 def best_event(
+    scores: Sequence[tuple[str, Score]],
+    outputs_a: Outputs,
+    outputs_b: Outputs,
+    privacy: Privacy,
+    level: float,
+) -> ScoreEvent:
+    """The event {score >= t} of a named score with the largest excess over the claim.
+
+    The excess is the lower bound on epsilon minus the claimed epsilon. For a zCDP claim, the best
+    test of Renyi divergences is chosen as well.
+    """
+    same_shape(outputs_b, outputs_a.shape[1:], "on the second input")
+    event = max(
+        (_best_threshold(*named, outputs_a, outputs_b, privacy, level) for named in scores),
+        key=lambda each: each.excess,
+    )
+    unseen = taken_for_rounding(outputs_a, outputs_b)
+    found = replace(event, shape=outputs_a.shape[1:], unseen=unseen)
+    if not isinstance(privacy, ZCDP):
+        return found
+    renyi, rho = best_renyi(scores, outputs_a, outputs_b, level / 2)
+    # An excess of rho counts in units of epsilon: rho-zCDP noise has losses of about sqrt(2 rho).
+    gain = np.sign(rho - privacy.rho) * np.sqrt(2 * abs(rho - privacy.rho))
+    return replace(found, renyi=renyi, excess=max(event.excess, float(gain)))
+
+
+def _best_threshold(
     name: str,
     score: Score,
     outputs_a: Outputs,
     outputs_b: Outputs,
-    claims: Sequence[Claim],
+    privacy: Privacy,
     level: float,
 ) -> ScoreEvent:
-    """The event {score >= t} with the largest lower bound on epsilon minus the claimed epsilon."""
+    """The event {score >= t} of one score with the largest excess."""
+    claims = claims_of(privacy)
     scores_a, scores_b = scores_of(score, outputs_a), scores_of(score, outputs_b)
     thresholds = _thresholds(np.concatenate([scores_a, scores_b]))
     hits_a, hits_b = (
@@ -104,50 +145,36 @@ def _thresholds(scores: FloatArray) -> FloatArray:
     return np.unique(np.concatenate([ordered[steps - 1], ordered[-steps]]))
 
 
-def epsilon_bounds(
-    hits_a: IntArray, hits_b: IntArray, trials: int, level: float, claims: Sequence[Claim]
-) -> FloatArray:
-    """Lower bounds on epsilon, one row per claim and one column per event.
-
-    Each entry is the largest of four bounds. They come from the event and its complement, each with
-    both orders of the inputs. The four bounds follow from four bounds on probabilities: a lower and
-    an upper bound on the probability of the event, for each input. Each bound on a probability
-    fails with probability at most `level` / 4, so all of them hold together with probability at
-    least 1 - `level`.
-    """
-    deltas = np.array([claim.delta for claim in claims])[:, None]
-    best = np.full((len(claims), len(hits_a)), -np.inf)
-    for first, second in ((hits_a, hits_b), (hits_b, hits_a)):
-        low = lower_bound(first, trials, level / 4)
-        high = upper_bound(second, trials, level / 4)
-        # The event itself, and its complement with the inputs exchanged.
-        for numerator, denominator in ((low - deltas, high), (1 - high - deltas, 1 - low)):
-            possible = numerator > 0
-            ratio = np.divide(numerator, denominator, where=possible, out=np.ones_like(best))
-            best = np.maximum(best, np.where(possible, np.log(ratio), -np.inf))
-    return best
-
-
 def judge(
-    claims: Sequence[Claim],
+    privacy: Privacy,
     hits_a: int,
     hits_b: int,
     trials: int,
     level: float,
     event: str,
     pair: str = "",
+    rho: float | None = None,
+    unseen: float = 0.0,
 ) -> AuditResult:
     """The result for one event and the claim that the event contradicts most.
 
-    Several claims occur only if a zCDP claim implies all of them. If the zCDP claim is true, all
-    these claims are true. The same four bounds on probabilities test every claim. So the level
-    needs no correction for several tests.
+    Several pairs (epsilon, delta) occur only if a zCDP claim implies all of them. If the zCDP claim
+    is true, all pairs are true, and so is the bound of `event_rho`. The same four bounds on
+    probabilities test all of them, so the level needs no correction for several tests. If `rho` is
+    given, it is a lower bound on rho at level / 2 from another test, and the event is tested at
+    level / 2.
     """
-    bounds = epsilon_bounds(np.array([hits_a]), np.array([hits_b]), trials, level, claims)[:, 0]
+    claims = claims_of(privacy)
+    share = level if rho is None else level / 2
+    bounds = epsilon_bounds(np.array([hits_a]), np.array([hits_b]), trials, share, claims)[:, 0]
     worst = int(np.argmax(bounds - [claim.epsilon for claim in claims]))
     claim, bound = claims[worst], float(bounds[worst])
+    above = False
+    if isinstance(privacy, ZCDP):
+        rho = max(0.0 if rho is None else rho, event_rho(hits_a, hits_b, trials, share))
+        above = rho > privacy.rho
     return AuditResult(
-        refuted=bound > claim.epsilon,
+        refuted=bound > claim.epsilon or above,
         epsilon_lower_bound=max(bound, 0.0),
         claimed_epsilon=claim.epsilon,
         delta=claim.delta,
@@ -157,4 +184,7 @@ def judge(
         hits_b=hits_b,
         event=event,
         pair=pair,
+        claim=privacy,
+        rho_lower_bound=rho,
+        unseen=unseen,
     )

@@ -79,9 +79,11 @@ def worst_changes(
         If every change is 0, for instance for a constant workload under replace-one.
     """
     m = workload.n_queries
-    axes, deviations = _axes(draws)
-    floor = ROUNDING * max(float(np.abs(draws).max()), 1.0)
-    varies = deviations > floor
+    # In units of the rounding errors of each coordinate, a coordinate with large noise hides
+    # nothing in the others.
+    units = ROUNDING * np.maximum(np.abs(draws).max(axis=0), 1.0)
+    axes, deviations = _axes(draws / units)
+    varies = deviations > 1
     weights = np.where(varies, 1 / np.where(varies, deviations, 1.0), 0.0)
     still = axes[~varies]
     starts = np.concatenate(
@@ -94,10 +96,10 @@ def worst_changes(
             (rng.standard_normal((STARTS, m)) * weights) @ axes,
         ]
     )
-    found = [farthest_changes(workload, adjacency, starts)]
+    found = [farthest_changes(workload, adjacency, starts / units)]
     for _ in range(STEPS):
-        gradients = ((found[-1] @ axes.T) * weights**2) @ axes
-        found.append(farthest_changes(workload, adjacency, gradients))
+        gradients = (((found[-1] / units) @ axes.T) * weights**2) @ axes
+        found.append(farthest_changes(workload, adjacency, gradients / units))
     changes = np.concatenate([found[0], found[1], found[-1]])
     changes = changes[np.abs(changes).max(axis=1) > 0]
     # v and -v belong to the same two inputs in two orders. An audit tests both orders, so only one
@@ -106,9 +108,9 @@ def worst_changes(
     changes = np.unique(changes * np.sign(first)[:, None], axis=0)
     if not len(changes):
         raise ValueError("workload must not be constant: all neighbours have the same answers")
-    outside = np.linalg.norm(changes @ still.T, axis=1)
-    outside[outside <= floor] = 0.0
-    hidden = (((changes @ axes.T) * weights) ** 2).sum(axis=1)
+    outside = np.linalg.norm((changes / units) @ still.T, axis=1)
+    outside[outside <= 1] = 0.0
+    hidden = ((((changes / units) @ axes.T) * weights) ** 2).sum(axis=1)
     order = np.lexsort((-hidden, -outside))
     return changes[order[:count]]
 

@@ -12,6 +12,7 @@ from geomdp._numerics.bisection import largest_at_most
 from geomdp._typing import FloatArray
 from geomdp._validation import finite_array
 from geomdp.privacy import ZCDP, ApproxDP, Privacy, PureDP
+from geomdp.privacy.definitions import check_privacy
 
 #: A zCDP claim is tested at these orders of the Renyi divergence D_order. From each order to the
 #: next, order - 1 grows by a tenth. (order - 1) D_order is convex in the order. So a claim that
@@ -105,7 +106,13 @@ class PrivacyLoss:
         it is the least delta minus the claimed delta. For zCDP, it is the largest D_order / order
         over `ORDERS`, minus rho. If the claim holds for this ordered pair, the excess is at most 0
         up to rounding.
+
+        Raises
+        ------
+        ValueError
+            If `claim` is not `PureDP`, `ApproxDP` or `ZCDP`.
         """
+        check_privacy(claim, name="claim")
         match claim:
             case PureDP(epsilon=epsilon):
                 return self.epsilon() - epsilon
@@ -116,6 +123,7 @@ class PrivacyLoss:
 
     def refutes(self, claim: Privacy) -> bool:
         """Whether (p, q) exceeds the claim by more than rounding errors; (q, p) is not tested."""
+        check_privacy(claim, name="claim")
         allowed = SLACK if isinstance(claim, ApproxDP) else SLACK * max(self._scale(claim), 1.0)
         return self.excess(claim) > allowed
 

@@ -65,7 +65,8 @@ def repeat(mechanism: Callable[[Data, np.random.Generator], npt.ArrayLike], data
     ----------
     mechanism : callable
         Returns one output, of the same shape every time. For a `geomdp` mechanism M:
-        ``lambda records, rng: M.release(records, rng).answers``.
+        ``lambda records, rng: M.release(records, rng).answers``. A mechanism whose outputs have
+        different lengths must pad them with NaN: the length is part of the output.
     data : object
         The input on which the mechanism is run.
 
@@ -87,16 +88,40 @@ def repeat(mechanism: Callable[[Data, np.random.Generator], npt.ArrayLike], data
     """
 
     def sample(trials: int, rng: np.random.Generator) -> Outputs:
-        return np.stack([np.asarray(mechanism(data, rng)) for _ in range(trials)])
+        return _stacked([mechanism(data, rng) for _ in range(trials)])
 
     return sample
 
 
+def _stacked(outputs: list[npt.ArrayLike]) -> Outputs:
+    """The outputs as one array (trials, ...); ``ValueError`` if their shapes differ."""
+    arrays = [np.asarray(output) for output in outputs]
+    for array in arrays:
+        same_shape(array[None], arrays[0].shape, "in another run")
+    return np.stack(arrays)
+
+
 def draw(sample: Sampler, trials: int, rng: np.random.Generator) -> Outputs:
     """`trials` outputs of a sampler; ``ValueError`` if it returns another number of outputs."""
-    outputs = np.asarray(sample(trials, rng))
+    returned = sample(trials, rng)
+    try:
+        outputs = np.asarray(returned)
+    except ValueError:  # NumPy's reason for ragged lists
+        raise ValueError("outputs must have one shape, got several; pad them with NaN") from None
     if outputs.ndim == 0 or len(outputs) != trials:
         raise ValueError(f"a sampler must return {trials} outputs, got shape {outputs.shape}")
+    if outputs.size == 0:
+        raise ValueError(f"outputs must hold at least 1 number, got shape {outputs.shape[1:]}")
+    return outputs
+
+
+def same_shape(outputs: Outputs, expected: tuple[int, ...], where: str) -> Outputs:
+    """The outputs; ``ValueError`` if one output has another shape than `expected`."""
+    if outputs.shape[1:] != expected:
+        raise ValueError(
+            f"outputs must have one shape, got {expected} and then {outputs.shape[1:]} {where}; "
+            "a shape that depends on the records is part of the output: pad outputs with NaN"
+        )
     return outputs
 
 

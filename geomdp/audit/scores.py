@@ -9,33 +9,118 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp.audit.samplers import Learner, Outputs, Score
 
-#: Standard deviations, and differences of means, below this share of the largest output count as
-#: rounding errors. The rounding error of a sum of 2^20 terms is at most 2^20 * 2^-53 = 2^-33 times
-#: the sum of their moduli. A further factor of 8 allows for the linear maps that mechanisms apply
-#: to their sums. Some correct mechanisms have noise only in a subspace. Their rounding errors
-#: outside this subspace depend on the sums. Without the threshold, these errors would "refute" the
-#: mechanisms.
+#: In each coordinate, standard deviations and differences of means below this share of the largest
+#: output count as rounding errors. The rounding error of a sum of 2^20 terms is at most
+#: 2^20 * 2^-53 = 2^-33 times the sum of their moduli. A further factor of 8 allows for the linear
+#: maps that mechanisms apply to their sums. Some correct mechanisms have noise only in a subspace.
+#: Their rounding errors outside this subspace depend on the sums. Without the threshold, these
+#: errors would "refute" the mechanisms.
 ROUNDING = 2.0**-30
+#: A coordinate may be a difference of larger numbers. So errors up to this share of the largest
+#: output of all coordinates, a few units of its last place, count as rounding errors, too.
+CANCELLED = 2.0**-50
+#: Whole numbers have no rounding errors up to this size. In coordinates with whole outputs only,
+#: numbers below `RESOLVED` times the range are not told from errors of the decomposition here,
+#: which are at most about m * 2^-53 for m coordinates.
+WHOLE, RESOLVED = 2.0**53, 2.0**-40
+
+
+class _Frame(NamedTuple):
+    """Turns outputs into numbers (trials, m) whose rounding errors are at most about 1.
+
+    `base` (m,) is subtracted from outputs, and the differences are divided by `units` (m,).
+    """
+
+    base: Outputs
+    units: FloatArray
+
+    def of(self, outputs: Outputs) -> FloatArray:
+        """The coordinates (trials, m) of the outputs; not finite where the outputs are not."""
+        return np.asarray(_less(_rows(outputs), self.base) / self.units)
+
+
+def _frame(outputs_a: Outputs, outputs_b: Outputs) -> _Frame:
+    a, b = _rows(outputs_a), _rows(outputs_b)
+    if a.dtype.kind == "f" or b.dtype.kind == "f":
+        a, b = a.astype(np.float64), b.astype(np.float64)
+    errors = grain(a, b)
+    # Whole numbers are exact, so they are compared with one of the outputs. This also keeps 64-bit
+    # numbers exact that are beyond 2^53.
+    base = np.where(errors > 0, 0, np.nan_to_num(a[0], posinf=0, neginf=0)).astype(a.dtype)
+    ranges = np.maximum(*(_largest(_less(each, base)) for each in (a, b)))
+    units = np.where(errors > 0, errors, RESOLVED * ranges)
+    return _Frame(base, np.where(units > 0, units, 1.0))
+
+
+def grain(*samples: Outputs) -> FloatArray:
+    """For each coordinate (m,), the largest difference that may be a rounding error.
+
+    It is 0 for coordinates with whole outputs only: booleans, integers, and whole floats up to
+    2^53. NaN and infinity are left out.
+    """
+    rows = [_rows(sample) for sample in samples]
+    if all(each.dtype.kind != "f" for each in rows):
+        return np.zeros(rows[0].shape[1])
+    largest = np.max([_largest(each.astype(np.float64)) for each in rows], axis=0)
+    whole = np.all([((each == np.rint(each)) | ~np.isfinite(each)).all(axis=0) for each in rows], 0)
+    errors = np.maximum(ROUNDING * largest, CANCELLED * largest.max(initial=0.0))
+    return np.where(whole & (largest <= WHOLE), 0.0, np.maximum(errors, np.finfo(float).tiny))
+
+
+def taken_for_rounding(outputs_a: Outputs, outputs_b: Outputs) -> float:
+    """The largest range of a coordinate whose variation is all below its rounding errors; or 0."""
+    try:
+        rows = np.concatenate([_rows(outputs_a), _rows(outputs_b)]).astype(np.float64)
+    except ValueError:  # outputs that only a given score can read
+        return 0.0
+    rows = rows[:, np.isfinite(rows).all(axis=0)]
+    errors = grain(rows)
+    scaled = rows / np.where(errors > 0, errors, 1.0)
+    centred = scaled - scaled[0]
+    hidden = (errors > 0) & (centred.std(axis=0) <= 1)
+    return float(np.where(hidden, np.ptp(centred, axis=0) * errors, 0.0).max(initial=0.0))
+
+
+def _largest(matrix: FloatArray) -> FloatArray:
+    """The largest finite modulus (m,) in each column of a matrix; 0 if there is none."""
+    return np.asarray(np.abs(np.where(np.isfinite(matrix), matrix, 0.0)).max(axis=0, initial=0.0))
+
+
+def _less(rows: Outputs, base: Outputs) -> FloatArray:
+    """The difference, without rounding if both are integers closer than 2^53."""
+    if rows.dtype.kind == "f" or base.dtype.kind == "f":
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.asarray(rows.astype(np.float64) - base.astype(np.float64))
+    # Arithmetic modulo 2^64 is exact for differences below 2^63, also for unsigned numbers.
+    return np.asarray((_words(rows) - _words(base)).view(np.int64).astype(np.float64))
+
+
+def _words(integers: Outputs) -> npt.NDArray[np.uint64]:
+    kind = np.uint64 if integers.dtype.kind == "u" else np.int64
+    return np.ascontiguousarray(integers.astype(kind)).view(np.uint64)
 
 
 class _Spread(NamedTuple):
     """The means of the outputs on two inputs, and the directions in which the outputs vary.
 
-    `gap` (m,) is the difference of the two means, and `middle` (m,) is their average. `axes` (r, m)
-    are orthonormal directions in which outputs vary by more than rounding errors. `variances` (r,)
-    are the sums of the two sample variances along these directions. Lengths up to `floor` may be
-    rounding errors.
+    All are in the coordinates of `frame`, in which lengths up to 1 may be rounding errors. Entries
+    that are not finite are replaced by `fill` (m,), the average of the finite entries. `gap`
+    (m,) is the difference of the two means, and `middle` (m,) is their average. `axes` (r, m) are
+    orthonormal directions in which outputs vary by more than rounding errors. `variances` (r,) are
+    the sums of the two sample variances along these directions.
     """
 
+    frame: _Frame
+    fill: FloatArray
     gap: FloatArray
     middle: FloatArray
     axes: FloatArray
     variances: FloatArray
-    floor: float
 
     @property
     def still(self) -> FloatArray:
@@ -46,9 +131,21 @@ class _Spread(NamedTuple):
             rest = rest - (rest @ self.axes.T) @ self.axes
         return rest
 
+    def along(self, weights: FloatArray) -> Score:
+        """The score <weights, coordinates>."""
+        return lambda outputs: np.asarray(_filled(self.frame.of(outputs), self.fill) @ weights)
+
+
+def _filled(rows: FloatArray, fill: FloatArray) -> FloatArray:
+    return np.asarray(np.where(np.isfinite(rows), rows, fill))
+
 
 def _spread(outputs_a: Outputs, outputs_b: Outputs) -> _Spread:
-    a, b = as_matrix(outputs_a), as_matrix(outputs_b)
+    frame = _frame(outputs_a, outputs_b)
+    both = [frame.of(outputs) for outputs in (outputs_a, outputs_b)]
+    known = sum(np.isfinite(rows).sum(axis=0) for rows in both)
+    fill = sum(_filled(rows, np.zeros(1)).sum(axis=0) for rows in both) / np.maximum(known, 1)
+    a, b = (_filled(rows, fill) for rows in both)
     means = a.mean(axis=0), b.mean(axis=0)
     residuals = [
         (sample - mean) / np.sqrt(max(len(sample) - 1, 1))
@@ -59,14 +156,14 @@ def _spread(outputs_a: Outputs, outputs_b: Outputs) -> _Spread:
     # 1e-8 of the largest standard deviation.
     triangle = np.linalg.qr(np.concatenate(residuals), mode="r")
     _, deviations, axes = np.linalg.svd(triangle, full_matrices=False)
-    floor = ROUNDING * max(float(np.abs(a).max()), float(np.abs(b).max()))
-    varying = deviations > floor
+    varying = deviations > 1
     return _Spread(
+        frame,
+        fill,
         means[0] - means[1],
         (means[0] + means[1]) / 2,
         axes[varying],
         deviations[varying] ** 2,
-        floor,
     )
 
 
@@ -88,12 +185,13 @@ def fisher_score(outputs_a: Outputs, outputs_b: Outputs) -> Score:
     Returns
     -------
     Score
-        Maps an array of outputs to an array (trials,) of numbers.
+        Maps an array of outputs to an array (trials,) of numbers. NaN and infinity count as the
+        average of the finite entries in their coordinate.
 
     Raises
     ------
     ValueError
-        If an output is not a finite number.
+        If the outputs are not an array of a numeric type.
 
     References
     ----------
@@ -109,8 +207,7 @@ def fisher_score(outputs_a: Outputs, outputs_b: Outputs) -> Score:
     array([ 1. , -3.1])
     """
     found = _spread(outputs_a, outputs_b)
-    weights = ((found.axes @ found.gap) / found.variances) @ found.axes
-    return lambda outputs: as_matrix(outputs) @ weights
+    return found.along(((found.axes @ found.gap) / found.variances) @ found.axes)
 
 
 def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
@@ -129,13 +226,15 @@ def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     Returns
     -------
     Score or None
-        None if the means differ in such directions by at most `ROUNDING` times the largest output.
-        Also None for at most m + 2 outputs on both inputs together.
+        None if the means differ in such directions by no more than a rounding error (`ROUNDING`
+        times the largest output of a coordinate; none for whole numbers). Also None for at most
+        m + 2 outputs on both inputs together. NaN and infinity count as the average of the finite
+        entries in their coordinate.
 
     Raises
     ------
     ValueError
-        If an output is not a finite number.
+        If the outputs are not an array of a numeric type.
 
     Examples
     --------
@@ -155,20 +254,20 @@ def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     length = float(np.linalg.norm(still))
     # Residuals of N outputs about two means span at most N - 2 directions. For few outputs, a
     # direction without variation therefore does not show that the noise is 0 in it.
-    if length <= found.floor or len(outputs_a) + len(outputs_b) - 2 <= len(still):
+    if length <= 1 or len(outputs_a) + len(outputs_b) - 2 <= len(still):
         return None
     direction = still / length
-    boundary = float(found.middle @ direction)
-    return lambda outputs: np.where(as_matrix(outputs) @ direction > boundary, 1.0, -1.0)
+    boundary, project = float(found.middle @ direction), found.along(direction)
+    return lambda outputs: np.where(project(outputs) > boundary, 1.0, -1.0)
 
 
 def outcome_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     """Log-ratio of the frequencies of each outcome, for discrete laws and laws with atoms.
 
     score(y) = ln((count_a(y) + 1/2) / (count_b(y) + 1/2)) for outcomes y seen at least twice, and 0
-    for all others. Entries are first rounded to multiples of `ROUNDING` times the largest finite
-    modulus of an entry. Two outcomes are equal if all their rounded entries are equal. NaN equals
-    NaN.
+    for all others. Entries that are not whole numbers are first rounded to multiples of `ROUNDING`
+    times the largest finite modulus in their coordinate. Two outcomes are equal if all their
+    rounded entries are equal. NaN equals NaN.
 
     Parameters
     ----------
@@ -194,8 +293,8 @@ def outcome_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     >>> score(np.array([0, 1])).round(2)
     array([ 1.09, -1.09])
     """
-    unit = quantum(outputs_a, outputs_b)
-    keys = np.concatenate([_keys(outputs_a, unit), _keys(outputs_b, unit)])
+    units = grain(outputs_a, outputs_b)
+    keys = np.concatenate([_keys(outputs_a, units), _keys(outputs_b, units)])
     outcomes, places = np.unique(keys, return_inverse=True)
     counts = np.bincount(places, minlength=len(outcomes))
     if counts.max() < 2:
@@ -205,34 +304,46 @@ def outcome_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     known, ratios = outcomes[counts >= 2], ratios[counts >= 2]
 
     def score(outputs: Outputs) -> FloatArray:
-        asked = _keys(outputs, unit)
+        asked = _keys(outputs, units)
         nearest = np.minimum(np.searchsorted(known, asked), len(known) - 1)
         return np.where(known[nearest] == asked, ratios[nearest], 0.0)
 
     return score
 
 
-def quantum(*samples: Outputs) -> float:
-    """`ROUNDING` times the largest finite modulus in the samples; 1 if no modulus is above 0."""
-    sizes = [
-        float(np.abs(sample[np.isfinite(sample)]).max(initial=0.0))
-        for sample in samples
-        if isinstance(sample, np.ndarray) and sample.dtype.kind in "biuf"
-    ]
-    return ROUNDING * max([*sizes, 0.0]) or 1.0
+def nonfinite_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
+    """Log-ratio of the frequencies of each pattern of finite, NaN and infinite entries."""
+    first, second = _patterns(outputs_a), _patterns(outputs_b)
+    if not (first.any() or second.any()):
+        return None
+    score = outcome_score(first, second)
+    return None if score is None else lambda outputs: score(_patterns(outputs))
 
 
-def snapped(outputs: FloatArray, unit: float) -> FloatArray:
-    """Outputs divided by `unit` and rounded, so that scores hardly learn from rounding errors."""
-    return np.asarray(np.rint(outputs / unit)) + 0.0  # -0 becomes 0
+def _patterns(outputs: Outputs) -> IntArray:
+    """0 for a finite entry, 1 for NaN, 2 and 3 for infinity and its negative."""
+    rows = _rows(outputs)
+    kinds = [np.isnan(rows), np.isposinf(rows), np.isneginf(rows)]
+    return np.asarray(sum(i * kind for i, kind in enumerate(kinds, start=1)), dtype=np.int64)
 
 
-def _keys(outputs: Outputs, unit: float) -> IntArray:
+def snapped(outputs: Outputs, units: FloatArray) -> FloatArray:
+    """Outputs (trials, m), rounded to multiples of `units`, in these units; whole outputs as such.
+
+    Scores then hardly learn from rounding errors.
+    """
+    with np.errstate(over="ignore"):
+        return np.asarray(np.rint(_rows(outputs) / np.where(units > 0, units, 1.0))) + 0.0
+
+
+def _keys(outputs: Outputs, units: FloatArray) -> IntArray:
     """A hash for each outcome. Different outcomes hardly ever have the same hash."""
-    _require_numbers(outputs)
-    rows = snapped(outputs.reshape(len(outputs), -1).astype(np.float64), unit)
-    rows[np.isnan(rows)] = np.nan  # gives every NaN the same bit pattern
-    words = rows.view(np.int64)
+    if outputs.dtype.kind == "f":
+        rows = snapped(outputs, units)  # -0 is 0
+        rows[np.isnan(rows)] = np.nan  # gives every NaN the same bit pattern
+        words = rows.view(np.int64)
+    else:
+        words = _words(_rows(outputs)).view(np.int64)
     # Hash each row: every column has its own random odd multiplier, and the bits are mixed after
     # each column.
     columns = words.shape[1]
@@ -245,13 +356,10 @@ def _keys(outputs: Outputs, unit: float) -> IntArray:
     return keys
 
 
-def as_matrix(outputs: Outputs) -> FloatArray:
-    """The outputs as a float64 array (trials, m); ``ValueError`` unless they are finite numbers."""
+def _rows(outputs: Outputs) -> Outputs:
+    """The outputs (trials, m); ``ValueError`` unless they are numbers."""
     _require_numbers(outputs)
-    matrix = outputs.reshape(len(outputs), -1).astype(np.float64)
-    if not np.isfinite(matrix).all():
-        raise ValueError("outputs must be finite unless a score is given, got NaN or infinity")
-    return matrix
+    return outputs.reshape(len(outputs), -1)
 
 
 def _require_numbers(outputs: Outputs) -> None:
@@ -266,5 +374,6 @@ NULL_SPACE = Learner(
 )
 OUTCOMES = Learner("log frequency ratio of the outcome", outcome_score)
 LINEAR = Learner("linear score", fisher_score)
+NON_FINITE = Learner("log frequency ratio of NaN and infinite entries", nonfinite_score)
 #: The learners that an audit uses by default. They need numeric outputs.
-DEFAULT_LEARNERS = (NULL_SPACE, OUTCOMES, LINEAR)
+DEFAULT_LEARNERS = (NULL_SPACE, NON_FINITE, OUTCOMES, LINEAR)

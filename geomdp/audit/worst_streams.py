@@ -11,6 +11,7 @@ from geomdp._validation import require_type, whole
 from geomdp.audit.privacy_loss import PrivacyLoss
 from geomdp.audit.sparse_vector import MOST_QUERIES, NoiseScales, SparseVectorLaw
 from geomdp.privacy import Privacy
+from geomdp.privacy.definitions import check_privacy
 
 #: The search tries these values of (true answer minus threshold). The unit is the scale of the
 #: noise on queries. The loss may reach its supremum only in the limit of large distances.
@@ -100,7 +101,8 @@ def worst_stream(
     Raises
     ------
     ValueError
-        If `queries`, `cutoff` or a scale of the noise is out of range.
+        If `queries`, `cutoff` or a scale of the noise is out of range, or `claim` is no definition
+        of privacy, for instance a `Guarantee`.
 
     Examples
     --------
@@ -111,6 +113,7 @@ def worst_stream(
     (False, True)
     """
     require_type(scales, NoiseScales, "scales")
+    check_privacy(claim, name="claim")
     whole(queries, "queries", maximum=MOST_QUERIES)
     generator = np.random.default_rng(rng)
     moves = (1.0,) if monotone else (-1.0, 1.0)

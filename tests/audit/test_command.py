@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from geomdp.advice.candidates import CANDIDATES
+from geomdp.audit import smallest_violation
 from geomdp.cli import main
 from geomdp.noise import LaplaceNoise
+from geomdp.privacy import ZCDP, PureDP
 
 SCHEMA = {
     "format": "geomdp schema",
@@ -88,11 +90,28 @@ def test_the_same_seed_prints_the_same(run):
 
 
 @pytest.mark.parametrize(
+    ("claim", "name"), [(["--epsilon", "1"], "epsilon"), (["--rho", "0.5"], "rho")]
+)
+def test_the_default_is_small_and_says_what_it_cannot_show(run, claim, name):
+    mechanism = "laplace" if name == "epsilon" else "gaussian"
+    code, out, _ = run(*ASKED, *claim, "--mechanism", mechanism)
+    assert code == 0
+    # Half of the 1000 trials test the claim.
+    assert "2 x 500" in row_of(mechanism, out)
+    privacy = PureDP(1.0) if name == "epsilon" else ZCDP(0.5)
+    least, less = (smallest_violation(privacy, trials=trials) for trials in (500, 5000))
+    assert f"1000 trials can show a true {name} of {least:.3g} or more" in out
+    assert f"--trials 10000 can show {less:.3g}." in out
+    assert ("Renyi divergences show rho >=" in " ".join(out.split())) is (name == "rho")
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--epsilon", "1", "--trials", "63"], "--trials must be a whole number, at least 64"),
         (["--epsilon", "1", "--level", "0"], "--level must be above 0 and below 1, got 0.0"),
         (["--epsilon", "1", "--level", "nan"], "--level must be above 0 and below 1, got nan"),
+        (["--epsilon", "1", "--level", "5e-324"], "level must be at least 1e-300, got 5e-324"),
         (["--epsilon", "1", "--n", "0"], "--n must be a whole number, at least 1"),
         (["--epsilon", "1", "--seed", "-1"], "--seed must be a whole number, at least 0"),
         (["--epsilon", "1", "--mechanism", "magic"], "--mechanism must be auto or one of"),

@@ -227,3 +227,15 @@ def test_laws_of_other_streams_are_not_compared(truths, cutoff):
     law = SparseVectorLaw([0.0, 1.0], scales, cutoff=2)
     with pytest.raises(ValueError, match="the same number of queries and the same cutoff"):
         law_learner(law, SparseVectorLaw(truths, scales, cutoff=cutoff))
+
+
+def test_a_claim_must_be_a_definition_of_privacy():
+    stream = AboveThreshold(0.0, privacy=PureDP(1.0), rng=0)
+    loss = PrivacyLoss.of_laws(*responses(1.0))
+    for judge in (
+        lambda claim: worst_stream(stream.scales, claim, cutoff=1, queries=1),
+        loss.excess,
+        loss.refutes,
+    ):
+        with pytest.raises(ValueError, match="claim must be PureDP, ApproxDP or ZCDP, got"):
+            judge(stream.guarantee)

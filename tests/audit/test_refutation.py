@@ -5,7 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from geomdp.audit import audit, audit_event, fisher_score, repeat
+from geomdp.audit import (
+    audit,
+    audit_event,
+    audit_function,
+    fisher_score,
+    repeat,
+    smallest_violation,
+)
 from geomdp.privacy import (
     ZCDP,
     Adjacency,
@@ -164,7 +171,7 @@ def test_infinite_scores_are_the_strongest_evidence():
     assert (result.hits_a, result.hits_b) == (5000, 0)
     assert str(result).startswith("The claim of 5-DP is refuted at level 1e-06. The event (")
     assert "held for 5000 of 5000 outputs on the first input and for 0 on" in str(result)
-    assert str(result).endswith(f"an epsilon of at least {result.epsilon_lower_bound:.4g}.")
+    assert f"an epsilon of at least {result.epsilon_lower_bound:.4g}. The smallest" in str(result)
 
 
 def test_equal_outputs_are_never_refuted():
@@ -173,7 +180,9 @@ def test_equal_outputs_are_never_refuted():
     assert not result.refuted
     assert result.epsilon_lower_bound == 0
     assert str(result).startswith("The claim of 1e-06-DP is not refuted, which proves nothing.")
-    assert str(result).endswith("; the outputs are consistent with every epsilon.")
+    assert "; the outputs are consistent with every epsilon. The smallest epsilon that" in str(
+        result
+    )
 
 
 def test_repeat_calls_the_mechanism_on_its_data():
@@ -197,8 +206,6 @@ def test_the_fisher_score_is_the_log_density_ratio_of_gaussians():
     # log-density ratio up to a constant. The relative sampling error is about
     # 1 / sqrt(200000) = 0.0022.
     np.testing.assert_allclose(score(root.T), [0.5, -1.0], atol=10 * 0.0022)
-    normal = np.cross(*root.T)
-    np.testing.assert_allclose(score(normal[None]), 0, atol=1e-9)  # the score is 0 along the normal
 
 
 def test_a_guarantee_is_audited_for_what_it_proves():
@@ -263,16 +270,117 @@ def test_events_are_checked(event):
         audit_event(*PAIR, PureDP(1.0), trials=100, event=event, rng=0)
 
 
+def test_outputs_without_a_score_are_checked():
+    def sample(trials, rng):
+        return rng.choice(np.array(["above", "below"]), trials)
+
+    with pytest.raises(ValueError, match="outputs must be numeric unless a score is given"):
+        audit(sample, sample, PureDP(1.0), trials=100, rng=0)
+
+
+def halves_of_width(first, second):
+    """A sampler whose outputs have `first` entries on the first call, and then `second`."""
+    widths = iter([first] + [second] * 9)
+    return lambda trials, rng: rng.laplace(size=(trials, next(widths)))
+
+
+@pytest.mark.parametrize("score", [None, lambda y: y[:, 0]])
+@pytest.mark.parametrize("widths", [((3, 2), (3, 2)), ((3, 3), (3, 2)), ((3, 3), (2, 2))])
+def test_a_change_of_shape_is_noticed(score, widths):
+    samples = [halves_of_width(*each) for each in widths]
+    with pytest.raises(ValueError, match="outputs must have one shape, got \\(3,\\) and then"):
+        audit(*samples, PureDP(1.0), trials=100, rng=0, score=score)
+
+
 @pytest.mark.parametrize(
-    ("outputs", "message"),
+    ("sampler", "message"),
     [
-        (np.array(["above", "below"]), "outputs must be numeric unless a score is given"),
-        (np.array([0.0, np.nan]), "outputs must be finite unless a score is given"),
+        (lambda trials, rng: [[1.0, 2.0]] * (trials - 1) + [[1.0]], "must have one shape"),
+        (repeat(lambda data, rng: np.ones(rng.integers(1, 3)), None), "must have one shape"),
+        (lambda trials, rng: np.ones((trials, 0)), "must hold at least 1 number"),
     ],
 )
-def test_outputs_without_a_score_are_checked(outputs, message):
-    def sample(trials, rng):
-        return rng.choice(outputs, trials)
-
+def test_ragged_and_empty_outputs_are_refused(sampler, message):
     with pytest.raises(ValueError, match=message):
-        audit(sample, sample, PureDP(1.0), trials=100, rng=0)
+        audit(sampler, sampler, PureDP(1.0), trials=100, rng=0)
+
+
+@pytest.mark.parametrize("level", [5e-324, 1e-301])
+def test_a_level_that_underflows_is_refused(level):
+    with pytest.raises(ValueError, match="level must be at least 1e-300, got"):
+        audit(*PAIR, PureDP(1.0), trials=100, level=level)
+    assert not audit(*PAIR, PureDP(1.0), trials=100, level=1e-300, rng=0).refuted
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("rho", "factor"), [(0.05, 1.35), (0.5, 1.2), (2.0, 1.25)])
+def test_gaussian_noise_that_understates_rho_a_little_is_refuted(rho, factor):
+    """With so many outputs, events alone need rho understated by a factor of 1.5 or more."""
+    neighbours = [np.zeros(2), np.array([0.6, 0.8])]
+    for true, refuted in ((rho, False), (factor * rho, True)):
+        scale = gaussian_scale(1.0, ZCDP(true))
+        samples = (gaussian(centre, scale) for centre in neighbours)
+        found = audit(*samples, ZCDP(rho), trials=500_000, rng=0)
+        assert found.refuted is refuted
+        assert found.rho_lower_bound <= true
+        assert found.epsilon_lower_bound < found.claimed_epsilon
+        # What could have been shown is between the claim and what was shown.
+        assert rho < found.smallest_violation < factor * rho
+        assert f"a rho of at least {found.rho_lower_bound:.4g}" in str(found)
+
+
+@pytest.mark.statistical
+def test_false_alarms_of_renyi_tests_stay_below_the_level():
+    """Gaussian noise attains its rho at every order. The first third of audits learns a score."""
+    level, audits, rho = 0.1, 400, 0.5
+    samples = gaussian(0.0, 1.0), gaussian(1.0, 1.0)
+    results = [
+        audit(*samples, ZCDP(rho), trials=400, level=level, rng=seed,
+              score=None if seed % 3 == 0 else lambda y: 0.5 - y)
+        for seed in range(audits)
+    ]  # fmt: skip
+    binomial_below(sum(found.refuted for found in results), audits, level)
+    binomial_below(sum(found.rho_lower_bound > rho for found in results), audits, level / 2)
+
+
+@pytest.mark.parametrize(
+    ("claim", "law"),
+    [
+        (PureDP(1.0), lambda epsilon: [randomised_response(bit, epsilon) for bit in (1, 0)]),
+        (ZCDP(0.5), lambda rho: [gaussian(x, 1.0) for x in (0.0, math.sqrt(2 * rho))]),
+    ],
+    ids=["pure", "zcdp"],
+)
+@pytest.mark.statistical
+def test_the_smallest_violation_is_where_audits_begin_to_refute(claim, law):
+    """At 0.8 of the excess nearly no audit refutes, at 1.5 times nearly each does."""
+    trials, level, audits = 8000, 1e-6, 20
+    stated = claim.epsilon if isinstance(claim, PureDP) else claim.rho
+    least = smallest_violation(claim, trials=trials // 2, level=level)
+    assert stated < least < 2.2 * stated
+    score = (lambda bits: bits) if isinstance(claim, PureDP) else (lambda y: 0.5 - y)
+    refuted = [
+        sum(
+            audit(*law(stated + share * (least - stated)), claim, trials=trials, level=level,
+                  rng=seed, score=score).refuted
+            for seed in range(audits)
+        )
+        for share in (0.5, 1.5)
+    ]  # fmt: skip
+    assert refuted[0] <= 2
+    assert refuted[1] >= audits - 2
+    assert smallest_violation(claim, trials=1) == math.inf
+
+
+@pytest.mark.statistical
+def test_a_function_of_records_is_audited_in_one_line():
+    noise = np.random.default_rng(0)
+    for scale, refuted in ((1.0, False), (0.5, True)):
+        found = audit_function(
+            lambda records, scale=scale: [len(records) + noise.laplace(0, scale), np.nan],
+            ["a"] * 5, ["a"] * 4, PureDP(1.0), trials=8000,
+        )  # fmt: skip
+        assert found.refuted is refuted
+        assert found.epsilon_lower_bound <= 1 / scale
+    with pytest.raises(ValueError, match="must have one shape, got"):
+        audit_function(np.array, [1, 2], [1], PureDP(1.0), trials=8)

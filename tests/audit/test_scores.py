@@ -1,5 +1,6 @@
 """Scores learned from outputs find violations of privacy and do not refute correct noise."""
 
+import itertools
 import math
 
 import numpy as np
@@ -95,11 +96,110 @@ def test_rounding_is_no_evidence():
     ))  # fmt: skip
     # Outside the space of the noise, the means differ by a rounding error of sums of about 1e6.
     assert null_space_score(a, b) is None
-    # In a direction without noise, a gap counts if it is above 2^-30 times the largest output.
-    normal = np.linalg.svd(basis.T)[2][-1]
-    gap = 1.01 * 2.0**-30 * max(np.abs(a).max(), np.abs(b).max())
-    assert null_space_score(a, b + gap * normal) is not None
-    assert null_space_score(a, b + 0.9 * gap * normal) is None
+    # In a direction without noise, a gap counts if it is above 2^-30 times the largest output, in
+    # units of the largest output of each coordinate.
+    largest = np.maximum(np.abs(a).max(axis=0), np.abs(b).max(axis=0))
+    normal = largest * np.linalg.svd(basis.T / largest)[2][-1]
+    assert null_space_score(a, b + 1.01 * 2.0**-30 * normal) is not None
+    assert null_space_score(a, b + 0.9 * 2.0**-30 * normal) is None
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("public", [1e10, 1e14, -3e12 / 7])
+@pytest.mark.parametrize("leak", [1.0, 0.7])
+def test_a_large_public_coordinate_hides_no_leak_in_another(public, leak):
+    def outputs(value):
+        return lambda trials, rng: np.column_stack(
+            [np.full(trials, public), rng.laplace(0, 3.0, trials), np.full(trials, value)]
+        )
+
+    assert audit(outputs(0.25), outputs(0.25 + leak), ONE, trials=400, rng=0).refuted
+    assert not audit(outputs(0.25), outputs(0.25), ONE, trials=400, rng=0).refuted
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("kind", "public"),
+    [
+        *itertools.product([np.int64, np.uint64, np.float64], [0, 10**10, 2**53 - 2]),
+        (np.int64, 2**63 - 2),
+        (np.uint64, 2**64 - 2),
+    ],
+)
+def test_whole_numbers_have_no_rounding_errors(kind, public):
+    """One coordinate holds a large public number plus a bit of the input."""
+
+    def outputs(bit):
+        return lambda trials, rng: np.column_stack(
+            [np.full(trials, public + bit, dtype=kind), rng.integers(0, 9, trials).astype(kind)]
+        )
+
+    assert audit(outputs(0), outputs(1), ONE, trials=400, rng=0).refuted
+    assert not audit(outputs(1), outputs(1), ONE, trials=400, rng=0).refuted
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("learner", [*DEFAULT_LEARNERS, CLASSIFIER], ids=str)
+@pytest.mark.parametrize("share", [0.0, 0.02, 1.0])
+def test_infinite_and_missing_entries_are_no_error(learner, share):
+    """Each learner accepts them, and refutes no claim if both inputs have as many."""
+
+    def outputs(trials, rng):
+        rows = rng.laplace(0, 3.0, (trials, 3))
+        for column, value in enumerate((np.nan, np.inf, -np.inf)):
+            rows[rng.random(trials) < share, column] = value
+        return rows
+
+    pair = Pair("same", outputs, outputs, (learner,))
+    assert not audit_pairs([pair], PureDP(0.1), trials=4000, rng=0).refuted
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_an_entry_that_is_not_finite_on_one_input_only_is_a_refutation(value):
+    """If it is less likely on the other input, the claim is refuted that the ratio exceeds."""
+
+    def outputs(share):
+        def sample(trials, rng):
+            rows = rng.laplace(0, 10.0, (trials, 2))
+            rows[rng.random(trials) < share, 1] = value
+            return rows
+
+        return sample
+
+    only = audit(outputs(0.05), outputs(0.0), PureDP(3.0), trials=20_000, rng=0)
+    assert only.refuted
+    assert "NaN and infinite" in only.event
+    often = outputs(0.2), outputs(0.2 * math.exp(-1.5))
+    assert audit(*often, ONE, trials=20_000, rng=0).refuted
+    assert not audit(*often, PureDP(1.5), trials=20_000, rng=0).refuted
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("scale", [1e307, 1e-300])
+def test_extreme_scales_are_audited(scale):
+    """The noise of a 1/2-DP and of a 4-DP mechanism, with the float64 range nearly used up."""
+
+    def outputs(bit, noise):
+        # Outputs stay within 8 scales, so 1e307 times them is finite.
+        return lambda trials, rng: (
+            scale * np.clip(np.rint(bit + rng.laplace(0, noise, (trials, 2))), -8, 8)
+        )
+
+    assert not audit(outputs(0, 4.0), outputs(1, 4.0), ONE, trials=4000, rng=0).refuted
+    assert audit(outputs(0, 0.5), outputs(1, 0.5), ONE, trials=4000, rng=0).refuted
+
+
+def test_what_was_taken_for_rounding_is_said():
+    """Noise of scale 1 on a public number of 1e11: the errors of sums of this size may reach 93."""
+
+    def outputs(bit):
+        return lambda trials, rng: 1e11 + bit + rng.laplace(0, 1.0, (trials, 1))
+
+    found = audit(outputs(0), outputs(1), ONE, trials=400, rng=0)
+    assert 2 < found.unseen < 100
+    assert f"Differences up to {found.unseen:.2g} were taken for rounding errors" in str(found)
+    assert audit(*[shifted(laplace(1.0), x) for x in CENTRES], ONE, trials=400, rng=0).unseen == 0
 
 
 @pytest.mark.parametrize("learn", [outcome_score, classifier_score])

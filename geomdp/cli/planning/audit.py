@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -35,9 +36,11 @@ from geomdp.cli.planning.audited_mechanisms import (
 )
 from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
 from geomdp.cli.progress import working
+from geomdp.privacy.definitions import printed, printed_down
 
 if TYPE_CHECKING:
     from geomdp.audit import Learner
+    from geomdp.privacy import Privacy
 
 #: Exit code if a claim was refuted.
 REFUTED = 1
@@ -67,7 +70,8 @@ TrialsOption: TypeAlias = Annotated[
         parser=whole_number,
         metavar="T",
         help="Number of outputs drawn on each of two neighbouring tables. Half of them are used to "
-        "choose an event, the other half to test it.",
+        "choose an event, the other half to test it. More outputs show smaller violations; "
+        "the line below the results says which.",
         rich_help_panel=RESULT,
     ),
 ]
@@ -133,7 +137,7 @@ def audit(
     adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
     exact: ExactOption = True,
     mechanism: AuditedOption = None,
-    trials: TrialsOption = 10_000,
+    trials: TrialsOption = 1000,
     level: LevelOption = 1e-6,
     seed: DrawsOption = None,
 ) -> None:
@@ -156,7 +160,7 @@ def audit(
     )
     task = planned_task(question, sample, schema)
     setting = Setting(task.workload, n, privacy, adjacency.relation(), exact)
-    learners = _learners()
+    learners, withdrawn = _learners(), bool(task.caveat)
     audited = []
     for flag in mechanism or _known():
         with working(f"auditing {flag}"):
@@ -164,7 +168,7 @@ def audit(
             # not apply are listed as left out.
             built = built_candidate(flag, setting, named=mechanism is not None)
             if not isinstance(built, Audited) and mechanism is None:
-                built = affordable(flag, built, trials)
+                built = affordable(flag, built)
             if isinstance(built, Audited):
                 audited.append(built)
             else:
@@ -172,12 +176,14 @@ def audit(
     display.print_rows(
         [
             task.row,
-            ("claim", f"{privacy}, {setting.adjacency.value}"),
+            ("claim", f"{privacy}, {setting.adjacency.value}{' of the mechanism' * withdrawn}"),
+            *([("release", f"no privacy claim: {task.caveat}")] if withdrawn else []),
             ("level", f"{level:g} for each mechanism"),
         ]
     )
     print()
     _print_results([each for each in audited if each.result is not None])
+    print(_limits(privacy, trials, level))
     left_out = [(each.flag, each.why) for each in audited if each.result is None]
     if mechanism is None:
         left_out += OTHER_RELEASES
@@ -189,8 +195,11 @@ def audit(
 
 
 def _check_level(level: float) -> None:
+    from geomdp.audit.binomial import checked_level
+
     if not 0 < level < 1:
         raise ValueError(f"--level must be above 0 and below 1, got {level!r}")
+    checked_level(level)
 
 
 def _known() -> list[str]:
@@ -212,22 +221,41 @@ def _learners() -> tuple[Learner, ...]:
     return (CLASSIFIER,)
 
 
+def _limits(privacy: Privacy, trials: int, level: float) -> str:
+    """The smallest violation that so many trials can show, and ten times as many."""
+    from geomdp.audit import smallest_violation
+    from geomdp.privacy import ZCDP
+
+    name = "rho" if isinstance(privacy, ZCDP) else "epsilon"
+    least, less = (
+        smallest_violation(privacy, trials=times * trials // 2, level=level) for times in (1, 10)
+    )
+    shown = f"a true {name} of {least:.3g} or more" if least < math.inf else "no violation"
+    return (
+        f"{trials} trials can show {shown}, and find nothing below that; "
+        f"--trials {10 * trials} can show {less:.3g}."
+    )
+
+
 def _print_results(audited: Sequence[Audited]) -> None:
     """Print a row for every mechanism: verdict, bound, claim, outputs, time and tested event."""
     rows = []
     for each in audited:
         result = each.result
         assert result is not None
-        at = "" if result.delta == 0 else f" at delta {result.delta:.2g}"
+        rho = result.rho_lower_bound
+        more = "" if rho is None else f"; Renyi divergences show rho >= {printed_down(rho, 4)}"
+        at = "" if result.delta == 0 else f" at delta {printed(result.delta, 2)}"
         rows.append(
             (
                 each.flag,
                 "REFUTED" if result.refuted else "not refuted",
-                f"{display.number(result.epsilon_lower_bound)}{at}",
-                f"{display.number(result.claimed_epsilon)}",
+                f"{printed_down(result.epsilon_lower_bound, 4)}{at}",
+                printed(result.claimed_epsilon),
                 f"2 x {result.trials}",
                 f"{each.seconds:.1f} s",
-                f"{result.event} in {result.hits_a} and {result.hits_b} outputs, on {result.pair}",
+                f"{result.event} in {result.hits_a} and {result.hits_b} outputs, on {result.pair}"
+                f"{more}",
             )
         )
     headings = ["mechanism", "claim", "epsilon >=", "claimed", "outputs", "time", "event"]
