@@ -19,6 +19,7 @@ import geomdp
 from geomdp.advice.candidate import Candidate, Guarantees
 from geomdp.advice.candidates import CANDIDATES
 from geomdp.cli import main
+from geomdp.data import Schema
 from geomdp.tabulation.specs import (
     MAX_CELLS,
     MAX_QUERIES,
@@ -30,7 +31,7 @@ from geomdp.workloads import RandomSigns
 
 N = 400
 #: At this epsilon the noise is far below `TOLERANCE`, so answers are compared with the truth.
-NOISELESS = ["--epsilon", "1e9"]
+NOISELESS = ["--epsilon", "1e9", "--epsilon-above-10"]
 TOLERANCE = 1e-6
 
 SCHEMA = {
@@ -100,7 +101,7 @@ RELEASE = ("release", "survey.csv", "--schema", "schema.json", "--out", "answers
 
 
 #: Columns of a file of answers that are not columns of the records.
-NUMBERS = ["answer", "count", "standard_error", "low", "high"]
+NUMBERS = ["answer", "count", "noise_std", "low", "high"]
 
 
 def answers(path: str = "answers.csv") -> pd.Series[float]:
@@ -246,13 +247,14 @@ def test_record_says_what_was_claimed_and_run(run: Run) -> None:
         "queries": 5,
     }
     assert content["n"] == {"value": N, "source": "counted"}
-    assert content["schema"] == "declared in schema.json"
+    declared = Schema.from_json(json.dumps(SCHEMA)).select(["region", "smoker"])
+    assert content["schema"] == {"source": "declared in schema.json", **declared.to_dict()}
     assert content["seed"] is None
     computing = {"python", "geomdp", "numpy", "python-flint"}
     assert set(content["versions"]) >= computing  # type: ignore[call-overload]
-    # `standard_error` is the error of the noise. The predicted error adds only the small duality
+    # `noise_std` is the error of the noise. The predicted error adds only the small duality
     # gap of the projection that makes the tables consistent.
-    errors = pd.read_csv("answers.csv")["standard_error"]
+    errors = pd.read_csv("answers.csv")["noise_std"]
     np.testing.assert_allclose(
         np.sqrt((errors**2).mean()),
         content["predicted_rmse"]["value"],  # type: ignore[index]
@@ -301,8 +303,9 @@ def test_inferred_schema_takes_the_claim(run: Run) -> None:
     )
     assert result.code == 0
     (warning,) = result.err.splitlines()
-    assert warning == "warning: the schema was inferred from the records, which is not private"
-    assert "no privacy claim: the schema was inferred" in " ".join(result.out.split())
+    said = "no privacy claim: categories of region, levels of smoker were read from the records"
+    assert warning.startswith(f"warning: {said}; if they are known without the records, say so")
+    assert said in " ".join(result.out.split())
     assert str(record()["claim"]).startswith("no privacy claim")
     # The statement in the guarantee also says that there is no claim.
     guarantee = record()["guarantee"]
@@ -313,7 +316,7 @@ def test_inferred_schema_takes_the_claim(run: Run) -> None:
 def test_inferred_schema_and_seed_take_the_claim(run: Run) -> None:
     flags = ("--infer-schema", "--seed", "3", "--out", "answers.csv", "--epsilon", "1")
     assert run("release", "survey.csv", *flags, *QUERY).code == 0
-    assert str(record()["claim"]).startswith("seeded: no privacy claim: the schema was inferred")
+    assert str(record()["claim"]).startswith("seeded: no privacy claim: categories of")
 
 
 # --- bad input --------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ SCHEMA = {
 }
 COMMAND = [sys.executable, "-c", "from geomdp.cli import main; main()"]
 #: At this epsilon the noise is far below the printed digits.
-NOISELESS = ["--epsilon", "1e9"]
+NOISELESS = ["--epsilon", "1e9", "--epsilon-above-10"]
 
 
 @pytest.fixture

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import errno
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +18,7 @@ import pandas as pd
 import pytest
 
 from geomdp.advice.setting import DEFAULT_EFFORT
-from geomdp.cli import main
+from geomdp.cli import main, output_files
 from geomdp.cli.progress import logged_to, working
 from geomdp.privacy import Ledger, PureDP
 
@@ -68,7 +72,7 @@ def test_csv_and_parquet_hold_the_same_tidy_table(call):
     assert "with 90% intervals" in out
     tidy = pd.read_csv("a.csv")
     assert list(tidy.columns) == [
-        "table", "region", "smoker", "retired", "answer", "count", "standard_error", "low", "high",
+        "table", "region", "smoker", "retired", "answer", "count", "noise_std", "low", "high",
     ]  # fmt: skip
     assert len(tidy) == 12
     assert (tidy.answer >= 0).all()
@@ -103,7 +107,7 @@ def test_tables_and_workloads_mix_with_weights(call):
     assert (code, "each error times its weight" in out) == (0, True)
     tidy = pd.read_csv("a.csv").set_index("table")
     assert list(tidy.index.unique()) == ["region", "smoker", "retired", "region x smoker"]
-    errors = tidy.standard_error.groupby(level=0).first()
+    errors = tidy.noise_std.groupby(level=0).first()
     assert errors["region"] == pytest.approx(4 * errors["region x smoker"])
     workload = json.loads(Path("a.privacy.json").read_text())["workload"]
     assert workload["spec"] == "marginals:1; smoker,region"
@@ -185,6 +189,168 @@ def test_no_output_overwrites_schema_summary_or_queries(call):
     line = "curve survey.csv --schema schema.json --workload marginals:1 --epsilon 1"
     code, _, err = call(f"{line} --out curve.png --force")
     assert (code, "would overwrite the input 'survey.csv'" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "out", "refused"),
+    [
+        ("data/*/*.csv", "data/new/a.csv", True),
+        ("data/**/*.csv", "data/new/a.csv", True),
+        ("data/**/*.csv", "data/new/deeper/a.csv", True),
+        ("data/**/*.csv", "data/a.csv", True),
+        ("data/**", "data/new/a.csv", True),
+        ("d[a]ta/n?w/*.csv", "data/new/a.csv", True),
+        ("link/*/*.csv", "data/new/a.csv", True),
+        ("data/*/*.csv", "data/linked/a.csv", True),
+        ("data/*/s*.csv", "data/new/a.csv", False),
+        ("data/*/*.csv", "data/new/deeper/a.csv", False),
+        ("data/*/*.csv", "elsewhere/new/a.csv", False),
+    ],
+)
+def test_no_output_becomes_an_input(call, pattern, out, refused):
+    for folder in ("data/old", "data/new/deeper", "elsewhere/new"):
+        Path(folder).mkdir(parents=True)
+    Path("survey.csv").rename("data/old/survey.csv")
+    Path("link").symlink_to("data")
+    Path("data/linked").symlink_to("../elsewhere")
+    line = f"release {pattern} --schema schema.json --epsilon 1 --mechanism laplace"
+    code, _, err = call(f"{line} --workload marginals:1 --out {out}")
+    assert (code, "would overwrite the input" in err) == ((2, True) if refused else (0, False))
+    assert Path(out).exists() is not refused
+
+
+# --- a full disk --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def disk(monkeypatch):
+    """A disk of `room` bytes for unfinished files of answers; more raise ENOSPC."""
+    write, room = os.write, {"left": 1 << 30, "calls": 0}
+
+    def limited(descriptor, content):
+        if not os.readlink(f"/proc/self/fd/{descriptor}").endswith(".part"):
+            return write(descriptor, content)
+        room["calls"] += 1
+        taken = min(len(content), room["left"])
+        if taken == 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        room["left"] -= taken
+        return write(descriptor, bytes(content[:taken]))
+
+    monkeypatch.setattr(os, "write", limited)
+    return room
+
+
+PAID = f"{TABLES} --ledger l --budget epsilon=1"
+
+
+@pytest.mark.parametrize("room", [0, 1, 1000, 70_000])
+def test_a_full_disk_shows_before_anything_is_paid(call, disk, room):
+    disk["left"] = room
+    code, _, err = call(f"{PAID} --out a.csv")
+    assert code == 2
+    assert re.search(r"a(.privacy.json|.csv): No space left on device$", err.strip())
+    assert not Path("l").exists()
+    assert not list(Path().glob(".*.part"))
+    disk["left"] = 1 << 30
+    assert "epsilon 0.8 of 1 left" in call(f"{PAID} --out a.csv")[1]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("after", [1, 100, 1500])
+def test_answers_that_were_paid_are_saved_elsewhere(
+    call, disk, after, ending, tmp_path, monkeypatch
+):
+    """The disk has room when it is reserved, but another program or a copy-on-write takes it."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    Path("temporary").mkdir()
+    spend = Ledger.spend
+
+    def spend_and_fill(ledger, *arguments):
+        disk["left"] = after
+        return spend(ledger, *arguments)
+
+    def saved(contents):
+        disk["left"] = 1 << 30
+        return save(contents)
+
+    save = output_files._saved
+    monkeypatch.setattr(Ledger, "spend", spend_and_fill)
+    monkeypatch.setattr(output_files, "_saved", saved)
+    code, out, err = call(f"{PAID} --out a.{ending}")
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert "No space left on device; 0.2-DP was charged to l, and the answers are in " in err
+    assert "do not pay again" in err
+    (folder,) = Path("temporary").iterdir()
+    assert str(folder.resolve()) in err
+    read = pd.read_csv if ending == "csv" else pd.read_parquet
+    assert len(read(folder / f"a.{ending}")) == 12
+    assert "correctly rounded" in (folder / "a.privacy.json").read_text()
+    assert not list(Path().glob("a.*"))
+    with Ledger.existing(Path("l")) as ledger:
+        assert len(ledger.spends()) == 1
+
+
+def test_answers_are_printed_if_no_disk_takes_them(call, disk, monkeypatch):
+    spend = Ledger.spend
+
+    def spend_and_fill(ledger, *arguments):
+        disk["left"] = 10
+        return spend(ledger, *arguments)
+
+    monkeypatch.setattr(Ledger, "spend", spend_and_fill)
+    code, out, err = call(f"{PAID} --out a.csv")
+    assert code == 2
+    assert "0.2-DP was charged to l, and the answers are on standard output" in err
+    record, answers = re.findall(r"in base64: ([A-Za-z0-9+/= ]+?)(?= a\.csv|$)", out)
+    assert "correctly rounded" in base64.b64decode(record).decode()
+    assert len(pd.read_csv(io.BytesIO(base64.b64decode(answers)))) == 12
+
+
+def test_room_for_the_answers_is_enough(call, monkeypatch):
+    """No file is longer than what was taken for it, so that a full disk cannot show later."""
+    taken = {}
+    room = output_files.room_for
+
+    def watched(sizes):
+        taken.update(sizes)
+        return room(sizes)
+
+    monkeypatch.setattr(output_files, "room_for", watched)
+    columns = [
+        {"name": '"' * 40 + str(i), "kind": "categorical", "categories": ['"' * 90, "é" * 50]}
+        for i in range(4)
+    ]
+    Path("schema.json").write_text(json.dumps({**SCHEMA, "columns": columns}))
+    frame = {column["name"]: column["categories"] * 30 for column in columns}
+    pd.DataFrame(frame).to_csv("survey.csv", index=False)
+    for number, workload in enumerate(("marginals:1", "marginals:3", "conjunctions:2")):
+        for ending in ("csv", "parquet"):
+            out = f"{number}{ending}.{ending}"
+            assert call(f"{ASK} --workload {workload} --epsilon 1e-3 --out {out}")[0] == 0
+    assert len(taken) == 12
+    for path, size in taken.items():
+        assert path.stat().st_size <= size
+
+
+def test_a_small_file_system_that_is_full(call, tmp_path):
+    """The same on a real file system in memory, where this process may mount one."""
+    place = tmp_path / "small"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)], capture_output=True
+    )
+    if mounted.returncode != 0:
+        assert mounted.stderr
+        return
+    try:
+        (place / "other").write_bytes(bytes(60_000))  # the record would fit, the answers not
+        code, _, err = call(f"{PAID} --out small/a.csv")
+        assert (code, "No space left on device" in err) == (2, True)
+        assert not Path("l").exists()
+        assert [path.name for path in place.iterdir()] == ["other"]
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
 
 
 # --- one budget ---------------------------------------------------------------------------------
@@ -284,12 +450,12 @@ def test_a_draft_of_a_schema_looks_at_no_value(call):
     assert (code, err) == (0, "")
     assert "edit the file" in out
     draft = json.loads(Path("draft.json").read_text())
-    assert [column["name"] for column in draft["columns"]] == ["region", "age"]
+    assert list(draft["columns"]) == ["region", "age"]
     assert "SECRET" not in Path("draft.json").read_text()
     code, _, err = call(
         "release survey.csv --schema draft.json --tables age --epsilon 1 --out a.csv"
     )
-    assert (code, "column 'region': kind must be one of" in err) == (2, True)
+    assert (code, "column 'region' must be declared by" in err) == (2, True)
     code, _, err = call("schema survey.csv --out survey.csv --force")
     assert (code, "--out must name a file ending in .json" in err) == (2, True)
     Path("link.json").symlink_to("survey.csv")
@@ -300,9 +466,13 @@ def test_a_draft_of_a_schema_looks_at_no_value(call):
 def test_a_look_at_the_values_is_called_what_it_is(call):
     code, out, err = call("schema survey.csv --look")
     assert code == 0
-    assert "which is not private" in err
-    columns = json.loads(out)["columns"]
-    assert columns[0] == {"name": "region", "kind": "categorical", "categories": ["north", "south"]}
+    assert "categories of region" in err
+    assert "were read from the records; a release with drafted columns has no privacy claim" in err
+    assert json.loads(out)["columns"]["region"] == {
+        "kind": "categorical",
+        "categories": ["north", "south"],
+        "drafted": True,
+    }
 
 
 def test_rows_say_where_they_count_from(call):

@@ -56,7 +56,9 @@ def run(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("data", ["people.csv", "people.parquet"])
 def test_almost_without_noise_answers_are_true_means(run, data):
-    options = f"--bounds {BOUNDS} --smoothness 4 --epsilon 1e5 --degree 12 --out s.npz"
+    options = (
+        f"--bounds {BOUNDS} --smoothness 4 --epsilon 1e5 --epsilon-above-10 --degree 12 --out s.npz"
+    )
     code, out, err = run(f"summarize {data} {options}")
     assert (code, err) == (0, "")
     assert "143: degrees 0 to 11 in each of 2 variables" in out
@@ -114,7 +116,7 @@ def test_a_single_query_and_a_declared_number(run):
 
 
 def test_queries_have_names_units_and_a_file(run):
-    privacy = "--smoothness 4 --epsilon 1e5 --degree 8"
+    privacy = "--smoothness 4 --epsilon 1e5 --epsilon-above-10 --degree 8"
     run(f"summarize people.csv --bounds {BOUNDS} {privacy} --out s.npz")
     original = [
         {"kind": "Polynomial", "exponents": [[1, 0]], "coefficients": [1.0], "name": "mean age"},

@@ -25,7 +25,7 @@ from geomdp.cli.planning.lists import mechanisms, workloads
 from geomdp.cli.planning.width import width
 from geomdp.cli.progress import logged_to
 from geomdp.cli.releasing.command import release
-from geomdp.cli.schema import schema
+from geomdp.cli.schema import app as schema
 from geomdp.cli.smooth_queries.commands import app as smooth
 
 app = typer.Typer(
@@ -75,7 +75,7 @@ RECORDS, PLANS, LISTS = "With records", "Without records", "Lists and files"
 app.command(rich_help_panel=RECORDS)(release)
 app.command(rich_help_panel=RECORDS)(ask)
 app.add_typer(smooth, name="smooth", rich_help_panel=RECORDS)
-app.command(rich_help_panel=RECORDS)(schema)
+app.add_typer(schema, name="schema", rich_help_panel=RECORDS)
 app.command(rich_help_panel=PLANS)(advise)
 app.command(rich_help_panel=PLANS)(audit)
 app.command(rich_help_panel=PLANS)(bracket)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,29 @@ if TYPE_CHECKING:
 
 #: Number of characters per line in a log or a pipe, which have no width of their own.
 LOG_WIDTH = 120
+#: Unicode categories of characters that are never printed or written to a file of answers: controls
+#: (which a terminal obeys), separators of lines, and code points that are no characters.
+CONTROLS = {"Cc", "Zl", "Zp", "Cs"}
+#: Classes of the characters that reverse the order in which the text after them is shown.
+REVERSING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+
+
+def visible(text: str) -> str:
+    """`text` with an escape such as \\u001b in place of each control character.
+
+    Labels, names of files and messages can hold any character. A terminal would obey some of them,
+    and a line break would begin a forged line. The escapes are those of JSON, so that a line of a
+    JSON document keeps its meaning.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        f"\\u{ord(character):04x}"
+        if unicodedata.category(character) in CONTROLS
+        or unicodedata.bidirectional(character) in REVERSING
+        else character
+        for character in text
+    )
 
 
 def console() -> Console:
@@ -29,7 +53,7 @@ def print_rows(rows: Iterable[tuple[str, str]]) -> None:
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in rows:
-        grid.add_row(name, Text(value))
+        grid.add_row(Text(visible(name)), Text(visible(value)))
     _print(grid)
 
 
@@ -40,7 +64,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         table.add_column(heading, no_wrap=True)
     table.add_column(headings[-1], overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(visible(cell)) for cell in row))
     _print(table)
 
 
@@ -56,18 +80,20 @@ def _print(table: Table) -> None:
 
 
 def warn(message: str) -> None:
-    """Print a warning on standard error, on one line."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(
-        Text(f"warning: {message}", "yellow")
-    )
+    """Print a warning on standard error; see `print_message`."""
+    print_message(f"warning: {message}", "yellow")
+
+
+def print_message(message: str, style: str = "") -> None:
+    """Print on standard error: on one line in a log or a pipe, wrapped between words elsewhere."""
+    shown = Console(stderr=True, highlight=False)
+    text = Text(visible(" ".join(message.split())), style)
+    shown.print(text, soft_wrap=not shown.is_terminal)
 
 
 def implied(guarantee: Guarantee, asked: Privacy) -> str:
     """Words that name the guarantee `asked`, if `guarantee` claims another, stronger guarantee."""
-    from geomdp.privacy import Heuristic
-
-    unclaimed = guarantee.seeded or isinstance(guarantee.sampler, Heuristic)
-    if unclaimed or guarantee.privacy == asked:
+    if not guarantee.is_claim or guarantee.privacy == asked:
         return ""
     return f" (it implies {asked}, which was asked for)"
 
@@ -78,7 +104,7 @@ def in_words(prediction: Prediction) -> str:
 
     kinds = {
         PredictionKind.EXACT: "exact for every data set",
-        PredictionKind.UPPER_BOUND: "at most, for every data set",
+        PredictionKind.UPPER_BOUND: "upper bound for every data set; errors are often smaller",
         PredictionKind.PRIOR: "simulated on a public prior",
     }
     spread = f" +- {prediction.stderr:.1g}" if prediction.stderr > 0 else ""

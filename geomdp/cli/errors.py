@@ -106,6 +106,8 @@ def run_reporting_errors(command: Callable[[], int | None]) -> NoReturn:
 
 
 def _fail(*messages: str) -> NoReturn:
+    from geomdp.cli.display import print_message
+
     for message in messages:
-        print("geomdp: error:", " ".join(message.split()), file=sys.stderr)
+        print_message(f"geomdp: error: {message}")
     sys.exit(BAD_INPUT)

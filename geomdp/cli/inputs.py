@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
+from geomdp.cli import display
 from geomdp.cli.questions import Question
 from geomdp.data import (
     Query,
@@ -32,28 +33,6 @@ CONNECT_SECONDS = 10
 #: Functions that load the bundled tables, by the values of --sample.
 SAMPLES: dict[str, Callable[[], Sample]] = {"rand": rand_health_insurance, "affairs": fair_affairs}
 
-INFERRED = "the schema was inferred from the records, which is not private"
-
-
-@dataclass(frozen=True)
-class PublicSchema:
-    """A schema and its origin. The origin decides whether a release can claim privacy.
-
-    Parameters
-    ----------
-    schema : Schema
-        The columns.
-    source : str
-        The origin of the schema, in words.
-    caveat : str or None
-        The reason why a release has no privacy claim, if the schema depends on the records. None
-        for a public schema.
-    """
-
-    schema: Schema
-    source: str
-    caveat: str | None = None
-
 
 @dataclass(frozen=True, repr=False)
 class RecordSource:
@@ -61,25 +40,28 @@ class RecordSource:
 
     Parameters
     ----------
-    described : PublicSchema
-        The schema of the records.
+    schema : Schema
+        The columns of the records. Their marks decide whether a release can claim privacy.
+    origin : str
+        Where the schema comes from, in words.
     name : str
         Name of the records, for output.
     table : Source
         The records. Each value must fit the schema, which is checked when the record is read.
     """
 
-    described: PublicSchema
+    schema: Schema
+    origin: str
     name: str
     table: Source
 
     def __repr__(self) -> str:
         """The name of the records and their schema, without any record."""
-        return f"RecordSource({self.name}, {self.described.schema!r})"
+        return f"RecordSource({self.name}, {self.schema!r})"
 
     def records(self, task: Task) -> Iterator[npt.NDArray[Any]]:
         """Records in chunks, encoded for the universe of `task`; errors name row and column."""
-        schema = self.described.schema.select(task.columns)
+        schema = self.schema.select(task.columns).confirm()
         return encode_source(self.table, schema, task.workload.universe)
 
 
@@ -127,27 +109,42 @@ class RecordFlags:
         if self.data is None:
             raise ValueError("give either a DATA file or --sample, got neither")
         table = source_of(self.data)
-        described = _schema_of_file(self.data, self.schema, self.infer, columns)
-        return RecordSource(described, table.name, table)
+        schema, origin = _schema_of_file(self.data, self.schema, self.infer, columns)
+        return RecordSource(schema, origin, table.name, table)
 
     def _queried(self, sql: str) -> RecordSource:
         if self.infer or self.data is not None or self.sample is not None:
             raise ValueError("--sql needs --schema, and excludes DATA, --sample and --infer-schema")
         query = Query(sql, self.database)
-        return RecordSource(described_schema(None, self.schema), query.name, query)
+        return RecordSource(*described_schema(None, self.schema), query.name, query)
 
     def _bundled(self, sample: str) -> RecordSource:
         if self.data is not None:
             raise ValueError("give either a DATA file or --sample, got both")
         if self.infer:
             raise ValueError("--infer-schema excludes --sample, because a sample has a schema")
-        described = described_schema(sample, self.schema)
-        return RecordSource(described, f"sample {sample}", source_of(_sample(sample).path))
+        schema, origin = described_schema(sample, self.schema)
+        name, table = f"sample {sample}", source_of(_sample(sample).path)
+        return RecordSource(schema, origin, name, table)
 
 
 def planned_task(question: Question, sample: str | None, schema: Path | None) -> Task:
-    """The queries of `question` on the columns of a bundled sample or of a schema file."""
-    return question.task(described_schema(sample, schema).schema)
+    """The queries of `question` on the columns of a bundled sample or of a schema file.
+
+    If these columns were read from records, a warning says that no release can claim privacy.
+    """
+    task = question.task(described_schema(sample, schema)[0])
+    warn_of(task.caveat)
+    return task
+
+
+def warn_of(caveat: str) -> None:
+    """Print that there is no privacy claim, and how to get one; nothing if there is no caveat."""
+    if caveat:
+        display.warn(
+            f"no privacy claim: {caveat}; if they are known without the records, say so with "
+            "`geomdp schema confirm`, and otherwise replace them by what is"
+        )
 
 
 @contextmanager
@@ -170,31 +167,37 @@ def connected(scheduler: str | None) -> Iterator[Client | None]:
         yield client
 
 
-def described_schema(sample: str | None, schema: Path | None) -> PublicSchema:
-    """The declared schema that --sample or --schema names."""
+def described_schema(sample: str | None, schema: Path | None) -> tuple[Schema, str]:
+    """The declared schema that --sample or --schema names, and its origin in words."""
     if (sample is None) == (schema is None):
         given = "neither" if sample is None else "both"
         raise ValueError(f"give either --schema or --sample, got {given}")
     if sample is not None:
-        return PublicSchema(_sample(sample).schema, f"declared with sample {sample}")
+        return _sample(sample).schema, f"declared with sample {sample}"
     assert schema is not None
+    return read_schema(schema, f"--schema {schema}"), f"declared in {schema}"
+
+
+def read_schema(path: Path, shown: str) -> Schema:
+    """The schema in a file; one ``ValueError`` for each fault, after the text `shown`."""
     try:
-        read = Schema.from_json(schema.read_text(encoding="utf-8"))
+        return Schema.from_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"--schema {schema}: {error}") from error
-    return PublicSchema(read, f"declared in {schema}")
+        faults = [ValueError(f"{shown}: {fault}") for fault in str(error).split("\n")]
+        if len(faults) > 1:
+            raise ExceptionGroup("bad schema", faults) from error
+        raise faults[0] from error
 
 
 def _schema_of_file(
     data: Path, schema: Path | None, infer: bool, columns: Sequence[str] | None
-) -> PublicSchema:
+) -> tuple[Schema, str]:
     if (schema is not None) == infer:
         given = "both" if infer else "neither"
         raise ValueError(f"give either --schema FILE or --infer-schema with DATA, got {given}")
     if schema is not None:
         return described_schema(None, schema)
-    inferred = infer_schema(data, columns)
-    return PublicSchema(inferred.schema, "inferred from the records (not private)", INFERRED)
+    return infer_schema(data, columns).schema, "inferred from the records (not private)"
 
 
 def _sample(name: str) -> Sample:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from geomdp.cli.privacy_flags import parse_privacy
-from geomdp.privacy import Adjacency, Ledger, Privacy
+from geomdp.privacy import Adjacency, Guarantee, Ledger, Privacy
+from geomdp.privacy.definitions import printed, printed_down
+from geomdp.privacy.ledger import ROUNDING
 
 #: Names of the parameters that --budget accepts.
 NAMES = ("epsilon", "delta", "rho")
@@ -110,6 +112,10 @@ class Payment:
         with open_ledger(self.path, self.budget, adjacency) as ledger:
             yield ledger
 
+    def charged(self, guarantee: Guarantee) -> str:
+        """Words that say what a release with this guarantee has cost, after it was paid."""
+        return f"{guarantee.privacy} was charged to {self.path or 'no ledger'}"
+
 
 def left_in(ledger: Ledger | None) -> list[tuple[str, str]]:
     """A row of output with the rest of the budget; no row if there is no ledger."""
@@ -117,6 +123,10 @@ def left_in(ledger: Ledger | None) -> list[tuple[str, str]]:
 
 
 def remaining(ledger: Ledger) -> str:
-    """The rest of the budget, as text such as ``epsilon 0.5 of 3``."""
-    left, limits = ledger.left(), ledger.budget.parameters()
-    return ", ".join(f"{name} {left[name]:.6g} of {limit:g}" for name, limit in limits.items())
+    """The rest of the budget, as text such as ``epsilon 0.5 of 3``. A spend of it is granted."""
+    # With this allowance, 0.1 of a budget of 0.5 is left after a spend of 0.4.
+    left = {name: rest * (1 + ROUNDING) for name, rest in ledger.left().items()}
+    limits = ledger.budget.parameters()
+    return ", ".join(
+        f"{name} {printed_down(left[name])} of {printed(limit)}" for name, limit in limits.items()
+    )

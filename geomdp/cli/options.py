@@ -123,6 +123,15 @@ RhoOption: TypeAlias = Annotated[
         rich_help_panel=PRIVACY,
     ),
 ]
+Above10Option: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--epsilon-above-10",
+        metavar="",
+        help="Allow an epsilon or rho above 10, which protects little.",
+        rich_help_panel=PRIVACY,
+    ),
+]
 ExactOption: TypeAlias = Annotated[
     bool,
     typer.Option(

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import fnmatch
+import glob
 import io
 import os
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._numerics.written_files import write_together
+from geomdp._numerics.written_files import room_for, write_together
+from geomdp.cli import display
+from geomdp.cli.display import visible
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from geomdp.data import Schema
+    from geomdp.tabulation.tasks import Task
 
 #: Endings of the files of tables. The ending determines the format.
 CSV, PARQUET = ".csv", ".parquet"
+#: A spreadsheet takes text that begins with one of these characters for a formula.
+FORMULA = "=+-@"
+#: The columns of a table by name: lists of labels, None for no label, and arrays of numbers.
+Columns: TypeAlias = Mapping[str, Sequence[str | None] | npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -49,42 +60,111 @@ class OutputFiles:
         check_place(self.answers, CSV, PARQUET)
         check_free((self.answers, self.record), overwrite, inputs)
 
-    def write(
-        self, answers: Mapping[str, list[str | None] | npt.NDArray[Any]], record: str
-    ) -> None:
-        """Write the columns of the answers, by name, and the record.
+    def room(self, task: Task, schema: Schema) -> dict[Path, int]:
+        """Bytes that the files of a release need at most, in the order in which they are written.
 
-        The record is put in its place first, so that new answers never exist without their record.
+        A row has a label in at most two columns, an escaped character needs at most six bytes, and
+        five numbers with their commas need less than 140. Headers, notes of the format and the
+        facts in the record fit into the rest, but for the names and labels of the schema.
         """
-        if self.answers.suffix == CSV:
-            content = _csv(answers)
-        else:
-            import pandas as pd  # imported here because pandas is slow to import
+        longest = max(len(label.encode("utf-8", "replace")) for label in task.labels)
+        row = 12 * longest + len(task.columns) + 140
+        rest = 2**16 + 12 * len(schema.to_json())
+        return {self.record: rest, self.answers: rest + row * task.workload.n_queries}
 
-            content = encoded(pd.DataFrame(answers), self.answers)
-        write_together({self.record: record.encode(), self.answers: content})
+    def contents(self, answers: Columns, record: str) -> dict[Path, bytes]:
+        """The files with the columns of the answers, by name, and the record.
 
-
-def _csv(columns: Mapping[str, list[str | None] | npt.NDArray[Any]]) -> bytes:
-    """The CSV text that `encoded` gives, without pandas, whose import takes half a second."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    cells = (part.tolist() if isinstance(part, np.ndarray) else part for part in columns.values())
-    writer.writerows(zip(*cells, strict=True))
-    return text.getvalue().encode()
+        The record comes first, so that new answers never exist without their record.
+        """
+        lines = map(visible, record.split("\n"))  # only line breaks stand between JSON texts
+        return {
+            self.record: "\n".join(lines).encode(),
+            self.answers: encoded(answers, self.answers),
+        }
 
 
-def encoded(frame: pd.DataFrame, path: Path) -> bytes:
-    """A table in the format that the ending of `path` names.
+def warn_of_formulas(columns: Columns, path: Path) -> None:
+    """Warn if `path` is a CSV file, and a spreadsheet would run labels or names in it as formulas.
+
+    They are written as they are, because other programs need them so: "-5 to 0" and "+" are answers
+    in surveys, and a mark before them would be part of the label.
+    """
+    found = []
+    for name, column in columns.items():
+        texts = [name] if isinstance(column, np.ndarray) else [name, *column]
+        count = sum(text is not None and _is_formula(text) for text in texts)
+        found += [f"{count} cells of {name}"] * bool(count)
+    if found and path.suffix == CSV:
+        display.warn(
+            f"a spreadsheet would run {', '.join(found)} in {path} as formulas; import them as text"
+        )
+
+
+def _is_formula(text: str) -> bool:
+    """Whether a spreadsheet would take a cell with this text for a formula, not for a number."""
+    try:
+        float(text)
+    except ValueError:
+        return len(text) > 1 and text[0] in FORMULA
+    return False
+
+
+def encoded(columns: Columns, path: Path) -> bytes:
+    """A table in the format that the ending of `path` names, without control characters.
 
     Numbers in CSV are the shortest decimals that are read back as the same float64.
     """
+    shown = {
+        visible(name): column
+        if isinstance(column, np.ndarray)
+        else [cell if cell is None else visible(cell) for cell in column]
+        for name, column in columns.items()
+    }
     if path.suffix == CSV:
-        return frame.to_csv(index=False, lineterminator="\n").encode()
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(shown)
+        cells = (part.tolist() if isinstance(part, np.ndarray) else part for part in shown.values())
+        writer.writerows(zip(*cells, strict=True))
+        return text.getvalue().encode()
+    import pandas as pd  # imported here because pandas is slow to import
+
     buffer = io.BytesIO()
-    frame.to_parquet(buffer, index=False)
+    pd.DataFrame(shown).to_parquet(buffer, index=False)
     return buffer.getvalue()
+
+
+@contextmanager
+def paid_files(sizes: Mapping[Path, int]) -> Iterator[Callable[[Mapping[Path, bytes], str], None]]:
+    """Take the room for files before a release is paid; yield the function that writes them after.
+
+    The function gets the contents of the files, and words that say what was charged. If the files
+    can't be written nevertheless, they are saved elsewhere, and ``OSError`` says where and what was
+    charged, so that nobody pays twice.
+    """
+    with room_for(sizes) as write:
+
+        def write_or_save(contents: Mapping[Path, bytes], charged: str) -> None:
+            try:
+                write(contents)
+            except OSError as error:
+                reason = f"{error.strerror}; {charged}, and {_saved(contents)}: do not pay again"
+                raise OSError(error.errno, reason, error.filename) from error
+
+        yield write_or_save
+
+
+def _saved(contents: Mapping[Path, bytes]) -> str:
+    """Save files in a new folder for temporary files, or else print them; say where they are."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="geomdp-"))
+        write_together({folder / path.name: content for path, content in contents.items()})
+    except OSError:
+        for path, content in contents.items():
+            print(f"{visible(path.name)} in base64:\n{base64.encodebytes(content).decode()}")
+        return "the answers are on standard output"
+    return f"the answers are in {folder}"
 
 
 def check_place(out: Path, *endings: str) -> None:
@@ -125,21 +205,21 @@ def is_input(path: Path, given: Path) -> bool:
     path : Path
         A file to be written. If the file exists, it may have other names, too.
     given : Path
-        A file, a folder or a pattern. A folder names all files in it, at any depth. For a pattern,
-        a new file is recognised only in a folder that already has an input.
+        A file, a folder or a pattern. A folder names all files in it, at any depth.
     """
-    from geomdp.data.sources.files import paths_at
+    from geomdp.data.files import paths_at
 
     place = path.resolve()
     if given.is_dir() and any(_is_same(folder, given) for folder in place.parents):
         return True
-    inputs = paths_at(given)
-    if any(_is_same(path, file) for file in inputs):
+    if any(_is_same(path, file) for file in paths_at(given)):
         return True
-    # A new file becomes an input if it is in the folder of an input and matches the pattern.
-    beside = any(_is_same(place.parent, file.parent) for file in inputs)
-    pattern = not given.is_file() and not given.is_dir()
-    return pattern and beside and fnmatch.fnmatchcase(path.name, given.name)
+    # A new file becomes an input if its name and its folder match a pattern. A last part ** matches
+    # folders, too, at any depth.
+    pattern = given if given.name == "**" else given.parent
+    folders = glob.iglob(str(pattern), recursive=True)
+    matches = fnmatch.fnmatchcase(path.name, given.name) and not given.is_file()
+    return matches and any(_is_same(place.parent, Path(folder)) for folder in folders)
 
 
 def _is_same(path: Path, other: Path) -> bool:

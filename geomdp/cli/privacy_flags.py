@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
-from geomdp.privacy.parameter_range import LARGEST_LOSS, LEAST_LOSS
+from geomdp.privacy.parameter_range import LARGEST_LOSS, LEAST_LOSS, weakness
 
 
 class AdjacencyFlag(enum.StrEnum):
@@ -17,6 +17,17 @@ class AdjacencyFlag(enum.StrEnum):
     def relation(self) -> Adjacency:
         """The neighbour relation that the flag names."""
         return Adjacency[self.name]
+
+
+def parse_released(
+    epsilon: float | None, delta: float | None, rho: float | None, above_10: bool
+) -> Privacy:
+    """The privacy of a release; above 10, epsilon or rho needs the flag --epsilon-above-10."""
+    privacy = parse_privacy(epsilon, delta, rho)
+    meaning = weakness(privacy)
+    if meaning and not above_10:
+        raise ValueError(f"--{meaning}; to release with it, add --epsilon-above-10")
+    return privacy
 
 
 def parse_privacy(epsilon: float | None, delta: float | None, rho: float | None) -> Privacy:

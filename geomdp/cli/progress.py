@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,9 @@ from threading import Timer
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.text import Text
+
+from geomdp.cli.display import print_message, visible
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -33,7 +35,7 @@ def working(step: str) -> Iterator[None]:
     on the terminal shows the latest step.
     """
     console = Console(stderr=True)
-    status = console.status(step)
+    status = console.status(Text(visible(step)))
     handler, level = _OnTerminal(status), STEPS.level
     announced = _OnALine(logging.INFO)
     timer = Timer(PATIENCE, status.start)
@@ -63,13 +65,20 @@ def logged_to(path: Path | None) -> Iterator[None]:
         yield
         return
     handler = logging.FileHandler(path, encoding="utf-8")
-    handler.setFormatter(logging.Formatter(FORMAT))
+    handler.setFormatter(_OneLine(FORMAT))
     STEPS.addHandler(handler)
     try:
         yield
     finally:
         STEPS.removeHandler(handler)
         handler.close()
+
+
+class _OneLine(logging.Formatter):
+    """Formats a message as one line without control characters."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return visible(super().formatMessage(record))
 
 
 class _OnTerminal(logging.Handler):
@@ -80,11 +89,11 @@ class _OnTerminal(logging.Handler):
         self._status = status
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._status.update(record.getMessage())
+        self._status.update(Text(visible(record.getMessage())))
 
 
 class _OnALine(logging.Handler):
     """Prints each message as a line on standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        print(f"geomdp: {record.getMessage()}", file=sys.stderr)
+        print_message(f"geomdp: {record.getMessage()}")

@@ -8,6 +8,7 @@ import json
 import os
 import pickle
 import stat
+import sys
 import threading
 import zipfile
 from collections.abc import Callable, Sequence
@@ -238,6 +239,23 @@ def test_changed_bytes_are_read_alike_or_refused(
             assert saved(found) == content
 
 
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("code", [sys.maxunicode + 1, 0xFFFFFFFF])
+@pytest.mark.parametrize("name", ["smooth summary", "sparse summary"])
+def test_text_outside_unicode_is_refused(
+    name: str, code: int, order: str, written: dict[str, bytes], tmp_path: Path
+) -> None:
+    """NumPy stores texts as 32-bit numbers; not every number is a character."""
+    ending, _, read = FORMATS[name]
+    path = tmp_path / f"text{ending}"
+    with np.load(io.BytesIO(written[name])) as stored:
+        arrays = dict(stored)
+    arrays["record"] = np.array([code], dtype=f"{order}u4").view(f"{order}U1").reshape(())
+    np.savez(path, **arrays)
+    with pytest.raises(ValueError, match=rf"must hold Unicode text, got the code {code:#x}"):
+        read(path)
+
+
 @pytest.mark.parametrize("name", ["smooth summary", "sparse summary"])
 def test_a_zip_bomb_is_not_unpacked(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -367,6 +385,8 @@ NO_SCHEMAS: list[object] = [
     *({**HEADER, "columns": [column]} for column in NO_COLUMNS),
     *({**HEADER, "columns": columns} for columns in (None, {}, "a", [], [BOOLEAN, BOOLEAN])),
     *({**HEADER, "version": v, "columns": [BOOLEAN]} for v in (0, 2, "1", None, [1])),
+    *({**HEADER, "version": 2, "columns": c} for c in (None, {}, "a", {"a": {}}, {"a": 3})),
+    *({**HEADER, "version": v, "columns": {"a": {"kind": "boolean"}}} for v in (0, 1, 3, "2")),
 ]
 
 

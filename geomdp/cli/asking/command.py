@@ -17,6 +17,7 @@ from geomdp.cli.asking.setting import Setting, Technique
 from geomdp.cli.options import (
     QUERIES,
     RESULT,
+    Above10Option,
     AdjacencyOption,
     BudgetOption,
     ColumnsOption,
@@ -33,7 +34,7 @@ from geomdp.cli.options import (
     real,
     whole_number,
 )
-from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
+from geomdp.cli.privacy_flags import AdjacencyFlag, parse_released
 from geomdp.cli.progress import working
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
 
@@ -77,6 +78,17 @@ QuestionsOption = Annotated[
         rich_help_panel=QUERIES,
     ),
 ]
+AlphaOption = Annotated[
+    float | None,
+    typer.Option(
+        "--alpha",
+        parser=real,
+        metavar="A",
+        help="Answers from public guesses may be off by about 3 A; for online. By default the "
+        "least A with proved accuracy. With few records there is none, and A must be given.",
+        rich_help_panel=QUERIES,
+    ),
+]
 QueriesOption = Annotated[
     str,
     typer.Option(
@@ -113,46 +125,52 @@ def ask(
     threshold: ThresholdOption = None,
     cutoff: CutoffOption = None,
     questions: QuestionsOption = None,
+    alpha: AlphaOption = None,
     epsilon: EpsilonOption = None,
     delta: DeltaOption = None,
+    epsilon_above_10: Above10Option = False,
     adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
     ledger: LedgerOption = None,
     budget: BudgetOption = None,
     state: StateOption,
 ) -> None:
     """Answer adaptive questions about the records in DATA, one by one, within one budget."""
-    from geomdp.cli.inputs import RecordFlags
+    from geomdp.cli.errors import naming_flags
+    from geomdp.cli.inputs import RecordFlags, warn_of
     from geomdp.cli.ledger_flags import Payment
     from geomdp.cli.questions import split_columns
     from geomdp.data import CountedRecords, count_records
     from geomdp.workloads import Histogram
 
-    relation, privacy = adjacency.relation(), parse_privacy(epsilon, delta, None)
+    relation, privacy = adjacency.relation(), parse_released(epsilon, delta, None, epsilon_above_10)
     assert isinstance(privacy, PureDP | ApproxDP)  # the command has no --rho
     check_normaliser(n, relation)
     payment = Payment(ledger, budget)
     payment.check(provable=True)
-    setting = Setting(technique, threshold, cutoff, questions, privacy, relation)
+    setting = Setting(technique, threshold, cutoff, questions, alpha, privacy, relation)
     names = None if columns is None else split_columns(columns)
     source = RecordFlags(data, sample, schema, False, sql, database).source(names)
-    declared = source.described.schema
+    declared = source.schema
     declared = declared.select(list(declared.levels) if names is None else names)
-    table = Table(declared.labels)
+    table, caveat = Table(declared.labels), declared.caveat
+    warn_of(caveat)
     with (
         questions_of(queries, table) as lines,
         payment.opened(relation) as account,
         exclusive(state) as record,
     ):
         if account is not None:
-            account.require(Guarantee(privacy, relation, Exact()), "ask")
+            account.require(Guarantee(privacy, relation, Exact(), withdrawn=caveat), "ask")
         with working("reading records"):
             workload = Histogram(table.size)
-            counted = count_records(source.table, declared, workload)
+            counted = count_records(source.table, declared.confirm(), workload)
         n = _number_of_records(n, relation, counted.count)
         assert isinstance(counted, CountedRecords)
         histogram = counted.totals(workload).sums.astype(np.int64)
-        mechanism = setting.mechanism(table.size, n, account)
-        answer_all(lines, mechanism, histogram, n, record)
+        with naming_flags("alpha"):
+            mechanism = setting.mechanism(table.size, n, account)
+        claim = mechanism.guarantee.without_claim(caveat)
+        answer_all(lines, mechanism, claim, histogram, n, record)
 
 
 def _number_of_records(n: int | None, relation: Adjacency, counted: int) -> int:

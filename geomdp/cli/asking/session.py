@@ -28,6 +28,7 @@ from geomdp.privacy import BudgetExhausted
 if TYPE_CHECKING:
     from geomdp.cli.asking.setting import Interactive
     from geomdp.mechanisms.interactive.transcript import Answer
+    from geomdp.privacy import Guarantee
     from geomdp.workloads.single_queries.single_query import DenseQuery
 
 #: Largest number of combinations of levels. A query is a vector with one entry per combination.
@@ -137,16 +138,22 @@ def exclusive(state: Path) -> Iterator[TextIO]:
 
 
 def answer_all(
-    lines: Lines, mechanism: Interactive, histogram: IntArray, n: int, record: TextIO
+    lines: Lines,
+    mechanism: Interactive,
+    claim: Guarantee,
+    histogram: IntArray,
+    n: int,
+    record: TextIO,
 ) -> None:
     """Answer questions about the records. Write each answer to the state file, then print it.
 
     The run stops after the last question, or when the mechanism has used up its budget. `histogram`
     holds the number of records for each combination of levels. Counts are divided by `n`, which is
-    the number of records, or the declared number under add-remove.
+    the number of records, or the declared number under add-remove. `claim` is the record
+    of the run.
     """
     started: dict[str, object] = {
-        "claim": str(mechanism.guarantee),
+        "claim": str(claim),
         "mechanism": type(mechanism).__name__,
     }
     _written(record, started)
@@ -157,7 +164,7 @@ def answer_all(
             display.warn(f"no more answers: {error}")
             return
         _written(record, {"index": number, "query": text, **answer._asdict()})
-        print(f"{text}\t{_in_words(mechanism, answer)}", flush=True)
+        print(f"{display.visible(text)}\t{_in_words(mechanism, answer)}", flush=True)
 
 
 def _asked(mechanism: Interactive, query: DenseQuery, histogram: IntArray, n: int) -> Answer:

@@ -48,6 +48,8 @@ class Setting:
         Value of --cutoff.
     questions : int or None
         Value of --questions.
+    alpha : float or None
+        Value of --alpha.
     privacy : PureDP or ApproxDP
         Values of --epsilon and --delta.
     adjacency : Adjacency
@@ -58,6 +60,7 @@ class Setting:
     threshold: float | None
     cutoff: int | None
     questions: int | None
+    alpha: float | None
     privacy: PureDP | ApproxDP
     adjacency: Adjacency
 
@@ -72,6 +75,8 @@ class Setting:
             if (value is not None) != wanted:
                 verb = "needs" if wanted else "does not take"
                 raise ValueError(f"--technique {self.technique} {verb} {flag}")
+        if self.alpha is not None and not online:
+            raise ValueError(f"--technique {self.technique} does not take --alpha")
         first_only = self.technique is Technique.ABOVE_THRESHOLD
         if first_only and not isinstance(self.privacy, PureDP):
             raise ValueError("--technique above-threshold does not take --delta")
@@ -97,7 +102,7 @@ class Setting:
         shared: _Shared = {"privacy": self.privacy, "adjacency": self.adjacency, "ledger": ledger}
         if self.questions is not None:
             rule = MultiplicativeWeights(size)
-            return OnlineConstruction(rule, n=n, queries=self.questions, **shared)
+            return OnlineConstruction(rule, n=n, queries=self.questions, alpha=self.alpha, **shared)
         assert self.threshold is not None
         # Compare counts, not shares: counts are whole numbers, so no rounding depends on the
         # records, and the sensitivity is exactly 1.

@@ -131,7 +131,7 @@ def _saved(advice: Advice, path: Path | None) -> list[tuple[str, str]]:
 def _summary(advice: Advice, task: Task, half: int | None) -> list[tuple[str, str]]:
     """Rows about the best mechanism, its error, the n that halves the error, and the next best."""
     applies, best = _applying(advice), advice.best
-    error = best.predicted_rmse
+    error, claim = best.predicted_rmse, best.guarantee.without_claim(task.caveat)
     said = display.in_words(error)
     if task.weights is not None and (task.weights != 1).any():
         said += ", each error times its weight"
@@ -141,7 +141,7 @@ def _summary(advice: Advice, task: Task, half: int | None) -> list[tuple[str, st
         ("best", f"{applies[0].mechanism}, of {len(applies)} mechanisms that apply"),
         ("rmse", said),
         ("half of rmse", "no number of records found" if half is None else f"with {half} records"),
-        ("privacy", str(best.guarantee) + display.implied(best.guarantee, advice.asked)),
+        ("privacy", str(claim) + display.implied(claim, advice.asked)),
     ]
     if not math.isnan(applies[0].simulated_rmse):
         simulated = display.number(applies[0].simulated_rmse)

@@ -150,7 +150,7 @@ def _asked(
     if given.data is None and not measure:
         return planned_task(question, given.sample, given.schema), None
     source = given.source(question.columns)
-    task = question.task(source.described.schema)
+    task = question.task(source.schema)
     display.warn(NOT_PRIVATE)
     with working("reading records"):
         return task, _all_records(source, task)

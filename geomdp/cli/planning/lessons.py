@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -87,13 +88,24 @@ def require_marimo() -> None:
 
 
 def open_lesson(lesson: Lesson, port: int | None, browser: bool) -> int:
-    """Serve a lesson on this machine until Ctrl-C; return the server's exit code."""
+    """Serve a lesson on this machine until Ctrl-C or SIGTERM; return the server's exit code."""
     require_marimo()
     flags = [] if browser else ["--headless"]
     if port is not None:
         flags += ["--port", str(port)]
     command = [sys.executable, "-m", "marimo", "run", *flags, str(lesson.path)]
-    return subprocess.run(command, check=False).returncode
+    before = signal.signal(signal.SIGTERM, _end)
+    try:
+        # `run` kills the server if an exception, such as that of `_end`, ends its wait.
+        return subprocess.run(command, check=False).returncode
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _end(number: int, frame: object) -> NoReturn:
+    """End with the exit code that shells give to a process stopped by a signal."""
+    del frame
+    raise SystemExit(128 + number)
 
 
 def show_list(command: str) -> None:

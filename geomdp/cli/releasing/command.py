@@ -6,6 +6,7 @@ from geomdp.cli.errors import check_together
 from geomdp.cli.ledger_flags import Payment
 from geomdp.cli.options import (
     AUTO,
+    Above10Option,
     AdjacencyOption,
     BudgetOption,
     ColumnsOption,
@@ -31,7 +32,7 @@ from geomdp.cli.options import (
     check_whole,
 )
 from geomdp.cli.output_files import OutputFiles
-from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
+from geomdp.cli.privacy_flags import AdjacencyFlag, parse_released
 from geomdp.cli.releasing.options import (
     ConfidenceOption,
     InferSchemaOption,
@@ -61,6 +62,7 @@ def release(
     epsilon: EpsilonOption = None,
     delta: DeltaOption = None,
     rho: RhoOption = None,
+    epsilon_above_10: Above10Option = False,
     adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
     mechanism: MechanismOption = AUTO,
     effort: EffortOption = None,
@@ -85,7 +87,7 @@ def release(
     provable = exact and seed is None and not infer_schema
     (privacy, question), choice = check_together(
         lambda: check_together(
-            lambda: parse_privacy(epsilon, delta, rho),
+            lambda: parse_released(epsilon, delta, rho, epsilon_above_10 or seed is not None),
             lambda: parse_question(workload, tables, weight, columns),
         ),
         lambda: choice_of(mechanism, exact, effort, plan),

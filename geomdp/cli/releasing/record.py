@@ -10,8 +10,6 @@ import json
 import platform
 from dataclasses import dataclass
 
-from geomdp.cli import display
-from geomdp.cli.inputs import PublicSchema
 from geomdp.mechanisms import Mechanism
 from geomdp.privacy import Privacy
 from geomdp.tabulation.results import Tabulation
@@ -28,8 +26,8 @@ class Provenance:
     ----------
     spec : str
         Workload as written on the command line.
-    schema : PublicSchema
-        Columns and levels, and their origin.
+    source : str
+        The origin of the schema, in words.
     asked : PureDP, ApproxDP or ZCDP
         The guarantee that was asked for. The guarantee of the release can be stronger.
     chosen_by : str
@@ -43,7 +41,7 @@ class Provenance:
     """
 
     spec: str
-    schema: PublicSchema
+    source: str
     asked: Privacy
     chosen_by: str
     declared_n: int | None
@@ -55,29 +53,12 @@ class Provenance:
         """How the number of records is known: it was counted or declared."""
         return "counted" if self.declared_n is None else "declared"
 
-    def claim(self, release: Tabulation) -> str:
-        """The privacy statement of the release as a whole.
-
-        If the schema was inferred, there is no guarantee, because the schema depends on the
-        records.
-        """
-        if self.schema.caveat is None:
-            return str(release.guarantee)
-        seeded = "seeded: " if release.guarantee.seeded else ""
-        return f"{seeded}no privacy claim: {self.schema.caveat}"
-
-    def implied(self, release: Tabulation) -> str:
-        """Words that name the guarantee asked for, if the release claims a stronger guarantee."""
-        if self.schema.caveat is not None:
-            return ""
-        return display.implied(release.guarantee, self.asked)
-
     def record(self, release: Tabulation) -> str:
         """The privacy record as JSON text."""
+        assert release.task.schema is not None  # `geomdp.release` sets it
         record = {
-            "claim": self.claim(release),
-            # The statement of the mechanism assumes a public schema, so the claim replaces it.
-            "guarantee": release.guarantee.to_dict() | {"statement": self.claim(release)},
+            "claim": str(release.guarantee),
+            "guarantee": release.guarantee.to_dict(),
             "asked": str(self.asked),
             "predicted_rmse": release.predicted_rmse.to_dict(),
             "mechanism": {"name": mechanism_name(release.mechanism), "chosen_by": self.chosen_by},
@@ -91,7 +72,7 @@ class Provenance:
                 "columns": list(release.task.columns),
                 "queries": release.task.workload.n_queries,
             },
-            "schema": self.schema.source,
+            "schema": {"source": self.source, **release.task.schema.to_dict()},
             "n": {"value": release.mechanism.n, "source": self.n_source},
             "seed": self.seed,
             "versions": {

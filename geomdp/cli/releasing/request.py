@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 from geomdp.cli import display
 from geomdp.cli.errors import naming_flags
-from geomdp.cli.inputs import RecordSource, connected
+from geomdp.cli.inputs import RecordSource, connected, warn_of
 from geomdp.cli.ledger_flags import Payment, left_in
 from geomdp.cli.mechanism_flags import Choice
-from geomdp.cli.output_files import OutputFiles
+from geomdp.cli.output_files import OutputFiles, paid_files, warn_of_formulas
 from geomdp.cli.progress import working
 from geomdp.cli.questions import Question
 from geomdp.cli.releasing.record import Provenance, mechanism_name
@@ -61,14 +62,12 @@ def carry_out(
     scheduler: str | None,
 ) -> None:
     """Compute the release, write the files, and print a summary."""
-    described = source.described
-    if described.caveat is not None:
-        display.warn(described.caveat)
     question = request.question
-    question.task(described.schema)  # if columns are missing, the error names the flag
+    task = question.task(source.schema)  # if columns are missing, the error names the flag
+    warn_of(task.caveat)
     provenance = Provenance(
         question.spec,
-        described,
+        source.origin,
         request.privacy,
         request.choice.by,
         request.n,
@@ -77,13 +76,17 @@ def carry_out(
     )
     with (
         connected(scheduler) as client,
+        paid_files(files.room(task, source.schema)) as write,
         payment.opened(request.adjacency) as account,
         working("checking the request"),
         naming_flags("n"),
+        warnings.catch_warnings(),
     ):
+        # The user has admitted an epsilon above 10 by a flag.
+        warnings.filterwarnings("ignore", ".* protects little", UserWarning)
         answers = released(
             source.table,
-            described.schema,
+            source.schema,
             question.asked,
             privacy=request.privacy,
             n=request.n,
@@ -97,8 +100,11 @@ def carry_out(
             client=client,
             rng=request.seed,
         )
-        files.write(answers.columns(request.confidence), provenance.record(answers))
+        columns = answers.columns(request.confidence)
+        contents = files.contents(columns, provenance.record(answers))
+        write(contents, payment.charged(answers.guarantee))
         left = left_in(account)
+    warn_of_formulas(columns, files.answers)
     display.print_rows([*_summary(answers, provenance, source.name, files), *left])
 
 
@@ -116,7 +122,7 @@ def _summary(
         ("records", f"{answers.mechanism.n} ({provenance.n_source}), {source}"),
         answers.task.row,
         ("mechanism", f"{mechanism_name(answers.mechanism)}, chosen by {provenance.chosen_by}"),
-        ("privacy", provenance.claim(answers) + provenance.implied(answers)),
+        ("privacy", str(answers.guarantee) + display.implied(answers.guarantee, provenance.asked)),
         ("rmse", display.in_words(answers.predicted_rmse) + weighted),
         ("answers", answers.statement),
         ("written to", f"{files.answers}{intervals}"),

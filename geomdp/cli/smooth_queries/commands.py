@@ -19,6 +19,7 @@ from geomdp.cli.options import (
     QUERIES,
     RECORDS,
     RESULT,
+    Above10Option,
     AdjacencyOption,
     BudgetOption,
     CountOption,
@@ -32,12 +33,18 @@ from geomdp.cli.options import (
     check_whole,
     whole_number,
 )
-from geomdp.cli.output_files import CSV, PARQUET, check_free, check_place, encoded
-from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
+from geomdp.cli.output_files import (
+    CSV,
+    PARQUET,
+    Columns,
+    check_free,
+    check_place,
+    encoded,
+    warn_of_formulas,
+)
+from geomdp.cli.privacy_flags import AdjacencyFlag, parse_released
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from geomdp.cli.smooth_queries.inputs import NamedQuery
     from geomdp.mechanisms import SmoothRelease
 
@@ -159,6 +166,7 @@ def summarize(
     epsilon: EpsilonOption = None,
     delta: DeltaOption = None,
     rho: RhoOption = None,
+    epsilon_above_10: Above10Option = False,
     adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
     ledger: LedgerOption = None,
     budget: BudgetOption = None,
@@ -173,7 +181,7 @@ def summarize(
     relation, payment = adjacency.relation(), Payment(ledger, budget)
     schema, privacy = check_together(
         lambda: parse_bounds(bounds),
-        lambda: parse_privacy(epsilon, delta, rho),
+        lambda: parse_released(epsilon, delta, rho, epsilon_above_10 or seed is not None),
         lambda: check_whole("--smoothness", smoothness, minimum=1),
         lambda: check_whole("--seed", seed, minimum=0),
         lambda: check_normaliser(n, relation),
@@ -220,13 +228,16 @@ def answer(
         ["query", "answer", "noise std", "approximation error", "proved at most"],
         [
             # The privacy noise is usually larger than the digits after the eighth.
-            (row["query"], f"{row['answer']:.8g}", *(display.number(row[name]) for name in ERRORS))
-            for row in answers.to_dict("records")
+            (name, f"{answer:.8g}", *map(display.number, errors))
+            for name, answer, *errors in zip(
+                *(answers[heading] for heading in ("query", "answer", *ERRORS)), strict=True
+            )
         ],
     )
     if out is not None:
         write_together({out: encoded(answers, out)})
-        print(f"\nwritten to {out}")
+        warn_of_formulas(answers, out)
+        print(f"\nwritten to {display.visible(str(out))}")
 
 
 def _check_answers(out: Path | None, force: bool, inputs: tuple[Path, ...]) -> None:
@@ -235,29 +246,32 @@ def _check_answers(out: Path | None, force: bool, inputs: tuple[Path, ...]) -> N
         check_free([out], force, inputs)
 
 
-def _answers(release: SmoothRelease, queries: list[NamedQuery], *, cube: bool) -> pd.DataFrame:
-    """One row per query, with its name, its kind, the answer and the errors.
+def _answers(release: SmoothRelease, queries: list[NamedQuery], *, cube: bool) -> Columns:
+    """Columns with the name, the kind, the answer and the errors of each query.
 
     Under add/remove, the sums are divided by a declared number n. One more column then holds the
     value that each missing record adds to the sum if there are fewer than n records.
     """
-    import pandas as pd
+    import numpy as np
 
     from geomdp.cli.smooth_queries.units import in_cube
     from geomdp.privacy import Adjacency
 
     if not cube and release.schema is None:
         raise ValueError("--original-units needs a summary with the bounds of its columns")
-    rows = []
+    kinds, found = [], []
     for each in queries:
         asked = each.query
         if not cube and release.schema is not None:
             asked = in_cube(asked, release.schema)
-        rows.append((each.name, type(asked).__name__, *release.answer(asked)))
-    frame = pd.DataFrame(rows, columns=["query", "kind", "answer", *ERRORS, "missing_record"])
+        kinds.append(type(asked).__name__)
+        found.append(release.answer(asked))
+    names = ["answer", *ERRORS]
     # Under replace-one the number of records is n, so no record can be missing.
-    known = release.guarantee.adjacency is Adjacency.REPLACE_ONE
-    return frame.drop(columns="missing_record") if known else frame
+    if release.guarantee.adjacency is not Adjacency.REPLACE_ONE:
+        names.append("missing_record")
+    numbers = dict(zip(names, np.array(found, dtype=np.float64).T, strict=False))
+    return {"query": [each.name for each in queries], "kind": kinds, **numbers}
 
 
 def _counted(release: SmoothRelease) -> list[tuple[str, str]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from geomdp._numerics.written_files import write_together
 from geomdp.cli import display
 from geomdp.cli.ledger_flags import Payment, left_in
+from geomdp.cli.output_files import paid_files
 from geomdp.cli.progress import working
 from geomdp.cli.smooth_queries.inputs import counted
 from geomdp.data import Schema, encode, read_chunks
@@ -62,9 +62,14 @@ def carry_out(request: Request, data: Path, out: Path, payment: Payment) -> None
             adjacency=request.adjacency,
             schema=schema,
         )
-        points = encode(read_chunks(data, schema.names), schema, summary.workload.universe)
-        released = summary.release(points, rng=request.seed, ledger=account)
-        write_together({out: released.to_bytes()})
+        points = encode(
+            read_chunks(data, schema.names), schema.confirm(), summary.workload.universe
+        )
+        # Two numbers for each moment, of 8 bytes, and the record.
+        room = 16 * (summary.workload.n_queries + 1) + 2**16 + 2 * len(schema.to_json())
+        with paid_files({out: room}) as write:
+            released = summary.release(points, rng=request.seed, ledger=account)
+            write({out: released.to_bytes()}, payment.charged(released.guarantee))
         left = left_in(account)
     counting = "declared" if n is not None else "counted"
     display.print_rows(

@@ -1,0 +1,437 @@
+"""A schema that was read from records leads to no privacy claim, whichever way it comes in."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import geomdp as gd
+from geomdp.cli import main
+from geomdp.data import Schema
+
+N = 40
+REASON = "edges of age were read from the records"
+FRAME = pd.DataFrame({"age": np.arange(20.0, 20 + N), "smoker": ["daily", "never"] * (N // 2)})
+PUBLIC = Schema.from_dict(
+    {"age": {"edges": [20, 40, 60]}, "smoker": {"categories": ["daily", "never"]}}
+)
+DRAFTED = Schema.from_dict(
+    {**PUBLIC.to_dict()["columns"], "age": {"edges": [20, 40, 60], "drafted": True}}
+)
+REAL = {"a": {"bounds": [0, 100], "drafted": True}, "b": {"bounds": [0, 1]}}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    FRAME.to_csv("d.csv", index=False)
+    FRAME.to_parquet("d.parquet")
+    return tmp_path
+
+
+@pytest.fixture
+def call(folder, monkeypatch, capsys):
+    """Run a command in a folder with d.csv; exit code, output and errors as one line each."""
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["geomdp", *map(str, words)])
+        with pytest.raises(SystemExit) as exited:
+            main()
+        out, err = capsys.readouterr()
+        return exited.value.code, " ".join(out.split()), " ".join(err.split())
+
+    return run
+
+
+def write(schema, path="s.json"):
+    Path(path).write_text(schema.to_json())
+    return path
+
+
+# --- from Python ----------------------------------------------------------------------------------
+
+#: Ways to a schema that holds the drafted column.
+SCHEMAS = {
+    "the schema": lambda schema: schema,
+    "json": lambda schema: Schema.from_json(schema.to_json()),
+    "dict": lambda schema: Schema.from_dict(schema.to_dict()),
+    "columns of dict": lambda schema: Schema.from_dict(schema.to_dict()["columns"]),
+    "version 1": lambda schema: Schema.from_json(
+        json.dumps(
+            {
+                "format": "geomdp schema",
+                "version": 1,
+                "columns": [{"name": c.name, **c.to_dict()} for c in schema.columns],
+            }
+        )
+    ),
+    "select": lambda schema: schema.select(["smoker", "age"]),
+    "confirm another": lambda schema: schema.confirm("smoker"),
+    "columns": lambda schema: Schema(schema.columns[::-1]),
+    "replace": lambda schema: Schema(
+        tuple(dataclasses.replace(column, missing=True) for column in schema.columns)
+    ),
+}
+
+
+@pytest.mark.parametrize("way", SCHEMAS)
+def test_no_way_of_handing_on_a_schema_loses_the_mark(way):
+    schema = SCHEMAS[way](DRAFTED)
+    assert schema.column("age").drafted
+    guarantee = gd.release(FRAME, schema, "marginals:1", epsilon=1.0).guarantee
+    assert str(guarantee).startswith("no privacy claim: edges")
+    public = gd.release(FRAME, SCHEMAS[way](PUBLIC), "marginals:1", epsilon=1.0).guarantee
+    assert str(public).startswith("1-DP")
+
+
+def released(schema, **options):
+    return gd.release(FRAME, schema, "marginals:1", epsilon=1.0, **options)
+
+
+def summary(schema):
+    return gd.SmoothSummary(2, n=N, smoothness=1, privacy=gd.PureDP(1.0), schema=schema)
+
+
+def real(drafted):
+    """The real columns, with or without the mark."""
+    schema = Schema.from_dict(REAL)
+    return schema if drafted else schema.confirm()
+
+
+def saved_summary(drafted):
+    summary(real(drafted)).release(np.zeros((N, 2))).save("s.npz")
+    return gd.mechanisms.SmoothRelease.load("s.npz").guarantee
+
+
+def from_sql(drafted):
+    query = gd.data.Query("SELECT * FROM 'd.parquet'")
+    return gd.release(query, marked(drafted), "marginals:1", epsilon=1.0).guarantee
+
+
+def marked(drafted):
+    return DRAFTED if drafted else PUBLIC
+
+
+def inferred(drafted):
+    schema = gd.data.infer_schema("d.csv", ["age"], max_categories=5, bins=2).schema
+    return released(schema if drafted else schema.confirm()).guarantee
+
+
+#: Everything from Python that has a privacy record, for a schema with or without the mark.
+RECORDS = {
+    "release": lambda drafted: released(marked(drafted)).guarantee,
+    "the release inside": lambda drafted: released(marked(drafted)).released.guarantee,
+    "unbiased": lambda drafted: released(marked(drafted), unbiased=True).guarantee,
+    "several workloads": lambda drafted: (
+        gd.release(
+            FRAME, marked(drafted), ["marginals:1", ("age", "smoker")], epsilon=1.0
+        ).guarantee
+    ),
+    "path": lambda drafted: (
+        gd.release("d.csv", marked(drafted), "histogram", epsilon=1.0).guarantee
+    ),
+    "sql": from_sql,
+    "inferred": inferred,
+    "repr": lambda drafted: repr(released(marked(drafted))).splitlines()[0].partition(": ")[2],
+    "covariance": lambda drafted: (
+        gd.tabulation.covariance(
+            pd.DataFrame({"a": [1.0] * N, "b": [0.5] * N}), real(drafted), privacy=gd.PureDP(1.0)
+        ).guarantee
+    ),
+    "smooth summary": lambda drafted: summary(real(drafted)).guarantee,
+    "smooth release": saved_summary,
+}
+
+
+@pytest.mark.parametrize("way", RECORDS)
+@pytest.mark.usefixtures("folder")
+def test_no_record_claims_privacy_for_a_drafted_schema(way):
+    assert str(RECORDS[way](True)).startswith("no privacy claim: ")
+    assert "were read from the records" in str(RECORDS[way](True))
+    assert str(RECORDS[way](False)).startswith("1-DP")
+
+
+def test_only_the_columns_of_the_release_count():
+    alone = gd.release(FRAME, DRAFTED, "marginals:1", epsilon=1.0, columns=["smoker"])
+    assert str(alone.guarantee).startswith("1-DP")
+
+
+def test_the_frame_says_in_each_row_why_there_is_no_claim():
+    frame = released(DRAFTED).to_frame()
+    assert set(frame["privacy"]) == {f"no privacy claim: {REASON}"}
+    assert "privacy" not in released(PUBLIC).to_frame()
+    schema = Schema.from_dict({"privacy": {"categories": ["daily", "never"], "drafted": True}})
+    with pytest.raises(ValueError, match=r"columns \['privacy'\] must be renamed"):
+        gd.release(FRAME.rename(columns={"smoker": "privacy"}), schema, "histogram", epsilon=1.0)
+
+
+def test_a_bare_workload_or_universe_cannot_carry_the_mark_so_it_is_refused():
+    for build in (DRAFTED.universe, lambda: DRAFTED.workload("marginals", k=1)):
+        with pytest.raises(ValueError, match=f"{REASON}: call confirm"):
+            build()
+
+
+@pytest.mark.parametrize(
+    "pay",
+    [
+        lambda ledger: released(DRAFTED, ledger=ledger),
+        lambda ledger: gd.tabulation.covariance(
+            pd.DataFrame({"a": [1.0], "b": [0.5]}),
+            real(True),
+            privacy=gd.PureDP(1.0),
+            ledger=ledger,
+        ),
+        lambda ledger: summary(real(True)).release(np.zeros((N, 2)), ledger=ledger),
+        lambda ledger: ledger.spend(released(DRAFTED).guarantee, "by hand"),
+    ],
+)
+def test_a_ledger_refuses_what_it_cannot_account_for(pay):
+    ledger = gd.Ledger(gd.PureDP(3.0))
+    with pytest.raises(ValueError, match="must have a proved cost, got 'no privacy claim: "):
+        pay(ledger)
+    assert ledger.spends() == []
+
+
+def test_a_record_keeps_the_reason():
+    guarantee = released(DRAFTED).guarantee
+    record = json.loads(json.dumps(guarantee.to_dict()))
+    assert record["withdrawn"] == REASON
+    assert gd.privacy.Guarantee.from_dict(record) == guarantee
+    assert str(guarantee.as_seeded()) == f"seeded: no privacy claim: {REASON}"
+    assert str(guarantee.without_claim("")) == f"no privacy claim: {REASON}"
+    assert "withdrawn" in repr(guarantee)
+    old = released(PUBLIC).guarantee.to_dict()
+    del old["withdrawn"]  # as in files written before claims could be withdrawn
+    assert gd.privacy.Guarantee.from_dict(old).is_claim
+
+
+# --- from the command line ------------------------------------------------------------------------
+
+RELEASE = ["--workload", "marginals:1", "--epsilon", "1", "--out", "a.csv", "--force"]
+PLAN = ["--schema", "s.json", "--workload", "marginals:1", "--columns", "age", "--n", "40"]
+ASK = ["ask", "d.csv", "--schema", "s.json", "--queries", "q.txt", "--state", "state.jsonl"]
+SPARSE = [*ASK, "--technique", "sparse", "--threshold", "0.1", "--cutoff", "1"]
+
+#: Commands that state a privacy claim on the terminal.
+COMMANDS = {
+    "release": ["release", "d.csv", "--schema", "s.json", *RELEASE],
+    "sql": ["release", "--sql", "SELECT * FROM 'd.parquet'", "--schema", "s.json", *RELEASE],
+    "advise": ["advise", *PLAN, "--epsilon", "1"],
+    "audit": ["audit", *PLAN, "--epsilon", "1", "--mechanism", "laplace", "--trials", "64"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_command_claims_privacy_for_a_drafted_schema(call, command):
+    write(DRAFTED)
+    code, out, err = call(*COMMANDS[command])
+    assert code == 0
+    assert f"no privacy claim: {REASON}" in out
+    assert f"warning: no privacy claim: {REASON}" in err
+    assert "geomdp schema confirm" in err
+    write(PUBLIC)
+    code, out, err = call(*COMMANDS[command])
+    assert (code, err, "no privacy claim" in out) == (0, "", False)
+    assert "1-DP, replace-one" in out
+
+
+@pytest.mark.parametrize("way", ["release", "sql"])
+def test_the_files_of_a_release_say_that_there_is_no_claim(call, way):
+    write(DRAFTED)
+    call(*COMMANDS[way])
+    record = json.loads(Path("a.privacy.json").read_text())
+    said = f"no privacy claim: {REASON}"
+    assert record["claim"] == record["guarantee"]["statement"] == said
+    assert record["schema"]["columns"] == DRAFTED.to_dict()["columns"]
+    assert set(pd.read_csv("a.csv")["privacy"]) == {said}
+
+
+def test_an_inferred_schema_is_drafted(call):
+    code, out, _ = call("release", "d.csv", "--infer-schema", *RELEASE)
+    assert (code, "no privacy claim: edges of age, categories of smoker were" in out) == (0, True)
+    record = json.loads(Path("a.privacy.json").read_text())
+    assert record["schema"]["columns"]["age"]["drafted"]
+    assert pd.read_csv("a.csv")["privacy"].str.startswith("no privacy claim").all()
+
+
+def test_ask_writes_that_there_is_no_claim(call):
+    Path("q.txt").write_text("smoker=daily\n")
+    for schema, claim in ((DRAFTED, f"no privacy claim: {REASON}"), (PUBLIC, "1-DP, replace-one")):
+        Path("state.jsonl").unlink(missing_ok=True)
+        write(schema)
+        code, _, err = call(*SPARSE, "--epsilon", "1")
+        assert (code, REASON in err) == (0, schema is DRAFTED)
+        first = json.loads(Path("state.jsonl").read_text().splitlines()[0])
+        assert first["claim"].startswith(claim)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        COMMANDS["release"],
+        COMMANDS["sql"],
+        [*SPARSE, "--epsilon", "1"],
+        ["release", "d.csv", "--infer-schema", *RELEASE],
+    ],
+    ids=["release", "sql", "ask", "infer"],
+)
+def test_a_ledger_file_is_charged_nothing(call, command):
+    Path("q.txt").write_text("smoker=daily\n")
+    write(DRAFTED)
+    gd.Ledger(gd.PureDP(3.0), path="l.ledger").close()
+    code, _, err = call(*command, "--ledger", "l.ledger")
+    assert code == 2
+    assert "proved cost" in err
+    with gd.Ledger.existing("l.ledger") as ledger:
+        assert ledger.spends() == []
+    assert not Path("a.csv").exists()
+
+
+# --- confirming -----------------------------------------------------------------------------------
+
+
+def test_from_an_unknown_file_to_a_claim_in_three_commands(call):
+    assert call("schema", "d.csv", "--look", "--out", "s.json")[0] == 0
+    assert "no privacy claim" in call(*COMMANDS["release"])[1]
+    code, out, err = call("schema", "confirm", "s.json", "smoker")
+    assert (code, err) == (0, "")
+    assert f"confirmed smoker no claim {REASON}" in out
+    assert f"no privacy claim: {REASON}" in call(*COMMANDS["release"])[1]
+    assert call("schema", "confirm", "s.json")[0] == 0
+    columns = json.loads(Path("s.json").read_text())["columns"]
+    assert all(column["confirmed"] and "drafted" not in column for column in columns.values())
+    code, out, err = call(*COMMANDS["release"])
+    assert (code, err, "1-DP, replace-one" in out) == (0, "", True)
+    record = json.loads(Path("a.privacy.json").read_text())
+    assert record["schema"]["columns"]["age"]["confirmed"]
+
+
+def test_removing_the_mark_by_hand_states_the_same(call):
+    text = write(DRAFTED)
+    edited = Path(text).read_text().replace(', "drafted": true', "")
+    Path(text).write_text(edited)
+    assert "1-DP, replace-one" in call(*COMMANDS["release"])[1]
+
+
+def test_confirm_refuses_what_is_not_there_and_leaves_the_file(call):
+    write(DRAFTED)
+    before = Path("s.json").read_bytes()
+    code, _, err = call("schema", "confirm", "s.json", "income")
+    assert (code, "the schema has no column 'income'" in err) == (2, True)
+    assert Path("s.json").read_bytes() == before
+    write(PUBLIC)
+    Path("s.json").write_text(Path("s.json").read_text() + "\n\n")
+    before = Path("s.json").read_bytes()
+    assert "confirmed no column" in call("schema", "confirm", "s.json")[1]
+    assert Path("s.json").read_bytes() == before
+
+
+def test_all_faults_of_a_schema_file_are_printed_one_a_line(folder, monkeypatch, capsys):
+    Path("s.json").write_text(
+        json.dumps(
+            {
+                "format": "geomdp schema",
+                "version": 2,
+                "columns": {"age": {"edges": [1, 0]}, "sex": {"kind": "gender"}, "b": 3},
+            }
+        )
+    )
+    monkeypatch.setattr(sys, "argv", ["geomdp", *COMMANDS["release"]])
+    with pytest.raises(SystemExit) as exited:
+        main()
+    lines = capsys.readouterr().err.splitlines()
+    assert (exited.value.code, len(lines)) == (2, 3)
+    for name, line in zip(("age", "sex", "b"), lines, strict=True):
+        assert line.startswith(f"geomdp: error: --schema s.json: column '{name}'")
+        assert f'"{name}": {{"kind": ' in line
+
+
+def test_a_draft_refuses_a_header_with_control_characters(call):
+    Path("e.csv").write_text("age,\u202esmoker\n1,daily\n", encoding="utf-8")
+    code, out, err = call("schema", "e.csv")
+    assert (code, out) == (2, "")
+    assert "a column's name must have no control character, got '\\u202esmoker'" in err
+
+
+def test_the_format_for_editors_is_printed(call):
+    _, out, _ = call("schema", "editor")
+    assert json.loads(out)["title"] == "geomdp schema"
+
+
+# --- large epsilon --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("privacy", "says"),
+    [
+        (gd.PureDP(1e9), r"epsilon 1e\+09 .* by a factor of up to e\^1e\+09"),
+        (gd.ApproxDP(10.5, 1e-6), r"epsilon 10\.5 .* by a factor of up to e\^10\.5"),
+        (gd.ZCDP(11.0), r"rho 11 .* by a factor of about e\^11"),
+    ],
+)
+def test_python_warns_of_a_large_epsilon(privacy, says):
+    with pytest.warns(UserWarning, match=says) as warned:
+        gd.release(FRAME, PUBLIC, "marginals:1", privacy=privacy)
+    assert [Path(warning.filename) for warning in warned] == [Path(__file__)]
+
+
+def test_an_epsilon_of_ten_and_a_simulation_give_no_warning():
+    gd.release(FRAME, PUBLIC, "marginals:1", epsilon=10.0)
+    gd.release(FRAME, PUBLIC, "marginals:1", epsilon=1e9, rng=0)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["release", "d.csv", "--schema", "s.json", "--workload", "marginals:1", "--out", "a.csv"],
+        SPARSE,
+        ["smooth", "summarize", "x.csv", "--bounds=x=0:1", "--smoothness", "1", "--out", "o.npz"],
+    ],
+    ids=["release", "ask", "smooth"],
+)
+def test_commands_ask_for_a_flag_above_ten(call, command):
+    write(PUBLIC)
+    Path("q.txt").write_text("smoker=daily\n")
+    Path("x.csv").write_text("x\n" + "0.5\n" * 20)
+    code, _, err = call(*command, "--epsilon", "11")
+    assert code == 2
+    assert "--epsilon 11 protects little: one record can change the odds" in err
+    assert "add --epsilon-above-10" in err
+    code, _, err = call(*command, "--epsilon", "11", "--epsilon-above-10")
+    assert (code, err) == (0, "")
+
+
+# --- ask ------------------------------------------------------------------------------------------
+
+
+def test_ask_names_the_option_that_it_needs(call):
+    write(PUBLIC)
+    Path("q.txt").write_text("smoker=daily\n")
+    command = [*ASK, "--technique", "online", "--questions", "3", "--epsilon", "1"]
+    code, _, err = call(*command)
+    assert (code, "error: --alpha must be given" in err) == (2, True)
+    code, out, _ = call(*command, "--alpha", "0.3")
+    assert (code, out.startswith("smoker=daily")) == (0, True)
+    code, _, err = call(*SPARSE, "--epsilon", "1", "--alpha", "0.3")
+    assert (code, "--technique sparse does not take --alpha" in err) == (2, True)
+
+
+@pytest.mark.parametrize("read", ["encode", "count_records"])
+def test_codes_and_counts_of_a_drafted_schema_are_refused(read):
+    """A mechanism that gets codes or counts cannot see the mark, so there are none."""
+    workload = gd.workloads.MarginalTables(DRAFTED.levels, 1)
+
+    def reading(schema):
+        if read == "encode":
+            return list(gd.data.encode(FRAME, schema, workload.universe))
+        return gd.data.count_records(gd.data.source_of(FRAME), schema, workload)
+
+    with pytest.raises(ValueError, match=r"edges of .* were read from the records: call confirm"):
+        reading(DRAFTED)
+    assert reading(DRAFTED.confirm())
