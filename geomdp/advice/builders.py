@@ -19,7 +19,6 @@ from geomdp.advice.costs import (
     table_levels,
     tight_draws_work,
 )
-from geomdp.advice.known_moments import recursive_levels
 from geomdp.advice.setting import InapplicableError, Setting, UntriedError
 from geomdp.bodies import Body, neighbour_body
 from geomdp.mechanisms import (
@@ -290,7 +289,7 @@ def recursive(setting: Setting) -> Mechanism:
     mechanism = Recursive(
         setting.workload, n=setting.n, privacy=setting.pure, adjacency=setting.adjacency
     )
-    if recursive_levels(mechanism) == 1:
+    if len(mechanism.noise.levels) == 1:
         raise InapplicableError(
             "its recursion would have only one level, so it is KNorm(exact=True)"
         )

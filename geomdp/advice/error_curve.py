@@ -174,7 +174,8 @@ class _Line(NamedTuple):
 def _lines(trials: list[Built], setting: Setting, numbers: list[int]) -> Iterator[_Line]:
     """Each of `trials` at every n; also JL around K-norm noise where JL saves dimensions.
 
-    Noise on whole numbers is left out at every n where sums of answers are not exact in float64.
+    JL needs replace-one. Noise on whole numbers is left out at every n where sums of answers are
+    not exact in float64.
     """
     for trial in trials:
         for n in numbers:
@@ -184,7 +185,7 @@ def _lines(trials: list[Built], setting: Setting, numbers: list[int]) -> Iterato
                 continue
             yield _Line(trial.name, trial.candidate.name, mechanism)
     noise = next((trial.mechanism for trial in trials if trial.name == EXACT_NOISE), None)
-    if not isinstance(noise, AdditiveMechanism):
+    if not isinstance(noise, AdditiveMechanism) or setting.adjacency is Adjacency.ADD_REMOVE:
         return
     effective = setting.workload.affine_hull().dimension
     for n in numbers:

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import hashlib
 import json
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
+from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._validation import require_type, whole
 from geomdp.advice.advisor import Advice
 from geomdp.advice.candidates import CANDIDATES
-from geomdp.advice.known_moments import workload_hash
 from geomdp.advice.setting import UNLIMITED, InapplicableError, Setting
 from geomdp.advice.steps import STEPS
 from geomdp.mechanisms import AdditiveMechanism, Mechanism
 from geomdp.privacy import Adjacency, Privacy
 from geomdp.privacy.definitions import checked_adjacency
-from geomdp.workloads import Workload
+from geomdp.workloads import Workload, explicit_answers
+
+#: If all elements of the universe together have at most this many answers, a hash of all answers
+#: identifies the workload.
+HASHED = 1 << 22
+#: For larger workloads, the answers of at most this many elements are hashed.
+ELEMENTS = 64
 
 
 @dataclass(frozen=True)
@@ -167,3 +177,21 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
     if not isinstance(found, dict) or {name: type(part) for name, part in found.items()} != kinds:
         raise ValueError(f"{path} must hold a plan with {', '.join(kinds)}, got {found!r}")
     return replace(Plan(**found), n=whole(found["n"], "n"))
+
+
+@functools.lru_cache(maxsize=2)
+def workload_hash(workload: Workload) -> str:
+    """Hash of a workload: of its type, its universe, and the answers of its elements.
+
+    If the universe is infinite, or all elements together have more than `HASHED` answers, at most
+    64 random elements are used. They are drawn with a fixed public seed.
+    """
+    universe, m = workload.universe, workload.n_queries
+    digest = hashlib.sha256(f"{type(workload).__name__} {m} {universe!r}".encode())
+    if universe.size is not None and universe.size * m <= HASHED:
+        answers = explicit_answers(workload)
+    else:
+        count = max(1, min(ELEMENTS, HASHED // m))
+        answers = workload.evaluate(universe.sample(count, np.random.default_rng(PUBLIC_SEED)))
+    digest.update(np.ascontiguousarray(answers).tobytes())
+    return digest.hexdigest()

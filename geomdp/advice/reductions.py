@@ -47,11 +47,12 @@ def jl(setting: Setting) -> Mechanism:
     Raises
     ------
     InapplicableError
-        If the answers lie on a line. Also if, for every number of rows, the error by distortion
-        alone is not below the least prediction so far.
+        Under add/remove, and if the answers lie on a line. Also if, for every number of rows, the
+        error by distortion alone is not below the least prediction so far.
     UntriedError
         If the set-up would take too long.
     """
+    setting.check_public_count()
     workload, effective = setting.workload, setting.workload.affine_hull().dimension
     if effective < 2:
         raise InapplicableError("the answers have one dimension, which cannot be reduced")
@@ -87,11 +88,13 @@ def coarse(setting: Setting) -> Mechanism:
     Raises
     ------
     InapplicableError
-        If, for every net, the error of rounding alone is not below the least prediction so far.
-        Also if no net of at most `MAX_NET` points is smaller than the set of answers.
+        Under add/remove. If, for every net, the error of rounding alone is not below the least
+        prediction so far. Also if no net of at most `MAX_NET` points is smaller than the set of
+        answers.
     UntriedError
         If the search for the nets or the set-up would take too long.
     """
+    setting.check_public_count()
     workload = setting.workload
     size, root = workload.universe.size, math.sqrt(workload.n_queries)
     if size is None or size > SAMPLED:

@@ -92,6 +92,14 @@ class Setting:
         """The weakest pure privacy that implies the guarantee by the rules of `pure_implying`."""
         return pure_implying(self.privacy)
 
+    def check_public_count(self) -> None:
+        """Raise `InapplicableError` if a candidate gains only where the number of records is n."""
+        if self.adjacency is not Adjacency.REPLACE_ONE:
+            raise InapplicableError(
+                "under add/remove the number of records is private, and no bound on its error for "
+                "every number of records is below that of the noise alone"
+            )
+
     def check_floor(self, what: str, floor: float) -> None:
         """Raise `InapplicableError` if a candidate is provably no better than `least`.
 

@@ -14,7 +14,7 @@ from geomdp._validation import whole
 from geomdp.data.counting.tallies import CountedRecords, totals_of
 from geomdp.mechanisms.protocol import release_once, source_and_record
 from geomdp.mechanisms.results import Prediction, Release, short_claim
-from geomdp.privacy import Guarantee, Ledger, SamplerStatus
+from geomdp.privacy import Adjacency, Guarantee, Ledger, SamplerStatus
 from geomdp.workloads import MarginalTables, Workload
 from geomdp.workloads.base import Totals
 from geomdp.workloads.universe.universes import Records
@@ -24,7 +24,7 @@ from geomdp.workloads.universe.universes import Records
 LONGEST = 60
 
 
-#: A function that maps exact sums to private means (m,), with noise that was drawn before.
+#: A function that maps exact sums to private means (m,), with noise that is drawn already.
 Privatiser = Callable[[FloatArray], FloatArray]
 
 
@@ -132,6 +132,7 @@ class Mechanism(FunctionOfSums):
 
     workload: Workload
     n: int
+    adjacency: Adjacency
     guarantee: Guarantee
 
     def __repr__(self) -> str:
@@ -197,9 +198,8 @@ class Mechanism(FunctionOfSums):
             must be n. Counts of records from `gd.data.count_records` are accepted, too.
         rng : Generator, int or None
             None draws from the entropy of the operating system. If the mechanism has a `grid`, the
-            noise is then correctly rounded, and drawn before the records are read. A seed or
-            generator makes the release reproducible. Its `guarantee` then says ``seeded: no privacy
-            claim``.
+            noise is then correctly rounded. A seed or generator makes the release reproducible. Its
+            `guarantee` then says ``seeded: no privacy claim``.
         ledger : Ledger, optional
             The privacy budget. Before the records are read, the ledger is asked whether it can pay.
             It pays after the records are found valid and before noise is added to their sums.
@@ -214,24 +214,18 @@ class Mechanism(FunctionOfSums):
             budget at the same time. Nothing is released.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
+        rounded = rng is None and self.grid is not None
 
         def set_up() -> Prediction:
             self.set_up()
             return self.predicted_rmse
 
-        def read() -> tuple[int, tuple[FloatArray, Privatiser | None]]:
-            # Rounded noise is drawn before the records are read. Therefore neither the noise nor
-            # the time of drawing can depend on the records. After a failure the noise is thrown
-            # away.
-            if rng is None and self.grid is not None:
-                rounded, totals = self.draw(None), self.measured(records)
-                return totals.count, (totals.sums, rounded)
-            totals = self.totals(records)
-            return totals.count, (totals.sums, None)
+        def read() -> tuple[int, FloatArray]:
+            totals = self.measured(records) if rounded else self.totals(records)
+            return totals.count, totals.sums
 
-        def draw(predicted: Prediction, statistic: tuple[FloatArray, Privatiser | None]) -> Release:
-            sums, rounded = statistic
-            noisy = (self.draw(generator) if rounded is None else rounded)(sums)
+        def draw(predicted: Prediction, sums: FloatArray) -> Release:
+            noisy = self.draw(None if rounded else generator)(sums)
             return Release(self.process(noisy), guarantee, predicted, self.workload, noisy)
 
         return release_once(

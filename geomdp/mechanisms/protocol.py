@@ -45,11 +45,10 @@ def release_once(
     2. The ledger checks whether it can pay. If not, `BudgetExhausted` is raised and the records are
        not read.
     3. `read` reads the records once and checks them. It returns the number of records, and the
-       statistic that `draw` needs. Before the records are read, `read` may draw noise; afterwards
-       it may not.
+       statistic that `draw` needs.
     4. Under replace-one, any other number of records than `n` is a ``ValueError``.
     5. The ledger pays, under the name `label`.
-    6. `draw` adds the noise and returns the release.
+    6. `draw` draws the noise, which sees no records, adds it, and returns the release.
 
     A failure in steps 1 to 5 leaves the ledger unchanged, and nothing has been released.
     `guarantee` is the privacy record of this release, from `source_and_record`.

@@ -37,8 +37,9 @@ class PredictionKind(enum.StrEnum):
     #: records, the error against their means can be larger. If the error is estimated, `stderr` is
     #: above 0.
     EXACT = "exact"
-    #: An upper bound on the error for every data set of n records (for `JL`, on average over its
-    #: random map).
+    #: An upper bound on the error for every data set (for `JL`, on average over its random map),
+    #: measured as for `EXACT`. Under add/remove it holds for any number of records. Only small
+    #: parts, for rounded answers or a numerical gap, are for n records.
     UPPER_BOUND = "upper_bound"
     #: The error in a simulation on public data, the prior.
     PRIOR = "prior"
@@ -50,8 +51,8 @@ class Prediction:
 
     M(X) holds the released answers to the m queries. Q(X) is the sum of the true answers over the
     records, divided by n. Under replace-one, Q(X) is the mean. Under add/remove, n is a declared
-    number, and Q(X) is the mean only for data sets of exactly n records. For all other data sets an
-    exact prediction is about the error against the sum divided by n, and an upper bound can fail.
+    number, and Q(X) is the mean only for data sets of exactly n records. The prediction is about
+    the error against Q(X) for any number of records.
 
     Parameters
     ----------
@@ -102,7 +103,7 @@ class Prediction:
 
 def short_claim(guarantee: Guarantee) -> str:
     """A privacy record in a few words: the claim and the neighbour relation, without caveats."""
-    if guarantee.seeded:
+    if guarantee.seeded or guarantee.withdrawn:
         return str(guarantee)
     if isinstance(guarantee.sampler, Heuristic):
         return f"heuristic, target {guarantee.privacy}, {guarantee.adjacency.value}"

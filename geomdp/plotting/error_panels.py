@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
 #: Markers of noises. Up to seven noises can be told apart without any colour.
 MARKERS = ("o", "s", "v", "D", "^", "P", "X")
-#: All pairs of a colour and a marker. Each noise gets a pair of its own, so more than seven noises
-#: can be told apart.
+#: Colours of noises: those of all pictures, and then darker ones for as many noises again.
+NOISE_COLOURS = (*COLOURS, "#7F7F7F", "#882255", "#999933", "#332288", "#44AA99", "#8C510A")
+#: All pairs of a colour and a marker. Each noise gets a pair of its own; up to thirteen noises have
+#: colours of their own, and projected curves, which have no markers, are told apart, too.
 LOOKS = tuple(
     (colour, MARKERS[(i + shift) % len(MARKERS)])
     for shift in range(len(MARKERS))
-    for i, colour in enumerate(COLOURS)
+    for i, colour in enumerate(NOISE_COLOURS)
 )
 #: Factor by which the axis of n extends beyond the first and the last n, so that markers fit.
 EDGE = 1.06

@@ -17,7 +17,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp.bodies.norm_balls.positive_parts import nearest_in_simplex
-from geomdp.geometry.projection.projector import Projector
+from geomdp.geometry.projection.projector import ConeProjector, Projector
 from geomdp.mechanisms import (
     AdditiveMechanism,
     Fitted,
@@ -33,6 +33,7 @@ from geomdp.mechanisms.post_processed.projected import (
     reachable_body,
     relative_tolerance,
     squared_noise_limit,
+    tried_projector,
 )
 from geomdp.privacy import Adjacency
 from geomdp.tabulation.local_polytope import LocalPolytope, fits
@@ -64,6 +65,9 @@ class Form(enum.StrEnum):
     NOISY = "additive: answers are unbiased; shares may be negative and tables may disagree"
     ATTAINABLE = "consistent: moved to the nearest answers that records can have"
     CONSISTENT = "consistent: no cell is negative, each table adds up, tables agree"
+    ANY_TOTAL = (
+        "consistent: no cell is negative, tables agree, and each adds up to one estimated total"
+    )
     EACH_TABLE = "no cell is negative and each table adds up; tables may disagree on shared columns"
     NON_NEGATIVE = "no cell is negative; tables may disagree"
     OWN = "answers are as the mechanism released them"
@@ -73,7 +77,9 @@ class Consistency:
     """The last step of a release: move the answers of a mechanism to consistent answers.
 
     For means of n records (replace-one), the answers are moved to the nearest point of a polytope
-    that contains the true answers:
+    that contains the true answers. Under add/remove, answers are sums divided by a declared n,
+    which need not be the number of records. They are moved to the nearest point of the cone of all
+    multiples of the polytope, which contains the true answers of any number of records:
 
     * For tables that share columns, the polytope is their `LocalPolytope`: no cell is negative,
       each table adds up, and tables agree on shared columns. Some points of this polytope are not
@@ -83,12 +89,10 @@ class Consistency:
       milliseconds, and a projection on K takes 2 seconds. At epsilon 1 both polytopes give the same
       error. At epsilon 0.1 the error with the local polytope is 6% larger.
     * For tables without shared columns, the polytope is the product of the simplices of the tables.
-      The same holds for tables with too many cells for the local polytope.
+      The same holds for tables with too many cells for the local polytope. Under add/remove,
+      negative cells of such tables are replaced by 0, and nothing else is changed.
     * For other answers, the polytope is K. These answers are not moved if the universe is infinite
       or has more than 2^20 elements, or if the mechanism is not an `AdditiveMechanism`.
-
-    Under add/remove, the declared n need not be the number of records. So negative cells of tables
-    are replaced by 0, and nothing else is changed.
 
     Parameters
     ----------
@@ -107,16 +111,19 @@ class Consistency:
     @cached_property
     def form(self) -> Form:
         """Properties of the answers that are returned."""
+        known = self.adjacency is Adjacency.REPLACE_ONE
+        consistent = Form.CONSISTENT if known else Form.ANY_TOTAL
         if self._projects_itself:
-            return Form.CONSISTENT if self.task.tables else Form.ATTAINABLE
+            return consistent if self.task.tables else Form.ATTAINABLE
         if not self.task.tables:
             if self._is_projected_on_polytope:
                 return Form.ATTAINABLE
             return Form.NOISY if self._is_additive else Form.OWN
-        if self.adjacency is not Adjacency.REPLACE_ONE:
+        if self._is_projected_together:
+            return consistent
+        if not known:
             return Form.NON_NEGATIVE
-        agree = self._is_projected_together or not self.task.tables_share_columns
-        return Form.CONSISTENT if agree else Form.EACH_TABLE
+        return Form.EACH_TABLE if self.task.tables_share_columns else Form.CONSISTENT
 
     @property
     def _is_additive(self) -> bool:
@@ -132,28 +139,29 @@ class Consistency:
         """Whether the answers are projected on K. Cells of tables are never projected on K."""
         size = self.task.workload.universe.size
         reachable = size is not None and size <= MAX_ELEMENTS and not self.task.tables
-        return self._is_additive and reachable and self.adjacency is Adjacency.REPLACE_ONE
+        return self._is_additive and reachable
 
     @property
     def _is_projected_together(self) -> bool:
         """Whether all tables are moved in one projection. The tables then agree."""
-        if self._projects_itself or self.adjacency is not Adjacency.REPLACE_ONE:
+        if self._projects_itself:
             return False
         return self.task.tables_share_columns and fits(self.task.tables)
 
     @cached_property
-    def _projector(self) -> Projector | None:
-        """The projector on K; None if the answers are not projected on K."""
+    def _projector(self) -> Projector | ConeProjector | None:
+        """The projector on K or the cone over it; None if the answers are not projected there."""
         if not self._is_projected_on_polytope:
             return None
-        return Projector(reachable_body(self.task.workload))
+        return tried_projector(reachable_body(self.task.workload), self.adjacency)
 
     @cached_property
     def _local_polytope(self) -> LocalPolytope | None:
         """The local polytope of all tables; None if the tables are not moved together."""
         if not self._is_projected_together:
             return None
-        return LocalPolytope(self.task.tables, [weight for _, weight in self._places])
+        weights = [weight for _, weight in self._places]
+        return LocalPolytope(self.task.tables, weights, self.adjacency)
 
     @property
     def _places(self) -> list[tuple[slice, float]]:
@@ -206,7 +214,8 @@ def _at_most(released: Release, gap: float = 0.0) -> Prediction:
 
     The result is an upper bound, unless the prediction in `released` is a simulation. `gap` bounds
     what an inexact projection adds to the squared distance from the true answers. The result allows
-    at least 2 `GAP_SHARE` times the mean squared noise for the gap.
+    at least 2 `GAP_SHARE` times the mean squared noise for the gap. For N > n records under
+    add/remove, the gap can be N / n times as large. This is far below the allowance.
     """
     noise = released.predicted_rmse
     allowed = max(2 * GAP_SHARE * noise.value**2, gap / len(released.answers))

@@ -14,6 +14,7 @@ import numpy as np
 from geomdp._typing import RandomState
 from geomdp.data import Schema, encode, read_chunks
 from geomdp.mechanisms import Covariance, Prediction
+from geomdp.mechanisms.second_moments.covariance import refuse_private_count
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy
 from geomdp.tabulation.columns import chosen_columns
 from geomdp.workloads import SecondMoment
@@ -37,8 +38,7 @@ class CovarianceTable:
     predicted_rmse : Prediction
         Bound on the root mean squared error of the covariance matrix of the mapped columns, which
         lie in [-1, 1] / sqrt(d), see `covariance`. The mean is over the entries of the upper
-        triangle, with entries off the diagonal multiplied by sqrt(2). Under add/remove, the bound
-        holds if there are exactly n records.
+        triangle, with entries off the diagonal multiplied by sqrt(2).
 
     Examples
     --------
@@ -95,10 +95,10 @@ def covariance(
     privacy : PureDP, ZCDP or ApproxDP
         The guarantee to give.
     n : int, optional
-        The public number by which sums are divided. Under add/remove, `n` is required. Under
-        replace-one, `n` is the number of records, which is public; by default, records are counted.
+        The number of records, which is public; by default, records are counted.
     adjacency : Adjacency
-        Neighbour relation.
+        Neighbour relation. Add/remove is refused: a covariance needs the number of records, which
+        is private there.
     columns : sequence of str, optional
         Names of real columns; by default all real columns of the schema.
     ledger : Ledger, optional
@@ -116,9 +116,9 @@ def covariance(
     Raises
     ------
     ValueError
-        If a column is unknown or not real, a value is missing or is outside the bounds of a column
-        that does not clip, or a parameter is wrong. If a value is wrong, the message names row and
-        column. The error is raised before the ledger pays.
+        Under add/remove. If a column is unknown or not real, a value is missing or is outside the
+        bounds of a column that does not clip, or a parameter is wrong. If a value is wrong, the
+        message names row and column. The error is raised before the ledger pays.
     BudgetExhausted
         If the ledger cannot pay. No record has then been read, unless another process has spent
         the budget during the call.
@@ -150,18 +150,18 @@ def covariance(
 
     names = tuple(chosen_columns(schema, columns, real=True))
     chosen = schema.select(names)
-    if n is None and adjacency is Adjacency.ADD_REMOVE:
-        raise ValueError(
-            "n must be declared under add/remove, because the number of records is private"
-        )
+    refuse_private_count(adjacency)
     if ledger is not None:
         claim = Guarantee(privacy, adjacency, Exact())
+        claim = claim.without_claim(chosen.caveat)
         ledger.require(claim if rng is None else claim.as_seeded(), "Covariance")
     workload = SecondMoment(len(names))
     if isinstance(records, str | os.PathLike):
-        chunks = list(encode(read_chunks(Path(records), names), chosen, workload.universe))
+        chunks = list(
+            encode(read_chunks(Path(records), names), chosen.confirm(), workload.universe)
+        )
     else:
-        chunks = list(encode(records, chosen, workload.universe))
+        chunks = list(encode(records, chosen.confirm(), workload.universe))
     if n is None:
         n = sum(map(len, chunks))
         if n == 0:
@@ -174,4 +174,5 @@ def covariance(
     scales = half * np.sqrt(len(names))
     matrix = workload.matrix(released.answers) * np.outer(scales, scales)
     frame = pd.DataFrame(matrix, index=list(names), columns=list(names))
-    return CovarianceTable(frame, released.guarantee, released.predicted_rmse)
+    guarantee = released.guarantee.without_claim(chosen.caveat)
+    return CovarianceTable(frame, guarantee, released.predicted_rmse)

@@ -10,6 +10,10 @@ In the local polytope, each table can say that its two columns always differ. Th
 shared columns, but three binary values cannot all differ from each other. A projection on the local
 polytope needs no search over the combinations of levels of all columns, so it also works for many
 columns.
+
+Under add/remove the shares are counts divided by a declared n, which need not be the number of
+records. The tables then have any total, but all the same one: the set is the cone of all multiples
+of the polytope.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from geomdp._typing import BoolArray, FloatArray
+from geomdp.privacy import Adjacency
 from geomdp.tabulation.tasks import Table
 
 #: Largest number of nonzero entries of the basis, by the upper bound of `_entries`. The basis and
@@ -58,7 +63,8 @@ class NearestTables:
         Cells of tables. No cell is negative. Up to rounding, tables have the right sums and agree.
     gap : float
         Bound on the error of the projection, which is not exact. If y is the point that was
-        projected, ||answers - x||^2 <= ||y - x||^2 + gap for every x of the polytope.
+        projected, ||answers - x||^2 <= ||y - x||^2 + gap for every x of the polytope. For x of
+        total N / n above 1 in the cone, the gap is at most N / n times as large.
     """
 
     answers: FloatArray
@@ -66,7 +72,9 @@ class NearestTables:
 
 
 class LocalPolytope:
-    """The set {answers in the affine hull of the tables : no cell is negative}.
+    """The set {answers in the hull of the tables : no cell is negative}.
+
+    The hull is the affine hull under replace-one, and the linear span under add/remove.
 
     Parameters
     ----------
@@ -74,19 +82,25 @@ class LocalPolytope:
         At least one table. A column must have the same levels in all tables.
     weights : sequence of float
         One number above 0 for each table. The cells of the table are multiplied by it.
+    adjacency : Adjacency
+        Neighbour relation.
     """
 
-    def __init__(self, tables: Sequence[Table], weights: Sequence[float]) -> None:
+    def __init__(
+        self, tables: Sequence[Table], weights: Sequence[float], adjacency: Adjacency
+    ) -> None:
         self.tables, self.weights = tuple(tables), tuple(weights)
         sizes = [table.n_cells for table in self.tables]
         #: The answers if records are spread evenly over all combinations of levels: no cell is 0.
         self.centre = np.repeat(np.array(self.weights) / sizes, sizes)
-        self._basis = _interactions(self.tables, self.weights)
+        self._basis = _interactions(
+            self.tables, self.weights, whole=adjacency is Adjacency.ADD_REMOVE
+        )
         self._transpose = sp.csr_array(self._basis.T)
 
     @property
     def dimension(self) -> int:
-        """Dimension of the affine hull of the tables."""
+        """Dimension of the hull of the tables."""
         return int(self._basis.shape[1])
 
     def nearest(self, answers: FloatArray) -> NearestTables:
@@ -190,11 +204,12 @@ class LocalPolytope:
         answers = np.maximum(moved, 0.0)
         # Let y be the point that is projected, and p the result, with coordinates t. For each x of
         # the polytope, <y - p, x - p> <= <l, p> + |t_0 + B^T l - t| |x - p|. The gap is twice the
-        # right-hand side, with an upper bound on |x - p|.
+        # right-hand side, with an upper bound on |x - p| for x of total 1.
         place = self._transpose @ (answers - self.centre)
         apart = float(np.linalg.norm(start + self._transpose @ multipliers - place))
-        diameter = math.sqrt(2 * sum(weight**2 for weight in self.weights))
-        return NearestTables(answers, 2 * (float(multipliers @ answers) + apart * diameter))
+        lengths = sum(weight**2 for weight in self.weights)
+        distance = math.sqrt(lengths + max(lengths, float(answers @ answers)))
+        return NearestTables(answers, 2 * (float(multipliers @ answers) + apart * distance))
 
 
 def fits(tables: Sequence[Table]) -> bool:
@@ -208,15 +223,18 @@ def _entries(table: Table) -> int:
     return math.prod(count * (1 + math.ceil(math.log2(count))) for count in counts)
 
 
-def _interactions(tables: Sequence[Table], weights: Sequence[float]) -> sp.csr_array:
+def _interactions(
+    tables: Sequence[Table], weights: Sequence[float], *, whole: bool
+) -> sp.csr_array:
     """Orthonormal basis (m, r) of the directions of the hull: interactions of sets of columns.
 
     A contrast is a vector of sum 0, see `_contrasts`. There is a group of basis vectors, the
-    interactions, for each nonempty set S of columns that some table contains. In each table T that
-    contains S, a vector of the group is a product of contrasts, one for each column of S. The
-    product is spread evenly over the other columns of T and multiplied by the weight w_T. In other
-    tables the vector is 0. Let k_T be the number of combinations of levels of the columns of T
-    outside S. Before scaling, the squared length of the vector is the sum over T of w_T^2 / k_T.
+    interactions, for each nonempty set S of columns that some table contains. With `whole`, there
+    is also one for the empty set, the direction in which all totals change together. In each table
+    T that contains S, a vector of the group is a product of contrasts, one for each column of S.
+    The product is spread evenly over the other columns of T and multiplied by the weight w_T. In
+    other tables the vector is 0. Let k_T be the number of combinations of levels of the columns of
+    T outside S. Before scaling, the squared length of the vector is the sum over T of w_T^2 / k_T.
     """
     starts: dict[tuple[str, ...], int] = {}
     lengths: dict[tuple[str, ...], float] = {}
@@ -226,6 +244,8 @@ def _interactions(tables: Sequence[Table], weights: Sequence[float]) -> sp.csr_a
         counts = tuple(len(levels) for levels in table.levels)
         for chosen, block in _blocks(counts):
             names = tuple(itertools.compress(table.columns, chosen))
+            if not (names or whole):
+                continue
             if names not in starts:
                 starts[names], lengths[names] = total, 0.0
                 total += block.shape[1]
@@ -244,11 +264,9 @@ def _interactions(tables: Sequence[Table], weights: Sequence[float]) -> sp.csr_a
 
 @functools.lru_cache(maxsize=64)
 def _blocks(counts: tuple[int, ...]) -> list[tuple[tuple[bool, ...], sp.coo_array]]:
-    """For each nonempty set of columns of a table: a mask of the set, and the interactions."""
+    """For each set of columns of a table: a mask of the set, and the interactions."""
     found = []
     for chosen in itertools.product((False, True), repeat=len(counts)):
-        if not any(chosen):
-            continue
         block = sp.coo_array(np.ones((1, 1)))
         for count, own in zip(counts, chosen, strict=True):
             factor = _contrasts(count) if own else sp.coo_array(np.full((count, 1), 1 / count))

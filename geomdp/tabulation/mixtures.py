@@ -43,7 +43,7 @@ def task_of(
     Returns
     -------
     Task
-        The workload with a label for each query.
+        The workload with a label for each query, and the declaration of its columns.
 
     Raises
     ------
@@ -71,7 +71,8 @@ def task_of(
         )
     checked = [positive(weight, "weights") for weight in given]
     parts = [_part(schema, each, columns) for each in asked]
-    return parts[0] if len(parts) == 1 else _mixed(schema, parts, checked)
+    task = parts[0] if len(parts) == 1 else _mixed(schema, parts, checked)
+    return replace(task, schema=schema.select(task.columns))
 
 
 def _part(schema: Schema, asked: Asked, columns: Sequence[str] | None) -> Task:

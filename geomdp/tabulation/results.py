@@ -1,4 +1,4 @@
-"""Private answers as data frames and tables, with standard errors and intervals."""
+"""Private answers as data frames and tables, with the size of the noise and intervals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
 #: Columns that `Tabulation.to_frame` adds to the columns of the attributes. Attributes must have
 #: other names.
-RESERVED = ("table", "answer", "count", "standard_error", "low", "high")
+RESERVED = ("table", "answer", "count", "noise_std", "low", "high")
+#: One more column, if the claim was withdrawn: the privacy statement, which says why.
+CLAIM = "privacy"
+#: What the sign before the second number of an answer means in `repr`.
+NOISE_SIGN = "; ± standard deviation of the noise before post-processing"
 #: Number of answers that `repr` shows, and number of rows that a notebook shows.
 SHOWN, ROWS_IN_NOTEBOOK = 6, 20
 
@@ -61,8 +65,8 @@ class Tabulation:
     >>> result = gd.release(frame, schema, "marginals:1", epsilon=1.0, mechanism=laplace, rng=0)
     >>> result.statement
     'consistent: no cell is negative, each table adds up, tables agree'
-    >>> result.to_frame()[["table", "answer", "standard_error", "low", "high"]].round(3)
-        table  answer  standard_error    low   high
+    >>> result.to_frame()[["table", "answer", "noise_std", "low", "high"]].round(3)
+        table  answer  noise_std    low   high
     0     sex   0.505           0.014  0.473  0.533
     1     sex   0.495           0.014  0.464  0.524
     2  smokes   0.755           0.014  0.695  0.755
@@ -109,17 +113,21 @@ class Tabulation:
     def predicted_rmse(self) -> Prediction:
         """Root mean squared error over all queries, predicted before the data were seen.
 
+        After post-processing it is an upper bound for every data set. On the data sets that were
+        tried, the bound was 1.06 to 2.9 times the error.
+
         If tables have weights, each error is multiplied by the weight of its table. Rounding to
         whole counts is not included.
         """
         return self.released.predicted_rmse
 
     @cached_property
-    def standard_errors(self) -> FloatArray:
+    def noise_std(self) -> FloatArray:
         """Standard deviation (m,) of the noise of each mean answer, before post-processing.
 
-        The values do not depend on the data. Post-processing usually lowers the total error over
-        the queries, but can raise the error of a single query.
+        These are not the errors of the answers that are returned, unless nothing was
+        post-processed. The values do not depend on the data. Post-processing usually lowers the
+        total error over the queries, but can raise the error of a single query.
         """
         deviations = np.sqrt(self._additive.noise.variances()) / self._additive.n
         return np.asarray(deviations / self._weights)
@@ -198,7 +206,9 @@ class Tabulation:
             label of its level; the label is missing if the attribute is not in the table. For other
             queries, the first column is ``query``. The next columns are ``answer`` (a mean) and
             ``count`` (the answer times n; whole with `integers`). If `has_intervals`, the last
-            columns are ``standard_error``, ``low`` and ``high`` of the mean.
+            columns are ``noise_std``, the standard deviation of the noise before post-processing,
+            and the interval from ``low`` to ``high`` for the true mean. If the claim was withdrawn,
+            one more column ``privacy`` says so in each row.
         """
         import pandas as pd
 
@@ -214,7 +224,9 @@ class Tabulation:
         numbers: dict[str, npt.NDArray[Any]] = {"answer": self.answers, "count": counts}
         if self.has_intervals:
             low, high = self.interval(confidence, simultaneous=simultaneous)
-            numbers |= {"standard_error": self.standard_errors, "low": low, "high": high}
+            numbers |= {"noise_std": self.noise_std, "low": low, "high": high}
+        if self.guarantee.withdrawn:
+            numbers[CLAIM] = np.full(len(counts), str(self.guarantee), dtype=object)
         return {**self._names(), **numbers}
 
     def _names(self) -> dict[str, list[str | None]]:
@@ -248,12 +260,13 @@ class Tabulation:
             for label, answer in zip(self.task.labels[:SHOWN], self.answers, strict=False)
         ]
         if self.has_intervals:
-            errors = self.standard_errors[:SHOWN]
+            errors = self.noise_std[:SHOWN]
             shown = [f"{line} ± {error:.2g}" for line, error in zip(shown, errors, strict=True)]
         more = len(self.task.labels) - len(shown)
         rest = [f"  ... and {more} more"] if more > 0 else []
         heading = f"{self.task.description}: {self.guarantee}"
-        return "\n".join([heading, f"({self.statement})", *shown, *rest])
+        said = f"({self.statement}{NOISE_SIGN if self.has_intervals else ''})"
+        return "\n".join([heading, said, *shown, *rest])
 
     def _repr_html_(self) -> str:
         heading = html.escape(f"{self.task.description}: {self.guarantee}")

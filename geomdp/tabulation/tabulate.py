@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from geomdp._typing import RandomState
@@ -14,9 +16,10 @@ from geomdp.data import Schema, Source, count_records, source_of
 from geomdp.mechanisms import AdditiveMechanism, Mechanism
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
+from geomdp.privacy.parameter_range import weakness
 from geomdp.tabulation.consistency import Consistency, Form
 from geomdp.tabulation.mixtures import Asked, task_of
-from geomdp.tabulation.results import RESERVED, Tabulation
+from geomdp.tabulation.results import CLAIM, RESERVED, Tabulation
 from geomdp.workloads import Workload
 
 if TYPE_CHECKING:
@@ -59,14 +62,16 @@ def release(
         file, a folder of such files, or a pattern of file names. For the result of an SQL query,
         give a `gd.data.Query`.
     schema : Schema
-        Public declaration of the columns.
+        Public declaration of the columns. If columns of the release were read from the records, the
+        release has no privacy claim, and says why; see `Schema.confirm`.
     workload : str, or sequence of str and of sequences of str
         The queries, specified as on the command line: ``"marginals:2"``, ``"histogram"``,
         ``"prefixes:age"``; the command `geomdp workloads` lists all kinds. A list combines such
         specifications of tables with tables given by the names of their columns:
         ``["marginals:1", ("region", "age")]``.
     epsilon : float, optional
-        The epsilon of pure differential privacy. Give either `epsilon` or `privacy`.
+        The epsilon of pure differential privacy. Give either `epsilon` or `privacy`. An epsilon or
+        rho above 10 gives a ``UserWarning`` that says what the number means.
     privacy : PureDP, ZCDP or ApproxDP, optional
         The guarantee, instead of `epsilon`.
     n : int, optional
@@ -104,7 +109,7 @@ def release(
     Returns
     -------
     Tabulation
-        The answers, with standard errors, intervals and tables.
+        The answers, with the size of the noise, intervals and tables.
 
     Raises
     ------
@@ -149,7 +154,8 @@ def release(
     """
     asked = [workload] if isinstance(workload, str) else list(workload)
     task = task_of(schema, asked, columns=columns, weights=weights)
-    clash = sorted(set(RESERVED) & set(task.columns)) if task.tables else []
+    reserved = {*RESERVED, CLAIM} if task.caveat else set(RESERVED)
+    clash = sorted(reserved & set(task.columns)) if task.tables else []
     if clash:
         raise ValueError(f"columns {clash} must be renamed: the result has columns of these names")
     if adjacency is Adjacency.ADD_REMOVE and n is None:
@@ -157,12 +163,15 @@ def release(
             "n must be declared under add/remove, because the number of records is private"
         )
     wanted = _privacy(epsilon, privacy)
+    if rng is None and (meaning := weakness(wanted)):  # a seeded release promises nothing
+        warnings.warn(meaning, UserWarning, stacklevel=2)
     if ledger is not None:
         claim = Guarantee(wanted, adjacency, Exact())
+        claim = claim.without_claim(task.caveat)
         ledger.require(claim if rng is None else claim.as_seeded(), "release")
     LOG.info("reading records")
     declared = schema.select(task.columns)
-    counted = count_records(source_of(records), declared, task.workload, client=client)
+    counted = count_records(source_of(records), declared.confirm(), task.workload, client=client)
     chosen_n = _number_of_records(n, adjacency, counted.count)
     LOG.info("preparing the mechanism")
     choose = _advised if mechanism is None else mechanism
@@ -174,6 +183,7 @@ def release(
         last.set_up()
     LOG.info("releasing")
     released = chosen.release(counted, rng=rng, ledger=ledger)
+    released = replace(released, guarantee=released.guarantee.without_claim(task.caveat))
     if last is None:
         return Tabulation(released, task, chosen, Form.NOISY, integers)
     return Tabulation(last.applied(released), task, chosen, last.form, integers)

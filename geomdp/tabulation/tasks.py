@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from geomdp._typing import FloatArray
+from geomdp.data.schema import Schema
 from geomdp.workloads.base import Workload
 
 #: The chosen columns in order, each with the labels of its codes 0, 1, ....
@@ -60,6 +61,8 @@ class Task:
         The tables in order, if the queries are the cells of tables; otherwise empty.
     weights : (m,) array, optional
         The factor of each query in the workload; by default 1.
+    schema : Schema, optional
+        The declaration of `columns`. By default the task knows no more than their labels.
 
     Examples
     --------
@@ -78,6 +81,12 @@ class Task:
     labels: list[str]
     tables: tuple[Table, ...] = ()
     weights: FloatArray | None = None
+    schema: Schema | None = None
+
+    @property
+    def caveat(self) -> str:
+        """Why no release has a privacy claim, as `Schema.caveat` states; empty if it can have."""
+        return "" if self.schema is None else self.schema.caveat
 
     @property
     def row(self) -> tuple[str, str]:

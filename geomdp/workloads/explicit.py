@@ -255,6 +255,8 @@ def _dense_rows(matrix: Any) -> FloatArray:
 
 def _sparse_rows(matrix: Any) -> Any:
     """A copy of the transpose in compressed row format, without duplicate entries."""
+    if matrix.ndim != 2:
+        raise ValueError(f"matrix must have 2 axes, got shape {matrix.shape}")
     try:
         rows = sp.csr_array(matrix.T, dtype=np.float64, copy=True)
     except (TypeError, ValueError) as error:

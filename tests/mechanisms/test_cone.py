@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from geomdp.bodies import Elliptope
 from geomdp.mechanisms import Cone
 from geomdp.mechanisms.additive_noise import cone
-from geomdp.noise import ConeNoise
+from geomdp.noise import ConeNoise, simultaneous_half_widths
+from geomdp.noise.intervals import LEAST_DRAWS
 from geomdp.privacy import ZCDP, Adjacency, PureDP
 from geomdp.workloads import (
     BoxSecondMoment,
+    Explicit,
     Histogram,
     Marginals,
     MarginalTables,
@@ -25,7 +28,7 @@ from geomdp.workloads import (
     explicit_answers,
 )
 from geomdp.workloads.structure.sign_products import sign_products
-from tests.stats import ks_same, ks_uniform, mean_agrees
+from tests.stats import LEVEL, ks_same, ks_uniform, mean_agrees
 
 PURE = PureDP(1.0)
 
@@ -265,3 +268,41 @@ def test_cones_over_other_bodies_have_no_noise_on_real_records() -> None:
     """The map of an elliptope or a box to the answers would have to be exact, too."""
     for workload in (Marginals(3, 2), Histogram(3), Prefixes(4)):
         assert Cone(workload, n=10, privacy=PURE)._on_real_records() is None
+
+
+@pytest.mark.parametrize("constant", [1.0, 0.7, 1 / 3, -0.1, 1e3])
+@pytest.mark.parametrize("count", [3, 8])
+def test_a_public_mean_is_released_exactly(constant: float, count: int) -> None:
+    """A query with the same answer for all records has no noise, and no interval.
+
+    The chance that a release misses the simultaneous box depends on the public draws, so the number
+    of misses is beta-binomial, as in tests/noise/test_intervals.py.
+    """
+    W = Explicit(np.vstack([np.eye(count), np.full(count, constant)]))
+    mechanism, releases = Cone(W, n=1000, privacy=PURE), 2000
+    records = np.random.default_rng(0).integers(count, size=1000)
+    true = np.append(np.bincount(records, minlength=count) / 1000, constant)
+    noise = mechanism.noise
+    assert noise.variances()[-1] == 0
+    assert not noise.sample(np.random.default_rng(0), 100)[:, -1].any()
+    reach = simultaneous_half_widths(noise, 0.9) / 1000 + mechanism.answer_rounding
+    assert reach[-1] == 0
+    assert (reach[:-1] > 0).all()
+    errors = np.array([mechanism.release(records, rng=s).answers - true for s in range(releases)])
+    assert not errors[:, -1].any()
+    rank = math.ceil((LEAST_DRAWS + 1) * 0.9)
+    law = scipy.stats.betabinom(releases, LEAST_DRAWS + 1 - rank, rank)
+    misses = int((np.abs(errors) > reach).any(axis=1).sum())
+    assert min(law.cdf(misses), law.sf(misses - 1)) > LEVEL / 20
+    # Unseeded releases round their answers, but not this one.
+    assert all(mechanism.release(records).answers[-1] == constant for _ in range(10))
+
+
+def test_a_public_mean_is_not_public_under_add_remove() -> None:
+    """The answer of every record is the same, but the number of records is not public."""
+    W = Explicit(np.vstack([np.eye(3), np.full(3, 0.7)]))
+    mechanism = Cone(W, n=1000, privacy=PURE, adjacency=Adjacency.ADD_REMOVE)
+    assert mechanism.noise.variances()[-1] > 0
+    records = np.zeros(990, dtype=int)
+    found = {mechanism.release(records, rng=seed).answers[-1] for seed in range(20)}
+    assert len(found) == 20

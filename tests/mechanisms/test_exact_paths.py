@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -93,59 +92,32 @@ def test_every_mechanism_is_listed_once():
     assert set(table()) == {item.__name__ for item in releasing - BASES}
 
 
-def table() -> dict[str, list[str]]:
-    """The guide's table of exact paths: each class name with the other cells of its row."""
+def table() -> dict[str, str]:
+    """The guide's table of exact paths: each class name with the other cell of its row."""
     page = (PAGES / "privacy" / "exact.md").read_text(encoding="utf-8")
     rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| `")]
     cells = [[cell.strip() for cell in row] for row in rows]
     names = [row[0].strip("`") for row in cells]
     assert len(set(names)) == len(names)
-    return dict(zip(names, (row[1:] for row in cells), strict=True))
+    return dict(zip(names, (row[1] for row in cells), strict=True))
 
 
 def test_the_guide_gives_the_reasons():
     reasons = {MECHANISMS[name].kind.__name__: why for name, why in WITHOUT.items()} | OTHERS
-    interactive = {*STREAMS, *CHOICES, IterativeConstruction, OnlineConstruction}
-    streams = {kind.__name__ for kind in interactive}
-    for name, (exact, before) in table().items():
+    for name, exact in table().items():
         if name in reasons:
-            assert (exact, before) == (f"no: {reasons[name]}", "")
+            assert exact == f"no: {reasons[name]}"
         else:
             assert exact == "yes" or exact.startswith("yes, ")
-            assert before.startswith("no: " if name in streams else "yes")
-
-
-def check_noise_comes_before_the_records(mechanism, records, monkeypatch):
-    """All random bytes are read before the first record, so no random byte depends on records."""
-    events: list[str] = []
-    source = os.urandom
-    monkeypatch.setattr(os, "urandom", lambda size: (events.append("draw"), source(size))[1])
-
-    def chunks():
-        events.append("read")
-        yield records
-
-    mechanism.release(chunks())
-    assert events.count("read") == 1
-    assert events.index("read") == len(events) - 1 > 0
-
-
-@pytest.mark.parametrize("name", sorted(set(MECHANISMS) - set(WITHOUT)))
-def test_noise_is_drawn_before_the_records_are_read(name, monkeypatch):
-    mechanism = built(name, "one-way marginals")
-    mechanism.set_up()
-    records = mechanism.workload.universe.sample(N, 1)
-    check_noise_comes_before_the_records(mechanism, records, monkeypatch)
 
 
 @pytest.mark.parametrize("kind", ON_THEIR_OWN, ids=lambda kind: kind.__name__)
-def test_those_on_their_own_are_exact_too(kind, monkeypatch):
+def test_those_on_their_own_are_exact_too(kind):
     mechanism = ON_THEIR_OWN[kind]()
     records = mechanism.workload.universe.sample(N, 1)
     assert mechanism.grid is not None
     assert "correctly rounded" in mechanism.release(records).guarantee.arithmetic
     assert mechanism.release(records, rng=1).guarantee.arithmetic == FLOAT64_CAVEAT
-    check_noise_comes_before_the_records(mechanism, records, monkeypatch)
 
 
 @pytest.mark.parametrize("name", sorted(MECHANISMS))

@@ -124,7 +124,10 @@ def test_answers_stay_within_the_bound_of_the_nearest_point_and_in_the_body(adja
         assert fitted._projected.nearest(found).gap <= 1e-7
         assert np.linalg.norm(fitted._projected.nearest(found).point - found) < 1e-4
     assert fitted.predicted_rmse.value <= 2 * projected.predicted_rmse.value
-    assert fitted.predicted_rmse.value <= TABLES.l2_diameter() / math.sqrt(TABLES.n_queries)
+    # Under add/remove, attainable answers can be arbitrarily far from each other.
+    if adjacency is Adjacency.REPLACE_ONE:
+        diameter = TABLES.l2_diameter() / math.sqrt(TABLES.n_queries)
+        assert fitted.predicted_rmse.value <= diameter
 
 
 @pytest.mark.statistical

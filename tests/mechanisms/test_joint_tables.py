@@ -17,7 +17,7 @@ from geomdp.data import BooleanColumn, CountedRecords, Schema
 from geomdp.data.counting.count import count_records
 from geomdp.data.counting.covering import tables_of
 from geomdp.data.counting.tallies import Tallies
-from geomdp.data.sources.choice import source_of
+from geomdp.data.files import source_of
 from geomdp.mechanisms import Hierarchical, Matrix
 from geomdp.mechanisms.strategies import LaplaceCells, SimplexCells, WeightedMarginals
 from geomdp.mechanisms.strategies.covering_designs import covering_designs

@@ -1,7 +1,6 @@
 """Every release sets up, asks the ledger, reads and checks the records, and pays, in this order.
 
-Float64 noise is drawn after the payment. Correctly rounded noise is drawn before the records are
-read, so that the noise cannot depend on them.
+Noise is drawn after the payment, in float64 or correctly rounded.
 """
 
 from __future__ import annotations
@@ -162,31 +161,25 @@ def sources(monkeypatch: pytest.MonkeyPatch) -> Sources:
 
 
 class Watched:
-    """Records that note whether they were read, and how many random bytes were drawn before."""
+    """Records that note whether they were read."""
 
-    def __init__(self, records: Any, sources: Sources | None = None) -> None:
-        self.records, self.read, self.sources = records, False, sources
-        self.drawn_before = 0
-
-    def _note(self) -> None:
-        if not self.read and self.sources is not None:
-            self.drawn_before = self.sources.bytes_read
-        self.read = True
+    def __init__(self, records: Any) -> None:
+        self.records, self.read = records, False
 
     def __len__(self) -> int:
         return len(self.records)
 
     def __iter__(self) -> Iterator[Any]:
-        self._note()
+        self.read = True
         return iter(self.records)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        self._note()
+        self.read = True
         return np.asarray(self.records, dtype)
 
 
 class WatchedLedger(Ledger):
-    """A ledger that fails the test if an unseeded generator was used before the payment."""
+    """A ledger that fails the test if anything random was drawn before the payment."""
 
     def __init__(self, budget: Any, sources: Sources) -> None:
         super().__init__(budget)
@@ -194,6 +187,7 @@ class WatchedLedger(Ledger):
 
     def spend(self, guarantee: Guarantee, label: str) -> Spend:
         assert not self.sources.drawn
+        assert self.sources.bytes_read == 0
         return super().spend(guarantee, label)
 
 
@@ -201,36 +195,14 @@ class WatchedLedger(Ledger):
 def test_the_ledger_pays_once_and_before_the_first_draw(name: str, sources: Sources) -> None:
     case = CASES[name]()
     sources.made.clear()
+    sources.bytes_read = 0
     ledger = WatchedLedger(case.privacy, sources)
     case.mechanism.release(case.good, ledger=ledger)
     assert ledger.spends() == [Spend(type(case.mechanism).__name__, case.privacy)]
     # Rounded noise and exact decisions use no generator, but bits from the operating system.
-    decided = isinstance(case.mechanism, IterativeConstruction)
-    assert sources.drawn == (not is_rounded(case) and not decided)
-    assert not decided or sources.bytes_read > 0
-
-
-def is_rounded(case: Case) -> bool:
-    return getattr(case.mechanism, "grid", None) is not None
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_rounded_noise_is_drawn_before_the_records_are_read(name: str, sources: Sources) -> None:
-    case = CASES[name]()
-    sources.bytes_read = 0
-    records = Watched(case.good, sources)
-    case.mechanism.release(records)
-    assert records.read
-    if is_rounded(case):
-        assert records.drawn_before > 0
-        assert sources.bytes_read == records.drawn_before
-        # No bit is drawn for a release that the ledger refuses.
-        empty = Ledger(case.privacy)
-        empty.spend(Guarantee(case.privacy, Adjacency.REPLACE_ONE, Exact()), "another")
-        sources.bytes_read = 0
-        with pytest.raises(BudgetExhausted):
-            case.mechanism.release(case.good, ledger=empty)
-        assert sources.bytes_read == 0
+    grid = getattr(case.mechanism, "grid", None)
+    exact = isinstance(case.mechanism, IterativeConstruction) or grid is not None
+    assert (sources.drawn, sources.bytes_read > 0) == (not exact, exact)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -239,6 +211,7 @@ def test_a_failure_before_the_payment_costs_and_draws_nothing(
 ) -> None:
     case = CASES[name]()
     sources.made.clear()
+    sources.bytes_read = 0
     ledger = Ledger(case.privacy)
     with pytest.raises(ValueError, match=r"row \d+|codes from|whole numbers"):
         case.mechanism.release(case.bad, ledger=ledger)
@@ -258,6 +231,7 @@ def test_a_failure_before_the_payment_costs_and_draws_nothing(
             case.mechanism.release(records, ledger=ledger)
     assert not records.read
     assert not sources.drawn
+    assert sources.bytes_read == 0
     assert ledger.spends() == []
     assert len(empty.spends()) == 1
     # A release that does not fail reads the records, so `read` would have shown a reading above.

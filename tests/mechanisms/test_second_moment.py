@@ -217,8 +217,9 @@ def test_shares_compose_to_the_whole(privacy):
         assert second.parameters()[name] == pytest.approx(0.3 * value)
 
 
-@pytest.mark.parametrize("adjacency", Adjacency)
-@both
+@pytest.mark.parametrize(
+    ("kind", "adjacency"), [(SecondMoment, REPLACE), (SecondMoment, ADD), (Covariance, REPLACE)]
+)
 class TestReleases:
     def test_matrices_are_attainable(self, kind, adjacency):
         mechanism = kind(Workload(3), n=N, privacy=PURE, adjacency=adjacency)
@@ -227,7 +228,8 @@ class TestReleases:
         np.testing.assert_allclose(svec(matrix), release.answers, rtol=1e-15)
         values = np.linalg.eigvalsh(matrix)
         assert values.min() >= -1e-12
-        assert values.sum() <= 1 + 1e-12
+        if adjacency is REPLACE:
+            assert values.sum() <= 1 + 1e-12
 
     def test_claim_and_record(self, kind, adjacency):
         mechanism = kind(Workload(3), n=N, privacy=PURE, adjacency=adjacency)

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 import scipy.optimize
 
+from geomdp.mechanisms.sensitivity import answer_hull
+from geomdp.privacy import Adjacency
 from geomdp.tabulation import Table
 from geomdp.tabulation.local_polytope import LocalPolytope, fits
 from geomdp.workloads import ChosenTables, MarginalTables
 
+REPLACE = Adjacency.REPLACE_ONE
 LEVELS = {"a": 2, "b": 3, "c": 4, "d": 2}
 CASES = {
     "pairs": (tuple(itertools.combinations("abcd", 2)), None),
@@ -30,17 +33,20 @@ def tables_of(levels, crossed):
 
 
 class Case:
-    def __init__(self, crossed, weights):
+    def __init__(self, crossed, weights, adjacency):
+        self.adjacency = adjacency
         self.crossed = crossed
         self.weights = (1.0,) * len(crossed) if weights is None else weights
         self.tables = tables_of(LEVELS, crossed)
         self.workload = ChosenTables(LEVELS, crossed, self.weights)
-        self.polytope = LocalPolytope(self.tables, self.weights)
+        self.polytope = LocalPolytope(self.tables, self.weights, adjacency)
+        self.hull = answer_hull(self.workload, adjacency)
 
     def true(self, rng, n=30):
-        """Answers of few records, so that many cells are 0."""
+        """Answers of few records, so that many cells are 0; divided by n under add/remove."""
         codes = np.column_stack([rng.integers(levels, size=n) for levels in LEVELS.values()])
-        return self.workload.evaluate(codes[: rng.integers(1, n + 1)]).mean(axis=0)
+        answers = self.workload.evaluate(codes[: rng.integers(1, n + 1)])
+        return answers.mean(axis=0) if self.adjacency is REPLACE else answers.sum(axis=0) / n
 
     def arrays(self, answers):
         """Tables as arrays of shares."""
@@ -52,9 +58,10 @@ class Case:
         ]
 
     def disagreement(self, answers):
-        """The largest difference of a total from 1, or of the shared margins of two tables."""
+        """The largest difference of totals, or of the shared margins of two tables."""
         arrays = self.arrays(answers)
-        found = [abs(array.sum() - 1) for array in arrays]
+        total = 1 if self.adjacency is REPLACE else arrays[0].sum()
+        found = [abs(array.sum() - total) for array in arrays]
         for i, j in itertools.combinations(range(len(arrays)), 2):
             margins = []
             for k, other in ((i, j), (j, i)):
@@ -65,9 +72,10 @@ class Case:
         return max(found)
 
 
-@pytest.fixture(scope="module", params=CASES)
+@pytest.fixture(scope="module", params=itertools.product(CASES, Adjacency), ids=str)
 def case(request):
-    return Case(*CASES[request.param])
+    name, adjacency = request.param
+    return Case(*CASES[name], adjacency)
 
 
 def noisy_answers(case, seed, noise):
@@ -85,17 +93,20 @@ NOISES = pytest.mark.parametrize(
 def test_the_basis_is_that_of_the_affine_hull(case):
     basis = case.polytope._basis.toarray()
     np.testing.assert_allclose(basis.T @ basis, np.eye(case.polytope.dimension), atol=1e-12)
-    hull = case.workload.affine_hull()
+    hull = case.hull
     np.testing.assert_allclose(basis @ basis.T, hull.basis @ hull.basis.T, atol=1e-12)
-    np.testing.assert_allclose(case.polytope.centre, hull.offset, atol=1e-15)
+    np.testing.assert_allclose(case.polytope.centre, case.workload.affine_hull().offset, atol=1e-15)
 
 
 @NOISES
 def test_the_nearest_tables_are_feasible(case, seed, noise):
-    found = case.polytope.nearest(noisy_answers(case, seed, noise)[1])
+    noisy = noisy_answers(case, seed, noise)[1]
+    found = case.polytope.nearest(noisy)
+    # Cells of the cone can be as large as the noisy ones.
+    size = max(1.0, noise) if case.adjacency is REPLACE else max(1.0, np.linalg.norm(noisy))
     assert found.answers.min() >= 0
-    assert case.disagreement(found.answers) < 1e-11
-    assert 0 <= found.gap < 1e-9 * max(1.0, noise) ** 2
+    assert case.disagreement(found.answers) < 1e-11 * (1.0 if case.adjacency is REPLACE else size)
+    assert 0 <= found.gap < 1e-9 * size**2
 
 
 @NOISES
@@ -104,7 +115,7 @@ def test_they_are_optimal(case, seed, noise):
     # the workload: the least ||u|| with G u >= h comes from non-negative least squares with the
     # matrix (G^T; h^T).
     _, noisy = noisy_answers(case, seed, noise)
-    hull = case.workload.affine_hull()
+    hull = case.hull
     near = hull.embed(hull.coordinates(noisy[None]))[0]
     stacked = np.vstack([hull.basis.T, -near])
     target = np.eye(len(stacked))[-1]
@@ -122,7 +133,9 @@ def test_they_are_optimal_for_a_solver_of_quadratic_programs(case):
     joint = cp.Variable(np.prod(list(LEVELS.values())))
     everyone = np.array(list(itertools.product(*map(range, LEVELS.values()))))
     answers = case.workload.evaluate(everyone)
-    constraints = [cells == answers.T @ joint, cp.sum(joint) == 1, cells >= 0]
+    constraints = [cells == answers.T @ joint, cells >= 0]
+    if case.adjacency is REPLACE:
+        constraints.append(cp.sum(joint) == 1)
     cp.Problem(cp.Minimize(cp.sum_squares(cells - noisy)), constraints).solve(solver=cp.CLARABEL)
     np.testing.assert_allclose(case.polytope.nearest(noisy).answers, cells.value, atol=1e-5)
 
@@ -145,13 +158,14 @@ def test_tables_that_agree_although_no_records_have_them():
     # The tables say that any two of three binary columns always differ. No record has this.
     tables = tables_of({"a": 2, "b": 2, "c": 2}, [("a", "b"), ("a", "c"), ("b", "c")])
     differ = np.tile([0, 0.5, 0.5, 0], 3)
-    found = LocalPolytope(tables, [1.0] * 3).nearest(differ)
+    found = LocalPolytope(tables, [1.0] * 3, REPLACE).nearest(differ)
     np.testing.assert_allclose(found.answers, differ, atol=1e-12)
 
 
 def test_columns_of_one_level():
     tables = tables_of({"a": 1, "b": 2, "c": 1}, [("a", "b"), ("b",), ("a", "c")])
-    found = LocalPolytope(tables, [1.0, 2.0, 1.0]).nearest(np.array([-0.2, 0.9, 0.1, 2.2, 7.0]))
+    polytope = LocalPolytope(tables, [1.0, 2.0, 1.0], REPLACE)
+    found = polytope.nearest(np.array([-0.2, 0.9, 0.1, 2.2, 7.0]))
     np.testing.assert_allclose(found.answers, [0, 1, 0, 2, 1], atol=1e-12)
 
 
@@ -163,7 +177,7 @@ def test_all_pairs_of_a_hundred_binary_columns():
     rng = np.random.default_rng(11)
     truth = workload.evaluate((rng.random((50, 100)) < 0.05).astype(np.int64)).mean(axis=0)
     noisy = truth + 0.2 * rng.standard_normal(len(truth))
-    polytope = LocalPolytope(tables, [1.0] * len(tables))
+    polytope = LocalPolytope(tables, [1.0] * len(tables), REPLACE)
     assert polytope.dimension == 5050
     found = polytope.nearest(noisy)
     assert found.answers.min() >= 0

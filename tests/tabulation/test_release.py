@@ -54,7 +54,7 @@ def test_a_release_with_the_chosen_mechanism(frame):
 def test_the_frame_is_tidy(frame):
     tidy = laplace(frame).to_frame()
     assert list(tidy.columns) == [
-        "table", "region", "smoker", "age", "answer", "count", "standard_error", "low", "high",
+        "table", "region", "smoker", "age", "answer", "count", "noise_std", "low", "high",
     ]  # fmt: skip
     assert len(tidy) == 3 * 2 + 3 * 3 + 2 * 3
     first = tidy.iloc[0]
@@ -63,7 +63,7 @@ def test_the_frame_is_tidy(frame):
     assert set(tidy.age.dropna()) == {"[0, 40)", "[40, 120]", "(missing)"}
     np.testing.assert_allclose(tidy["count"], N * tidy.answer)
     # A replaced record changes two cells of each of three tables by 1, so the l1 sensitivity is 6.
-    np.testing.assert_allclose(tidy.standard_error, math.sqrt(2) * 6 / N)
+    np.testing.assert_allclose(tidy.noise_std, math.sqrt(2) * 6 / N)
 
 
 def test_tables_are_cross_tables_of_the_records(frame):
@@ -136,7 +136,7 @@ def test_projected_tables_are_attainable_and_keep_the_intervals_of_the_noise(fra
 
 def test_queries_that_are_no_cells(frame):
     tidy = laplace(frame, "prefixes:region").to_frame()
-    assert list(tidy.columns) == ["query", "answer", "count", "standard_error", "low", "high"]
+    assert list(tidy.columns) == ["query", "answer", "count", "noise_std", "low", "high"]
     assert list(tidy["query"]) == ["region<=north", "region<=south", "region<=east"]
 
 
@@ -204,7 +204,7 @@ def test_intervals_under_add_remove_reach_beyond_one():
     assert low[0] == 0
 
 
-@pytest.mark.parametrize("name", ["table", "answer", "count", "standard_error", "low", "high"])
+@pytest.mark.parametrize("name", ["table", "answer", "count", "noise_std", "low", "high"])
 def test_attributes_must_not_be_named_as_columns_of_the_result(name):
     schema = gd.data.Schema.from_dict({name: bool})
     with pytest.raises(ValueError, match=rf"columns \['{name}'\] must be renamed"):

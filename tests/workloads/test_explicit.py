@@ -120,3 +120,9 @@ def test_bad_matrix(matrix, message):
 def test_bad_sizes(m, N):
     with pytest.raises(ValueError, match="must be a whole number"):
         RandomSigns(m, N, rng=0)
+
+
+@pytest.mark.parametrize("form", [sp.coo_array, sp.csr_array])
+def test_a_sparse_array_of_one_axis_is_refused(form) -> None:
+    with pytest.raises(ValueError, match=r"matrix must have 2 axes, got shape \(3,\)"):
+        Explicit(form(np.array([1.0, 0.0, 2.0])))

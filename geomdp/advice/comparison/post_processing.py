@@ -59,8 +59,8 @@ def projected(noisy: Built, setting: Setting, *, wanted: bool) -> Mechanism:
     UntriedError
         If the bound on the error, or the projection in a release, would take too long.
     InapplicableError
-        If the bound is slow and projected noise provably cannot be the best. Also if all data sets
-        have the same answers.
+        If the bound is slow and projected noise provably cannot be the best. Also under add/remove,
+        and if all data sets have the same answers.
     WorkloadSizeError
         If the universe is too large for a search for extreme answers.
     """
@@ -95,12 +95,14 @@ def projected(noisy: Built, setting: Setting, *, wanted: bool) -> Mechanism:
 def _check_projection(noisy: Built, setting: Setting) -> None:
     """Raise `UntriedError` if the projection in a release would take too long.
 
-    Raises `InapplicableError` if all data sets have the same answers. Raises ``WorkloadSizeError``
-    if the universe is too large for a search for extreme answers, which a projection needs.
+    Raises `InapplicableError` under add/remove, or if all data sets have the same answers. Raises
+    ``WorkloadSizeError`` if the universe is too large for a search for extreme answers, which a
+    projection needs.
     """
     workload, diameter = setting.workload, setting.workload.l2_diameter()
     if diameter == 0:
         raise InapplicableError(f"all data sets of {setting.n} records have the same answers")
-    tried_projector(reachable_body(workload))
+    setting.check_public_count()
+    tried_projector(reachable_body(workload), setting.adjacency)
     spread = noisy.prediction.value * math.sqrt(workload.n_queries) / diameter
     setting.check_cost("projection in each release", work=projection_work(workload, spread))

@@ -10,7 +10,6 @@ from functools import partial
 
 from geomdp.advice.candidate import Candidate
 from geomdp.advice.costs import pure_tables_work
-from geomdp.advice.known_moments import predicted
 from geomdp.advice.setting import InapplicableError, Setting, UntriedError
 from geomdp.advice.steps import Step
 from geomdp.bodies import MissingOracle
@@ -34,8 +33,7 @@ class Built:
     step : Step or None
         The post-processing after the noise; None if there is none.
     mechanism : Mechanism
-        The mechanism. If the prediction was read from the cache, it is possible that the geometry
-        of the mechanism is not computed yet.
+        The mechanism.
     prediction : Prediction
         Its predicted error.
     sampler : Exact, Approximate or Heuristic
@@ -153,10 +151,7 @@ class Trials:
         start, name = time.perf_counter(), _name(candidate, step)
         try:
             mechanism = build()
-            if step is None:
-                prediction, sampler = predicted(name, mechanism)
-            else:
-                prediction, sampler = mechanism.predicted_rmse, mechanism.sampler
+            prediction, sampler = mechanism.predicted_rmse, mechanism.sampler
         except (InapplicableError, WorkloadSizeError, MissingOracle) as reason:
             self.refused[name] = str(reason)
             if isinstance(reason, UntriedError):

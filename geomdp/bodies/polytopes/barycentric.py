@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from geomdp._numerics.linalg import significant
-from geomdp._typing import FloatArray
+from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import whole
 from geomdp.bodies.arguments import frozen_array
 from geomdp.bodies.base import Body
@@ -25,7 +25,9 @@ class Barycentric:
     """
 
     def __init__(self, vertices: FloatArray) -> None:
-        self.centre = vertices.mean(axis=0)
+        # The mean of equal numbers can be rounded to another number.
+        same = np.ptp(vertices, axis=0) == 0
+        self.centre = np.where(same, vertices[0], vertices.mean(axis=0))
         centred = (vertices - self.centre).T
         # For vertices v_i with mean c, the columns v_i - c add up to 0. So the weighted sum of the
         # columns stays the same if the same number is added to all weights. The weights of least
@@ -95,6 +97,13 @@ class BarycentricBody(Body):
         if rows != columns or not (np.diagonal(self.vertices) == 1).all():
             return False
         return bool(np.count_nonzero(self.vertices) == rows)
+
+    @cached_property
+    def constant(self) -> BoolArray:
+        """Array (m,) that says which coordinates are the same at all vertices."""
+        if self._at_units:
+            return np.full(self.dimension, self.dimension == 1)
+        return np.asarray(np.ptp(self.vertices, axis=0) == 0)
 
     @property
     def dimension(self) -> int:

@@ -149,7 +149,8 @@ class Simplex(BarycentricBody):
         """Exact uniform points: the weights on the vertices are Dirichlet(1, ..., 1)."""
         weights = rng.standard_exponential((n, len(self.vertices)))
         weights /= weights.sum(axis=1, keepdims=True)
-        return np.asarray(weights @ self.vertices)
+        # The weights add up to 1 only up to rounding.
+        return np.where(self.constant, self.vertices[0], weights @ self.vertices)
 
     def centroid(self) -> FloatArray:
         """Mean of the vertices."""
@@ -161,6 +162,14 @@ class Simplex(BarycentricBody):
         count = len(self.vertices)
         moment = self.vertices.T @ self.vertices + np.outer(total, total)
         return np.asarray(moment / (count * (count + 1)))
+
+    def covariance(self) -> FloatArray:
+        """sum (v_i - c)(v_i - c)^T / ((r + 1) (r + 2)) for the mean c of the vertices (JL-L14).
+
+        It is the second moment minus c c^T, without the rounding errors of a c far from 0.
+        """
+        centred, count = self.vertices - self._map.centre, len(self.vertices)
+        return np.asarray(centred.T @ centred / (count * (count + 1)))
 
     def volume(self) -> float:
         """sqrt(r + 1) / r! times the product of the singular values of the centred vertices."""

@@ -131,7 +131,10 @@ class SimplexDifference(BarycentricBody):
             axis=1, keepdims=True
         )
         weights *= rng.random((n, 1)) ** (1 / rank)
-        return np.asarray(weights if self._at_units else weights @ self.vertices)
+        if self._at_units:
+            return np.asarray(weights)
+        # The weights add up to 0 only up to rounding.
+        return np.where(self.constant, 0.0, weights @ self.vertices)
 
     def second_moment(self) -> FloatArray:
         """alpha times sum (v_i - c)(v_i - c)^T, where c is the mean of the v_i.
@@ -143,7 +146,8 @@ class SimplexDifference(BarycentricBody):
         E ||a||^2 = 2 / (k + 1) and E ||b||^2 = 2 / (r + 2 - k). The mean over k follows from
         Vandermonde's identity.
         """
-        centred = self.vertices - self.vertices.mean(axis=0)
+        mean = np.where(self.constant, self.vertices[0], self.vertices.mean(axis=0))
+        centred = self.vertices - mean
         if self._at_units:  # the matrix with rows v_i - c is an orthogonal projection
             return np.asarray(self._alpha * centred)
         return np.asarray(self._alpha * centred.T @ centred)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
@@ -23,6 +26,11 @@ if TYPE_CHECKING:
 #: A body counts as a single point if its scale (see `project`) is at most this share of the largest
 #: coordinate of its centre. The computed centre has a rounding error of this size.
 POINT_SIZE = 4 * np.finfo(np.float64).eps
+#: In `ConeProjector`, two vectors are orthogonal if their cosine is at most this. The cosine of a
+#: target with noise of length s and the nearest point then adds at most 1e-12 to s.
+ORTHOGONAL = 1e-12
+#: `ConeProjector` doubles or halves the scale of a body at most this number of times.
+MAX_DOUBLINGS = 60
 #: Number of bodies for which the vertices, prepared for projection, are kept in memory.
 KEPT_BODIES = 2
 
@@ -140,6 +148,11 @@ class Projector:
         ):
             raise MissingOracle(body, "projection", "project or extreme_point")
 
+    @property
+    def dimension(self) -> int:
+        """The dimension m of the space of K."""
+        return self._body.dimension
+
     @cached_property
     def _vertices(self) -> VertexColumns | None:
         """The listed vertices, prepared by compiled code; None if the search does not use them."""
@@ -212,6 +225,15 @@ class Projector:
             found_so_far.append(self.nearest(target, tol=tol, warm_start=last))
         return found_so_far
 
+    def image(self, point: FloatArray) -> FloatArray:
+        """A y (d,) of a point y (m,)."""
+        return point if self._matrix is None else np.asarray(self._matrix @ point)
+
+    def support(self, direction: FloatArray) -> float:
+        """The largest <direction, A x> over x in K, for a direction (d,)."""
+        pulled = direction if self._matrix is None else direction @ self._matrix
+        return float(self._body.support(pulled[None])[0])
+
     def _closed_form(self, target: FloatArray, tol: float) -> Projection:
         point = self._body.project(target[None])[0]
         residual = target - point
@@ -276,6 +298,84 @@ class Projector:
         if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
             raise ValueError("warm_start must have non-negative weights with a positive sum")
         return keys, weights
+
+
+class ConeProjector:
+    """Nearest points of the cone {t x : t >= 0, x in K}: argmin over y of ||A y - target||_2.
+
+    Let x(t) be the point of K nearest to target / t. Then t x(t) is the nearest point of t K, and
+    its squared distance from the target is a convex function of t with the derivative
+    -2 <target - t A x(t), A x(t)>. A root of the derivative gives the nearest point of the cone.
+    Cost: 5 to 15 projections on K, each started from the last.
+
+    Parameters
+    ----------
+    projector : Projector
+        The projector on A K.
+    """
+
+    def __init__(self, projector: Projector) -> None:
+        self._projector = projector
+
+    def prepare(self) -> None:
+        """See `Projector.prepare`."""
+        self._projector.prepare()
+
+    def nearest(
+        self, target: FloatArray, *, tol: float = 1e-8, warm_start: Projection | None = None
+    ) -> Projection:
+        """The point y of the cone with A y nearest to `target` (d,).
+
+        `tol` and `warm_start` are as in `Projector.nearest`, and weights and atoms of the result
+        are those of the point of K. The residual is orthogonal to A y, and `gap` is
+        max over x in K of <target - A y, A x>, or 0 if this is negative. So
+        ||A y - A z||^2 <= ||target - A z||^2 + 2 s gap for each z in s K.
+        """
+        square, farthest = float(target @ target), self._projector.support(target)
+        if farthest <= 0:
+            return Projection(np.zeros(self._projector.dimension), 0.0, 0, True)
+        found, calls = warm_start, 0
+
+        def slope(scale: float) -> float:
+            """<target - t A x(t), A x(t)> for t = `scale`; 0 if the vectors are orthogonal."""
+            nonlocal found, calls
+            found = self._projector.nearest(target / scale, tol=tol / scale, warm_start=found)
+            calls += found.iterations
+            image = self._projector.image(found.point)
+            value = float((target - scale * image) @ image)
+            size = math.sqrt(square) * float(np.linalg.norm(image))
+            return 0.0 if abs(value) <= ORTHOGONAL * size else value
+
+        # For this t, target / t is no longer than the farthest point of A K in its direction.
+        scale = _root(slope, start=square / farthest)
+        slope(scale)  # the root need not be the last scale that was tried
+        assert found is not None
+        image = self._projector.image(found.point)
+        scale = max(float(target @ image / (image @ image)), 0.0) if image.any() else 0.0
+        gap = max(self._projector.support(target - scale * image), 0.0)
+        return replace(found, point=scale * found.point, gap=gap, iterations=calls)
+
+
+def _root(slope: Callable[[float], float], start: float) -> float:
+    """A root t > 0 of a function that never rises, and is above 0 near t = 0."""
+    from scipy.optimize import brentq  # a slow import
+
+    low = high = start
+    if slope(start) > 0:
+        for _ in range(MAX_DOUBLINGS):
+            low, high = high, 2 * high
+            if slope(high) <= 0:
+                break
+        else:
+            return high
+    else:
+        for _ in range(MAX_DOUBLINGS):
+            low, high = low / 2, low
+            if slope(low) > 0:
+                break
+        else:
+            return low
+    return float(brentq(slope, low, high, xtol=low * 1e-14, rtol=1e-14))
 
 
 @lru_cache(maxsize=KEPT_BODIES)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 
@@ -88,9 +88,6 @@ class AdditiveMechanism(Mechanism):
     Ball 0.015
     Hierarchical 0.0044
     """
-
-    #: Whether the noise for epsilon is the noise for epsilon = 1, divided by epsilon.
-    inverse_in_epsilon: ClassVar[bool] = True
 
     #: The public subspace that contains all released means; None if the noise fills R^m.
     _span: AffineHull | None = None

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from geomdp._typing import FloatArray
+from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies import (
     Box,
     Elliptope,
@@ -119,6 +119,29 @@ class Cone(PureMechanism):
         # Each record adds c to the sum of the answers c + T q. The number of records is not public,
         # so Z needs the noise (r_1 - r_2) c on the sum of these constants.
         return ConeNoise(body, epsilon, origin, matrix, constant)
+
+    @cached_property
+    def _public(self) -> BoolArray | None:
+        """Array (m,) that says which answers are the same for all records; None for no answer.
+
+        If the number of records is public, these means are public and have noise 0.
+        """
+        body = self._lift.body
+        public = self.adjacency is Adjacency.REPLACE_ONE and self._lift.matrix is None
+        return body.constant if public and isinstance(body, Simplex) else None
+
+    @cached_property
+    def answer_rounding(self) -> FloatArray:
+        """As for every mechanism; 0 for means that are public."""
+        rounding = super().answer_rounding
+        return rounding if self._public is None else np.where(self._public, 0.0, rounding)
+
+    def _restored(self, answers: FloatArray) -> FloatArray:
+        # No noise hides the rounding of a public mean, so it is replaced by the exact number.
+        restored, body = super()._restored(answers), self._lift.body
+        if self._public is None or not isinstance(body, Simplex):
+            return restored
+        return np.where(self._public, body.vertices[0], restored)
 
     def _proved_as_computed(self) -> bool:
         # For products of signs, the map is exact in float64, because its entries are +-2^-k. For

@@ -40,9 +40,9 @@ FAR_ABOVE_UNITS = 2.0**-16
 class Measurement(abc.ABC):
     """Answers rounded record by record to a public grid, and noise that makes the sums private.
 
-    Sums of rounded answers are exact. Before the records are read, the noise is rounded to the same
-    grid, or to a finer grid that contains this grid. The output is therefore the correctly rounded
-    output of a mechanism whose privacy is proved (X-GRID).
+    Sums of rounded answers are exact. The noise is rounded to the same grid, or to a finer grid
+    that contains this grid. The output is therefore the correctly rounded output of a mechanism
+    whose privacy is proved (X-GRID).
     """
 
     #: Noise is rounded to multiples of 2^-grid.

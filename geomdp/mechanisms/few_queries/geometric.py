@@ -73,8 +73,6 @@ class Geometric(LatticeMechanism):
     True
     """
 
-    inverse_in_epsilon = False
-
     def _prepare(self) -> None:
         super()._prepare()
         lattice = listed_lattice(self.workload, self.adjacency)

@@ -54,8 +54,6 @@ class LatticeBox(LatticeMechanism):
     rmse 0.0002858 / rmse 0.002582
     """
 
-    inverse_in_epsilon = False
-
     def _prepare(self) -> None:
         queries = self.workload.n_queries
         if queries > MOST_COORDINATES:

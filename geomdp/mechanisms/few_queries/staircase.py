@@ -61,8 +61,6 @@ class Staircase(PureMechanism):
     rmse 0.0002911 / rmse 0.001414
     """
 
-    inverse_in_epsilon = False
-
     def _prepare(self) -> None:
         if self.workload.n_queries != 1:
             raise ValueError(

@@ -10,7 +10,7 @@ import numpy as np
 from geomdp.data.counting.tallies import CountedRecords
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.base import Mechanism, Privatiser
-from geomdp.privacy import Guarantee, SamplerStatus
+from geomdp.privacy import Adjacency, Guarantee, SamplerStatus
 from geomdp.workloads import Workload
 from geomdp.workloads.base import Totals
 from geomdp.workloads.universe.universes import Records
@@ -33,7 +33,7 @@ class PostProcessed(Mechanism):
 
     def __init__(self, inner: Mechanism) -> None:
         self.inner = inner
-        self.workload, self.n = inner.workload, inner.n
+        self.workload, self.n, self.adjacency = inner.workload, inner.n, inner.adjacency
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.inner!r})"
@@ -79,6 +79,15 @@ class PostProcessed(Mechanism):
     def draw(self, rng: np.random.Generator | None) -> Privatiser:
         """Draw the noise of `inner`; the returned function maps sums to the answers of `inner`."""
         return self.inner.private(rng)
+
+
+def require_replace_one(mechanism: Mechanism, why: str) -> None:
+    """Raise ``ValueError`` if the number of records is private, and no error bound holds then."""
+    if mechanism.adjacency is not Adjacency.REPLACE_ONE:
+        raise ValueError(
+            f"{type(mechanism).__name__} needs replace-one, got add/remove, where the number of "
+            f"records is private: {why}, so no error bound holds for every data set"
+        )
 
 
 class PostProcessedNoise(PostProcessed):

@@ -13,7 +13,7 @@ from geomdp._validation import positive
 from geomdp.data.counting.tallies import CountedRecords
 from geomdp.geometry.farthest_points import farthest_points
 from geomdp.mechanisms.base import Mechanism
-from geomdp.mechanisms.post_processed.base import PostProcessed
+from geomdp.mechanisms.post_processed.base import PostProcessed, require_replace_one
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.workloads import Coarsened, Workload, explicit_answers
 from geomdp.workloads.base import Totals
@@ -50,7 +50,8 @@ class Coarse(PostProcessed):
     ValueError
         If `inner` is not a mechanism, if the universe is infinite, if there are more than 2^26
         answers over all elements, if the radius is out of range, or if this kind of mechanism
-        cannot answer Q'.
+        cannot answer Q'. Also under add/remove: the rounding error of sums grows with the private
+        number of records.
 
     Notes
     -----
@@ -95,6 +96,7 @@ class Coarse(PostProcessed):
             raise ValueError(f"inner must be a mechanism, got {type(inner).__name__}")
         self._radius = positive(radius, "radius")
         super().__init__(inner)
+        require_replace_one(self, "rounding errors grow with the number of records")
         answers = explicit_answers(self.workload)
         separation = self._radius * math.sqrt(self.workload.n_queries)
         found = farthest_points(answers, _lengths, least=separation)

@@ -9,48 +9,53 @@ from typing import Self
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp.geometry.projection.projector import Projector
+from geomdp.geometry.projection.projector import ConeProjector, Projector
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.post_processed.base import PostProcessedNoise
 from geomdp.mechanisms.post_processed.noise_norm import SignNorm, WhitenedNorm, noise_norm
-from geomdp.mechanisms.post_processed.projected import Projected
+from geomdp.mechanisms.post_processed.projected import Projected, is_relaxed
 from geomdp.mechanisms.results import Prediction, PredictionKind
+from geomdp.privacy import Adjacency
+from geomdp.workloads.base import MAX_SCORES
 
 
 class Fitted(PostProcessedNoise):
-    """An additive mechanism followed by generalised least squares over the sensitivity polytope.
+    """An additive mechanism followed by generalised least squares over the attainable answers.
 
-    Let y = Q(X) + Z / n, where Z is the noise of `inner` and has covariance S. Let K be the
-    sensitivity polytope, or the relaxation of it that `Projected` uses. Then
+    Let y = Q(X) + Z / n, where Z is the noise of `inner` and has covariance S. Let C be the set of
+    attainable answers on which `Projected` projects: under replace-one the sensitivity polytope K
+    or a relaxation of it, under add/remove the cone over K. Then
 
-        f = argmin over p in K of (p - y)^T S^-1 (p - y),
-        g = argmin over p in K of ||p - y||_2,
+        f = argmin over p in C of (p - y)^T S^-1 (p - y),
+        g = argmin over p in C of ||p - y||_2,
         M(X) = g + min(1, b / ||f - g||_2) (f - g),
 
     where b is the bound of `Projected` on the square root of E ||g - Q(X)||^2. The norm in the
     definition of f gives more weight to directions in which the noise is small. The last line keeps
     M(X) within distance b of g. Nearly always f itself is within distance b of g, and M(X) = f.
 
-    ``ValueError`` if `inner` is not an additive mechanism.
+    ``ValueError`` if `inner` is not an additive mechanism, or is one for add/remove and K must be
+    relaxed: the norm is known for the relaxation of K only, not for the cone over it.
 
     Notes
     -----
-    Privacy: the guarantee of `inner`, unchanged. K, S and b are public, and the fit reads the noisy
+    Privacy: the guarantee of `inner`, unchanged. C, S and b are public, and the fit reads the noisy
     answers only (post-processing, GEN-2). S can be estimated from public draws, or replaced by an
     approximation (see `noise_norm`); privacy and the bound hold for any norm.
 
-    Error, for every data set of n records: in the norm that defines f, the error of f is at most
-    the size of the noise Z / n. In the Euclidean norm, by Minkowski's inequality,
+    Error, for the data sets for which the bound of `Projected` holds: in the norm that defines f,
+    the error of f is at most the size of the noise Z / n. In the Euclidean norm, by Minkowski's
+    inequality,
 
         (E ||M(X) - Q(X)||^2)^(1/2) <= (E ||g - Q(X)||^2)^(1/2) + (E ||M(X) - g||^2)^(1/2) <= 2 b,
 
-    and this error is at most the diameter of K. The ratio of the error to the error of `Projected`
-    was measured for tables, ranges, random signs and prefix sums. The data were copies of one
-    record, mixes of ten records, and uniform data. The ratio is 0.5 to 0.97, and 1 if noisy answers
-    stay in K. There are two exceptions. For prefix sums, if all records are the first element or
-    all are the last element, the ratio is 1.1 to 1.2. For tables of independent columns with
-    unequal shares, the ratio is 0.92 to 1.06; for mixtures of two or more such distributions it is
-    0.85 to 0.98.
+    and under replace-one this error is at most the diameter of K. The ratio of the error to the
+    error of `Projected` was measured for tables, ranges, random signs and prefix sums. The data
+    were copies of one record, mixes of ten records, and uniform data. The ratio is 0.5 to 0.97, and
+    1 if noisy answers stay in K. There are two exceptions. For prefix sums, if all records are the
+    first element or all are the last element, the ratio is 1.1 to 1.2. For tables of independent
+    columns with unequal shares, the ratio is 0.92 to 1.06; for mixtures of two or more such
+    distributions it is 0.85 to 0.98.
 
     Cost: two projections per release. The second starts from the result of the first.
 
@@ -76,6 +81,11 @@ class Fitted(PostProcessedNoise):
 
     def __init__(self, inner: AdditiveMechanism) -> None:
         super().__init__(inner)
+        if inner.adjacency is Adjacency.ADD_REMOVE and is_relaxed(inner.workload):
+            raise ValueError(
+                "inner must be a mechanism for replace-one if the workload has more than "
+                f"{MAX_SCORES} elements, got add/remove; use Projected"
+            )
         self._projected = Projected(inner)
 
     @classmethod
@@ -86,15 +96,15 @@ class Fitted(PostProcessedNoise):
         return fitted
 
     @cached_property
-    def _norm(self) -> Projector | WhitenedNorm | SignNorm:
+    def _norm(self) -> Projector | ConeProjector | WhitenedNorm | SignNorm:
         return noise_norm(self.inner)
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """Upper bound for every data set of n records; see the class."""
+        """Upper bound for every data set; see the class."""
         nearest = self._projected.predicted_rmse
         diameter = self._projected.diameter / math.sqrt(self.workload.n_queries)
-        if diameter <= 2 * nearest.value:
+        if self.inner.adjacency is Adjacency.REPLACE_ONE and diameter <= 2 * nearest.value:
             return Prediction(diameter, PredictionKind.UPPER_BOUND, "diameter of K")
         source = f"twice the bound of the nearest point, {nearest.source}"
         return Prediction(2 * nearest.value, PredictionKind.UPPER_BOUND, source)

@@ -20,7 +20,7 @@ from geomdp.geometry.projection.projector import Projector
 from geomdp.geometry.width.width import gaussian_width
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.base import Privatiser
-from geomdp.mechanisms.post_processed.base import PostProcessedNoise
+from geomdp.mechanisms.post_processed.base import PostProcessedNoise, require_replace_one
 from geomdp.mechanisms.post_processed.projected import (
     allowed_gap,
     relative_tolerance,
@@ -100,7 +100,8 @@ class JL(PostProcessedNoise):
     ------
     ValueError
         If `inner` is not an additive mechanism, `law` is not a `JLLaw`, or `dimension` is out of
-        range. Also for `AutoDimension` with a `law` that is not Gaussian.
+        range. Also for `AutoDimension` with a `law` that is not Gaussian, and under add/remove: the
+        distortion of sums grows with the private number of records.
 
     Notes
     -----
@@ -155,6 +156,7 @@ class JL(PostProcessedNoise):
         law: JLLaw = _GAUSSIAN,
     ) -> None:
         super().__init__(inner)
+        require_replace_one(self, "its map distorts larger sums more")
         effective = inner.workload.affine_hull().dimension
         self._rng, self._dimension = np.random.default_rng(rng), dimension
         require_type(law, JLLaw, "law")

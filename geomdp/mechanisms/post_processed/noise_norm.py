@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.bodies import MappedElliptope
-from geomdp.geometry.projection.projector import Projector
+from geomdp.geometry.projection.projector import ConeProjector, Projector
 from geomdp.geometry.results import Projection
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.post_processed.projected import (
@@ -36,43 +36,43 @@ TOLERANCE = 1e-8
 DRAWS = 8
 
 
-def noise_norm(inner: AdditiveMechanism) -> Projector | WhitenedNorm | SignNorm:
-    """The projection on K = `reachable_body` of the workload, in the norm of the noise of `inner`.
+def noise_norm(inner: AdditiveMechanism) -> Projector | ConeProjector | WhitenedNorm | SignNorm:
+    """The projection on the attainable answers of `inner`, in the norm of its noise.
 
-    K is the sensitivity polytope or a relaxation of it. The norm is (z^T S^-1 z)^(1/2). Here z are
-    coordinates in the public subspace of the answers (`answer_hull`), and S is the covariance of
-    the noise in these coordinates. For a relaxation, the coordinates are products of signs, and
-    `SignNorm` approximates S by a diagonal matrix.
+    The attainable answers are those of `tried_projector` for `reachable_body`. The norm is (z^T
+    S^-1 z)^(1/2). Here z are coordinates in the public subspace of the answers (`answer_hull`), and
+    S is the covariance of the noise in these coordinates. For a relaxation, the coordinates are
+    products of signs, and `SignNorm` approximates S by a diagonal matrix.
     """
     if is_relaxed(inner.workload):
         return SignNorm.of(inner)
     body = reachable_body(inner.workload)
-    span = answer_hull(inner.workload, inner.guarantee.adjacency).basis
+    span = answer_hull(inner.workload, inner.adjacency).basis
     values, vectors = np.linalg.eigh(span.T @ inner.noise.covariance() @ span)
     if values[0] >= (1 - EQUAL) * values[-1]:
-        return tried_projector(body)
+        return tried_projector(body, inner.adjacency)
     scales = np.sqrt(values[-1] / np.maximum(values, LEAST_SHARE * values[-1]))
     whitening = np.asarray((scales * vectors).T @ span.T)
-    return WhitenedNorm(whitening, tried_projector(body, whitening))
+    return WhitenedNorm(whitening, tried_projector(body, inner.adjacency, whitening))
 
 
 @dataclass(frozen=True, eq=False)
 class WhitenedNorm:
-    """Least squares over K, in coordinates in which the noise is isotropic."""
+    """Least squares over attainable answers, in coordinates in which the noise is isotropic."""
 
     #: The matrix A (k, m) for m answers, where k is the dimension of their public subspace. For the
     #: noise Z, the k entries of A Z are uncorrelated. They have equal variances, except where
     #: `LEAST_SHARE` raised a variance.
     whitening: FloatArray
-    #: Least squares over K for observations of A y.
-    projector: Projector
+    #: Least squares over attainable answers for observations of A y.
+    projector: Projector | ConeProjector
 
     def prepare(self) -> None:
         """See `Projector.prepare`."""
         self.projector.prepare()
 
     def nearest(self, noisy: FloatArray) -> Projection:
-        """Argmin over y in K of ||A (y - noisy)||_2."""
+        """Argmin over attainable y of ||A (y - noisy)||_2."""
         return self.projector.nearest(self.whitening @ noisy, tol=TOLERANCE)
 
 

@@ -1,4 +1,4 @@
-"""The projection mechanism: additive noise, then the nearest point of the sensitivity polytope."""
+"""The projection mechanism: additive noise, then the nearest attainable answers."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from geomdp.bodies import (
 )
 from geomdp.bodies.base import Body
 from geomdp.bodies.of_workloads.workload_polytope import WorkloadPolytope
-from geomdp.geometry.projection.projector import Projector
+from geomdp.geometry.projection.projector import ConeProjector, Projector
 from geomdp.geometry.results import Projection
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.post_processed.base import PostProcessedNoise
 from geomdp.mechanisms.post_processed.support_bound import MAX_DRAWS, ExpectedSupport
 from geomdp.mechanisms.results import Prediction, PredictionKind
+from geomdp.privacy import Adjacency
 from geomdp.workloads import MarginalTables, Workload
 from geomdp.workloads.base import MAX_SCORES
 from geomdp.workloads.structure.sign_products import sign_products
@@ -47,10 +48,12 @@ STANDARD_ERRORS = 4.76
 
 
 class Projected(PostProcessedNoise):
-    """An additive mechanism followed by the Euclidean projection onto the sensitivity polytope.
+    """An additive mechanism followed by the Euclidean projection onto the attainable answers.
 
-    M(X) = argmin over y in K of ||y - (Q(X) + Z / n)||_2, where Z is the noise of `inner` and
-    K = K_Q is the sensitivity polytope. For all 2-way tables of 25 to 128 two-level columns, it
+    M(X) = argmin over y in C of ||y - (Q(X) + Z / n)||_2, where Z is the noise of `inner` and C is
+    the set of attainable answers. Under replace-one, C is the sensitivity polytope K = K_Q. Under
+    add/remove the number of records need not be n, and C is the cone {t y : t >= 0, y in K}. For
+    all 2-way tables of 25 to 128 two-level columns, it
     takes too long to find an extreme point of the polytope. For these workloads K is the
     `moment_relaxation`. It contains the polytope, and is an image of the elliptope (the set of
     correlation matrices).
@@ -69,15 +72,20 @@ class Projected(PostProcessedNoise):
     Privacy: the guarantee of `inner`, unchanged. K is public, and the projection reads the noisy
     answers only (post-processing, GEN-2).
 
-    Error: for every data set of n records, with the expectation over Z,
+    Error: for every data set of n records under replace-one, with the expectation over Z,
 
-        E ||M(X) - Q(X)||^2 <= min{E ||Z||^2 / n^2, E h_K(Z) / n},
+        E ||M(X) - Q(X)||^2 <= min{E ||Z||^2 / n^2, E h_K(Z) / n}.
 
-    so the error is at most the error of `inner`. `predicted_rmse` also includes the rounding of
-    answers and the duality gap of the numerical projection. The gap is at most a millionth of
-    E ||Z||^2 / n^2, or 1e-14 of the squared diameter of K if this is larger. Under add/remove the
-    bound holds for data sets of exactly n records. For other data sets only the privacy statement
-    holds.
+    Under add/remove, for every data set of any number of records, with Q(X) the sum of the answers
+    divided by n,
+
+        E ||M(X) - Q(X)||^2 <= E ||Z||^2 / n^2.
+
+    So the error is at most the error of `inner`. The cone has points far from each other, so the
+    term E h_K(Z) / n fails for it. `predicted_rmse` also includes the rounding of answers and the
+    duality gap of the numerical projection. The gap is at most a millionth of E ||Z||^2 / n^2, or
+    1e-14 of the squared diameter of K if this is larger. For N > n records, it is N / n times as
+    large.
 
     References
     ----------
@@ -117,8 +125,8 @@ class Projected(PostProcessedNoise):
         return reachable_body(self.workload)
 
     @cached_property
-    def _projector(self) -> Projector:
-        return tried_projector(self.body)
+    def _projector(self) -> Projector | ConeProjector:
+        return tried_projector(self.body, self.inner.adjacency)
 
     @cached_property
     def _support(self) -> ExpectedSupport:
@@ -133,14 +141,15 @@ class Projected(PostProcessedNoise):
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """Upper bound for every data set of n records; see the class."""
+        """Upper bound for every data set; see the class."""
         m = self.workload.n_queries
         additive = squared_noise_limit(self.inner)
         gap = allowed_gap(additive, self.diameter)
-        bounds = {
-            f"E||Z||^2 / n^2 (JL-L13){noise_limit_source(self.inner)}": additive + 2 * gap,
-            "diameter of K": self.diameter**2,
-        }
+        noise = f"E||Z||^2 / n^2 (JL-L13){noise_limit_source(self.inner)}"
+        bounds = {noise: additive + 2 * gap}
+        if self.inner.adjacency is Adjacency.ADD_REMOVE:
+            return Prediction(math.sqrt(bounds[noise] / m), PredictionKind.UPPER_BOUND, noise)
+        bounds["diameter of K"] = self.diameter**2
         if not self._support.exceeds(min(bounds.values()) * self.n):
             support = self._support.bound
             # If answers are rounded by a vector r, the bound grows by at most ||r|| diam(K).
@@ -158,13 +167,13 @@ class Projected(PostProcessedNoise):
         _ = self._support, self.diameter
 
     def process(self, noisy: FloatArray) -> FloatArray:
-        """The nearest point of K to the noisy answers."""
+        """The nearest attainable answers to the noisy answers."""
         return self.nearest(noisy).point
 
     def nearest(self, noisy: FloatArray, warm_start: Projection | None = None) -> Projection:
-        """The point of K nearest to noisy means (m,), up to the gap of `relative_tolerance`.
+        """The point of C nearest to noisy means (m,), up to the gap of `relative_tolerance`.
 
-        `warm_start` is an earlier projection on K, as for `Projector.nearest`.
+        `warm_start` is an earlier projection on C, as for `Projector.nearest`.
         """
         tolerance = relative_tolerance(squared_noise_limit(self.inner), self.diameter)
         return self._projector.nearest(noisy, tol=tolerance, warm_start=warm_start)
@@ -188,8 +197,15 @@ def reachable_body(workload: Workload) -> Body:
     return (moment_relaxation if is_relaxed(workload) else sensitivity_polytope)(workload)
 
 
-def tried_projector(body: Body, matrix: FloatArray | None = None) -> Projector:
-    """`Projector(body, matrix)`, after a check that extreme points of the body can be found.
+def tried_projector(
+    body: Body, adjacency: Adjacency, matrix: FloatArray | None = None
+) -> Projector | ConeProjector:
+    """The projector on the attainable answers, after a check that extreme points can be found.
+
+    Answers are means over a public number of records under replace-one, and lie in the body K.
+    Under add/remove they are sums over any number of records, divided by a declared n. They lie in
+    the cone {t y : t >= 0, y in K}. With a `matrix` A, nearest points are those with the nearest
+    images A y.
 
     The universe may be too large for a search of extreme points. Then the error must be raised
     before a ledger pays. The method `extreme_point` checks the size before the search. So a call
@@ -198,7 +214,7 @@ def tried_projector(body: Body, matrix: FloatArray | None = None) -> Projector:
     projector = Projector(body, matrix)
     if isinstance(body, WorkloadPolytope):
         body.extreme_point(np.empty((0, body.dimension)))
-    return projector
+    return projector if adjacency is Adjacency.REPLACE_ONE else ConeProjector(projector)
 
 
 def squared_noise_limit(inner: AdditiveMechanism) -> float:

@@ -8,8 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp.geometry.projection.projector import Projector
-from geomdp.mechanisms.post_processed.base import PostProcessedNoise
+from geomdp.geometry.projection.projector import ConeProjector, Projector
+from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.post_processed.base import PostProcessedNoise, require_replace_one
 from geomdp.mechanisms.post_processed.projected import (
     allowed_gap,
     noise_limit_source,
@@ -35,7 +36,8 @@ class Shrunk(PostProcessedNoise):
     record x (see `centre_and_radius`). If E ||Z||^2 is estimated, v is an upper confidence limit.
     This s minimises the error bound that the notes prove.
 
-    ``ValueError`` if `inner` is not an additive mechanism.
+    ``ValueError`` if `inner` is not an additive mechanism, or is one for add/remove: the answers
+    of any number of records can be arbitrarily far from c.
 
     Notes
     -----
@@ -77,13 +79,17 @@ class Shrunk(PostProcessedNoise):
     array([0.272, 0.457, 0.576, 1.   ])
     """
 
+    def __init__(self, inner: AdditiveMechanism) -> None:
+        super().__init__(inner)
+        require_replace_one(self, "answers can be far from every public centre")
+
     @cached_property
     def _ball(self) -> tuple[FloatArray, float]:
         return centre_and_radius(self.workload)
 
     @cached_property
-    def _projector(self) -> Projector:
-        return tried_projector(reachable_body(self.workload))
+    def _projector(self) -> Projector | ConeProjector:
+        return tried_projector(reachable_body(self.workload), self.inner.adjacency)
 
     @property
     def factor(self) -> float:

@@ -23,6 +23,7 @@ from geomdp.mechanisms.results import Prediction, PredictionKind, Release
 from geomdp.mechanisms.second_moments.clipping import clipped_to_ball
 from geomdp.mechanisms.second_moments.second_moment import SecondMoment
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Guarantee, Ledger, Privacy, PureDP
+from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.parameter_range import check_range
 from geomdp.workloads import Means
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
@@ -50,7 +51,9 @@ class Covariance:
     records.
 
     The parameters of `SecondMoment`, except `shrink`, have the same meaning here. `mean_share` is
-    the share of the budget for the mean. ``ValueError`` if this share is not above 0 and below 1.
+    the share of the budget for the mean. ``ValueError`` if this share is not above 0 and below 1,
+    and under add/remove: M - mu mu^T is an estimate of the covariance only if sums are divided by
+    the number of records, which is private there.
     The answers are the vector svec(S(X)) of length m = d (d + 1) / 2: the upper triangle, with
     entries off the diagonal multiplied by sqrt(2). The guarantee holds for M and mu together, also
     if their noisy values before the projections are published.
@@ -66,8 +69,7 @@ class Covariance:
     error of S(X) against the covariance of the records is at most a + 2 b in Frobenius norm. The
     factor 2 is there because ||x x^T - y y^T||_F <= 2 ||x - y|| in the unit ball. If the records
     are independent draws from a distribution, the mean error against the covariance of the
-    distribution is at most a + 2 b + 3 / sqrt(n) (`population_bound`). Under add/remove the bounds
-    hold for data sets of exactly n records.
+    distribution is at most a + 2 b + 3 / sqrt(n) (`population_bound`).
 
     References
     ----------
@@ -102,6 +104,7 @@ class Covariance:
         clip: bool = False,
         mean_share: float = 0.5,
     ) -> None:
+        refuse_private_count(adjacency)
         check_range(privacy)
         rest, part = _shares(privacy, probability(mean_share, "mean_share"))
         self.n, self.clip = whole(n, "n"), clip
@@ -186,25 +189,18 @@ class Covariance:
         If the mechanism was built without `clip`, a row of norm above 1 raises ``ValueError``.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
+        rounded = rng is None and self.grid is not None
 
         def set_up() -> Prediction:
             self.set_up()
             return self.predicted_rmse
 
-        def read() -> tuple[int, tuple[Sums, Noisy | None]]:
-            if rng is None and self.grid is not None:
-                # The noise is drawn before the records are read, so it cannot depend on the
-                # records.
-                noisy = self._noise(None)
-                count, exact = self._exact_sums(records)
-                return count, (exact, noisy)
-            count, sums = self._sums(records)
-            return count, (sums, None)
+        def read() -> tuple[int, Sums]:
+            return self._exact_sums(records) if rounded else self._sums(records)
 
-        def draw(predicted: Prediction, statistic: tuple[Sums, Noisy | None]) -> Release:
-            (first, second), drawn = statistic
-            add_first, add_second = self._noise(generator) if drawn is None else drawn
-            mean, moments = add_first(first), add_second(second)
+        def draw(predicted: Prediction, sums: Sums) -> Release:
+            add_first, add_second = self._noise(None if rounded else generator)
+            mean, moments = add_first(sums[0]), add_second(sums[1])
             noisy = np.concatenate([mean, moments])
             return Release(self._answers(mean, moments), guarantee, predicted, noisy=noisy)
 
@@ -270,6 +266,15 @@ class Covariance:
         mean = mean / max(1.0, float(np.linalg.norm(mean)))
         nearest = self.second_moment.body.project((moments - svec(np.outer(mean, mean)))[None])
         return np.asarray(nearest[0])
+
+
+def refuse_private_count(adjacency: Adjacency) -> None:
+    """Raise ``ValueError`` unless the number of records is public."""
+    if checked_adjacency(adjacency) is Adjacency.ADD_REMOVE:
+        raise ValueError(
+            "a covariance needs replace-one, got add/remove, where the number of records is "
+            "private: sums divided by another number give another matrix"
+        )
 
 
 def _shares(privacy: Privacy, share: float) -> tuple[Privacy, Privacy]:

@@ -27,17 +27,17 @@ BLOCK_ENTRIES = 1 << 22
 class IsotropicShrinkage:
     """Shrink Y = M + W to (t / d) I + s Y_0, if noise explains the largest eigenvalue of Y_0.
 
-    M (d, d) is the true matrix, psd with trace at most 1, and W is the noise.
+    M (d, d) is the true matrix, psd with trace at most T = `largest_trace`, and W is the noise.
     Y_0 = Y - (tr Y / d) I is the traceless part of Y, and M_0 and W_0 are the traceless parts of M
-    and W. t is tr Y clipped to [0, 1]. The factor of James and Stein's estimator is
+    and W. t is tr Y clipped to [0, T]. The factor of James and Stein's estimator is
 
         s = max(0, 1 - v / ||Y_0||_F^2),   v = E ||W_0||_F^2.
 
     Y is returned unchanged if lambda_max(Y_0) exceeds `limit`, a high quantile of lambda_max(W_0).
     This comparison tests whether M is a multiple of the identity. It detects a few large
     eigenvalues even in large noise. A test of the norm of Y_0 would be weaker, because all
-    directions of the noise contribute to that norm. No M_0 has an eigenvalue above 1 - 1/d. So if
-    the limit is at least 1 - 1/d, the comparison is skipped and Y is always shrunk.
+    directions of the noise contribute to that norm. No M_0 has an eigenvalue above (1 - 1/d) T. So
+    if the limit is at least this number, the comparison is skipped and Y is always shrunk.
 
     If M is a multiple of the identity, shrinkage removes most of the error. For any M,
     ||s Y_0 - M_0|| <= ||W_0|| + (1 - s) ||Y_0|| <= ||W_0|| + v^(1/2). So for all M and `limit`
@@ -57,17 +57,21 @@ class IsotropicShrinkage:
     energy: float
     #: Largest eigenvalue of Y_0 that noise alone can explain; see `top_eigenvalue_limit`.
     limit: float
+    #: T, infinite if traces have no limit.
+    largest_trace: float = 1.0
 
     def __call__(self, noisy: FloatArray) -> FloatArray:
         """Map Y to the result, both as vectors (m,) of their upper triangles (`svec`)."""
         trace, traceless = split_trace(noisy, self.d)
-        visible = self.limit < 1 - 1 / self.d
+        visible = self.limit < (1 - 1 / self.d) * self.largest_trace
         if visible and np.linalg.eigvalsh(unsvec(traceless))[-1] > self.limit:
             return noisy
         square = float(traceless @ traceless)
         kept = max(0.0, 1 - self.energy / square) if square > 0 else 0.0
         identity = svec(np.eye(self.d))
-        return np.asarray(min(max(float(trace), 0.0), 1.0) / self.d * identity + kept * traceless)
+        return np.asarray(
+            min(max(float(trace), 0.0), self.largest_trace) / self.d * identity + kept * traceless
+        )
 
 
 def split_trace(vectors: FloatArray, d: int) -> tuple[FloatArray, FloatArray]:

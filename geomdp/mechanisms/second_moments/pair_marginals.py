@@ -33,7 +33,8 @@ class PairMarginals(PostProcessed):
 
     The scaled records x / sqrt(d) lie in the unit ball. Let N be the release of `SecondMoment` on
     the scaled records. Then M(X)_ij = d N_ij, clipped to [0, 1], estimates the fraction of records
-    with x_i = x_j = 1.
+    with x_i = x_j = 1. Under add/remove, where there can be more than n records, it is clipped at 0
+    only.
 
     The parameters of `SecondMoment`, except `clip` and `shrink`, have the same meaning here. The
     workload is `Marginals(d, 2)`; ``ValueError`` for any other. The attribute `inner` is the
@@ -49,7 +50,7 @@ class PairMarginals(PostProcessed):
     query is at most d / sqrt(2 m) times the bound of `SecondMoment` on (E ||N - S||_F^2)^(1/2). For
     pure privacy and replace-one, this product is at most
     (d / (d - 1))^(1/2) min{(d + 1) sqrt(2 d) / (n epsilon), ((4 d + 3) / (n epsilon))^(1/2)}. The
-    error is also at most 1.
+    error is also at most 1. Under add/remove, only the bound by E ||Z||_F^2 is left.
 
     This is the published mechanism, with polynomial time and the rate d^(3/2) / (epsilon n). `Cone`
     has the same rate with a smaller constant. `Cone` writes the entries of a record as signs -1 and
@@ -92,14 +93,18 @@ class PairMarginals(PostProcessed):
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """d / sqrt(2 m) times the bound on the error of N in Frobenius norm, but at most 1."""
+        """d / sqrt(2 m) times the bound on the error of N in Frobenius norm; at most the range."""
         inner = self.inner.predicted_rmse
         whole_norm = inner.value * math.sqrt(self.inner.workload.n_queries)
         value = whole_norm * self.workload.d / math.sqrt(2 * self.workload.n_queries)
-        # Answers and truths lie in [0, 1], so no error exceeds 1.
-        return Prediction(
-            min(value, 1.0), PredictionKind.UPPER_BOUND, f"JL-T23 from {inner.source}"
-        )
+        # Answers and truths lie between 0 and the largest answer, so no error exceeds it.
+        value = min(value, self._largest)
+        return Prediction(value, PredictionKind.UPPER_BOUND, f"JL-T23 from {inner.source}")
+
+    @property
+    def _largest(self) -> float:
+        """The largest true answer. Under add/remove there may be more than n records."""
+        return 1.0 if self.adjacency is Adjacency.REPLACE_ONE else math.inf
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
@@ -193,4 +198,4 @@ class PairMarginals(PostProcessed):
         """Private marginals (m,) from the private second moments of x / sqrt(d), as svec."""
         matrix = unsvec(noisy)
         pairs = matrix[np.triu_indices(self.workload.d, 1)]
-        return np.asarray(np.clip(self.workload.d * pairs, 0.0, 1.0))
+        return np.asarray(np.clip(self.workload.d * pairs, 0.0, self._largest))

@@ -9,6 +9,7 @@ from typing import Self
 
 import numpy as np
 
+from geomdp._numerics.linalg import svec, unsvec
 from geomdp._typing import FloatArray, RandomState
 from geomdp.bodies import Spectraplex
 from geomdp.data.counting.tallies import CountedRecords
@@ -31,7 +32,8 @@ from geomdp.workloads.universe.universes import Records
 class SecondMoment(PostProcessed):
     """Second moments (1/n) sum of x x^T of records in the unit ball: noise, then a projection.
 
-    M(X) = argmin {||Y - (sum of x x^T + Z) / n||_F : Y psd, tr Y <= 1}. For pure differential
+    M(X) = argmin {||Y - (sum of x x^T + Z) / n||_F : Y psd, tr Y <= 1}. Under add/remove there can
+    be more than n records, so the trace has no limit. For pure differential
     privacy Z is cone noise over the body of all such Y (JL-WIS). Cone noise here is the difference
     of two Wishart matrices with d + 1 degrees of freedom. Each has a density on the psd matrices A
     that is proportional to e^(-rate tr A). The rate is epsilon / 2 under replace-one and epsilon
@@ -72,8 +74,9 @@ class SecondMoment(PostProcessed):
     records. Shrinkage and projection cost nothing, because they read only the noisy matrix. The
     sampler is exact.
 
-    Error: let h(Z) = max(lambda_max(Z), 0) and S = (1/n) sum of x x^T. For all data of n records,
-    E ||M(X) - S||_F^2 is at most the least of E ||Z||_F^2 / n^2, E h(Z) / n and the squared
+    Error: let h(Z) = max(lambda_max(Z), 0) and S = (1/n) sum of x x^T. Under add/remove, for any
+    number of records, E ||M(X) - S||_F^2 is at most E ||Z||_F^2 / n^2. Under replace-one it is at
+    most the least of E ||Z||_F^2 / n^2, E h(Z) / n and the squared
     diameter of the body (JL-L13, JL-L13b). For pure privacy with rate r, and D = d (d + 1) / 2,
 
         E ||Z||_F^2 = d (d + 1)^2 / (2 r^2), minus 2 D^2 / ((D + 1) d r^2) under replace-one,
@@ -82,9 +85,8 @@ class SecondMoment(PostProcessed):
     Under replace-one, the root mean squared error in Frobenius norm is therefore at most
     min{(d + 1) sqrt(2 d) / (n epsilon), sqrt((4 d + 3) / (n epsilon))}. For Gaussian noise of scale
     sigma, E ||Z||_F^2 = D sigma^2 and E h(Z) <= sigma sqrt(2 d). Let Z_0 be the traceless part of
-    Z. With `shrink` the bound is the lesser of the squared diameter and
-    ((E ||Z||_F^2)^(1/2) + (E ||Z_0||_F^2)^(1/2))^2 / n^2. Under add/remove the bounds hold for data
-    sets of exactly n records.
+    Z. With `shrink` the bound is ((E ||Z||_F^2)^(1/2) + (E ||Z_0||_F^2)^(1/2))^2 / n^2 or, under
+    replace-one, the squared diameter if this is less.
 
     Cost: O(d^3) per release besides reading the records. With `shrink` the first release takes
     about a thousand times as long.
@@ -145,9 +147,12 @@ class SecondMoment(PostProcessed):
         """
         m, d = self.workload.n_queries, self.body.d
         energy, n = self._energy, self.n
+        alone = "E||Z||^2 / n^2 (JL-L13)"
         if self.shrink:
             total = math.sqrt(energy) + math.sqrt(self._traceless_energy)
             bounds = {"noise and shrinkage, JL-L13 and the triangle inequality": (total / n) ** 2}
+        elif self.adjacency is Adjacency.ADD_REMOVE:
+            bounds = {alone: energy / n**2}
         else:
             if isinstance(self.inner, Cone):
                 rate = self.inner.noise.rate
@@ -156,8 +161,9 @@ class SecondMoment(PostProcessed):
                 # sigma w(K) with w(K) <= sqrt(2 d) (JL-COV).
                 scale = math.sqrt(energy / m)
                 support, how = scale * math.sqrt(2 * d), "sigma sqrt(2 d) / n (JL-GAUSS, JL-COV)"
-            bounds = {"E||Z||^2 / n^2 (JL-L13)": energy / n**2, how: support / n}
-        bounds["diameter of the body"] = self.workload.l2_diameter() ** 2
+            bounds = {alone: energy / n**2, how: support / n}
+        if self.adjacency is Adjacency.REPLACE_ONE:
+            bounds["diameter of the body"] = self.workload.l2_diameter() ** 2
         source = min(bounds, key=bounds.__getitem__)
         return Prediction(math.sqrt(bounds[source] / m), PredictionKind.UPPER_BOUND, source)
 
@@ -228,8 +234,21 @@ class SecondMoment(PostProcessed):
         """Shrink the noisy matrix if the mechanism was built with `shrink`, and project it."""
         if self.shrink:
             energy, limit = self._traceless_energy / self.n**2, self._noise_limit / self.n
-            noisy = IsotropicShrinkage(self.body.d, energy, limit)(noisy)
+            noisy = IsotropicShrinkage(self.body.d, energy, limit, self._largest_trace)(noisy)
+        if self.adjacency is Adjacency.ADD_REMOVE:
+            return nearest_psd(noisy)
         return np.asarray(self.body.project(noisy[None])[0])
+
+    @property
+    def _largest_trace(self) -> float:
+        """The largest trace of (1/n) sum of x x^T."""
+        return 1.0 if self.adjacency is Adjacency.REPLACE_ONE else math.inf
+
+
+def nearest_psd(vector: FloatArray) -> FloatArray:
+    """svec (m,) of the psd matrix nearest to a symmetric matrix, given as svec (m,)."""
+    values, vectors = np.linalg.eigh(unsvec(vector))
+    return svec((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
 def wishart_energy(d: int, rate: float, *, centred: bool) -> float:

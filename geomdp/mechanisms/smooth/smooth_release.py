@@ -16,7 +16,7 @@ from geomdp._typing import FloatArray
 from geomdp._validation import finite_array, positive, require_type, whole
 from geomdp.data import Schema
 from geomdp.mechanisms.smooth.moment_projection import MomentProjection
-from geomdp.privacy import Guarantee
+from geomdp.privacy import Adjacency, Guarantee
 from geomdp.workloads.smooth.evaluation import Coefficients, approximate
 from geomdp.workloads.smooth.filters import Filter, Truncation
 from geomdp.workloads.smooth.queries import Function
@@ -35,7 +35,8 @@ class SmoothAnswer(NamedTuple):
     is then set to 1, though it would be N / n. So each of the n - N missing records counts as a
     record on which the query is `missing_record`. The answer estimates (sum of the values over the
     records + (n - N) `missing_record`) / n. The errors below are measured against this quantity. If
-    N = n, the quantity is the mean.
+    N = n, the quantity is the mean. The error of the polynomial is averaged over n, so if N > n,
+    `approximation_error` and `error_bound` must be multiplied by N / n.
 
     Parameters
     ----------
@@ -185,8 +186,7 @@ class SmoothRelease:
 
         This is post-processing, so `guarantee` stays the same. `noise_std` still describes
         the noise before the projection. Standard deviations after the projection are unknown,
-        because they depend on the records. Under add/remove the result is near the true moments
-        only if the number of records is near n.
+        because they depend on the records.
 
         Parameters
         ----------
@@ -198,8 +198,15 @@ class SmoothRelease:
         Raises
         ------
         ValueError
-            If the projection is for moments of another shape.
+            If the projection is for moments of another shape. Under add/remove: moments are then
+            sums over a private number of records divided by n. Every vector is a multiple of the
+            moments of a distribution, so no projection is known to lower its error.
         """
+        if self.guarantee.adjacency is Adjacency.ADD_REMOVE:
+            raise ValueError(
+                "moments must be means for a projection, got a release for add/remove, where the "
+                "number of records is private"
+            )
         return replace(self, moments=projection(self.moments), post_processed=True)
 
     def to_bytes(self) -> bytes:

@@ -70,6 +70,7 @@ class SmoothSummary:
         Neighbour relation.
     schema : Schema, optional
         Names and bounds of the d real columns that are the variables. The release keeps the schema.
+        If the bounds were read from the records, there is no privacy claim.
 
     Raises
     ------
@@ -178,7 +179,8 @@ class SmoothSummary:
             rounded = noise.calibrate(self.workload, privacy, adjacency, slack + 2.0**-self.grid)
             self._exact = rounded.larger(SLACK)
             self._rounded = RoundedVector(self._exact.computable(), self.grid)
-        self.guarantee = Guarantee(privacy, adjacency, sampler, arithmetic)
+        caveat = "" if schema is None else schema.caveat
+        self.guarantee = Guarantee(privacy, adjacency, sampler, arithmetic, withdrawn=caveat)
 
     def __repr__(self) -> str:
         return (
@@ -230,17 +232,14 @@ class SmoothSummary:
             deviations = self.noise_std
             return self._deviations(self._exact) if exact else deviations
 
-        def read() -> tuple[int, tuple[FloatArray, list[int]]]:
-            # The noise is drawn before the records are read, so it cannot depend on the records.
-            multiples = self._rounded.draw() if exact else []
+        def read() -> tuple[int, FloatArray]:
             chunks = self.workload.universe.chunks(records, self.transform.rows)
             count, sums = self.transform.sums(chunks)
-            return count, (sums.ravel()[1:], multiples)
+            return count, sums.ravel()[1:]
 
-        def draw(noise_std: FloatArray, statistic: tuple[FloatArray, list[int]]) -> SmoothRelease:
-            sums, multiples = statistic
+        def draw(noise_std: FloatArray, sums: FloatArray) -> SmoothRelease:
             if self.grid is not None and exact:
-                noisy = rounded_means(sums, multiples, self.grid, self.n)
+                noisy = rounded_means(sums, self._rounded.draw(), self.grid, self.n)
             else:
                 noisy = (sums + self.noise.sample(generator, 1)[0]) / self.n
             return SmoothRelease(

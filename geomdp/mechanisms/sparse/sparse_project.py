@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 
-from geomdp._typing import FloatArray, IntArray, RandomState
+from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import require_type, whole
 from geomdp.bounds.upper.sparse_projection import (
     MAX_ROWS,
@@ -159,18 +159,11 @@ class SparseProject:
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
 
-        def read() -> tuple[int, tuple[FloatArray, list[IntArray] | None]]:
-            # The noise is drawn before the records are read, so it cannot depend on the records.
-            noise = self._rounded.draw() if rng is None else None
-            count, sums = self._sums(records)
-            return count, (sums, noise)
-
-        def draw(_: None, statistic: tuple[FloatArray, list[IntArray] | None]) -> SparseSummary:
-            sums, noise = statistic
+        def draw(_: None, sums: FloatArray) -> SparseSummary:
             return SparseSummary(
-                vector=self._simulated(sums, generator)
-                if noise is None
-                else self._rounded.released(sums, noise),
+                vector=self._rounded.released(sums, self._rounded.draw())
+                if rng is None
+                else self._simulated(sums, generator),
                 signs=self.signs,
                 n=self.n,
                 sparsity=self.sparsity,
@@ -185,7 +178,7 @@ class SparseProject:
             guarantee,
             ledger,
             set_up=lambda: None,  # the constructor leaves nothing to set up
-            read=read,
+            read=lambda: self._sums(records),
             draw=draw,
         )
 

@@ -17,7 +17,7 @@ from geomdp._typing import FloatArray
 from geomdp._validation import finite_array, positive, whole
 from geomdp.mechanisms.sparse.elements import DigestedElements, ElementEncoding, IntegerElements
 from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
-from geomdp.privacy import Guarantee
+from geomdp.privacy import Adjacency, Guarantee
 from geomdp.workloads.single_queries.single_query import SparseQuery
 
 #: Name of the layout of summary files. `load` refuses a file that states another layout.
@@ -39,10 +39,12 @@ class SparseAnswer(NamedTuple):
     noise_std : float
         Standard deviation of the privacy noise in `value`.
     distortion_std : float
-        Upper bound on the standard deviation of the projection error over random hash keys. This
-        bound is sqrt(2 / T) ||Q||_2. It holds because the variance of <A Q, A D> is at most
-        2 ||Q||^2 ||D||^2 / T for 4-wise independent signs, and ||D||_2 <= n for up to n records.
-        Under add/remove, n is the declared number. The bound can fail if there are more records.
+        Upper bound on the standard deviation of the projection error over random hash keys. The
+        variance of <A Q, A D> is at most 2 ||Q||^2 ||D||^2 / T for 4-wise independent signs. Under
+        replace-one ||D||_2 <= n, so the bound is sqrt(2 / T) ||Q||_2. Under add/remove the number
+        of records is private, and the norm of the released vector stands in place of ||D||_2. The
+        mean of its square is ||D||_2^2 plus the mean squared noise. So the mean of the square of
+        `distortion_std` bounds the variance for every data set.
     """
 
     value: float
@@ -116,10 +118,14 @@ class SparseSummary:
             )
         numbers = self.encoding.encode(query.support)
         projected = self.signs.project(numbers, query.values)
+        known = self.guarantee.adjacency is Adjacency.REPLACE_ONE
+        length = 1.0 if known else float(np.linalg.norm(self.vector)) / self.n
         return SparseAnswer(
             value=float(projected @ self.vector) / self.n,
             noise_std=self.sigma * float(np.linalg.norm(projected)) / self.n,
-            distortion_std=math.sqrt(2 / self.signs.rows) * float(np.linalg.norm(query.values)),
+            distortion_std=math.sqrt(2 / self.signs.rows)
+            * float(np.linalg.norm(query.values))
+            * length,
         )
 
     def save(self, path: str | Path) -> None:
