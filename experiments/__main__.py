@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
-from rich.progress import TaskID
-from rich.table import Table
 
-from experiments.catalogue import SCRIPTS
-from experiments.engine.figures import Outputs, RecordError, read_record
-from experiments.engine.processes import Processes
-from experiments.engine.reproduce import Folders, Report, contents, draw, reproduce_alone
-from experiments.engine.run import Executor, ExecutorError, in_process
-from experiments.engine.script import LoadedScript, Preset, UnknownScriptError, find, load
-from experiments.engine.store import StoreError
-from experiments.engine.terminal import progress, scripts_table, show_left_out, show_reports
+# Refusals and --help must be quick, so only commands that go ahead import the engine's other
+# modules, and with them NumPy, pandas and Matplotlib.
+from experiments.catalogue import SCRIPTS, UnknownScriptError, module_of
+from experiments.engine.figures import Folders, Outputs, RecordError, read_record
+from experiments.engine.script import LoadedScript, Preset, load
 from geomdp.cli.planning.lessons import (
     Browser,
     Lesson,
@@ -33,6 +30,10 @@ from geomdp.cli.planning.lessons import (
     show_list,
 )
 
+if TYPE_CHECKING:
+    from experiments.engine.reproduce import Report
+    from experiments.engine.run import Executor
+
 app = typer.Typer(
     help="Run experiments, draw their figures and check their claims. Interrupted runs resume.",
     no_args_is_help=True,
@@ -43,8 +44,8 @@ app = typer.Typer(
 LOG_WIDTH = 160
 console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH)
 
-#: Exit code of a shell for a process stopped by Ctrl-C (128 + SIGINT).
-INTERRUPTED = 130
+#: Exit codes of a shell for a process stopped by Ctrl-C (128 + SIGINT), and by SIGTERM.
+INTERRUPTED, TERMINATED = 130, 143
 
 Full = Annotated[
     bool,
@@ -76,6 +77,8 @@ RESULTS, FIGURES = Folders().results, Folders().figures
 @app.command("list")
 def list_scripts() -> None:
     """Show every script with its headline, grouped by the question that the scripts answer."""
+    from experiments.engine.terminal import scripts_table, show_left_out
+
     scripts = [*map(load, SCRIPTS)]
     console.print(scripts_table(scripts))
     show_left_out(console, scripts)
@@ -91,11 +94,15 @@ def run(
     figures: FiguresFolder = FIGURES,
 ) -> None:
     """Run scripts, draw their figures and check their claims."""
-    scripts = [_find(name) for name in dict.fromkeys(names)]
+    modules = [_find(name) for name in dict.fromkeys(names)]
     with _executor(workers, scheduler) as executor:
-        passed = _run_all(scripts, _preset(full), Folders(results, figures), executor)
+        from experiments.engine.terminal import show_reports
+
+        scripts = [*map(load, modules)]
+        reports = _run_all(scripts, _preset(full), Folders(results, figures), executor)
+        show_reports(console, [each for each in scripts if each.left_out is None], reports)
     # Here a script that cannot run is a failure, because it was asked for by name.
-    if not passed or any(script.left_out for script in scripts):
+    if len(reports) < len(scripts) or not all(report.passed for report in reports):
         raise typer.Exit(1)
 
 
@@ -106,28 +113,50 @@ def reproduce_all(
     scheduler: Scheduler = None,
     results: ResultsFolder = RESULTS,
     figures: FiguresFolder = FIGURES,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Also print every claim, goal and traceback.")
+    ] = False,
 ) -> None:
     """Run every script; the exit code is 0 if no script fails and all claims hold.
 
     A script that needs a package that is not installed is named and left out.
     """
-    scripts = [*map(load, SCRIPTS)]
+    folders, flag = Folders(results, figures), " --full" if full else ""
     with _executor(workers, scheduler) as executor:
-        passed = _run_all(scripts, _preset(full), Folders(results, figures), executor)
-    flag = "" if full else " --quick"
-    console.print(f"to read it all in a browser: python -m experiments report{flag}")
-    if not passed:
+        from experiments.engine.terminal import plain, show_reports, summary
+
+        scripts = [*map(load, SCRIPTS)]
+        reports = _run_all(scripts, _preset(full), folders, executor)
+    if verbose:
+        show_reports(console, [each for each in scripts if each.left_out is None], reports)
+    for line in summary(scripts, reports, flag, console.width):
+        plain(console, line)
+    plain(console, f"to read it all, open {_page(scripts, _preset(full), folders)}")
+    if not all(report.passed for report in reports):
         raise typer.Exit(1)
+
+
+def _page(scripts: Sequence[LoadedScript], preset: Preset, folders: Folders) -> str:
+    """The start page of the report, or the folder of the figures if the report cannot be made."""
+    try:
+        from experiments.report import build_report
+    except ModuleNotFoundError:
+        folder = folders.outputs("", preset).folder
+        return f"{folder}; the extra `report` makes pages of it: pip install -e '.[report]'"
+    with _reporting_errors():
+        return str(build_report(scripts, preset, folders).path)
 
 
 @app.command()
 def plot(name: str, full: Full = False, figures: FiguresFolder = FIGURES) -> None:
     """Draw one figure again from its stored CSV; nothing is computed."""
-    script = _find(name)
-    outputs = Folders(figures=figures).outputs(script.name, _preset(full))
+    module = _find(name)
+    outputs = Folders(figures=figures).outputs(name, _preset(full))
     if not outputs.csv.exists():
         _fail(f"{outputs.csv} does not exist; run the script first")
-    draw(script, outputs)
+    from experiments.engine.reproduce import draw
+
+    draw(load(module), outputs)
     console.print(*(str(path) for path in outputs.images), sep="\n")
 
 
@@ -218,6 +247,11 @@ def _export(lessons: Sequence[Lesson], folder: Path) -> None:
 @app.command()
 def status(results: ResultsFolder = RESULTS, figures: FiguresFolder = FIGURES) -> None:
     """Show which results and figures are stored, and whether the present code made them."""
+    from rich.table import Table
+
+    from experiments.engine.reproduce import contents
+    from experiments.engine.terminal import show_left_out
+
     folders, scripts = Folders(results, figures), [*map(load, SCRIPTS)]
     table = Table("script", "preset", "completed", "failed", "by other code", "figure", "claims")
     for script in scripts:
@@ -253,42 +287,64 @@ def _figure_state(
 
 def _run_all(
     scripts: Sequence[LoadedScript], preset: Preset, folders: Folders, executor: Executor
-) -> bool:
-    """Reproduce the scripts that can run here and show their results; True if all passed."""
+) -> list[Report]:
+    """Reproduce the scripts that can run here; one line names each that fails or is left out."""
+    from experiments.engine.reproduce import reproduce_alone
+    from experiments.engine.terminal import Bar, headline, plain, show_left_out
+
     show_left_out(console, scripts)
     scripts = [script for script in scripts if script.left_out is None]
+    before = signal.signal(signal.SIGTERM, _terminate)
     reports: list[Report] = []
     try:
-        with _reporting_errors(), progress(console) as bars:
-            tasks: list[TaskID] = []
-            for script in scripts:
-                total = len(script.sweep(preset).cells())
-                done = _completed(script, preset, folders)
-                tasks.append(bars.add_task(script.name, start=False, total=total, completed=done))
-            for script, task in zip(scripts, tasks, strict=True):
-                bars.start_task(task)
-                reports.append(
-                    reproduce_alone(
-                        script,
-                        preset,
-                        folders,
-                        executor,
-                        observe=lambda _outcome, task=task: bars.advance(task),  # type: ignore[misc]
-                    )
+        pending = [_pending(script, preset, folders) for script in scripts]
+        costs = [
+            _cost(script, preset, folders) * left / len(script.sweep(preset).cells())
+            for script, left in zip(scripts, pending, strict=True)
+        ]
+        with _reporting_errors(), Bar(console, costs) as bar:
+            for script, left in zip(scripts, pending, strict=True):
+                bar.begin(script.name, left)
+                report = reproduce_alone(
+                    script, preset, folders, executor, observe=lambda _outcome: bar.advance()
                 )
-    except KeyboardInterrupt:
+                if line := headline(report):
+                    plain(console, line)
+                reports.append(report)
+                bar.end()
+    except KeyboardInterrupt as stop:
         console.print("interrupted; completed cells are stored, run again to resume")
-        raise typer.Exit(INTERRUPTED) from None
-    show_reports(console, scripts, reports)
-    return all(report.passed for report in reports)
+        raise typer.Exit(TERMINATED if stop.args else INTERRUPTED) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    return reports
 
 
-def _completed(script: LoadedScript, preset: Preset, folders: Folders) -> int:
-    """Number of completed cells; 0 if the store cannot be opened, which the report will say."""
+def _terminate(number: int, frame: object) -> NoReturn:
+    """End like Ctrl-C: `_run_all` leaves the terminal as it was and says how to go on."""
+    del frame
+    raise KeyboardInterrupt(number)
+
+
+def _cost(script: LoadedScript, preset: Preset, folders: Folders) -> float:
+    """Seconds that all cells of a sweep took when it was last run, or that its docstring states."""
     try:
-        return contents(script, preset, folders).completed
+        record = read_record(folders.outputs(script.name, preset))
+    except RecordError:
+        record = None
+    return script.quick_seconds if record is None else max(0.1, float(record["seconds"]))
+
+
+def _pending(script: LoadedScript, preset: Preset, folders: Folders) -> int:
+    """Number of cells to compute; all if the store cannot be opened, which the report will say."""
+    from experiments.engine.reproduce import contents
+    from experiments.engine.store import StoreError
+
+    total = len(script.sweep(preset).cells())
+    try:
+        return total - contents(script, preset, folders).completed
     except StoreError:
-        return 0
+        return total
 
 
 @contextmanager
@@ -297,30 +353,38 @@ def _executor(workers: int, scheduler: str | None) -> Iterator[Executor]:
     if scheduler is not None:
         if workers > 1:
             _fail("give either --workers or --scheduler: a cluster brings its own workers")
-        try:
-            from experiments.engine.cluster import DaskCluster
-        except ModuleNotFoundError as error:
-            _fail(f"--scheduler needs the extra `cluster`: pip install -e '.[cluster]' ({error})")
+        if find_spec("distributed") is None:
+            _fail("--scheduler needs the extra `cluster`: pip install -e '.[cluster]'")
+        from experiments.engine.cluster import DaskCluster
+
         yield DaskCluster(scheduler)
     elif workers > 1:
+        from experiments.engine.processes import Processes
+
         with Processes(workers) as processes:
             yield processes
     else:
+        from experiments.engine.run import in_process
+
         yield in_process
 
 
 @contextmanager
 def _reporting_errors() -> Iterator[None]:
     """Turn unusable files, full disks and lost workers into a message and exit code 1."""
+    from experiments.engine.run import ExecutorError
+    from experiments.engine.store import StoreError
+
     try:
         yield
     except (StoreError, ExecutorError, RecordError, OSError) as error:
         _fail(str(error))
 
 
-def _find(name: str) -> LoadedScript:
+def _find(name: str) -> str:
+    """The module of a script."""
     try:
-        return find(name, SCRIPTS)
+        return module_of(name, SCRIPTS)
     except UnknownScriptError as error:
         _fail(str(error))
 

@@ -1,5 +1,8 @@
 """Module names of all scripts. `list` shows the scripts and `reproduce` runs them in this order."""
 
+import difflib
+from collections.abc import Sequence
+
 SCRIPTS = (
     "experiments.error.jl_error_vs_n",
     "experiments.error.jl_rates",
@@ -33,6 +36,7 @@ SCRIPTS = (
     "experiments.privacy.corrections",
     "experiments.privacy.imperfect_noise",
     "experiments.privacy.planted_faults",
+    "experiments.privacy.falsification",
     "experiments.privacy.audit_power",
     "experiments.mutants.mutants",
     "experiments.interactive.sparse_vector",
@@ -58,3 +62,27 @@ SCRIPTS = (
     "experiments.benchmarks.smooth",
     "experiments.benchmarks.release",
 )
+
+
+class UnknownScriptError(ValueError):
+    """No script has this name; the message suggests similar names."""
+
+
+def module_of(name: str, catalogue: Sequence[str]) -> str:
+    """The module name in `catalogue` of the script with this short name; nothing is imported.
+
+    Raises
+    ------
+    UnknownScriptError
+        If there is none.
+    """
+    names = {module.rpartition(".")[2]: module for module in catalogue}
+    if name in names:
+        return names[name]
+    # Names that contain the typed text come first, because people remember parts of names.
+    near = [known for known in names if name.lower() in known]
+    near += difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.6)
+    if not name or not near:
+        raise UnknownScriptError(f"no script is called {name!r}; there are {', '.join(names)}")
+    suggestions = " or ".join(dict.fromkeys(near))
+    raise UnknownScriptError(f"no script is called {name!r}; did you mean {suggestions}?")

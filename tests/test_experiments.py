@@ -9,13 +9,19 @@ So the default suite runs no script, and ``pytest -m 'slow or ci'`` runs all scr
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from experiments.catalogue import SCRIPTS
-from experiments.engine.reproduce import Folders, reproduce
-from experiments.engine.script import ComparesWithPeers, Preset, load
+from experiments.engine.figures import Folders, Outputs, read_table
+from experiments.engine.provenance import _imported as imported_by
+from experiments.engine.provenance import sources
+from experiments.engine.reproduce import reproduce
+from experiments.engine.run import run_cell
+from experiments.engine.script import ComparesWithPeers, Preset, ReadsClock, load
 from tests.readme import commands
 
 #: Scripts that the first command of the README leaves out, because they need packages of an extra
@@ -43,6 +49,78 @@ def test_the_first_command_of_the_readme_runs_all_other_scripts() -> None:
         if isinstance(module, ComparesWithPeers) and module.NEEDS.extra not in extras
     }
     assert needy == LEFT_OUT
+
+
+CLOCKED = [name for name in SCRIPTS if isinstance(load(name).module, ReadsClock)]
+#: Words in the names of columns that a clock may have measured.
+TIME = re.compile(
+    r"(^|_)(seconds|ms|wall|elapsed|timed|rate|speed|fastest|slowest|efficiency)(_|$)"
+)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_that_reads_a_clock_names_the_columns(name: str) -> None:
+    module = load(name).module
+    imported = {
+        alias
+        for kind, path in sources(module).items()
+        if not kind.startswith("experiments.engine.") or kind.endswith("processor_time")
+        for alias in imported_by(path.read_text())
+    }
+    reads = imported & {"time", "timeit", "experiments.engine.processor_time"}
+    clock = module.CLOCK if isinstance(module, ReadsClock) else ()
+    assert bool(reads) == bool(clock)
+    columns = set(read_table(committed(name)).columns)
+    assert set(clock) <= columns
+    assert {column for column in columns if TIME.search(column)} <= set(clock)
+
+
+@pytest.mark.parametrize("name", CLOCKED)
+def test_claims_do_not_change_when_the_clock_does(name: str) -> None:
+    """All columns of a clock are multiplied by random factors; then claims are checked directly."""
+    script, table, rng = load(name), read_table(committed(name)), np.random.default_rng(0)
+    expected = [claim.to_dict() for claim in script.claims(table)]
+    for _ in range(3):
+        for column in script.module.CLOCK:
+            table[column] *= 10 ** rng.uniform(-3, 3, len(table))
+        assert [claim.to_dict() for claim in script.module.claims(table)] == expected
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", CLOCKED)
+def test_only_the_named_columns_depend_on_the_clock(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Quick cells are computed twice with one seed, the second time by a clock that jumps."""
+    script = load(name)
+    left = {*script.module.CLOCK, "peak_gib", "mib"}  # memory of a process is no clock
+    rng, now = np.random.default_rng(1), [0.0]
+
+    def jumping() -> float:
+        now[0] += 10 ** rng.uniform(-6, 4)
+        return now[0]
+
+    configurations = {
+        type(cell.configuration): cell for cell in script.sweep(Preset.QUICK).cells()[::-1]
+    }
+    some = [*configurations.values(), script.sweep(Preset.QUICK).cells()[-1]]
+    for cell in some:
+        with monkeypatch.context() as patched:
+            straight = run_cell(script.module.compute, cell)
+            for clock in ("perf_counter", "process_time", "monotonic"):
+                patched.setattr(time, clock, jumping)
+            jumped = run_cell(script.module.compute, cell)
+        assert straight.rows is not None, straight.traceback
+        assert jumped.rows is not None, jumped.traceback
+        for one, two in zip(straight.rows, jumped.rows, strict=True):
+            assert {k: v for k, v in one.items() if k not in left} == {
+                k: v for k, v in two.items() if k not in left
+            }
+
+
+def committed(name: str) -> Outputs:
+    """The committed files of a figure."""
+    return Folders().outputs(name.rpartition(".")[2], Preset.FULL)
 
 
 @pytest.mark.statistical

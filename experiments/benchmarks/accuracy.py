@@ -51,6 +51,7 @@ from geomdp.workloads.structure.symmetries import random_symmetry
 RECORDS = 5000
 PRIVACY = gd.PureDP(1.0)
 WORKLOAD = workload(Queries.MARGINALS)
+CLOCK = ("setup_seconds", "release_seconds")
 
 
 class Family(enum.StrEnum):

@@ -85,6 +85,7 @@ from geomdp.workloads import MarginalTables
 
 #: Packages of the graphical model.
 NEEDS = Needs(("mbi", "jax"), extra="bench")
+CLOCK = ("setup_seconds", "release_seconds")
 
 
 #: Mean squares; the keys are (line, n, method) or (line, n).

@@ -42,6 +42,7 @@ from experiments.engine.provenance import versions
 from experiments.engine.script import Needs
 
 TIMED = "chords, samples, projections and widths, and their peers"
+CLOCK = ("seconds", "slowest", "limit_seconds")
 NEEDS = Needs(("hopsy", "quadprog"), extra="bench")
 
 

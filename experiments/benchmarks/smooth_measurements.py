@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -69,9 +70,14 @@ def seconds_of(work: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def in_turns(works: dict[Method, Callable[[], object]], repetitions: int) -> list[Row]:
+def in_turns(
+    works: dict[Method, Callable[[], object]],
+    repetitions: int,
+    sums: dict[Method, int] | None = None,
+) -> list[Row]:
     """Median, least and most seconds of each function of `works`; the functions take turns.
 
+    The rows also hold what `sums` has counted for some of the methods.
     The first function is called once before, so that numba compiles it outside of the measurement.
     """
     next(iter(works.values()))()
@@ -86,6 +92,7 @@ def in_turns(works: dict[Method, Callable[[], object]], repetitions: int) -> lis
             "fastest": times.min(),
             "slowest": times.max(),
             "mib": None,
+            "sums": None if sums is None else sums.get(method),
         }
         for method, times in taken.items()
     ]
@@ -105,7 +112,18 @@ def time_summary(config: Config, rng: np.random.Generator) -> list[Row]:
             Method.PASS: points.sum,
         },
         config.repetitions,
+        sums_of_a_record(mechanism, points[:1]),
     )
+
+
+def sums_of_a_record(
+    mechanism: gd.SmoothSummary, record: npt.NDArray[np.float64]
+) -> dict[Method, int]:
+    """How many sums a summary of one record (1, d) changes, in geomdp and in blocked NumPy."""
+    table = mechanism.transform._empty()
+    mechanism.transform._add(table, record)
+    moments = blocked_cosines(record, mechanism.degree)
+    return {Method.GEOMDP: np.count_nonzero(table), Method.COSINES: np.count_nonzero(moments)}
 
 
 def time_answer(config: Config, rng: np.random.Generator) -> list[Row]:
@@ -145,6 +163,7 @@ def take_memory(config: Config, rng: np.random.Generator) -> list[Row]:
             "fastest": seconds,
             "slowest": seconds,
             "mib": found["peak"],
+            "sums": None,
         }
     ]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -75,6 +76,49 @@ def sparse_queries(config: Config, rng: np.random.Generator) -> list[SparseQuery
             support = [f"element {number}" for number in support]
         queries.append(SparseQuery.counting(support))
     return queries
+
+
+class Element:
+    """An element of a universe that counts how often elements are looked up in a dictionary."""
+
+    looked_up: ClassVar[int] = 0
+
+    def __init__(self, value: Hashable) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        Element.looked_up += 1
+        return hash(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Element) and self.value == other.value
+
+
+def entries(config: Config, rng: np.random.Generator) -> dict[str, int | None]:
+    """Entries of one operation, and the size of the support of its query; None if not counted.
+
+    They are the elements that an evaluation with an update of sparse weights looks up, the entries
+    that an update of dense weights changes, or the different values of the hash for one column.
+    """
+    support = None
+    counted: int | None = None
+    if config.task is Task.UPDATE:
+        (drawn,) = sparse_queries(replace(config, operations=1), rng)
+        query = SparseQuery.counting([*map(Element, drawn.support)])
+        hypothesis = SparseMultiplicativeWeights(config.sparsity).start(ALPHA)
+        hypothesis.update(query, 1.0)
+        support, Element.looked_up = len(query.support), 0
+        hypothesis.update(query, hypothesis.evaluate(query) - 1)
+        counted = Element.looked_up
+    elif config.task is Task.DENSE:
+        dense = MultiplicativeWeights(DENSE_SIZE).start(ALPHA)
+        before = dense.distribution
+        dense.update(DenseQuery(rng.integers(2, size=DENSE_SIZE).astype(float)), 0.0)
+        counted = int(np.count_nonzero(dense.distribution != before))
+    elif config.task is Task.BITS:
+        signs = HashedSigns.draw(ROWS, INDEPENDENCE, rng)
+        counted = len(np.unique(signs.words(rng.integers(signs.elements, size=1))))
+    return {"entries": counted, "support": support}
 
 
 def time_sparse_weights(config: Config, rng: np.random.Generator) -> list[float]:

@@ -8,13 +8,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
-import pandas as pd
-from matplotlib.figure import Figure
+from experiments.engine.script import Preset
 
-STYLE = Path(__file__).resolve().parents[1] / "style.mplstyle"
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+ROOT = Path(__file__).resolve().parents[2]
+STYLE = ROOT / "experiments" / "style.mplstyle"
 
 
 class RecordError(Exception):
@@ -44,6 +47,28 @@ class Outputs:
         return self.folder / f"{self.name}.png", self.folder / f"{self.name}.svg"
 
 
+@dataclass(frozen=True)
+class Folders:
+    """Where results and figures go.
+
+    The full preset writes figures to `figures`, whose content is committed. The quick preset writes
+    to the subfolder ``quick`` of `figures`, which git ignores. A quick run therefore never replaces
+    a committed figure.
+    """
+
+    results: Path = ROOT / "experiments" / "results"
+    figures: Path = ROOT / "paper_figures"
+
+    def store(self, name: str, preset: Preset) -> Path:
+        """The SQLite file of a sweep."""
+        return self.results / f"{name}-{preset}.sqlite"
+
+    def outputs(self, name: str, preset: Preset) -> Outputs:
+        """The files of a figure."""
+        folder = self.figures if preset is Preset.FULL else self.figures / "quick"
+        return Outputs(folder, name)
+
+
 def write_table(outputs: Outputs, table: pd.DataFrame) -> None:
     """Write the CSV; floats keep all their digits."""
     with replacing(outputs.csv) as temporary:
@@ -58,6 +83,8 @@ def read_table(outputs: Outputs) -> pd.DataFrame:
     FileNotFoundError
         If there is no CSV, for instance because the script has not been run.
     """
+    import pandas as pd
+
     # Every supported pandas has this parser, and it is known to round to the nearest float.
     return pd.read_csv(outputs.csv, engine="pyarrow")
 
@@ -65,6 +92,8 @@ def read_table(outputs: Outputs) -> pd.DataFrame:
 @contextmanager
 def drawing() -> Iterator[None]:
     """Use the common style of all figures, whatever the user's Matplotlib settings are."""
+    import matplotlib as mpl
+
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.style.use(STYLE)
@@ -111,6 +140,9 @@ def read_record(outputs: Outputs) -> dict[str, Any] | None:
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path that replaces `path` at the end, so that readers never see half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    for left in path.parent.glob(f".{path.name}.*"):
+        if not Path("/proc", left.suffix[1:]).exists() and Path("/proc").exists():
+            left.unlink(missing_ok=True)  # a process was killed while it wrote this file
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         yield temporary

@@ -5,14 +5,16 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from experiments.engine.cells import Outcome, Sweep, configuration_fields
 from experiments.engine.claims import Claim
 from experiments.engine.figures import (
+    Folders,
     Outputs,
+    RecordError,
     drawing,
+    read_record,
     read_table,
     write_figure,
     write_record,
@@ -23,30 +25,6 @@ from experiments.engine.provenance import commit, versions
 from experiments.engine.run import Executor, SweepResult, ignore, in_process, run_sweep
 from experiments.engine.script import HasGoals, LoadedScript, Preset, TakesTime
 from experiments.engine.store import Contents, Store, StoreError
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@dataclass(frozen=True)
-class Folders:
-    """Where results and figures go.
-
-    The full preset writes figures to `figures`, whose content is committed. The quick preset writes
-    to the subfolder ``quick`` of `figures`, which git ignores. A quick run therefore never replaces
-    a committed figure.
-    """
-
-    results: Path = ROOT / "experiments" / "results"
-    figures: Path = ROOT / "paper_figures"
-
-    def store(self, name: str, preset: Preset) -> Path:
-        """The SQLite file of a sweep."""
-        return self.results / f"{name}-{preset}.sqlite"
-
-    def outputs(self, name: str, preset: Preset) -> Outputs:
-        """The files of a figure."""
-        folder = self.figures if preset is Preset.FULL else self.figures / "quick"
-        return Outputs(folder, name)
 
 
 @dataclass(frozen=True)
@@ -61,6 +39,7 @@ class Report:
     #: process that could not be used.
     broken: str | None = None
     goals: tuple[Goal, ...] = ()  # Reached and open goals; they do not decide `passed`
+    again: bool = False  # Whether stored cells were computed again, because the last run failed
 
     @property
     def passed(self) -> bool:
@@ -81,15 +60,22 @@ def reproduce(
 
     If a cell fails, the sweep still goes on, but no output is written, because the table would be
     incomplete. If ``plot``, ``claims`` or ``goals`` fails, the table is written, the record names
-    the failure and holds no claims, and the figure is removed, even an older one.
+    the failure and holds no claims, and the figure is removed, even an older one. If the last run
+    with this code failed after its cells, the stored cells are forgotten and computed again: a
+    failure must not outlive its cause.
     """
     sweep, outputs = script.sweep(preset), folders.outputs(script.name, preset)
     if isinstance(script.module, TakesTime):
         executor = in_process
     with Store(folders.store(script.name, preset), script.code) as store:
+        again = failed_before(script, outputs)
+        if again:
+            store.forget()
+            # Without the record, a run that is stopped now is resumed, and not begun again.
+            outputs.record.unlink()
         result = run_sweep(script.module.compute, sweep, store, executor, observe)
     if result.failures:
-        return Report(script.name, outputs, result.failures, ())
+        return Report(script.name, outputs, result.failures, (), again=again)
     write_table(outputs, result.table())
     claims: tuple[Claim, ...] = ()
     goals: tuple[Goal, ...] = ()
@@ -99,7 +85,7 @@ def reproduce(
         table = read_table(outputs)
         if isinstance(script.module, HasGoals):
             goals = tuple(script.module.goals(table))
-        claims = tuple(script.module.claims(table))
+        claims = script.claims(table)
     except OSError:
         raise  # A full disk is not the script's failure, so its older figure stays.
     except Exception as error:
@@ -113,7 +99,18 @@ def reproduce(
         )
     else:
         write_record(outputs, _record(script, preset, sweep, result, claims, goals))
-    return Report(script.name, outputs, (), claims, broken, goals)
+    return Report(script.name, outputs, (), claims, broken, goals, again)
+
+
+def failed_before(script: LoadedScript, outputs: Outputs) -> bool:
+    """Whether the stored record says that the present code failed; a damaged one does not count."""
+    try:
+        record = read_record(outputs)
+    except RecordError:
+        return False
+    if record is None or record["code"] != asdict(script.code):
+        return False
+    return "failure" in record or not all(claim["passed"] for claim in record["claims"])
 
 
 def reproduce_alone(

@@ -1,25 +1,26 @@
-"""The parts that every experiment script must define, and the search for a script by name."""
+"""The parts that every experiment script must define."""
 
 from __future__ import annotations
 
-import difflib
 import enum
 import importlib
 import importlib.util
-from collections.abc import Sequence
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-import pandas as pd
-from matplotlib.figure import Figure
-from rich.table import Table
-
-from experiments.engine.cells import Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.goals import Goal
 from experiments.engine.provenance import Code, texts_of
-from experiments.engine.run import Compute
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+    from rich.table import Table
+
+    from experiments.engine.cells import Sweep
+    from experiments.engine.claims import Claim
+    from experiments.engine.goals import Goal
+    from experiments.engine.run import Compute
 
 
 class Preset(enum.StrEnum):
@@ -79,6 +80,18 @@ class TakesTime(Protocol):
     TIMED: str
 
 
+@runtime_checkable
+class ReadsClock(Protocol):
+    """A script with columns that depend on the speed of the machine and on what else runs there.
+
+    ``CLOCK`` names these columns. They are drawn and printed, and goals may use them, but claims
+    are checked on the table without them. A claim that failed only because the machine was busy
+    would be no statement about the code.
+    """
+
+    CLOCK: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Needs:
     """Packages that ``compute`` of a script calls and the core installation does not bring."""
@@ -135,13 +148,23 @@ class LoadedScript:
         packages, extra = ", ".join(self.module.NEEDS.missing), self.module.NEEDS.extra
         return f"needs {packages} (extra `{extra}`: pip install -e '.[{extra}]')"
 
+    @property
+    def quick_seconds(self) -> float:
+        """Seconds of the quick preset on one core, as the docstring states them; 5 if it does not.
+
+        They only weigh scripts against each other, to estimate how much of a run is left.
+        """
+        stated = re.search(r"quick\s+(\d+)\s+s\b", self.module.__doc__ or "")
+        return float(stated[1]) if stated else 5.0
+
+    def claims(self, table: pd.DataFrame) -> tuple[Claim, ...]:
+        """The claims, checked on the stored rows without what a clock measured."""
+        clock = self.module.CLOCK if isinstance(self.module, ReadsClock) else ()
+        return tuple(self.module.claims(table.drop(columns=[*clock])))
+
     def sweep(self, preset: Preset) -> Sweep[Any]:
         """The sweep of a preset."""
         return self.module.FULL if preset is Preset.FULL else self.module.QUICK
-
-
-class UnknownScriptError(ValueError):
-    """No script has this name; the message suggests similar names."""
 
 
 def load(module_name: str) -> LoadedScript:
@@ -163,23 +186,3 @@ def load(module_name: str) -> LoadedScript:
         # Workers find a script by the name of the module that defines its ``compute``.
         raise TypeError(f"compute must be defined in {module_name}, not imported there")
     return LoadedScript(module_name.rpartition(".")[2], module, texts_of(source))
-
-
-def find(name: str, catalogue: Sequence[str]) -> LoadedScript:
-    """The script of `catalogue` (module names) with this short name.
-
-    Raises
-    ------
-    UnknownScriptError
-        If there is none.
-    """
-    names = {module.rpartition(".")[2]: module for module in catalogue}
-    if name not in names:
-        # Names that contain the typed text come first, because people remember parts of names.
-        near = [known for known in names if name.lower() in known]
-        near += difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.6)
-        if not name or not near:
-            raise UnknownScriptError(f"no script is called {name!r}; there are {', '.join(names)}")
-        suggestions = " or ".join(dict.fromkeys(near))
-        raise UnknownScriptError(f"no script is called {name!r}; did you mean {suggestions}?")
-    return load(names[name])

@@ -169,6 +169,16 @@ class Store:
         except sqlite3.Error as error:
             raise StoreError(f"cannot write to {self.path}: {error}") from error
 
+    def forget(self) -> None:
+        """Delete all outcomes of the present code, so that its cells are computed again."""
+        try:
+            self._connection.execute(
+                "DELETE FROM cells WHERE script_hash = ? AND library_hash = ?",
+                (self.code.script, self.code.library),
+            )
+        except sqlite3.Error as error:
+            raise StoreError(f"cannot write to {self.path}: {error}") from error
+
     def outcomes(self, cells: Iterable[Cell[Any]]) -> list[Outcome[Any]]:
         """Outcomes that are stored for `cells` under `code`, in the order of `cells`."""
         cells_by_key = {_key(cell, self.code): cell for cell in cells}

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+import textwrap
+import time
+from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -24,7 +19,7 @@ from experiments.engine.claims import claims_table
 from experiments.engine.figures import read_table
 from experiments.engine.goals import goals_table
 from experiments.engine.reproduce import Report
-from experiments.engine.script import LoadedScript, Preset, Reports
+from experiments.engine.script import ComparesWithPeers, LoadedScript, Preset, Reports
 
 
 def scripts_table(scripts: Sequence[LoadedScript]) -> Table:
@@ -42,7 +37,8 @@ def scripts_table(scripts: Sequence[LoadedScript]) -> Table:
 
 def question(package: str) -> str:
     """First line of the docstring of a folder of scripts: the question they answer."""
-    lines = (importlib.import_module(package).__doc__ or "").strip().splitlines()
+    text = importlib.import_module(package).__doc__ if package else ""
+    lines = (text or "").strip().splitlines()
     return lines[0] if lines else ""
 
 
@@ -50,25 +46,172 @@ def show_left_out(console: Console, scripts: Sequence[LoadedScript]) -> None:
     """Name the scripts that cannot run here, each with the extra to install."""
     for script in scripts:
         if script.left_out is not None:
-            console.print(
-                f"left out: {script.name} {script.left_out}",
-                markup=False,
-                highlight=False,
-                soft_wrap=True,
-            )
+            plain(console, f"left out: {script.name} {script.left_out}")
 
 
-def progress(console: Console) -> Progress:
-    """A bar for each script, counting cells."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=console,
+#: Most lines of `summary`, and seconds between two lines of progress where there is no terminal.
+MOST_LINES, EVERY = 40, 60.0
+
+
+class Bar:
+    """One bar for a whole run: figures done, time left, and the figure at work.
+
+    The time left is that of the work done so far, multiplied by the share of the cost that is left.
+    Without a terminal, a plain line is printed at most once a minute.
+
+    Parameters
+    ----------
+    console : Console
+        Where to print.
+    costs : sequence of float
+        Cost of each figure, in the order of the run and in any unit, without what is stored.
+    clock : callable
+        Seconds.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        costs: Sequence[float],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.costs, self.console, self.clock = costs, console, clock
+        self.name, self.number, self.done, self.pending = "", 0, 0, 1
+        self.started = self.printed = clock()
+        shown = [BarColumn(20), TextColumn("{task.description}")]
+        self.progress = Progress(*shown, console=console, disable=not console.is_terminal)
+        self.task = self.progress.add_task("", total=sum(costs) or None)
+
+    def __enter__(self) -> Self:
+        self.progress.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.progress.stop()
+
+    def begin(self, name: str, pending: int) -> None:
+        """Start the next figure, which has `pending` cells to compute."""
+        self.name, self.pending, self.done = name, max(1, pending), 0
+        self._show()
+
+    def advance(self) -> None:
+        """Count one more cell of the figure at work."""
+        self.done += 1
+        self._show()
+
+    def end(self) -> None:
+        """Count the figure at work as done."""
+        self.number, self.done = self.number + 1, 0
+        self._show()
+
+    def _show(self) -> None:
+        at_work = self.costs[self.number] if self.number < len(self.costs) else 0.0
+        spent = sum(self.costs[: self.number]) + at_work * min(1.0, self.done / self.pending)
+        text = f"{self.number} of {len(self.costs)} figures"
+        if spent > 0:
+            seconds = (self.clock() - self.started) * (sum(self.costs) - spent) / spent
+            text += f", {seconds // 60:.0f}:{seconds % 60:02.0f} left"
+        text += f", {self.name}"
+        self.progress.update(self.task, completed=spent, description=text)
+        if not self.console.is_terminal and self.clock() - self.printed >= EVERY:
+            self.printed = self.clock()
+            plain(self.console, text)
+
+
+def plain(console: Console, text: str) -> None:
+    """Print one line as it is; a terminal wraps it."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def headline(report: Report) -> str | None:
+    """One line on a figure that failed or was computed again; None for others."""
+    again = "its last run failed, so its cells were computed again" if report.again else ""
+    if report.passed:
+        return f"{report.name}: {again}, and it passed" if again else None
+    failed = sum(not claim.passed for claim in report.claims)
+    what = f"{failed} of {len(report.claims)} claims"
+    if report.failures:
+        what = f"{len(report.failures)} cells"
+    elif report.broken is not None:
+        what = "its plot, its claims or its files"
+    return f"FAILED {report.name}: {what}" + (f"; {again}" if again else "")
+
+
+def summary(
+    scripts: Sequence[LoadedScript], reports: Sequence[Report], flag: str, width: int
+) -> list[str]:
+    """The end of a run in at most `MOST_LINES` lines of `width` characters, less two for the page.
+
+    They are counts, each failed claim with the command that runs its figure again, and the figures
+    that were left out with the extra to install.
+    """
+    claims = [claim for report in reports for claim in report.claims]
+    failed = sum(not claim.passed for claim in claims)
+    left_out = _by_extra(scripts)
+    counts = f"{len(reports)} figures: {len(claims) - failed} claims passed, {failed} failed"
+    goals = [goal for report in reports for goal in report.goals]
+    if goals:
+        reached = sum(goal.reached for goal in goals)
+        counts += f"; {reached} goals reached, {len(goals) - reached} open"
+    first = _wrapped([counts], width)
+    last = _wrapped(
+        [
+            f"left out (pip install -e '.[{extra}]' brings them): {', '.join(names)}"
+            for extra, names in left_out.items()
+        ],
+        width,
     )
+    blocks = [_wrapped(block, width) for report in reports for block in _failed(report, flag)]
+    room = MOST_LINES - 2 - len(first) - len(last)
+    middle: list[str] = []
+    for number, block in enumerate(blocks):
+        # Keep a line for the number of failures without room.
+        more = number + 1 < len(blocks)
+        if len(middle) + len(block) + more > room:
+            middle.append(f"and {len(blocks) - number} more failures: see --verbose")
+            break
+        middle += block
+    return [*first, *middle, *last]
+
+
+def _by_extra(scripts: Sequence[LoadedScript]) -> dict[str, list[str]]:
+    """The scripts that cannot run here, by the extra to install."""
+    found: dict[str, list[str]] = {}
+    for script in scripts:
+        if script.left_out is not None and isinstance(script.module, ComparesWithPeers):
+            found.setdefault(script.module.NEEDS.extra, []).append(script.name)
+    return found
+
+
+def _failed(report: Report, flag: str) -> list[list[str]]:
+    """For each failure of a figure, its lines before they are wrapped."""
+    again = f"  again: python -m experiments run {report.name}{flag}"
+    if report.failures:
+        last = [(each.traceback or "").strip().splitlines()[-1:] for each in report.failures]
+        return [[f"FAILED {report.name}: {len(last)} cells: {' '.join(last[0])}", again]]
+    if report.broken is not None:
+        error = report.broken.strip().splitlines()[-1]
+        return [[f"FAILED {report.name}: its plot, its claims or its files: {error}", again]]
+    return [
+        [
+            f"FAILED {report.name}: {claim.name}",
+            f"  measured {claim.measured}; stated {claim.theory}",
+            again,
+        ]
+        for claim in report.claims
+        if not claim.passed
+    ]
+
+
+def _wrapped(lines: Sequence[str], width: int) -> list[str]:
+    """The lines, broken between words; a word that is too long, such as a path, stays whole."""
+    return [
+        part
+        for line in lines
+        for part in textwrap.wrap(
+            line, width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+        )
+    ]
 
 
 def show_reports(

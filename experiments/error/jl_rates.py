@@ -21,7 +21,7 @@ Its width is about 1.35, at most 2^(1/2). The images of the body under the maps 
 all noise has an exact sampler. Errors are in Euclidean norm, not divided by k^(1/2). The constant
 c2 is computed from the noise and is about 2. For Gaussian maps, c1 w = 2 w + 0.61 diam(K).
 
-Run time on one core: quick 30 s, full 7 minutes.
+Run time on one core: quick 20 s, full 7 minutes.
 """
 
 from __future__ import annotations
@@ -246,13 +246,13 @@ QUICK = Sweep(
     grid(
         Size(
             k=64,
-            records=(16, 120),
+            records=(12, 96),
             rows=(2, 16, 63),
-            epsilons=(0.5, 4.0),
+            epsilons=(0.25, 2.0),
             dimensions=(32, 192),
             middle=32,
-            maps=60,
-            many=120,
+            maps=40,
+            many=90,
         )
     ),
     trials=1,

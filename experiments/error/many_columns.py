@@ -9,11 +9,10 @@ scaled to this sensitivity: it is up to 9% less for three-way tables, and equal 
 tables. For k = 2 and 3, equal noise on all answers (`Gaussian`) errs more from k + 2 columns on.
 `Gaussian` cannot be set up for the 2-way or 3-way tables of a hundred columns.
 
-With residual noise, all 3-way tables of 100 columns are set up within 30 s, for binary columns and
-for columns of 2 to 6 levels. They are released within 60 s, with correctly rounded noise that uses
-randomness of the operating system. Both steps together take at most 8 GiB. Time and memory are
-measured in a separate process. A release holds all answers. A table with labels is made only when a
-user asks for it.
+With residual noise, all 3-way tables of 100 columns are set up and released in at most 8 GiB, for
+binary columns and for columns of 2 to 6 levels. The noise is correctly rounded and uses randomness
+of the operating system. Time and memory are measured in a separate process; the time is printed. A
+release holds all answers. A table with labels is made only when a user asks for it.
 
 Run time on one core: quick 15 s, full 3 minutes.
 """
@@ -31,6 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from rich.table import Table
 
 import geomdp as gd
 from experiments.benchmarks.smooth_memory import peak_mib
@@ -45,8 +45,9 @@ from experiments.engine.statistics import MeanSquare, pooled_along
 N, RHO = 1000, 0.5
 #: Largest relative difference allowed between the error of optimised noise and a known optimum.
 SOLVED = 1e-6
-#: Seconds allowed for the set-up and for one release, and GiB of memory for both.
-SET_UP, RELEASE, MEMORY = 30.0, 60.0, 8.0
+#: GiB of memory allowed for the set-up and one release.
+MEMORY = 8.0
+CLOCK = ("setup_seconds", "release_seconds")
 
 
 class Neighbours(enum.StrEnum):
@@ -178,7 +179,7 @@ def isotropic(d: int, k: int, neighbours: Neighbours) -> float:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims on closed forms, measured errors, the gain by optimised variances, time and memory."""
+    """Claims on closed forms, measured errors, the gain by optimised variances, memory."""
     timings = table[table.draws == 0]
     table = table[table.draws > 0]
     added = table[table.neighbours == Neighbours.ADD_REMOVE]
@@ -234,19 +235,26 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def is_practical(row: pd.Series) -> Claim:
-    """Claim that a set-up and a correctly rounded release keep within the time and memory."""
-    limits = {"setup_seconds": SET_UP, "release_seconds": RELEASE, "peak_gib": MEMORY}
-    used = max(row[column] / limit for column, limit in limits.items())
+    """Claim that a set-up and a correctly rounded release keep within the memory allowed."""
+    used = row.peak_gib / MEMORY
     return Claim(
         f"{row['columns']} columns of {row.levels} levels, k = {row.width}, {row.neighbours}: "
-        "set-up and a correctly rounded release keep within the time and memory allowed",
+        "set-up and a correctly rounded release keep within the memory allowed",
         bool(used <= 1 and "correctly rounded" in row.noise),
-        f"{row.setup_seconds:.2g} s and {row.release_seconds:.2g} s, {row.peak_gib:.2g} GiB, for "
-        f"{row.answers:,.0f} answers",
-        f"at most {SET_UP:g} s and {RELEASE:g} s, {MEMORY:g} GiB",
+        f"{row.peak_gib:.2g} GiB for {row.answers:,.0f} answers",
+        f"at most {MEMORY:g} GiB",
         "X-RES, X-GRID",
         used=float(used),
     )
+
+
+def report(table: pd.DataFrame) -> Table:
+    """Seconds of set-ups and releases, one line for each timed release."""
+    shown = Table("columns", "levels", "relation", "answers", "set-up s", "release s", "GiB")
+    for row in table[table.draws == 0].itertuples():
+        spent = (f"{each:.2g}" for each in (row.setup_seconds, row.release_seconds, row.peak_gib))
+        shown.add_row(str(row.columns), row.levels, row.neighbours, f"{row.answers:,.0f}", *spent)
+    return shown
 
 
 LOOKS = {1: Look("C0", "o"), 2: Look("C2", "s"), 3: Look("C3", "^")}
@@ -299,7 +307,7 @@ def large(*levels: Levels) -> tuple[Config, ...]:
     return tuple(Config(relation, 100, 3, 0, each) for relation in Neighbours for each in levels)
 
 
-QUICK = Sweep((*grid((3, 6, 12, 24), 50_000), *large(Levels.BINARY)), trials=1, seed=0)
+QUICK = Sweep((*grid((3, 6, 12, 24), 20_000), large(Levels.BINARY)[0]), trials=1, seed=0)
 FULL = Sweep(
     (*grid((3, 4, 6, 8, 12, 16, 24, 36, 50, 70, 100), 2_000_000), *large(*Levels)),
     trials=1,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.engine.reproduce import ROOT, Folders
+from experiments.engine.figures import ROOT, Folders
 from experiments.engine.script import LoadedScript
 from experiments.guide.examples import run_examples
 from experiments.guide.links import problems

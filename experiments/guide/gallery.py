@@ -10,8 +10,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from experiments.engine.figures import read_record
-from experiments.engine.reproduce import Folders
+from experiments.engine.figures import Folders, read_record
 from experiments.engine.script import LoadedScript, Preset
 from experiments.guide.docstring_text import Place, typeset
 

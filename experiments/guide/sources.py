@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.engine.reproduce import ROOT, Folders
+from experiments.engine.figures import ROOT, Folders
 from experiments.engine.script import LoadedScript
 from experiments.guide.decisions import candidate_table, chart
 from experiments.guide.gallery import write_gallery

@@ -157,8 +157,8 @@ def _(mo):
 
         Draw $A$ with density $\propto e^{-\varepsilon' a_{m+1}}$ on $C$ and add it to the sums.
         Adding one record shifts $A$ by a vector of $C$, and the shifted cone lies **inside** the
-        old one. There the density grows by the factor $e^{\varepsilon'}$, and elsewhere it becomes
-        0. So the new density is nowhere above $e^{\varepsilon'}$ times the old one. Subtracting a
+        old one. There the density grows by the factor $e^{\varepsilon'}$, and elsewhere it is 0
+        now. So the new density is nowhere above $e^{\varepsilon'}$ times the old one. Subtracting a
         second, independent $B$ bounds the old density by the new one in the same way. With
         $\varepsilon' = \varepsilon/2$
 

@@ -7,10 +7,16 @@ app = marimo.App(width="medium", app_title="5. Projection")
 
 @app.cell
 def _():
+    import os
     import tempfile
     from pathlib import Path
 
     import marimo as mo
+
+    if mo.app_meta().mode == "run":
+        # Compiling the projections takes 20 s at the first visit, and the controls answer only
+        # afterwards. The bodies here are small enough for projections that are not compiled.
+        os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
     import numpy as np
     from matplotlib.figure import Figure
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from experiments.engine.cells import Outcome, Sweep
-from experiments.engine.reproduce import Folders
+from experiments.engine.figures import Folders
 from experiments.engine.run import run_sweep
 from experiments.engine.script import Preset, load
 from experiments.engine.store import Store

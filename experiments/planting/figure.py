@@ -31,7 +31,7 @@ def red(script: LoadedScript) -> list[RedClaim]:
         write_table(outputs, SweepResult(tuple(outcomes)).table())
         table = read_table(outputs)
     try:
-        claims = script.module.claims(table)
+        claims = script.claims(table)
     except Exception as error:
         return [_failure("the check of the claims", f"{type(error).__name__}: {error}")]
     return [RedClaim(claim.id, claim.name) for claim in claims if not claim.passed]

@@ -69,6 +69,7 @@ from experiments.privacy.faulty_noise import (
 
 #: scikit-learn has the classifier that learns events for noise whose density is not known.
 NEEDS = Needs(("sklearn",), extra="audit")
+CLOCK = ("seconds",)
 #: Factors by which these faults multiply the noise.
 FACTORS = {Fault.CORRECT: 1.0, Fault.HALF: 0.5}
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from experiments.engine.figures import replacing
-from experiments.engine.reproduce import Folders
+from experiments.engine.figures import Folders, replacing
 from experiments.engine.script import LoadedScript, Preset
 from experiments.report.gathered import Gathered, gather
 from experiments.report.markup import CLAIM_PAGE, START, THEOREM_PAGE, page_of

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.engine.figures import Outputs, drawing, read_record, read_table
-from experiments.engine.reproduce import Folders
+from experiments.engine.figures import Folders, Outputs, drawing, read_record, read_table
 from experiments.engine.script import LoadedScript, Preset
 from experiments.report.charts import Panel, panels_of
 from experiments.report.pictures import Picture, picture

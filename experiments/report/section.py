@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from html import escape
@@ -28,7 +29,7 @@ def section(entry: Gathered, preset: Preset) -> str:
     parts = [
         f'<article id="figure-{entry.name}"><h2>{prose(entry.script.headline)}</h2>',
         _figure(entry, preset),
-        *(f"<p>{linked_ids(text)}</p>" for text in paragraphs),
+        *map(_paragraph, paragraphs),
     ]
     if entry.theorems:
         shown = "".join(_statement(theorem) for theorem in entry.theorems)
@@ -43,6 +44,14 @@ def section(entry: Gathered, preset: Preset) -> str:
     if entry.record is not None:
         parts += [_parameters(entry.record), _origin(entry)]
     return "\n".join([*parts, "</article>"])
+
+
+def _paragraph(text: str) -> str:
+    """A paragraph of a docstring; lines that begin with a star are the items of a list after it."""
+    first, *items = re.split(r"(?:^|\n)\* ", text)
+    shown = f"<p>{linked_ids(first)}</p>" if first.strip() else ""
+    listed = "".join(f"<li>{linked_ids(item)}</li>" for item in items)
+    return f"{shown}<ul>{listed}</ul>" if items else shown
 
 
 def _figure(entry: Gathered, preset: Preset) -> str:

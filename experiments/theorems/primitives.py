@@ -44,7 +44,7 @@ PRIMITIVES = (
             "audit_power::GEN-2",
         ),
         tests=(
-            "tests/privacy/test_composition.py::test_pure_steps_add_up",
+            "tests/privacy/test_rounded_up.py::test_a_cost_is_the_least_float_above_the_exact_one",
             "tests/privacy/test_composition.py::test_groups_of_groups",
         ),
     ),

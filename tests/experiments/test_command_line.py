@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import errno
+import io
 import itertools
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from experiments import __main__ as command_line
 from experiments import catalogue
-from experiments.engine.script import UnknownScriptError, find, load
-from experiments.engine.terminal import question
+from experiments.catalogue import UnknownScriptError, module_of
+from experiments.engine.claims import Claim
+from experiments.engine.figures import Outputs
+from experiments.engine.reproduce import Report
+from experiments.engine.script import load
+from experiments.engine.terminal import Bar, question, summary
 from tests.experiments import toy_script
 
 ROOT = Path(__file__).parents[2]
@@ -64,9 +72,12 @@ def test_run_fails_with_the_traceback_when_a_cell_fails(
     monkeypatch.setattr(toy_script, "BROKEN", {3})
     result = call("reproduce", "--quick", *folders)
     assert result.exit_code == 1
-    assert result.output.count("RuntimeError: n = 3 broke") == 1
-    assert "2 cells FAILED alike, first trial 0 of Config(n=3)" in result.output
-    assert "2 cells failed" in result.output
+    assert "FAILED toy_script: 2 cells: RuntimeError: n = 3 broke" in result.output
+    assert "again: python -m experiments run toy_script\n" in result.output
+    assert "Traceback" not in result.output
+    verbose = call("reproduce", "--quick", "--verbose", *folders).output
+    assert verbose.count("Traceback") == 1
+    assert "2 cells FAILED alike, first trial 0 of Config(n=3)" in verbose
 
 
 def test_a_script_whose_claims_raise_fails_and_the_others_go_on(
@@ -77,11 +88,148 @@ def test_a_script_whose_claims_raise_fails_and_the_others_go_on(
     monkeypatch.setattr(command_line, "SCRIPTS", ("broken_toy", TOY))
     result = call("reproduce", *folders)
     assert result.exit_code == 1
-    assert "broken_toy: its plot, its claims or its files FAILED" in result.output
-    assert result.output.count("ZeroDivisionError") == 1
+    assert "FAILED broken_toy: its plot, its claims or its files: ZeroDiv" in result.output
     assert "2 claims passed, 0 failed" in result.output
-    assert "no claims could be checked: broken_toy" in result.output
+    assert (
+        "no claims could be checked: broken_toy" in call("reproduce", "--verbose", *folders).output
+    )
     assert (tmp_path / "figures" / "quick" / "toy_script.png").exists()
+
+
+def test_a_figure_that_failed_says_that_it_is_computed_again(
+    folders: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as failing:
+        failing.setattr(toy_script, "LARGEST", 5)
+        first = call("reproduce", *folders)
+    assert first.exit_code == 1
+    assert "FAILED toy_script: 1 of 2 claims\n" in first.output
+    assert "FAILED toy_script: small\n  measured 9; stated < 5\n" in first.output
+    second = call("reproduce", *folders)
+    assert second.exit_code == 0
+    assert "its last run failed, so its cells were computed again, and it passed" in second.output
+
+
+def test_the_end_names_the_page_and_it_opens(folders: list[str], tmp_path: Path) -> None:
+    lines = call("reproduce", *folders).output.splitlines()
+    page = Path(lines[-1].removeprefix("to read it all, open "))
+    assert page.is_relative_to(tmp_path)
+    assert "squares of n" in page.read_text()
+    assert len(lines) < 5
+    assert "TOY-1" in call("reproduce", "--verbose", *folders).output
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_the_end_of_a_run_has_at_most_forty_lines(width: int, tmp_path: Path) -> None:
+    outputs = Outputs(tmp_path, "toy_script")
+    claim = Claim("a false statement " * 9, False, "5 " * 70, "3", "TOY-1", used=2.0)
+    reports = [Report("toy_script", outputs, (), (claim,) * 7) for _ in range(50)]
+    scripts = [load(name) for name in (TOY, "experiments.benchmarks.exact")]
+    lines = summary(scripts, reports, "", width)
+    assert len(lines) <= 38  # the page needs one line more, which may wrap
+    assert max(map(len, lines)) <= width
+    assert lines[0] == "50 figures: 0 claims passed, 350 failed"
+    (rest,) = (line for line in lines if line.startswith("and "))
+    shown = sum(line.startswith("FAILED") for line in lines)
+    assert rest == f"and {350 - shown} more failures: see --verbose"
+
+
+def test_without_a_terminal_the_bar_is_a_plain_line_a_minute() -> None:
+    now, console = [0.0], Console(file=io.StringIO(), width=80)
+    with Bar(console, [1.0, 3.0], clock=lambda: now[0]) as bar:
+        for name in ("first", "second"):
+            bar.begin(name, 10)
+            for _ in range(10):
+                now[0] += 20
+                bar.advance()
+            bar.end()
+    printed = console.file.getvalue()
+    assert not set(printed) & {"\x1b", "\r"}
+    lines = printed.splitlines()
+    assert len(lines) == 6  # 400 seconds
+    # After 60 s, 3 of 10 cells of a quarter of the work are done: 60 * (1 - 0.075) / 0.075.
+    assert lines[0] == "0 of 2 figures, 12:20 left, first"
+
+
+def test_on_a_terminal_there_is_one_bar() -> None:
+    console = Console(file=io.StringIO(), width=80, force_terminal=True)
+    with Bar(console, [1.0] * 50) as bar:
+        bar.begin("first", 1)
+        bar.end()
+        assert len(bar.progress.tasks) == 1
+    assert "1 of 50 figures" in console.file.getvalue()
+
+
+#: Runs a script with slow cells. Each cell writes its number to a file when it begins.
+SLOW = """'A toy with slow cells.'
+import os, time
+from dataclasses import dataclass
+from experiments.engine.cells import Sweep
+from tests.experiments.toy_script import claims, plot
+
+@dataclass(frozen=True)
+class Config:
+    n: int
+
+QUICK = FULL = Sweep(tuple(Config(n) for n in range(1, 7)), trials=1, seed=0)
+
+def compute(config, rng):
+    with open(os.environ["BEGUN"], "a") as file:
+        file.write(f"{config.n}\\n")
+    time.sleep(0.05)
+    return [{"square": config.n**2}]
+"""
+RUN = """
+import sys
+from experiments import __main__ as command_line
+command_line.SCRIPTS = ("slow_toy",)
+if __name__ == "__main__":
+    command_line.app(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.ci)])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_was_killed_halfway_ends_the_same(
+    tmp_path: Path, number: signal.Signals, workers: int
+) -> None:
+    (tmp_path / "slow_toy.py").write_text(SLOW)
+    (tmp_path / "run.py").write_text(RUN)
+    begun = tmp_path / "begun"
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    environment = {**os.environ, "PYTHONPATH": path, "BEGUN": str(begun)}
+
+    def start(name: str) -> subprocess.Popen[str]:
+        folders = ["--results", f"{tmp_path}/r-{name}", "--figures", f"{tmp_path}/f-{name}"]
+        command = [sys.executable, str(tmp_path / "run.py"), "run", "slow_toy", *folders]
+        return subprocess.Popen(
+            [*command, "--workers", str(workers)],
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    with start("killed") as process:
+        while not begun.exists() or len(begun.read_text().split()) < 3:
+            assert process.poll() is None
+        process.send_signal(number)
+        printed = process.communicate()[0]
+    if number == signal.SIGTERM:
+        assert process.returncode == 143
+        assert "run again to resume" in printed
+    for name in ("killed", "straight"):
+        with start(name) as process:
+            process.communicate()
+        assert process.returncode == 0
+        if name == "killed":
+            cells = begun.read_text().split()
+            assert set(cells) == set("123456")
+            assert len(cells) <= 6 + workers  # only cells in flight ran twice
+    for kind in ("csv", "png", "svg"):
+        one, two = (tmp_path / f"f-{name}/quick/slow_toy.{kind}" for name in ("killed", "straight"))
+        assert one.read_bytes() == two.read_bytes()
+    assert len([*(tmp_path / "f-killed" / "quick").iterdir()]) == 4
 
 
 def test_an_interrupt_says_how_to_go_on(
@@ -97,7 +245,7 @@ def test_a_foreign_store_is_one_line_and_stays(folders: list[str], tmp_path: Pat
     store = tmp_path / "results" / "toy_script-quick.sqlite"
     store.parent.mkdir()
     store.write_text("precious")
-    for command in (("reproduce", *folders), ("status", *folders)):
+    for command in (("run", "toy_script", *folders), ("status", *folders)):
         result = call(*command)
         assert result.exit_code == 1
         assert "not an SQLite file" in result.output
@@ -120,9 +268,9 @@ def test_a_script_whose_files_or_processes_fail_does_not_stop_the_others(
         (tmp_path / "results" / "other_toy-quick.sqlite").write_text("precious")
     result = call("reproduce", *folders)
     assert result.exit_code == 1
-    assert "other_toy: its plot, its claims or its files FAILED" in result.output
+    assert "FAILED other_toy: its plot, its claims or its files" in result.output
     words = {"foreign store": "not an SQLite file", "no process": "no such program"}
-    assert words[fault] in result.output
+    assert words[fault] in " ".join(result.output.split())
     assert "2 claims passed, 0 failed" in result.output
     assert (tmp_path / "figures" / "quick" / "toy_script.png").exists()
 
@@ -201,6 +349,39 @@ def test_flags_that_contradict_each_other_are_refused(folders: list[str]) -> Non
     assert call("run", "toy_script", "--workers", "0", *folders).exit_code == 2
 
 
+#: Runs the command line, and prints which heavy packages it has imported.
+LIGHT = """
+import sys
+from experiments.__main__ import app
+try:
+    app(sys.argv[1:])
+finally:
+    heavy = {"numpy", "pandas", "matplotlib", "scipy", "sqlite3", "multiprocessing"}
+    print("imported", sorted(heavy & sys.modules.keys()))
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["reproduce", "--help"],
+        ["reproduce", "--workers", "0"],
+        ["reproduce", "--loud"],
+        ["run", "no_such_script"],
+        ["run", "engine", "--workers", "2", "--scheduler", "tcp://x:1"],
+        ["plot", "engine", "--quick", "--figures", "no/such/folder"],
+        ["lessons", "zero"],
+    ],
+    ids=" ".join,
+)
+def test_help_and_refusals_import_no_heavy_package(arguments: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LIGHT, *arguments], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.stdout.endswith("imported []\n"), done.stdout + done.stderr
+
+
 def test_scripts_that_measure_time_run_alone(
     folders: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,7 +448,7 @@ def test_list_runs_as_a_module() -> None:
 
 def test_near_names_are_found_and_parts_are_required() -> None:
     with pytest.raises(UnknownScriptError, match="toy_script"):
-        find("nothing like it", (TOY,))
+        module_of("nothing like it", (TOY,))
     with pytest.raises(TypeError, match="must have a docstring, QUICK"):
         load("tests.experiments.trivial_sweep")
 

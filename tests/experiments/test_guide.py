@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from experiments import __main__ as command_line
 from experiments.catalogue import SCRIPTS
-from experiments.engine.reproduce import Folders
+from experiments.engine.figures import Folders
 from experiments.engine.script import load
 from experiments.guide import examples
 from experiments.guide.build import GuideError, run_sphinx

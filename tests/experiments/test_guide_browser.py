@@ -9,7 +9,7 @@ import pytest
 from selenium.webdriver import Chrome
 
 from experiments.catalogue import SCRIPTS
-from experiments.engine.reproduce import Folders
+from experiments.engine.figures import Folders
 from experiments.engine.script import load
 from experiments.guide.build import build_guide
 from tests.experiments.chromium import headless_chromium

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import re
 import shutil
+import signal
+import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -15,6 +21,7 @@ from experiments.report.lesson_pages import export_lessons, static
 from geomdp.cli import main
 from geomdp.cli.planning import lessons as commands
 from geomdp.cli.planning.lessons import Lesson, all_lessons, find_lesson
+from tests.experiments.test_kills import wait_for_end
 
 ROOT = Path(__file__).parents[2]
 LESSONS = all_lessons()
@@ -87,6 +94,61 @@ def test_a_lesson_is_served_with_the_flags_asked_for(monkeypatch) -> None:
     (command,) = called
     assert command[1:-1] == ["-m", "marimo", "run", "--headless", "--port", "2719"]
     assert Path(command[-1]) == find_lesson("body").path
+
+
+#: A package `marimo` whose server writes its process id, and then waits.
+SERVER = """import os, pathlib, time
+pathlib.Path(os.environ["STARTED"]).write_text(str(os.getpid()))
+time.sleep(120)
+"""
+
+
+@pytest.mark.parametrize(
+    "program", [["-m", "experiments"], ["-c", "from geomdp.cli import main; main()"]]
+)
+def test_a_terminated_command_takes_its_server_along(tmp_path: Path, program: list[str]) -> None:
+    (tmp_path / "marimo").mkdir()
+    (tmp_path / "marimo" / "__init__.py").write_text("")
+    (tmp_path / "marimo" / "__main__.py").write_text(SERVER)
+    started = tmp_path / "started"
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    environment = {**os.environ, "PYTHONPATH": path, "STARTED": str(started)}
+    command = [sys.executable, *program, "lessons", "1"]
+    with subprocess.Popen(command, cwd=ROOT, env=environment) as process:
+        while not (started.exists() and started.read_text()) and process.poll() is None:
+            time.sleep(0.02)
+        process.terminate()
+    assert process.returncode == 128 + signal.SIGTERM
+    wait_for_end(int(started.read_text()))
+
+
+@pytest.mark.parametrize("path", [lesson.path for lesson in LESSONS], ids=lambda path: path.stem)
+def test_no_line_of_a_paragraph_begins_a_list(path: Path) -> None:
+    """In Markdown, a line that begins with a number and a dot begins a list."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    numbered = re.compile(r"\s*\d+\. ")
+    for before, line in itertools.pairwise(lines):
+        inside = before.strip() and not numbered.match(before) and not before.endswith('"""')
+        assert not (inside and numbered.match(line)), line
+
+
+#: Opens a lesson as `marimo run` does.
+SERVED = """
+import sys, types
+import marimo
+marimo.app_meta = lambda: types.SimpleNamespace(mode="run")
+sys.path.insert(0, sys.argv[1])
+import lesson_05_projection
+lesson_05_projection.app.run()
+"""
+
+
+@pytest.mark.ci
+def test_the_first_visit_of_the_lesson_on_projections_compiles_nothing(tmp_path: Path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", SERVED, str(find_lesson("projection").path.parent)]
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+    assert not [*tmp_path.rglob("*.nbc")]  # files of compiled functions
 
 
 def test_the_static_form_keeps_text_formulas_answers_and_controls() -> None:

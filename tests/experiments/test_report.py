@@ -18,7 +18,8 @@ from typer.testing import CliRunner
 
 from experiments import __main__ as command_line
 from experiments.catalogue import SCRIPTS
-from experiments.engine.reproduce import Folders, reproduce
+from experiments.engine.figures import Folders
+from experiments.engine.reproduce import reproduce
 from experiments.engine.script import LoadedScript, Preset, load
 from experiments.report import build_report
 from experiments.report.charts import legend_of, panels_of
@@ -26,6 +27,7 @@ from experiments.report.margin import margin
 from experiments.report.mathematics import to_text
 from experiments.report.pictures import picture
 from experiments.report.prose import prose
+from experiments.report.section import _paragraph
 from experiments.theorems import THEOREMS
 from tests.experiments import toy_script
 
@@ -348,3 +350,10 @@ def test_the_command_builds_what_is_stored(
     output = call("report", "--quick")
     assert "1 figures, 2 claims passed, 0 failed" in output
     assert (folders.figures / "quick" / "report" / "index.html").exists()
+
+
+def test_stars_in_a_docstring_become_a_list() -> None:
+    shown = _paragraph("Bodies:\n* a cube\n  of three columns;\n* a cone.")
+    assert shown == "<p>Bodies:</p><ul><li>a cube of three columns;</li><li>a cone.</li></ul>"
+    assert _paragraph("* alone") == "<ul><li>alone</li></ul>"
+    assert _paragraph("2 * 3") == "<p>2 * 3</p>"

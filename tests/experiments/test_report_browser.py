@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from experiments.catalogue import SCRIPTS
-from experiments.engine.reproduce import Folders
+from experiments.engine.figures import Folders
 from experiments.engine.script import Preset, load
 from experiments.report import build_report
 

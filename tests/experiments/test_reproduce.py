@@ -10,8 +10,15 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from experiments.engine.figures import Outputs, drawing, read_table, write_figure, write_table
-from experiments.engine.reproduce import Folders, contents, draw, reproduce
+from experiments.engine.figures import (
+    Folders,
+    Outputs,
+    drawing,
+    read_table,
+    write_figure,
+    write_table,
+)
+from experiments.engine.reproduce import contents, draw, reproduce
 from experiments.engine.script import Preset, load
 from experiments.engine.store import Contents
 from tests.experiments import toy_script
@@ -131,3 +138,37 @@ def test_the_style_neither_depends_on_nor_changes_the_settings_of_the_user() -> 
             assert mpl.rcParams["lines.linewidth"] < 3
             assert mpl.rcParams["svg.hashsalt"] == "geomdp"
         assert mpl.rcParams["lines.linewidth"] == 17.0
+
+
+def test_claims_do_not_see_what_a_clock_measured(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toy_script, "CLOCK", ("square",), raising=False)
+    report = reproduce(load(TOY), Preset.QUICK, folders)
+    assert report.broken is not None
+    assert "square" in report.broken.splitlines()[-1]
+
+
+def test_a_figure_that_failed_computes_its_cells_again(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[object] = []
+    with monkeypatch.context() as failing:
+        failing.setattr(toy_script, "LARGEST", 5)
+        assert not reproduce(load(TOY), Preset.QUICK, folders).passed
+    with monkeypatch.context() as stopped:
+        stopped.setattr(toy_script, "INTERRUPTED", {3})
+        with pytest.raises(KeyboardInterrupt):
+            reproduce(load(TOY), Preset.QUICK, folders, observe=seen.append)
+    assert len(seen) == 4
+    # The run that was stopped is resumed, and not begun once more.
+    assert reproduce(load(TOY), Preset.QUICK, folders, observe=seen.append).passed
+    assert len(seen) == 6
+    assert not reproduce(load(TOY), Preset.QUICK, folders, observe=seen.append).again
+    assert len(seen) == 6
+
+
+def test_what_a_killed_process_left_half_written_is_removed(tmp_path: Path) -> None:
+    (tmp_path / ".half.csv.999999999").write_text("half")
+    write_table(Outputs(tmp_path, "half"), pd.DataFrame({"x": [1]}))
+    assert [path.name for path in tmp_path.iterdir()] == ["half.csv"]

@@ -25,6 +25,8 @@ FULL = Sweep(tuple(Config(n) for n in range(1, 11)), trials=2, seed=0)
 #: Tests add values of n at which cells fail, or at which the user interrupts the sweep.
 BROKEN: set[int] = set()
 INTERRUPTED: set[int] = set()
+#: Limit of the second claim.
+LARGEST = 50
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
@@ -52,7 +54,14 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             "TOY-1",
             used=NoLimit.EVERY_CASE,
         ),
-        Claim("small", largest < 50, str(largest), "< 50", "TOY-2", used=share(largest, 50)),
+        Claim(
+            "small",
+            largest < LARGEST,
+            str(largest),
+            f"< {LARGEST}",
+            "TOY-2",
+            used=share(largest, LARGEST),
+        ),
     ]
 
 

@@ -182,7 +182,7 @@ EXACT_NOISE = (
     Fault(
         "one Laplace variable for all comparisons",
         "the noise of the threshold and of the query cancel",
-        "noise.exact.laplace_numbers:LaplaceNumbers.one",
+        "noise.exact.laplace_numbers:LaplaceNumbers._next",
         "LaplaceNumber(self._block, self._used - 1)",
         "LaplaceNumber(self._block, 0)",
         NUMBERS,
