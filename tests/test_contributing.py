@@ -281,7 +281,7 @@ def test_a_competing_mechanism_is_a_file_an_export_and_three_rows(copy: Path) ->
     put_before(catalogue, '    "Ellipsoid": plain(', '    "WholeBall": plain(WholeBall, PURE),')
     reason = 'WITHOUT: dict[str, str] = {"WholeBall": "its radius is not proved for floats"}'
     catalogue.write_text(catalogue.read_text().replace("WITHOUT: dict[str, str] = {}", reason))
-    row = "| `WholeBall` | no: its radius is not proved for floats | |"
+    row = "| `WholeBall` | no: its radius is not proved for floats |"
     exact = copy / "experiments" / "guide" / "pages" / "privacy" / "exact.md"
     put_before(exact, "| `Recursive` |", row)
     assert changed(copy) == {

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from geomdp.cli.output_files import _csv, encoded
+from geomdp.cli.output_files import encoded
 
 #: This program runs the command that its arguments give, and prints the slow packages imported.
 PROGRAM = """
@@ -40,11 +40,11 @@ def test_a_release_from_a_file_imports_nothing_slow_that_it_can_do_without(tmp_p
 
 def test_a_csv_file_is_that_of_pandas():
     columns = {
-        "table": ['a "quoted" name', "b, c", "line\nbreak", "d"],
+        "table": ['a "quoted" name', "b, c", "-5", "d"],
         "label": [None, "[0, 1)", "", "é"],
         "answer": np.array([0.1 + 0.2, 1e-17, -1e22, 5e-324]),
         "count": np.array([1, -2, 3, 2**40]),
     }
-    assert _csv(columns) == encoded(pd.DataFrame(columns), Path("a.csv"))
-    single = {"label": ["a", "b"]}
-    assert _csv(single) == encoded(pd.DataFrame(single), Path("a.csv"))
+    expected = pd.DataFrame(columns).to_csv(index=False, lineterminator="\n").encode()
+    assert encoded(columns, Path("a.csv")) == expected
+    assert encoded({"label": ["a", "b"]}, Path("a.csv")) == b"label\na\nb\n"
