@@ -1,7 +1,9 @@
 """The command `ask`: answers, one payment for each run, and runs that cannot be continued."""
 
+import errno
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -64,7 +66,12 @@ def test_sparse_vector_compares_shares_with_the_threshold(ask):
         "smoker=true, region=south\tbelow",
     ]
     lines = [json.loads(line) for line in Path("run.jsonl").read_text().splitlines()]
-    assert lines[0]["mechanism"] == "NumericSparse"
+    assert lines[0]["mechanism"] == {
+        "name": "NumericSparse",
+        "technique": "numeric-sparse",
+        "threshold": 0.4,
+        "cutoff": 2,
+    }
     assert [line["above"] for line in lines[1:]] == [True, False, False]
 
 
@@ -139,9 +146,9 @@ def test_a_killed_run_has_paid_and_left_no_noise(ask, tmp_path):
         recorded = (tmp_path / "run.jsonl").read_text()
         os.kill(process.pid, signal.SIGKILL)
     assert answer.startswith("region=north\t")
-    # The file holds the claim, the mechanism and the answers, but no noise or noisy threshold.
+    # The file holds the record of the run and the answers, but no noise or noisy threshold.
     assert [sorted(json.loads(line)) for line in recorded.splitlines()] == [
-        ["claim", "mechanism"],
+        ["asked", "claim", "guarantee", "mechanism", "n", "schema", "versions"],
         ["above", "index", "query", "value"],
     ]
     code, _, err = ask(*run(*flags, *budget))
@@ -160,6 +167,137 @@ def test_a_wrong_line_of_a_stream_costs_nothing(ask, monkeypatch):
     assert out == "region=north\tabove\n"
     assert "level of region must be one of north, south, east; got 'west'" in err
     assert "a question must be COLUMN=LEVEL" in err
+
+
+# --- the record of a run ------------------------------------------------------------------------
+
+ONLINE = ("--technique", "online", "--questions", "3")
+
+
+def first_line(path="run.jsonl"):
+    return json.loads(Path(path).read_text().splitlines()[0])
+
+
+def test_the_state_says_what_was_released(ask, monkeypatch):
+    """A reader finds all that the record of `release` states, and the flags of the technique."""
+    columns = {
+        "region": {"kind": "categorical", "categories": ["north", "south", "east"]},
+        "smoker": {"kind": "boolean", "drafted": True},
+    }
+    Path("s.json").write_text(json.dumps({**SCHEMA, "version": 2, "columns": columns}))
+    assert ask(*run(*ONLINE, "--epsilon", "1", "--alpha", "0.3"))[0] == 0
+    record = first_line()
+    assert record["claim"].startswith("no privacy claim: levels of smoker were read from")
+    assert record["guarantee"]["statement"] == record["claim"]
+    assert record["guarantee"]["parameters"] == {"epsilon": 1.0}
+    assert record["guarantee"]["adjacency"] == "replace-one"
+    assert record["asked"] == "1-DP"
+    assert record["schema"]["source"] == "declared in s.json"
+    assert record["schema"]["columns"] == columns
+    assert record["n"] == {"value": 400, "source": "counted"}
+    mechanism = {"name": "OnlineConstruction", "technique": "online", "questions": 3, "alpha": 0.3}
+    assert record["mechanism"] == mechanism
+    flags = "r.csv --schema s.json --epsilon 1 --tables region --mechanism laplace --out a.csv"
+    monkeypatch.setattr(sys, "argv", ["geomdp", "release", *flags.split()])
+    with pytest.raises(SystemExit):
+        main()
+    released = json.loads(Path("a.privacy.json").read_text())
+    assert record["versions"] == released["versions"]
+    missing = set(released) - set(record)
+    assert missing == {"predicted_rmse", "answers", "workload", "seed"}  # `ask` has none of these
+
+
+def test_the_state_says_what_was_declared_and_which_alpha_was_found(ask):
+    flags = ("--adjacency", "add-remove", "--n", "160", "--columns", "smoker")
+    Path("q.txt").write_text("smoker=true\n")
+    assert ask(*run(*ONLINE, *flags, *NOISELESS))[0] == 0
+    record = first_line()
+    assert record["n"] == {"value": 160, "source": "declared"}
+    assert record["guarantee"]["adjacency"] == "add/remove"
+    assert list(record["schema"]["columns"]) == ["smoker"]
+    assert 0 < record["mechanism"]["alpha"] < 0.1
+
+
+# --- a full disk --------------------------------------------------------------------------------
+
+PAID = ("--technique", "sparse", "--threshold", "0.4", "--cutoff", "2", "--epsilon", "0.5")
+LEDGER = ("--ledger", "l", "--budget", "epsilon=1")
+
+
+@pytest.mark.parametrize(
+    ("writes", "said"),
+    [
+        (0, "nothing was charged"),
+        (1, "0.5-DP was charged to l, and no question was answered"),
+        (2, "0.5-DP was charged to l, and the answers are in run.jsonl, but for the last one"),
+        (3, "0.5-DP was charged to l, and the answers are in run.jsonl, but for the last one"),
+    ],
+)
+def test_a_full_disk_says_what_was_charged(ask, monkeypatch, writes, said):
+    """The disk is full after a number of writes: the reserve, the record, then the answers."""
+    sync, left = os.fsync, list(range(writes))
+
+    def limited(descriptor):
+        if not left:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        left.pop()
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", limited)
+    code, out, err = ask(*run(*PAID, *LEDGER))
+    assert code == 2
+    assert f"geomdp: error: run.jsonl: No space left on device; {said}" in err
+    assert len(err.splitlines()) == 1
+    state = Path("run.jsonl")
+    assert state.exists() is (writes > 1)
+    written = state.read_text().splitlines()[1:] if writes > 1 else []
+    assert len(written) == max(0, writes - 2)
+    # The answer that the disk did not take is on standard output.
+    assert len(out.splitlines()) == max(0, writes - 1)
+    assert Path("l").exists() is (writes > 0)
+    if writes > 0:
+        with Ledger.existing(Path("l")) as ledger:
+            assert len(ledger.spends()) == 1
+    left += range(10)
+    assert ask(*run(*PAID, *LEDGER))[0] == (2 if writes > 1 else 0)
+
+
+def test_half_a_line_is_removed(ask, monkeypatch):
+    """The system refuses to make the file longer in the middle of the second answer."""
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def questions():
+        yield "region=north\n"
+        limit = os.path.getsize("run.jsonl") + 20
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, unlimited[1]))
+        yield "region=south\n"
+
+    monkeypatch.setattr(sys, "stdin", questions())
+    try:
+        code, out, err = ask(*run(*PAID, queries="-"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+    assert (code, len(out.splitlines())) == (2, 2)
+    assert "run.jsonl: File too large; 0.5-DP was charged to no ledger" in err
+    record, answer = Path("run.jsonl").read_text().splitlines()
+    assert json.loads(record)["asked"] == "0.5-DP"
+    assert json.loads(answer)["query"] == "region=north"
+
+
+def test_a_full_standard_output_loses_no_answer(ask):
+    arguments = ["ask", "r.csv", "--schema", "s.json", *run(*PAID, *LEDGER)]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run([*COMMAND, *arguments], stdout=full, stderr=-1, text=True)
+    assert ended.returncode == 0
+    assert ended.stderr == (
+        "warning: standard output: No space left on device; 0.5-DP was charged to l, and the "
+        "answers are in run.jsonl: do not pay again\n"
+    )
+    answered = [json.loads(line) for line in Path("run.jsonl").read_text().splitlines()[1:]]
+    assert len(answered) >= 2
+
+
+# --- flags --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
+import os
 import re
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +18,7 @@ import pytest
 from geomdp.cli import main
 from geomdp.cli.smooth_queries.commands import FORMAT_HELP
 from geomdp.mechanisms import MomentProjection, SmoothRelease
+from geomdp.privacy import Ledger
 from geomdp.workloads.smooth import query_from_dict
 
 N = 300
@@ -169,6 +174,49 @@ def test_a_ledger_pays_for_a_summary(run):
     assert (code, "no proved cost" in err) == (2, True)
 
 
+PAID = f"summarize people.csv --bounds {BOUNDS} --smoothness 2 --epsilon 1 --out s.npz --ledger l"
+
+
+@pytest.mark.parametrize("writes", [0, 1])
+def test_a_full_disk_costs_nothing_or_no_summary(run, monkeypatch, tmp_path, writes):
+    """The disk is full before the room for the summary is taken, or after it is paid."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    Path("temporary").mkdir()
+    sync, left = os.fsync, list(range(writes))
+
+    def limited(descriptor):
+        if not left and "temporary" not in os.readlink(f"/proc/self/fd/{descriptor}"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        del left[:1]
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", limited)
+    code, out, err = run(f"{PAID} --budget epsilon=1")
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert "geomdp: error: s.npz: No space left on device" in err
+    saved = [*Path("temporary").glob("*/s.npz")]
+    assert not [*Path().glob("*s.npz*")]
+    if writes == 0:
+        assert not saved
+        with Ledger.existing(Path("l")) as ledger:
+            assert not ledger.spends()
+        return
+    assert "1-DP was charged to l, and the answers are in " in err
+    assert str(SmoothRelease.load(saved[0]).guarantee).startswith("1-DP, replace-one")
+
+
+def test_a_full_standard_output_loses_no_summary(run, monkeypatch):
+    class Full(io.StringIO):
+        def write(self, text):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(sys, "stdout", Full())
+    code, _, err = run(f"{PAID} --budget epsilon=1")
+    assert code == 0
+    assert "1-DP was charged to l, and the summary is in s.npz: do not pay again" in err
+    assert SmoothRelease.load("s.npz").n == N
+
+
 def test_the_format_of_queries_is_in_the_help(run):
     code, out, _ = run("answer --help")
     assert code == 0
@@ -204,7 +252,7 @@ SOUND = "summarize people.csv --smoothness 2 --epsilon 1 --out s.npz"
         (f"{SOUND} --bounds age=5:5", "column 'age': bounds must be 2 numbers, increasing"),
         (f"{SOUND} --bounds age=5", r"--bounds must be NAME=LOW:HIGH,\.\.\., got 'age=5'"),
         (f"{SOUND} --bounds age=a:b", "--bounds of 'age' must be numbers, got 'a:b'"),
-        (f"{SOUND} --bounds weight=0:1", "are not among the 3 names in the header"),
+        (f"{SOUND} --bounds weight=0:1", "the header has no column 'weight'"),
         (f"{SOUND} --bounds {BOUNDS} --n 7", "must number n = 7, got 300"),
         (f"{SOUND} --bounds {BOUNDS} --degree 1", "degree must be"),
         (f"{SOUND} --bounds {BOUNDS} --smoothness 0", "--smoothness must be"),

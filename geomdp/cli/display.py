@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -77,6 +79,21 @@ def _print(table: Table) -> None:
     with shown.capture() as lines:
         shown.print(table)
     print("\n".join(line.rstrip() for line in lines.get().splitlines()))
+
+
+@contextmanager
+def printing(said: str) -> Iterator[None]:
+    """Print results that are paid and written. A full or closed standard output is no error.
+
+    Then a warning says where the results are and what was charged, in the words `said`, so that
+    nobody pays twice. Later results are not printed.
+    """
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        warn(f"standard output: {error.strerror}; {said}: do not pay again")
+        sys.stdout = io.StringIO()
 
 
 def warn(message: str) -> None:

@@ -267,7 +267,8 @@ DatabaseOption: TypeAlias = Annotated[
     typer.Option(
         "--database",
         metavar="WHERE",
-        help="Where --sql runs: postgresql://USER@HOST/NAME, or a DuckDB file.",
+        help="Where --sql runs: postgresql://USER@HOST/NAME, or a DuckDB file. USER should have "
+        "the right to read and no other right.",
         rich_help_panel=RECORDS,
     ),
 ]

@@ -64,12 +64,12 @@ class OutputFiles:
         """Bytes that the files of a release need at most, in the order in which they are written.
 
         A row has a label in at most two columns, an escaped character needs at most six bytes, and
-        five numbers with their commas need less than 140. Headers, notes of the format and the
-        facts in the record fit into the rest, but for the names and labels of the schema.
+        five numbers with their commas need less than 140. Headers and notes of the format fit into
+        the room of a record.
         """
         longest = max(len(label.encode("utf-8", "replace")) for label in task.labels)
         row = 12 * longest + len(task.columns) + 140
-        rest = 2**16 + 12 * len(schema.to_json())
+        rest = record_room(schema)
         return {self.record: rest, self.answers: rest + row * task.workload.n_queries}
 
     def contents(self, answers: Columns, record: str) -> dict[Path, bytes]:
@@ -82,6 +82,11 @@ class OutputFiles:
             self.record: "\n".join(lines).encode(),
             self.answers: encoded(answers, self.answers),
         }
+
+
+def record_room(schema: Schema) -> int:
+    """Bytes that a privacy record needs at most, and thus the names and labels of the schema."""
+    return 2**16 + 12 * len(schema.to_json())
 
 
 def warn_of_formulas(columns: Columns, path: Path) -> None:

@@ -1,8 +1,10 @@
-"""Progress: a line on the terminal names the current step, and a log file lists all steps."""
+"""Progress: the terminal shows warnings and the current step, and a log file lists all steps."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from geomdp.cli.display import print_message, visible
+from geomdp.cli.display import print_message, visible, warn
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -60,18 +62,29 @@ def working(step: str) -> Iterator[None]:
 
 @contextmanager
 def logged_to(path: Path | None) -> Iterator[None]:
-    """Append the steps of a command, with times, to the file `path`; None means no file."""
-    if path is None:
-        yield
-        return
-    handler = logging.FileHandler(path, encoding="utf-8")
-    handler.setFormatter(_OneLine(FORMAT))
-    STEPS.addHandler(handler)
+    """Print the library's warnings, and append the steps, with times, to `path` if it is given."""
+    handlers: list[logging.Handler] = [_Warnings(logging.WARNING)]
+    if path is not None:
+        handlers.append(_LogFile(path, encoding="utf-8"))
+        handlers[-1].setFormatter(_OneLine(FORMAT))
+    for handler in handlers:
+        STEPS.addHandler(handler)
     try:
         yield
     finally:
-        STEPS.removeHandler(handler)
-        handler.close()
+        for handler in handlers:
+            STEPS.removeHandler(handler)
+            with contextlib.suppress(OSError):  # `_LogFile` has warned of it
+                handler.close()
+
+
+class _LogFile(logging.FileHandler):
+    """Appends messages to a file. When one cannot be written, it warns, and the log ends there."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        del record  # the warning is about the file
+        self.setLevel(logging.CRITICAL + 1)
+        warn(f"--log {self.baseFilename} ends here: {sys.exception()}")
 
 
 class _OneLine(logging.Formatter):
@@ -97,3 +110,10 @@ class _OnALine(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         print_message(f"geomdp: {record.getMessage()}")
+
+
+class _Warnings(logging.Handler):
+    """Prints each message as a warning on standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        warn(record.getMessage())

@@ -12,7 +12,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from geomdp.cli.asking.session import Table, answer_all, exclusive, questions_of
+from geomdp.cli.asking.session import Table, add_line, answer_all, exclusive, questions_of
 from geomdp.cli.asking.setting import Setting, Technique
 from geomdp.cli.options import (
     QUERIES,
@@ -138,7 +138,9 @@ def ask(
     from geomdp.cli.errors import naming_flags
     from geomdp.cli.inputs import RecordFlags, warn_of
     from geomdp.cli.ledger_flags import Payment
+    from geomdp.cli.output_files import record_room
     from geomdp.cli.questions import split_columns
+    from geomdp.cli.releasing.record import privacy_record
     from geomdp.data import CountedRecords, count_records
     from geomdp.workloads import Histogram
 
@@ -156,21 +158,25 @@ def ask(
     warn_of(caveat)
     with (
         questions_of(queries, table) as lines,
+        exclusive(state, record_room(declared)) as file,
         payment.opened(relation) as account,
-        exclusive(state) as record,
     ):
         if account is not None:
             account.require(Guarantee(privacy, relation, Exact(), withdrawn=caveat), "ask")
         with working("reading records"):
             workload = Histogram(table.size)
             counted = count_records(source.table, declared.confirm(), workload)
-        n = _number_of_records(n, relation, counted.count)
+        number = _number_of_records(n, relation, counted.count)
         assert isinstance(counted, CountedRecords)
         histogram = counted.totals(workload).sums.astype(np.int64)
         with naming_flags("alpha"):
-            mechanism = setting.mechanism(table.size, n, account)
+            mechanism = setting.mechanism(table.size, number, account)
         claim = mechanism.guarantee.without_claim(caveat)
-        answer_all(lines, mechanism, claim, histogram, n, record)
+        own = {"mechanism": setting.record(mechanism)}
+        record = privacy_record(claim, privacy, own, declared, source.origin, number, n)
+        charged = payment.charged(claim)
+        add_line(file, record, f"{charged}, and no question was answered")
+        answer_all(lines, mechanism, histogram, number, file, charged)
 
 
 def _number_of_records(n: int | None, relation: Adjacency, counted: int) -> int:

@@ -1,9 +1,9 @@
 """One run of `ask`: the questions, the answers, and the file of --state that records both.
 
-The file of --state holds only the privacy claim, the name of the mechanism, the questions and
-differentially private answers. It can be published if the questions were chosen from public
-knowledge and from earlier answers alone. It is created for one run and locked while the run lasts.
-Each answer is on disk before it is printed.
+The first line of the file of --state is a privacy record, like that of `release`. The other lines
+hold only the questions and differentially private answers. It can be published if the questions
+were chosen from public knowledge and from earlier answers alone. It is created for one run and
+locked while the run lasts. Each answer is on disk before it is printed, unless the disk is full.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeAlias
 
@@ -28,7 +29,6 @@ from geomdp.privacy import BudgetExhausted
 if TYPE_CHECKING:
     from geomdp.cli.asking.setting import Interactive
     from geomdp.mechanisms.interactive.transcript import Answer
-    from geomdp.privacy import Guarantee
     from geomdp.workloads.single_queries.single_query import DenseQuery
 
 #: Largest number of combinations of levels. A query is a vector with one entry per combination.
@@ -110,61 +110,63 @@ def _streamed(stream: TextIO, table: Table) -> Lines:
 
 
 @contextmanager
-def exclusive(state: Path) -> Iterator[TextIO]:
-    """Create the state file, with a lock for this process.
+def exclusive(state: Path, room: int) -> Iterator[FileIO]:
+    """Create the state file, with a lock for this process, and take `room` bytes of the disk.
 
     A file that exists already is refused, even if the run that wrote it has ended. If this run
-    writes nothing, for instance because the ledger cannot pay, its file is removed.
+    adds no line, for instance because the ledger cannot pay, its file is removed.
 
     Yields
     ------
-    TextIO
+    FileIO
         The open file.
     """
     try:
-        record = state.open("x", encoding="utf-8")
+        file = state.open("xb", buffering=0)
     except FileExistsError as error:
         raise ValueError(
             f"--state {state} belongs to another run, and a run cannot be continued, because its "
             "noise was never written to a file; give the name of a new file"
         ) from error
-    with record:
-        fcntl.flock(record, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
-            yield record
+            _write(file, bytes(room), "nothing was charged")
+            file.seek(0)  # the first line replaces these bytes
+            yield file
         finally:
-            if record.tell() == 0:
+            if file.tell() == 0:
                 state.unlink()
 
 
 def answer_all(
     lines: Lines,
     mechanism: Interactive,
-    claim: Guarantee,
     histogram: IntArray,
     n: int,
-    record: TextIO,
+    file: FileIO,
+    charged: str,
 ) -> None:
     """Answer questions about the records. Write each answer to the state file, then print it.
 
     The run stops after the last question, or when the mechanism has used up its budget. `histogram`
     holds the number of records for each combination of levels. Counts are divided by `n`, which is
-    the number of records, or the declared number under add-remove. `claim` is the record
-    of the run.
+    the number of records, or the declared number under add-remove. `charged` says what the run has
+    cost. An answer that cannot be written is printed before the run stops with an error.
     """
-    started: dict[str, object] = {
-        "claim": str(claim),
-        "mechanism": type(mechanism).__name__,
-    }
-    _written(record, started)
+    said = f"{charged}, and the answers are in {file.name!s}"
     for number, (text, query) in enumerate(lines):
         try:
             answer = _asked(mechanism, query, histogram, n)
         except BudgetExhausted as error:
             display.warn(f"no more answers: {error}")
             return
-        _written(record, {"index": number, "query": text, **answer._asdict()})
-        print(f"{display.visible(text)}\t{_in_words(mechanism, answer)}", flush=True)
+        try:
+            line = {"index": number, "query": text, **answer._asdict()}
+            add_line(file, line, f"{said}, but for the last one, which is on standard output")
+        finally:
+            with display.printing(said):
+                print(f"{display.visible(text)}\t{_in_words(mechanism, answer)}")
 
 
 def _asked(mechanism: Interactive, query: DenseQuery, histogram: IntArray, n: int) -> Answer:
@@ -188,8 +190,21 @@ def _in_words(mechanism: Interactive, answer: Answer) -> str:
     return "\t".join(filter(None, ["above" if answer.above else "below", value]))
 
 
-def _written(record: TextIO, line: dict[str, object]) -> None:
-    """Add a line to the state file. The line is on disk when this function returns."""
-    record.write(json.dumps(line) + "\n")
-    record.flush()
-    os.fsync(record.fileno())
+def add_line(file: FileIO, line: Mapping[str, object], said: str) -> None:
+    """Add a line to the state file. The line is on disk when this function returns.
+
+    If the disk takes only a part of the line, the part is removed, and ``OSError`` says `said`.
+    """
+    _write(file, display.visible(json.dumps(line)).encode() + b"\n", said)
+
+
+def _write(file: FileIO, content: bytes, said: str) -> None:
+    place, left = file.tell(), content
+    try:
+        while left:
+            left = left[file.write(left) :]
+        file.truncate()
+        os.fsync(file.fileno())
+    except OSError as error:
+        file.truncate(file.seek(place))
+        raise OSError(error.errno, f"{error.strerror}; {said}", str(file.name)) from error

@@ -83,6 +83,17 @@ class Setting:
         check_whole("--cutoff", self.cutoff, minimum=1)
         check_whole("--questions", self.questions, minimum=1)
 
+    def record(self, mechanism: Interactive) -> dict[str, object]:
+        """What the privacy record says about the mechanism, which `mechanism` has built."""
+        flags = {
+            "threshold": self.threshold,
+            "cutoff": self.cutoff,
+            "questions": self.questions,
+            "alpha": getattr(mechanism, "alpha", None),
+        }
+        given = {name: value for name, value in flags.items() if value is not None}
+        return {"name": type(mechanism).__name__, "technique": self.technique, **given}
+
     def mechanism(self, size: int, n: int, ledger: Ledger | None) -> Interactive:
         """The mechanism for `n` records and `size` combinations of levels.
 

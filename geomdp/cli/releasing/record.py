@@ -1,6 +1,6 @@
-"""The privacy record of a release: one JSON object.
+"""The privacy records of `release` and `ask`: JSON objects.
 
-The object holds the privacy claim, the predicted error, and how the answers were computed.
+A record holds the privacy claim, what was asked, and how the answers were computed.
 """
 
 from __future__ import annotations
@@ -8,10 +8,12 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from geomdp.data import Schema
 from geomdp.mechanisms import Mechanism
-from geomdp.privacy import Privacy
+from geomdp.privacy import Guarantee, Privacy
 from geomdp.tabulation.results import Tabulation
 
 #: A record states the versions of these packages, which take part in computing the answers.
@@ -48,18 +50,10 @@ class Provenance:
     seed: int | None
     confidence: float
 
-    @property
-    def n_source(self) -> str:
-        """How the number of records is known: it was counted or declared."""
-        return "counted" if self.declared_n is None else "declared"
-
     def record(self, release: Tabulation) -> str:
         """The privacy record as JSON text."""
         assert release.task.schema is not None  # `geomdp.release` sets it
-        record = {
-            "claim": str(release.guarantee),
-            "guarantee": release.guarantee.to_dict(),
-            "asked": str(self.asked),
+        own = {
             "predicted_rmse": release.predicted_rmse.to_dict(),
             "mechanism": {"name": mechanism_name(release.mechanism), "chosen_by": self.chosen_by},
             "answers": {
@@ -72,15 +66,42 @@ class Provenance:
                 "columns": list(release.task.columns),
                 "queries": release.task.workload.n_queries,
             },
-            "schema": {"source": self.source, **release.task.schema.to_dict()},
-            "n": {"value": release.mechanism.n, "source": self.n_source},
             "seed": self.seed,
-            "versions": {
-                "python": platform.python_version(),
-                **{name: importlib.metadata.version(name) for name in RECORDED_DISTRIBUTIONS},
-            },
         }
+        schema, n = release.task.schema, release.mechanism.n
+        record = privacy_record(
+            release.guarantee, self.asked, own, schema, self.source, n, self.declared_n
+        )
         return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+
+
+def privacy_record(
+    guarantee: Guarantee,
+    asked: Privacy,
+    own: Mapping[str, object],
+    schema: Schema,
+    source: str,
+    n: int,
+    declared_n: int | None,
+) -> dict[str, object]:
+    """The privacy record of any command; `own` are the facts that only this command states."""
+    return {
+        "claim": str(guarantee),
+        "guarantee": guarantee.to_dict(),
+        "asked": str(asked),
+        **own,
+        "schema": {"source": source, **schema.to_dict()},
+        "n": {"value": n, "source": n_source(declared_n)},
+        "versions": {
+            "python": platform.python_version(),
+            **{name: importlib.metadata.version(name) for name in RECORDED_DISTRIBUTIONS},
+        },
+    }
+
+
+def n_source(declared_n: int | None) -> str:
+    """How the number of records is known: it was counted or declared."""
+    return "counted" if declared_n is None else "declared"
 
 
 def mechanism_name(mechanism: Mechanism) -> str:

@@ -13,7 +13,7 @@ from geomdp.cli.mechanism_flags import Choice
 from geomdp.cli.output_files import OutputFiles, paid_files, warn_of_formulas
 from geomdp.cli.progress import working
 from geomdp.cli.questions import Question
-from geomdp.cli.releasing.record import Provenance, mechanism_name
+from geomdp.cli.releasing.record import Provenance, mechanism_name, n_source
 from geomdp.privacy import Adjacency, Privacy
 from geomdp.tabulation import Tabulation
 from geomdp.tabulation import release as released
@@ -102,10 +102,12 @@ def carry_out(
         )
         columns = answers.columns(request.confidence)
         contents = files.contents(columns, provenance.record(answers))
-        write(contents, payment.charged(answers.guarantee))
+        charged = payment.charged(answers.guarantee)
+        write(contents, charged)
         left = left_in(account)
     warn_of_formulas(columns, files.answers)
-    display.print_rows([*_summary(answers, provenance, source.name, files), *left])
+    with display.printing(f"{charged}, and the answers are in {files.answers}"):
+        display.print_rows([*_summary(answers, provenance, source.name, files), *left])
 
 
 def _summary(
@@ -119,7 +121,7 @@ def _summary(
         f", with {100 * provenance.confidence:.6g}% intervals" if answers.has_intervals else ""
     )
     return [
-        ("records", f"{answers.mechanism.n} ({provenance.n_source}), {source}"),
+        ("records", f"{answers.mechanism.n} ({n_source(provenance.declared_n)}), {source}"),
         answers.task.row,
         ("mechanism", f"{mechanism_name(answers.mechanism)}, chosen by {provenance.chosen_by}"),
         ("privacy", str(answers.guarantee) + display.implied(answers.guarantee, provenance.asked)),

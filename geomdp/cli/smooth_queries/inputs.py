@@ -89,7 +89,7 @@ def _named(description: object, position: int) -> NamedQuery:
 def counted(data: Path, schema: Schema) -> int:
     """The number of records; ``ValueError`` for no records or a value that is not within bounds."""
     universe = SymmetricCube(len(schema.columns))
-    chunks = encode(read_chunks(data, schema.names), schema.confirm(), universe)
+    chunks = encode(read_chunks(data, schema.names, csv=schema.csv), schema.confirm(), universe)
     count = sum(len(chunk) for chunk in chunks)
     if count == 0:
         raise ValueError(f"{data} must hold at least 1 record, got 0")

@@ -63,25 +63,28 @@ def carry_out(request: Request, data: Path, out: Path, payment: Payment) -> None
             schema=schema,
         )
         points = encode(
-            read_chunks(data, schema.names), schema.confirm(), summary.workload.universe
+            read_chunks(data, schema.names, csv=schema.csv),
+            schema.confirm(),
+            summary.workload.universe,
         )
         # Two numbers for each moment, of 8 bytes, and the record.
         room = 16 * (summary.workload.n_queries + 1) + 2**16 + 2 * len(schema.to_json())
         with paid_files({out: room}) as write:
             released = summary.release(points, rng=request.seed, ledger=account)
-            write({out: released.to_bytes()}, payment.charged(released.guarantee))
+            charged = payment.charged(released.guarantee)
+            write({out: released.to_bytes()}, charged)
         left = left_in(account)
     counting = "declared" if n is not None else "counted"
-    display.print_rows(
-        [
-            ("records", f"{released.n} ({counting}), {data}"),
-            ("moments", f"{released.moments.size - 1}: {degrees(released)}"),
-            ("privacy", str(released.guarantee)),
-            ("noise", _noise(released)),
-            ("summary", str(out)),
-            *left,
-        ]
-    )
+    rows = [
+        ("records", f"{released.n} ({counting}), {data}"),
+        ("moments", f"{released.moments.size - 1}: {degrees(released)}"),
+        ("privacy", str(released.guarantee)),
+        ("noise", _noise(released)),
+        ("summary", str(out)),
+        *left,
+    ]
+    with display.printing(f"{charged}, and the summary is in {out}"):
+        display.print_rows(rows)
 
 
 def degrees(release: SmoothRelease) -> str:
