@@ -353,6 +353,20 @@ def test_a_small_file_system_that_is_full(call, tmp_path):
         subprocess.run(["umount", str(place)], check=True)
 
 
+def test_a_full_standard_output_is_no_error(call):
+    """The answers are in their files, so the exit code asks nobody to try, and pay, again."""
+    command = [sys.executable, "-c", "from geomdp.cli import main; main()", *PAID.split()]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run([*command, "--out", "a.csv"], stdout=full, stderr=-1, text=True)
+    assert ended.returncode == 0
+    assert ended.stderr == (
+        "warning: standard output: No space left on device; 0.2-DP was charged to l, and the "
+        "answers are in a.csv: do not pay again\n"
+    )
+    assert len(pd.read_csv("a.csv")) == 12
+    assert Path("a.privacy.json").exists()
+
+
 # --- one budget ---------------------------------------------------------------------------------
 
 
@@ -420,6 +434,30 @@ def test_steps_go_to_a_log(call):
     assert "north" not in text
 
 
+def test_a_full_disk_ends_the_log_only(call):
+    code, out, err = call(f"--log /dev/full {PAID} --out a.csv")
+    assert (code, "epsilon 0.8 of 1 left" in out) == (0, True)
+    assert err == "warning: --log /dev/full ends here: [Errno 28] No space left on device\n"
+    assert len(pd.read_csv("a.csv")) == 12
+
+
+@pytest.mark.parametrize("log", ["", "--log steps.log "])
+def test_warnings_of_the_library_reach_the_user(call, tmp_path, monkeypatch, log):
+    monkeypatch.setenv("GEOMDP_CACHE_DIR", str(tmp_path / "cache"))
+    line = f"{log}{TABLES} --mechanism tight-cone --force --out a.csv"
+    code, _, err = call(line)
+    assert (code, err) == (0, "")
+    (stored,) = Path("cache").iterdir()
+    stored.write_bytes(b"damaged")
+    Path("cache").chmod(0o777)
+    code, _, err = call(line)
+    shared, damaged = err.splitlines()
+    assert (code, shared.startswith("warning: other users can change the cache ")) == (0, True)
+    assert damaged.startswith("warning: ignored the unreadable cache file ")
+    if log:
+        assert "ignored the unreadable cache file" in Path("steps.log").read_text()
+
+
 def test_a_slow_step_is_named_on_a_terminal(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setattr("geomdp.cli.progress.PATIENCE", 0.0)
@@ -446,16 +484,16 @@ def test_a_slow_step_is_named_on_a_terminal(monkeypatch, capsys, tmp_path):
 
 def test_a_draft_of_a_schema_looks_at_no_value(call):
     Path("survey.csv").write_text("region,age\nSECRET,not a number\n")
-    code, out, err = call("schema survey.csv --out draft.json")
+    code, out, err = call("schema survey.csv --no-look --out draft.json")
     assert (code, err) == (0, "")
-    assert "edit the file" in out
+    assert "declare the kinds of columns" in out
     draft = json.loads(Path("draft.json").read_text())
     assert list(draft["columns"]) == ["region", "age"]
     assert "SECRET" not in Path("draft.json").read_text()
     code, _, err = call(
         "release survey.csv --schema draft.json --tables age --epsilon 1 --out a.csv"
     )
-    assert (code, "column 'region' must be declared by" in err) == (2, True)
+    assert (code, "at least 1 column that is not skipped" in err) == (2, True)
     code, _, err = call("schema survey.csv --out survey.csv --force")
     assert (code, "--out must name a file ending in .json" in err) == (2, True)
     Path("link.json").symlink_to("survey.csv")
@@ -464,10 +502,11 @@ def test_a_draft_of_a_schema_looks_at_no_value(call):
 
 
 def test_a_look_at_the_values_is_called_what_it_is(call):
-    code, out, err = call("schema survey.csv --look")
+    code, out, err = call("schema survey.csv")
     assert code == 0
-    assert "categories of region" in err
-    assert "were read from the records; a release with drafted columns has no privacy claim" in err
+    assert "the draft depends on the records, so a release with it has no privacy claim" in err
+    assert "geomdp schema confirm FILE" in err
+    assert call("schema survey.csv --look") == (code, out, err)
     assert json.loads(out)["columns"]["region"] == {
         "kind": "categorical",
         "categories": ["north", "south"],
@@ -493,8 +532,9 @@ def test_a_seed_of_a_width_speaks_of_directions(call):
     assert "noise" not in out
 
 
-def test_help_states_the_default_effort(call):
+def test_help_states_the_default_effort_and_the_rights_of_a_user(call):
     """The flag has no value by default, so its help text must name the limit that then applies."""
     _, out, _ = call("release --help")
     text = " ".join(re.sub("[\u2500-\u257f]", " ", out).split())
     assert f"The default is {DEFAULT_EFFORT:g}." in text
+    assert "USER should have the right to read and no other right." in text

@@ -66,9 +66,9 @@ def test_smooth_example(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.slow
 def test_command_line_example(tmp_path: Path) -> None:
     write_examples(tmp_path)
-    assert len(commands("geomdp")) == 2
+    assert len(commands("geomdp")) == 5
     run(commands(*EXAMPLES), tmp_path)
-    for name in ("rand.parquet", "parts.csv"):
+    for name in ("rand.parquet", "visits_tables.csv", "parts.csv"):
         answers = tmp_path / name
         assert answers.exists()
         assert answers.with_suffix(".privacy.json").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,8 @@ import typer
 
 #: Exit code for bad input: the usual code for wrong usage of a command.
 BAD_INPUT = 2
+#: Where a message about records has its next line, which is about another fault.
+RECORD_FAULT = re.compile(r"\n(?=records must be )")
 #: Exit code of a shell for a process stopped by Ctrl-C (128 + SIGINT).
 INTERRUPTED = 130
 
@@ -92,7 +95,7 @@ def run_reporting_errors(command: Callable[[], int | None]) -> NoReturn:
         reason = error.strerror or str(error)
         _fail(f"{error.filename}: {reason}" if error.filename is not None else reason)
     except (ValueError, BudgetExhausted) as error:
-        _fail(str(error))
+        _fail(*RECORD_FAULT.split(str(error)))
     except ExceptionGroup as group:
         ours = group.split(ValueError)[1]
         if ours is not None:

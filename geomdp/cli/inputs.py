@@ -142,8 +142,8 @@ def warn_of(caveat: str) -> None:
     """Print that there is no privacy claim, and how to get one; nothing if there is no caveat."""
     if caveat:
         display.warn(
-            f"no privacy claim: {caveat}; if they are known without the records, say so with "
-            "`geomdp schema confirm`, and otherwise replace them by what is"
+            f"no privacy claim: {caveat}; `geomdp schema confirm FILE` states that they are known "
+            "without the records, and brings the claim back (edit what is not)"
         )
 
 

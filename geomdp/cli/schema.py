@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 from typer.core import TyperGroup
@@ -17,13 +17,11 @@ from geomdp.cli import display
 from geomdp.cli.options import RESULT, ForceOption
 from geomdp.cli.output_files import check_free, check_place
 
-#: The kind of every column in a draft without --look. The user replaces this text by one of the
-#: four kinds.
-TO_DECLARE = "categorical, boolean, numeric or real"
-CONFIRM = (
-    "a release with drafted columns has no privacy claim: replace their categories and edges by "
-    "values that are known without the records, and state it with `geomdp schema confirm FILE`"
-)
+if TYPE_CHECKING:
+    from geomdp.data import Column, InferredSchema
+
+#: Why every column is skipped in a draft without --look.
+TO_DECLARE = "declare its kind: categorical, boolean, numeric, date or real"
 
 RecordsArgument: TypeAlias = Annotated[
     Path,
@@ -37,9 +35,10 @@ RecordsArgument: TypeAlias = Annotated[
 LookOption: TypeAlias = Annotated[
     bool,
     typer.Option(
-        "--look",
+        "--look/--no-look",
         metavar="",
-        help="Also read the values, and propose categories and bin edges. This is NOT private.",
+        help="Read the values, and propose a kind, categories and bin edges for each column, which "
+        "is NOT private; or read the names of the columns alone.",
     ),
 ]
 DraftOption: TypeAlias = Annotated[
@@ -83,30 +82,42 @@ app = typer.Typer(
 def draft(
     data: RecordsArgument,
     *,
-    look: LookOption = False,
+    look: LookOption = True,
     out: DraftOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Draft a schema for the records in DATA; without --look, only column names are read."""
+    """Draft a schema for the records in DATA, and print what was decided about each column."""
     from geomdp.data import infer_schema
 
     if out is not None:
         check_place(out, ".json")
         check_free([out], force, inputs=(data,))
-    if look:
-        drafted = infer_schema(data).schema
-        display.warn(f"{drafted.caveat}; {CONFIRM}")
-        text = drafted.to_json() + "\n"
+    if not look:
+        text = _names_only(data)
     else:
-        text = _draft(data)
+        inferred = infer_schema(data)
+        text = inferred.schema.to_json() + "\n"
+        _show(inferred, out)
     if out is None:
         print(text, end="")
         return
     write_together({out: text.encode()})
     rows = [("schema", str(out))]
     if not look:
-        rows.append(("to do", f"edit the file: declare each column as {TO_DECLARE}"))
+        rows.append(("to do", "declare the kinds of columns: all are skipped until then"))
     display.print_rows(rows)
+
+
+def _show(inferred: InferredSchema, out: Path | None) -> None:
+    """Print what was decided about each column, on standard error if the draft is printed."""
+    rows = [(d.name, d.kind, d.drafted, d.to_state) for d in inferred.decisions]
+    if out is not None:
+        display.print_table(["column", "kind", "read from the records", "to state"], rows)
+    display.warn(
+        "the draft depends on the records, so a release with it has no privacy claim. If you know "
+        "what it says without the records, or have edited it so, state it with "
+        f"`geomdp schema confirm {out or 'FILE'}`"
+    )
 
 
 @app.command()
@@ -118,9 +129,24 @@ def confirm(file: SchemaArgument, columns: ConfirmedArgument = None) -> None:
     confirmed = schema.confirm(*(columns or ()))
     if confirmed != schema:
         write_together({file: (confirmed.to_json() + "\n").encode()})
-    names = ", ".join(column.name for column in confirmed.columns if column.confirmed)
-    rows = [("confirmed", names or "no column"), ("no claim", confirmed.caveat or "for no column")]
-    display.print_rows(rows)
+    stated = [column for column in confirmed.columns if column.confirmed]
+    rows = [(column.name, _stated(column)) for column in stated]
+    if rows:
+        display.print_table(["column", "stated to be known without the records"], rows)
+    else:
+        display.print_rows([("confirmed", "no column")])
+    if confirmed.caveat:
+        display.warn(f"no privacy claim: {confirmed.caveat}")
+
+
+def _stated(column: Column) -> str:
+    """What a confirmed column declares, on one line."""
+    given = column.to_dict()
+    return ", ".join(
+        f"{key} {', '.join(map(str, value)) if isinstance(value, list) else value}"
+        for key, value in given.items()
+        if key != "confirmed"
+    )
 
 
 @app.command()
@@ -129,13 +155,13 @@ def editor() -> None:
     print(files("geomdp.data").joinpath("schema.schema.json").read_text(encoding="utf-8"), end="")
 
 
-def _draft(data: Path) -> str:
-    """The text of a schema file in which the kinds are still to be declared. Reads no record."""
+def _names_only(data: Path) -> str:
+    """The text of a schema file in which all columns are skipped. Reads no record."""
     from geomdp.data import column_names
-    from geomdp.data.columns import check_name
+    from geomdp.data.columns import SkippedColumn
+    from geomdp.data.files import csv_format
     from geomdp.data.schema import document_text
 
-    names = column_names(data)
-    for name in names:
-        check_name(name)
-    return document_text({name: {"kind": TO_DECLARE} for name in names}) + "\n"
+    csv = csv_format(data)
+    skipped = [SkippedColumn(name, TO_DECLARE) for name in column_names(data, csv)]
+    return document_text(skipped, csv) + "\n"

@@ -1,9 +1,12 @@
 from .columns import BooleanColumn as BooleanColumn
 from .columns import CategoricalColumn as CategoricalColumn
 from .columns import Column as Column
+from .columns import CsvFormat as CsvFormat
+from .columns import DateColumn as DateColumn
 from .columns import DiscreteColumn as DiscreteColumn
 from .columns import NumericColumn as NumericColumn
 from .columns import RealColumn as RealColumn
+from .columns import SkippedColumn as SkippedColumn
 from .counting.count import EncodedRecords as EncodedRecords
 from .counting.count import count_records as count_records
 from .counting.tallies import CountedRecords as CountedRecords
@@ -13,6 +16,7 @@ from .files import read_chunks as read_chunks
 from .files import source_of as source_of
 from .frames import Source as Source
 from .inference import INFERENCE_WARNING as INFERENCE_WARNING
+from .inference import Decision as Decision
 from .inference import InferredSchema as InferredSchema
 from .inference import infer_schema as infer_schema
 from .queries import Query as Query

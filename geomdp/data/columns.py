@@ -1,14 +1,18 @@
-"""The four kinds of declared column.
+"""The five kinds of declared column, and how values are written in a CSV file.
 
 A declaration is public and does not depend on records, unless its mark `drafted` says so.
 """
 
 from __future__ import annotations
 
+import datetime
+import enum
+import functools
 import math
+import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import ClassVar, TypeAlias
 
@@ -16,11 +20,21 @@ import numpy as np
 
 from geomdp._validation import is_whole, real_number
 
-#: The texts for false and true in a boolean column, and the code of each text.
+#: Words for false and true in a boolean column: English, French, German, Dutch, Spanish, Italian,
+#: Portuguese, Polish and the Scandinavian languages. None of them means false in one of these
+#: languages and true in another.
+FALSE = ("0", "false", "f", "no", "n", "non", "nein", "nee", "nej", "nei", "não", "nao", "nie")
+TRUE = ("1", "true", "t", "yes", "y", "oui", "ja", "sí", "si", "sì", "sim", "tak")
+#: The texts for false and true, in three spellings of the case, and the code of each text.
 BOOLEAN_TEXTS = {
-    **dict.fromkeys(("0", "false", "False", "FALSE"), 0),
-    **dict.fromkeys(("1", "true", "True", "TRUE"), 1),
+    spelt: code
+    for code, words in enumerate((FALSE, TRUE))
+    for word in words
+    for spelt in (word, word.capitalize(), word.upper())
 }
+#: Marks between the thousands of a number: none, a comma, a point, an apostrophe, or a blank, which
+#: may be one that does not break or a narrow one.
+THOUSANDS = ("", ",", ".", "'", " ", "\u00a0", "\u202f")
 #: Label of the code for values that are no declared category, and label of the code for missing
 #: values.
 OTHER, MISSING = "(other)", "(missing)"
@@ -41,23 +55,49 @@ class _Declaration:
     kind: ClassVar[str]
     #: The parameter with the values that this kind must declare; empty if there is none.
     key: ClassVar[str]
-    flags: ClassVar[tuple[str, ...]]
 
     def _check_name_and_flags(self) -> None:
         name = self.name
         check_name(name)
-        for flag in self.flags:
-            value = getattr(self, flag)
-            if not isinstance(value, bool):
-                raise ValueError(f"column {name!r}: {flag} must be true or false, got {value!r}")
+        for each in fields(self):  # type: ignore[arg-type]  # every kind is a dataclass
+            value = getattr(self, each.name)
+            if each.default is False and not isinstance(value, bool):
+                what = f"column {name!r}: {each.name}"
+                raise ValueError(f"{what} must be true or false, got {value!r}")
         if self.drafted and self.confirmed:
             raise ValueError(f"column {name!r}: either drafted or confirmed can be true, not both")
+        self._check_missing_texts()
+
+    def _check_missing_texts(self) -> None:
+        given = getattr(self, "missing_texts", ())
+        if not _is_list(given) or not all(isinstance(t, str) and is_shown(t) for t in given):
+            raise ValueError(
+                f"column {self.name!r}: missing_texts must be a list of texts, got {given!r}"
+            )
+        if not given:
+            return
+        object.__setattr__(self, "missing", True)
+        both = sorted(set(given) & set(getattr(self, "categories", ())))
+        if both:
+            raise ValueError(f"column {self.name!r}: {both} are missing_texts and categories")
+        object.__setattr__(self, "missing_texts", tuple(given))
+
+    def _check_choice(self, parameter: str, choices: Sequence[str]) -> None:
+        value = getattr(self, parameter)
+        if value not in choices:
+            raise ValueError(
+                f"column {self.name!r}: {parameter} must be one of {list(choices)}, got {value!r}"
+            )
 
     def to_dict(self) -> dict[str, object]:
-        """The declaration as in a schema file: no name, and no flags that are false."""
-        values = {self.key: list(getattr(self, self.key))} if self.key else {}
-        raised: dict[str, object] = {flag: True for flag in self.flags if getattr(self, flag)}
-        return {"kind": self.kind, **values, **raised}
+        """The declaration as in a schema file: no name, and no parameter that has its default."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)  # type: ignore[arg-type]
+                 if getattr(self, each.name) != each.default}  # fmt: skip
+        del given["name"]
+        values = {
+            key: [*map(_written, v)] if isinstance(v, tuple) else v for key, v in given.items()
+        }
+        return {"kind": self.kind, **values}
 
     @property
     def caveat(self) -> str:
@@ -75,7 +115,8 @@ class CategoricalColumn(_Declaration):
     Values are compared with categories as texts; blanks and the case of letters matter. A whole
     number is compared as its decimal digits. For example, the declared categories 3 and "3" are the
     same. The values 3, 3.0 and "3" in records belong to this category. The text "3.0" also belongs
-    to this category, unless "3.0" is a category of its own.
+    to this category, unless "3.0" is a category of its own. With `loose`, blanks at the ends and
+    the case of letters do not matter.
 
     Parameters
     ----------
@@ -89,6 +130,11 @@ class CategoricalColumn(_Declaration):
     missing : bool
         If True, missing values have a code, which is the last code. If False, a missing value is
         an error.
+    missing_texts : sequence of str
+        Texts that also stand for a missing value, such as "NA". With such a text, `missing` is
+        True.
+    loose : bool
+        Whether texts are compared without the blanks at their ends and without the case of letters.
     drafted, confirmed : bool
         Whether the declaration was read from the records, so that a release has no privacy claim;
         whether it was drafted, and the curator then stated that it is public.
@@ -98,7 +144,8 @@ class CategoricalColumn(_Declaration):
     ValueError
         If the name is empty, there are no categories, or two categories are equal. If a category is
         neither text nor a whole number. If the name or a category has a control character. If a
-        category is ``(other)`` and `other` is True, or ``(missing)`` and `missing` is True.
+        category is ``(other)`` and `other` is True, or ``(missing)`` and `missing` is True. If two
+        categories differ only in blanks and case, and `loose` is True.
 
     Examples
     --------
@@ -112,12 +159,13 @@ class CategoricalColumn(_Declaration):
     categories: tuple[str, ...]
     other: bool = False
     missing: bool = False
+    missing_texts: tuple[str, ...] = ()
+    loose: bool = False
     drafted: bool = False
     confirmed: bool = False
 
     kind = "categorical"
     key = "categories"
-    flags = ("other", "missing", "drafted", "confirmed")
 
     def __post_init__(self) -> None:
         self._check_name_and_flags()
@@ -128,7 +176,9 @@ class CategoricalColumn(_Declaration):
             )
         texts = tuple(_category(category, self.name) for category in self.categories)
         object.__setattr__(self, "categories", texts)
-        repeated = sorted({text for text in self.labels if self.labels.count(text) > 1})
+        self._check_missing_texts()  # again, because categories are texts now
+        compared = [loosened(label) if self.loose else label for label in self.labels]
+        repeated = sorted({text for text in compared if compared.count(text) > 1})
         if repeated:
             raise ValueError(f"column {self.name!r}: categories must differ, {repeated} do not")
 
@@ -147,7 +197,8 @@ class BooleanColumn(_Declaration):
     """A column of two values: code 0 for false, 1 for true.
 
     Records hold booleans, the numbers 0 and 1 (also as texts such as "1.0"), or one of the texts in
-    `BOOLEAN_TEXTS`.
+    `BOOLEAN_TEXTS`: true and false, t and f, yes and no, y and n, and yes and no in ten more
+    languages, each in lower case, in upper case or with one capital letter.
 
     Parameters
     ----------
@@ -155,6 +206,8 @@ class BooleanColumn(_Declaration):
         Name of the column in the records.
     missing : bool
         If True, missing values have the code 2. If False, a missing value is an error.
+    missing_texts : sequence of str
+        As for `CategoricalColumn`.
     drafted, confirmed : bool
         Whether the declaration was read from the records, so that a release has no privacy claim;
         whether it was drafted, and the curator then stated that it is public.
@@ -173,12 +226,12 @@ class BooleanColumn(_Declaration):
 
     name: str
     missing: bool = False
+    missing_texts: tuple[str, ...] = ()
     drafted: bool = False
     confirmed: bool = False
 
     kind = "boolean"
     key = ""
-    flags = ("missing", "drafted", "confirmed")
 
     def __post_init__(self) -> None:
         self._check_name_and_flags()
@@ -205,6 +258,11 @@ class NumericColumn(_Declaration):
     missing : bool
         If True, missing values have a code, which is the last code. If False, a missing value is
         an error.
+    missing_texts : sequence of str
+        As for `CategoricalColumn`.
+    decimal, thousands : str
+        How texts write numbers: the decimal mark, ``"."`` or ``","``, and the mark between
+        thousands, one of `THOUSANDS`. A text has all marks between its thousands, or none.
     drafted, confirmed : bool
         Whether the declaration was read from the records, so that a release has no privacy claim;
         whether it was drafted, and the curator then stated that it is public.
@@ -225,15 +283,18 @@ class NumericColumn(_Declaration):
     name: str
     edges: tuple[float, ...]
     missing: bool = False
+    missing_texts: tuple[str, ...] = ()
+    decimal: str = "."
+    thousands: str = ""
     drafted: bool = False
     confirmed: bool = False
 
     kind = "numeric"
     key = "edges"
-    flags = ("missing", "drafted", "confirmed")
 
     def __post_init__(self) -> None:
         self._check_name_and_flags()
+        _check_marks(self)
         edges = _numbers(self.edges, f"column {self.name!r}: edges")
         if len(edges) < 2 or any(low >= high for low, high in pairwise(edges)):
             raise ValueError(
@@ -270,6 +331,8 @@ class RealColumn(_Declaration):
     clip : bool
         If True, a finite value outside the bounds is moved to the nearest bound. Answers are then
         about the clipped values.
+    decimal, thousands : str
+        As for `NumericColumn`.
     drafted, confirmed : bool
         Whether the declaration was read from the records, so that a release has no privacy claim;
         whether it was drafted, and the curator then stated that it is public.
@@ -295,15 +358,17 @@ class RealColumn(_Declaration):
     name: str
     bounds: tuple[float, float]
     clip: bool = False
+    decimal: str = "."
+    thousands: str = ""
     drafted: bool = False
     confirmed: bool = False
 
     kind = "real"
     key = "bounds"
-    flags = ("clip", "drafted", "confirmed")
 
     def __post_init__(self) -> None:
         self._check_name_and_flags()
+        _check_marks(self)
         bounds = _numbers(self.bounds, f"column {self.name!r}: bounds")
         if len(bounds) != 2 or not 0 < bounds[1] - bounds[0] < math.inf:
             raise ValueError(
@@ -312,9 +377,194 @@ class RealColumn(_Declaration):
         object.__setattr__(self, "bounds", bounds)
 
 
+class Calendar(enum.StrEnum):
+    """The bins of a column of dates."""
+
+    YEAR = "year"
+    QUARTER = "quarter"
+    MONTH = "month"
+    WEEKDAY = "weekday"
+
+
+class DayOrder(enum.StrEnum):
+    """The order of year, month and day in a text such as 29/02/2024."""
+
+    YMD = "ymd"
+    DMY = "dmy"
+    MDY = "mdy"
+
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+#: A day by ISO 8601, which may be followed by a time of day and a time zone.
+ISO_DAY = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
+    r"(?:[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?: ?(?:Z|[+-][0-9]{2}:?[0-9]{2}))?)?"
+)
+#: Three numbers with the same mark between them.
+PARTS = re.compile(r"([0-9]{1,4})([-/. ])([0-9]{1,2})\2([0-9]{1,4})")
+
+
+@dataclass(frozen=True)
+class DateColumn(_Declaration):
+    """A column of days in calendar bins, between two declared days.
+
+    Records hold dates, times with a date, or texts. A text is a day by ISO 8601, such as
+    "2024-02-29", which a time may follow, or three numbers in the declared order with "/", "-", "."
+    or a blank between them, of which the year has four digits.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column in the records.
+    days : sequence of str or date
+        The first and the last day, by ISO 8601. A value before or after them is an error.
+    by : str
+        The bins: ``"year"``, ``"quarter"``, ``"month"``, or ``"weekday"`` for the seven days of the
+        week.
+    order : str
+        Order of the numbers in texts: ``"ymd"``, ``"dmy"`` or ``"mdy"``.
+    missing, missing_texts
+        As for `CategoricalColumn`.
+    drafted, confirmed : bool
+        Whether the declaration was read from the records, so that a release has no privacy claim;
+        whether it was drafted, and the curator then stated that it is public.
+
+    Raises
+    ------
+    ValueError
+        If the name is empty or has a control character, the days are not two days in order, or `by`
+        or `order` is none of the words above.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.data.DateColumn("admitted", ["2024-01-01", "2024-12-31"], by="quarter").labels
+    ('2024 Q1', '2024 Q2', '2024 Q3', '2024 Q4')
+    """
+
+    name: str
+    days: tuple[str, str]
+    by: str = Calendar.MONTH
+    order: str = DayOrder.YMD
+    missing: bool = False
+    missing_texts: tuple[str, ...] = ()
+    drafted: bool = False
+    confirmed: bool = False
+
+    kind = "date"
+    key = "days"
+
+    def __post_init__(self) -> None:
+        self._check_name_and_flags()
+        self._check_choice("by", [*Calendar])
+        self._check_choice("order", [*DayOrder])
+        for parameter, words in (("by", Calendar), ("order", DayOrder)):
+            object.__setattr__(self, parameter, str(words(getattr(self, parameter))))
+        days = tuple(str(day) for day in self.days) if _is_list(self.days) else ()
+        if len(days) != 2 or None in (found := [day_of(day, DayOrder.YMD) for day in days]):
+            raise ValueError(
+                f"column {self.name!r}: days must be 2 days such as 2024-02-29, got {self.days!r}"
+            )
+        first, last = (day for day in found if day is not None)
+        if first > last:
+            raise ValueError(f"column {self.name!r}: days must be in order, got {self.days!r}")
+        object.__setattr__(self, "days", (first.isoformat(), last.isoformat()))
+
+    def period(self, day: datetime.date) -> str:
+        """The label of the bin of a day."""
+        match self.by:
+            case Calendar.YEAR:
+                return f"{day.year:04}"
+            case Calendar.QUARTER:
+                return f"{day.year:04} Q{(day.month + 2) // 3}"
+            case Calendar.MONTH:
+                return f"{day.year:04}-{day.month:02}"
+        return WEEKDAYS[day.weekday()]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """One label per code: the bins in order, then ``(missing)`` if declared."""
+        first, last = map(datetime.date.fromisoformat, self.days)
+        if self.by == Calendar.WEEKDAY:
+            bins: dict[str, None] = dict.fromkeys(WEEKDAYS)
+        else:
+            months = range(12 * first.year + first.month - 1, 12 * last.year + last.month)
+            days = (datetime.date(month // 12, month % 12 + 1, 1) for month in months)
+            bins = dict.fromkeys(map(self.period, days))
+        return (*bins, MISSING) if self.missing else (*bins,)
+
+
 #: Columns with finitely many codes.
-DiscreteColumn: TypeAlias = CategoricalColumn | BooleanColumn | NumericColumn
+DiscreteColumn: TypeAlias = CategoricalColumn | BooleanColumn | NumericColumn | DateColumn
 Column: TypeAlias = DiscreteColumn | RealColumn
+
+
+@dataclass(frozen=True)
+class SkippedColumn:
+    """A column of the records that no query uses, and why.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column in the records.
+    reason : str
+        Why it is skipped, in words. Nothing depends on it.
+
+    Raises
+    ------
+    ValueError
+        If the name is empty, or the name or the reason has a control character.
+    """
+
+    name: str
+    reason: str = ""
+
+    kind: ClassVar[str] = "skip"
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        if not isinstance(self.reason, str) or not is_shown(self.reason):
+            raise ValueError(f"column {self.name!r}: reason must be text, got {self.reason!r}")
+
+    def to_dict(self) -> dict[str, object]:
+        """The declaration as in a schema file."""
+        given: dict[str, object] = {"reason": self.reason} if self.reason else {}
+        return {"kind": self.kind, **given}
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    """How CSV files of records are written.
+
+    Parameters
+    ----------
+    separator : str
+        The character between fields: a comma, a semicolon, a tab or a vertical bar.
+    encoding : str
+        ``"utf-8"``, ``"latin-1"`` or ``"windows-1252"``.
+
+    Raises
+    ------
+    ValueError
+        If a parameter has another value.
+    """
+
+    separator: str = ","
+    encoding: str = "utf-8"
+
+    SEPARATORS: ClassVar[tuple[str, ...]] = (",", ";", "\t", "|")
+    ENCODINGS: ClassVar[tuple[str, ...]] = ("utf-8", "latin-1", "windows-1252")
+
+    def __post_init__(self) -> None:
+        choices = {"separator": self.SEPARATORS, "encoding": self.ENCODINGS}
+        for key, known in choices.items():
+            if getattr(self, key) not in known:
+                raise ValueError(f"csv: {key} must be one of {known}, got {getattr(self, key)!r}")
+
+    def to_dict(self) -> dict[str, str]:
+        """The format as in a schema file; empty for commas and UTF-8."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {key: text for key, text in given.items() if text != getattr(CsvFormat, key)}
 
 
 def as_text(value: object) -> str:
@@ -325,6 +575,70 @@ def as_text(value: object) -> str:
         number = float(value)
         return str(int(number)) if number.is_integer() else repr(number)
     return str(value)
+
+
+#: The format of CSV files for which a schema states none.
+COMMAS = CsvFormat()
+
+
+def loosened(text: str) -> str:
+    """`text` without blanks at its ends and without the case of its letters."""
+    return text.strip().casefold()
+
+
+def day_of(text: str, order: str) -> datetime.date | None:
+    """The day that a text names, by ISO 8601 or with its numbers in `order`; None for others."""
+    if found := ISO_DAY.fullmatch(text):
+        parts = dict(zip("ymd", found.groups(), strict=True))
+    elif found := PARTS.fullmatch(text):
+        parts = dict(zip(order, (found[1], found[3], found[4]), strict=True))
+    else:
+        return None
+    if len(parts["y"]) != 4 or max(len(parts["m"]), len(parts["d"])) > 2:
+        return None
+    try:
+        return datetime.date(int(parts["y"]), int(parts["m"]), int(parts["d"]))
+    except ValueError:
+        return None
+
+
+def number_of(text: str, decimal: str, thousands: str) -> float:
+    """The number that a text writes with these marks; NaN if it writes none.
+
+    The result for "1_000" is NaN, although Python reads this text as 1000.
+    """
+    if (decimal, thousands) != (".", ""):
+        found = _number_pattern(decimal, thousands).fullmatch(text)
+        if found is None:
+            return math.nan
+        whole = found[1].replace(thousands, "") if thousands else found[1]
+        text = f"{whole}.{found[2] or 0}"
+    try:
+        return float(text) if "_" not in text else math.nan
+    except ValueError:
+        return math.nan
+
+
+@functools.cache
+def _number_pattern(decimal: str, thousands: str) -> re.Pattern[str]:
+    """Digits, whose thousands are all separated or not at all, and a decimal fraction."""
+    mark = re.escape(thousands)
+    grouped = f"[0-9]{{1,3}}(?:{mark}[0-9]{{3}})+|" if thousands else ""
+    return re.compile(f"([+-]?(?:{grouped}[0-9]+))(?:{re.escape(decimal)}([0-9]*))?")
+
+
+def _check_marks(column: NumericColumn | RealColumn) -> None:
+    """Raise ``ValueError`` unless the decimal mark and that of thousands are known and differ."""
+    if column.decimal not in (".", ",") or column.thousands not in THOUSANDS:
+        raise ValueError(
+            f"column {column.name!r}: decimal must be '.' or ',' and thousands one of "
+            f"{THOUSANDS}, got {column.decimal!r} and {column.thousands!r}"
+        )
+    if column.decimal == column.thousands:
+        raise ValueError(
+            f"column {column.name!r}: decimal and thousands must differ, both are "
+            f"{column.decimal!r}"
+        )
 
 
 def check_name(name: object) -> None:
@@ -356,6 +670,12 @@ def _category(category: object, name: str) -> str:
             f"column {name!r}: a category must have no control character, got {text!r}"
         )
     return text
+
+
+def _written(value: object) -> object:
+    """A value as in a schema file: 18 and not 18.0."""
+    is_short = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+    return int(value) if isinstance(value, float) and is_short else value
 
 
 def _is_list(values: object) -> bool:

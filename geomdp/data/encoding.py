@@ -17,19 +17,20 @@ date and time      2024-02-29, 08:15:30 or 2024-02-29 08:15:30.5, without zeros 
 missing            none: NULL, NaN, None, NaT and NA, and an empty field of a CSV file
 =================  ===========================================================================
 
-A column of numbers with bins or bounds takes whole and other numbers as they are. A whole number in
-a column of floats may have been rounded by the program that wrote it, if it is so large that floats
-no longer tell it from its neighbours. Such a number is an error in a categorical column.
+A column of numbers with bins or bounds takes whole and other numbers as they are. The declaration
+of a column can say how its texts write numbers and days, and which texts stand for missing values.
+A whole number in a column of floats may have been rounded by the program that wrote it, if it is so
+large that floats no longer tell it from its neighbours. Such a number is an error in a categorical
+column.
 
-An error names the rows (counted from 0 over all chunks) and columns of up to ten bad values, but
-never a value itself.
+An error counts the bad values of each column, names the first rows (counted from 0 over all chunks)
+and says what the schema would need, but never shows a value.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,14 +43,19 @@ from geomdp.data.columns import (
     BooleanColumn,
     CategoricalColumn,
     Column,
+    DateColumn,
     NumericColumn,
     RealColumn,
     as_text,
+    day_of,
+    loosened,
+    number_of,
 )
 from geomdp.data.frames import (
     BadValues,
     RecordsError,
     batches_of,
+    quiet,
     text_of_time,
     without_values,
 )
@@ -74,11 +80,20 @@ SEARCHED = 16
 #: A whole number written as a decimal fraction, such as "3.0". Some programs write 3 so.
 WHOLE_FRACTION = re.compile(r"-?[0-9]+\.0*")
 #: Marks of values without a code. Codes are 0 or larger.
-ABSENT, UNFIT, ROUNDED = -1, -2, -3
+ABSENT, UNFIT, ROUNDED, OUTSIDE = -1, -2, -3, -4
+#: What values of some marks must be, and what the schema would need for values as they are.
 WANTED = {
     ABSENT: "present",
     ROUNDED: "a whole number that a float cannot have rounded (store it as an integer or as text)",
 }
+MISSING_REMEDY = 'add "missing": true to the column'
+TEXTS_REMEDY = 'if they stand for missing values, add them as "missing_texts": ["NA", ...]'
+CATEGORY_REMEDY = (
+    'add the categories to the column, or "other": true, or "loose": true if only blanks at the '
+    "ends and the case of letters differ"
+)
+ORDER_REMEDY = f'add "order": "dmy" or "mdy" for texts such as 29/02/2024; {TEXTS_REMEDY}'
+MARKS_REMEDY = f'add "decimal" and "thousands" for texts such as 1.234,50; {TEXTS_REMEDY}'
 
 
 def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.NDArray[Any]]:
@@ -120,13 +135,12 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
     ------
     ValueError
         At the call, if the schema was drafted from records or does not fit the universe. While
-        chunks are read, if a value does
-        not fit its column: an unknown category, a missing value that the column does not declare, a
-        text that is not a number, a number outside the edges, a number outside bounds to which the
-        column does not clip, or a float in a categorical column that may be a rounded whole number.
-        Such an error names rows and columns. Also while chunks are read, if a chunk is not a table,
-        lacks a column, has two columns of the same name, or has a column of a type without texts,
-        such as lists.
+        chunks are read, if a value does not fit its column: an unknown category, a missing value
+        that the column does not declare, a text that is not a number, a number outside the edges, a
+        number outside bounds to which the column does not clip, or a float in a categorical column
+        that may be a rounded whole number. Such an error names rows and columns. Also while chunks
+        are read, if a chunk cannot be read, is not a table, lacks a column, has two columns of the
+        same name, or has a column of a type without texts, such as lists.
 
     Examples
     --------
@@ -140,6 +154,7 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
     """
     columns = columns_for(universe, schema)
     batches = batches_of(records, [column.name for column in columns])
+    batches = quiet(batches, "the records cannot be read")
     return _encoded(column_codes(batches, columns), columns, universe)
 
 
@@ -160,8 +175,8 @@ def column_codes(
         first_row += batch.num_rows
         if not bad:
             yield values
-        elif bad.enough or searched == SEARCHED:
-            break
+        elif searched == SEARCHED:
+            raise bad.error(more=True)
         else:
             searched += 1
     if bad:
@@ -222,9 +237,9 @@ def column_values(
             f"column {column.name!r} must hold texts, numbers, truth values, dates or times, got "
             f"the type {values.type}"
         )
-    if isinstance(column, CategoricalColumn | BooleanColumn):
+    if isinstance(column, CategoricalColumn | BooleanColumn | DateColumn):
         return _coded(values, column, first_row, bad)
-    numbers, absent = _numbers(values, column.name, first_row, bad)
+    numbers, absent = _numbers(values, column, first_row, bad)
     if isinstance(column, RealColumn):
         bad.add(absent, WANTED[ABSENT], column.name, first_row)
         return _scaled(numbers, column, first_row, bad)
@@ -232,39 +247,78 @@ def column_values(
     if column.missing:
         bins[absent] = len(column.labels) - 1
     else:
-        bad.add(absent, WANTED[ABSENT], column.name, first_row)
+        bad.add(absent, WANTED[ABSENT], column.name, first_row, MISSING_REMEDY)
     return bins
 
 
 def _coded(
-    values: pa.Array, column: CategoricalColumn | BooleanColumn, first_row: int, bad: BadValues
+    values: pa.Array,
+    column: CategoricalColumn | BooleanColumn | DateColumn,
+    first_row: int,
+    bad: BadValues,
 ) -> IntArray:
-    """The codes (n,) of texts that are compared with the categories of `column`."""
+    """The codes (n,) of texts that are categories, truth values or days of `column`."""
     places, texts = distinct_texts(values)
-    if isinstance(column, BooleanColumn):
-        codes, unknown, wanted = BOOLEAN_TEXTS, UNFIT, "0, 1, true or false"
+    if isinstance(column, DateColumn):
+        code, wanted, remedy = _day_coder(column)
     else:
-        codes = {text: code for code, text in enumerate(column.categories)}
-        unknown = len(column.categories) if column.other else UNFIT
-        wanted = "one of the declared categories"
+        code, wanted, remedy = _category_coder(column)
     missing = len(column.labels) - 1 if column.missing else ABSENT
 
-    def code(text: str | int) -> int:
+    def coded(text: str | int) -> int:
         if isinstance(text, int):
             return missing if text == ABSENT else text
-        if text not in codes and WHOLE_FRACTION.fullmatch(text):
-            text = text.partition(".")[0]
-        return codes.get(text, unknown)
+        return missing if text in column.missing_texts else code(text)
 
-    found = np.array([code(text) for text in texts], dtype=np.int64)[places]
+    found = np.array([coded(text) for text in texts], dtype=np.int64)[places]
     if len(found) and found.min() < 0:
-        for mark, words in {**WANTED, UNFIT: wanted}.items():
-            bad.add(found == mark, words, column.name, first_row)
+        inside = f"a day between {' and '.join(getattr(column, 'days', ()))}"
+        bad.add(found == ABSENT, WANTED[ABSENT], column.name, first_row, MISSING_REMEDY)
+        bad.add(found == ROUNDED, WANTED[ROUNDED], column.name, first_row)
+        bad.add(found == UNFIT, wanted, column.name, first_row, remedy)
+        bad.add(found == OUTSIDE, inside, column.name, first_row, 'change "days" of the column')
     return found
 
 
+def _category_coder(
+    column: CategoricalColumn | BooleanColumn,
+) -> tuple[Callable[[str], int], str, str]:
+    """The code of a text, what a text must be, and what to write in the schema for others."""
+    loose = isinstance(column, CategoricalColumn) and column.loose
+    if isinstance(column, BooleanColumn):
+        codes, unknown = BOOLEAN_TEXTS, UNFIT
+        wanted, remedy = "true or false, yes or no, 0 or 1", TEXTS_REMEDY
+    else:
+        compared = (loosened(text) if loose else text for text in column.categories)
+        codes = {text: code for code, text in enumerate(compared)}
+        unknown = len(column.categories) if column.other else UNFIT
+        wanted, remedy = "one of the declared categories", CATEGORY_REMEDY
+
+    def code(text: str) -> int:
+        found = loosened(text) if loose else text
+        if found not in codes and WHOLE_FRACTION.fullmatch(found):
+            found = found.partition(".")[0]
+        return codes.get(found, unknown)
+
+    return code, wanted, remedy
+
+
+def _day_coder(column: DateColumn) -> tuple[Callable[[str], int], str, str]:
+    """The code of a text, what a text must be, and what to write in the schema for others."""
+    codes = {label: code for code, label in enumerate(column.labels)}
+
+    def code(text: str) -> int:
+        day = day_of(text, column.order)
+        if day is None:
+            return UNFIT
+        first, last = column.days
+        return codes[column.period(day)] if first <= day.isoformat() <= last else OUTSIDE
+
+    return code, "a day", ORDER_REMEDY
+
+
 def _numbers(
-    values: pa.Array, name: str, first_row: int, bad: BadValues
+    values: pa.Array, column: NumericColumn | RealColumn, first_row: int, bad: BadValues
 ) -> tuple[FloatArray, BoolArray]:
     """The numbers (n,) of a column as float64, and which values (n,) are missing.
 
@@ -282,11 +336,28 @@ def _numbers(
         places, stored = np.arange(len(values)), values.to_pylist()
     else:
         places, stored = distinct_texts(values)
-    absent = np.array([v is None or v == ABSENT or v != v for v in stored], dtype=bool)[places]
-    spelt = [v if isinstance(v, float) else parsed(v) for v in stored]
-    numbers = np.array(spelt, dtype=np.float64)[places]
-    bad.add(np.isnan(numbers) & ~absent, "a number", name, first_row)
+    texts = column.missing_texts if isinstance(column, NumericColumn) else ()
+    gone = [v is None or v == ABSENT or v != v or v in texts for v in stored]
+    absent = np.array(gone, dtype=bool)[places]
+    # Marks of a text do not hold for the texts of other types, such as decimals.
+    marks = (column.decimal, column.thousands) if _is_text(values.type) else (".", "")
+    spelt = [
+        v if isinstance(v, float) else number_of(v, *marks) if isinstance(v, str) else np.nan
+        for v in stored
+    ]
+    numbers = np.where(absent, np.nan, np.array(spelt, dtype=np.float64)[places])
+    bad.add(np.isnan(numbers) & ~absent, "a number", column.name, first_row, MARKS_REMEDY)
     return numbers, absent
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    """Whether the values of an Arrow type are texts, or Python objects, which can be texts."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return _is_text(kind.value_type)
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return pa.types.is_union(kind) or any(has(kind) for has in texts)
 
 
 def _has_texts(kind: pa.DataType) -> bool:
@@ -383,20 +454,10 @@ def _time_text(text: str | None) -> str | int:
     return UNFIT if text.startswith("<") else text_of_time(text)  # "<value out of range: ...>"
 
 
-def parsed(text: str | int | None) -> float:
-    """The number that a text spells, or NaN for other texts and for what is no text.
-
-    The result for "1_000" is NaN, although Python reads this text as 1000.
-    """
-    try:
-        return float(text) if isinstance(text, str) and "_" not in text else math.nan
-    except ValueError:
-        return math.nan
-
-
 def _binned(numbers: FloatArray, column: NumericColumn, first_row: int, bad: BadValues) -> IntArray:
     """The bins of numbers (n,). A value equal to the last edge belongs to the last bin."""
-    _check_range(numbers, column.edges[0], column.edges[-1], column.name, first_row, bad)
+    low, high = column.edges[0], column.edges[-1]
+    _check_range(numbers, low, high, column.name, first_row, bad, 'widen "edges" of the column')
     bins = np.searchsorted(column.edges, numbers, side="right") - 1
     return np.minimum(bins, len(column.edges) - 2).astype(np.int64)
 
@@ -407,16 +468,23 @@ def _scaled(numbers: FloatArray, column: RealColumn, first_row: int, bad: BadVal
     if column.clip:
         bad.add(np.isinf(numbers), "finite", column.name, first_row)
         numbers = np.clip(numbers, low, high)
-    _check_range(numbers, low, high, column.name, first_row, bad)
+    remedy = 'widen "bounds" of the column, or add "clip": true'
+    _check_range(numbers, low, high, column.name, first_row, bad, remedy)
     return 2 * ((numbers - low) / (high - low)) - 1
 
 
 def _check_range(
-    numbers: FloatArray, low: float, high: float, name: str, first_row: int, bad: BadValues
+    numbers: FloatArray,
+    low: float,
+    high: float,
+    name: str,
+    first_row: int,
+    bad: BadValues,
+    remedy: str,
 ) -> None:
     """Note the numbers outside [low, high]. NaN is noted elsewhere."""
     outside = (numbers < low) | (numbers > high)
-    bad.add(outside, f"between {as_text(low)} and {as_text(high)}", name, first_row)
+    bad.add(outside, f"between {as_text(low)} and {as_text(high)}", name, first_row, remedy)
 
 
 def columns_for(universe: Universe, schema: Schema) -> tuple[Column, ...]:

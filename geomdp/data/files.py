@@ -1,22 +1,24 @@
 """Records in CSV and Parquet files, read in blocks, so that a file can be larger than memory.
 
-A CSV file is a list of records by RFC 4180, in UTF-8: fields are separated by commas, and a field
-with a comma, a quotation mark or a line break stands between quotation marks, in which a quotation
-mark is doubled. A file that is not written so is refused as a whole. Then no record can change how
-another record is read.
+A CSV file is a list of records by RFC 4180: fields are separated by commas, and a field with a
+comma, a quotation mark or a line break stands between quotation marks, in which a quotation mark is
+doubled. The schema can state another separator, and another encoding than UTF-8. A file that is not
+written so is refused as a whole. Then no record can change how another record is read.
 """
 
 from __future__ import annotations
 
 import codecs
-import csv
+import contextlib
+import csv as csv_module
+import difflib
 import errno
 import glob
 import gzip
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BufferedIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,7 @@ import numpy as np
 
 from geomdp._typing import BoolArray, IntArray
 from geomdp._validation import whole
+from geomdp.data.columns import COMMAS, CsvFormat
 from geomdp.data.frames import (
     CHUNK_ROWS,
     Frame,
@@ -48,7 +51,9 @@ PARQUET_ENDINGS = (".parquet",)
 BLOCK = 1 << 23
 #: Largest number of bytes of one record, and of a header.
 LONGEST_RECORD = 1 << 26
-COMMA, QUOTE, NEWLINE, RETURN = b',"\n\r'
+QUOTE, NEWLINE, RETURN = b'"\n\r'
+#: Largest number of names of a header that an error shows.
+SHOWN = 10
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,16 +62,22 @@ class File(Source):
 
     path: Path
     rows: int = CHUNK_ROWS
+    csv: CsvFormat = COMMAS
 
     @property
     def name(self) -> str:
         """The path of the file."""
         return str(self.path)
 
+    def written_as(self, csv: CsvFormat) -> Source:
+        """The same file, read in another format if it is CSV."""
+        return replace(self, csv=csv)
+
     def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        chosen = _chosen(self.path, header(self.path), columns)
-        read = _csv_batches if self.path.name.endswith(CSV_ENDINGS) else _parquet_batches
-        return read(self.path, chosen, self.rows)
+        chosen = _chosen(self.path, columns, self.csv)
+        if self.path.name.endswith(CSV_ENDINGS):
+            return _csv_batches(self.path, chosen, self.rows, self.csv)
+        return _parquet_batches(self.path, chosen, self.rows)
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,6 +86,7 @@ class Files(Source):
 
     where: str
     paths: tuple[Path, ...]
+    csv: CsvFormat = COMMAS
 
     @property
     def name(self) -> str:
@@ -84,7 +96,11 @@ class Files(Source):
     @property
     def parts(self) -> tuple[Source, ...]:
         """One source for each file."""
-        return tuple(File(path) for path in self.paths)
+        return tuple(File(path, csv=self.csv) for path in self.paths)
+
+    def written_as(self, csv: CsvFormat) -> Source:
+        """The same files, of which those that are CSV are read in another format."""
+        return replace(self, csv=csv)
 
     def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for part in self.parts:
@@ -92,11 +108,14 @@ class Files(Source):
 
 
 def read_chunks(
-    path: str | os.PathLike[str], columns: Sequence[str] | None = None, rows: int = CHUNK_ROWS
+    path: str | os.PathLike[str],
+    columns: Sequence[str] | None = None,
+    rows: int = CHUNK_ROWS,
+    csv: CsvFormat = COMMAS,
 ) -> Iterator[pa.RecordBatch]:
     """Read a CSV or Parquet file as Arrow batches. A chunk is read only when it is needed.
 
-    CSV (``.csv``, ``.csv.gz``) is read as UTF-8 with commas and one header line. **All values are
+    CSV (``.csv``, ``.csv.gz``) is read in the format `csv`, with one header line. **All values are
     texts**, because types found from the values would let one record change the others. An empty
     field is a missing value. Any other field, such as "NA", is a text. A blank line is a row of
     missing values. Parquet (``.parquet``) keeps the types of the file.
@@ -109,6 +128,8 @@ def read_chunks(
         Columns to return, in this order; by default all.
     rows : int
         Largest number of rows of a chunk.
+    csv : CsvFormat
+        Separator and encoding of a CSV file.
 
     Returns
     -------
@@ -125,7 +146,7 @@ def read_chunks(
         repeated name or a name that is not in the header. While chunks are read, if the file is
         malformed: the message has the number of the row and what is wrong with it. A CSV row is
         malformed if it has too few or too many fields, a quotation mark that does not enclose a
-        whole field, a carriage return without a line feed, or bytes that are not UTF-8.
+        whole field, a carriage return without a line feed, or bytes outside the encoding.
 
     Examples
     --------
@@ -138,10 +159,10 @@ def read_chunks(
     ['50']
     """
     path, rows = Path(path), whole(rows, "rows")
-    return File(path, rows).chunks(_chosen(path, header(path), columns))
+    return File(path, rows, csv).chunks(_chosen(path, columns, csv))
 
 
-def header(path: Path) -> list[str]:
+def header(path: Path, csv: CsvFormat = COMMAS) -> list[str]:
     """Names of the columns of a CSV or Parquet file. A name may be empty or repeated.
 
     A missing file, an unknown ending and an unreadable header raise the errors of `read_chunks`.
@@ -149,7 +170,8 @@ def header(path: Path) -> list[str]:
     if path.is_dir() or not path.exists():
         raise FileNotFoundError(errno.ENOENT, "no such file of records", str(path))
     if path.name.endswith(CSV_ENDINGS):
-        return without_values(lambda: _csv_header(path), f"{path}: the header cannot be read")
+        failure = f"{path}: the header cannot be read"
+        return without_values(lambda: _csv_header(path, csv), failure)
     if path.name.endswith(PARQUET_ENDINGS):
         import pyarrow.parquet as pq
 
@@ -159,13 +181,14 @@ def header(path: Path) -> list[str]:
     raise RecordsError(f"{path}: the name of a file of records must end in one of {endings}")
 
 
-def checked_header(path: Path) -> list[str]:
+def checked_header(path: Path, csv: CsvFormat = COMMAS) -> list[str]:
     """The `header` of a file; ``ValueError`` if a name is empty or repeated."""
-    return _chosen(path, header(path), None)
+    return _chosen(path, None, csv)
 
 
-def _chosen(path: Path, names: list[str], columns: Sequence[str] | None) -> list[str]:
+def _chosen(path: Path, columns: Sequence[str] | None, csv: CsvFormat) -> list[str]:
     """The columns to read, checked against the header."""
+    names = header(path, csv)
     empty = [position for position, name in enumerate(names) if not name]
     if empty:
         raise RecordsError(f"{path}: columns number {empty} (from 0) have no name in the header")
@@ -183,13 +206,41 @@ def _chosen(path: Path, names: list[str], columns: Sequence[str] | None) -> list
         raise RecordsError(f"columns must list at least one name, each once, got {chosen}")
     missing = [name for name in chosen if name not in names]
     if missing:
+        found = _what_is_there(path, chosen, missing, names, csv)
         raise RecordsError(
-            f"{path}: columns {missing} are not among the {len(names)} names in the header"
+            f"{path}: the header has no column {', '.join(map(repr, missing))}{found}"
         )
     return chosen
 
 
-@contextmanager
+def _what_is_there(
+    path: Path, chosen: list[str], missing: list[str], names: list[str], csv: CsvFormat
+) -> str:
+    """What the first line of a file holds in place of missing columns, and what to write.
+
+    The first line is shown only if it has one of the names, up to the case of letters. If it has
+    none, it may be a record, which no error may show.
+    """
+    folded = {name.casefold(): name for name in names}
+    if {name.casefold() for name in chosen} & set(folded):
+        near = [
+            folded.get(name.casefold()) or next(iter(difflib.get_close_matches(name, names, 1)), "")
+            for name in missing
+        ]
+        meant = [f"write {json.dumps(each, ensure_ascii=False)} for {name!r}"
+                 for name, each in zip(missing, near, strict=True) if each]  # fmt: skip
+        shown = ", ".join(map(repr, names[:SHOWN])) + (", ..." if len(names) > SHOWN else "")
+        return "; ".join([f"; it has {shown}", *meant])
+    if path.name.endswith(CSV_ENDINGS):
+        for separator in CsvFormat.SEPARATORS:
+            other = replace(csv, separator=separator)
+            if set(chosen) & set(header(path, other)):
+                line = json.dumps({"csv": other.to_dict()}, ensure_ascii=False)[1:-1]
+                return f", but it has with another separator; add {line} to the schema"
+    return ", and no other name of the schema; a file of records must start with a header line"
+
+
+@contextlib.contextmanager
 def _opened(path: Path) -> Iterator[BufferedIOBase]:
     """The bytes of a CSV file, after the byte order mark that some programs put first."""
     with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as file:
@@ -198,7 +249,7 @@ def _opened(path: Path) -> Iterator[BufferedIOBase]:
         yield file
 
 
-def _csv_header(path: Path) -> list[str]:
+def _csv_header(path: Path, csv: CsvFormat) -> list[str]:
     """The fields of the first record of a CSV file."""
     with _opened(path) as file:
         text = file.readline(LONGEST_RECORD)
@@ -210,15 +261,29 @@ def _csv_header(path: Path) -> list[str]:
         raise RecordsError(
             f"{path}: the file must start with a header line, got an empty line or no line"
         )
-    _check_quotes(text, f"{path}: in the header")
-    return next(csv.reader([text.decode()], strict=True))
+    _check_quotes(text, csv, f"{path}: in the header")
+    try:
+        decoded = text.decode(csv.encoding)
+    except UnicodeDecodeError:
+        decoded = None
+    if decoded is None:
+        raise RecordsError(f"{path}: the header is not {csv.encoding}; {_other_encoding(csv)}")
+    return next(csv_module.reader([decoded], strict=True, delimiter=csv.separator))
 
 
-def _csv_batches(path: Path, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-    names, first_row = header(path), 0
+def _other_encoding(csv: CsvFormat) -> str:
+    """What to write in a schema if a file is not written in the declared encoding."""
+    line = json.dumps({"csv": replace(csv, encoding="latin-1").to_dict()}, ensure_ascii=False)
+    return f"for other files of Western languages add {line[1:-1]} to the schema"
+
+
+def _csv_batches(
+    path: Path, columns: list[str], rows: int, csv: CsvFormat
+) -> Iterator[pa.RecordBatch]:
+    names, first_row = header(path, csv), 0
     with _opened(path) as file:
         for block in _whole_records(path, file):
-            table = _parsed(path, block, names, columns, first_row)
+            table = _parsed(path, block, names, columns, first_row, csv)
             first_row += table.num_rows
             yield from table.to_batches(rows)
 
@@ -259,10 +324,10 @@ def _outside(places: IntArray, quotes: IntArray) -> BoolArray:
     return np.asarray(np.searchsorted(quotes, places) % 2 == 0)
 
 
-def _check_quotes(text: bytes, where: str, first_row: int | None = None) -> None:
+def _check_quotes(text: bytes, csv: CsvFormat, where: str, first_row: int | None = None) -> None:
     """Check that `text`, which is whole records, is written as RFC 4180 says.
 
-    An opening quotation mark follows a comma or a line break, and a closing one stands before them.
+    An opening quotation mark follows a separator or a line break, and a closing one precedes them.
     A doubled mark closes and opens again. A carriage return stands before a line feed.
     """
     if QUOTE not in text and RETURN not in text:
@@ -270,10 +335,10 @@ def _check_quotes(text: bytes, where: str, first_row: int | None = None) -> None
     letters = np.frombuffer(b"\n" + text + b"\n", dtype=np.uint8)
     quotes = np.flatnonzero(letters == QUOTE)
     returns = np.flatnonzero(letters == RETURN)
-    opening, closing = quotes[::2], quotes[1::2]
+    opening, closing, comma = quotes[::2], quotes[1::2], ord(csv.separator)
     around = [
-        opening[~np.isin(letters[opening - 1], (COMMA, NEWLINE, QUOTE))],
-        closing[~np.isin(letters[closing + 1], (COMMA, NEWLINE, RETURN, QUOTE))],
+        opening[~np.isin(letters[opening - 1], (comma, NEWLINE, QUOTE))],
+        closing[~np.isin(letters[closing + 1], (comma, NEWLINE, RETURN, QUOTE))],
         quotes[len(quotes) - len(quotes) % 2 :],  # the last one, if it has no pair
         returns[_outside(returns, quotes) & (letters[returns + 1] != NEWLINE)],
     ]
@@ -295,13 +360,24 @@ def _row_at(text: bytes, place: int, first_row: int) -> int:
 
 
 def _parsed(
-    path: Path, block: bytes, names: list[str], columns: list[str], first_row: int
+    path: Path,
+    block: bytes,
+    names: list[str],
+    columns: list[str],
+    first_row: int,
+    csv: CsvFormat,
 ) -> pa.Table:
     """The fields of whole records as texts. Errors name the first malformed row."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    _check_quotes(block, f"{path}: ", first_row)
+    _check_quotes(block, csv, f"{path}: ", first_row)
+    if csv.encoding != COMMAS.encoding:
+        block = _in_utf8(path, block, first_row, csv)
+    if block.startswith(
+        codecs.BOM_UTF8
+    ):  # a record's own character, of which Arrow drops the first
+        block = codecs.BOM_UTF8 + block
     convert = arrow_csv.ConvertOptions(
         column_types=dict.fromkeys(columns, pa.string()),
         include_columns=columns,
@@ -316,6 +392,7 @@ def _parsed(
             pa.BufferReader(block),
             arrow_csv.ReadOptions(column_names=names, use_threads=threads, **size),
             arrow_csv.ParseOptions(
+                delimiter=csv.separator,
                 ignore_empty_lines=False,
                 newlines_in_values=QUOTE in block,
                 invalid_row_handler=note,
@@ -327,26 +404,33 @@ def _parsed(
         return parse(True, None)
     except pa.ArrowInvalid:
         pass  # a fault, or a record longer than the blocks of the threads
+    _in_utf8(path, block, first_row, COMMAS)  # first, because Arrow decodes the rows that it notes
+    invalid: list[tuple[int, int]] = []
+
+    def note(row: Any) -> str:
+        invalid.append((first_row + row.number - 1, row.actual_columns))
+        return "error"
+
     try:
-        block.decode()  # first, because Arrow decodes the rows that it notes
-    except UnicodeDecodeError as error:
-        fault = f"row {_row_at(block, error.start, first_row)} is not UTF-8"
-    else:
-        invalid: list[tuple[int, int]] = []
-
-        def note(row: Any) -> str:
-            invalid.append((first_row + row.number - 1, row.actual_columns))
-            return "error"
-
-        try:
-            return parse(False, note)
-        except pa.ArrowInvalid:
-            pass
-        fault = "cannot be read"
-        if invalid:
-            row, fields = invalid[0]
-            fault = f"row {row} has {fields} fields, the header has {len(names)}"
+        return parse(False, note)
+    except pa.ArrowInvalid:
+        pass
+    fault = "cannot be read"
+    if invalid:
+        row, fields = invalid[0]
+        fault = f"row {row} has {fields} fields, the header has {len(names)}"
     raise RecordsError(f"{path}: {fault}")
+
+
+def _in_utf8(path: Path, block: bytes, first_row: int, csv: CsvFormat) -> bytes:
+    """Whole records in UTF-8; an error names the first row that is not in the encoding."""
+    try:
+        text = block.decode(csv.encoding)
+    except UnicodeDecodeError as error:
+        row = _row_at(block, error.start, first_row)
+    else:
+        return text.encode()
+    raise RecordsError(f"{path}: row {row} is not {csv.encoding}; {_other_encoding(csv)}")
 
 
 def _parquet_batches(path: Path, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
@@ -423,13 +507,15 @@ def _hidden(path: Path) -> bool:
     return any(name.startswith((".", "_")) for name in path.parts)
 
 
-def column_names(path: str | os.PathLike[str]) -> list[str]:
+def column_names(path: str | os.PathLike[str], csv: CsvFormat = COMMAS) -> list[str]:
     """Names of the columns of records in files, read from the headers. No record is read.
 
     Parameters
     ----------
     path : str or path
         A file, a folder or a pattern; see `files_at`.
+    csv : CsvFormat
+        Separator and encoding of CSV files.
 
     Returns
     -------
@@ -454,14 +540,45 @@ def column_names(path: str | os.PathLike[str]) -> list[str]:
     ['age', 'smoker']
     """
     first, *others = record_files(path)
-    names = checked_header(first)
+    names = checked_header(first, csv)
     for other in others:
-        if set(checked_header(other)) != set(names):
-            different = sorted(set(checked_header(other)) ^ set(names))
+        if set(checked_header(other, csv)) != set(names):
+            different = sorted(set(checked_header(other, csv)) ^ set(names))
             raise ValueError(
                 f"files must have the same columns: {first} and {other} differ in {different}"
             )
     return names
+
+
+def csv_format(path: str | os.PathLike[str]) -> CsvFormat:
+    """The format in which a draft of a schema reads the CSV files at `path`.
+
+    The separator is the one that gives the first header the most fields. The encoding is UTF-8 if
+    all bytes are, and else latin-1, or windows-1252 if there are bytes that are no characters in
+    latin-1.
+    """
+    files = [file for file in record_files(path) if file.name.endswith(CSV_ENDINGS)]
+    encoding = CsvFormat.ENCODINGS[max(map(_encoding_at, files), default=0)]
+    counts = {}
+    for separator in CsvFormat.SEPARATORS if files else ():
+        csv = CsvFormat(separator, encoding)
+        with contextlib.suppress(RecordsError):  # the separator stands beside a quotation mark
+            counts[csv] = len(header(files[0], csv))
+    return max(counts, key=counts.__getitem__, default=COMMAS)
+
+
+def _encoding_at(path: Path) -> int:
+    """The place in `CsvFormat.ENCODINGS` of the encoding of a file."""
+    decoder, utf8, controls = codecs.getincrementaldecoder("utf-8")(), True, False
+    with _opened(path) as file:
+        while block := file.read(BLOCK):
+            letters = np.frombuffer(block, dtype=np.uint8)
+            controls |= bool(((letters >= 0x80) & (letters < 0xA0)).any())
+            try:
+                decoder.decode(block)
+            except UnicodeDecodeError:
+                utf8 = False
+    return 0 if utf8 else 1 + controls
 
 
 def source_of(

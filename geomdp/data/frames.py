@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
 import numpy as np
 
 from geomdp._typing import BoolArray
-from geomdp.data.columns import as_text
+from geomdp.data.columns import CsvFormat, as_text
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 #: Largest number of rows of a chunk. A chunk of a hundred columns of short texts is below 1 GB.
 CHUNK_ROWS = 1 << 17
-#: Largest number of bad values that one error names.
-NAMED = 10
+#: Largest number of rows that one line of an error names.
+NAMED = 5
 #: A fraction of a second, as Arrow writes it, with zeros at its end.
 ZEROS = re.compile(r"(:[0-9]{2})(?:\.0+|(\.[0-9]*?)0+)(?![0-9])")
 #: What Python objects in a data frame must be, for error messages.
@@ -64,53 +64,59 @@ def without_values(read: Callable[[], Result], failure: str) -> Result:
     raise RecordsError(f"{failure} ({kind})")
 
 
-@dataclass(frozen=True)
-class _BadValue:
-    """Row and column of a value, and what it must be. The value is private and is not kept."""
+def quiet(batches: Iterator[pa.RecordBatch], failure: str) -> Iterator[pa.RecordBatch]:
+    """The same batches. If one fails, the error is the error of `without_values`."""
+    while (batch := without_values(lambda: next(batches, None), failure)) is not None:
+        yield batch
 
-    row: int
-    column: str
-    wanted: str
+
+@dataclass
+class _Fault:
+    """What is wrong with values of one column: how many, where, and what the schema would need.
+
+    The values are private and are not kept.
+    """
+
+    remedy: str
+    rows: list[int] = field(default_factory=list)
+    count: int = 0
 
 
 @dataclass
 class BadValues:
-    """The places of the bad values found so far. One error names up to `NAMED` of them."""
+    """The bad values found so far. An error has one line for each kind of fault of each column."""
 
-    places: list[_BadValue] = field(default_factory=list)
+    faults: dict[tuple[str, str], _Fault] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.places)
+        return bool(self.faults)
 
-    @property
-    def enough(self) -> bool:
-        """Whether there are more bad values than an error names, so the search can stop."""
-        return len(self.places) > NAMED
+    def add(
+        self, bad: BoolArray, wanted: str, column: str, first_row: int, remedy: str = ""
+    ) -> None:
+        """Count the bad values of one column, and keep the places of the first `NAMED`.
 
-    def add(self, bad: BoolArray, wanted: str, column: str, first_row: int) -> None:
-        """Record the places of the bad values of one column.
-
-        `bad` (n,) is true for a bad value; value i stands in row ``first_row + i``. A call keeps
-        only its first 11 places, because an error names 10 and says whether there are more.
+        `bad` (n,) is true for a value that is not `wanted`; value i stands in row
+        ``first_row + i``. `remedy` says what to write in the schema.
         """
-        found = np.flatnonzero(bad)[: NAMED + 1]
-        self.places += [_BadValue(first_row + int(row), column, wanted) for row in found]
+        found = np.flatnonzero(bad)
+        if len(found) == 0:
+            return
+        fault = self.faults.setdefault((wanted, column), _Fault(remedy))
+        fault.rows += [first_row + int(row) for row in found[: NAMED - len(fault.rows)]]
+        fault.count += len(found)
 
-    def error(self) -> RecordsError:
-        """An error that names the first bad values by row and column."""
-        # The sort is stable: within a row, columns stay in the order of the schema.
-        named = sorted(self.places, key=lambda place: place.row)[:NAMED]
-        groups: dict[tuple[str, str], list[int]] = {}
-        for place in named:
-            groups.setdefault((place.wanted, place.column), []).append(place.row)
-        parts = [
-            f"{wanted}: row {rows[0]}, column {column!r} is not{_nor(rows[1:])}"
-            for (wanted, column), rows in groups.items()
-        ]
-        counted = "rows are counted from 0, without the header"
-        if len(self.places) > NAMED:
-            counted += f"; there are more, the first {NAMED} are named"
-        return RecordsError(f"records must be {'; must be '.join(parts)} ({counted})")
+    def error(self, *, more: bool = False) -> RecordsError:
+        """An error that counts the bad values; `more` says that not all records were searched."""
+        lines = []
+        for (wanted, column), fault in sorted(self.faults.items(), key=lambda f: f[1].rows[0]):
+            counted = "rows are counted from 0, without the header"
+            if fault.count > len(fault.rows) or more:
+                counted += f"; {'at least ' if more else ''}{fault.count:,} in all"
+            where = f"row {fault.rows[0]}, column {column!r} is not{_nor(fault.rows[1:])}"
+            remedy = f"; {fault.remedy}" if fault.remedy else ""
+            lines.append(f"records must be {wanted}: {where} ({counted}){remedy}")
+        return RecordsError("\n".join(lines))
 
 
 def _nor(rows: list[int]) -> str:
@@ -152,6 +158,11 @@ class Source(abc.ABC):
         """The parts of this source, in order. A cluster reads each part separately."""
         return (self,)
 
+    def written_as(self, csv: CsvFormat) -> Source:
+        """The same records. If they are CSV files, `csv` says how they are written."""
+        del csv
+        return self
+
     def chunks(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Chunks of the chosen columns as Arrow batches, in order, each made when it is needed.
 
@@ -160,9 +171,7 @@ class Source(abc.ABC):
         ValueError
             For a missing column or a malformed file. The error quotes no value of a record.
         """
-        batches = iter(self._batches(columns))
-        failure = f"{self.name} cannot be read"
-        while (batch := without_values(lambda: next(batches, None), failure)) is not None:
+        for batch in quiet(self._batches(columns), f"{self.name} cannot be read"):
             if batch.num_rows > 0:
                 yield batch
 
@@ -241,7 +250,7 @@ def is_frame(records: object) -> bool:
     No library is imported for the test. A LazyFrame of polars raises ``ValueError``.
     """
     if _is(records, "polars", "LazyFrame"):
-        raise ValueError("records must be DataFrames, got a LazyFrame: call its collect() first")
+        raise RecordsError("records must be DataFrames, got a LazyFrame: call its collect() first")
     return is_polars(records) or _is(records, "pandas", "DataFrame") or _is_arrow(records)
 
 
@@ -296,59 +305,71 @@ def _pandas_batches(
     import pyarrow as pa
 
     for start in range(0, max(len(frame), 1), CHUNK_ROWS):
-        rows, bad = frame.iloc[start : start + CHUNK_ROWS], BadValues()
-        arrays = [
-            _arrow_array(rows.iloc[:, place], name, first_row + start, bad)
-            for place, name in zip(places, columns, strict=True)
-        ]
+        rows, arrays, bad = frame.iloc[start : start + CHUNK_ROWS], [], BadValues()
+        for place, name in zip(places, columns, strict=True):
+            array, unfit = _arrow_array(rows.iloc[:, place])
+            arrays.append(array)
+            bad.add(unfit, FITTING, name, first_row + start)
         if bad:
             raise bad.error()
         yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
-def _arrow_array(
-    series: pd.Series[Any] | pd.Index[Any], name: str, first_row: int, bad: BadValues
-) -> pa.Array:
-    """A pandas column in Arrow's memory, of the type that the column has."""
+def _arrow_array(series: pd.Series[Any] | pd.Index[Any]) -> tuple[pa.Array, BoolArray]:
+    """A pandas column (n,) in Arrow's memory, of the type that the column has.
+
+    The second array (n,) is true for a value that is not `FITTING`.
+    """
     import pandas as pd
     import pyarrow as pa
 
-    dtype = series.dtype
+    dtype, unfit = series.dtype, np.zeros(len(series), dtype=bool)
     if isinstance(dtype, pd.CategoricalDtype):
         codes = np.asarray(pd.Categorical(series).codes)
-        levels = _arrow_array(dtype.categories, name, first_row, bad)
-        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), levels)
+        levels, unfit = _arrow_array(dtype.categories)
+        array = pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), levels)
+        return array, np.append(unfit, False)[codes]  # the code of a missing value is -1
     if isinstance(dtype, np.dtype) and dtype.kind in "biufM":
         native = series.to_numpy().astype(dtype.newbyteorder("="), copy=False)
-        return pa.array(native, from_pandas=dtype.kind == "M")  # NaT is missing
+        return pa.array(native, from_pandas=dtype.kind == "M"), unfit  # NaT is missing
     if isinstance(dtype, pd.StringDtype | pd.ArrowDtype | pd.BooleanDtype) or (
         dtype.kind in "iuf" and not isinstance(dtype, np.dtype | pd.SparseDtype)
     ):
         array = pa.array(series)
-        return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    return _union(list(series), name, first_row, bad)
+        return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array, unfit
+    return _union(list(series))
 
 
-def _union(values: list[Any], name: str, first_row: int, bad: BadValues) -> pa.Array:
-    """Python objects as an Arrow union of texts and floats, each value converted by itself.
+def _union(values: list[Any]) -> tuple[pa.Array, BoolArray]:
+    """Python objects (n,) as an Arrow union of texts and floats, each value converted by itself.
 
-    Arrow would find one type for the whole column, so that one value could change all others.
+    Arrow would find one type for the whole column, so that one value could change all others. The
+    second array (n,) is true for a value that is not `FITTING`.
     """
     import pyarrow as pa
 
     converted = [_text_or_float(value) for value in values]
     is_float = np.array([isinstance(value, float) for value in converted], dtype=bool)
-    bad.add(np.array([value is _UNFIT for value in converted], bool), FITTING, name, first_row)
+    unfit = np.array([value is _UNFIT for value in converted], dtype=bool)
     texts = [value if isinstance(value, str) else None for value in converted]
     offsets = np.arange(len(values), dtype=np.int32)
     floats = [value if isinstance(value, float) else None for value in converted]
     kinds = pa.array(is_float.astype(np.int8))
     children = [pa.array(texts, type=pa.large_string()), pa.array(floats, type=pa.float64())]
-    return pa.UnionArray.from_dense(kinds, pa.array(offsets), children, ["text", "float"])
+    union = pa.UnionArray.from_dense(kinds, pa.array(offsets), children, ["text", "float"])
+    return union, unfit
 
 
 def _text_or_float(value: Any) -> str | float | object | None:
     """A Python object as text or float, None if it is missing, `_UNFIT` if it is another object."""
+    try:
+        return _converted(value)
+    except Exception:  # any error of any library; it can quote the value
+        return _UNFIT
+
+
+def _converted(value: Any) -> str | float | object | None:
+    """The result of `_text_or_float`, or an error about the value."""
     import pandas as pd
     import pyarrow as pa
 
@@ -357,6 +378,10 @@ def _text_or_float(value: Any) -> str | float | object | None:
             return str(value) if _is_unicode(value) else _UNFIT
         case float() | np.floating():
             return float(value)
+        case np.datetime64() | np.timedelta64() if np.isnat(value):
+            return None
+        case np.timedelta64():  # a whole number for NumPy
+            return _UNFIT
         case bool() | int() | np.bool_() | np.integer():
             return as_text(value)
         case None | Decimal() if value is None or value.is_nan():

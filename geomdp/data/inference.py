@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,14 +16,23 @@ from geomdp._validation import whole
 from geomdp.data.columns import (
     BOOLEAN_TEXTS,
     BooleanColumn,
+    Calendar,
     CategoricalColumn,
     Column,
+    DateColumn,
+    DayOrder,
     NumericColumn,
+    RealColumn,
+    SkippedColumn,
+    as_text,
+    day_of,
     is_shown,
+    loosened,
+    number_of,
 )
-from geomdp.data.encoding import ABSENT, WANTED, distinct_texts, parsed
-from geomdp.data.files import column_names, read_chunks, record_files
-from geomdp.data.frames import CHUNK_ROWS, BadValues, RecordsError
+from geomdp.data.encoding import ABSENT, distinct_texts
+from geomdp.data.files import column_names, csv_format, read_chunks, record_files
+from geomdp.data.frames import CHUNK_ROWS
 from geomdp.data.schema import Schema
 
 if TYPE_CHECKING:
@@ -33,6 +43,43 @@ INFERENCE_WARNING = (
     "no privacy guarantee covers the schema or anything computed with it. Before you release "
     "anything, replace the categories and edges by ones that you know from public sources."
 )
+#: Texts that stand for a missing value in a column of numbers, days or truth values.
+MISSING_TEXTS = frozenset(
+    spelt
+    for text in ("na", "n/a", "#n/a", "nan", "null", "none", "unknown", "missing", "-", "--", "?")
+    for spelt in (text, text.capitalize(), text.upper())
+) | {"NaN"}
+#: Ways to write numbers: the decimal mark, and the mark between thousands.
+MARKS = (
+    *((".", ""), (",", ""), (".", ","), (",", "."), (",", " "), (",", "\u00a0"), (",", "\u202f")),
+    *((".", "'"), (".", " ")),
+)
+#: Number of distinct values that are counted in a column. Beyond it, they are only called more.
+COUNTED = 100_000
+#: A column of whole numbers that are all different, and more than this, numbers the records.
+IDENTIFIERS = 1000
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a draft decided about one column.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    kind : str
+        The drafted kind, such as ``"numeric"`` or ``"skip"``.
+    drafted : str
+        What was read from the records, in words.
+    to_state : str
+        What the curator must know without the records to confirm the draft, in words.
+    """
+
+    name: str
+    kind: str
+    drafted: str
+    to_state: str
 
 
 @dataclass(frozen=True)
@@ -45,12 +92,14 @@ class InferredSchema:
         The draft.
     warning : str
         Why the schema is not private, in words.
+    decisions : tuple of Decision
+        What was decided about each column, in the order of the file. Not private.
 
     Examples
     --------
     >>> import pandas as pd
     >>> import geomdp as gd
-    >>> pd.DataFrame({"region": ["north", "south"], "smoker": [0, 1]}).to_csv(
+    >>> pd.DataFrame({"region": ["north", "south"], "smoker": ["yes", "no"]}).to_csv(
     ...     "survey.csv", index=False
     ... )
     >>> inferred = gd.data.infer_schema("survey.csv")
@@ -58,10 +107,13 @@ class InferredSchema:
     Schema(region: 2, smoker: 2)
     >>> inferred.warning.partition(":")[0]
     'This schema was read off the records'
+    >>> inferred.decisions[1].kind
+    'boolean'
     """
 
     schema: Schema
     warning: str = INFERENCE_WARNING
+    decisions: tuple[Decision, ...] = ()
 
 
 def infer_schema(
@@ -74,10 +126,19 @@ def infer_schema(
 ) -> InferredSchema:
     """Draft a schema from a file of records. **Not private**: edit it before any release.
 
-    If all values of a column are 0, 1, true or false, the column becomes boolean.
-    Any other column with at most `max_categories` distinct values becomes categorical. Any other
-    column of numbers becomes numeric: `bins` bins of equal width range from the smallest to the
-    largest value.
+    The separator and the encoding of CSV files are found from the files. Each column gets the first
+    kind that fits all its values:
+
+    * boolean, if all are words for true and false;
+    * date, if all are days: in years, quarters or months, for the years that occur;
+    * categorical, if there are at most `max_categories` distinct values. If some differ only in
+      blanks at the ends and the case of letters, they count as the same;
+    * numeric, if all are numbers, with decimal points or commas and marks between thousands: about
+      `bins` bins of equal width, with edges that are round numbers;
+    * skip otherwise, with the reason.
+
+    Missing values, and texts such as "NA" that stand for them in a column of numbers, days or truth
+    values, get a category of their own.
 
     Parameters
     ----------
@@ -88,23 +149,22 @@ def infer_schema(
     max_categories : int
         Largest number of distinct values of a categorical column.
     bins : int
-        Number of bins of a numeric column.
+        Number of bins of a numeric column, approximately.
     rows : int
         Number of rows that are read at a time.
 
     Returns
     -------
     InferredSchema
-        The draft, and a warning that it is not private. All its columns have the mark `drafted`,
-        which withdraws the privacy claim of a release; see `Schema.confirm`.
+        The draft, what was decided about each column, and a warning that it is not private. All its
+        columns have the mark `drafted`, which withdraws the privacy claim of a release; see
+        `Schema.confirm`.
 
     Raises
     ------
     ValueError
-        For the reasons given at `read_chunks` and `files_at`. If there are no rows. If a value is
-        missing; this error names file, row and column. If a column has more than `max_categories`
-        distinct values and some values are not finite numbers. If float64 cannot represent `bins`
-        bins between the smallest and the largest value.
+        For the reasons given at `read_chunks` and `files_at`. If there are no rows. If no column
+        gets another kind than skip; the message has the reason for each.
 
     Examples
     --------
@@ -117,74 +177,172 @@ def infer_schema(
     (0.0, 25.0, 50.0, 75.0, 100.0)
     """
     max_categories, bins = whole(max_categories, "max_categories"), whole(bins, "bins")
-    names = column_names(path) if columns is None else columns
-    summaries: dict[str, _Summary] = {}
+    csv = csv_format(path)
+    names = column_names(path, csv) if columns is None else list(columns)
+    summaries = {name: _Summary(name) for name in names}
     for file in record_files(path):
-        first_row = 0
-        for chunk in read_chunks(file, names, rows):
+        for chunk in read_chunks(file, names, rows, csv):
             for name in chunk.schema.names:
-                summary = summaries.setdefault(name, _Summary(name, max_categories))
-                summary.update(chunk[name], first_row, file)
-            first_row += chunk.num_rows
-    if not summaries:
+                summaries[name].update(chunk[name])
+    if not summaries or not any(summary.count for summary in summaries.values()):
         raise ValueError(f"{os.fspath(path)}: a schema cannot be inferred from 0 rows")
-    return InferredSchema(Schema(tuple(summary.column(bins) for summary in summaries.values())))
+    drafted = [summary.column(max_categories, bins) for summary in summaries.values()]
+    kept = tuple(column for column in drafted if not isinstance(column, SkippedColumn))
+    skipped = tuple(column for column in drafted if isinstance(column, SkippedColumn))
+    if not kept:
+        reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in skipped)
+        raise ValueError(f"{os.fspath(path)}: no column can be drafted; {reasons}")
+    decisions = tuple(map(_decision, drafted, summaries.values()))
+    return InferredSchema(Schema(kept, skipped, csv), decisions=decisions)
 
 
 @dataclass
 class _Summary:
-    """A summary of one column: distinct texts, up to a limit, and the range of the numbers."""
+    """A summary of one column: distinct texts, up to a limit, and the kinds that fit all of them.
+
+    `numbers` has the smallest and largest number by the marks with which all texts are numbers, and
+    `days` the first and last day by the order with which all texts are days.
+    """
 
     name: str
-    max_categories: int
+    count: int = 0  # of all values
+    absent: int = 0  # NULL or empty
     texts: set[str] = field(default_factory=set)
-    low: float = math.inf
-    high: float = -math.inf
-    all_numbers: bool = True
+    missing_texts: set[str] = field(default_factory=set)
+    numbers: dict[tuple[str, str], tuple[float, float]] = field(
+        default_factory=lambda: dict.fromkeys(MARKS, (math.inf, -math.inf))
+    )
+    whole: bool = True
+    days: dict[str, tuple[datetime.date, datetime.date]] = field(
+        default_factory=lambda: dict.fromkeys(DayOrder, (datetime.date.max, datetime.date.min))
+    )
+    unreadable: int = 0
 
-    def update(self, values: pa.Array, first_row: int, file: Path) -> None:
-        """Add to the summary the chunk of the column that starts at row `first_row` of `file`."""
-        missing = BadValues()
+    def update(self, values: pa.Array) -> None:
+        """Add a chunk of the column to the summary."""
         places, found = distinct_texts(values)
-        absent = np.array([text == ABSENT for text in found], dtype=bool)[places]
-        missing.add(absent, WANTED[ABSENT], self.name, first_row)
-        if missing:
-            raise RecordsError(f"{file}: {missing.error()}")
-        used = set(np.unique(places).tolist())
-        texts = [text for i, text in enumerate(found) if i in used and isinstance(text, str)]
-        # Never stop at texts that are all boolean: a later chunk can hold others.
-        if len(self.texts) <= max(self.max_categories, len(BOOLEAN_TEXTS)):
+        used, counts = np.unique(places, return_counts=True)
+        texts = []
+        for place, times in zip(used.tolist(), counts.tolist(), strict=True):
+            text = found[place]
+            self.count += times
+            if isinstance(text, str):
+                texts.append(text)
+            elif text == ABSENT:
+                self.absent += times
+            else:
+                self.unreadable += times
+        spelt = [text for text in texts if text not in MISSING_TEXTS]
+        self.missing_texts.update(text for text in texts if text in MISSING_TEXTS)
+        if len(self.texts) <= COUNTED:
             self.texts.update(texts)
-        if self.all_numbers:
-            numbers = np.array([parsed(text) for text in texts])
-            self.all_numbers = bool(np.isfinite(numbers).all())
-            self.low = min(self.low, float(numbers.min()))
-            self.high = max(self.high, float(numbers.max()))
+        self.whole &= all(text.isdecimal() for text in spelt)
+        for marks, (low, high) in [*self.numbers.items()]:
+            numbers = [*takewhile(math.isfinite, (number_of(text, *marks) for text in spelt))]
+            del self.numbers[marks]
+            if len(numbers) == len(spelt):
+                self.numbers[marks] = min([low, *numbers]), max([high, *numbers])
+        for order, (first, last) in [*self.days.items()]:
+            each = takewhile(lambda day: day is not None, (day_of(text, order) for text in spelt))
+            days = [day for day in each if day is not None]
+            del self.days[order]
+            if len(days) == len(spelt):
+                self.days[order] = min([first, *days]), max([last, *days])
 
-    def column(self, bins: int) -> Column:
+    def column(self, max_categories: int, bins: int) -> Column | SkippedColumn:
         """The declaration that fits the summary."""
-        if self.texts <= set(BOOLEAN_TEXTS):
-            return BooleanColumn(self.name, drafted=True)
-        if len(self.texts) <= self.max_categories:
-            order = (lambda text: (parsed(text), text)) if self.all_numbers else None
-            if not all(map(is_shown, self.texts)):  # the message must not quote a value
-                raise ValueError(
-                    f"column {self.name!r} has values with control characters, which cannot be "
-                    "categories; declare its other categories, or leave it out"
-                )
-            texts = tuple(sorted(self.texts, key=order))
-            return CategoricalColumn(self.name, texts, drafted=True)
-        if not self.all_numbers:
-            raise ValueError(
-                f"column {self.name!r} has more than {self.max_categories} distinct values, and "
-                "some are not finite numbers; declare its categories, or leave it out"
-            )
-        with np.errstate(over="ignore", invalid="ignore"):
-            edges = np.linspace(self.low, self.high, bins + 1)
-        # The message does not show the smallest and largest value, which are values of records.
-        if not (np.isfinite(edges).all() and (np.diff(edges) > 0).all()):
-            raise ValueError(
-                f"column {self.name!r}: float64 cannot represent {bins} bins of equal width "
-                "between its smallest and its largest value; declare its edges, or leave it out"
-            )
-        return NumericColumn(self.name, tuple(float(edge) for edge in edges), drafted=True)
+        drafted = self._kind(max_categories, bins)
+        if isinstance(drafted, SkippedColumn | RealColumn):
+            return drafted
+        texts = () if isinstance(drafted, CategoricalColumn) else tuple(sorted(self.missing_texts))
+        missing = self.absent > 0 or len(texts) > 0
+        return replace(drafted, missing=missing, missing_texts=texts, drafted=True)
+
+    def _kind(self, max_categories: int, bins: int) -> Column | SkippedColumn:
+        """The kind that fits all values but the missing ones."""
+        spelt, present = self.texts - self.missing_texts, self.count - self.absent
+        if self.unreadable:
+            return SkippedColumn(self.name, "values that are neither texts, numbers nor days")
+        if not self.texts:
+            return SkippedColumn(self.name, "no values")
+        if not all(map(is_shown, self.texts)):
+            return SkippedColumn(self.name, "values with control characters")
+        if spelt and spelt <= set(BOOLEAN_TEXTS):
+            return BooleanColumn(self.name)
+        if spelt and self.days:
+            return self._dates()
+        if self.whole and len(spelt) > IDENTIFIERS and len(spelt) == present:
+            return SkippedColumn(self.name, "whole numbers, all different: an identifier")
+        if len(set(map(loosened, self.texts))) <= max_categories:
+            return self._categories()
+        if spelt and self.numbers:
+            return self._bins(bins)
+        different = len(self.texts) == present
+        return SkippedColumn(self.name, "all different: an identifier" if different else "texts")
+
+    def _dates(self) -> DateColumn:
+        order, (first, last) = next(iter(self.days.items()))
+        years = last.year - first.year + 1
+        by = Calendar.YEAR if years > 5 else Calendar.QUARTER if years > 1 else Calendar.MONTH
+        return DateColumn(self.name, (f"{first.year:04}-01-01", f"{last.year:04}-12-31"), by, order)
+
+    def _categories(self) -> CategoricalColumn:
+        marks = next(iter(self.numbers), None)
+
+        def place(text: str) -> tuple[float, str]:
+            return (0.0 if marks is None else number_of(text, *marks), text)
+
+        kept: dict[str, str] = {}
+        for text in sorted(self.texts, key=lambda text: (text != text.strip(), *place(text))):
+            kept.setdefault(loosened(text), text.strip())
+        if set(kept.values()) == self.texts:
+            return CategoricalColumn(self.name, tuple(sorted(self.texts, key=place)))
+        return CategoricalColumn(self.name, tuple(sorted(kept.values(), key=place)), loose=True)
+
+    def _bins(self, bins: int) -> NumericColumn | SkippedColumn:
+        (decimal, thousands), (low, high) = next(iter(self.numbers.items()))
+        edges = round_edges(low, high, bins)
+        if edges is None:
+            return SkippedColumn(self.name, f"numbers between which {bins} bins cannot be told")
+        return NumericColumn(self.name, edges, decimal=decimal, thousands=thousands)
+
+
+def round_edges(low: float, high: float, bins: int) -> tuple[float, ...] | None:
+    """Edges of about `bins` bins of equal width from `low` to `high`, which are round numbers.
+
+    The width is 1, 2, 2.5 or 5 times a power of ten, the least that needs at most `bins` bins and
+    one more at each end. None if float64 cannot represent such edges.
+    """
+    with np.errstate(all="ignore"):
+        width = (high - low) / bins
+        if not (math.isfinite(width) and width > 0):
+            return None
+        power = 10.0 ** math.floor(math.log10(width))
+        step = next(f * power for f in (1, 2, 2.5, 5, 10) if f * power >= width * (1 - 1e-9))
+        first, last = math.floor(low / step), math.ceil(high / step)
+        edges = [float(f"{i * step:.12g}") for i in range(first, last + 1)]
+    increasing = np.isfinite(edges).all() and (np.diff(edges) > 0).all()
+    return tuple(edges) if increasing and edges[0] <= low and high <= edges[-1] else None
+
+
+def _decision(column: Column | SkippedColumn, summary: _Summary) -> Decision:
+    """What was decided about a column, in words."""
+    state = "nothing; it is left out"
+    match column:
+        case SkippedColumn():
+            count = len(summary.texts)
+            distinct = f"more than {COUNTED:,}" if count > COUNTED else f"{count:,}"
+            found = f"{distinct} distinct values, {column.reason}"
+        case BooleanColumn():
+            found, state = "words for true and false", "nothing"
+        case DateColumn():
+            found = f"by {column.by}, {column.days[0]} to {column.days[1]}"
+            state = "the first and the last possible day"
+        case NumericColumn(edges=edges):
+            found = f"{len(edges) - 1} bins from {as_text(edges[0])} to {as_text(edges[-1])}"
+            state = "the smallest and the largest possible number"
+        case _:
+            found, state = f"{len(getattr(column, 'categories', ()))} categories", "all categories"
+    if summary.absent or getattr(column, "missing", False):
+        found += f", missing: {', '.join(['empty', *getattr(column, 'missing_texts', ())])}"
+    return Decision(column.name, column.kind, found, state)

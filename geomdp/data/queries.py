@@ -25,13 +25,42 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 POSTGRESQL = ("postgresql://", "postgres://")
-#: Operators of a plan of DuckDB that read texts, whose types DuckDB may find from the values.
-TEXT_SCANS = ("READ_CSV", "READ_JSON", "READ_NDJSON", "READ_XLSX")
-#: A call in SQL that reads a text file, and the argument that keeps DuckDB from finding the types.
-TEXT_READER = re.compile(r"\bread_(?:csv|json|ndjson|xlsx)\w*\s*\(", re.IGNORECASE)
-DECLARED = re.compile(r"\bauto_detect\s*:?=\s*'?false\b", re.IGNORECASE)
+#: Operators of a plan of DuckDB that read texts, whose types DuckDB may find from the values. The
+#: types can be declared for some of these operators.
+TEXT_SCAN = re.compile(r'"name": "(READ_(?:CSV|JSON|NDJSON|XLSX)\w*)')
+DECLARABLE = frozenset({"READ_CSV", "READ_JSON", "READ_NDJSON"})
+#: A call in the words of a query that reads a text file, or runs SQL in a text.
+TEXT_READER = re.compile(r"\b(?:read_(?:csv|json|ndjson|xlsx)|query)\w*\"? \(", re.IGNORECASE)
+
+
+def _declaring(functions: str, arguments: str) -> re.Pattern[str]:
+    """A call, in the words of a query, of a function for which an argument is false."""
+    others = r"(?:[^()]|\([^()]*\))*"
+    return re.compile(
+        rf"\b(?:{functions})\"? \({others}"
+        rf", (?:\( )?\"?(?:{arguments})\"? (?::?=|=>) false\b(?: \))?{others}\)",
+        re.IGNORECASE,
+    )
+
+
+#: Calls that keep DuckDB from finding types in a text file, and in the names of folders.
+DECLARED = _declaring("read_csv|read_json|read_ndjson", "auto_detect")
+FOLDERS_DECLARED = _declaring(r"read_\w+|parquet_scan", "hive_partitioning|hive_types_autocast")
+#: The word of a token. In some versions of DuckDB a token goes on to the end of a comment.
+WORD = re.compile(r"\"(?:[^\"]|\"\")*\"|\w+|[^\w\s\"]+")
+#: A pattern that can match several folders, and what stands for a pattern that matches folders such
+#: as age=7.
+FOLDERS = re.compile(r"[*?\[].*/", re.DOTALL)
+DIVIDED = "'='"
+#: The definitions of the views and macros of a database.
+DEFINITIONS = """
+SELECT sql FROM duckdb_views() WHERE NOT internal
+UNION ALL SELECT macro_definition FROM duckdb_functions()
+WHERE NOT internal AND macro_definition IS NOT NULL
+"""
 #: DuckDB types that Arrow lacks or cannot hold exactly. Their values travel as texts.
 AS_TEXT = ("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT", "UUID", "BIT", "TIME WITH TIME ZONE")
+ONE_STATEMENT = "the query must be one SELECT statement"
 #: Kinds of DuckDB errors about the query, the names in it, or files. For these kinds, the first
 #: line of the message is passed on. It can quote the query, names of columns and paths of files.
 UNREAD = frozenset({"ParserException", "BinderException", "CatalogException", "IOException"})
@@ -64,7 +93,8 @@ class Query(Source):
     Parameters
     ----------
     sql : str
-        One SELECT statement. In DuckDB it can read files: ``SELECT * FROM 'a/*.parquet'``.
+        One SELECT statement. Semicolons and comments may follow. In DuckDB the statement can read
+        files: ``SELECT * FROM 'a/*.parquet'``.
     database : str, optional
         A PostgreSQL server as ``postgresql://user:password@host/database``, or a DuckDB file. The
         file is opened for reading only. By default DuckDB runs the query without a database.
@@ -74,12 +104,22 @@ class Query(Source):
     The query can run twice, for instance to find the row with a wrong value. The result must not
     change between the two runs.
 
+    The account on a PostgreSQL server should have the right to read only. The query runs in a
+    transaction that only reads, but this does not stop functions with other effects: a superuser
+    can write files by ``lo_export``.
+
+    DuckDB finds the types of a CSV, JSON or Excel file from its values, so that one record could
+    change the others. A query of such a file is refused, unless it declares the types
+    (``auto_detect = false``) and reads no database. DuckDB also finds the type of a column that
+    comes from the names of folders such as ``age=7``. Such a query is refused, unless it takes the
+    names as texts (``hive_types_autocast = false``).
+
     Examples
     --------
     >>> import pandas as pd
     >>> import geomdp as gd
-    >>> pd.DataFrame({"age": [30, 40, 50]}).to_csv("survey.csv", index=False)
-    >>> source = gd.data.Query("SELECT age FROM 'survey.csv' WHERE age >= 40")
+    >>> pd.DataFrame({"age": [30, 40, 50]}).to_parquet("survey.parquet")
+    >>> source = gd.data.Query("SELECT age FROM 'survey.parquet' WHERE age >= 40")
     >>> [chunk["age"].tolist() for chunk in source.chunks(["age"])]
     [[40, 50]]
     """
@@ -109,11 +149,12 @@ def _from_duckdb(sql: str, database: str | None, columns: list[str]) -> Iterator
         )
     try:
         with opened(database) as connection:
+            sql = _statement(sql)
             statements = connection.extract_statements(sql)
             if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
-                raise RecordsError("the query must be one SELECT statement")
-            whole = _subquery(statements[0].query)
-            _check_scans(connection, whole)
+                raise RecordsError(ONE_STATEMENT)
+            _check_types(connection, sql, database)
+            whole = _subquery(sql)
             relation = connection.sql(whole)
             kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
             _check_columns(columns, relation.columns)
@@ -123,7 +164,7 @@ def _from_duckdb(sql: str, database: str | None, columns: list[str]) -> Iterator
                 else _quoted(name)
                 for name in columns
             ]
-            chosen = connection.sql(_subquery(statements[0].query, ", ".join(names)))
+            chosen = connection.sql(_subquery(sql, ", ".join(names)))
             yield from chosen.to_arrow_reader(CHUNK_ROWS)
             return
     except RecordsError:
@@ -135,7 +176,21 @@ def _from_duckdb(sql: str, database: str | None, columns: list[str]) -> Iterator
 
 def _subquery(sql: str, columns: str = "*") -> str:
     """`sql` as the only part of a query that reads its rows. `sql` may end in a comment."""
-    return f"SELECT {columns} FROM (\n{sql.rstrip().removesuffix(';')}\n) AS records"
+    return f"SELECT {columns} FROM (\n{sql}\n) AS records"
+
+
+def _statement(sql: str) -> str:
+    """`sql` up to its first semicolon. Only semicolons and comments may follow."""
+    import duckdb
+
+    text = sql.encode()
+    tokens = [place for place, kind in duckdb.tokenize(sql) if kind != duckdb.token_type.comment]
+    # A token that begins with a semicolon is no text and no name in quotation marks.
+    semicolons = [place for place in tokens if text.startswith(b";", place)]
+    end = min(semicolons, default=len(text))
+    if [place for place in tokens if place >= end] != semicolons:
+        raise RecordsError(ONE_STATEMENT)
+    return text[:end].decode()
 
 
 def _quoted(name: str) -> str:
@@ -151,22 +206,69 @@ def _check_columns(columns: Sequence[str], found: Sequence[str]) -> None:
             )
 
 
-def _check_scans(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Refuse a query in which DuckDB would find the types of a text file from its values.
+def _check_types(connection: duckdb.DuckDBPyConnection, sql: str, database: str | None) -> None:
+    """Refuse a query in which DuckDB would find types from values of records or names of folders.
 
-    One record could change the type, and so the codes, of all others.
+    One record could change the type, and so the codes, of all others. A query of a database cannot
+    read text files at all, because a view can hide how it reads them.
     """
-    plan = connection.execute(f"EXPLAIN (FORMAT JSON) {sql}").fetchall()[0][1]
-    scans = {scan for scan in TEXT_SCANS if scan in plan}
-    if not scans:
-        return
-    readers, declared = len(TEXT_READER.findall(sql)), len(DECLARED.findall(sql))
-    if readers == 0 or declared < readers or any(f"{scan}_AUTO" in plan for scan in scans):
+    with connection.cursor() as planner:
+        planner.execute("PRAGMA disable_optimizer")  # a scan without rows still determines types
+        plan = planner.execute(f"EXPLAIN (FORMAT JSON) {_subquery(sql)}").fetchall()[0][1]
+    scans = TEXT_SCAN.findall(plan)
+    undeclared, declared = DECLARED.subn("", _words(connection, sql))
+    if scans and (
+        database is not None
+        or len(scans) > declared
+        or not DECLARABLE.issuperset(scans)
+        or TEXT_READER.search(undeclared)
+    ):
         raise RecordsError(
             "the query reads a text file whose types DuckDB would find from all values; give "
-            "geomdp the file itself, or declare the types: read_csv('FILE', auto_detect = false, "
-            "header = true, columns = {'NAME': 'VARCHAR'})"
+            "geomdp the file itself, or declare the types without a database: read_csv('FILE', "
+            "auto_detect = false, header = true, columns = {'NAME': 'VARCHAR'})"
         )
+    parts = [(sql,)]
+    if database is not None and "PARQUET" in plan:
+        parts += connection.execute(DEFINITIONS).fetchall()
+    for (part,) in parts:
+        if DIVIDED in FOLDERS_DECLARED.sub("", _words(connection, part)):
+            raise RecordsError(
+                "the query reads a column from the names of folders, such as age=7, whose type "
+                "DuckDB would find from all names; take the names as texts: "
+                "read_parquet('FILES', hive_types_autocast = false)"
+            )
+
+
+def _words(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
+    """The words of `sql`, without comments. Texts are empty; names of files can be `DIVIDED`."""
+    import duckdb
+
+    text, tokens, words = sql.encode(), duckdb.tokenize(sql), []
+    ends = [place for place, _ in tokens[1:]] + [len(text)]
+    for (place, kind), end in zip(tokens, ends, strict=True):
+        token = text[place:end].decode()
+        word = WORD.match(token)
+        if kind == duckdb.token_type.string_const:
+            words.append(DIVIDED if _is_divided(connection, token) else "''")
+        elif kind != duckdb.token_type.comment and word:
+            name = word.group()
+            is_file = name.startswith('"') and _is_divided(connection, _text(name))
+            words.append(DIVIDED if is_file else name)
+    return " ".join(words)
+
+
+def _text(name: str) -> str:
+    """A name in quotation marks, as a text of SQL."""
+    return "'" + name[1:-1].replace('""', '"').replace("'", "''") + "'"
+
+
+def _is_divided(connection: duckdb.DuckDBPyConnection, pattern: str) -> bool:
+    """Whether a text of SQL matches files in several folders, of which one is named as age=7."""
+    if not FOLDERS.search(pattern):
+        return False
+    files = f"SELECT 1 FROM glob({pattern}\n) WHERE file LIKE '%=%/%' LIMIT 1"
+    return len(connection.execute(files).fetchall()) > 0
 
 
 def _from_postgresql(
@@ -188,7 +290,7 @@ def _from_postgresql(
         try:
             with server, server.cursor() as cursor:
                 cursor.execute("SET TRANSACTION READ ONLY")
-                cursor.execute(_subquery(sql))
+                cursor.execute(_subquery(_statement(sql)))
                 reader = cursor.fetch_record_batch()
                 _check_columns(columns, reader.schema.names)
                 for batch in reader:

@@ -11,49 +11,67 @@ A schema is one JSON object. `Schema.from_dict` takes the same object, or its co
         "region": {"kind": "categorical", "categories": ["north", "south"], "other": true},
         "smoker": {"kind": "boolean", "missing": true},
         "age": {"kind": "numeric", "edges": [0, 18, 65, 120]},
-        "income": {"kind": "real", "bounds": [0, 200000], "clip": true}
+        "admitted": {"kind": "date", "days": ["2023-01-01", "2024-12-31"], "by": "quarter"},
+        "income": {"kind": "real", "bounds": [0, 200000], "clip": true},
+        "note": {"kind": "skip", "reason": "free text"}
       }
     }
 
 The keys of ``columns`` are the names of columns, in order. The keys of each column are:
 
-* ``kind``: one of the four above. It may be left out: ``categories``, ``edges`` and ``bounds``
-  tell the kind, and a column with none of them is boolean.
+* ``kind``: one of the six above. It may be left out: ``categories``, ``edges``, ``days`` and
+  ``bounds`` tell the kind, and a column with none of them is boolean.
 * ``categories`` (categorical, required): different texts or whole numbers.
 * ``edges`` (numeric, required): the increasing edges of the bins.
+* ``days`` (date, required): the first and the last day.
 * ``bounds`` (real, required): the smallest and the largest number.
 * ``"other": true`` (categorical): one more category for all values that are not listed.
-* ``"missing": true`` (all but real): one more category for missing values.
+* ``"loose": true`` (categorical): blanks at the ends and the case of letters do not matter.
+* ``"missing": true`` (all but real): one more category for missing values, which are NULL and an
+  empty field of a CSV file.
+* ``"missing_texts": ["NA"]`` (all but real): ``missing``, and texts that also stand for a missing
+  value.
+* ``"by"`` (date): the bins, ``"year"``, ``"quarter"``, ``"month"`` (the default) or ``"weekday"``.
+* ``"order": "dmy"`` (date): texts such as 29/02/2024; ``"mdy"`` for 02/29/2024.
+* ``"decimal": ","`` and ``"thousands": "."`` (numeric, real): marks in texts such as 1.234,50.
 * ``"clip": true`` (real): a finite number outside the bounds counts as the nearest bound.
+* ``"reason"`` (skip): why no query uses the column.
 * ``"drafted": true``: the column was read from the records. What is released with it has no
   privacy claim, until `Schema.confirm`, or the removal of this mark, states that it is public.
 * ``"confirmed": true``: the column was drafted, and then confirmed.
 
 A list in place of a column's object declares categories. In Python, the type ``bool`` declares a
-boolean column. The file may have the key ``$schema`` for an editor, which completes the file with
-the help of ``schema.schema.json`` (from the command ``geomdp schema editor``). Files of version 1
-have a list of columns, each with the additional key ``name``, and are still read.
+boolean column. Beside ``columns``, a schema may have the key ``csv`` if CSV files are not written
+with commas in UTF-8, for instance ``"csv": {"separator": ";", "encoding": "latin-1"}``. The
+separator is a comma, a semicolon, a tab or a vertical bar; the encoding is ``utf-8``, ``latin-1``
+or ``windows-1252``. The file may have the key ``$schema`` for an editor, which completes the file
+with the help of ``schema.schema.json`` (from the command ``geomdp schema editor``). Files of
+version 1 have a list of columns, each with the additional key ``name``, and are still read.
 
-Columns of the records that the schema does not declare are ignored. Categories, edges and bounds
-are public, so they must be known without the records.
+Columns of the records that the schema does not declare are ignored, as are those of kind ``skip``.
+Categories, edges, days and bounds are public, so they must be known without the records.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from geomdp._validation import listed
+from geomdp._validation import listed, require_type
 from geomdp.data.columns import (
+    COMMAS,
     BooleanColumn,
     CategoricalColumn,
     Column,
+    CsvFormat,
+    DateColumn,
     DiscreteColumn,
     NumericColumn,
     RealColumn,
+    SkippedColumn,
     check_name,
 )
 from geomdp.data.dtypes import columns_of_dtypes
@@ -71,7 +89,8 @@ VERSION = 2
 LISTED = 10
 
 _KINDS: dict[str, type[Column]] = {
-    column.kind: column for column in (CategoricalColumn, BooleanColumn, NumericColumn, RealColumn)
+    column.kind: column
+    for column in (CategoricalColumn, BooleanColumn, NumericColumn, DateColumn, RealColumn)
 }
 #: What a schema file must be, for error messages.
 REMEDY = f'write {{"format": "{FORMAT}", "version": {VERSION}, "columns": {{...}}}}'
@@ -80,7 +99,9 @@ _EXAMPLES: dict[str, dict[str, object]] = {
     "categorical": {"kind": "categorical", "categories": ["north", "south"]},
     "boolean": {"kind": "boolean"},
     "numeric": {"kind": "numeric", "edges": [0, 18, 65, 120]},
+    "date": {"kind": "date", "days": ["2023-01-01", "2024-12-31"]},
     "real": {"kind": "real", "bounds": [0, 200000]},
+    "skip": {"kind": "skip"},
 }
 
 
@@ -90,8 +111,12 @@ class Schema:
 
     Parameters
     ----------
-    columns : sequence of CategoricalColumn, BooleanColumn, NumericColumn or RealColumn
+    columns : sequence of CategoricalColumn, BooleanColumn, NumericColumn, DateColumn or RealColumn
         At least 1, with distinct names.
+    skipped : sequence of SkippedColumn
+        Columns of the records that are known and not used.
+    csv : CsvFormat
+        How CSV files of the records are written.
 
     Raises
     ------
@@ -113,15 +138,25 @@ class Schema:
     """
 
     columns: tuple[Column, ...]
+    skipped: tuple[SkippedColumn, ...] = ()
+    csv: CsvFormat = COMMAS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", listed(self.columns, "columns"))
+        object.__setattr__(self, "skipped", listed(self.skipped, "skipped"))
+        require_type(self.csv, CsvFormat, "csv")
         if not self.columns:
-            raise ValueError("a schema must have at least 1 column, got 0")
+            raise ValueError(
+                "a schema must have at least 1 column that is not skipped, got 0; write for "
+                f"example {_line('age', _EXAMPLES['numeric'])}"
+            )
         for column in self.columns:
             if not isinstance(column, Column):
                 raise ValueError(f"columns must be declarations of columns, got {column!r}")
-        repeated = sorted({name for name in self.names if self.names.count(name) > 1})
+        for each in self.skipped:
+            require_type(each, SkippedColumn, "a skipped column")
+        names = [*self.names, *(column.name for column in self.skipped)]
+        repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
             raise ValueError(f"a schema must have each column once, {repeated} occur more often")
 
@@ -141,11 +176,13 @@ class Schema:
         for column in self.columns:
             if column.name == name:
                 return column
+        if any(column.name == name for column in self.skipped):
+            raise ValueError(f"column {name!r} has the kind skip in the schema; declare its kind")
         raise ValueError(f"the schema has no column {name!r}, it has {list(self.names)}")
 
     def select(self, names: Sequence[str]) -> Schema:
-        """The schema of the columns called `names`, in that order."""
-        return Schema(tuple(self.column(name) for name in names))
+        """The schema of the columns called `names`, in that order, without skipped columns."""
+        return Schema(tuple(self.column(name) for name in names), csv=self.csv)
 
     @property
     def caveat(self) -> str:
@@ -174,7 +211,8 @@ class Schema:
         """
         chosen = [self.column(name) for name in names or self.names]
         public = {c.name: replace(c, drafted=False, confirmed=True) for c in chosen if c.drafted}
-        return Schema(tuple(public.get(column.name, column) for column in self.columns))
+        columns = tuple(public.get(column.name, column) for column in self.columns)
+        return replace(self, columns=columns)
 
     @property
     def discrete_columns(self) -> tuple[DiscreteColumn, ...]:
@@ -276,7 +314,8 @@ class Schema:
             If a declaration has another form or is not valid. The message has one line for each
             fault, with the name of the column and what to write.
         """
-        return cls(_columns(_declarations(columns)))
+        declared, csv = _declarations(columns)
+        return cls(*_columns(declared), csv)
 
     @classmethod
     def from_dtypes(cls, frame: pd.DataFrame | pl.DataFrame, missing: Sequence[str] = ()) -> Schema:
@@ -302,12 +341,11 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """The schema as the object of a schema file."""
-        columns = {column.name: column.to_dict() for column in self.columns}
-        return {"format": FORMAT, "version": VERSION, "columns": columns}
+        return _document((*self.columns, *self.skipped), self.csv)
 
     def to_json(self) -> str:
         """The schema as the text of a schema file, with one line for each column."""
-        return document_text(self.to_dict()["columns"])
+        return document_text((*self.columns, *self.skipped), self.csv)
 
     @classmethod
     def from_json(cls, text: str) -> Schema:
@@ -326,15 +364,23 @@ class Schema:
         return cls.from_dict(document)
 
 
-def document_text(columns: Mapping[str, object]) -> str:
+def _document(columns: Sequence[Column | SkippedColumn], csv: CsvFormat) -> dict[str, Any]:
+    """The object of a schema file."""
+    written = {"csv": csv.to_dict()} if csv != COMMAS else {}
+    declared = {column.name: column.to_dict() for column in columns}
+    return {"format": FORMAT, "version": VERSION, **written, "columns": declared}
+
+
+def document_text(columns: Sequence[Column | SkippedColumn], csv: CsvFormat) -> str:
     """The text of a schema file, with one line for each column."""
-    lines = ",\n    ".join(_line(name, declaration) for name, declaration in columns.items())
-    head = f'  "format": "{FORMAT}",\n  "version": {VERSION},\n  "columns": '
-    return f"{{\n{head}{{\n    {lines}\n  }}\n}}"
+    document = _document(columns, csv)
+    lines = ",\n    ".join(_line(*each) for each in document.pop("columns").items())
+    head = "".join(f"  {_line(key, value)},\n" for key, value in document.items())
+    return f'{{\n{head}  "columns": {{\n    {lines}\n  }}\n}}'
 
 
 def _line(name: str, declaration: object) -> str:
-    """The declaration of a column, as a line of a schema file."""
+    """A key and its value, as a line of a schema file."""
     return json.dumps({name: declaration}, ensure_ascii=False)[1:-1]
 
 
@@ -346,46 +392,70 @@ def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return dict(pairs)
 
 
-def _declarations(document: object) -> Iterator[tuple[object, object]]:
-    """Names and declarations in a schema file of either version, or in a mapping of columns."""
+def _declarations(document: object) -> tuple[list[tuple[object, object]], CsvFormat]:
+    """What a schema file of either version, or a mapping of columns, declares: columns and format.
+
+    Each column is its name and its declaration.
+    """
     if not isinstance(document, Mapping):
         raise ValueError(f"a schema must be an object; {REMEDY}")
-    # A column is declared by a list or an object, so a text or number belongs to a file.
-    if not any(isinstance(document.get(key), str | int) for key in ("format", "version")):
-        yield from document.items()
-        return
     stated, columns = (document.get("format"), document.get("version")), document.get("columns")
-    known = set(document) <= {"format", "version", "columns", "$schema"}
+    # A column is declared by a list or an object, so a text or number belongs to a file.
+    if not any(isinstance(each, str | int) for each in stated):
+        inside = columns.values() if isinstance(columns, Mapping) else ()
+        if any(isinstance(each, Mapping) for each in inside):
+            raise ValueError(f"a schema file must state its format and version; {REMEDY}")
+        return list(document.items()), COMMAS
+    known = set(document) <= {"format", "version", "columns", "csv", "$schema"}
     if known and stated == (FORMAT, VERSION) and isinstance(columns, Mapping):
-        yield from columns.items()
-    elif known and stated == (FORMAT, 1) and isinstance(columns, list):
-        for position, entry in enumerate(columns):
-            if not isinstance(entry, Mapping) or "name" not in entry:
-                raise ValueError(f"column number {position} must be an object with name and kind")
-            yield entry["name"], {key: value for key, value in entry.items() if key != "name"}
-    else:
-        raise ValueError(
-            f"a schema must have the format {FORMAT!r}, the version {VERSION}, an object of "
-            f"columns and no other keys, got format {stated[0]!r}, version {stated[1]!r} and the "
-            f"keys {list(document)}; {REMEDY}"
-        )
+        return list(columns.items()), _csv(document.get("csv", {}))
+    if known and stated == (FORMAT, 1) and isinstance(columns, list):
+        return [_named(position, entry) for position, entry in enumerate(columns)], COMMAS
+    raise ValueError(
+        f"a schema must have the format {FORMAT!r}, the version {VERSION}, an object of "
+        f"columns and no other keys but csv, got format {stated[0]!r}, version {stated[1]!r} and "
+        f"the keys {list(document)}; {REMEDY}"
+    )
 
 
-def _columns(declarations: Iterator[tuple[object, object]]) -> tuple[Column, ...]:
-    """The declared columns; ``ValueError`` with one line for each fault."""
+def _csv(given: object) -> CsvFormat:
+    known = [each.name for each in fields(CsvFormat)]
+    if not isinstance(given, Mapping) or not set(given) <= set(known):
+        raise ValueError(f'csv must be an object with the keys {known}, got {given!r}; write '
+                         '"csv": {"separator": ";"}')  # fmt: skip
+    return CsvFormat(**given)
+
+
+def _named(position: int, entry: object) -> tuple[object, object]:
+    """Name and declaration of a column in a file of version 1."""
+    if not isinstance(entry, Mapping) or "name" not in entry:
+        raise ValueError(f"column number {position} must be an object with name and kind")
+    return entry["name"], {key: value for key, value in entry.items() if key != "name"}
+
+
+def _columns(
+    declarations: Sequence[tuple[object, object]],
+) -> tuple[tuple[Column, ...], tuple[SkippedColumn, ...]]:
+    """The declared and the skipped columns; ``ValueError`` with one line for each fault."""
     columns: list[Column] = []
+    skipped: list[SkippedColumn] = []
     faults: list[str] = []
     for name, declaration in declarations:
         try:
-            columns.append(_column(name, declaration))
+            column = _column(name, declaration)
         except ValueError as error:
             faults.append(str(error))
+        else:
+            if isinstance(column, SkippedColumn):
+                skipped.append(column)
+            else:
+                columns.append(column)
     if faults:
         raise ValueError("\n".join(faults))
-    return tuple(columns)
+    return tuple(columns), tuple(skipped)
 
 
-def _column(name: Any, declaration: object) -> Column:
+def _column(name: Any, declaration: object) -> Column | SkippedColumn:
     """One column; the message of a ``ValueError`` has one line for each fault."""
     check_name(name)
     if declaration is bool:
@@ -396,24 +466,29 @@ def _column(name: Any, declaration: object) -> Column:
     kinds = [kind for kind, column in _KINDS.items() if column.key and column.key in given]
     kind = given.pop("kind", kinds[0] if kinds else "boolean")
     # An empty object is more likely to be forgotten than meant as boolean.
-    if not declaration or not isinstance(declaration, Mapping) or kind not in list(_KINDS):
+    if not declaration or not isinstance(declaration, Mapping) or kind not in list(_EXAMPLES):
         lines = " or ".join(_line(name, example) for example in _EXAMPLES.values())
         raise ValueError(
             f"column {name!r} must be declared by bool, a list of categories or a mapping whose "
-            f"kind is one of {sorted(_KINDS)}, got {declaration!r}; write {lines}"
+            f"kind is one of {', '.join(_EXAMPLES)}, got {declaration!r}; write {lines}"
         )
-    column, valid = _KINDS[kind], dict(_EXAMPLES[kind])
+    column: type[Column | SkippedColumn] = _KINDS.get(kind, SkippedColumn)
+    valid = dict(_EXAMPLES[kind])
     remedy = f"; write for example {_line(name, valid)}"
     del valid["kind"]
-    known = {key: value for key, value in given.items() if key in {*valid, *column.flags}}
+    keys = {each.name for each in fields(column)} - {"name"}
+    known = {key: value for key, value in given.items() if key in keys}
     built, faults = None, []
     if len(known) < len(given) or not set(valid) <= set(known):
         faults.append(
-            f"column {name!r}: kind {kind!r} must have the keys {sorted(valid)}, and no others "
-            f"but {sorted(column.flags)}, got {sorted(map(str, given))}"
+            f"column {name!r}: kind {kind!r} must have the keys {sorted(valid)}, and no "
+            f"others but {sorted(keys - set(valid))}, got {sorted(map(str, given))}"
         )
-    # Each key is also checked beside a valid example, so that all faults are found.
-    for values in [*({key: value} for key, value in known.items()), known]:
+    # Each key is also checked beside a valid example, so that all faults are found. The two marks
+    # of numbers are checked together, because they must differ.
+    marks = {key: known[key] for key in ("decimal", "thousands") if key in known}
+    alone = [{key: value} for key, value in known.items() if key not in marks]
+    for values in [*alone, marks, known]:
         try:
             built = column(**{"name": name, **valid, **values})
         except ValueError as error:

@@ -158,7 +158,11 @@ def covariance(
     workload = SecondMoment(len(names))
     if isinstance(records, str | os.PathLike):
         chunks = list(
-            encode(read_chunks(Path(records), names), chosen.confirm(), workload.universe)
+            encode(
+                read_chunks(Path(records), names, csv=chosen.csv),
+                chosen.confirm(),
+                workload.universe,
+            )
         )
     else:
         chunks = list(encode(records, chosen.confirm(), workload.universe))

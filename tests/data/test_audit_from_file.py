@@ -7,6 +7,7 @@ read, or looks as if it could. The auditor sees released counts alone.
 import csv
 import decimal
 import gzip
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -64,8 +65,8 @@ NASTY = {
     ),
     "time": (ticks(0, pa.time64("ns")), ticks(29_730_123_456_789, pa.time64("ns")), ("00:00:00",)),
     "money": (
-        pa.array([decimal.Decimal("3.00")]),
-        pa.array([decimal.Decimal("0.01")]),
+        pa.array([decimal.Decimal("3.00")], pa.decimal128(5, 2)),
+        pa.array([decimal.Decimal("0.01")], pa.decimal128(5, 2)),
         ("3", "3.00"),
     ),
     "marks": (pa.array(["a"]), pa.array(['"a\n,"']), ("a", '"a"')),
@@ -124,6 +125,19 @@ def as_database(table, path):
     return ["--sql", "FROM t", "--database", str(path)]
 
 
+def as_postgresql(table, path, address):
+    from adbc_driver_postgresql import dbapi
+
+    # PostgreSQL has no unsigned numbers.
+    fields = [
+        field.with_type(pa.decimal128(20)) if field.type == pa.uint64() else field
+        for field in table.schema
+    ]
+    with dbapi.connect(address, autocommit=True) as server, server.cursor() as cursor:
+        cursor.adbc_ingest(path.name, table.cast(pa.schema(fields)), mode="replace")
+    return ["--sql", f"SELECT * FROM {path.name}", "--database", address]
+
+
 WAYS = {
     "csv": (".csv", as_csv),
     "csv.gz": (".csv.gz", lambda table, path: as_csv(table, path, gzip.open)),
@@ -131,6 +145,7 @@ WAYS = {
     "folder": ("", as_folder),
     "query": (".parquet", as_query),
     "duckdb file": (".duckdb", as_database),
+    "postgresql": ("", as_postgresql),
 }
 GROUPS = [list(NASTY)[start : start + 5] for start in range(0, len(NASTY), 5)]
 
@@ -139,13 +154,15 @@ GROUPS = [list(NASTY)[start : start + 5] for start in range(0, len(NASTY), 5)]
 @pytest.mark.statistical
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("names", GROUPS, ids=", ".join)
-def test_neighbouring_files_are_not_told_apart(tmp_path, monkeypatch, capsys, way, names):
+def test_neighbouring_files_are_not_told_apart(request, tmp_path, monkeypatch, capsys, way, names):
     monkeypatch.chdir(tmp_path)
     schema = Schema.from_dict({name: declaration(name) for name in names})
     (tmp_path / "s.json").write_text(schema.to_json(), encoding="utf-8")
     flags = ["--schema", "s.json", "--workload", "marginals:1", "--epsilon", str(EPSILON)]
     flags += ["--mechanism", "laplace", "--out", "o.parquet", "--force"]
     ending, write = WAYS[way]
+    if way == "postgresql":
+        write = partial(write, address=request.getfixturevalue("postgresql"))
     first, second = (
         write(table, tmp_path / f"r{number}{ending}")
         for number, table in enumerate(neighbours(names))

@@ -31,17 +31,6 @@ def frame():
 
 
 @pytest.fixture(scope="module")
-def client():
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
-        ) as c,
-        Client(c) as client,
-    ):
-        yield client
-
-
-@pytest.fixture(scope="module")
 def expected(frame):
     return WORKLOAD.totals(encode(frame, SCHEMA, WORKLOAD.universe)).sums.tolist()
 

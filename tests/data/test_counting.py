@@ -185,7 +185,7 @@ def with_bad_value(tmp_path_factory):
     [
         ("size", "7", "one of the declared categories"),
         ("size", "", "one of the declared categories"),
-        ("flag", "yes", "0, 1, true or false"),
+        ("flag", "perhaps", "true or false, yes or no, 0 or 1"),
         ("age", "1_0", "a number"),
         ("age", "121", "between 0 and 120"),
         ("code", None, "present"),
@@ -335,7 +335,7 @@ def test_columns_counted_alone_have_the_counts_of_the_exact_reader(records, wide
     ("column", "value", "wanted"),
     [
         ("size", 7, "one of the declared categories"),
-        ("flag", "yes", "0, 1, true or false"),
+        ("flag", "perhaps", "true or false, yes or no, 0 or 1"),
         ("code", "c300", "one of the declared categories"),
         ("code", None, "present"),
         ("number", None, "present"),

@@ -117,7 +117,7 @@ def test_a_missing_file_is_named(tmp_path, name):
         ("r.csv", "\na,b\n1,2\n", "must start with a header line"),
         ("r.csv", "a,,b\n1,2,3\n", r"columns number \[1\] \(from 0\) have no name"),
         ("r.csv", "a,b,a\n1,2,3\n", r"columns number \[0, 2\] \(from 0\) share a name"),
-        ("r.csv", b"a,\xff\n1,2\n", "the header cannot be read"),
+        ("r.csv", b"a,\xff\n1,2\n", "the header is not utf-8"),
         ("r.csv", 'a,"b\n1,2\n', "in the header has a quotation mark without its pair"),
         ("r.csv", 'a,b"c\n1,2\n', "in the header has a quotation mark that does not begin"),
         ("r.parquet", "", "not a Parquet file"),
@@ -144,7 +144,7 @@ def test_a_bad_header_is_refused_at_once(tmp_path, name, content, message):
         ('a,b\n1,2\n3, "4"\n', "row 1 has a quotation mark that does not begin a field"),
         ('a,b\n"1\n",2\n"3" ,4\n', "row 1 has a quotation mark that does not end the field"),
         ("a,b\n1,2\n3,4\r5,6\n", "row 1 has a carriage return without a line feed"),
-        (b"a,b\n1,2\n1,\xff\n", "row 1 is not UTF-8"),
+        (b"a,b\n1,2\n1,\xff\n", 'row 1 is not utf-8; .* "latin-1"'),
     ],
 )
 def test_malformed_rows_are_refused_while_reading(tmp_path, content, message):
@@ -193,7 +193,7 @@ def test_repeated_names_in_parquet_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        (["a", "z"], r"columns \['z'\] are not among the 3 names in the header"),
+        (["a", "z"], "the header has no column 'z'; it has 'a', "),
         ([], "columns must list at least one name, each once"),
         (["a", "a"], "columns must list at least one name, each once"),
         ("a", "columns must be a list of names, got 'a'"),

@@ -120,6 +120,8 @@ def count_records(
     """
     require_type(source, Source, "source")
     require_type(workload, Workload, "workload")
+    require_type(schema, Schema, "schema")
+    source = source.written_as(schema.csv)
     columns = columns_for(workload.universe, schema)
     discrete = [column for column in columns if not isinstance(column, RealColumn)]
     levels = [len(column.labels) for column in discrete]
@@ -165,7 +167,7 @@ def _tally_of(
 
 def encode_source(source: Source, schema: Schema, universe: Universe) -> Iterator[npt.NDArray[Any]]:
     """Encode all parts of a source. If the source has several parts, an error names the part."""
-    for part in source.parts:
+    for part in source.written_as(schema.csv).parts:
         try:
             yield from encode(part.chunks(schema.names), schema, universe)
             continue

@@ -1,0 +1,247 @@
+"""Tables as strangers have them: from an unknown file to private tables in three commands."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import sys
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geomdp.cli import main
+
+
+def hospital(rng: random.Random) -> tuple[list[str], list[list[str]], dict[str, object]]:
+    """Commas in UTF-8: numbers of patients, days, four spellings of yes and no, free text."""
+    wards = ["surgery", "cardiology", "ENT", "maternity", "Surgery "]
+    rows = [
+        [
+            f"P-{100_000 + 7 * i}",
+            f"{rng.randint(2024, 2025)}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}",
+            "NA" if rng.random() < 0.03 else str(rng.randint(0, 101)),
+            rng.choices(wards, [35, 30, 20, 14, 1])[0],
+            rng.choices(["yes", "no", "Y", "N", ""], [20, 55, 5, 10, 10])[0],
+            "" if rng.random() < 0.15 else f"{rng.lognormvariate(10.3, 0.7):.2f}",
+            rng.choice(["fell, on ice", "cough", 'said "fine"', "-", "follow-up"]),
+        ]
+        for i in range(6000)
+    ]
+    names = ["patient", "admitted", "age", "ward", "smoker", "income", "note"]
+    return names, rows, {"encoding": "utf-8", "delimiter": ","}
+
+
+def rents(rng: random.Random) -> tuple[list[str], list[list[str]], dict[str, object]]:
+    """Semicolons in latin-1: decimal commas, blanks between thousands, accents in the header."""
+    regions = ["Île-de-France", "Provence", "Bretagne", "Alsace", "Corse"]
+    rows = []
+    for _ in range(3000):
+        rent = f"{rng.lognormvariate(6.6, 0.4):,.2f}".replace(",", " ").replace(".", ",")
+        day = f"{rng.randint(1, 28):02}/{rng.randint(1, 12):02}/{rng.randint(2020, 2024)}"
+        words = rng.choices(["oui", "non", "ne sait pas"], [50, 45, 5])[0]
+        rows.append([rng.choices(regions, [40, 25, 20, 14, 1])[0], rent, words, day,
+                     str(rng.randint(1, 5)), str(rng.randint(0, 1))])  # fmt: skip
+    names = ["Région", "Loyer (EUR)", "Propriétaire ?", "date d'entrée", "note 1-5", "enfant"]
+    return names, rows, {"encoding": "latin-1", "delimiter": ";"}
+
+
+def plain(text: str) -> float:
+    return float(text.replace(" ", "").replace(",", "."))
+
+
+def binned(value: float, edges: list[float]) -> str:
+    """The label of the bin of a number, by the definition of numeric columns."""
+    place = min(int(np.searchsorted(edges, value, side="right")), len(edges) - 1)
+    close = "]" if place == len(edges) - 1 else ")"
+    return f"[{edges[place - 1]:g}, {edges[place]:g}{close}"
+
+
+def quarter(text: str) -> str:
+    year, month = (text[:4], text[5:7]) if "-" in text else (text[6:], text[3:5])
+    return f"{year} Q{(int(month) + 2) // 3}"
+
+
+#: For each table: the maker, and the label that each column's text must get, written a second time.
+TABLES = {
+    "hospital": (hospital, {
+        "admitted": lambda text, _: quarter(text),
+        "age": lambda text, e: "(missing)" if text == "NA" else binned(float(text), e),
+        "ward": lambda text, _: {"Surgery ": "surgery"}.get(text, text),
+        "smoker": lambda text, _: {"y": "true", "n": "false", "": "(missing)"}[text[:1].lower()],
+        "income": lambda text, e: "(missing)" if text == "" else binned(float(text), e),
+        "note": lambda text, _: text,
+    }),
+    "rents": (rents, {
+        "Région": lambda text, _: text,
+        "Loyer (EUR)": lambda text, e: binned(plain(text), e),
+        "Propriétaire ?": lambda text, _: text,
+        "date d'entrée": lambda text, _: quarter(text),
+        "note 1-5": lambda text, _: text,
+        "enfant": lambda text, _: {"1": "true", "0": "false"}[text],
+    }),
+}  # fmt: skip
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch, capsys):
+    """Run a command in an empty folder; exit code, output, and errors with a line each."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> tuple[object, str, str]:
+        monkeypatch.setattr(sys, "argv", ["geomdp", *words])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        shown = capsys.readouterr()
+        return stop.value.code, shown.out, shown.err
+
+    return run
+
+
+def write(path: str, names: list[str], rows: list[list[str]], form: dict[str, object]) -> None:
+    with Path(path).open("w", newline="", encoding=form["encoding"]) as file:
+        csv.writer(file, delimiter=form["delimiter"]).writerows([names, *rows])
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("table", TABLES)
+def test_three_commands_lead_from_a_strange_file_to_private_tables(call, table):
+    make, labels = TABLES[table]
+    names, rows, form = make(random.Random(11))
+    write("d.csv", names, rows, form)
+    code, out, err = call("schema", "d.csv", "--out", "s.json")
+    assert code == 0
+    assert "no privacy claim" in err
+    assert all(name.split()[0] in out for name in names)
+    release = ["release", "d.csv", "--schema", "s.json", "--workload", "marginals:2"]
+    release += ["--epsilon", "1", "--mechanism", "laplace"]
+    code, out, _ = call(*release, "--out", "before.csv")
+    assert (code, "no privacy claim" in out) == (0, True)
+    code, out, err = call("schema", "confirm", "s.json")
+    assert (code, err) == (0, "")
+    code, out, _ = call(*release, "--out", "after.csv")
+    assert (code, "no privacy claim" in out, "1-DP, replace-one" in out) == (0, False, True)
+    declared = json.loads(Path("s.json").read_text(encoding="utf-8"))["columns"]
+    assert {name for name in declared if declared[name]["kind"] != "skip"} == set(labels)
+    coded = [
+        {
+            name: labels[name](text, declared[name].get("edges"))
+            for name, text in zip(names, row, strict=True)
+            if name in labels
+        }
+        for row in rows
+    ]
+    answers = pd.read_csv("after.csv", keep_default_na=False, dtype=str)
+    inside = checked = 0
+    for first, second in combinations(labels, 2):
+        counts = Counter((row[first], row[second]) for row in coded)
+        cells = answers[(answers[first] != "") & (answers[second] != "")]
+        assert set(counts) <= set(zip(cells[first], cells[second], strict=True))
+        for cell in cells.itertuples(index=False):
+            given = dict(zip(answers.columns, cell, strict=True))
+            share = counts[given[first], given[second]] / len(rows)
+            inside += float(given["low"]) <= share <= float(given["high"])
+            # A cell leaves 10 standard deviations with probability below e^-10.
+            assert abs(share - float(given["answer"])) < 10 * float(given["noise_std"])
+            checked += 1
+    # 95% intervals. Noise of the cells of a table is independent before they are made consistent.
+    assert inside > 0.85 * checked, (inside, checked)
+    assert checked == len(answers)
+
+
+# --- refusals -----------------------------------------------------------------------------------
+
+GOOD = {
+    "ward": {"kind": "categorical", "categories": ["ENT", "surgery"]},
+    "age": {"kind": "numeric", "edges": [0, 50, 100]},
+    "smoker": {"kind": "boolean"},
+    "admitted": {"kind": "date", "days": ["2024-01-01", "2024-12-31"], "by": "month"},
+}
+HEADER = "ward,age,smoker,admitted\n"
+ROW = "ENT,30,yes,2024-05-17\n"
+
+#: Files that do not fit GOOD, and what the message must say about each.
+FILES = {
+    "missing value": ("ENT,,yes,2024-05-17\n", ["row 1, column 'age'", '"missing": true'], False),
+    "unknown word": ("ENT,SECRET,yes,2024-05-17\n", ["'age' is not", '"missing_texts"'], False),
+    "decimal comma": ('ENT,"3,5",yes,2024-05-17\n', ["'age' is not", '"decimal"'], False),
+    "unknown category": ("SECRET,3,yes,2024-05-17\n", ["'ward'", '"other": true'], False),
+    "another case": ("ent,3,yes,2024-05-17\n", ["'ward'", '"loose": true'], False),
+    "outside": ("ENT,101,yes,2024-05-17\n", ["between 0 and 100", 'widen "edges"'], False),
+    "no truth value": ("ENT,3,SECRET,2024-05-17\n", ["'smoker'", "yes or no"], False),
+    "another order": ("ENT,3,no,17/05/2024\n", ["'admitted'", '"order": "dmy"'], False),
+    "no such day": ("ENT,3,no,2024-02-30\n", ["'admitted'", "must be a day"], False),
+    "another year": ("ENT,3,no,2023-05-17\n", ["2024-01-01 and 2024-12-31", '"days"'], False),
+    "several": ("SECRET,101,SECRET,\n", ['"other"', '"edges"', "yes or no", '"missing"'], False),
+    "few fields": ("ENT,3\n", ["row 1 has 2 fields, the header has 4"], False),
+    "another separator": ("ward;age;smoker;admitted\n", ['"csv": {"separator": ";"}'], True),
+    "tabs": ("ward\tage\tsmoker\tadmitted\n", ['"csv": {"separator": "\\t"}'], True),
+    "another name": ("ward,Age,smoker,admitted\n", ["'ward', 'Age'", 'write "Age" for'], True),
+    "misspelt": ("wards,age,smoker,admitted\n", ["write \"wards\" for 'ward'"], True),
+    "no header": ("1,2,3,4\n", ["must start with a header line"], True),
+    "latin-1": ("ENT,3,no,\xe9\n", ['"csv": {"encoding": "latin-1"}'], False),
+}  # fmt: skip
+
+#: Faulty declarations, and what the message must say to write.
+SCHEMAS = {
+    "unknown kind": ({"kind": "text"}, '{"kind": "skip"}'),
+    "no edges": ({"kind": "numeric"}, '"edges": [0, 18, 65, 120]'),
+    "unsorted edges": ({"edges": [2, 1]}, '"edges": [0, 18, 65, 120]'),
+    "one day": ({"days": ["2024-01-01"]}, '"days": ["2023-01-01", "2024-12-31"]'),
+    "no day": ({"days": ["2024-01-01", "2024-02-30"]}, '"days": ["2023-01-01", "2024-12-31"]'),
+    "unknown bins": ({"days": ["2024-01-01", "2024-02-03"], "by": "week"}, "'quarter'"),
+    "unknown order": ({"days": ["2024-01-01", "2024-02-03"], "order": "ydm"}, "'dmy'"),
+    "equal marks": ({"edges": [0, 1], "decimal": ",", "thousands": ","}, "must differ"),
+    "text for flag": ({"categories": ["a"], "missing": "NA"}, "must be true or false"),
+    "text for list": ({"categories": ["a"], "missing_texts": "NA"}, "must be a list of texts"),
+    "category twice": ({"categories": ["a", "A "], "loose": True}, "categories must differ"),
+    "missing category": ({"categories": ["NA"], "missing_texts": ["NA"]}, "['NA'] are missing"),
+}
+
+
+def release(call, columns: dict[str, object], more: dict[str, object]) -> str:
+    """The errors of a release with this schema, which must be refused before anything is paid."""
+    document = {"format": "geomdp schema", "version": 2, **more, "columns": columns}
+    Path("s.json").write_text(json.dumps(document))
+    question = ["--workload", "marginals:1", "--epsilon", "1", "--out", "a.csv"]
+    paying = ["--ledger", "l", "--budget", "epsilon=1"]
+    code, _, err = call("release", "d.csv", "--schema", "s.json", *question, *paying)
+    assert code == 2
+    assert "SECRET" not in err
+    assert not Path("a.csv").exists()
+    return err
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_a_file_that_does_not_fit_is_refused_with_what_to_write(call, case):
+    text, wanted, is_header = FILES[case]
+    Path("d.csv").write_text(text + ROW if is_header else HEADER + ROW + text, encoding="latin-1")
+    err = release(call, GOOD, {})
+    for words in wanted:
+        assert words in err, err
+    if case == "several":
+        assert len(err.splitlines()) == 4
+        assert all(line.startswith("geomdp: error: records must be") for line in err.splitlines())
+
+
+@pytest.mark.parametrize("case", SCHEMAS)
+def test_a_faulty_declaration_is_refused_with_what_to_write(call, case):
+    declaration, wanted = SCHEMAS[case]
+    Path("d.csv").write_text(HEADER + ROW)
+    err = release(call, {**GOOD, "age": declaration}, {})
+    assert "column 'age'" in err
+    assert wanted in err
+
+
+@pytest.mark.parametrize(
+    "csv_format", [{"separator": "."}, {"encoding": "utf-16"}, {"sep": ";"}, 5]
+)
+def test_a_faulty_format_is_refused_with_what_to_write(call, csv_format):
+    Path("d.csv").write_text(HEADER + ROW)
+    err = release(call, GOOD, {"csv": csv_format})
+    assert "csv" in err
+    assert any(words in err for words in ("must be one of", '"csv": {"separator": ";"}'))
