@@ -32,6 +32,10 @@ def positive(value: float, name: str) -> float:
     return number
 
 
+#: Largest confidence of intervals that are computed from public draws. It needs 20 million draws.
+MOST_CONFIDENCE = 0.999999
+
+
 def probability(value: float, name: str) -> float:
     """Return `value` as a float; ``ValueError`` if it is not above 0 and below 1."""
     number = real_number(value)

@@ -304,7 +304,7 @@ def test_inferred_schema_takes_the_claim(run: Run) -> None:
     assert result.code == 0
     (warning,) = result.err.splitlines()
     said = "no privacy claim: categories of region, levels of smoker were read from the records"
-    assert warning.startswith(f"warning: {said}; if they are known without the records, say so")
+    assert warning.startswith(f"warning: {said}; `geomdp schema confirm FILE` states that")
     assert said in " ".join(result.out.split())
     assert str(record()["claim"]).startswith("no privacy claim")
     # The statement in the guarantee also says that there is no claim.
@@ -596,10 +596,16 @@ COMMAND = (
 )
 
 
+REFUSED = COMMAND.replace("not stop.code", "stop.code == 2")
+BAD = ["--sample", "rand", "--epsilon", "0", "--workload", "marginals:2"]
+
+
 @pytest.mark.parametrize(
     ("code", "arguments"),
     [
         ("import geomdp", []),
+        (REFUSED, ["release", *BAD, "--out", "a.csv"]),
+        (REFUSED, ["advise", *BAD, "--n", "100"]),
         (COMMAND, ["--help"]),
         (COMMAND, ["release", "--help"]),
         (COMMAND, ["--version"]),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from geomdp.data import Schema
-from geomdp.tabulation.mixtures import Asked, task_of
-from geomdp.tabulation.tasks import Task
+if TYPE_CHECKING:
+    from geomdp.data import Schema
+    from geomdp.tabulation.mixtures import Asked
+    from geomdp.tabulation.tasks import Task
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Question:
 
     def task(self, schema: Schema) -> Task:
         """The workload for the columns of `schema`. Errors name the flags."""
+        from geomdp.tabulation.mixtures import task_of  # slow import
+
         try:
             return task_of(schema, self.asked, columns=self.columns, weights=self.weights)
         except ValueError as error:

@@ -10,7 +10,7 @@ import numpy as np
 
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
-from geomdp._validation import probability
+from geomdp._validation import MOST_CONFIDENCE, probability
 from geomdp.bodies.conic.table_moments import TableMoments
 from geomdp.noise.base import Noise, checked_noise
 from geomdp.noise.cone import ConeNoise
@@ -27,8 +27,6 @@ from geomdp.noise.residual import ResidualNoise
 LEAST_DRAWS = 1999
 #: Largest number of public draws. Drawing more can take hours.
 MOST_DRAWS = 20_000_000
-#: Largest confidence for which public draws are used. It needs `MOST_DRAWS` draws.
-MOST_CONFIDENCE = 0.999999
 #: Least number of draws at or above the quantile. With fewer, the quantile would vary a lot with
 #: the draws.
 EXCEEDANCES = 20

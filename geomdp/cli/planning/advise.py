@@ -82,21 +82,21 @@ def advise(
     verbose: VerboseOption = False,
 ) -> None:
     """Compare the mechanisms for a workload, without any records."""
+    from geomdp.cli.questions import parse_question
+
+    privacy, question = check_together(
+        lambda: parse_privacy(epsilon, delta, rho),
+        lambda: parse_question(workload, tables, weight, columns),
+        lambda: check_whole("--n", n, minimum=1),
+        lambda: _check_plan(save_plan),
+    )
+    # Imported here: these modules import most of the library, and refusals should come at once.
     from geomdp.advice.advisor import advise_on
     from geomdp.advice.setting import Setting
     from geomdp.cli.inputs import planned_task
     from geomdp.cli.mechanism_flags import budget_of
-    from geomdp.cli.questions import parse_question
 
-    (privacy, question), cost = check_together(
-        lambda: check_together(
-            lambda: parse_privacy(epsilon, delta, rho),
-            lambda: parse_question(workload, tables, weight, columns),
-        ),
-        lambda: budget_of(effort),
-        lambda: check_whole("--n", n, minimum=1),
-        lambda: _check_plan(save_plan),
-    )
+    cost = budget_of(effort)
     task = planned_task(question, sample, schema)
     with working("comparing the mechanisms"):
         advice = advise_on(Setting(task.workload, n, privacy, adjacency.relation(), exact, cost))

@@ -78,25 +78,25 @@ def release(
     force: ForceOption = False,
 ) -> None:
     """Release private answers about the records in DATA, with their privacy record."""
-    from geomdp.cli.inputs import RecordFlags
-    from geomdp.cli.mechanism_flags import choice_of
     from geomdp.cli.questions import parse_question
-    from geomdp.cli.releasing.request import Request, carry_out
 
     files, relation, payment = OutputFiles(out), adjacency.relation(), Payment(ledger, budget)
     provable = exact and seed is None and not infer_schema
-    (privacy, question), choice = check_together(
-        lambda: check_together(
-            lambda: parse_released(epsilon, delta, rho, epsilon_above_10 or seed is not None),
-            lambda: parse_question(workload, tables, weight, columns),
-        ),
-        lambda: choice_of(mechanism, exact, effort, plan),
+    privacy, question = check_together(
+        lambda: parse_released(epsilon, delta, rho, epsilon_above_10 or seed is not None),
+        lambda: parse_question(workload, tables, weight, columns),
         lambda: check_whole("--seed", seed, minimum=0),
         lambda: check_normaliser(n, relation),
         lambda: check_confidence(confidence),
         lambda: payment.check(provable=provable),
         lambda: files.check(force, inputs=(data, schema, ledger, plan)),
     )
+    # Imported here: these modules import most of the library, and refusals should come at once.
+    from geomdp.cli.inputs import RecordFlags
+    from geomdp.cli.mechanism_flags import choice_of
+    from geomdp.cli.releasing.request import Request, carry_out
+
+    choice = choice_of(mechanism, exact, effort, plan)
     records = RecordFlags(data, sample, schema, infer_schema, sql, database)
     source = records.source(question.columns)
     request = Request(

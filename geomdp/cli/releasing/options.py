@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from geomdp._validation import probability
+from geomdp._validation import MOST_CONFIDENCE, probability
 from geomdp.cli.options import PRIVACY, RECORDS, RESULT, real
 
 InferSchemaOption: TypeAlias = Annotated[
@@ -85,7 +85,5 @@ def check_confidence(confidence: float) -> None:
 
     Intervals are computed after the ledger has paid. So the value must be checked before.
     """
-    from geomdp.noise.intervals import MOST_CONFIDENCE  # slow import
-
     if probability(confidence, "--confidence") > MOST_CONFIDENCE:
         raise ValueError(f"--confidence must be at most {MOST_CONFIDENCE}, got {confidence!r}")
