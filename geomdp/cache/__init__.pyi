@@ -1,2 +1,0 @@
-from .files import CacheFiles as CacheFiles
-from .recall import recalled as recalled
