@@ -17,19 +17,20 @@ def main() -> NoReturn:
 
     Examples
     --------
-    The command ``geomdp schema records.csv --out schema.json``:
+    The command ``geomdp schema records.csv --no-look --out schema.json``:
 
     >>> from pathlib import Path
     >>> from unittest import mock
     >>> from geomdp.cli import main
     >>> _ = Path("records.csv").write_text("region,age")
-    >>> with mock.patch("sys.argv", ["geomdp", "schema", "records.csv", "--out", "schema.json"]):
+    >>> words = ["geomdp", "schema", "records.csv", "--no-look", "--out", "schema.json"]
+    >>> with mock.patch("sys.argv", words):
     ...     try:
     ...         main()
     ...     except SystemExit as ended:
     ...         print("exit code", ended.code)
     schema  schema.json
-    to do   edit the file: declare each column as categorical, boolean, numeric or real
+    to do   declare the kinds of columns: all are skipped until then
     exit code 0
     """
     # Imported here because the commands import typer, which is slow to import.

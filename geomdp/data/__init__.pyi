@@ -16,7 +16,6 @@ from .files import read_chunks as read_chunks
 from .files import source_of as source_of
 from .frames import Source as Source
 from .inference import INFERENCE_WARNING as INFERENCE_WARNING
-from .inference import Decision as Decision
 from .inference import InferredSchema as InferredSchema
 from .inference import infer_schema as infer_schema
 from .queries import Query as Query

@@ -423,7 +423,9 @@ class DateColumn(_Declaration):
         week.
     order : str
         Order of the numbers in texts: ``"ymd"``, ``"dmy"`` or ``"mdy"``.
-    missing, missing_texts
+    missing : bool
+        As for `CategoricalColumn`.
+    missing_texts : sequence of str
         As for `CategoricalColumn`.
     drafted, confirmed : bool
         Whether the declaration was read from the records, so that a release has no privacy claim;
@@ -514,6 +516,13 @@ class SkippedColumn:
     ------
     ValueError
         If the name is empty, or the name or the reason has a control character.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> schema = gd.data.Schema.from_dict({"sex": ["f", "m"], "note": {"kind": "skip"}})
+    >>> schema, schema.skipped
+    (Schema(sex: 2), (SkippedColumn(name='note', reason=''),))
     """
 
     name: str
@@ -547,6 +556,16 @@ class CsvFormat:
     ------
     ValueError
         If a parameter has another value.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> columns = {"sex": {"categories": ["f", "m"]}}
+    >>> form = {"separator": ";", "encoding": "latin-1"}
+    >>> gd.data.Schema.from_dict(
+    ...     {"format": "geomdp schema", "version": 2, "csv": form, "columns": columns}
+    ... ).csv
+    CsvFormat(separator=';', encoding='latin-1')
     """
 
     separator: str = ","

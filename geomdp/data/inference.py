@@ -185,7 +185,10 @@ def infer_schema(
             for name in chunk.schema.names:
                 summaries[name].update(chunk[name])
     if not summaries or not any(summary.count for summary in summaries.values()):
-        raise ValueError(f"{os.fspath(path)}: a schema cannot be inferred from 0 rows")
+        raise ValueError(
+            f"{os.fspath(path)}: a schema cannot be inferred from 0 rows; `geomdp schema "
+            "--no-look` drafts the names of the columns alone"
+        )
     drafted = [summary.column(max_categories, bins) for summary in summaries.values()]
     kept = tuple(column for column in drafted if not isinstance(column, SkippedColumn))
     skipped = tuple(column for column in drafted if isinstance(column, SkippedColumn))

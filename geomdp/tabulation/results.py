@@ -67,10 +67,10 @@ class Tabulation:
     'consistent: no cell is negative, each table adds up, tables agree'
     >>> result.to_frame()[["table", "answer", "noise_std", "low", "high"]].round(3)
         table  answer  noise_std    low   high
-    0     sex   0.505           0.014  0.473  0.533
-    1     sex   0.495           0.014  0.464  0.524
-    2  smokes   0.755           0.014  0.695  0.755
-    3  smokes   0.245           0.014  0.186  0.246
+    0     sex   0.505      0.014  0.473  0.533
+    1     sex   0.495      0.014  0.464  0.524
+    2  smokes   0.755      0.014  0.695  0.755
+    3  smokes   0.245      0.014  0.186  0.246
     """
 
     released: Release

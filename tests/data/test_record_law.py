@@ -6,6 +6,7 @@ alone is refused, all records together must be refused. Then it replaces one rec
 compares the counts: at most 1 a cell and 2 in all may differ.
 """
 
+import contextlib
 import csv
 import datetime
 import gzip
@@ -27,6 +28,7 @@ import geomdp as gd
 from geomdp.data import (
     BooleanColumn,
     CategoricalColumn,
+    DateColumn,
     NumericColumn,
     Query,
     RealColumn,
@@ -36,7 +38,7 @@ from geomdp.data import (
     frames,
     source_of,
 )
-from geomdp.data.columns import is_shown
+from geomdp.data.columns import DayOrder, is_shown
 
 #: Texts that readers of numbers, CSV files and data frames treat in different ways.
 TEXTS = (
@@ -170,7 +172,9 @@ def declarations(draw, column):
     """A declared column whose categories can mean values of `column`, which refuses few records."""
     often = st.sampled_from([True, True, True, True, False])
     missing, other = draw(often), draw(often)
-    match draw(st.sampled_from(["categorical"] * 4 + ["boolean", "numeric", "real"])):
+    marks = draw(st.sampled_from([{}, {"decimal": ","}, {"decimal": ",", "thousands": "."}]))
+    absent = {"missing_texts": draw(st.sampled_from([(), ("NA", "2024-02-29"), ("1",)]))}
+    match draw(st.sampled_from(["categorical"] * 7 + ["boolean", "numeric", "date", "real"])):
         case "categorical":
             texts = (
                 column.cast(pa.string())
@@ -178,12 +182,21 @@ def declarations(draw, column):
                 else column
             )
             chosen = st.lists(st.sampled_from(spellings(texts)), min_size=1, unique=True)
-            return CategoricalColumn("x", tuple(draw(chosen)), other=other, missing=missing)
+            categories, loose = tuple(draw(chosen)), draw(st.booleans())
+            with contextlib.suppress(ValueError):  # alike but for blanks and case, or missing texts
+                return CategoricalColumn("x", categories, other, missing, **absent, loose=loose)
+            return CategoricalColumn("x", categories, other=other, missing=missing)
         case "boolean":
-            return BooleanColumn("x", missing=missing)
+            return BooleanColumn("x", missing=missing, **absent)
+        case "date":
+            order = draw(st.sampled_from([*DayOrder]))
+            return DateColumn("x", ("0001-01-01", "9999-12-31"), "year", order, missing, **absent)
         case "real":
-            return RealColumn("x", draw(st.sampled_from([(-1e300, 1e300), (0, 30)])), clip=other)
-    return NumericColumn("x", (-1e300, -3, 0, 1, 30, 2.0**53, 1e300), missing=missing)
+            return RealColumn(
+                "x", draw(st.sampled_from([(-1e300, 1e300), (0, 30)])), clip=other, **marks
+            )
+    edges = (-1e300, -3, 0, 1, 30, 2.0**53, 1e300)
+    return NumericColumn("x", edges, missing=missing, **absent, **marks)
 
 
 # --- the ways in --------------------------------------------------------------------------------
@@ -247,6 +260,8 @@ def partitions(column, folder):
 NUMBERS = itertools.count()
 #: pandas refuses to hold these times.
 IN_PANDAS = arrow_columns().filter(lambda c: c.type != pa.time64("ns"))
+#: pandas cannot take rows of these texts, if it holds them as Arrow does.
+ARROW_IN_PANDAS = IN_PANDAS.filter(lambda c: c.type != pa.string_view())
 TEXT_COLUMNS = st.lists(st.none() | st.sampled_from(TEXTS), min_size=1, max_size=5).map(
     lambda values: pa.array(values, pa.string())
 )
@@ -257,7 +272,7 @@ PLAIN = arrow_columns().filter(
         not (pa.types.is_float16(c.type) or pa.types.is_date64(c.type) or pa.types.is_null(c.type))
     )
 )
-PLAIN_IN_PANDAS = PLAIN.filter(lambda c: c.type != pa.time64("ns"))
+PLAIN_IN_PANDAS = PLAIN.filter(lambda c: c.type not in (pa.time64("ns"), pa.string_view()))
 NO_DECIMAL256 = PLAIN.filter(lambda c: c.type != pa.decimal256(60, 8))
 WAYS = {
     "arrow": Way(lambda c, f: table(c)),
@@ -269,7 +284,7 @@ WAYS = {
     "csv files in a folder": Way(lambda c, f: divided(c, f, comma_separated), TEXT_COLUMNS),
     "pandas, numpy types": Way(lambda c, f: table(c).to_pandas(), IN_PANDAS, frame=True),
     "pandas, arrow types": Way(
-        lambda c, f: table(c).to_pandas(types_mapper=pd.ArrowDtype), IN_PANDAS, frame=True
+        lambda c, f: table(c).to_pandas(types_mapper=pd.ArrowDtype), ARROW_IN_PANDAS, frame=True
     ),
     "pandas, nullable types": Way(
         lambda c, f: pd.DataFrame({"x": table(c).to_pandas()["x"].convert_dtypes()}),
