@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -142,11 +143,9 @@ def confirm(file: SchemaArgument, columns: ConfirmedArgument = None) -> None:
 def _stated(column: Column) -> str:
     """What a confirmed column declares, on one line."""
     given = column.to_dict()
-    return ", ".join(
-        f"{key} {', '.join(map(str, value)) if isinstance(value, list) else value}"
-        for key, value in given.items()
-        if key != "confirmed"
-    )
+    kind, _ = given.pop("kind"), given.pop("confirmed")
+    words = (f"{key} {json.dumps(value, ensure_ascii=False)}" for key, value in given.items())
+    return ", ".join([str(kind), *words])
 
 
 @app.command()
