@@ -13,18 +13,21 @@ import scipy.stats
 from geomdp.bodies import Elliptope
 from geomdp.mechanisms import Cone
 from geomdp.mechanisms.additive_noise import cone
-from geomdp.noise import ConeNoise, simultaneous_half_widths
+from geomdp.noise import ConeNoise, half_widths, simultaneous_half_widths
 from geomdp.noise.intervals import LEAST_DRAWS
 from geomdp.privacy import ZCDP, Adjacency, PureDP
 from geomdp.workloads import (
     BoxSecondMoment,
     Explicit,
     Histogram,
+    LinearMap,
     Marginals,
     MarginalTables,
+    Means,
     Parities,
     Prefixes,
     SecondMoment,
+    Workload,
     explicit_answers,
 )
 from geomdp.workloads.structure.sign_products import sign_products
@@ -296,6 +299,35 @@ def test_a_public_mean_is_released_exactly(constant: float, count: int) -> None:
     assert min(law.cdf(misses), law.sf(misses - 1)) > LEVEL / 20
     # Unseeded releases round their answers, but not this one.
     assert all(mechanism.release(records).answers[-1] == constant for _ in range(10))
+
+
+TABLES = MarginalTables([2, 3], 1)
+
+
+@pytest.mark.parametrize(
+    ("workload", "query", "constant"),
+    [
+        (Prefixes(4), 3, 1.0),
+        (MarginalTables([1, 3], 1), 0, 1.0),
+        (LinearMap(Means(2), np.vstack([np.eye(2), np.zeros(2)])), 2, 0.0),
+        (LinearMap(SecondMoment(2), np.vstack([np.eye(3), np.zeros(3)])), 3, 0.0),
+        (LinearMap(Marginals(2, 1), np.vstack([np.eye(2), np.zeros(2)])), 2, 0.0),
+        (LinearMap(TABLES, np.vstack([np.eye(5), [0.7, 0.7, 0, 0, 0]])), 5, 0.7),
+        (LinearMap(TABLES, np.vstack([np.eye(5), [0.7, 0.7, -0.7, -0.7, -0.7]])), 5, 0.0),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_each_body_gives_a_constant_answer_within_its_interval(
+    workload: Workload, query: int, constant: float
+) -> None:
+    mechanism = Cone(workload, n=777, privacy=PURE)
+    records = workload.universe.sample(777, 0)
+    for widths in (half_widths, simultaneous_half_widths):
+        reach = widths(mechanism.noise) / 777 + mechanism.answer_rounding
+        assert (reach >= 0).all()  # and not NaN
+        assert reach[query] == 0
+        for rng in (*range(20), *[None] * 5):
+            assert mechanism.release(records, rng=rng).answers[query] == constant
 
 
 def test_a_public_mean_is_not_public_under_add_remove() -> None:

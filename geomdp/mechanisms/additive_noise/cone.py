@@ -8,10 +8,11 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from geomdp._typing import BoolArray, FloatArray
+from geomdp._typing import FloatArray
 from geomdp.bodies import (
     Box,
     Elliptope,
+    LinearImage,
     PsdBox,
     Simplex,
     Spectraplex,
@@ -121,27 +122,36 @@ class Cone(PureMechanism):
         return ConeNoise(body, epsilon, origin, matrix, constant)
 
     @cached_property
-    def _public(self) -> BoolArray | None:
-        """Array (m,) that says which answers are the same for all records; None for no answer.
+    def _public(self) -> FloatArray | None:
+        """Answers (m,) that are the same for all records, and NaN for others; None for none.
 
         If the number of records is public, these means are public and have noise 0.
         """
-        body = self._lift.body
-        public = self.adjacency is Adjacency.REPLACE_ONE and self._lift.matrix is None
-        return body.constant if public and isinstance(body, Simplex) else None
+        body, constant = self._lift.body, self._lift.constant
+        if self.adjacency is Adjacency.ADD_REMOVE:
+            return None
+        if isinstance(body, Simplex):
+            return np.where(body.constant, body.vertices[0], np.nan)
+        if isinstance(body, LinearImage) and constant is not None:
+            return np.where(body.matrix.any(axis=1), np.nan, constant)
+        return None
+
+    def set_up(self) -> None:
+        super().set_up()
+        _ = self._public
 
     @cached_property
     def answer_rounding(self) -> FloatArray:
         """As for every mechanism; 0 for means that are public."""
         rounding = super().answer_rounding
-        return rounding if self._public is None else np.where(self._public, 0.0, rounding)
+        return rounding if self._public is None else np.where(np.isnan(self._public), rounding, 0.0)
 
     def _restored(self, answers: FloatArray) -> FloatArray:
         # No noise hides the rounding of a public mean, so it is replaced by the exact number.
-        restored, body = super()._restored(answers), self._lift.body
-        if self._public is None or not isinstance(body, Simplex):
+        restored = super()._restored(answers)
+        if self._public is None:
             return restored
-        return np.where(self._public, body.vertices[0], restored)
+        return np.where(np.isnan(self._public), restored, self._public)
 
     def _proved_as_computed(self) -> bool:
         # For products of signs, the map is exact in float64, because its entries are +-2^-k. For
@@ -197,6 +207,19 @@ def cone_lift(workload: Workload) -> Lift | None:
     if isinstance(workload, BoxSecondMoment):
         return Lift(PsdBox(workload.d))
     body = sensitivity_polytope(workload)
-    if body.implements(Body.sample_uniform) and body.implements(Body.second_moment):
+    if not (body.implements(Body.sample_uniform) and body.implements(Body.second_moment)):
+        return None
+    return _without_constants(body) if isinstance(body, LinearImage) else Lift(body)
+
+
+def _without_constants(body: LinearImage) -> Lift:
+    """`body`, with answers that are the same for all records moved to the constant.
+
+    Without this, rounding would give them noise of a variance near 0, which may be negative.
+    """
+    axes = np.eye(body.dimension)
+    same = body.breadth(axes) == 0
+    if not same.any():
         return Lift(body)
-    return None
+    varying = LinearImage(np.where(same[:, None], 0.0, body.matrix), body.body)
+    return Lift(varying, constant=np.where(same, body.support(axes), 0.0))

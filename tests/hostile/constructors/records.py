@@ -1,12 +1,9 @@
-"""Good arguments of privacy definitions and formulas, ledgers, cache files and schemas."""
+"""Good arguments of privacy definitions and formulas, ledgers and schemas."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import gettempdir
-
 import geomdp as gd
-from geomdp import cache, data, privacy
+from geomdp import data, privacy
 from geomdp.privacy import (
     advanced_composition,
     group_privacy,
@@ -60,12 +57,22 @@ RECORDS: dict[str, Constructor] = {
         adjacency=gd.Adjacency.REPLACE_ONE,
     ),  # test_files and the tests of ledgers cover the argument `path`
     "Spend": of(privacy.Spend, "privacy:object", label="a label", privacy=PURE, time=""),
-    "CacheFiles": of(cache.CacheFiles, folder=Path(gettempdir()), limit=1e6),
     "BooleanColumn": of(data.BooleanColumn, name="a", missing=False),
     "CategoricalColumn": of(
         data.CategoricalColumn, name="a", categories=("x", "y"), other=False, missing=False
     ),
     "NumericColumn": of(data.NumericColumn, name="a", edges=(0.0, 1.0, 2.0), missing=False),
+    "DateColumn": of(
+        data.DateColumn,
+        "days:object",
+        name="a",
+        days=("2024-01-01", "2024-12-31"),
+        by="month",
+        order="ymd",
+        missing=False,
+    ),
+    "SkippedColumn": of(data.SkippedColumn, name="a", reason="an identifier"),
+    "CsvFormat": of(data.CsvFormat, separator=";", encoding="latin-1"),
     "RealColumn": of(data.RealColumn, name="a", bounds=(0.0, 1.0), clip=False),
     "Schema": of(data.Schema, "columns:object", columns=(BOOLEAN,)),
     "data.Query": of(data.Query, sql="select 1", database=None),
