@@ -145,6 +145,15 @@ POST_PROCESSED: dict[str, Entry] = {
     "Coarse Ball": coarse(ADDITIVE["Ball"]),
 }
 MECHANISMS = ADDITIVE | POST_PROCESSED
+#: Mechanisms whose error has no bound where the number of records is private.
+REPLACE_ONLY = [name for name, entry in MECHANISMS.items() if entry.kind in (Shrunk, JL, Coarse)]
+#: Each mechanism with each neighbour relation that it accepts.
+SETTINGS = [
+    (name, adjacency)
+    for name in MECHANISMS
+    for adjacency in Adjacency
+    if adjacency is Adjacency.REPLACE_ONE or name not in REPLACE_ONLY
+]
 #: Mechanisms for one kind of workload only, and the files with their contract tests.
 ON_REALS: dict[type[Mechanism], str] = {
     SecondMoment: "test_second_moment.py",

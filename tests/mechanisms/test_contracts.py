@@ -17,15 +17,7 @@ from scipy.special import ndtr
 
 import geomdp.mechanisms as mechanisms
 from geomdp.audit import audit
-from geomdp.mechanisms import (
-    JL,
-    AdditiveMechanism,
-    Coarse,
-    Cone,
-    Mechanism,
-    PredictionKind,
-    Shrunk,
-)
+from geomdp.mechanisms import JL, AdditiveMechanism, Cone, Mechanism, PredictionKind
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Heuristic, PureDP
 from geomdp.workloads import Explicit, Marginals, explicit_answers
 from tests.mechanisms.catalogue import (
@@ -33,6 +25,8 @@ from tests.mechanisms.catalogue import (
     MECHANISMS,
     ON_REALS,
     POST_PROCESSED,
+    REPLACE_ONLY,
+    SETTINGS,
     WITHOUT,
     WORKLOADS,
 )
@@ -256,25 +250,13 @@ def test_upper_bounds_hold_for_every_data_set(name, workload, path, data):
         mean_at_most(squares, bigger.predicted_rmse.value**2)
 
 
-#: Mechanisms whose error has no bound where the number of records is private.
-REPLACE_ONLY = [name for name, entry in MECHANISMS.items() if entry.kind in (Shrunk, JL, Coarse)]
-
-
 @pytest.mark.parametrize("name", REPLACE_ONLY)
 def test_mechanisms_without_a_bound_under_add_remove_are_refused(name):
     with pytest.raises(ValueError, match=r"needs replace-one, .* so no error bound holds"):
         build(name, home(name), ADD)
 
 
-@pytest.mark.parametrize(
-    ("name", "adjacency"),
-    [
-        (name, adjacency)
-        for name in MECHANISMS
-        for adjacency in Adjacency
-        if adjacency is REPLACE or name not in REPLACE_ONLY
-    ],
-)
+@pytest.mark.parametrize(("name", "adjacency"), SETTINGS)
 class TestRecord:
     def test_claim_in_words(self, name, adjacency):
         mechanism = build(name, home(name), adjacency)
