@@ -19,7 +19,17 @@ from geomdp.audit.binomial import checked_level
 from geomdp.audit.claims import definition
 from geomdp.audit.events import ScoreEvent, best_event, judge, learn_event
 from geomdp.audit.result import AuditResult
-from geomdp.audit.samplers import Data, Event, Learner, Outputs, Sampler, Score, draw, repeat
+from geomdp.audit.samplers import (
+    Data,
+    Event,
+    Learner,
+    Outputs,
+    Sampler,
+    Score,
+    draw,
+    repeat,
+    same_shape,
+)
 from geomdp.audit.scores import DEFAULT_LEARNERS
 from geomdp.privacy import Guarantee, Privacy
 
@@ -96,9 +106,12 @@ def audit(
     frequencies of discrete outcomes. The fourth is the best linear function. The second quarter of
     the outputs chooses one of the scores and the threshold.
 
-    An audit sees no difference that may be a rounding error: 2^-30 of the largest output in the
-    same coordinate, none for whole numbers. It sees no violation below `smallest_violation`, and no
-    event that none of its scores describes. The text of the result says what was not seen.
+    An audit sees no difference that may be a rounding error. In a coordinate that holds more than
+    whole numbers up to 2^53, this is a difference of up to 2^-30 of the largest output in this
+    coordinate, or of up to 2^-50 of the largest output in any coordinate. So a public 1e18 in one
+    coordinate hides differences below 889 in the others. An audit sees no violation below
+    `smallest_violation`, and no event that none of its scores describes. The text of the result
+    says what was not seen, and prints the largest difference that was taken for a rounding error.
 
     Parameters
     ----------
@@ -323,6 +336,7 @@ def audit_event(
     """
     trials, level = whole(trials, "trials"), checked_level(level)
     outputs = Pair("", sample_a, sample_b).outputs(trials, _two(rng))
+    same_shape(outputs[1], outputs[0].shape[1:], "on the second input")
     hits_a, hits_b = (int(np.count_nonzero(_holds(event, sample))) for sample in outputs)
     return judge(definition(guarantee), hits_a, hits_b, trials, level, "event")
 

@@ -83,7 +83,7 @@ def taken_for_rounding(outputs_a: Outputs, outputs_b: Outputs) -> float:
     scaled = rows / np.where(errors > 0, errors, 1.0)
     centred = scaled - scaled[0]
     hidden = (errors > 0) & (centred.std(axis=0) <= 1)
-    return float(np.where(hidden, np.ptp(centred, axis=0) * errors, 0.0).max(initial=0.0))
+    return float((np.ptp(centred[:, hidden], axis=0) * errors[hidden]).max(initial=0.0))
 
 
 def _largest(matrix: FloatArray) -> FloatArray:
@@ -226,10 +226,11 @@ def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     Returns
     -------
     Score or None
-        None if the means differ in such directions by no more than a rounding error (`ROUNDING`
-        times the largest output of a coordinate; none for whole numbers). Also None for at most
-        m + 2 outputs on both inputs together. NaN and infinity count as the average of the finite
-        entries in their coordinate.
+        None if the means differ in such directions by no more than a rounding error (2^-30 of the
+        largest output of a coordinate, or 2^-50 of the largest of all coordinates if that is more;
+        none for whole numbers). The result of an audit prints what this hides. Also None for at
+        most m + 2 outputs on both inputs together. NaN and infinity count as the average of the
+        finite entries in their coordinate.
 
     Raises
     ------

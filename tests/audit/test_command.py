@@ -10,10 +10,15 @@ import numpy as np
 import pytest
 
 from geomdp.advice.candidates import CANDIDATES
-from geomdp.audit import smallest_violation
+from geomdp.advice.costs import breadth_work
+from geomdp.advice.setting import OPERATIONS_A_SECOND
+from geomdp.audit import audit_mechanism, smallest_violation
 from geomdp.cli import main
+from geomdp.cli.planning import audited_mechanisms
+from geomdp.mechanisms import Laplace
 from geomdp.noise import LaplaceNoise
 from geomdp.privacy import ZCDP, PureDP
+from geomdp.workloads import Marginals
 
 SCHEMA = {
     "format": "geomdp schema",
@@ -56,6 +61,57 @@ def test_every_mechanism_is_audited_or_left_out_with_a_reason(run):
     assert "1-DP, replace-one" in out
     assert "2 x 200" in row_of("laplace", out)
     assert "purely private" in row_of("gaussian", below)
+    for slow in ("jl", "coarse"):
+        words = f"takes a full run: to audit it, add --mechanism {slow}, or --all"
+        assert words in " ".join(row_of(slow, below).split())
+
+
+@pytest.mark.statistical
+def test_beyond_the_allowance_mechanisms_are_left_out_and_all_brings_them(run, monkeypatch):
+    monkeypatch.setattr(audited_mechanisms, "SECONDS", 1e-9)
+    asked = [*ASKED, "--epsilon", "1", "--trials", "64"]
+    code, out, _ = run(*asked)
+    assert code == 0
+    above, _, below = out.partition("left out")
+    assert above.count("not refuted") == 1
+    assert "not refuted" in row_of("laplace", above)
+    for left in ("geometric", "ball", "knorm-exact"):
+        words = (
+            f"the audits would take longer than about 1e-09 s: to audit it, add --mechanism {left}"
+        )
+        assert words in row_of(left, below)
+    code, out, _ = run(*asked, "--all")
+    above, _, below = out.partition("left out")
+    assert above.count("not refuted") == 15
+    assert "--all" not in below
+
+
+def test_the_allowance_is_spent_in_counted_work(monkeypatch):
+    """Three audits of the same work fit in three times the work, however long they take."""
+    laplace = Laplace(Marginals(6, 2), n=10, privacy=PureDP(1.0))
+    work = audited_mechanisms.noise_audit_work(laplace.workload, trials=64)
+    monkeypatch.setattr(audited_mechanisms, "SECONDS", 3.5 * work / OPERATIONS_A_SECOND)
+    allowance = audited_mechanisms.Allowance()
+    given = [allowance.spent_on("laplace", laplace, 64) for _ in range(4)]
+    assert [each is laplace for each in given] == [True, True, True, False]
+
+
+def test_the_search_asks_for_no_more_directions_than_are_counted(monkeypatch):
+    asked = []
+    true_answers = Marginals.extreme_answers
+
+    def counted(self, directions):
+        asked.append(len(directions))
+        return true_answers(self, directions)
+
+    monkeypatch.setattr(Marginals, "extreme_answers", counted)
+    for d in (3, 6, 12):
+        laplace = Laplace(Marginals(d, 2), n=10, privacy=PureDP(1.0))
+        asked.clear()
+        audit_mechanism(laplace, trials=64, rng=0)
+        one_direction = breadth_work(laplace.workload)
+        counted_work = audited_mechanisms.noise_audit_work(laplace.workload, trials=0)
+        assert 1 <= counted_work / one_direction / (sum(asked) / 2) <= 2
 
 
 @pytest.mark.statistical
@@ -116,6 +172,7 @@ def test_the_default_is_small_and_says_what_it_cannot_show(run, claim, name):
         (["--epsilon", "1", "--seed", "-1"], "--seed must be a whole number, at least 0"),
         (["--epsilon", "1", "--mechanism", "magic"], "--mechanism must be auto or one of"),
         (["--epsilon", "1", "--mechanism", "gaussian"], "--mechanism gaussian does not apply"),
+        (["--epsilon", "1", "--mechanism", "ball", "--all"], "give either --mechanism or --all"),
         ([], "give either --epsilon"),
     ],
 )

@@ -26,6 +26,7 @@ from geomdp.privacy import (
     gaussian_scale,
     laplace_scale,
 )
+from geomdp.privacy.definitions import printed_down
 from tests.stats import binomial_below
 
 SEEDS = range(20)
@@ -171,7 +172,8 @@ def test_infinite_scores_are_the_strongest_evidence():
     assert (result.hits_a, result.hits_b) == (5000, 0)
     assert str(result).startswith("The claim of 5-DP is refuted at level 1e-06. The event (")
     assert "held for 5000 of 5000 outputs on the first input and for 0 on" in str(result)
-    assert f"an epsilon of at least {result.epsilon_lower_bound:.4g}. The smallest" in str(result)
+    shown = printed_down(result.epsilon_lower_bound, 4)
+    assert f"an epsilon of at least {shown}. The smallest" in str(result)
 
 
 def test_equal_outputs_are_never_refuted():
@@ -292,6 +294,12 @@ def test_a_change_of_shape_is_noticed(score, widths):
         audit(*samples, PureDP(1.0), trials=100, rng=0, score=score)
 
 
+def test_an_event_needs_outputs_of_one_shape():
+    samples = [lambda trials, rng, m=m: rng.laplace(size=(trials, m)) for m in (1, 2)]
+    with pytest.raises(ValueError, match="outputs must have one shape, got \\(1,\\) and then"):
+        audit_event(*samples, PureDP(1.0), trials=100, event=lambda y: y[:, 0] > 0, rng=0)
+
+
 @pytest.mark.parametrize(
     ("sampler", "message"),
     [
@@ -326,7 +334,7 @@ def test_gaussian_noise_that_understates_rho_a_little_is_refuted(rho, factor):
         assert found.epsilon_lower_bound < found.claimed_epsilon
         # What could have been shown is between the claim and what was shown.
         assert rho < found.smallest_violation < factor * rho
-        assert f"a rho of at least {found.rho_lower_bound:.4g}" in str(found)
+        assert f"a rho of at least {printed_down(found.rho_lower_bound, 4)}" in str(found)
 
 
 @pytest.mark.statistical

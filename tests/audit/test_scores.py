@@ -18,7 +18,7 @@ from geomdp.audit import (
     null_space_score,
     outcome_score,
 )
-from geomdp.privacy import PureDP
+from geomdp.privacy import ZCDP, PureDP
 from tests.stats import binomial_below
 
 ONE = PureDP(1.0)
@@ -200,6 +200,26 @@ def test_what_was_taken_for_rounding_is_said():
     assert 2 < found.unseen < 100
     assert f"Differences up to {found.unseen:.2g} were taken for rounding errors" in str(found)
     assert audit(*[shifted(laplace(1.0), x) for x in CENTRES], ONE, trials=400, rng=0).unseen == 0
+
+
+def test_what_a_far_larger_coordinate_hides_is_said():
+    """Units in the last place of a public 1e18 are 128, so a leak of 0.4 may be their rounding."""
+
+    def outputs(value):
+        return lambda trials, rng: np.column_stack([np.full(trials, 1e18), np.full(trials, value)])
+
+    found = audit(outputs(0.3), outputs(0.7), ONE, trials=400, rng=0)
+    assert (found.refuted, found.unseen) == (False, pytest.approx(0.4, rel=1e-12))
+    assert "Differences up to 0.4 were taken for rounding errors" in str(found)
+
+
+@pytest.mark.parametrize("claim", [ONE, ZCDP(0.5)], ids=str)
+def test_the_largest_numbers_are_audited_without_a_warning(claim):
+    def outputs(trials, rng):
+        return np.where(rng.random((trials, 2)) < 0.5, 1.7e308, [-1.7e308, 0.5])
+
+    found = audit(outputs, outputs, claim, trials=400, rng=0)
+    assert (found.refuted, found.unseen) == (False, 0)
 
 
 @pytest.mark.parametrize("learn", [outcome_score, classifier_score])

@@ -29,8 +29,9 @@ from geomdp.cli.options import (
     whole_number,
 )
 from geomdp.cli.planning.audited_mechanisms import (
+    SECONDS,
+    Allowance,
     Audited,
-    affordable,
     audited_mechanism,
     built_candidate,
 )
@@ -39,6 +40,7 @@ from geomdp.cli.progress import working
 from geomdp.privacy.definitions import printed, printed_down
 
 if TYPE_CHECKING:
+    from geomdp.advice.setting import Setting
     from geomdp.audit import Learner
     from geomdp.privacy import Privacy
 
@@ -58,7 +60,17 @@ AuditedOption: TypeAlias = Annotated[
         "--mechanism",
         metavar="NAME",
         help="The mechanism to audit, see `geomdp mechanisms`. Repeat the flag for "
-        "several mechanisms. By default all that apply are audited, except slow ones.",
+        f"several mechanisms. By default, the first are audited that together take about "
+        f"{SECONDS:g} s.",
+        rich_help_panel=PRIVACY,
+        show_default=False,
+    ),
+]
+AllOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--all",
+        help="Audit all mechanisms that apply. This can take minutes.",
         rich_help_panel=PRIVACY,
         show_default=False,
     ),
@@ -137,6 +149,7 @@ def audit(
     adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
     exact: ExactOption = True,
     mechanism: AuditedOption = None,
+    all_of_them: AllOption = False,
     trials: TrialsOption = 1000,
     level: LevelOption = 1e-6,
     seed: DrawsOption = None,
@@ -157,27 +170,17 @@ def audit(
         lambda: check_whole("--trials", trials, minimum=FEWEST_TRIALS),
         lambda: check_whole("--seed", seed, minimum=0),
         lambda: _check_level(level),
+        lambda: _check_choice(mechanism, all_of_them),
     )
     task = planned_task(question, sample, schema)
     setting = Setting(task.workload, n, privacy, adjacency.relation(), exact)
-    learners, withdrawn = _learners(), bool(task.caveat)
-    audited = []
-    for flag in mechanism or _known():
-        with working(f"auditing {flag}"):
-            # A mechanism that the user named must apply. If the user named none, mechanisms that do
-            # not apply are listed as left out.
-            built = built_candidate(flag, setting, named=mechanism is not None)
-            if not isinstance(built, Audited) and mechanism is None:
-                built = affordable(flag, built)
-            if isinstance(built, Audited):
-                audited.append(built)
-            else:
-                audited.append(audited_mechanism(flag, built, trials, level, seed, learners))
+    audited = _audited(mechanism, setting, all_of_them, trials, level, seed)
+    of_what = " of the mechanism" if task.caveat else ""
     display.print_rows(
         [
             task.row,
-            ("claim", f"{privacy}, {setting.adjacency.value}{' of the mechanism' * withdrawn}"),
-            *([("release", f"no privacy claim: {task.caveat}")] if withdrawn else []),
+            ("claim", f"{privacy}, {setting.adjacency.value}{of_what}"),
+            *([("release", f"no privacy claim: {task.caveat}")] if task.caveat else []),
             ("level", f"{level:g} for each mechanism"),
         ]
     )
@@ -194,12 +197,41 @@ def audit(
         raise typer.Exit(REFUTED)
 
 
+def _audited(
+    named: Sequence[str] | None,
+    setting: Setting,
+    all_of_them: bool,
+    trials: int,
+    level: float,
+    seed: int | None,
+) -> list[Audited]:
+    """Audit the named mechanisms, or all that apply, or the first of these that are affordable."""
+    allowance = None if named or all_of_them else Allowance()
+    learners, audited = _learners(), []
+    for flag in named or _known():
+        with working(f"auditing {flag}"):
+            # A mechanism that the user named must apply. If the user named none, mechanisms that do
+            # not apply are listed as left out.
+            built = built_candidate(flag, setting, named=named is not None)
+            if not isinstance(built, Audited) and allowance is not None:
+                built = allowance.spent_on(flag, built, trials)
+            if not isinstance(built, Audited):
+                built = audited_mechanism(flag, built, trials, level, seed, learners)
+            audited.append(built)
+    return audited
+
+
 def _check_level(level: float) -> None:
     from geomdp.audit.binomial import checked_level
 
     if not 0 < level < 1:
         raise ValueError(f"--level must be above 0 and below 1, got {level!r}")
     checked_level(level)
+
+
+def _check_choice(mechanism: Sequence[str] | None, all_of_them: bool) -> None:
+    if mechanism and all_of_them:
+        raise ValueError("give either --mechanism or --all, not both")
 
 
 def _known() -> list[str]:

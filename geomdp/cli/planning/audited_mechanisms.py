@@ -10,13 +10,14 @@ if TYPE_CHECKING:
     from geomdp.advice.setting import Setting
     from geomdp.audit import AuditResult, Learner
     from geomdp.mechanisms import Mechanism
+    from geomdp.workloads import Workload
 
-#: Largest number of processor seconds for one output of a mechanism. Without --mechanism, slower
-#: mechanisms are left out: with the default number of trials, each of the others then draws for 5 s
-#: at most. A pilot run estimates the time.
-MOST_SECONDS = 0.0025
-#: Number of outputs that the pilot run draws.
-PILOT = 32
+#: Without --mechanism and --all, the audits together may take about this number of seconds. Their
+#: work is counted, not timed, so the speed of the machine does not decide what is audited.
+SECONDS = 20.0
+#: Operations of learning scores, divided by those of one matrix product of the draws with
+#: themselves: principal axes, two covariances and a classifier. Measured for 699 queries.
+LEARNING = 4
 
 
 class Audited(NamedTuple):
@@ -35,8 +36,10 @@ def built_candidate(flag: str, setting: Setting, named: bool) -> Mechanism | Aud
     """
     from geomdp.advice.candidates import CANDIDATES
     from geomdp.advice.setting import InapplicableError
+    from geomdp.bodies import MissingOracle
     from geomdp.cli.mechanism_flags import build_mechanism
     from geomdp.privacy import Exact
+    from geomdp.workloads import WorkloadSizeError
 
     if named:
         return build_mechanism(flag, setting)
@@ -50,47 +53,55 @@ def built_candidate(flag: str, setting: Setting, named: bool) -> Mechanism | Aud
         )
     try:
         built = row.built(setting)
-    except InapplicableError as error:
+    except (InapplicableError, WorkloadSizeError, MissingOracle) as error:
         return Audited(flag, None, 0.0, str(error))
     if setting.exact_only and not isinstance(built.guarantee.sampler, Exact):
         return Audited(flag, None, 0.0, f"its sampler is {built.guarantee.sampler}")
     return built
 
 
-def affordable(flag: str, mechanism: Mechanism) -> Mechanism | Audited:
-    """The mechanism, or the reason that drawing an output takes over `MOST_SECONDS`."""
-    import numpy as np
+class Allowance:
+    """The work that the audits of several mechanisms may still take, in the units of `Budget`."""
 
-    from geomdp.mechanisms import AdditiveMechanism
+    def __init__(self) -> None:
+        from geomdp.advice.setting import Budget
 
-    rng = np.random.default_rng(0)
-    mechanism.set_up()
-    if isinstance(mechanism, AdditiveMechanism):
-        noise = mechanism.noise
+        self.whole = self.left = Budget.of_seconds(SECONDS).work
 
-        def pilot() -> None:
-            noise.sample(rng, PILOT)
+    def spent_on(self, flag: str, mechanism: Mechanism, trials: int) -> Mechanism | Audited:
+        """The mechanism, whose audit is then paid for, or the reason why it is left out.
 
-    else:
-        sums = mechanism.totals(mechanism.workload.universe.sample(mechanism.n, rng)).sums
+        One audit is always affordable, so that no workload is too large for an audit.
+        """
+        from geomdp.mechanisms import AdditiveMechanism
 
-        def pilot() -> None:
-            for _ in range(PILOT):
-                mechanism.privatise(sums, rng)
-
-    pilot()  # The first call also compiles functions, so it is not timed.
-    # Processor time, because other work on the machine must not decide what is audited.
-    begun = time.process_time()
-    pilot()
-    seconds = (time.process_time() - begun) / PILOT
-    if seconds <= MOST_SECONDS:
+        more = f"to audit it, add --mechanism {flag}, or --all"
+        if not isinstance(mechanism, AdditiveMechanism):
+            return Audited(flag, None, 0.0, f"each of its outputs takes a full run: {more}")
+        work = noise_audit_work(mechanism.workload, trials)
+        if work > self.left < self.whole:
+            return Audited(
+                flag, None, 0.0, f"the audits would take longer than about {SECONDS:g} s: {more}"
+            )
+        self.left -= work
         return mechanism
-    return Audited(
-        flag,
-        None,
-        0.0,
-        f"an output takes {1000 * seconds:.1f} ms: to audit it, add --mechanism {flag}",
-    )
+
+
+def noise_audit_work(workload: Workload, trials: int) -> float:
+    """Operations of `audit_noise`, in the units of `Budget`, from the sizes of the workload.
+
+    The search for neighbours asks for the extreme answers in the directions of its steps, of which
+    there are most if the noise is 0 in some directions. Scores are learned for each change of the
+    sums that is compared, and once more for the chosen change.
+    """
+    from geomdp.advice.costs import PRODUCT_SPEED, breadth_work
+    from geomdp.audit.additive import CHANGES
+    from geomdp.audit.neighbours import MOST_AXES, STARTS, STEPS
+
+    m = workload.n_queries
+    directions = (STEPS + 1) * (3 * min(m, MOST_AXES) + 2 * STARTS)
+    products = (CHANGES + 1) * LEARNING * 2.0 * trials * m * min(m, trials)
+    return directions * breadth_work(workload) + products / PRODUCT_SPEED
 
 
 def audited_mechanism(
