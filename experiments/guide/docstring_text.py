@@ -74,7 +74,7 @@ _PIECE = re.compile(
     rf"""
     (?P<keep> ^[ ]*[*|-][ ]+(?=\S) | \\. | ``[^`]+`` | :[a-z:]+:`[^`]+` | \*\*[^*\n]+\*\*
             | \[[A-Z]?\d+\]_ | \b(?:e\.g\.|i\.e\.) | (?<=\w)'(?:s|t)\b )
-  | `(?P<name>[^`]+)`
+  | `(?P<name>[^`]*[^`\s][^`]*)`
   | (?P<id>{ID.pattern})
   | (?P<reals>\bR)(?=\^)
   | (?P<norm>\|\|)_(?P<normed>{_RAISED})
@@ -82,7 +82,7 @@ _PIECE = re.compile(
   | \b(?P<base>[A-Za-z])_(?P<index>[A-Za-z0-9]+'?|[+-](?=\W)|\([^()\n]*\)|\{{[^{{}}\n]*\}})(?![\w])
   | (?P<sign>{_PLAIN.pattern})
   | (?<![\w'./])(?<!\w-)(?P<letter>[B-HJ-Zb-z]|A(?=[),|^]|[ ][(=<>+-]))(?P<prime>'(?![a-z]))?(?!\w)
-  | (?P<special>[*|_](?=\W|$) | [*|])
+  | (?P<special>[*|_](?=\W|$) | [*|`])
     """,
     re.VERBOSE | re.MULTILINE,
 )
@@ -106,7 +106,7 @@ def typeset(lines: list[str], place: Place) -> list[str]:
     found: list[str] = []
     for is_prose, block in _blocks(_with_displays(lines)):
         text = "\n".join(block)
-        found += (_typeset_prose(text, place) if is_prose else text).split("\n")
+        found += (typeset_prose(text, place) if is_prose else text).split("\n")
     return found
 
 
@@ -167,7 +167,8 @@ def _blocks(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
         yield prose, block
 
 
-def _typeset_prose(text: str, place: Place) -> str:
+def typeset_prose(text: str, place: Place) -> str:
+    """One or more lines of prose in reStructuredText."""
     joined = _PIECE.sub(lambda piece: _typeset_piece(piece, place), text)
     # An escaped space separates markup from letters and prints nothing. Beside white space it is
     # not needed, and would remove that space.
@@ -180,10 +181,10 @@ def _typeset_piece(piece: re.Match[str], place: Place) -> str:
         case "keep":
             return piece[0]
         case "name":
-            return f"{_linked(' '.join(piece['name'].split()), place)}\\ "
+            return f"\\ {_linked(' '.join(piece['name'].split()), place)}\\ "
         case "id":
             known = piece["id"] in _theorem_ids()
-            return f":ref:`{piece['id']} <theorem-{piece['id']}>`" if known else piece["id"]
+            return f"\\ :ref:`{piece['id']} <theorem-{piece['id']}>`\\ " if known else piece["id"]
         case "reals":
             return "ℝ"
         case "normed":
@@ -202,16 +203,19 @@ def _typeset_piece(piece: re.Match[str], place: Place) -> str:
 
 def _role(name: str, text: str) -> str:
     """Markup for an index or a power. Outer brackets that only group the text are left out."""
-    inner = text[1:-1] if text[0] in "({" else text
+    inner = text[1:-1].strip() if text[0] in "({" else text
     if text[0] == "(" and "," in inner:
         inner = text
+    if not inner:  # a role without a text is an error
+        return f"\\ {text}"
     return f"\\ :{name}:`{_plain(inner)}`\\ "
 
 
 def _plain(text: str) -> str:
     """A text with signs and Greek letters replaced, and characters of markup escaped."""
     found = _PLAIN.sub(lambda piece: PRINTED[piece[0]], text)
-    return found.replace("*", "\\*").replace("|", "\\|").replace("'", "′").replace("^", "^\\ ")
+    found = re.sub(r"(?<!\\)[*|`]", r"\\\g<0>", found)
+    return found.replace("'", "′").replace("^", "^\\ ")
 
 
 def _linked(name: str, place: Place) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Sequence
 from itertools import groupby
@@ -12,10 +13,13 @@ from PIL import Image
 
 from experiments.engine.figures import Folders, read_record
 from experiments.engine.script import LoadedScript, Preset
-from experiments.guide.docstring_text import Place, typeset
+from experiments.guide.docstring_text import Place, typeset, typeset_prose
+from geomdp.cli.display import visible
 
 #: Largest width in pixels of the small pictures on the first page.
 SMALL = 480
+#: Markup of reStructuredText that `typeset_prose` keeps. In a claim it belongs to a label.
+_MARKUP = re.compile(r"[\\\[@]|\*\*+|``+|:(?=[`/])|__+")
 
 
 class MissingFigureError(ValueError):
@@ -141,7 +145,10 @@ def _typeset(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return _typeset(" ".join(text.split()))
+    """A claim, typeset on one line. No label inside it is markup of its own or a control."""
+    text = visible(" ".join(text.split()))
+    plain = _MARKUP.sub(lambda found: re.sub(".", r"\\\g<0>", found[0]), text)
+    return typeset_prose(plain, Place("geomdp", None))
 
 
 def _picture(script: LoadedScript, folders: Folders) -> Path:

@@ -29,7 +29,7 @@ import geomdp as gd
 from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL
+from experiments.engine.drawing import BAND_LEVEL, shared_legend
 from experiments.engine.statistics import LEVEL
 from experiments.privacy.published_bugs import BUGS, Bug
 
@@ -129,12 +129,21 @@ TESTS = {
 }
 
 
+#: Colours of a point, by how many of its audits refute the bug; labels of the other marks.
+SHADES = {"none": "white", "some": "0.7", "all": "black"}
+LEAST = "all, from this number on"
+RATE = "share, with 95% interval"
+
+
 def plot(table: pd.DataFrame) -> Figure:
     """Sample size that refutes each bug, and false alarms of the mended mechanisms."""
-    figure = Figure(figsize=(7.2, 4.8))
+    figure = Figure(figsize=(7.2, 5.1))
     sizes, alarms = figure.subplots(1, 2, sharey=True, width_ratios=[2.3, 1])
     draw_sizes(sizes, table[~table.mended])
     draw_alarms(alarms, table[table.mended])
+    none, some, every = SHADES
+    columns = {"(a) audits that refute": [none, some], " ": [every, LEAST], "(b)": [RATE]}
+    shared_legend(figure, [sizes, alarms], columns)
     return figure
 
 
@@ -143,15 +152,16 @@ def draw_sizes(axes: Axes, broken: pd.DataFrame) -> None:
     for place, bug in enumerate(BUGS):
         mine = broken[broken.bug == bug.source]
         shares = mine.groupby("trials").refuted.mean()
-        axes.scatter(
-            shares.index, np.full(len(shares), place), s=22, c=1 - shares, cmap="gray", vmin=0,
-            vmax=1, edgecolors="0.4", linewidths=0.7, zorder=3,
-        )  # fmt: skip
+        among = {"none": shares == 0, "some": (shares > 0) & (shares < 1), "all": shares == 1}
+        for label, colour in SHADES.items():
+            where = shares.index[among[label]]
+            axes.scatter(where, np.full(len(where), place), s=22, c=colour, label=label,
+                         edgecolors="0.4", linewidths=0.7, zorder=3)  # fmt: skip
         sure = shares[shares == 1]
         note = "states too much: true, so never refuted"
         if bug.breaks and len(sure):
             least = int(sure.index.min())
-            axes.scatter([least], [place], s=60, c="C3", marker="D", zorder=4)
+            axes.scatter([least], [place], s=60, c="C3", marker="D", label=LEAST, zorder=4)
             event = mine[mine.trials == least].test.mode().iloc[0]
             note = next(short for part, short in TESTS.items() if part in event)
             left = least < 0.05 * broken.trials.max()
@@ -176,13 +186,13 @@ def draw_alarms(axes: Axes, mended: pd.DataFrame) -> None:
         hits, audits = int(mine.refuted.sum()), len(mine)
         found = scipy.stats.binomtest(hits, audits).proportion_ci(1 - BAND_LEVEL, "exact")
         axes.plot([found.low, found.high], [place, place], color="C0", lw=1.4)
-        axes.plot([hits / audits], [place], "o", color="C0")
+        axes.plot([hits / audits], [place], "o", color="C0", label=RATE)
     axes.axvline(ALARM_LEVEL, color="black", linestyle=(0, (4, 2)), lw=1.1)
     axes.annotate(f"level {ALARM_LEVEL:g}", (ALARM_LEVEL, -0.62), (3, 0),
                   textcoords="offset points", va="top", size=8)  # fmt: skip
     axes.set_xlim(-0.005, 0.125)
-    axes.set_xlabel("share of audits that refute")
-    axes.set_title("(b) mended: few alarms", fontsize=9)
+    axes.set_xlabel("share refuted")
+    axes.set_title("(b) after mending", fontsize=9)
 
 
 def grid(sizes: tuple[int, ...], audits: int, alarms: int) -> tuple[Config, ...]:

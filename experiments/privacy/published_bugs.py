@@ -1,7 +1,8 @@
 """Privacy bugs that were published, each rebuilt from its description, beside the mended mechanism.
 
 Each function draws outputs on two neighbouring inputs from code of our own. A bug keeps only what
-breaks the privacy claim. `BUGS` lists all of them with their sources.
+breaks the privacy claim. `BUGS` lists all of them with their sources. OpenDP 2416 is missing,
+because no description of it was found.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 from typing import Any
+
+from experiments.report.prose import escape
 
 #: A bar is marked as near the limit from this value of `Claim.used` on; 1 is the limit.
 NEAR = 0.9

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from html import escape
 
 from experiments.engine.script import LoadedScript
-from experiments.report.prose import prose
+from experiments.report.prose import escape, prose
 from experiments.theorems import THEOREMS
 from experiments.theorems.theorem import ID
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from html import escape
 
 from latex2mathml.converter import convert
+
+from experiments.report.prose import escape
 
 _VARIANT = re.compile(r'<mi mathvariant="(double-struck|script)">([A-Z])</mi>')
 #: Upright words, which the converter spells letter by letter.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import re
-from html import escape
+
+from geomdp.cli.display import visible
 
 GREEK = {
     "epsilon": "ε",
@@ -36,6 +38,11 @@ _SIGNS = (
 )
 _SUBSCRIPT = re.compile(r"(?<=[\w)])_(\w+|\+)")
 _SIMPLE_POWER = re.compile(r"\^([-−]?(?:\d+(?:\.\d+)?|[A-Za-zα-ω]+))")
+
+
+def escape(text: str) -> str:
+    """The text as HTML, with an escape such as \\u001b in place of each control character."""
+    return html.escape(visible(text))
 
 
 def prose(text: str) -> str:

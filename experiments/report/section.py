@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from html import escape
 from typing import Any
 
 from experiments.engine.script import Preset
@@ -15,7 +14,7 @@ from experiments.report.gathered import Gathered
 from experiments.report.margin import margin
 from experiments.report.markup import THEOREM_PAGE, breakable, linked_ids, reached, table, verdict
 from experiments.report.mathematics import to_html, to_text
-from experiments.report.prose import prose
+from experiments.report.prose import escape, prose
 from experiments.theorems import Theorem
 
 #: The report lists up to this many values of a parameter. If there are more numbers, it gives their

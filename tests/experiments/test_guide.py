@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from docutils import nodes
+from docutils.core import publish_doctree
+from docutils.parsers.rst import roles
 from typer.testing import CliRunner
 
 from experiments import __main__ as command_line
@@ -20,7 +25,7 @@ from experiments.guide.build import GuideError, run_sphinx
 from experiments.guide.decisions import DECISIONS
 from experiments.guide.docstring_text import Place, typeset
 from experiments.guide.exports import Export, exported_by, exports, packages
-from experiments.guide.gallery import MissingFigureError, gallery_pages
+from experiments.guide.gallery import MissingFigureError, _claim, _goal, gallery_pages
 from experiments.guide.links import problems
 from experiments.guide.reference import write_reference
 from experiments.guide.sources import HERE
@@ -28,6 +33,7 @@ from experiments.guide.theorem_pages import write_theorems
 from experiments.privacy.faults.catalogue import FAULTS
 from experiments.theorems import THEOREMS
 from geomdp.advice.candidates import CANDIDATES
+from tests.hostile.test_output import PIECES, controls, groups
 from tests.readme import COMMAND_PAGE, PAGES, ROOT, cells
 
 ALL_PAGES = sorted(PAGES.rglob("*.md"))
@@ -185,6 +191,31 @@ def test_the_threat_model_counts_the_planted_faults() -> None:
 def test_docstrings_are_typeset(plain: str, set_in_type: str) -> None:
     (line,) = typeset([plain], Place("geomdp.bodies", None))
     assert line == set_in_type.removeprefix("\\ ")
+
+
+#: Pieces of labels that reStructuredText would obey.
+LIVE = (
+    *("**x**", "*a*", ":py:obj:`x`", "`a`", "``a``b", "``", "x_", "[1]_", "__", "|a|", "_`a`"),
+    *("||_`", "^(`)", "x_( )", "\\", ".. a::", ">>> a", "* ", "` `", "a@b.c", "http://a.b", ":"),
+)
+#: Nodes of a claim: its verdict and words, and what is typeset inside it.
+NODES = {"document", "block_quote", "bullet_list", "list_item", "paragraph", "strong", "#text"}
+NODES |= {"emphasis", "literal", "inline", "subscript", "superscript"}
+
+
+@pytest.mark.parametrize("line", [_claim, _goal])
+def test_the_gallery_obeys_no_label(line: Callable[[dict[str, object]], str]) -> None:
+    for role in ("ref", "py:obj"):  # Sphinx has these
+        roles.register_local_role(role, roles.GenericRole(role, nodes.inline))
+    keys = ("name", "measured", "theory", "goal", "beside", "reason")
+    for label in itertools.chain.from_iterable(groups(PIECES + 3 * LIVE)):
+        text = line({"passed": True, "reached": True, **dict.fromkeys(keys, label)})
+        assert controls(text) <= {"\n"}, label
+        settings = {"report_level": 2, "halt_level": 2}
+        found = [*publish_doctree(text, settings_overrides=settings).findall()]
+        assert {node.tagname for node in found} <= NODES | {"system_message"}, label
+        strong = [node.astext() for node in found if node.tagname == "strong"]
+        assert strong in (["passed"], ["reached"]), label
 
 
 def test_what_an_example_prints_is_not_typeset() -> None:

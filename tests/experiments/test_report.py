@@ -24,12 +24,14 @@ from experiments.engine.script import LoadedScript, Preset, load
 from experiments.report import build_report
 from experiments.report.charts import legend_of, panels_of
 from experiments.report.margin import margin
-from experiments.report.mathematics import to_text
+from experiments.report.markup import breakable, linked_ids, table
+from experiments.report.mathematics import to_html, to_text
 from experiments.report.pictures import picture
 from experiments.report.prose import prose
 from experiments.report.section import _paragraph
 from experiments.theorems import THEOREMS
 from tests.experiments import toy_script
+from tests.hostile.test_output import controls, groups
 
 TOY = "tests.experiments.toy_script"
 #: Attributes whose values are addresses, which a browser loads or opens.
@@ -321,6 +323,14 @@ def test_formulas_in_prose(text: str, html: str) -> None:
     assert prose(text) == html
 
 
+def test_the_report_obeys_no_label() -> None:
+    for group in groups():
+        rows = [(breakable(label), linked_ids(label)) for label in group]
+        page = table(group[0], group[:2], rows, "t") + margin({"no_limit": group[0]})
+        page += to_html(group[1].replace("$", ""))
+        assert controls(page) <= {"\n"}, group
+
+
 def test_a_margin_is_shown_where_one_is_stored() -> None:
     assert margin({"used": None}) == margin({}) == ""
     assert "no limit" in margin({"used": None, "no_limit": "an order"})
@@ -346,10 +356,12 @@ def test_the_command_builds_what_is_stored(
 
     assert "no figure at this preset: toy_script" in call("report")
     output = call("reproduce", "--results", str(folders.results))
-    assert "python -m experiments report --quick" in output
+    page = folders.figures / "quick" / "report" / "index.html"
+    assert output.endswith(f"to read it all, open {page}")
+    page.unlink()
     output = call("report", "--quick")
     assert "1 figures, 2 claims passed, 0 failed" in output
-    assert (folders.figures / "quick" / "report" / "index.html").exists()
+    assert page.exists()
 
 
 def test_stars_in_a_docstring_become_a_list() -> None:

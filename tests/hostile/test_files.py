@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import json
 import os
 import pickle
@@ -22,10 +23,11 @@ import pytest
 import geomdp as gd
 from geomdp._numerics.array_files import read_arrays
 from geomdp._numerics.written_files import write_together
-from geomdp.bounds import check_certificate
+from geomdp.bounds import CertificateRejected, check_certificate
 from geomdp.data import Schema, read_chunks
 from geomdp.mechanisms import SmoothRelease, SparseSummary
 from geomdp.privacy import Ledger, PureDP
+from tests.bounds.test_damaged_arrays import certificate_beside
 
 
 def smooth(path: Path) -> None:
@@ -239,21 +241,34 @@ def test_changed_bytes_are_read_alike_or_refused(
             assert saved(found) == content
 
 
-@pytest.mark.parametrize("order", "<>")
-@pytest.mark.parametrize("code", [sys.maxunicode + 1, 0xFFFFFFFF])
+#: Text of one character, which NumPy stores as a 32-bit number; these numbers are no characters.
+NO_CHARACTERS = [
+    np.array([code], dtype=f"{order}u4").view(f"{order}U1").reshape(())
+    for code, order in itertools.product([sys.maxunicode + 1, 0xFFFFFFFF], "<>")
+]
+
+
+@pytest.mark.parametrize("text", NO_CHARACTERS, ids=lambda text: text.tobytes().hex())
 @pytest.mark.parametrize("name", ["smooth summary", "sparse summary"])
 def test_text_outside_unicode_is_refused(
-    name: str, code: int, order: str, written: dict[str, bytes], tmp_path: Path
+    name: str, text: np.ndarray, written: dict[str, bytes], tmp_path: Path
 ) -> None:
-    """NumPy stores texts as 32-bit numbers; not every number is a character."""
     ending, _, read = FORMATS[name]
     path = tmp_path / f"text{ending}"
     with np.load(io.BytesIO(written[name])) as stored:
         arrays = dict(stored)
-    arrays["record"] = np.array([code], dtype=f"{order}u4").view(f"{order}U1").reshape(())
-    np.savez(path, **arrays)
-    with pytest.raises(ValueError, match=rf"must hold Unicode text, got the code {code:#x}"):
+    np.savez(path, **arrays | {"record": text})
+    with pytest.raises(ValueError, match=r"must hold Unicode text, got the code 0x(110000|f{8})"):
         read(path)
+
+
+@pytest.mark.parametrize("text", NO_CHARACTERS, ids=lambda text: text.tobytes().hex())
+def test_a_certificate_with_text_outside_unicode_is_rejected(
+    text: np.ndarray, tmp_path: Path
+) -> None:
+    path = certificate_beside(archive_of(a=np.repeat(text, 8)), tmp_path)
+    with pytest.raises(CertificateRejected, match="an array does not hold numbers"):
+        check_certificate(path)
 
 
 @pytest.mark.parametrize("name", ["smooth summary", "sparse summary"])
