@@ -191,6 +191,8 @@ class Mechanism(FunctionOfSums):
     ) -> Release:
         """Private answers (m,) to the workload on `records`.
 
+        Without a seed, an epsilon or rho above 10 gives a ``UserWarning`` before anything is paid.
+
         Parameters
         ----------
         records : array, DataFrame, or iterable of such chunks

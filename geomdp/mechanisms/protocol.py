@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -10,6 +12,7 @@ import numpy as np
 from geomdp._typing import RandomState
 from geomdp._validation import require_type
 from geomdp.privacy import Adjacency, Guarantee, Ledger
+from geomdp.privacy.parameter_range import weakness
 
 Prepared = TypeVar("Prepared")
 Statistic = TypeVar("Statistic")
@@ -27,6 +30,20 @@ def source_and_record(
     """
     generator = np.random.default_rng(rng)
     return generator, guarantee if rng is None else guarantee.as_seeded()
+
+
+def warn_if_weak(guarantee: Guarantee) -> None:
+    """Warn of an epsilon or rho above 10, at the line that calls the library.
+
+    A seeded release promises nothing, so it gives no warning.
+    """
+    meaning = "" if guarantee.seeded else weakness(guarantee.privacy)
+    if not meaning:
+        return
+    level, frame = 1, sys._getframe().f_back
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("geomdp."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(meaning, UserWarning, stacklevel=level + 1)
 
 
 def release_once(
@@ -47,7 +64,7 @@ def release_once(
     3. `read` reads the records once and checks them. It returns the number of records, and the
        statistic that `draw` needs.
     4. Under replace-one, any other number of records than `n` is a ``ValueError``.
-    5. The ledger pays, under the name `label`.
+    5. An epsilon or rho above 10 gives a warning. The ledger pays, under the name `label`.
     6. `draw` draws the noise, which sees no records, adds it, and returns the release.
 
     A failure in steps 1 to 5 leaves the ledger unchanged, and nothing has been released.
@@ -61,6 +78,7 @@ def release_once(
     count, statistic = read()
     if guarantee.adjacency is Adjacency.REPLACE_ONE and count != n:
         raise ValueError(f"records must number n = {n}, got {count}")
+    warn_if_weak(guarantee)
     if ledger is not None:
         ledger.spend(guarantee, label)
     return draw(prepared, statistic)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -16,7 +15,6 @@ from geomdp.data import Schema, Source, count_records, source_of
 from geomdp.mechanisms import AdditiveMechanism, Mechanism
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
-from geomdp.privacy.parameter_range import weakness
 from geomdp.tabulation.consistency import Consistency, Form
 from geomdp.tabulation.mixtures import Asked, task_of
 from geomdp.tabulation.results import CLAIM, RESERVED, Tabulation
@@ -163,8 +161,6 @@ def release(
             "n must be declared under add/remove, because the number of records is private"
         )
     wanted = _privacy(epsilon, privacy)
-    if rng is None and (meaning := weakness(wanted)):  # a seeded release promises nothing
-        warnings.warn(meaning, UserWarning, stacklevel=2)
     if ledger is not None:
         claim = Guarantee(wanted, adjacency, Exact())
         claim = claim.without_claim(task.caveat)

@@ -18,6 +18,7 @@ from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive, real_number, require_type, whole
 from geomdp.mechanisms.interactive.scales import ROUNDED_UP, Scales
 from geomdp.mechanisms.interactive.transcript import Answer, Transcript
+from geomdp.mechanisms.protocol import warn_if_weak
 from geomdp.noise.exact.laplace_numbers import ExactNumber
 from geomdp.noise.scalar import scalar_noise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
@@ -100,6 +101,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
             self.privacy, self.adjacency, Exact(), self._noise.arithmetic, seeded=rng is not None
         )
         self._found = 0
+        warn_if_weak(self.guarantee)
         if ledger is not None:
             require_type(ledger, Ledger, "ledger")
             ledger.spend(self.guarantee, type(self).__name__)
