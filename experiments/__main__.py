@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -60,6 +61,15 @@ Workers = Annotated[
         "--workers", min=1, help="Processes on this machine; with 1, no other process is started."
     ),
 ]
+AllWorkers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        min=1,
+        help="Processes on this machine; by default one for each core, but at most 4.",
+        show_default=False,
+    ),
+]
 Scheduler = Annotated[
     str | None,
     typer.Option(
@@ -72,6 +82,9 @@ Scheduler = Annotated[
 ResultsFolder = Annotated[Path, typer.Option("--results", help="Folder of the SQLite files.")]
 FiguresFolder = Annotated[Path, typer.Option("--figures", help="Folder of the figures.")]
 RESULTS, FIGURES = Folders().results, Folders().figures
+#: Most processes that `reproduce` starts unasked: each needs about 400 MB, and few figures have
+#: cells for more.
+MOST_WORKERS = 4
 
 
 @app.command("list")
@@ -96,11 +109,12 @@ def run(
     """Run scripts, draw their figures and check their claims."""
     modules = [_find(name) for name in dict.fromkeys(names)]
     with _executor(workers, scheduler) as executor:
-        from experiments.engine.terminal import show_reports
+        from experiments.engine.terminal import show_left_out, show_reports
 
         scripts = [*map(load, modules)]
         reports = _run_all(scripts, _preset(full), Folders(results, figures), executor)
         show_reports(console, [each for each in scripts if each.left_out is None], reports)
+        show_left_out(console, scripts)
     # Here a script that cannot run is a failure, because it was asked for by name.
     if len(reports) < len(scripts) or not all(report.passed for report in reports):
         raise typer.Exit(1)
@@ -109,7 +123,7 @@ def run(
 @app.command("reproduce")
 def reproduce_all(
     full: Full = False,
-    workers: Workers = 1,
+    workers: AllWorkers = None,
     scheduler: Scheduler = None,
     results: ResultsFolder = RESULTS,
     figures: FiguresFolder = FIGURES,
@@ -122,6 +136,8 @@ def reproduce_all(
     A script that needs a package that is not installed is named and left out.
     """
     folders, flag = Folders(results, figures), " --full" if full else ""
+    if workers is None:
+        workers = 1 if scheduler else min(os.cpu_count() or 1, MOST_WORKERS)
     with _executor(workers, scheduler) as executor:
         from experiments.engine.terminal import plain, show_reports, summary
 
@@ -288,30 +304,33 @@ def _figure_state(
 def _run_all(
     scripts: Sequence[LoadedScript], preset: Preset, folders: Folders, executor: Executor
 ) -> list[Report]:
-    """Reproduce the scripts that can run here; one line names each that fails or is left out."""
-    from experiments.engine.reproduce import reproduce_alone
-    from experiments.engine.terminal import Bar, headline, plain, show_left_out
+    """Reproduce the scripts that can run here; one line names each that fails."""
+    from experiments.engine.reproduce import reproduce_each
+    from experiments.engine.terminal import Bar, headline, plain
 
-    show_left_out(console, scripts)
     scripts = [script for script in scripts if script.left_out is None]
     before = signal.signal(signal.SIGTERM, _terminate)
     reports: list[Report] = []
     try:
-        pending = [_pending(script, preset, folders) for script in scripts]
+        pending = {script.name: _pending(script, preset, folders) for script in scripts}
         costs = [
-            _cost(script, preset, folders) * left / len(script.sweep(preset).cells())
-            for script, left in zip(scripts, pending, strict=True)
+            _cost(script, preset, folders)
+            * pending[script.name]
+            / len(script.sweep(preset).cells())
+            for script in scripts
         ]
         with _reporting_errors(), Bar(console, costs) as bar:
-            for script, left in zip(scripts, pending, strict=True):
-                bar.begin(script.name, left)
-                report = reproduce_alone(
-                    script, preset, folders, executor, observe=lambda _outcome: bar.advance()
-                )
+
+            def begin(script: LoadedScript) -> None:
+                bar.begin(script.name, pending[script.name])
+
+            for report in reproduce_each(
+                scripts, preset, folders, executor, begin, lambda _outcome: bar.advance()
+            ):
                 if line := headline(report):
                     plain(console, line)
                 reports.append(report)
-                bar.end()
+            bar.end()
     except KeyboardInterrupt as stop:
         console.print("interrupted; completed cells are stored, run again to resume")
         raise typer.Exit(TERMINATED if stop.args else INTERRUPTED) from None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from experiments.engine.cells import Outcome, Sweep, configuration_fields
@@ -64,6 +66,17 @@ def reproduce(
     with this code failed after its cells, the stored cells are forgotten and computed again: a
     failure must not outlive its cause.
     """
+    return computed(script, preset, folders, executor, observe)()
+
+
+def computed(
+    script: LoadedScript,
+    preset: Preset,
+    folders: Folders,
+    executor: Executor,
+    observe: Callable[[Outcome[Any]], None],
+) -> Callable[[], Report]:
+    """Run the missing cells; the function that is returned does the rest of `reproduce`."""
     sweep, outputs = script.sweep(preset), folders.outputs(script.name, preset)
     if isinstance(script.module, TakesTime):
         executor = in_process
@@ -74,6 +87,14 @@ def reproduce(
             # Without the record, a run that is stopped now is resumed, and not begun again.
             outputs.record.unlink()
         result = run_sweep(script.module.compute, sweep, store, executor, observe)
+    return partial(_concluded, script, preset, outputs, result, again)
+
+
+def _concluded(
+    script: LoadedScript, preset: Preset, outputs: Outputs, result: SweepResult, again: bool
+) -> Report:
+    """Write the table, draw the figure, check the claims and write the record."""
+    sweep = script.sweep(preset)
     if result.failures:
         return Report(script.name, outputs, result.failures, (), again=again)
     write_table(outputs, result.table())
@@ -113,23 +134,61 @@ def failed_before(script: LoadedScript, outputs: Outputs) -> bool:
     return "failure" in record or not all(claim["passed"] for claim in record["claims"])
 
 
-def reproduce_alone(
-    script: LoadedScript,
+def reproduce_each(
+    scripts: Sequence[LoadedScript],
     preset: Preset,
     folders: Folders,
-    executor: Executor = in_process,
-    observe: Callable[[Outcome[Any]], None] = ignore,
-) -> Report:
-    """Like `reproduce`, but an error of a file or process becomes a failure of this script.
+    executor: Executor,
+    begin: Callable[[LoadedScript], None],
+    observe: Callable[[Outcome[Any]], None],
+) -> Iterator[Report]:
+    """Like `reproduce` for each script, but an error of a file becomes a failure of its script.
 
-    Such an error is a store that cannot be opened, a full disk, or a process that cannot start.
-    Other scripts can still run. They cannot if the executor fails, so `ExecutorError` is raised.
+    Such an error is a store that cannot be opened, or a full disk. Other scripts can still run.
+    They cannot if the executor fails, so `ExecutorError` is raised. While other processes compute
+    the cells of a script, this process draws the figure of the script before it, unless the script
+    measures time.
+
+    Parameters
+    ----------
+    scripts, preset, folders, executor, observe
+        As for `reproduce`.
+    begin : callable
+        Called with each script before its cells are computed.
     """
+    drawn: Future[Report] | None = None
+    with ThreadPoolExecutor(1) as drawer:
+        for script in scripts:
+            if drawn is not None and isinstance(script.module, TakesTime):
+                yield drawn.result()
+                drawn = None
+            begin(script)
+            conclude: Callable[[], Report]
+            try:
+                conclude = computed(script, preset, folders, executor, observe)
+            except (StoreError, OSError) as error:
+                conclude = partial(_unusable, script, preset, folders, error)
+            if drawn is not None:
+                yield drawn.result()
+            drawn = drawer.submit(_alone, conclude, script, preset, folders)
+            if executor is in_process:
+                yield drawn.result()
+                drawn = None
+        if drawn is not None:
+            yield drawn.result()
+
+
+def _alone(
+    conclude: Callable[[], Report], script: LoadedScript, preset: Preset, folders: Folders
+) -> Report:
     try:
-        return reproduce(script, preset, folders, executor, observe)
-    except (StoreError, OSError) as error:
-        outputs = folders.outputs(script.name, preset)
-        return Report(script.name, outputs, (), (), broken=str(error))
+        return conclude()
+    except OSError as error:
+        return _unusable(script, preset, folders, error)
+
+
+def _unusable(script: LoadedScript, preset: Preset, folders: Folders, error: Exception) -> Report:
+    return Report(script.name, folders.outputs(script.name, preset), (), (), broken=str(error))
 
 
 def draw(script: LoadedScript, outputs: Outputs) -> None:

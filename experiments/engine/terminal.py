@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import textwrap
+import threading
 import time
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -20,6 +21,7 @@ from experiments.engine.figures import read_table
 from experiments.engine.goals import goals_table
 from experiments.engine.reproduce import Report
 from experiments.engine.script import ComparesWithPeers, LoadedScript, Preset, Reports
+from geomdp.cli.display import visible
 
 
 def scripts_table(scripts: Sequence[LoadedScript]) -> Table:
@@ -49,15 +51,16 @@ def show_left_out(console: Console, scripts: Sequence[LoadedScript]) -> None:
             plain(console, f"left out: {script.name} {script.left_out}")
 
 
-#: Most lines of `summary`, and seconds between two lines of progress where there is no terminal.
-MOST_LINES, EVERY = 40, 60.0
+MOST_LINES = 40  # of `summary`
+#: Seconds between two updates of the bar on a terminal, and between two lines without one.
+ON_TERMINAL, WITHOUT = 1.0, 60.0
 
 
 class Bar:
     """One bar for a whole run: figures done, time left, and the figure at work.
 
     The time left is that of the work done so far, multiplied by the share of the cost that is left.
-    Without a terminal, a plain line is printed at most once a minute.
+    Without a terminal, a plain line is printed once a minute, however long a cell takes.
 
     Parameters
     ----------
@@ -67,6 +70,8 @@ class Bar:
         Cost of each figure, in the order of the run and in any unit, without what is stored.
     clock : callable
         Seconds.
+    every : float, optional
+        Seconds between two updates.
     """
 
     def __init__(
@@ -74,23 +79,31 @@ class Bar:
         console: Console,
         costs: Sequence[float],
         clock: Callable[[], float] = time.monotonic,
+        every: float | None = None,
     ) -> None:
         self.costs, self.console, self.clock = costs, console, clock
+        self.every = every or (ON_TERMINAL if console.is_terminal else WITHOUT)
         self.name, self.number, self.done, self.pending = "", 0, 0, 1
-        self.started = self.printed = clock()
+        self.started = clock()
         shown = [BarColumn(20), TextColumn("{task.description}")]
         self.progress = Progress(*shown, console=console, disable=not console.is_terminal)
         self.task = self.progress.add_task("", total=sum(costs) or None)
+        self.over = threading.Event()
+        self.timer = threading.Thread(target=self._keep_showing, daemon=True)
 
     def __enter__(self) -> Self:
         self.progress.start()
+        self.timer.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self.over.set()
+        self.timer.join()
         self.progress.stop()
 
     def begin(self, name: str, pending: int) -> None:
-        """Start the next figure, which has `pending` cells to compute."""
+        """End the figure at work, and start the next, which has `pending` cells to compute."""
+        self.number += bool(self.name)
         self.name, self.pending, self.done = name, max(1, pending), 0
         self._show()
 
@@ -100,27 +113,37 @@ class Bar:
         self._show()
 
     def end(self) -> None:
-        """Count the figure at work as done."""
+        """End the last figure."""
         self.number, self.done = self.number + 1, 0
         self._show()
 
-    def _show(self) -> None:
+    @property
+    def spent(self) -> float:
+        """Cost of the work done so far."""
         at_work = self.costs[self.number] if self.number < len(self.costs) else 0.0
-        spent = sum(self.costs[: self.number]) + at_work * min(1.0, self.done / self.pending)
-        text = f"{self.number} of {len(self.costs)} figures"
+        return sum(self.costs[: self.number]) + at_work * min(1.0, self.done / self.pending)
+
+    def text(self) -> str:
+        """Figures done of all, time left, and the figure at work."""
+        spent, text = self.spent, f"{self.number} of {len(self.costs)} figures"
         if spent > 0:
             seconds = (self.clock() - self.started) * (sum(self.costs) - spent) / spent
             text += f", {seconds // 60:.0f}:{seconds % 60:02.0f} left"
-        text += f", {self.name}"
-        self.progress.update(self.task, completed=spent, description=text)
-        if not self.console.is_terminal and self.clock() - self.printed >= EVERY:
-            self.printed = self.clock()
-            plain(self.console, text)
+        return f"{text}, {self.name}"
+
+    def _show(self) -> None:
+        self.progress.update(self.task, completed=self.spent, description=self.text())
+
+    def _keep_showing(self) -> None:
+        while not self.over.wait(self.every):
+            self._show()
+            if not self.console.is_terminal:
+                plain(self.console, self.text())
 
 
 def plain(console: Console, text: str) -> None:
-    """Print one line as it is; a terminal wraps it."""
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    """Print one line, with escapes in place of control characters; a terminal wraps it."""
+    console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def headline(report: Report) -> str | None:
@@ -223,17 +246,17 @@ def show_reports(
         # once.
         for failure, cells in _by_traceback(report.failures).items():
             first = cells[0]
-            console.print(
+            plain(
+                console,
                 f"{report.name}: {len(cells)} cells FAILED alike, first trial {first.trial} of "
                 f"{first.configuration!r}",
-                markup=False,
             )
-            console.print(failure, markup=False, highlight=False)
+            _show_traceback(console, failure)
         if report.failures:
-            console.print(f"{report.name}: {len(report.failures)} cells failed, nothing written")
+            plain(console, f"{report.name}: {len(report.failures)} cells failed, nothing written")
         elif report.broken is not None:
-            console.print(f"{report.name}: its plot, its claims or its files FAILED", markup=False)
-            console.print(report.broken, markup=False, highlight=False)
+            plain(console, f"{report.name}: its plot, its claims or its files FAILED")
+            _show_traceback(console, report.broken)
         elif isinstance(script.module, Reports):
             console.print(script.module.report(read_table(report.outputs)))
     claims = [(report.name, claim) for report in reports for claim in report.claims]
@@ -248,6 +271,11 @@ def show_reports(
     console.print(f"{len(claims) - failed} claims passed, {failed} failed")
     if without := [report.name for report in reports if not report.claims]:
         console.print(f"no claims could be checked: {', '.join(without)}", markup=False)
+
+
+def _show_traceback(console: Console, text: str) -> None:
+    for line in text.splitlines():
+        plain(console, line)
 
 
 def _by_traceback(failures: Sequence[Outcome[Any]]) -> dict[str, list[Cell[Any]]]:

@@ -216,18 +216,22 @@ def draw(axes: Axes, rows: pd.DataFrame, column: str) -> None:
     log_axes(axes)
 
 
-def grid(ns: tuple[int, ...], sizes: tuple[int, ...], releases: int) -> tuple[Config, ...]:
-    """The points of both panels."""
+def grid(
+    ns: tuple[int, ...], sizes: tuple[int, ...], releases: tuple[int, int]
+) -> tuple[Config, ...]:
+    """The points of both panels, with a number of releases for each."""
     return (
-        *[Config(Panel.RECORDS, family, n, SIZE, releases) for family in Family for n in ns],
-        *[Config(Panel.UNIVERSE, f, RECORDS, N, releases) for f in Family for N in sizes],
+        *[Config(Panel.RECORDS, family, n, SIZE, releases[0]) for family in Family for n in ns],
+        *[Config(Panel.UNIVERSE, f, RECORDS, N, releases[1]) for f in Family for N in sizes],
     )
 
 
-QUICK = Sweep(grid((20, 60, 200, 2000), (64, 256, 1024), 60), trials=1, seed=0)
+QUICK = Sweep(grid((20, 60, 200, 2000), (64, 256, 1024), (30, 60)), trials=1, seed=0)
 FULL = Sweep(
     grid(
-        (20, 35, 60, 110, 200, 600, 2000, 6000, 20_000), (64, 128, 256, 512, 1024, 2048, 4096), 100
+        (20, 35, 60, 110, 200, 600, 2000, 6000, 20_000),
+        (64, 128, 256, 512, 1024, 2048, 4096),
+        (100, 100),
     ),
     trials=2,
     seed=0,

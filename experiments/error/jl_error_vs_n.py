@@ -70,10 +70,15 @@ class Config:
     releases_per_trial: int  # Independent releases in one trial
 
 
-def grid(ns: tuple[int, ...], positions: tuple[int, ...], releases: int) -> tuple[Config, ...]:
-    """Three panels for n in `ns`; projected noise on three kinds of data for n in `positions`."""
+def grid(
+    ns: tuple[int, ...], positions: tuple[int, ...], releases: int, projections: int
+) -> tuple[Config, ...]:
+    """Three panels for n in `ns`; projected noise on three kinds of data for n in `positions`.
+
+    A release costs much more with a projection, so their number is `projections` then.
+    """
     curves = [
-        Config(queries, data, family, n, releases)
+        Config(queries, data, family, n, releases if family in ADDITIVE else projections)
         for queries, data in (
             (Queries.MARGINALS, Data.REAL),
             (Queries.MARGINALS, Data.UNIFORM),
@@ -84,7 +89,7 @@ def grid(ns: tuple[int, ...], positions: tuple[int, ...], releases: int) -> tupl
         if family is not Family.JL or rows_of_map(n) < dimension(queries)
     ]
     placed = [
-        Config(queries, data, Family.PROJECTED, n, releases)
+        Config(queries, data, Family.PROJECTED, n, projections)
         for queries in Queries
         for data in (Data.VERTEX, Data.MIX, Data.CENTRE)
         for n in positions
@@ -308,13 +313,16 @@ def draw_places(axes: Axes, table: pd.DataFrame) -> None:
 
 
 QUICK = Sweep(
-    grid((30, 100, 300, 1000, 3000), positions=(100, 1000), releases=100), trials=1, seed=0
+    grid((30, 100, 300, 1000, 3000), positions=(100, 1000), releases=100, projections=40),
+    trials=1,
+    seed=0,
 )
 FULL = Sweep(
     grid(
         (30, 55, 100, 170, 300, 550, 1000, 1700, 3000, 5500, 10000, 20000),
         positions=(30, 100, 300, 1000, 3000, 10000),
         releases=125,
+        projections=125,
     ),
     trials=4,
     seed=0,

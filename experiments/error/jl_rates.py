@@ -245,10 +245,10 @@ def grid(size: Size) -> tuple[Config, ...]:
 QUICK = Sweep(
     grid(
         Size(
-            k=64,
-            records=(12, 96),
-            rows=(2, 16, 63),
-            epsilons=(0.25, 2.0),
+            k=96,
+            records=(24, 72),
+            rows=(2, 16, 95),
+            epsilons=(0.75, 2.25),
             dimensions=(32, 192),
             middle=32,
             maps=40,

@@ -323,9 +323,13 @@ def curve(axes: Axes, table: pd.DataFrame, column: str, noise: Noise) -> None:
 
 
 def grid(
-    ns: tuple[int, ...], sparsities: tuple[int, ...], rows: tuple[int, ...], releases: int
+    ns: tuple[int, ...],
+    sparsities: tuple[int, ...],
+    rows: tuple[int, ...],
+    releases: int,
+    stated: int,
 ) -> tuple[Config, ...]:
-    """The points of the three panels that are drawn, and of the check of Theorem 4.9."""
+    """The points of the three panels, and of the check of Theorem 4.9 with `stated` releases."""
     noises = (Noise.GAUSSIAN, Noise.LAPLACE)
     return (
         *(Config(Panel.RECORDS, noise, n, 10, balanced_rows(n), releases)
@@ -333,17 +337,18 @@ def grid(
         *(Config(Panel.SPARSITY, noise, 64, m, balanced_rows(64), releases)
           for noise in noises for m in sparsities),
         *(Config(Panel.ROWS, Noise.NONE, 1, 16, T, 10 * releases) for T in rows),
-        *(Config(Panel.THEOREM, Noise.LAPLACE, n, m, STATED_ROWS, releases)
+        *(Config(Panel.THEOREM, Noise.LAPLACE, n, m, STATED_ROWS, stated)
           for n, m in ((10_000, 1), (10_000, 4), (40_000, 16))),
     )  # fmt: skip
 
 
-QUICK = Sweep(grid((16, 32, 64), (1, 4, 16), (64, 256, 1024), 60), trials=1, seed=0)
+QUICK = Sweep(grid((16, 32, 64), (1, 4, 16), (64, 256, 1024), 60, 24), trials=1, seed=0)
 FULL = Sweep(
     grid(
         (16, 32, 64, 128, 256, 1024, 4096),
         (1, 4, 16, 64, 256),
         (64, 256, 1024, 4096, 16384, 65536),
+        50,
         50,
     ),
     trials=4,

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,8 @@ def claims(table):
 @pytest.fixture
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(command_line, "SCRIPTS", (TOY,))
+    # Other processes would not see what tests do to the toy script.
+    monkeypatch.setattr(command_line, "MOST_WORKERS", 1)
     return ["--results", str(tmp_path / "results"), "--figures", str(tmp_path / "figures")]
 
 
@@ -134,28 +137,37 @@ def test_the_end_of_a_run_has_at_most_forty_lines(width: int, tmp_path: Path) ->
     assert rest == f"and {350 - shown} more failures: see --verbose"
 
 
-def test_without_a_terminal_the_bar_is_a_plain_line_a_minute() -> None:
-    now, console = [0.0], Console(file=io.StringIO(), width=80)
-    with Bar(console, [1.0, 3.0], clock=lambda: now[0]) as bar:
-        for name in ("first", "second"):
-            bar.begin(name, 10)
-            for _ in range(10):
-                now[0] += 20
-                bar.advance()
-            bar.end()
-    printed = console.file.getvalue()
-    assert not set(printed) & {"\x1b", "\r"}
-    lines = printed.splitlines()
-    assert len(lines) == 6  # 400 seconds
+def test_the_time_left_is_that_of_the_work_done_times_the_share_that_is_left() -> None:
+    now = [0.0]
+    bar = Bar(Console(file=io.StringIO()), [1.0, 3.0], clock=lambda: now[0])
+    bar.begin("first", 10)
+    assert bar.text() == "0 of 2 figures, first"
+    for _ in range(3):
+        now[0] += 20
+        bar.advance()
     # After 60 s, 3 of 10 cells of a quarter of the work are done: 60 * (1 - 0.075) / 0.075.
-    assert lines[0] == "0 of 2 figures, 12:20 left, first"
+    assert bar.text() == "0 of 2 figures, 12:20 left, first"
+
+
+def test_without_a_terminal_the_bar_is_a_plain_line_at_times_even_if_no_cell_ends() -> None:
+    console = Console(file=io.StringIO(), width=80)
+    with Bar(console, [1.0], every=0.01) as bar:
+        bar.begin("one\x1b[31m", 1)
+        while len(lines := console.file.getvalue().splitlines()) < 3:
+            time.sleep(0.01)
+    assert lines[2] == "0 of 1 figures, one\\u001b[31m"
+    silent = Console(file=io.StringIO(), width=80)
+    with Bar(silent, [1.0]) as bar:
+        for _ in range(1000):
+            bar.advance()
+    assert not silent.file.getvalue()  # less than a minute has passed
 
 
 def test_on_a_terminal_there_is_one_bar() -> None:
     console = Console(file=io.StringIO(), width=80, force_terminal=True)
     with Bar(console, [1.0] * 50) as bar:
         bar.begin("first", 1)
-        bar.end()
+        bar.begin("second", 1)
         assert len(bar.progress.tasks) == 1
     assert "1 of 50 figures" in console.file.getvalue()
 

@@ -57,14 +57,20 @@ def width(k: int) -> float:
     return gd.gaussian_width(gd.sensitivity_polytope(needle(k))).value
 
 
+@cache
+def knorm(k: int, n: int, epsilon: float) -> gd.mechanisms.KNorm:
+    """K-norm noise of the needle, which is the same for all maps."""
+    return gd.mechanisms.KNorm(needle(k), n=n, privacy=gd.PureDP(epsilon), exact=True)
+
+
 def mechanism(
     route: Route, k: int, n: int, epsilon: float, rows: int, rng: np.random.Generator
 ) -> gd.mechanisms.Mechanism:
     """The mechanism of a route; `rng` draws the public map of a route that has one."""
-    setting = {"n": n, "privacy": gd.PureDP(epsilon)}
     if route is Route.BALL:
-        return gd.mechanisms.JL(gd.mechanisms.Ball(needle(k), **setting), rows, rng=rng)
-    inner = gd.mechanisms.KNorm(needle(k), **setting, exact=True)
+        ball = gd.mechanisms.Ball(needle(k), n=n, privacy=gd.PureDP(epsilon))
+        return gd.mechanisms.JL(ball, rows, rng=rng)
+    inner = knorm(k, n, epsilon)
     match route:
         case Route.UNMAPPED:
             return gd.mechanisms.Projected(inner)
