@@ -223,7 +223,7 @@ ADDITIONS = (
         " checked, keeps at least 0.8 of the speed at which DuckDB groups the same rows.",
         ("geomdp.release", "geomdp.data.count_records"),
         tests=(
-            "tests/data/test_counting.py::test_every_source_gives_the_counts_of_the_exact_reader",
+            "tests/data/test_counting.py::test_every_source_gives_the_counts_of_the_encoded_records",
         ),
     ),
 )

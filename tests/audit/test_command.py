@@ -68,22 +68,25 @@ def test_every_mechanism_is_audited_or_left_out_with_a_reason(run):
 
 @pytest.mark.statistical
 def test_beyond_the_allowance_mechanisms_are_left_out_and_all_brings_them(run, monkeypatch):
-    monkeypatch.setattr(audited_mechanisms, "SECONDS", 1e-9)
     asked = [*ASKED, "--epsilon", "1", "--trials", "64"]
+    work = audited_mechanisms.noise_audit_work(Marginals(2, 1), trials=64) / OPERATIONS_A_SECOND
+    monkeypatch.setattr(audited_mechanisms, "SECONDS", work / 1.5)
     code, out, _ = run(*asked)
     assert code == 0
     above, _, below = out.partition("left out")
     assert above.count("not refuted") == 1
     assert "not refuted" in row_of("laplace", above)
     for left in ("geometric", "ball", "knorm-exact"):
-        words = (
-            f"the audits would take longer than about 1e-09 s: to audit it, add --mechanism {left}"
-        )
+        words = f"its audit takes about {work:.2g} s: to audit it, add --mechanism {left}, or --all"
         assert words in row_of(left, below)
     code, out, _ = run(*asked, "--all")
     above, _, below = out.partition("left out")
     assert above.count("not refuted") == 15
     assert "--all" not in below
+    monkeypatch.setattr(audited_mechanisms, "SECONDS", work / 3)
+    code, out, err = run(*asked)
+    assert (code, out) == (2, "")
+    assert "name a mechanism with --mechanism, or add --all" in err
 
 
 def test_the_allowance_is_spent_in_counted_work(monkeypatch):

@@ -198,8 +198,8 @@ PRIVACY = (
     Fault(
         "ledger: seeded releases are paid for",
         "a spend is recorded for a release without a claim",
-        "privacy.ledger:Ledger._entry",
-        " or guarantee.seeded",
+        "privacy.guarantees:Guarantee.is_claim",
+        "self.seeded or ",
         "",
         (f"{LEDGER}test_no_proved_cost_is_refused",),
     ),

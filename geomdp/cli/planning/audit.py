@@ -218,6 +218,11 @@ def _audited(
             if not isinstance(built, Audited):
                 built = audited_mechanism(flag, built, trials, level, seed, learners)
             audited.append(built)
+    if allowance is not None and all(each.result is None for each in audited):
+        raise ValueError(
+            "no audit was made, because each would take long or does not apply: name a mechanism "
+            "with --mechanism, or add --all"
+        )
     return audited
 
 

@@ -71,7 +71,7 @@ class Allowance:
     def spent_on(self, flag: str, mechanism: Mechanism, trials: int) -> Mechanism | Audited:
         """The mechanism, whose audit is then paid for, or the reason why it is left out.
 
-        One audit is always affordable, so that no workload is too large for an audit.
+        The first audit may take twice the allowance, because fewer audits than one are none.
         """
         from geomdp.mechanisms import AdditiveMechanism
 
@@ -79,10 +79,9 @@ class Allowance:
         if not isinstance(mechanism, AdditiveMechanism):
             return Audited(flag, None, 0.0, f"each of its outputs takes a full run: {more}")
         work = noise_audit_work(mechanism.workload, trials)
-        if work > self.left < self.whole:
-            return Audited(
-                flag, None, 0.0, f"the audits would take longer than about {SECONDS:g} s: {more}"
-            )
+        if work > (2 * self.whole if self.left == self.whole else self.left):
+            seconds = work / self.whole * SECONDS
+            return Audited(flag, None, 0.0, f"its audit takes about {seconds:.2g} s: {more}")
         self.left -= work
         return mechanism
 

@@ -137,6 +137,7 @@ class Cone(PureMechanism):
         return None
 
     def set_up(self) -> None:
+        """As for every mechanism; also find the means that are public."""
         super().set_up()
         _ = self._public
 
