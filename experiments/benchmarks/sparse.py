@@ -13,7 +13,7 @@ processor time; each is a median over repetitions in one process. They are drawn
 no claim depends on them. The goals are 200,000 queries a second at sparsity 10, and 1,000 times the
 speed of dense weights.
 
-Run time on one core: quick 4 s, full 1 minute.
+Run time on one core: quick 2 s, full 1 minute.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ Claim (formula sheet JL-SPLIT, GEN-3): for 16, 20 and 24 binary columns with k f
 mixed levels with k = 4, `Matrix` is never predicted to err more than the best simpler strategy. The
 library searches for the covering designs, whose blocks have at most 2^20 cells.
 
-Run time on one core: quick 5 s, full 2 minutes.
+Run time on one core: quick 1 s, full 2 minutes.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ misses. Only one map was drawn for each number of rows. The question therefore s
 pure-DP noise in general. For K-norm noise of a body chosen by its energy alone, the answer is that
 projection does not always suffice.
 
-Run time on one core: quick 6 s, full 3 minutes.
+Run time on one core: quick 4 s, full 3 minutes.
 """
 
 from __future__ import annotations
