@@ -9,8 +9,9 @@ data, or at most as predicted where the prediction is a bound. The error of addi
 proportional to 1/n. No prediction is below the error that lower bounds, such as packings, exclude
 for all mechanisms of the same guarantee. Which mechanism is best depends on the workload and on n.
 
-Mechanisms with a heuristic sampler are left out. Data are uniform. Run time on one core: quick 12 s,
-full 2 minutes.
+Mechanisms with a heuristic sampler are left out. Data are uniform.
+
+Run time on one core: quick 12 s, full 2 minutes.
 """
 
 from __future__ import annotations
