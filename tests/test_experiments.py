@@ -73,6 +73,8 @@ def test_a_script_that_reads_a_clock_names_the_columns(name: str) -> None:
     reads = imported & {"time", "timeit", "experiments.engine.processor_time"}
     clock = module.CLOCK if isinstance(module, ReadsClock) else ()
     assert bool(reads) == bool(clock)
+    if not committed(name).csv.exists():  # the figure of a new script, which is still to be drawn
+        return
     columns = set(read_table(committed(name)).columns)
     assert set(clock) <= columns
     assert {column for column in columns if TIME.search(column)} <= set(clock)
