@@ -11,7 +11,7 @@ same number of columns.
 Claims: every release without a seed (exact) is correctly rounded. With noise on a grid, every
 answer of OpenDP to a count of 0 could also come from a count of 1. Times are medians of processor
 time. They are drawn and printed, and no claim depends on them.
- Run time on one core: quick 15 s, full 3 minutes.
+Run time on one core: quick 15 s, full 3 minutes.
 """
 
 from __future__ import annotations
