@@ -1,4 +1,4 @@
-"""Every privacy bug that peers published, and what of an audit refutes it at which sample size.
+"""Privacy bugs that peers published, and what of an audit refutes it at which sample size.
 
 Formula sheet GEN-2, SAM-6. Clopper and Pearson 1934; Mironov 2012, "On significance of the least
 significant bits for differential privacy"; Haney, Desfontaines, Hartman, Shrestha and Hay 2022,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import warnings
 
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.privacy.parameter_range import LARGEST_LOSS, LEAST_LOSS, weakness
@@ -27,6 +28,8 @@ def parse_released(
     meaning = weakness(privacy)
     if meaning and not above_10:
         raise ValueError(f"--{meaning}; to release with it, add --epsilon-above-10")
+    # By the flag, the user has admitted what the library would warn of.
+    warnings.filterwarnings("ignore", ".* protects little", UserWarning)
     return privacy
 
 

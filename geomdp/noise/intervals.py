@@ -82,9 +82,7 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     For a higher confidence, new points are drawn.
 
     Over the choice of 512 draws, the coverage of a 95% interval has standard deviation 1.0%, and a
-    half-width varies by 4%. For 1999 draws, these numbers are 0.5% and 2%. The 1024 points can come
-    from the user's cache. A checksum protects the points against damage. Nothing protects the
-    points against a person who can write to the cache.
+    half-width varies by 4%. For 1999 draws, these numbers are 0.5% and 2%.
 
     References
     ----------

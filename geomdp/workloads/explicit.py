@@ -87,7 +87,7 @@ class Explicit(FiniteWorkload):
         """Number of queries m."""
         return int(self._rows.shape[1])
 
-    @property
+    @cached_property
     def whole_answers(self) -> bool:
         """Whether all entries of the matrix are whole numbers."""
         entries = sp.find(self.matrix)[2]  # the entries that are not 0
@@ -163,13 +163,18 @@ class Explicit(FiniteWorkload):
         """Largest l2 distance of two columns, or an upper bound; see the notes of the class."""
         return self._diameters[1]
 
+    @cached_property
+    def _radii(self) -> tuple[float, float]:
+        l1_norms, squares = abs(self._rows).sum(axis=1), (self._rows * self._rows).sum(axis=1)
+        return float(l1_norms.max()), float(np.sqrt(squares.max()))
+
     def l1_radius(self) -> float:
         """Largest l1 norm of a column."""
-        return float(abs(self._rows).sum(axis=1).max())
+        return self._radii[0]
 
     def l2_radius(self) -> float:
         """Largest Euclidean norm of a column."""
-        return float(np.sqrt((self._rows * self._rows).sum(axis=1).max()))
+        return self._radii[1]
 
 
 class ListedAnswers(Workload):

@@ -141,17 +141,25 @@ class LinearMap(Workload):
         """Upper bound on max ||A (Q(x) - Q(x'))||_2; see the notes of the class."""
         return self._l2_diameter
 
-    def l1_radius(self) -> float:
-        """Upper bound on max ||A Q(x)||_1; see the notes of the class."""
+    @cached_property
+    def _l1_radius(self) -> float:
         if self._points is not None:
             return float(np.abs(self._points).sum(axis=1).max())
         column = np.abs(self.matrix).sum(axis=0).max()
         return float(
-            min(column * self.workload.l1_radius(), np.sqrt(self.n_queries) * self.l2_radius())
+            min(column * self.workload.l1_radius(), np.sqrt(self.n_queries) * self._l2_radius)
         )
 
-    def l2_radius(self) -> float:
-        """Upper bound on max ||A Q(x)||_2; see the notes of the class."""
+    @cached_property
+    def _l2_radius(self) -> float:
         if self._points is not None:
             return float(np.linalg.norm(self._points, axis=1).max())
         return float(np.linalg.norm(self.matrix, 2) * self.workload.l2_radius())
+
+    def l1_radius(self) -> float:
+        """Upper bound on max ||A Q(x)||_1; see the notes of the class."""
+        return self._l1_radius
+
+    def l2_radius(self) -> float:
+        """Upper bound on max ||A Q(x)||_2; see the notes of the class."""
+        return self._l2_radius

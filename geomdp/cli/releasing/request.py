@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 from geomdp.cli import display
@@ -80,10 +79,7 @@ def carry_out(
         payment.opened(request.adjacency) as account,
         working("checking the request"),
         naming_flags("n"),
-        warnings.catch_warnings(),
     ):
-        # The user has admitted an epsilon above 10 by a flag.
-        warnings.filterwarnings("ignore", ".* protects little", UserWarning)
         answers = released(
             source.table,
             source.schema,
