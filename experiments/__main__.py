@@ -312,31 +312,24 @@ def _run_all(
     before = signal.signal(signal.SIGTERM, _terminate)
     reports: list[Report] = []
     try:
-        pending = {script.name: _pending(script, preset, folders) for script in scripts}
-        costs = [
-            _cost(script, preset, folders)
-            * pending[script.name]
-            / len(script.sweep(preset).cells())
-            for script in scripts
-        ]
-        with _reporting_errors(), Bar(console, costs) as bar:
-
-            def begin(script: LoadedScript) -> None:
-                bar.begin(script.name, pending[script.name])
-
+        cells = {script.name: _pending(script, preset, folders) for script in scripts}
+        costs = {script.name: _cost(script, preset, folders) for script in scripts}
+        with _reporting_errors(), Bar(console, costs, cells) as bar:
             for report in reproduce_each(
-                scripts, preset, folders, executor, begin, lambda _outcome: bar.advance()
+                scripts, preset, folders, executor, lambda script: bar.advance(script.name)
             ):
                 if line := headline(report):
                     plain(console, line)
                 reports.append(report)
-            bar.end()
+                bar.end()
     except KeyboardInterrupt as stop:
         console.print("interrupted; completed cells are stored, run again to resume")
         raise typer.Exit(TERMINATED if stop.args else INTERRUPTED) from None
     finally:
         signal.signal(signal.SIGTERM, before)
-    return reports
+    # They came in the order in which they were complete.
+    order = [script.name for script in scripts]
+    return sorted(reports, key=lambda report: order.index(report.name))
 
 
 def _terminate(number: int, frame: object) -> NoReturn:
@@ -346,12 +339,13 @@ def _terminate(number: int, frame: object) -> NoReturn:
 
 
 def _cost(script: LoadedScript, preset: Preset, folders: Folders) -> float:
-    """Seconds that all cells of a sweep took when it was last run, or that its docstring states."""
+    """Seconds of a cell of a sweep when it was last run, or as its docstring states."""
     try:
         record = read_record(folders.outputs(script.name, preset))
     except RecordError:
         record = None
-    return script.quick_seconds if record is None else max(0.1, float(record["seconds"]))
+    seconds = script.quick_seconds if record is None else max(0.1, float(record["seconds"]))
+    return seconds / len(script.sweep(preset).cells())
 
 
 def _pending(script: LoadedScript, preset: Preset, folders: Folders) -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from experiments.engine.cells import Outcome, Sweep, configuration_fields
 from experiments.engine.claims import Claim
@@ -24,7 +26,17 @@ from experiments.engine.figures import (
 )
 from experiments.engine.goals import Goal
 from experiments.engine.provenance import commit, versions
-from experiments.engine.run import Executor, SweepResult, ignore, in_process, run_sweep
+from experiments.engine.run import (
+    EachWork,
+    Executor,
+    SweepResult,
+    Task,
+    Work,
+    ignore,
+    in_process,
+    pending,
+    result,
+)
 from experiments.engine.script import HasGoals, LoadedScript, Preset, TakesTime
 from experiments.engine.store import Contents, Store, StoreError
 
@@ -66,38 +78,60 @@ def reproduce(
     with this code failed after its cells, the stored cells are forgotten and computed again: a
     failure must not outlive its cause.
     """
-    return computed(script, preset, folders, executor, observe)()
-
-
-def computed(
-    script: LoadedScript,
-    preset: Preset,
-    folders: Folders,
-    executor: Executor,
-    observe: Callable[[Outcome[Any]], None],
-) -> Callable[[], Report]:
-    """Run the missing cells; the function that is returned does the rest of `reproduce`."""
-    sweep, outputs = script.sweep(preset), folders.outputs(script.name, preset)
     if isinstance(script.module, TakesTime):
         executor = in_process
-    with Store(folders.store(script.name, preset), script.code) as store:
-        again = failed_before(script, outputs)
-        if again:
-            store.forget()
-            # Without the record, a run that is stopped now is resumed, and not begun again.
-            outputs.record.unlink()
-        result = run_sweep(script.module.compute, sweep, store, executor, observe)
-    return partial(_concluded, script, preset, outputs, result, again)
+    with _Sweeping(script, preset, folders) as sweeping:
+        for outcome in executor(sweeping.work, sweeping.waiting):
+            sweeping.record(outcome)
+            observe(outcome)
+        conclude = sweeping.concluding()
+    return conclude()
+
+
+class _Sweeping:
+    """The sweep of one script at work: its store, and the cells that are left."""
+
+    def __init__(self, script: LoadedScript, preset: Preset, folders: Folders) -> None:
+        self.script, self.preset = script, preset
+        self.sweep, self.outputs = script.sweep(preset), folders.outputs(script.name, preset)
+        self.work = Work(script.module.compute, script.code)
+        self.store = Store(folders.store(script.name, preset), script.code)
+        try:
+            self.again = failed_before(script, self.outputs)
+            if self.again:
+                self.store.forget()
+                # Without the record, a run that is stopped now is resumed, and not begun again.
+                self.outputs.record.unlink()
+            self.waiting = pending(self.sweep, self.store)
+        except BaseException:
+            self.store.close()
+            raise
+        self.left = len(self.waiting)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.store.close()
+
+    def record(self, outcome: Outcome[Any]) -> None:
+        self.store.record(outcome)
+        self.left -= 1
+
+    def concluding(self) -> Callable[[], Report]:
+        """What is left to do when all cells have been run; it does not need the store."""
+        found = result(self.sweep, self.store)
+        return partial(_concluded, self.script, self.preset, self.outputs, found, self.again)
 
 
 def _concluded(
-    script: LoadedScript, preset: Preset, outputs: Outputs, result: SweepResult, again: bool
+    script: LoadedScript, preset: Preset, outputs: Outputs, found: SweepResult, again: bool
 ) -> Report:
     """Write the table, draw the figure, check the claims and write the record."""
     sweep = script.sweep(preset)
-    if result.failures:
-        return Report(script.name, outputs, result.failures, (), again=again)
-    write_table(outputs, result.table())
+    if found.failures:
+        return Report(script.name, outputs, found.failures, (), again=again)
+    write_table(outputs, found.table())
     claims: tuple[Claim, ...] = ()
     goals: tuple[Goal, ...] = ()
     broken = None
@@ -115,11 +149,9 @@ def _concluded(
             image.unlink(missing_ok=True)
         # The record leaves out the traceback, because a record must name no path of this machine.
         failure = "".join(traceback.format_exception_only(error)).strip()
-        write_record(
-            outputs, {**_record(script, preset, sweep, result, (), ()), "failure": failure}
-        )
+        write_record(outputs, {**_record(script, preset, sweep, found, (), ()), "failure": failure})
     else:
-        write_record(outputs, _record(script, preset, sweep, result, claims, goals))
+        write_record(outputs, _record(script, preset, sweep, found, claims, goals))
     return Report(script.name, outputs, (), claims, broken, goals, again)
 
 
@@ -139,51 +171,98 @@ def reproduce_each(
     preset: Preset,
     folders: Folders,
     executor: Executor,
-    begin: Callable[[LoadedScript], None],
-    observe: Callable[[Outcome[Any]], None],
+    observe: Callable[[LoadedScript], None],
 ) -> Iterator[Report]:
     """Like `reproduce` for each script, but an error of a file becomes a failure of its script.
 
     Such an error is a store that cannot be opened, or a full disk. Other scripts can still run.
-    They cannot if the executor fails, so `ExecutorError` is raised. While other processes compute
-    the cells of a script, this process draws the figure of the script before it, unless the script
-    measures time.
+    They cannot if the executor fails, so `ExecutorError` is raised. The cells of all scripts go to
+    the executor together, so no process waits for the last cell of a script. This process draws
+    the figures meanwhile. Scripts that measure time come after that, alone.
 
     Parameters
     ----------
-    scripts, preset, folders, executor, observe
+    scripts, preset, folders, executor
         As for `reproduce`.
-    begin : callable
-        Called with each script before its cells are computed.
+    observe : callable
+        Called with the script of each new outcome.
     """
-    drawn: Future[Report] | None = None
-    with ThreadPoolExecutor(1) as drawer:
-        for script in scripts:
-            if drawn is not None and isinstance(script.module, TakesTime):
-                yield drawn.result()
-                drawn = None
-            begin(script)
-            conclude: Callable[[], Report]
+    alone = [script for script in scripts if isinstance(script.module, TakesTime)]
+    drawer = ThreadPoolExecutor(1)
+    try:
+        yield from _together(
+            [script for script in scripts if script not in alone],
+            preset,
+            folders,
+            executor,
+            observe,
+            drawer,
+        )
+        for script in alone:
+
+            def tell(_outcome: Outcome[Any], script: LoadedScript = script) -> None:
+                observe(script)
+
+            run = partial(reproduce, script, preset, folders, in_process, tell)
+            yield _reported(run, script, preset, folders)
+    finally:
+        drawer.shutdown(cancel_futures=True)
+
+
+def _together(
+    scripts: Sequence[LoadedScript],
+    preset: Preset,
+    folders: Folders,
+    executor: Executor,
+    observe: Callable[[LoadedScript], None],
+    drawer: ThreadPoolExecutor,
+) -> Iterator[Report]:
+    """The reports of scripts whose cells share the executor, each as soon as it is complete."""
+    drawn: deque[Future[Report]] = deque()
+    with ExitStack() as stores:
+        at_work: dict[int, _Sweeping] = {}
+
+        def conclude(number: int) -> None:
+            with at_work.pop(number) as sweeping:
+                rest = sweeping.concluding()
+            drawn.append(drawer.submit(_reported, rest, sweeping.script, preset, folders))
+
+        for number, script in enumerate(scripts):
             try:
-                conclude = computed(script, preset, folders, executor, observe)
+                at_work[number] = stores.enter_context(_Sweeping(script, preset, folders))
             except (StoreError, OSError) as error:
-                conclude = partial(_unusable, script, preset, folders, error)
-            if drawn is not None:
-                yield drawn.result()
-            drawn = drawer.submit(_alone, conclude, script, preset, folders)
-            if executor is in_process:
-                yield drawn.result()
-                drawn = None
-        if drawn is not None:
-            yield drawn.result()
+                yield _unusable(script, preset, folders, error)
+        tasks = [
+            Task(number, sweeping.work, cell)
+            for number, sweeping in at_work.items()
+            for cell in sweeping.waiting
+        ]
+        for number in [number for number, sweeping in at_work.items() if not sweeping.left]:
+            conclude(number)
+        for outcome in executor(EachWork(), tasks):
+            task = outcome.cell
+            if (sweeping := at_work.get(task.number)) is None:
+                continue  # its store could not be written to
+            try:
+                sweeping.record(replace(outcome, cell=task.cell))
+                observe(sweeping.script)
+                if not sweeping.left:
+                    conclude(task.number)
+            except StoreError as error:
+                at_work.pop(task.number, None)
+                yield _unusable(sweeping.script, preset, folders, error)
+            while drawn and (executor is in_process or drawn[0].done()):
+                yield drawn.popleft().result()
+    for future in drawn:
+        yield future.result()
 
 
-def _alone(
+def _reported(
     conclude: Callable[[], Report], script: LoadedScript, preset: Preset, folders: Folders
 ) -> Report:
     try:
         return conclude()
-    except OSError as error:
+    except (StoreError, OSError) as error:
         return _unusable(script, preset, folders, error)
 
 

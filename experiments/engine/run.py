@@ -6,7 +6,7 @@ import importlib
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Protocol
 
@@ -166,13 +166,49 @@ def run_sweep(
     observe : callable
         Called with each new outcome after it is stored, to show progress.
     """
-    cells = sweep.cells()
-    done = {outcome.cell.key for outcome in store.outcomes(cells) if not outcome.failed}
-    pending = [cell for cell in cells if cell.key not in done]
-    for outcome in executor(Work(compute, store.code), pending):
+    for outcome in executor(Work(compute, store.code), pending(sweep, store)):
         store.record(outcome)
         observe(outcome)
+    return result(sweep, store)
+
+
+def pending(sweep: Sweep[C], store: Store) -> list[Cell[C]]:
+    """The cells of a sweep that have no completed outcome in the store."""
+    cells = sweep.cells()
+    done = {outcome.cell.key for outcome in store.outcomes(cells) if not outcome.failed}
+    return [cell for cell in cells if cell.key not in done]
+
+
+def result(sweep: Sweep[Any], store: Store) -> SweepResult:
+    """The outcomes of a sweep whose cells have all been run."""
+    cells = sweep.cells()
     outcomes = store.outcomes(cells)
     if len(outcomes) != len(cells):
         raise RuntimeError(f"the executor returned {len(outcomes)} of {len(cells)} outcomes")
     return SweepResult(tuple(outcomes))
+
+
+@dataclass(frozen=True)
+class Task:
+    """A cell with the work of its sweep, so that several sweeps can share an executor."""
+
+    number: int  # Number of the sweep
+    work: Work
+    cell: Cell[Any]
+
+    @property
+    def key(self) -> tuple[int, str, int, int]:
+        """Number of the sweep, and the key of the cell."""
+        return (self.number, *self.cell.key)
+
+
+class EachWork:
+    """The work of tasks, for an executor. The `cell` of an outcome is the task."""
+
+    def __call__(self, task: Task) -> Outcome[Any]:
+        """Outcome of the task's cell, like `Work`."""
+        return replace(task.work(task.cell), cell=task)
+
+    def checked(self, task: Task) -> Outcome[Any]:
+        """Outcome of the task's cell, like `Work.checked`."""
+        return replace(task.work.checked(task.cell), cell=task)

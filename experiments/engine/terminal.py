@@ -6,7 +6,7 @@ import importlib
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Self
 
@@ -57,17 +57,19 @@ ON_TERMINAL, WITHOUT = 1.0, 60.0
 
 
 class Bar:
-    """One bar for a whole run: figures done, time left, and the figure at work.
+    """One bar for a whole run: figures done, time left, and the figure of the last cell.
 
-    The time left is that of the work done so far, multiplied by the share of the cost that is left.
+    The time left is that of the work done so far, times the ratio of the costs left and done.
     Without a terminal, a plain line is printed once a minute, however long a cell takes.
 
     Parameters
     ----------
     console : Console
         Where to print.
-    costs : sequence of float
-        Cost of each figure, in the order of the run and in any unit, without what is stored.
+    costs : mapping of str to float
+        Cost of one cell of each figure, by the figure's name and in any unit.
+    cells : mapping of str to int
+        Number of cells to compute of each figure.
     clock : callable
         Seconds.
     every : float, optional
@@ -77,17 +79,19 @@ class Bar:
     def __init__(
         self,
         console: Console,
-        costs: Sequence[float],
+        costs: Mapping[str, float],
+        cells: Mapping[str, int],
         clock: Callable[[], float] = time.monotonic,
         every: float | None = None,
     ) -> None:
         self.costs, self.console, self.clock = costs, console, clock
+        self.total = sum(costs[name] * cells[name] for name in costs)
         self.every = every or (ON_TERMINAL if console.is_terminal else WITHOUT)
-        self.name, self.number, self.done, self.pending = "", 0, 0, 1
+        self.name, self.number, self.spent = "", 0, 0.0
         self.started = clock()
         shown = [BarColumn(20), TextColumn("{task.description}")]
         self.progress = Progress(*shown, console=console, disable=not console.is_terminal)
-        self.task = self.progress.add_task("", total=sum(costs) or None)
+        self.task = self.progress.add_task("", total=self.total or None)
         self.over = threading.Event()
         self.timer = threading.Thread(target=self._keep_showing, daemon=True)
 
@@ -101,35 +105,24 @@ class Bar:
         self.timer.join()
         self.progress.stop()
 
-    def begin(self, name: str, pending: int) -> None:
-        """End the figure at work, and start the next, which has `pending` cells to compute."""
-        self.number += bool(self.name)
-        self.name, self.pending, self.done = name, max(1, pending), 0
-        self._show()
-
-    def advance(self) -> None:
-        """Count one more cell of the figure at work."""
-        self.done += 1
+    def advance(self, name: str) -> None:
+        """Count one more cell of a figure."""
+        self.name, self.spent = name, self.spent + self.costs[name]
         self._show()
 
     def end(self) -> None:
-        """End the last figure."""
-        self.number, self.done = self.number + 1, 0
+        """Count one more figure that is done."""
+        self.number += 1
         self._show()
 
-    @property
-    def spent(self) -> float:
-        """Cost of the work done so far."""
-        at_work = self.costs[self.number] if self.number < len(self.costs) else 0.0
-        return sum(self.costs[: self.number]) + at_work * min(1.0, self.done / self.pending)
-
     def text(self) -> str:
-        """Figures done of all, time left, and the figure at work."""
-        spent, text = self.spent, f"{self.number} of {len(self.costs)} figures"
-        if spent > 0:
-            seconds = (self.clock() - self.started) * (sum(self.costs) - spent) / spent
-            text += f", {seconds // 60:.0f}:{seconds % 60:02.0f} left"
-        return f"{text}, {self.name}"
+        """Figures done of all, time left, and the figure of the last cell."""
+        text = f"{self.number} of {len(self.costs)} figures"
+        if self.spent > 0:
+            left = max(0.0, self.total - self.spent)
+            seconds = round((self.clock() - self.started) * left / self.spent)
+            text += f", {seconds // 60}:{seconds % 60:02} left"
+        return f"{text}, {self.name}" if self.name else text
 
     def _show(self) -> None:
         self.progress.update(self.task, completed=self.spent, description=self.text())

@@ -139,35 +139,37 @@ def test_the_end_of_a_run_has_at_most_forty_lines(width: int, tmp_path: Path) ->
 
 def test_the_time_left_is_that_of_the_work_done_times_the_share_that_is_left() -> None:
     now = [0.0]
-    bar = Bar(Console(file=io.StringIO()), [1.0, 3.0], clock=lambda: now[0])
-    bar.begin("first", 10)
-    assert bar.text() == "0 of 2 figures, first"
+    costs, cells = {"first": 0.1, "second": 1.0}, {"first": 10, "second": 3}
+    bar = Bar(Console(file=io.StringIO()), costs, cells, clock=lambda: now[0])
+    assert bar.text() == "0 of 2 figures"
     for _ in range(3):
         now[0] += 20
-        bar.advance()
+        bar.advance("first")
     # After 60 s, 3 of 10 cells of a quarter of the work are done: 60 * (1 - 0.075) / 0.075.
     assert bar.text() == "0 of 2 figures, 12:20 left, first"
 
 
 def test_without_a_terminal_the_bar_is_a_plain_line_at_times_even_if_no_cell_ends() -> None:
     console = Console(file=io.StringIO(), width=80)
-    with Bar(console, [1.0], every=0.01) as bar:
-        bar.begin("one\x1b[31m", 1)
+    name = "one\x1b[31m"
+    with Bar(console, {name: 0.0}, {name: 1}, every=0.01) as bar:
+        bar.advance(name)
         while len(lines := console.file.getvalue().splitlines()) < 3:
             time.sleep(0.01)
     assert lines[2] == "0 of 1 figures, one\\u001b[31m"
     silent = Console(file=io.StringIO(), width=80)
-    with Bar(silent, [1.0]) as bar:
+    with Bar(silent, {"one": 1.0}, {"one": 1000}) as bar:
         for _ in range(1000):
-            bar.advance()
+            bar.advance("one")
     assert not silent.file.getvalue()  # less than a minute has passed
 
 
 def test_on_a_terminal_there_is_one_bar() -> None:
     console = Console(file=io.StringIO(), width=80, force_terminal=True)
-    with Bar(console, [1.0] * 50) as bar:
-        bar.begin("first", 1)
-        bar.begin("second", 1)
+    each = dict.fromkeys(map(str, range(50)), 1)
+    with Bar(console, each, each) as bar:
+        bar.advance("0")
+        bar.end()
         assert len(bar.progress.tasks) == 1
     assert "1 of 50 figures" in console.file.getvalue()
 
