@@ -56,21 +56,14 @@ def real_number(value: object) -> float:
 
 
 def universe_size(value: int) -> int:
-    """Return the number of elements of a universe as an int; ``ValueError`` if it is below 2.
-
-    The size may be larger than any float, because bounds use only its logarithm: records of 10,000
-    bits have a universe of 2^10000 elements.
-    """
+    """The number of elements as an int, which may be above any float; ``ValueError`` below 2."""
     if is_whole(value) and value >= 2:
         return int(value)
     raise ValueError(f"size must be a whole number, at least 2, got {_short(value)}")
 
 
 def whole(value: int, name: str, minimum: int = 1, maximum: int | None = None) -> int:
-    """Return `value` as an int; ``ValueError`` if it is not a whole number in range.
-
-    The range is from `minimum` to `maximum`. If `maximum` is None, it ends at `LARGEST_WHOLE`.
-    """
+    """`value` as an int; ``ValueError`` outside `minimum` to `maximum` (or `LARGEST_WHOLE`)."""
     upper = "" if maximum is None else f" and at most {maximum}"
     if not is_whole(value) or value < minimum or (maximum is not None and value > maximum):
         raise ValueError(
@@ -120,10 +113,7 @@ def finite_array(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
 
 
 def whole_array(values: npt.ArrayLike, name: str, ndim: int) -> IntArray:
-    """Return `values` as an int64 array of `ndim` axes.
-
-    ``ValueError`` if an entry is not a whole number, or its modulus is above 2^53.
-    """
+    """`values` as int64 of `ndim` axes; ``ValueError`` if not whole or of modulus above 2^53."""
     array = finite_array(values, name, ndim)
     outside = (array != np.rint(array)) | (np.abs(array) > LARGEST_INDEX)
     if outside.any():

@@ -1,13 +1,18 @@
-"""In docstrings of public names, parameters agree with the signatures in names and order."""
+"""Public names have docstrings, whose parameters agree with the signatures in names and order."""
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
 from collections.abc import Iterator
+from functools import cache, cached_property
+from typing import Protocol
 
 import pytest
 from numpydoc.validate import validate
 
+import geomdp
 from tests.public_names import public_objects
 
 #: numpydoc's codes for parameters that are unknown, out of order, without type or not described.
@@ -25,6 +30,43 @@ def _public_callables() -> Iterator[str]:
             for member, value in vars(exported).items():
                 if inspect.isfunction(value) and not member.startswith("_"):
                     yield f"geomdp.{name}.{member}"
+
+
+def _words(owner: type, name: str) -> Iterator[str | None]:
+    """Docstrings of a member in its class, in the bases, and in protocols that have the member."""
+    for place in (*owner.__mro__, *_protocols()):
+        yield getattr(vars(place).get(name), "__doc__", None)
+
+
+def _is_protocol(value: object) -> bool:
+    return getattr(value, "_is_protocol", False) and value is not Protocol
+
+
+@cache
+def _protocols() -> list[type]:
+    """All protocols of geomdp. A class may have their members without being derived from them."""
+    modules = [
+        importlib.import_module(module.name)
+        for module in pkgutil.walk_packages(geomdp.__path__, "geomdp.")
+    ]
+    found = {value for module in modules for value in vars(module).values() if _is_protocol(value)}
+    return [*found]
+
+
+def test_every_public_name_says_what_it_is() -> None:
+    silent = []
+    for name, exported in public_objects().items():
+        if not exported.__doc__:
+            silent.append(name)
+        if inspect.isclass(exported):
+            silent += [
+                f"{name}.{member}"
+                for member, value in vars(exported).items()
+                if not member.startswith("_")
+                and (inspect.isroutine(value) or isinstance(value, property | cached_property))
+                and not any(_words(exported, member))
+            ]
+    assert silent == []
 
 
 @pytest.mark.parametrize("name", list(_public_callables()))

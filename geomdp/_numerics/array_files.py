@@ -21,16 +21,8 @@ ENDING = ".npy"
 def read_arrays(path: Path, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
     """Read an .npz file that must hold exactly the arrays called `names`.
 
-    Sizes are checked before anything is unpacked, because a small file can unpack to more than the
-    memory holds. Nothing is unpickled, because a pickle can run code.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If the file is not an .npz file, is damaged, holds other arrays, or unpacks to more than
-        2^30 bytes.
+    ``ValueError`` before anything is unpacked if it holds others or would unpack to more than 2^30
+    bytes, and if it is damaged. Nothing is unpickled, because a pickle can run code.
     """
     with path.open("rb") as stream:
         try:

@@ -1,8 +1,7 @@
 """Bisection for the largest or smallest parameter, real or whole, that satisfies an inequality.
 
-The functions test the inequality at the parameter that they return. So the computed values of its
-two sides satisfy the inequality at this parameter, in spite of rounding. Only `least_whole` may
-return an end of its interval without a test.
+The computed inequality holds at every parameter that is returned, in spite of rounding, because it
+was tested there. Only `least_whole` may return an end of its interval without a test.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ ACCURACY_TOLERANCE = 1e-12
 def largest_at_most(
     function: Callable[[float], float], target: float, low: float, high: float
 ) -> float:
-    """Largest float x in [low, high] with function(x) <= target, for a non-decreasing function.
+    """Largest float x in [low, high] with function(x) <= target; ``ValueError`` if there is none.
 
-    Raises ``ValueError`` if function(low) > target, because then no x satisfies the inequality.
+    The function must not decrease.
     """
     if function(low) > target:
         raise ValueError(f"function({low!r}) must be at most {target!r}, got {function(low)!r}")
@@ -28,7 +27,7 @@ def largest_at_most(
 
 
 def smallest_accuracy(enough: Callable[[float], bool]) -> float | None:
-    """The smallest alpha in (0, 1] for which enough(alpha) is true; None if there is no such alpha.
+    """The smallest alpha in (0, 1] for which enough(alpha) is true; None if there is none.
 
     `enough` must not change from true to false as alpha grows. The returned alpha is too large by
     at most a relative 1e-12, and enough(alpha) is true.
@@ -37,10 +36,9 @@ def smallest_accuracy(enough: Callable[[float], bool]) -> float | None:
 
 
 def least_whole(enough: Callable[[int], bool], low: int, high: int) -> int:
-    """The least whole number in (low, high] for which `enough` is true.
+    """The least whole number in (low, high] for which `enough` is true, as it must be at `high`.
 
-    `enough` must be true at `high`, and must not change from true to false as its argument grows.
-    `enough` is called neither at `low` nor at `high`.
+    `enough` must not change from true to false. It is called neither at `low` nor at `high`.
     """
     while high - low > 1:
         middle = (low + high) // 2
@@ -51,7 +49,7 @@ def least_whole(enough: Callable[[int], bool], low: int, high: int) -> int:
 def _bracket(
     above: Callable[[float], bool], low: float, high: float, tolerance: float
 ) -> tuple[float, float]:
-    """Halve [low, high] until its ends are adjacent floats, or at most `tolerance` * |high| apart.
+    """Halve [low, high] until its ends are adjacent floats, or `tolerance` * |high| apart.
 
     If `above` is false at `low` and true at `high`, this also holds for the returned ends.
     """

@@ -21,11 +21,7 @@ HULL_ROWS = 4096
 
 
 def significant(singular: FloatArray, scale: float = 0.0) -> BoolArray:
-    """Which singular values (r,) are not zero up to rounding; their number is the rank.
-
-    `scale` is the largest modulus of the numbers from which the values were computed. `scale`
-    matters if it is above all values, because rounding errors are proportional to `scale`.
-    """
+    """Which singular values (r,) exceed the rounding errors of numbers up to `scale`."""
     return singular > RANK_TOLERANCE * max(float(singular.max(initial=0.0)), scale)
 
 
@@ -48,7 +44,6 @@ class AffineHull:
 
     @classmethod
     def whole_space(cls, dimension: int) -> AffineHull:
-        """All of R^dimension, with the standard basis."""
         return cls(np.zeros(dimension), np.eye(dimension))
 
     @classmethod
@@ -86,20 +81,16 @@ class AffineHull:
 
 
 def svec(matrices: FloatArray) -> FloatArray:
-    """Isometric half-vectorisation of symmetric matrices: (..., d, d) to (..., d (d + 1) / 2).
+    """Upper triangles (..., d (d + 1) / 2) of symmetric matrices, row by row.
 
-    A vector lists the upper triangle of its matrix row by row, and off-diagonal entries are
-    multiplied by sqrt(2). So <svec(A), svec(B)> = tr(A B). The lower triangle is not read.
+    Entries off the diagonal are multiplied by sqrt(2), so that <svec(A), svec(B)> = tr(A B).
     """
     rows, columns = np.triu_indices(matrices.shape[-1])
     return matrices[..., rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))
 
 
 def unsvec(vectors: FloatArray) -> FloatArray:
-    """Symmetric matrices (..., d, d) from their half-vectorisations (..., d (d + 1) / 2).
-
-    ``ValueError`` if the length of the last axis is d (d + 1) / 2 for no whole number d.
-    """
+    """Symmetric matrices (..., d, d) of half-vectorisations; ``ValueError`` for wrong lengths."""
     length = vectors.shape[-1]
     size = (math.isqrt(8 * length + 1) - 1) // 2
     if size * (size + 1) // 2 != length:
@@ -113,5 +104,4 @@ def unsvec(vectors: FloatArray) -> FloatArray:
 
 
 def is_diagonal(matrix: FloatArray) -> bool:
-    """Whether all entries of a square matrix off the diagonal are zero."""
     return bool(np.count_nonzero(matrix) == np.count_nonzero(np.diag(matrix)))

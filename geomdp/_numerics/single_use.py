@@ -12,8 +12,7 @@ from typing import NoReturn, Self, SupportsIndex
 class Turn:
     """A lock for which other threads wait, and which refuses the thread that holds it.
 
-    A query is code of the caller. If it could ask again while it is evaluated, or if two threads
-    could ask together, both questions would be paid once. A copy of a turn is a new turn.
+    If a query could ask again while it is evaluated, both questions would be paid once.
     """
 
     def __init__(self) -> None:
@@ -22,7 +21,6 @@ class Turn:
         self._taken = False
 
     def __reduce__(self) -> tuple[type[Turn], tuple[()]]:
-        """Copy and pickle as a new turn."""
         return Turn, ()
 
     @contextmanager
@@ -46,18 +44,15 @@ class Turn:
 class NotCopied:
     """Base class of objects that may use their noise or privacy budget only once.
 
-    A copy would hold the same noise. If two answers contain the same noise, their difference is the
-    exact difference of the true answers. A copy would also spend the same budget again. Copying and
-    pickling therefore raise ``TypeError``. A forked child process also holds a copy of the object,
-    and `_require_own_process` raises ``RuntimeError`` in the child process. Every use of the noise
-    or budget happens inside `_alone`.
+    Two answers with the same noise show the exact difference of the true answers. So copying and
+    pickling raise ``TypeError``, use in a forked process raises ``RuntimeError``, and all uses are
+    in `_alone`.
     """
 
     _process: int
     _turn: Turn
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
-        """Create the object and store the number of the current process."""
         del args, kwargs
         made = super().__new__(cls)
         object.__setattr__(made, "_process", os.getpid())
@@ -85,13 +80,10 @@ class NotCopied:
         )
 
     def __copy__(self) -> NoReturn:
-        """Raise ``TypeError``."""
         self._refuse()
 
     def __deepcopy__(self, memo: object) -> NoReturn:
-        """Raise ``TypeError``."""
         self._refuse()
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        """Raise ``TypeError``."""
         self._refuse()

@@ -1,9 +1,7 @@
 """Exact sums of rounded reals and of their products, as whole numbers that may exceed 2^53.
 
-Reals in [-1, 1] are rounded towards zero to multiples of 2^-40. A sum of rounded reals is a whole
-multiple of 2^-40, and a sum of products of two rounded reals is a whole multiple of 2^-80. Both
-kinds of sum are stored in units of 2^-80 as digits in base 2^20. Every digit is small enough to be
-exact in float64.
+Reals in [-1, 1] are rounded towards zero to multiples of 2^-40, so sums of products are multiples
+of 2^-80. They are stored in this unit, as digits in base 2^20 that float64 holds exactly.
 """
 
 from __future__ import annotations
@@ -27,22 +25,13 @@ _BASE = 1 << DIGIT_BITS
 
 
 class WideSums:
-    """Whole-number sums that may exceed 2^53, as digits in base 2^20.
-
-    Parameters
-    ----------
-    count : int
-        Number of sums.
-    """
+    """`count` whole-number sums that may exceed 2^53, as digits in base 2^20."""
 
     def __init__(self, count: int) -> None:
         self._digits: IntArray = np.zeros((DIGITS, count), dtype=np.int64)
 
     def add(self, numbers: FloatArray, place: int) -> None:
-        """Add `numbers` times 2^(20 `place`) to the sums.
-
-        `numbers` (count,) are whole numbers of modulus at most 2^53, one for each sum.
-        """
+        """Add whole `numbers` (count,), of modulus at most 2^53, times 2^(20 `place`)."""
         digits = self._digits
         digits[place] += numbers.astype(np.int64)
         # Shifts round down, also for negative numbers. So the loop leaves every digit except the
@@ -57,7 +46,6 @@ class WideSums:
 
 
 def whole_numbers(digits: FloatArray) -> list[int]:
-    """The sums as Python integers, from the output of `WideSums.digits`."""
     places = digits.reshape(DIGITS, -1)
     if (places != np.rint(places)).any():
         raise ArithmeticError("digits of exact sums must be whole numbers")
@@ -66,28 +54,18 @@ def whole_numbers(digits: FloatArray) -> list[int]:
 
 
 def fixed_point(reals: FloatArray) -> FloatArray:
-    """Convert reals of modulus at most 1 to units of 2^-40, and round them towards zero.
-
-    Rounding increases no modulus, so rows in a ball or a cube around 0 stay in it.
-    """
+    """Reals of modulus at most 1 in units of 2^-40, rounded towards zero: no modulus grows."""
     return np.trunc(reals * 2.0**REAL_BITS)
 
 
 def add_numbers(sums: WideSums, rows: FloatArray) -> None:
-    """Add the column sums of `rows` (n, count) to `sums`, in units of 2^-80.
-
-    `rows` is an output of `fixed_point`.
-    """
+    """Add the column sums of `rows` (n, count), from `fixed_point`, in units of 2^-80."""
     for start in range(0, len(rows), EXACT_ROWS):
         sums.add(rows[start : start + EXACT_ROWS].sum(axis=0), REAL_BITS // DIGIT_BITS)
 
 
 def add_products(sums: WideSums, rows: FloatArray) -> None:
-    """Add the products x_i x_j, i <= j, of every row x of `rows` to `sums`, in units of 2^-80.
-
-    `rows` (n, d) is an output of `fixed_point`. Each entry is split into two digits of modulus at
-    most 2^20: the entry equals 2^20 `high` + `low`.
-    """
+    """Add the products x_i x_j, i <= j, of every row x of `rows` (n, d), from `fixed_point`."""
     above = np.triu_indices(rows.shape[1])
     for start in range(0, len(rows), EXACT_ROWS):
         block = rows[start : start + EXACT_ROWS]

@@ -12,10 +12,9 @@ from pathlib import Path
 def write_together(contents: Mapping[Path, bytes]) -> None:
     """Write several files in full under other names, then rename them in the order given.
 
-    If a file cannot be written, ``OSError`` names it and nothing at the given paths has changed. If
-    a rename fails, its path and all later paths are unchanged. A symbolic link at one of the paths
-    is replaced, not followed. Threads and processes may write the same path at the same time: it
-    then holds what the last of them wrote.
+    If a file cannot be written (``OSError``), nothing has changed; if a rename fails, its path and
+    all later ones are unchanged. A symbolic link is replaced, not followed. Other writers may run
+    at once.
     """
     with room_for(dict.fromkeys(contents, 0)) as write:
         write(contents)
@@ -23,10 +22,7 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
 
 @contextmanager
 def room_for(sizes: Mapping[Path, int]) -> Iterator[Callable[[Mapping[Path, bytes]], None]]:
-    """Take `sizes` bytes of the disk for files, and yield `write_together` for these files.
-
-    A full disk then shows before the contents are known. Files of other sizes can be written, too.
-    """
+    """Take `sizes` bytes of the disk, so that a full disk shows now; yield `write_together`."""
     # Each call has names of its own, so that calls at the same time do not share a partial file.
     call = secrets.token_hex(8)
     parts = {path: path.with_name(f".{path.name}.{call}.part") for path in sizes}

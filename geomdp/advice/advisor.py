@@ -70,19 +70,17 @@ class Advice:
 
         Columns: mechanism, predicted_rmse, kind (of prediction), simulated_rmse, sampler, set-up
         seconds, why. simulated_rmse is the error on uniform data in simulated releases, and NaN if
-        the mechanism was not simulated. The last column gives the source of the prediction. If no
-        prediction was made, predicted_rmse is NaN and the last column gives the reason.
+        the mechanism was not simulated. The last column gives the source of the prediction; if none
+        was made, predicted_rmse is NaN and the last column gives the reason.
         """
         from geomdp.advice.printed_table import PrintedTable  # pandas: a slow import
 
         return PrintedTable(list(self.rows), columns=[*COLUMNS])
 
     def __repr__(self) -> str:
-        """The choice in one sentence."""
         return f"Advice({self.reasons[0]})"
 
     def _repr_html_(self) -> str:
-        """HTML for a notebook: the first reasons, and a table of candidates with predictions."""
         said = "".join(f"<p>{html.escape(reason)}</p>" for reason in self.reasons[:REASONS_SHOWN])
         rows = self.table[self.table["predicted_rmse"].notna()]
         return said + rows[list(SHOWN)].to_html(index=False, float_format="{:.4g}".format)
@@ -102,47 +100,45 @@ def advise(
     The candidates for pure differential privacy are:
 
     * Laplace, geometric, staircase, ball, cone, tight-cone, spectral, ellipsoid, K-norm,
-      lattice-box, recursive and hierarchical noise and the matrix mechanism. Each is tried twice:
-      alone, and with a projection on the attainable answers afterwards;
+      lattice-box, recursive and hierarchical noise and the matrix mechanism, each alone and with a
+      projection on the attainable answers afterwards;
     * the noise with the least prediction, followed by shrinking (`Shrunk`);
     * `JL`, a random map to fewer dimensions, with the best number of dimensions;
     * noise on answers that are rounded to a few points (`Coarse`);
     * the mechanisms `SecondMoment` and `PairMarginals`, for the workloads they are made for.
 
-    For other guarantees, there are three more candidates of the first kind, with Gaussian noise:
-    isotropic noise, noise added to the optimal strategy (`Matrix`), and noise added to the
-    residuals of tables (`ResidualGaussian`). The mechanisms for pure privacy stay candidates, since
-    epsilon-DP implies (epsilon, delta)-DP and (epsilon^2 / 2)-zCDP. They are built with the largest
-    epsilon that implies the guarantee asked. A release of such a mechanism then states epsilon-DP.
-    They are left out if the error of the best Gaussian noise proves that they cannot be better.
-    They are not tried for tables of many columns, where their set-ups take long.
+    For other guarantees, Gaussian noise is tried, too: isotropic, on the optimal strategy
+    (`Matrix`) and on the residuals of tables (`ResidualGaussian`). The mechanisms for pure privacy
+    stay candidates, with the largest epsilon that implies the guarantee asked: epsilon-DP implies
+    (epsilon, delta)-DP and (epsilon^2 / 2)-zCDP. A release of such a mechanism states epsilon-DP.
+    They are left out if the error of the best Gaussian noise proves that they cannot be better, and
+    for tables of many columns, where their set-ups take long.
 
-    The candidate with the least prediction wins. Other candidates tie with it if their predictions
-    exceed the least prediction by at most a relative 1e-5 plus three standard errors. Among
-    candidates that tie, an exact sampler decides first, then correct rounding of the noise in
-    unseeded releases, then simplicity of the mechanism. If the winner is noise alone, and its
-    projection is not left out, the noise with the projection is advised instead. If several noises
-    tie, the one with the least bound after its projection is taken. On data sets of n records, a
-    projection increases the error at most by rounding, which matters if the error is below 1e-6 of
-    the diameter of the answers. It can lower the error even if the prediction stays the same,
-    because the prediction is an upper bound over all data sets. Shrinking is advised only if it
-    lowers the prediction by more than 1%.
+    The candidate with the least prediction wins. Others tie with it if their predictions exceed it
+    by at most a relative 1e-5 plus three standard errors. Among candidates that tie, an exact
+    sampler decides first, then correct rounding of the noise in unseeded releases, then simplicity.
+    If the winner is noise alone, the noise with its projection is advised, unless the projection is
+    left out; if several noises tie, the one with the least bound after its projection. On data sets
+    of n records, a projection increases the error at most by rounding, which matters if the error
+    is below 1e-6 of the diameter of the answers. It can lower the error even if the prediction, an
+    upper bound over all data sets, stays the same. Shrinking is advised only if it lowers the
+    prediction by more than 1%.
 
     One choice is made by simulation. A fit (`Fitted`) replaces the noisy answers by the attainable
     answers nearest to them in the norm of the noise. Its proved bound is up to twice the bound of a
     projection, although its real error is mostly smaller. If the winner projects or shrinks noise
     with an exact sampler, and the noise is at least 5% of the diameter of the answers, the fit of
-    the same noise is simulated on three public data sets of n records: uniform data, ten elements,
-    and copies of one element. The fit is advised if its error is lower by at least 1% on uniform
-    data, and larger by at most 5% on the two others. The 5% allow for chance. The seed is public
-    and fixed. The predicted error remains the proved bound of the advised mechanism. On other data
-    the fit can err more: for tables of independent columns, up to 4% more was measured.
+    the same noise is simulated on three public data sets of n records, with a public fixed seed:
+    uniform data, ten elements, and copies of one element. It is advised if its error is lower by at
+    least 1% on uniform data, and larger by at most 5% (to allow for chance) on the two others. The
+    predicted error remains the proved bound of the advised mechanism. On other data the fit can err
+    more: for tables of independent columns, up to 4% more was measured.
 
     The table has a row for every candidate that was considered. If no prediction was made, the row
-    gives the reason, for example: the candidate does not apply; it cannot make a release; a lower
-    bound shows that it cannot be the best; it would take more than 1 GiB of memory; it would take
-    longer than `effort`. Costs are computed from the sizes of the workload. So the advice does not
-    depend on the speed of the machine.
+    gives the reason, for example: the candidate does not apply, cannot make a release, cannot be
+    the best by a lower bound, or would take more than 1 GiB of memory or longer than `effort`.
+    Costs are computed from the sizes of the workload. So the advice does not depend on the speed of
+    the machine. It depends on public arguments only, and costs no privacy.
 
     Parameters
     ----------
@@ -159,11 +155,6 @@ def advise(
     effort : float
         Limit on predicted work in seconds, above 0. It applies to the set-up and prediction of each
         candidate, and to one projection.
-
-    Returns
-    -------
-    Advice
-        Advice depends on public arguments only, so it costs no privacy.
 
     Raises
     ------
@@ -188,7 +179,6 @@ def advise(
 
 
 def advise_on(setting: Setting) -> Advice:
-    """`advise` for a setting with parameters that were checked before."""
     # If neighbours always have the same sums, raise the error here. Otherwise every candidate would
     # raise it.
     l1_sensitivity(setting.workload, setting.adjacency)

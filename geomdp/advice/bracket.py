@@ -32,12 +32,11 @@ class Bracket:
     ----------
     lower : Bound
         The largest lower bound. Its certificate lists packings (data sets with answers far apart),
-        elements with answers far apart (`guessing_bound`), or data sets on lines. Together they
-        exclude every number of records up to the bound. The certificate is None if nothing more
-        than sc >= 1 is proved.
+        elements with answers far apart (`guessing_bound`), or data sets on lines, which together
+        exclude every number of records up to the bound; None if no more than sc >= 1 is proved.
     upper : Bound
         The smallest upper bound. Its certificate is a mechanism that is built for this number of
-        records. The certificate is None if a constant answer is accurate enough.
+        records; None if a constant answer is accurate enough.
     question : Problem
         Guarantee, target error, metric and neighbour relation.
     lower_candidates, upper_candidates : tuple of Bound
@@ -73,8 +72,8 @@ class Bracket:
     def table(self) -> pd.DataFrame:
         """One row per bound or failed method, with columns side, records, statement, assumptions.
 
-        Lower bounds come first, then upper bounds, both from best to worst. The last rows are the
-        methods and mechanisms that give no bound; their side is "none".
+        Lower bounds come first, then upper bounds, both from best to worst, and then the methods
+        and mechanisms that give no bound, with the side "none".
         """
         from geomdp.advice.printed_table import PrintedTable
 
@@ -86,11 +85,9 @@ class Bracket:
         return PrintedTable(rows, columns=["side", "records", "statement", "assumptions"])
 
     def __repr__(self) -> str:
-        """Both bounds in one line."""
         return f"Bracket({self})"
 
     def _repr_html_(self) -> str:
-        """HTML for a notebook: both bounds, and a table of all bounds that were proved."""
         proved = self.table[self.table["side"] != "none"]
         records = [b.records_text for b in (*self.lower_candidates, *self.upper_candidates)]
         shown = proved[["side", "records", "statement"]].assign(records=records)
@@ -113,16 +110,15 @@ def sample_complexity_bracket(
 ) -> Bracket:
     """Certified lower and upper bounds on the sample complexity of a workload.
 
-    The lower bound comes from packings of data sets (JL-L6, JL-L7), from the average error over
-    elements with answers far apart (`geomdp.bounds.guessing_bound`), and from data sets on
-    orthogonal lines (`geomdp.bounds.orthogonal_lines_bound`). For the largest error over the
-    queries it also comes from lines along single queries (`geomdp.bounds.query_lines_bound`).
-    Packings come from a search and, for `Marginals`, also from known constructions. The upper bound
-    comes from the mechanisms of this library that have an exact sampler and a proved error. The
-    error of a mechanism means its largest error over all data sets of n records.
-
-    Under zCDP and (epsilon, delta)-DP, orthogonal lines are the only argument for a lower bound.
-    For the upper bound, mechanisms whose pure privacy implies the guarantee are tried, too.
+    The lower bound comes from packings of data sets (JL-L6, JL-L7), found by a search and, for
+    `Marginals`, also from known constructions, from the average error over elements with answers
+    far apart (`geomdp.bounds.guessing_bound`), and from data sets on orthogonal lines
+    (`geomdp.bounds.orthogonal_lines_bound`). For the largest error over the queries, it also comes
+    from lines along single queries (`geomdp.bounds.query_lines_bound`). Under zCDP and
+    (epsilon, delta)-DP, orthogonal lines are the only argument. The upper bound comes from the
+    mechanisms of this library that have an exact sampler and a proved error, which means the
+    largest error over all data sets of n records. Mechanisms whose pure privacy implies the
+    guarantee are included.
 
     Parameters
     ----------
@@ -138,15 +134,9 @@ def sample_complexity_bracket(
         Neighbour relation. Under add/remove, sums are divided by a declared n. The error must be at
         most alpha on data sets of exactly n records, and may be larger on others.
     rng : Generator, int or None
-        Randomness of the search for packings. Other seeds can find other bounds. All of these
-        bounds are proved.
+        Randomness of the search for packings. Other seeds can find other bounds, all proved.
     privacy : PureDP, ApproxDP or ZCDP, optional
         The guarantee, instead of `epsilon`.
-
-    Returns
-    -------
-    Bracket
-        Both bounds, their certificates and ratio, and all other proved bounds.
 
     Raises
     ------
@@ -157,10 +147,9 @@ def sample_complexity_bracket(
     Notes
     -----
     Volume bounds are not used, because they bound the largest error over data sets of all sizes
-    (JL-VR). Mechanisms with a Markov chain as sampler are not used. Errors must be proved: an
-    average over a random map, or a simulation on random data sets, is not enough. A mean over the
-    noise may be replaced by an upper confidence limit from public draws. The assumptions of the
-    bound then say so.
+    (JL-VR). Mechanisms with a Markov chain as sampler are not used, nor are averages over a random
+    map or simulations on random data sets, which prove nothing. A mean over the noise may be
+    replaced by an upper confidence limit from public draws, which the assumptions then state.
 
     References
     ----------

@@ -1,8 +1,4 @@
-"""Builders of the candidates: each builds a mechanism, or raises an error that says why not.
-
-`InapplicableError` means that the mechanism does not apply to the setting, or that it cannot be the
-best. `UntriedError` means that the set-up of the mechanism would cost too much.
-"""
+"""Builders of the candidates: each builds a mechanism, or raises an error that says why not."""
 
 from __future__ import annotations
 
@@ -69,13 +65,7 @@ SAME_ERROR = 1e-4
 
 
 def plain(kind: Callable[..., Mechanism]) -> Callable[[Setting], Mechanism]:
-    """Return a builder that passes the arguments of the setting to the class of a mechanism.
-
-    Parameters
-    ----------
-    kind : type
-        Class of the mechanism. It is called as ``kind(workload, n=, privacy=, adjacency=)``.
-    """
+    """A builder that calls the class `kind` as ``kind(workload, n=, privacy=, adjacency=)``."""
 
     def build(setting: Setting) -> Mechanism:
         return kind(
@@ -86,13 +76,11 @@ def plain(kind: Callable[..., Mechanism]) -> Callable[[Setting], Mechanism]:
 
 
 def ball(setting: Setting) -> Mechanism:
-    """K-norm noise of a ball."""
     setting.check_cost("set-up", work=BALL_SHARE * axes_work(setting.workload))
     return plain(Ball)(setting)
 
 
 def geometric(setting: Setting) -> Mechanism:
-    """Geometric noise on every query."""
     _check_whole(setting)
     with _exact_sums():
         return plain(Geometric)(setting)
@@ -113,12 +101,7 @@ def _exact_sums() -> Iterator[None]:
 
 
 def geometric_differs(setting: Setting) -> None:
-    """Raise `InapplicableError` if the error of Laplace noise is larger by less than 0.01%.
-
-    If the scale is far above the unit of the answers, geometric noise has nearly the distribution
-    of Laplace noise. The advisor then leaves it out, because Laplace noise is the simpler of the
-    two.
-    """
+    """Raise `InapplicableError` if Laplace noise, which is simpler, errs less than 0.01% more."""
     setting = replace(setting, privacy=setting.pure)
     least = geometric(setting).predicted_rmse.value
     if plain(Laplace)(setting).predicted_rmse.value < least * (1 + SAME_ERROR):
@@ -126,7 +109,6 @@ def geometric_differs(setting: Setting) -> None:
 
 
 def lattice_box(setting: Setting) -> LatticeBox:
-    """K-norm noise of a box on whole numbers."""
     workload = setting.workload
     if workload.n_queries > MOST_COORDINATES:
         raise InapplicableError(f"it is made for at most {MOST_COORDINATES} queries")
@@ -149,14 +131,12 @@ def lattice_box_differs(setting: Setting) -> None:
 
 
 def staircase(setting: Setting) -> Mechanism:
-    """Staircase noise on one query."""
     if setting.workload.n_queries != 1:
         raise InapplicableError("it is made for one query")
     return plain(Staircase)(setting)
 
 
 def residual_gaussian(setting: Setting) -> Mechanism:
-    """Gaussian noise on the residuals of tables."""
     workload = setting.workload
     if not isinstance(workload, TableQueries):
         raise InapplicableError("the queries are not the cells of tables of columns")
@@ -165,7 +145,6 @@ def residual_gaussian(setting: Setting) -> Mechanism:
 
 
 def cone(setting: Setting) -> Mechanism:
-    """Noise from the cone over a body that contains the answers."""
     levels = table_levels(setting.workload)
     if levels is not None and max(levels) > 2:
         # Only tables with a column of more than two levels (values) need a moment body, which takes
@@ -187,13 +166,7 @@ def tight_cone(setting: Setting) -> Mechanism:
 
 
 def tight_cone_differs(setting: Setting) -> None:
-    """Raise `InapplicableError` for one-way tables, because `KNorm(exact=True)` has less error.
-
-    For 2 to 10 columns of 2 to 12 levels, the error of `TightCone` was measured as 1.2 to 4.8 times
-    the error of `KNorm(exact=True)`. The body of `TightCone` has additional dimensions for pairs of
-    columns, which one-way tables do not need. The noise of `KNorm(exact=True)` has only the
-    dimensions of the answers.
-    """
+    """Raise `InapplicableError` for one-way tables, where `KNorm(exact=True)` has less error."""
     match setting.workload:
         case MarginalTables(k=1):
             raise InapplicableError(
@@ -222,10 +195,7 @@ def knorm_exact(setting: Setting) -> AdditiveMechanism:
 
 
 def knorm(setting: Setting) -> Mechanism:
-    """K-norm noise of the neighbour body, the hull of all changes of the sums by one record.
-
-    If the neighbour body has no exact sampler, the noise uses an outer slab body around it.
-    """
+    """K-norm noise of the neighbour body, or of an outer slab body if it has no exact sampler."""
     body = neighbour_body(setting.workload, setting.adjacency)
     if not body.implements(Body.sample_uniform):
         # Take the dimension from the workload, which often knows it in closed form. Computing the
@@ -246,13 +216,7 @@ def knorm(setting: Setting) -> Mechanism:
 def knorm_differs(setting: Setting) -> None:
     """Raise `InapplicableError` if `knorm_exact` is as good as `knorm`, or if `exact_only` is set.
 
-    If the neighbour body has an exact sampler, `knorm` uses this body. `knorm_exact` uses the same
-    body, or another body with less error. If the neighbour body has no exact sampler, the sampler
-    of `knorm` is not exact, and `exact_only` excludes it.
-
-    Raises `UntriedError` if another guarantee than pure privacy is asked for, and the outer slab
-    body would take longer than the `Budget` of the setting allows. Gaussian noise is often better
-    in this case.
+    `UntriedError` if the guarantee is not pure, and the outer slab body would take too long.
     """
     if setting.exact_only:
         raise InapplicableError(
@@ -265,12 +229,7 @@ def knorm_differs(setting: Setting) -> None:
 
 
 def ellipsoid(setting: Setting) -> Mechanism:
-    """K-norm noise of the best ellipsoid, if the ellipsoid has a closed form or is cheap to find.
-
-    Raises `UntriedError` if there is no closed form and the effective dimension is above
-    `MAX_ELLIPSOID_DIMENSION`, or if the set-up would take longer than the `Budget` of the setting
-    allows.
-    """
+    """K-norm noise of the best ellipsoid; `UntriedError` if it is costly, without closed form."""
     dimension = setting.workload.affine_hull().dimension
     # For tables, marginals and parities, symmetry gives the best ellipsoid in closed form.
     symmetric = isinstance(setting.workload, MarginalTables | Marginals | Parities)

@@ -22,8 +22,7 @@ class Guarantees(enum.Enum):
     def met_by(self, setting: Setting) -> Setting:
         """The setting, with a guarantee that the mechanism can give and that implies the one asked.
 
-        `PURE` replaces every guarantee by pure privacy that implies it. `CONCENTRATED` raises
-        `InapplicableError` if pure privacy is asked.
+        `CONCENTRATED` raises `InapplicableError` if pure privacy is asked.
         """
         if self is Guarantees.PURE:
             return replace(setting, privacy=setting.pure)
@@ -41,38 +40,10 @@ def any_setting(setting: Setting) -> None:
 class Candidate:
     """A mechanism that the advisor compares with others.
 
-    Parameters
-    ----------
-    kind : type
-        The exported class of the mechanism.
-    flag : str
-        Name of the mechanism on the command line.
-    guarantees : Guarantees
-        The guarantees that the mechanism can give.
-    summary : str
-        A few words on the mechanism, for lists.
-    suits : str
-        A sentence that explains why the mechanism suits a workload. It begins with "It" or "Its",
-        because the advisor shows the sentence after the name of the mechanism.
-    build : callable
-        A function from a setting, with a guarantee that the mechanism can give, to the mechanism.
-        It raises `InapplicableError` if the mechanism does not apply. If the set-up would cost more
-        than the budget, it raises `UntriedError` before the step that is too costly.
-    steps : tuple of Step
-        The post-processing steps that can follow the noise; empty if the mechanism is not additive.
-    name : str
-        Name of the mechanism in tables; by default the name of the class.
-    useful : callable
-        A function of the setting that the advisor was asked about. It raises `InapplicableError` if
-        the mechanism need not be compared with the others.
-    depends_on_n : bool
-        Whether the geometry of the mechanism depends on the number of records. If True, the
-        candidate is built after the others. It is left out if its error is provably not below the
-        least error so far.
-    log_concave : bool
-        Whether the noise is symmetric and log-concave. The lower bound of `projection_floor` needs
-        this. It is true of Laplace noise, Gaussian noise, K-norm noise, noise from cones over
-        convex bodies, and of linear images and independent sums of such noise.
+    `build` and `useful` raise `InapplicableError` if the mechanism does not apply or need not be
+    compared, and `UntriedError` before a step that costs more than the budget. `suits` is a
+    sentence that begins with "It" or "Its". With `depends_on_n`, the candidate is built after the
+    others. `log_concave` noise is also symmetric; `projection_floor` holds only for such noise.
     """
 
     kind: type[Mechanism]
@@ -91,7 +62,6 @@ class Candidate:
         object.__setattr__(self, "name", self.name or self.kind.__name__)
 
     def __repr__(self) -> str:
-        """Name and flag."""
         return f"Candidate({self.name}, --mechanism {self.flag})"
 
     def is_stronger(self, setting: Setting) -> bool:

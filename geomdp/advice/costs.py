@@ -59,15 +59,11 @@ SMALL_NOISE = 0.05
 
 
 def breadth_work(workload: Workload) -> float:
-    """Operations to compute h(u) + h(-u), the breadth of the attainable answers in a direction u.
+    """Operations to compute h(u) + h(-u) for the body of the answers, with support function h.
 
-    h is the support function of the sensitivity polytope, or of a relaxation that replaces this
-    body. To score an element x is to compute <u, Q(x)>. For a universe of N elements with m answers
-    each, the number of operations is 2 N log2 N if a transform scores all elements, and N m / 8 if
-    the answers are listed. If the body is an elliptope, the number is the cost of two support
-    values of the elliptope. The number is 0 if there is a closed form, or if the universe is
-    infinite. For bodies other than an elliptope it is also 0 if N is above `MAX_SCORES`, because
-    scoring all elements then raises an error before any work.
+    2 N log2 N if a transform scores all N elements, N m / 8 if answers are listed, 0 for closed
+    forms and for universes that are infinite or above `MAX_SCORES` (an error comes before any work
+    there).
     """
     size, m = workload.universe.size, workload.n_queries
     if size is None:
@@ -83,15 +79,7 @@ def breadth_work(workload: Workload) -> float:
 
 
 def projection_work(workload: Workload, spread: float) -> float:
-    """Operations of one projection of noisy answers by `Projector`.
-
-    Parameters
-    ----------
-    workload : Workload
-        m queries.
-    spread : float
-        Root mean squared length of the noise, divided by the diameter of the answers.
-    """
+    """Operations of one projection; `spread` is the root mean squared noise over the diameter."""
     body = reachable_body(workload)
     if body.implements(Body.project):
         order = len(workload.levels) + 1 if isinstance(workload, MarginalTables) else 1
@@ -145,16 +133,13 @@ def residual_work(workload: TableQueries) -> float:
 
 
 def _subsets(workload: TableQueries) -> int:
-    """Number of pairs of a table and a set of columns within it."""
     return sum(2 ** len(table) for table in workload.tables)
 
 
 def table_levels(workload: Workload) -> tuple[int, ...] | None:
-    """Number of levels of each column, if the workload is linear in tables of two columns.
+    """Levels of each column of a workload linear in tables of two columns; None if not applicable.
 
-    For `Parities`, the columns are the d - 1 products of the first sign and another sign. Columns
-    of `MarginalTables` with one level are left out. The result is None for workloads that
-    `table_contrasts` does not accept, or if no column is left. No contrasts are computed here.
+    For `Parities`, the columns are the d - 1 products of the first sign and another sign.
     """
     match workload:
         case MarginalTables(k=1 | 2):
@@ -169,11 +154,7 @@ def table_levels(workload: Workload) -> tuple[int, ...] | None:
 
 
 def contrast_memory(levels: tuple[int, ...]) -> float:
-    """Bytes of a basis of the contrasts of columns, and of the map from contrasts to pair tables.
-
-    A contrast of a column is a vector of sum 0 over its levels. A contrast of two columns is the
-    product of two contrasts, one of each column.
-    """
+    """Bytes of a basis of the contrasts of columns, and of their map to pair tables."""
     own = [count - 1 for count in levels]
     contrasts = sum(own) + (sum(own) ** 2 - sum(q * q for q in own)) // 2
     # A cell of a table depends on all contrasts of the table.
@@ -182,10 +163,7 @@ def contrast_memory(levels: tuple[int, ...]) -> float:
 
 
 def tight_draws_work(levels: tuple[int, ...]) -> float:
-    """Operations of the draws for the second moment of the body of `TightCone`.
-
-    The result is 0 if no inequalities cut the body, because the moment then needs no draws.
-    """
+    """Operations of the draws for the moment of the body of `TightCone`; 0 if nothing cuts it."""
     work = sum(levels) ** 2 * (sum(levels) - len(levels))
     # An event says that a column has a certain level. The two events of a column with two levels
     # are complements, so only one event is counted.

@@ -86,8 +86,8 @@ def error_table(
 
     All errors are root mean squared errors per query. `geomdp.plotting.error_curve` draws the table
     and describes the parameters. If `records` are given, errors of mechanisms with an exact sampler
-    are measured as well, at up to five of the `ns`. Each measurement uses 20 releases on one data
-    set of n records, drawn from `records` with replacement.
+    are measured at up to five of the `ns`, each by 20 releases on one data set of n records, drawn
+    from `records` with replacement.
 
     Returns
     -------
@@ -95,8 +95,8 @@ def error_table(
         One row per point: n, curve, noise, quantity (see `Quantity`), rmse, stderr, kind (of a
         prediction), sampler. `curve` is the name of the mechanism, or ``any mechanism``. `noise` is
         this name without the step `Projected` or `Shrunk`. `rmse` is in the units of the answers,
-        which are means. Excluded errors are also stated at numbers of records between the `ns`. An
-        error that is excluded at n is also excluded at all smaller n.
+        which are means. An error that is excluded at n is also excluded at all smaller n, and
+        excluded errors are also stated at numbers of records between the `ns`.
 
     Raises
     ------
@@ -106,15 +106,14 @@ def error_table(
 
     Notes
     -----
-    Privacy: predicted and excluded errors depend on public arguments only. Measured errors depend
-    on the records, and no noise protects them. Measuring spends no budget, and measured errors must
-    not be released: measure on synthetic or public data.
+    Predicted and excluded errors depend on public arguments only. Measured errors depend on the
+    records, and no noise protects them. Measuring spends no budget, and measured errors must not be
+    released: measure on synthetic or public data.
 
-    The geometry of each mechanism is computed once. JL is an exception: its dimension ceil(epsilon
-    n) changes with n. Excluded errors follow from proofs of lower bounds, for instance by packings
-    (JL-L6, JL-L7). An excluded error is a lower bound on the largest root mean squared error over
-    all data sets of n records. Padding data sets with copies of one record gives bounds for larger
-    n.
+    The geometry of each mechanism is computed once, except for JL, whose dimension ceil(epsilon n)
+    changes with n. An excluded error is a lower bound on the largest root mean squared error over
+    all data sets of n records, by packings (JL-L6, JL-L7) or other proofs. Padding data sets with
+    copies of one record gives bounds for larger n.
 
     Examples
     --------
@@ -164,19 +163,13 @@ def _spread(size: int, most: int) -> list[int]:
 
 
 class _Line(NamedTuple):
-    """A mechanism for one n, with the names of the mechanism and of the noise."""
-
     name: str
     noise: str
     mechanism: Mechanism
 
 
 def _lines(trials: list[Built], setting: Setting, numbers: list[int]) -> Iterator[_Line]:
-    """Each of `trials` at every n; also JL around K-norm noise where JL saves dimensions.
-
-    JL needs replace-one. Noise on whole numbers is left out at every n where sums of answers are
-    not exact in float64.
-    """
+    """Each of `trials` at every n where sums are exact; JL around K-norm noise in addition."""
     for trial in trials:
         for n in numbers:
             try:
@@ -211,11 +204,9 @@ def _predicted(line: _Line) -> _Row:
 def _excluded(setting: Setting, numbers: list[int]) -> list[_Row]:
     """The largest error that is proved to be excluded, for each n.
 
-    Suppose that the error a is excluded with v records. Then it is also excluded with fewer
-    records. With n > v records, padding shows that the error a v / n is excluded. The proof is by
-    contradiction. Suppose that a mechanism has this error with n records. Add n - v copies of a
-    fixed record to v records, and release. Subtract the known part of the copies, then multiply the
-    result by n / v. This gives the error a with v records, but this error is excluded.
+    An error a that is excluded with v records is so with fewer. With n > v records, a v / n is
+    excluded: pad v records with copies of a fixed record, release, subtract the copies, and scale
+    by n / v.
     """
     workload, corners = setting.workload, []
     # No larger error is excluded: a mechanism that always releases the answers of one fixed record

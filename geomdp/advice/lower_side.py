@@ -1,9 +1,4 @@
-"""Lower bounds on the sample complexity, from packings, guesses and lines, alone and combined.
-
-A packing is a list of data sets with answers far apart. A guess bound limits how well an output can
-tell such data sets apart. On a line, copies of one record are replaced by copies of another, step
-by step. Each line belongs to one of several orthogonal directions of answers, or to a single query.
-"""
+"""Lower bounds on the sample complexity, from packings, guesses and lines, alone and combined."""
 
 from __future__ import annotations
 
@@ -61,26 +56,7 @@ FORM_ANSWERS, BEST_ANSWERS, LEAST_ELEMENTS = 1 << 18, 1 << 21, 1 << 8
 def lower_bounds(
     workload: Workload, question: Problem, rng: RandomState
 ) -> tuple[list[Bound], dict[str, str]]:
-    """Lower bounds on the sample complexity from every method that applies, best first.
-
-    Parameters
-    ----------
-    workload : Workload
-        The queries.
-    question : Problem
-        Privacy, error, metric and neighbour relation.
-    rng : Generator, int or None
-        Randomness of the searches.
-
-    Returns
-    -------
-    list of Bound
-        Best first. The packings, lines and guesses found are also combined (see `_together`). The
-        best combined bound is listed if it exceeds all others. If no method applies, the list holds
-        only the trivial bound n >= 1.
-    dict of str to str
-        Names of the methods that do not apply, with the reason for each.
-    """
+    """Lower bounds from every method, best first, and the reasons why others do not apply."""
     generator = np.random.default_rng(rng)
     questions = _forms(question)
     found: list[Bound] = []
@@ -110,12 +86,9 @@ def _forms(question: Problem) -> tuple[Problem, ...]:
 
 
 def _together(bounds: list[Bound], other: Sequence[ExcludedRange]) -> Bound:
-    """The best bound from combining the packings of several bounds with `other` excluded ranges.
+    """The best bound from combining packings of several bounds with `other` excluded ranges.
 
-    A packing, a line or a guess excludes a range of n, and together they can exclude more. Packings
-    are combined only if they have the same separation factor. The `other` ranges come from lines,
-    and from guesses between elements. They have no separation factor, so they are in every
-    combination.
+    Packings are combined only if they have the same separation factor; `other` ranges have none.
     """
     rungs: dict[Problem, list[ExcludedRange]] = {}
     for bound in bounds:
@@ -127,10 +100,7 @@ def _together(bounds: list[Bound], other: Sequence[ExcludedRange]) -> Bound:
 
 
 def _search(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator) -> Bound:
-    """Search packings of single elements for every separation factor, then of multisets.
-
-    Multisets are searched for the best factor and for the factor of the question.
-    """
+    """Search packings of single elements for every separation factor, then of multisets for two."""
 
     def search(question: Problem, effort: Effort) -> Bound:
         return packing_search(

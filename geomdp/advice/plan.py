@@ -35,9 +35,8 @@ class Plan:
     """The mechanism that answers a workload, chosen before any record was seen.
 
     A plan can be called like the class of a mechanism, and can be given in place of such a class:
-    ``gd.release(records, schema, "marginals:2", epsilon=1.0, mechanism=plan)``. It stores the
-    fields below and no noise. Calling the plan builds the mechanism. The constructor of the
-    mechanism makes the privacy claim.
+    ``gd.release(records, schema, "marginals:2", epsilon=1.0, mechanism=plan)``. It stores no noise.
+    Calling it builds the mechanism, whose constructor makes the privacy claim.
 
     Parameters
     ----------
@@ -50,9 +49,8 @@ class Plan:
     adjacency : str
         Neighbour relation.
     n : int
-        Number of records for which the mechanism was chosen. The mechanism can be built for another
-        number. Its guarantee and prediction hold for that number too, but another mechanism may
-        be better.
+        Number of records for which the mechanism was chosen. For another number, its guarantee and
+        prediction hold too, but another mechanism may be better.
 
     Examples
     --------
@@ -82,11 +80,8 @@ class Plan:
     ) -> Mechanism:
         """Build the mechanism of the plan for `n` records.
 
-        Raises
-        ------
-        ValueError
-            If the workload, the guarantee or the neighbour relation differs from the plan. Also if
-            the plan names no mechanism of this package, or a mechanism that does not apply.
+        ``ValueError`` if the workload, the guarantee or the neighbour relation differs from the
+        plan, or the plan names no mechanism of this package, or one that does not apply.
         """
         asked = {
             "workload": workload_hash(workload),
@@ -181,11 +176,7 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
 
 @functools.lru_cache(maxsize=2)
 def workload_hash(workload: Workload) -> str:
-    """Hash of a workload: of its type, its universe, and the answers of its elements.
-
-    If the universe is infinite, or all elements together have more than `HASHED` answers, at most
-    64 random elements are used. They are drawn with a fixed public seed.
-    """
+    """Hash of the type, the universe and the answers of all, or of 64 publicly drawn, elements."""
     universe, m = workload.universe, workload.n_queries
     digest = hashlib.sha256(f"{type(workload).__name__} {m} {universe!r}".encode())
     if universe.size is not None and universe.size * m <= HASHED:

@@ -12,12 +12,9 @@ CELL = 40
 
 
 class PrintedTable(pd.DataFrame):
-    """A table of results that prints all rows and columns, and whole numbers with all digits.
+    """A table that prints all rows and columns, with long texts cut, and whole numbers in full.
 
-    From 10^15 on, whole numbers of type float are printed with four digits, like other floats.
-    If long sentences make a table wide, pandas by default leaves out the columns in the middle. In
-    the advisor's table of mechanisms, these columns hold the errors. Long texts are cut in print
-    only: the table holds the full texts and numbers.
+    By default, pandas leaves out the columns in the middle of a wide table, which hold the errors.
     """
 
     @property
@@ -25,7 +22,6 @@ class PrintedTable(pd.DataFrame):
         return PrintedTable
 
     def __repr__(self) -> str:
-        """The table as text, with all rows and columns."""
         return self.to_string(max_colwidth=CELL, float_format=_number, na_rep="")
 
 

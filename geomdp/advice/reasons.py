@@ -28,11 +28,7 @@ NAMED = 3
 
 
 def reasons(ranked: list[Built], trials: Trials) -> list[str]:
-    """The sentences about the best candidate, the first of `ranked`.
-
-    They give the predicted error, the reason why the mechanism suits the workload, and the size of
-    the noise. Then they give the next mechanism, the guarantee, and the candidates not tried.
-    """
+    """The sentences about the best candidate, the first of `ranked`."""
     best = ranked[0]
     proved = _by_prediction(ranked)
     said = [_simulation(best, proved[0])] if best.step is FITTED else []
@@ -66,10 +62,7 @@ def reasons(ranked: list[Built], trials: Trials) -> list[str]:
 
 
 def _by_prediction(ranked: list[Built]) -> list[Built]:
-    """The ranking, but a best candidate with the step `FITTED` is last, and its rival is first.
-
-    The rival is the next candidate in the ranking that was simulated.
-    """
+    """The ranking, but a best candidate with the step `FITTED` is last, and its rival is first."""
     if ranked[0].step is not FITTED:
         return ranked
     rival = next(trial for trial in ranked[1:] if not math.isnan(trial.simulated))
@@ -77,7 +70,6 @@ def _by_prediction(ranked: list[Built]) -> list[Built]:
 
 
 def _simulation(fit: Built, rival: Built) -> str:
-    """Sentences on a choice that was made by simulation on public data sets."""
     return (
         f"{fit.name} is advised because it errs less than {rival.name} in simulated releases on "
         f"uniform data, {fit.simulated:.4g} per query instead of {rival.simulated:.4g}, and not "
@@ -153,7 +145,6 @@ def _dimensions(setting: Setting) -> str:
 
 
 def _comparison(ranked: list[Built]) -> list[str]:
-    """Sentence that compares the prediction of the next candidate with the best prediction."""
     best = ranked[0]
     others = [
         trial

@@ -1,7 +1,6 @@
 """Candidates that first reduce the answers, to fewer dimensions or to a few points (a net).
 
-The error of the reduction is known before anything else is set up. If this error alone is not below
-the least prediction so far, the candidate cannot be the best. The best reduction depends on n.
+If the error of the reduction alone is not below the least so far, nothing else is set up.
 """
 
 from __future__ import annotations
@@ -39,18 +38,7 @@ MAX_JL_DIMENSION = 512
 def jl(setting: Setting) -> Mechanism:
     """`JL` with exact K-norm noise, and with the number of rows that has the least prediction.
 
-    Maps with ceil(epsilon n) rows (JL-T21) and with the numbers of rows of `AutoDimension` are
-    tried. The result has a new map, because the error bound does not hold for the best of several
-    maps (see `AutoDimension`). Maps with fewer rows distort the answers more. A number of rows is
-    left out if the error by distortion alone is not below the least prediction so far.
-
-    Raises
-    ------
-    InapplicableError
-        Under add/remove, and if the answers lie on a line. Also if, for every number of rows, the
-        error by distortion alone is not below the least prediction so far.
-    UntriedError
-        If the set-up would take too long.
+    The result has a new map, because the error bound does not hold for the best of several maps.
     """
     setting.check_public_count()
     workload, effective = setting.workload, setting.workload.affine_hull().dimension
@@ -80,20 +68,7 @@ def jl(setting: Setting) -> Mechanism:
 
 
 def coarse(setting: Setting) -> Mechanism:
-    """Projected noise for answers that are rounded to a net of at most `MAX_NET` points.
-
-    Nets of about 2, 4, 8, ... points are tried. The mechanism with the least prediction is
-    returned.
-
-    Raises
-    ------
-    InapplicableError
-        Under add/remove. If, for every net, the error of rounding alone is not below the least
-        prediction so far. Also if no net of at most `MAX_NET` points is smaller than the set of
-        answers.
-    UntriedError
-        If the search for the nets or the set-up would take too long.
-    """
+    """Projected noise on answers rounded to the best net of 2, 4, ... up to `MAX_NET` points."""
     setting.check_public_count()
     workload = setting.workload
     size, root = workload.universe.size, math.sqrt(workload.n_queries)
@@ -126,10 +101,9 @@ def coarse(setting: Setting) -> Mechanism:
 def _rounding_floor(workload: Workload) -> float:
     """A lower bound, for every net of `MAX_NET` points, on the largest distance of an answer to it.
 
-    The search finds 33 answers of random elements that are pairwise at least t apart. In a net of
-    at most 32 points, some point is the nearest point of two of these answers. This point is at
-    least t / 2 away from one of the two answers. The bound is 0 if the search finds fewer than 33
-    different answers.
+    Of 33 answers that are pairwise t apart, two have the same nearest point in a net of 32, and one
+    of them is at least t / 2 away from it. The bound is 0 if the search finds fewer different
+    answers.
     """
     count = min(SAMPLED, SAMPLED_ANSWERS // workload.n_queries)
     if count <= MAX_NET:
@@ -140,11 +114,7 @@ def _rounding_floor(workload: Workload) -> float:
 
 
 def _exact_noises(setting: Setting) -> list[AdditiveMechanism]:
-    """Noises for any workload: exact K-norm noise and, unless privacy is pure, Gaussian noise.
-
-    If the guarantee allows Gaussian noise and the set-up of K-norm noise costs too much, only
-    Gaussian noise is used.
-    """
+    """Exact K-norm noise, unless it costs too much, and Gaussian noise unless privacy is pure."""
     if isinstance(setting.privacy, PureDP):
         return [knorm_exact(setting)]
     gaussian = Gaussian(
@@ -157,5 +127,4 @@ def _exact_noises(setting: Setting) -> list[AdditiveMechanism]:
 
 
 def _lengths(rows: FloatArray) -> FloatArray:
-    """Euclidean norms of the rows of `rows` (b, m), as an array (b,)."""
     return np.asarray(np.linalg.norm(rows, axis=1))

@@ -23,19 +23,10 @@ class UntriedError(InapplicableError):
 
 @dataclass(frozen=True)
 class Budget:
-    """The limit on the cost of each set-up, prediction or projection for one candidate.
+    """The limit on the bytes and the operations of each set-up, prediction or projection.
 
-    Formulas give the costs from the sizes of the workload. No time is measured, so the speed of a
-    machine does not change the advice. However, a candidate is left out if its set-up runs out of
-    memory.
-
-    Parameters
-    ----------
-    memory : float
-        Bytes.
-    work : float
-        Operations of a fast transform. A core does 10^9 to 2 * 10^9 of them in a second. Each
-        operation of a matrix product is faster and counts as an eighth of an operation.
+    Costs are formulas, so the speed of a machine does not change the advice. The unit of work is an
+    operation of a fast transform, 10^9 to 2 * 10^9 per second; one of a matrix product counts 1/8.
     """
 
     memory: float
@@ -58,25 +49,9 @@ UNLIMITED = Budget(memory=math.inf, work=math.inf)
 
 @dataclass(frozen=True)
 class Setting:
-    """The question that the advisor answers. All parameters are public.
+    """The public question that the advisor answers, and the `least` prediction so far.
 
-    Parameters
-    ----------
-    workload : Workload
-        The m queries.
-    n : int
-        Number of records; under add/remove, the declared public number that sums are divided by.
-    privacy : PureDP, ApproxDP or ZCDP
-        The guarantee that the mechanism must give.
-    adjacency : Adjacency
-        Neighbour relation.
-    exact_only : bool
-        Whether mechanisms with a heuristic sampler are left out.
-    budget : Budget
-        The limit on the cost of one candidate.
-    least : float
-        The least prediction so far, in the units of the answers. A candidate can be left out if its
-        prediction is provably at least this number.
+    Under add/remove, `n` is the declared public number that sums are divided by.
     """
 
     workload: Workload
@@ -101,15 +76,7 @@ class Setting:
             )
 
     def check_floor(self, what: str, floor: float) -> None:
-        """Raise `InapplicableError` if a candidate is provably no better than `least`.
-
-        Parameters
-        ----------
-        what : str
-            Name of the bounded quantity in the message: the prediction or a part of it.
-        floor : float
-            A lower bound on the quantity, per query.
-        """
+        """Raise `InapplicableError` if `floor`, a lower bound per query, is not below `least`."""
         if floor >= self.least:
             raise InapplicableError(
                 f"it cannot be the best: its {what} is {floor:.4g} or more per query, and the "
@@ -117,15 +84,7 @@ class Setting:
             )
 
     def check_cost(self, what: str, *, memory: float = 0.0, work: float = 0.0) -> None:
-        """Raise `UntriedError` if a computation needs more memory or work than the budget allows.
-
-        Parameters
-        ----------
-        what : str
-            Name of the computation, for the message.
-        memory, work : float
-            Estimates in the units of `Budget`.
-        """
+        """Raise `UntriedError` if `what` needs more memory or work than the budget allows."""
         if memory > self.budget.memory:
             raise UntriedError(
                 f"its {what} would take too much memory: {memory / 2**30:.3g} GiB, the limit is "

@@ -12,16 +12,7 @@ from geomdp.mechanisms import AdditiveMechanism, Fitted, Mechanism, Projected, S
 class Step:
     """A step of post-processing that improves noisy answers.
 
-    Parameters
-    ----------
-    kind : callable
-        Class of the mechanism that includes the step; it is called with the additive mechanism.
-    name : str
-        Name of the step in tables.
-    prefix : str
-        Prefix of the step on the command line. The name of the noise follows the prefix.
-    does : str
-        A phrase that says what the step does to the noisy answers. It begins with a participle.
+    `does` begins with a participle. `prefix` precedes the name of the noise on the command line.
     """
 
     kind: Callable[[AdditiveMechanism], Mechanism]

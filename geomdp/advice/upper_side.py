@@ -37,42 +37,12 @@ MAX_COORDINATES = 1 << 12
 def upper_bounds(
     workload: Workload, *, privacy: Privacy, alpha: float, metric: Metric, adjacency: Adjacency
 ) -> tuple[list[Bound], dict[str, str]]:
-    """Upper bounds on the sample complexity from every mechanism that applies, best first.
+    """Upper bounds from every mechanism, best first, and the reasons why others give none.
 
-    The function tries a constant answer, and every additive mechanism with an exact sampler, alone
-    and projected on the sensitivity polytope. On large finite universes it projects at most two of
-    them (see `_built`). For the workload `SecondMoment`, it also tries the mechanism of this name.
-    It leaves out JL mechanisms, because their proved error is only an average over the random map,
-    and their geometry depends on n. The geometry of each mechanism is computed once and used for
-    all n. Up to rounding of answers, the error of additive noise is proportional to 1/n, so one
-    division mostly gives the least n. In all other cases, bisection finds the least n.
-
-    Parameters
-    ----------
-    workload : Workload
-        k queries.
-    privacy : PureDP, ApproxDP or ZCDP
-        The guarantee. Mechanisms with a stronger pure guarantee are tried as well.
-    alpha : float
-        Target error per query.
-    metric : Metric
-        `MeanL2`, `RMS` or `WorstCase`.
-    adjacency : Adjacency
-        Neighbour relation.
-
-    Returns
-    -------
-    list of Bound
-        One bound per mechanism. The statement names the mechanism. The certificate is the mechanism
-        itself, built for the number of records of the bound. A constant answer has no certificate.
-        The list is empty if no mechanism reaches `alpha`.
-    dict of str to str
-        For each other mechanism that was tried, the reason why it gives no bound.
-
-    Raises
-    ------
-    ValueError
-        If `metric` is of another class.
+    Certificates are mechanisms for the stated number of records; a constant answer has none. JL
+    mechanisms are left out, because their proved error is only an average over the random map. Up
+    to rounding, the error of additive noise is proportional to 1/n, so one division mostly gives
+    the least n; else bisection does.
     """
     setting = Setting(workload, 1, privacy, adjacency, True, THOROUGH)
     constant = _constant_answer(workload, metric)
@@ -116,9 +86,8 @@ def _simulation(compared: int) -> str:
 def _built(setting: Setting) -> tuple[dict[str, Mechanism], dict[str, str]]:
     """Mechanisms with exact samplers, by name, and the reasons why the others are left out.
 
-    On finite universes larger than `MAX_PROJECTED_UNIVERSE`, at most two noises are projected: the
-    best noise with the guarantee asked, and the best noise with a stronger guarantee. The best
-    noise has the least predicted error.
+    On finite universes above `MAX_PROJECTED_UNIVERSE`, at most two noises are projected: the best
+    with the guarantee asked, and the best with a stronger one.
     """
     trials = Trials(setting)
     for row in CANDIDATES:

@@ -58,12 +58,7 @@ class KnownDensity(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DensityScore:
-    """The log-density ratio of an output on two inputs with sums that differ by `change`.
-
-    The score of an output y is ln(p_a(y) / p_b(y)). Here p_a is the density of the noise, and p_b
-    is this density shifted by `change` (m,). If the stated density is correct, no other score gives
-    more powerful events (Neyman-Pearson).
-    """
+    """The log-ratio (trials,) of the noise density at y and at y moved back by `change` (m,)."""
 
     ratio: LogDensityRatio
     change: FloatArray
@@ -97,11 +92,10 @@ def audit_noise(
     """Try to refute the privacy claim of noise added to the sums of a workload.
 
     The outputs on two neighbouring inputs are Z and v + Z, where Z is the noise and v a change of
-    the sums between neighbours. Half of the draws are for training. For each input, at most 20,000
-    of the training draws are used to choose v among the vertices of the hull of all such changes
-    (`worst_changes`). All training draws are used to choose an event of the form "a score of the
-    output reaches a threshold". The score comes from one of `learners` or is the log-density ratio.
-    The other half of the draws tests the event, as in `audit`.
+    the sums between neighbours. The first half of the draws is for training: at most 20,000 of
+    them, for each input, choose v among the vertices of the hull of all such changes, and all
+    choose an event "a score of the output reaches a threshold", for the score of a learner or the
+    log-density ratio. The second half tests the event, as in `audit`.
 
     Parameters
     ----------
@@ -114,20 +108,12 @@ def audit_noise(
     trials : int
         Draws of the noise per input, at least 16; half of them test the event.
     learners : sequence of Learner
-        Each learns, from draws for both inputs, a score that tells the inputs apart. The score that
-        refutes the claim best on these draws is used.
+        As for `audit_mechanism`.
     density : callable (points, shifts) -> (b,), optional
         log f(z) - log f(z - s) for the density f that the noise should have; z and s are rows of
         `points` and `shifts`, both (b, m).
-    level : float
-        Upper bound on the probability of refuting a true claim; 0 < level < 1.
-    rng : Generator, int or None
-        Source of randomness.
-
-    Returns
-    -------
-    AuditResult
-        Its `pair` describes the change v in words.
+    level, rng : float, random state
+        As for `audit`.
 
     Raises
     ------
@@ -190,7 +176,6 @@ def _draws(
 
 
 def _in_words(change: FloatArray) -> str:
-    """A change of the sums, in words."""
     if len(change) <= 4:
         return f"sums that differ by ({', '.join(f'{entry:zg}' for entry in change)})"
     moved = int(np.count_nonzero(change))

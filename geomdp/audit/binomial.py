@@ -64,13 +64,10 @@ def upper_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArr
 def epsilon_bounds(
     hits_a: npt.ArrayLike, hits_b: npt.ArrayLike, trials: int, level: float, claims: Sequence[Claim]
 ) -> FloatArray:
-    """Lower bounds on epsilon, one row per claim and one column per event.
+    """Lower bounds on epsilon, one row per claim and one column per event, at `level` in all.
 
-    Each entry is the largest of four bounds. They come from the event and its complement, each with
-    both orders of the inputs. The four bounds follow from four bounds on probabilities: a lower and
-    an upper bound on the probability of the event, for each input. Each bound on a probability
-    fails with probability at most `level` / 4, so all of them hold together with probability at
-    least 1 - `level`.
+    Each is the largest of the bounds of the event and its complement, in both orders of the inputs.
+    They follow from four bounds on probabilities, each of which fails with probability `level` / 4.
     """
     deltas = np.array([claim.delta for claim in claims])[:, None]
     hits_a, hits_b = np.asarray(hits_a), np.asarray(hits_b)

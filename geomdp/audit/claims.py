@@ -30,10 +30,7 @@ ZCDP_DELTAS = tuple(float(delta) for delta in np.geomspace(1e-7, 0.1, 25))
 
 
 class Claim(NamedTuple):
-    """(epsilon, delta)-DP: Pr_a(S) <= e^epsilon Pr_b(S) + delta for neighbours a and b.
-
-    S is any event.
-    """
+    """Pr_a(S) <= e^epsilon Pr_b(S) + delta for neighbours a and b and every event S."""
 
     epsilon: float
     delta: float
@@ -51,11 +48,7 @@ def claims_of(privacy: Privacy) -> tuple[Claim, ...]:
 
 
 def definition(guarantee: Guarantee | Privacy) -> Privacy:
-    """The definition of privacy to test; ``ValueError`` for an argument of another type.
-
-    For a `Guarantee`, the proved privacy is tested. If its sampler is heuristic, nothing is proved,
-    and the target of the guarantee is tested instead.
-    """
+    """The proved privacy of a guarantee, or its target if its sampler is heuristic."""
     if not isinstance(guarantee, Guarantee):
         check_privacy(guarantee, name="guarantee")
         return guarantee

@@ -19,28 +19,13 @@ LEAF = 200
 def classifier_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     """Log-odds that an output comes from the first input, by gradient-boosted trees (scikit-learn).
 
-    Let p_a and p_b be the densities of outputs on the two inputs. If both inputs have equal numbers
-    of outputs, the log-odds of a perfect classifier are ln(p_a / p_b). No other score gives more
-    powerful tests. Outputs that are not whole numbers are first rounded to multiples of 2^-30
-    times the largest absolute value in their coordinate, so that the classifier cannot learn from
-    the rounding of float64. Infinity counts as NaN.
-
-    Parameters
-    ----------
-    outputs_a, outputs_b : (trials, ...) array
-        Numeric outputs on the two inputs. Trailing axes are flattened to m coordinates.
-
-    Returns
-    -------
-    Score or None
-        None for fewer than 800 outputs on both inputs together, or if no entry is finite.
-
-    Raises
-    ------
-    ValueError
-        If the outputs are not an array of a numeric type.
-    ImportError
-        If scikit-learn is missing. The extra ``audit`` installs it.
+    If both inputs have equal numbers of outputs, the log-odds of a perfect classifier are
+    ln(p_a / p_b) for the densities p_a and p_b of the outputs. No other score gives more powerful
+    tests. Outputs that are not whole numbers are first rounded to multiples of 2^-30 times the
+    largest absolute value in their coordinate, so that the classifier cannot learn from rounding
+    errors. Infinity counts as NaN. The result is None for fewer than 800 outputs on both inputs
+    together, or if no entry is finite. Parameters are as for `fisher_score`, and errors too, except
+    for ``ImportError`` if scikit-learn is missing, which the extra ``audit`` installs.
 
     Examples
     --------

@@ -28,22 +28,7 @@ RANKS = 128
 class ScoreEvent:
     """The event {score >= threshold}, and for a zCDP claim also a test of Renyi divergences.
 
-    Parameters
-    ----------
-    name : str
-        The score in words.
-    score : callable (trials, ...) -> (trials,)
-        Maps outputs to the numbers that are compared with `threshold`.
-    threshold : float
-        Outputs with at least this score are in the event.
-    excess : float
-        The lower bound on epsilon minus the claimed epsilon, on the training outputs.
-    renyi : RenyiTest or None
-        The test of a zCDP claim.
-    shape : tuple of int
-        Shape of one output.
-    unseen : float
-        The largest difference between training outputs that was taken for a rounding error.
+    On the training outputs, `excess` is the lower bound on epsilon minus the claimed epsilon.
     """
 
     name: str
@@ -58,7 +43,6 @@ class ScoreEvent:
         return f"{self.name} >= {self.threshold:.6g}"
 
     def hits(self, outputs: Outputs) -> int:
-        """How many of `outputs` are in the event."""
         same_shape(outputs, self.shape, "in the half that tests the event")
         return int(np.count_nonzero(scores_of(self.score, outputs) >= self.threshold))
 
@@ -72,9 +56,8 @@ def learn_event(
 ) -> ScoreEvent:
     """The event that contradicts the claim most, over the scores of all learners.
 
-    Scores are learned on the first half of the outputs, and the event is chosen on the second
-    half. So a score that has memorised its training outputs has no advantage. If no learner finds a
-    score, the event contains all outputs, and so contradicts no claim.
+    One half of the outputs teaches the scores, and the other half chooses the event, so that a
+    score that has memorised its training outputs has no advantage.
     """
     same_shape(outputs_b, outputs_a.shape[1:], "on the second input")
     half = len(outputs_a) // 2
@@ -96,11 +79,7 @@ def best_event(
     privacy: Privacy,
     level: float,
 ) -> ScoreEvent:
-    """The event {score >= t} of a named score with the largest excess over the claim.
-
-    The excess is the lower bound on epsilon minus the claimed epsilon. For a zCDP claim, the best
-    test of Renyi divergences is chosen as well.
-    """
+    """The event {score >= t} of a named score with the largest excess over the claim."""
     same_shape(outputs_b, outputs_a.shape[1:], "on the second input")
     event = max(
         (_best_threshold(*named, outputs_a, outputs_b, privacy, level) for named in scores),
@@ -124,7 +103,6 @@ def _best_threshold(
     privacy: Privacy,
     level: float,
 ) -> ScoreEvent:
-    """The event {score >= t} of one score with the largest excess."""
     claims = claims_of(privacy)
     scores_a, scores_b = scores_of(score, outputs_a), scores_of(score, outputs_b)
     thresholds = _thresholds(np.concatenate([scores_a, scores_b]))
@@ -158,11 +136,9 @@ def judge(
 ) -> AuditResult:
     """The result for one event and the claim that the event contradicts most.
 
-    Several pairs (epsilon, delta) occur only if a zCDP claim implies all of them. If the zCDP claim
-    is true, all pairs are true, and so is the bound of `event_rho`. The same four bounds on
-    probabilities test all of them, so the level needs no correction for several tests. If `rho` is
-    given, it is a lower bound on rho at level / 2 from another test, and the event is tested at
-    level / 2.
+    If a zCDP claim is true, so are all pairs (epsilon, delta) that it implies and the bound of
+    `event_rho`. The same four bounds on probabilities test all of them, so `level` needs no further
+    division. A `rho` is a lower bound at level / 2; then the event is tested at level / 2, too.
     """
     claims = claims_of(privacy)
     share = level if rho is None else level / 2

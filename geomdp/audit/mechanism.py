@@ -105,28 +105,20 @@ def audit_mechanism(
     Parameters
     ----------
     mechanism : PrivateSums
-        Any offline mechanism of `geomdp.mechanisms`, or an object with the methods and properties
-        of `PrivateSums`.
+        Any offline mechanism of `geomdp.mechanisms`, or an object with the same methods and
+        properties.
     trials : int
         For an additive mechanism, number of draws of its noise for each of two neighbouring data
         sets, at least 16. For any other mechanism, number of outputs as in `audit_pairs`, at least
-        16 for each pair of data sets. Half of the draws or outputs choose neighbours and an event,
-        and the other half tests the event.
+        16 for each pair of data sets.
     learners : sequence of Learner
         Each learns, from outputs for both data sets, a score that tells the data sets apart. The
         score that refutes the claim best on these outputs is used.
     without_density : sequence of Learner
         Further learners, used if no log-density ratio is used. `CLASSIFIER` makes such an audit
         much more powerful. It needs scikit-learn, which the extra ``audit`` installs.
-    level : float
-        Upper bound on the probability of refuting a true claim; 0 < level < 1.
-    rng : Generator, int or None
-        Source of randomness.
-
-    Returns
-    -------
-    AuditResult
-        Its `pair` names the neighbours on which the claim was tested.
+    level, rng : float, random state
+        As for `audit`.
 
     Raises
     ------
@@ -170,12 +162,11 @@ def audit_runs(
 ) -> AuditResult:
     """Try to refute the privacy claim of a mechanism by running it on neighbouring data sets.
 
-    At most 4 pairs of data sets are compared. The two data sets of a pair differ in one record. Of
-    the pairs tried, those with the largest changes of the sums are chosen. All other records are
-    random. All steps from the sums to the answers are audited. So this audit can also detect faults
-    outside the noise. It is much slower than `audit_noise`. The runs draw noise in float64, from a
-    generator of NumPy. So the audit tests these draws, not the noise of releases without a seed.
-    For the parameters, the result and errors, see `audit_mechanism`.
+    At most 4 pairs of data sets are compared, which differ in one record. Of the pairs tried, those
+    with the largest changes of the sums are chosen. All other records are random. All steps from
+    the sums to the answers are audited, so this audit also detects faults outside the noise. It is
+    much slower than `audit_noise`. It tests draws in float64 from a generator of NumPy, not the
+    noise of releases without a seed. Parameters, result and errors are as for `audit_mechanism`.
 
     Examples
     --------
@@ -218,16 +209,7 @@ def stated_density(noise: AdditiveNoise) -> LogDensityRatio | None:
 def neighbouring_pairs(
     mechanism: PrivateSums, learners: Sequence[Learner], rng: np.random.Generator
 ) -> list[Pair]:
-    """Pairs of neighbouring data sets with the largest differences of sums.
-
-    The two data sets of a pair differ in one record. This record comes from a pool of at most
-    `POOL` elements.
-
-    Raises
-    ------
-    ValueError
-        If all such pairs have equal sums.
-    """
+    """Pairs of neighbouring data sets whose sums differ most; ``ValueError`` if no sums differ."""
     universe, adjacency = mechanism.workload.universe, mechanism.guarantee.adjacency
     small = universe.size is not None and universe.size <= POOL
     pool = universe.elements() if small else universe.sample(POOL, rng)

@@ -1,8 +1,4 @@
-"""Search for the changes between neighbours that additive noise hides least.
-
-A change is the difference of the sums of answers on two neighbouring data sets. The convex hull of
-all changes is the neighbour body.
-"""
+"""Search for the changes of the sums between neighbours that additive noise hides least."""
 
 from __future__ import annotations
 
@@ -39,11 +35,7 @@ class Answers(Protocol):
 
 
 def farthest_changes(workload: Answers, adjacency: Adjacency, directions: FloatArray) -> FloatArray:
-    """Changes v between neighbours that maximise <u, v>, one for each row u of `directions`.
-
-    If Q(x) are the answers of a record x, changes are the differences Q(x) - Q(x') under
-    replace-one, and Q(x) and -Q(x) under add/remove.
-    """
+    """Changes v (b, m) between neighbours that maximise <u, v>, for each row u of `directions`."""
     up, down = workload.extreme_answers(directions), workload.extreme_answers(-directions)
     if adjacency is Adjacency.REPLACE_ONE:
         return np.asarray(up - down)
@@ -59,24 +51,11 @@ def worst_changes(
     count: int,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Search for up to `count` different changes between neighbours that noise hides least.
+    """Search for up to `count` changes (c, m) between neighbours that noise hides least, none 0.
 
-    Let S be the covariance of the noise, estimated from `draws` (N, m), and S^+ its pseudo-inverse.
-    The search maximises the convex function <v, S^+ v> over changes v in the neighbour body from
-    many starts. A step goes to the vertex that is farthest along the gradient. Changes outside the
-    span of the noise are ranked first, because no noise hides them. To find such changes, the
-    search also starts from directions in which the noise does not vary.
-
-    Returns
-    -------
-    array (c, m)
-        1 <= c <= `count` changes, none of them 0, the least hidden of those found. Noise hides the
-        first change least.
-
-    Raises
-    ------
-    ValueError
-        If every change is 0, for instance for a constant workload under replace-one.
+    It maximises <v, S^+ v>, for the covariance S of `draws` (N, m), by steps to vertices that are
+    farthest along the gradient. Changes outside the span of the noise come first, as none hides
+    them.
     """
     m = workload.n_queries
     # In units of the rounding errors of each coordinate, a coordinate with large noise hides

@@ -28,10 +28,11 @@ def smallest_violation(
     """The smallest true epsilon, or rho for a zCDP claim, that an audit of this size could show.
 
     The number is the least parameter of a mechanism that the best test refutes if all counts are at
-    their expected values. For a smaller violation of the claim, an audit finds nothing, most of the
-    time. For pure and approximate DP, the mechanism is randomised response (with probability delta,
-    it gives its input away). No mechanism is easier to refute. For zCDP, it is Gaussian noise.
-    Other mechanisms, and events that are learned, need more outputs.
+    their expected values; infinite if no violation can be shown. Most of the time, an audit does
+    not find a smaller violation. For pure and approximate DP, the mechanism is randomised response
+    (with probability delta, it gives its input away). No mechanism is easier to refute. For zCDP,
+    it is Gaussian noise. Other mechanisms, and events that are learned, need more outputs.
+    ``ValueError`` if a parameter is out of range.
 
     Parameters
     ----------
@@ -40,17 +41,7 @@ def smallest_violation(
     trials : int
         Number of outputs per input that test the claim: half of the outputs of an audit.
     level : float
-        Upper bound on the probability of refuting a true claim; from 1e-300, below 1.
-
-    Returns
-    -------
-    float
-        At least the claimed parameter; infinite if no violation can be shown.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
+        As for `audit`.
 
     References
     ----------

@@ -57,11 +57,8 @@ class PrivacyLoss:
     def of_laws(cls, first: npt.ArrayLike, second: npt.ArrayLike) -> PrivacyLoss:
         """The privacy loss of two laws p and q (k,) on the same k outcomes.
 
-        Raises
-        ------
-        ValueError
-            If the laws have different sizes, negative entries, or a sum that is not 1 up to
-            rounding.
+        ``ValueError`` if they differ in size, have negative entries, or a sum that is not 1 up to
+        rounding.
         """
         p, q = (finite_array(law, "law", ndim=1) for law in (first, second))
         if p.shape != q.shape:
@@ -102,15 +99,10 @@ class PrivacyLoss:
     def excess(self, claim: Privacy) -> float:
         """The excess of (p, q) over the claim.
 
-        For pure DP, the excess is the least epsilon minus the claimed epsilon. For approximate DP,
-        it is the least delta minus the claimed delta. For zCDP, it is the largest D_order / order
-        over `ORDERS`, minus rho. If the claim holds for this ordered pair, the excess is at most 0
-        up to rounding.
-
-        Raises
-        ------
-        ValueError
-            If `claim` is not `PureDP`, `ApproxDP` or `ZCDP`.
+        It is the least epsilon minus the claimed epsilon for pure DP, and the least delta minus the
+        claimed delta for approximate DP. For zCDP, it is the largest D_order / order over `ORDERS`,
+        minus rho. If the claim holds for this ordered pair, it is at most 0 up to rounding.
+        ``ValueError`` if `claim` is not `PureDP`, `ApproxDP` or `ZCDP`.
         """
         check_privacy(claim, name="claim")
         match claim:

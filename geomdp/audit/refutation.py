@@ -1,8 +1,7 @@
 """Tests of privacy claims on outputs for two neighbouring inputs.
 
-One half of the outputs, the training half, chooses an event. The other half tests this event. So
-the result is an exact binomial test of a single event, no matter how many events were tried in
-training.
+One half of the outputs chooses an event, and the other half tests it. So the result is an exact
+binomial test of a single event, no matter how many events were tried in training.
 """
 
 from __future__ import annotations
@@ -100,26 +99,25 @@ def audit(
     Renyi divergences, whose order training chooses. For Gaussian noise, this bound finds much
     smaller violations.
 
-    Without a `score`, the learners `DEFAULT_LEARNERS` learn scores on the first quarter of the
-    outputs. There are four scores. The first uses directions in which all outputs on the same
-    input are equal. The second uses entries that are NaN or infinite. The third uses the
-    frequencies of discrete outcomes. The fourth is the best linear function. The second quarter of
-    the outputs chooses one of the scores and the threshold.
+    Without a `score`, `DEFAULT_LEARNERS` learn four scores on the first quarter of the outputs:
+    from directions in which all outputs on the same input are equal, from entries that are NaN or
+    infinite, from frequencies of discrete outcomes, and the best linear function. The second
+    quarter of the outputs chooses one of them and the threshold.
 
     An audit sees no difference that may be a rounding error. In a coordinate that holds more than
     whole numbers up to 2^53, this is a difference of up to 2^-30 of the largest output in this
     coordinate, or of up to 2^-50 of the largest output in any coordinate. So a public 1e18 in one
-    coordinate hides differences below 889 in the others. An audit sees no violation below
-    `smallest_violation`, and no event that none of its scores describes. The text of the result
-    says what was not seen, and prints the largest difference that was taken for a rounding error.
+    coordinate hides differences below 889 in the others. The text of the result states the largest
+    difference that was taken for a rounding error. An audit sees no violation below
+    `smallest_violation`, and no event that none of its scores describes.
 
     Parameters
     ----------
     sample_a, sample_b : callable (trials, rng) -> (trials, ...) array
         Independent outputs of the mechanism on two neighbouring inputs; see `repeat`.
     guarantee : Guarantee, PureDP, ApproxDP or ZCDP
-        The claim. For a `Guarantee`, the proved privacy is tested. If its sampler is heuristic,
-        nothing is proved. Then its `privacy`, a target, is tested instead.
+        The claim. For a `Guarantee`, its proved privacy is tested. If its sampler is heuristic,
+        nothing is proved, and its `privacy`, a target, is tested.
     trials : int
         Number of outputs that are drawn per input, at least 4. Half of them choose the event.
     score : callable (trials, ...) -> (trials,), optional
@@ -130,11 +128,6 @@ def audit(
         Upper bound on the probability of refuting a true claim; 0 < level < 1.
     rng : Generator, int or None
         Source of randomness.
-
-    Returns
-    -------
-    AuditResult
-        Holds `refuted`, `epsilon_lower_bound` and the counts behind them.
 
     Raises
     ------
@@ -188,8 +181,8 @@ def audit_function(
 ) -> AuditResult:
     """Try to refute the privacy claim of a function of records, for instance of another library.
 
-    The function is run `trials` times on each of two neighbouring inputs, and its outputs are
-    audited as by `audit`.
+    The function runs `trials` times on each of two neighbouring inputs, and its outputs are audited
+    as by `audit`.
 
     Parameters
     ----------
@@ -198,22 +191,13 @@ def audit_function(
         NaN and infinity are outputs like others. The function draws its own random numbers.
     first, second : object
         Records that are neighbours under the claim.
-    guarantee : Guarantee, PureDP, ApproxDP or ZCDP
-        The claim, as for `audit`.
-    trials : int
-        Number of runs on each input, at least 4. Half of them choose the event.
-    level : float
-        Upper bound on the probability of refuting a true claim; from 1e-300, below 1.
-
-    Returns
-    -------
-    AuditResult
-        Holds `refuted`, `epsilon_lower_bound` and the counts behind them.
+    guarantee, trials, level : Guarantee or privacy, int, float
+        As for `audit`.
 
     Raises
     ------
     ValueError
-        If a parameter is out of range, or outputs are no numbers or differ in shape.
+        As for `audit`, and if outputs are no numbers.
 
     Examples
     --------
@@ -242,29 +226,21 @@ def audit_pairs(
 ) -> AuditResult:
     """Try to refute a privacy claim on the worst of several pairs of neighbouring inputs.
 
-    The first quarter of the trials is divided among all pairs. These outputs choose the pair that
-    contradicts the claim most. All other trials use this pair only. The second quarter chooses the
-    event, and the second half tests it. So the result is a test of a single event on a single pair,
-    no matter how many pairs there are.
+    The first quarter of the trials is divided among all pairs, to choose the pair that contradicts
+    the claim most. All other trials use this pair only: the second quarter chooses the event, and
+    the second half tests it. So a single event on a single pair is tested, for any number of pairs.
 
     Parameters
     ----------
     pairs : sequence of Pair
         At least one pair.
     guarantee : Guarantee, PureDP, ApproxDP or ZCDP
-        The claim, as for `audit`.
+        As for `audit`.
     trials : int
         Number of outputs drawn on the first inputs of all pairs together. As many are drawn on the
         second inputs. At least 16 times the number of pairs.
-    level : float
-        Upper bound on the probability of refuting a true claim; 0 < level < 1.
-    rng : Generator, int or None
-        Source of randomness.
-
-    Returns
-    -------
-    AuditResult
-        The result for the chosen pair. Its `pair` is the name of this pair.
+    level, rng : float, random state
+        As for `audit`.
 
     Raises
     ------
@@ -316,9 +292,9 @@ def audit_event(
 ) -> AuditResult:
     """Try to refute a privacy claim with one event that is fixed beforehand.
 
-    `event` maps an array of outputs to an array (trials,) of booleans. All outputs test it. The
-    complement of the event and exchanged inputs are tested as well, within the same level. For the
-    other parameters, the result and errors, see `audit`. Here, 1 trial is enough.
+    `event` maps an array of outputs to an array (trials,) of booleans. All outputs, at least 1,
+    test it. The complement of the event and exchanged inputs are tested as well, within the same
+    level. All else is as for `audit`.
 
     Examples
     --------
@@ -353,7 +329,6 @@ def _first_look(
     level: float,
     rngs: tuple[np.random.Generator, np.random.Generator],
 ) -> float:
-    """How strongly a few outputs on a pair contradict the claims."""
     return learn_event(*pair.outputs(trials, rngs), pair.learners, privacy, level).excess
 
 

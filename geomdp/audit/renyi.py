@@ -28,14 +28,12 @@ MOST_LOOKED_AT = 20_000
 class RenyiTest:
     """A lower bound on rho from a score, at one order.
 
-    For densities p and q, rho-zCDP is D_order(p || q) <= order * rho for each order above 1. For
-    every function g (Birrell, Dupuis, Katsoulakis, Rey-Bellet and Wang 2021),
+    rho-zCDP is D_order(p || q) <= order * rho. For every function g,
 
-        D_order / order >= ln E_p[e^((order - 1) g)] / (order - 1) - ln E_q[e^(order g)] / order.
+        D_order / order >= ln E_p[e^((order - 1) g)] / (order - 1) - ln E_q[e^(order g)] / order
 
-    Here g is `factor` times (score - `centre`), limited to [-`reach`, `reach`]. So both
-    expectations are means of bounded independent numbers, which have confidence bounds for every
-    law (Maurer and Pontil 2009, Theorem 4). If `swapped`, p is the law on the second input.
+    (Birrell et al. 2021). Here g is `factor` (score - `centre`), limited to [-`reach`, `reach`], so
+    that Maurer-Pontil 2009, Theorem 4, bounds both means. If `swapped`, p is the second law.
     """
 
     name: str
@@ -55,7 +53,7 @@ class RenyiTest:
         return self.bound(of_a, of_b, level)
 
     def bound(self, scores_a: FloatArray, scores_b: FloatArray, level: float) -> float:
-        """The bound of `rho`, from the scores of the outputs on the two inputs."""
+        """As `rho`, from the scores of the outputs on the two inputs."""
         scores, sign = ((scores_b, scores_a), -1.0) if self.swapped else ((scores_a, scores_b), 1.0)
         first, second = (
             np.clip(sign * self.factor * (each - self.centre), -self.reach, self.reach)
@@ -72,7 +70,6 @@ class RenyiTest:
 
 
 def _moments(values: FloatArray) -> tuple[float, float]:
-    """The mean and the unbiased variance of the values."""
     return float(values.mean()), float(values.var(ddof=1)) if len(values) > 1 else math.inf
 
 
@@ -103,11 +100,11 @@ def rho_bound(
 
 
 def event_rho(hits_a: int, hits_b: int, trials: int, level: float) -> float:
-    """A lower bound on rho from the counts of one event: above it with probability at most `level`.
+    """A number from the counts of one event that is above rho with probability at most `level`.
 
-    Whether the event holds is a function of the output, so its divergence is at most that of the
-    outputs. The divergence of two Bernoulli laws grows if the larger probability does, or if the
-    smaller one falls. So Clopper-Pearson bounds on both give a bound for all orders at once.
+    The divergence of the outputs is at least that of the event. That of two Bernoulli laws grows
+    with their distance, so Clopper-Pearson bounds on both probabilities bound it for all orders at
+    once.
     """
     found = 0.0
     for first, second in ((hits_a, hits_b), (hits_b, hits_a)):

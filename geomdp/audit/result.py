@@ -76,10 +76,7 @@ class AuditResult:
 
     @property
     def smallest_violation(self) -> float:
-        """The smallest true epsilon, or rho for zCDP, that could have been shown.
-
-        See `geomdp.audit.smallest_violation`.
-        """
+        """The smallest true epsilon, or rho for zCDP, that could have been shown."""
         return smallest_violation(self.claim, trials=self.trials, level=self.level)
 
     def __repr__(self) -> str:
@@ -91,7 +88,6 @@ class AuditResult:
         )
 
     def __str__(self) -> str:
-        """The verdict, its evidence, and what could not have been seen, in sentences."""
         epsilon, delta = self.claimed_epsilon, self.delta
         verdict = (
             f"The claim of {self.claim} is refuted at level {self.level:g}"

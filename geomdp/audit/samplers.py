@@ -70,11 +70,6 @@ def repeat(mechanism: Callable[[Data, np.random.Generator], npt.ArrayLike], data
     data : object
         The input on which the mechanism is run.
 
-    Returns
-    -------
-    Sampler
-        Draws outputs as an array of shape (trials, ...).
-
     Examples
     --------
     >>> import numpy as np

@@ -1,8 +1,4 @@
-"""Scores that tell the outputs on two inputs apart, for outputs of unknown density.
-
-A score maps an output to a number that is large if the first input is likelier. It is learned from
-sample outputs on the two inputs.
-"""
+"""Scores that tell the outputs on two inputs apart: large if the first input is likelier."""
 
 from __future__ import annotations
 
@@ -31,10 +27,7 @@ WHOLE, RESOLVED = 2.0**53, 2.0**-40
 
 
 class _Frame(NamedTuple):
-    """Turns outputs into numbers (trials, m) whose rounding errors are at most about 1.
-
-    `base` (m,) is subtracted from outputs, and the differences are divided by `units` (m,).
-    """
+    """Turns outputs into ``(outputs - base) / units`` (trials, m), with rounding errors up to 1."""
 
     base: Outputs
     units: FloatArray
@@ -58,11 +51,7 @@ def _frame(outputs_a: Outputs, outputs_b: Outputs) -> _Frame:
 
 
 def grain(*samples: Outputs) -> FloatArray:
-    """For each coordinate (m,), the largest difference that may be a rounding error.
-
-    It is 0 for coordinates with whole outputs only: booleans, integers, and whole floats up to
-    2^53. NaN and infinity are left out.
-    """
+    """The largest difference (m,) that may be a rounding error: 0 for whole numbers up to 2^53."""
     rows = [_rows(sample) for sample in samples]
     if all(each.dtype.kind != "f" for each in rows):
         return np.zeros(rows[0].shape[1])
@@ -106,13 +95,11 @@ def _words(integers: Outputs) -> npt.NDArray[np.uint64]:
 
 
 class _Spread(NamedTuple):
-    """The means of the outputs on two inputs, and the directions in which the outputs vary.
+    """Means of the outputs on two inputs, and directions `axes` (r, m) in which the outputs vary.
 
-    All are in the coordinates of `frame`, in which lengths up to 1 may be rounding errors. Entries
-    that are not finite are replaced by `fill` (m,), the average of the finite entries. `gap`
-    (m,) is the difference of the two means, and `middle` (m,) is their average. `axes` (r, m) are
-    orthonormal directions in which outputs vary by more than rounding errors. `variances` (r,) are
-    the sums of the two sample variances along these directions.
+    In the coordinates of `frame`, lengths up to 1 may be rounding errors. Entries that are not
+    finite become `fill` (m,). `gap` (m,) is the difference of the means, `middle` (m,) their
+    average, and `variances` (r,) are the sums of the two sample variances along the axes.
     """
 
     frame: _Frame
@@ -132,7 +119,6 @@ class _Spread(NamedTuple):
         return rest
 
     def along(self, weights: FloatArray) -> Score:
-        """The score <weights, coordinates>."""
         return lambda outputs: np.asarray(_filled(self.frame.of(outputs), self.fill) @ weights)
 
 
@@ -174,19 +160,13 @@ def fisher_score(outputs_a: Outputs, outputs_b: Outputs) -> Score:
     sample covariances and S^+ its pseudo-inverse. For Gaussian noise, the score estimates the
     log-density ratio, up to an affine map. For one-dimensional outputs, the score is the output up
     to sign and scale. The score cannot tell distributions with the same mean apart. It ignores
-    directions in which S is 0 up to rounding; `null_space_score` uses these directions. Cost:
-    O(trials m^2 + m^3).
+    directions in which S is 0 up to rounding (see `null_space_score`). NaN and infinity count as
+    the average of the finite entries in their coordinate. Cost: O(trials m^2 + m^3).
 
     Parameters
     ----------
     outputs_a, outputs_b : (trials, ...) array
         Numeric outputs on the two inputs. Trailing axes are flattened to m coordinates.
-
-    Returns
-    -------
-    Score
-        Maps an array of outputs to an array (trials,) of numbers. NaN and infinity count as the
-        average of the finite entries in their coordinate.
 
     Raises
     ------
@@ -216,12 +196,8 @@ def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     If the noise is 0 in a direction in which the two inputs differ, outputs reveal the input. Along
     this direction, each output equals the mean on its own input. The score is 1 for outputs nearer
     to the mean of the first input, and -1 for all others. It detects missing noise in all or some
-    coordinates, one draw shared by two coordinates, and noise in a wrong subspace.
-
-    Parameters
-    ----------
-    outputs_a, outputs_b : (trials, ...) array
-        Numeric outputs on the two inputs. Trailing axes are flattened to m coordinates.
+    coordinates, one draw shared by two coordinates, and noise in a wrong subspace. Parameters,
+    errors and the values of entries that are not finite are as for `fisher_score`.
 
     Returns
     -------
@@ -229,13 +205,7 @@ def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
         None if the means differ in such directions by no more than a rounding error (2^-30 of the
         largest output of a coordinate, or 2^-50 of the largest of all coordinates if that is more;
         none for whole numbers). The result of an audit prints what this hides. Also None for at
-        most m + 2 outputs on both inputs together. NaN and infinity count as the average of the
-        finite entries in their coordinate.
-
-    Raises
-    ------
-    ValueError
-        If the outputs are not an array of a numeric type.
+        most m + 2 outputs on both inputs together.
 
     Examples
     --------
@@ -266,24 +236,10 @@ def outcome_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     """Log-ratio of the frequencies of each outcome, for discrete laws and laws with atoms.
 
     score(y) = ln((count_a(y) + 1/2) / (count_b(y) + 1/2)) for outcomes y seen at least twice, and 0
-    for all others. Entries that are not whole numbers are first rounded to multiples of `ROUNDING`
-    times the largest finite modulus in their coordinate. Two outcomes are equal if all their
-    rounded entries are equal. NaN equals NaN.
-
-    Parameters
-    ----------
-    outputs_a, outputs_b : (trials, ...) array
-        Outputs on the two inputs: numbers, which may be NaN or infinite.
-
-    Returns
-    -------
-    Score or None
-        None if no outcome was seen twice.
-
-    Raises
-    ------
-    ValueError
-        If the outputs are not an array of a numeric type.
+    for all others; None if no outcome was seen twice. Entries that are not whole numbers are first
+    rounded to multiples of `ROUNDING` times the largest finite modulus in their coordinate. Two
+    outcomes are equal if all their rounded entries are equal. NaN equals NaN. Parameters and errors
+    are as for `fisher_score`.
 
     Examples
     --------
@@ -329,10 +285,7 @@ def _patterns(outputs: Outputs) -> IntArray:
 
 
 def snapped(outputs: Outputs, units: FloatArray) -> FloatArray:
-    """Outputs (trials, m), rounded to multiples of `units`, in these units; whole outputs as such.
-
-    Scores then hardly learn from rounding errors.
-    """
+    """Outputs (trials, m) rounded to multiples of `units`, in these units; whole outputs stay."""
     with np.errstate(over="ignore"):
         return np.asarray(np.rint(_rows(outputs) / np.where(units > 0, units, 1.0))) + 0.0
 

@@ -1,8 +1,4 @@
-"""Exact laws of short runs of sparse vector.
-
-A stream is the sequence of queries that a run gets. The transcript of a run lists the outcome of
-each query.
-"""
+"""Exact laws of the transcripts of short runs of sparse vector."""
 
 from __future__ import annotations
 
@@ -58,10 +54,10 @@ class NoiseScales(Protocol):
 class SparseVectorLaw:
     """The exact law of the transcript of a sparse vector run.
 
-    Let x_i be the true answer of query i, and T the threshold. Query i is found above if x_i +
-    Lap(query scale) >= T + Lap(threshold scale). The run halts once `cutoff` queries were found
-    above the threshold. For each of the k queries, the transcript states one outcome: found above,
-    found below, or not asked.
+    Query i has the true answer x_i. It is found above the threshold T if x_i + Lap(query scale) >=
+    T + Lap(threshold scale). The run halts once `cutoff` queries were found above. For each of the
+    k queries, the transcript states one outcome: found above, found below, or not asked.
+    ``ValueError`` if a parameter is out of range.
 
     Parameters
     ----------
@@ -71,11 +67,6 @@ class SparseVectorLaw:
         The noise.
     cutoff : int
         The run halts once this many queries were found above the threshold.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
 
     Examples
     --------
@@ -127,12 +118,7 @@ class SparseVectorLaw:
         return found
 
     def _conditional(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Weights of the integral over the threshold noise, and probabilities at its nodes.
-
-        The weights (nodes,) are the weights of the quadrature times the density of the threshold
-        noise. The arrays `below` and `above` (k, nodes) are the probabilities of the two outcomes
-        of each comparison, given the threshold noise at each node.
-        """
+        """Weights (nodes,) of the integral over the noise; outcome probabilities (k, nodes)."""
         first, second = self.scales.threshold, self.scales.query
         kinks = np.concatenate([[0.0], self.truths])
         reach = REACH * first
@@ -159,7 +145,6 @@ class SparseVectorLaw:
 
 @cache
 def _rule() -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights of the Gauss-Legendre rule on [-1, 1]."""
     return np.polynomial.legendre.leggauss(NODES)
 
 
@@ -175,14 +160,8 @@ def _transcripts(queries: int, cutoff: int) -> Iterator[tuple[int, ...]]:
 def law_learner(first: SparseVectorLaw, second: SparseVectorLaw) -> Learner:
     """A learner that needs no training: its score is the log-ratio of two laws of transcripts.
 
-    It scores transcripts (trials, k) with entries `BELOW`, `ABOVE` and `UNASKED`.
-    Transcripts that are impossible under the laws score 0.
-
-    Raises
-    ------
-    ValueError
-        If an argument is not a `SparseVectorLaw`, or if the two laws do not have the same possible
-        transcripts.
+    It scores transcripts (trials, k), and gives 0 to those that are impossible under the laws.
+    ``ValueError`` unless both are a `SparseVectorLaw` with the same possible transcripts.
 
     Examples
     --------

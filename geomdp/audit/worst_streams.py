@@ -33,8 +33,7 @@ class WorstStream:
         The differences (true answer minus threshold), on the first and on the second input. Each
         answer differs by at most 1 between the two inputs.
     excess : float
-        Excess of the run over the claim (`PrivacyLoss.excess`): the larger of the values for the
-        two orders of the inputs.
+        The larger `PrivacyLoss.excess` over the claim, of the two orders of the inputs.
     epsilon : float
         The least epsilon for which the run is epsilon-DP on these two inputs.
     refuted : bool
@@ -73,30 +72,25 @@ def worst_stream(
 ) -> WorstStream:
     """Search for the stream of queries on which a sparse vector run exceeds a claim most.
 
-    For each query, the search chooses the distance of the true answer from the threshold
-    (`DISTANCES`). It also chooses whether the answer moves by +1 or by -1 between the two
-    neighbours. The search is a coordinate ascent from random starts. All laws are exact, so the
-    loss of the stream found is not an estimate. Another stream may have a larger loss.
+    For each query, the search chooses the distance of the true answer from the threshold, and
+    whether the answer moves by +1 or by -1 between the two neighbours. It is a coordinate ascent
+    from random starts. All laws are exact, so the loss of the stream found is not an estimate.
+    Another stream may have a larger loss.
 
     Parameters
     ----------
     scales : NoiseScales
-        The noise of the mechanism, for queries of sensitivity 1.
+        As for `SparseVectorLaw`.
     claim : PureDP, ApproxDP or ZCDP
         The guarantee that the mechanism claims.
     cutoff : int
-        The mechanism halts once this many queries were found above the threshold.
+        As for `SparseVectorLaw`.
     queries : int
         Length of the stream, at most 12. The time for each stream tried can grow like 2^queries.
     monotone : bool
         Whether all answers move in the same direction between neighbours.
     rng : Generator or int
         Source of the random starts.
-
-    Returns
-    -------
-    WorstStream
-        The true answers on the two neighbours, and the privacy loss.
 
     Raises
     ------

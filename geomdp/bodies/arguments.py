@@ -26,14 +26,12 @@ ROUNDING = 1e-12
 
 
 def frozen_array(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
-    """Return a read-only float64 copy of `values` with `ndim` axes, all entries finite."""
     array = finite_array(values, name, ndim).copy()
     array.setflags(write=False)
     return array
 
 
 def check_all_above_0(values: FloatArray, name: str) -> None:
-    """Raise ``ValueError`` if `values` is empty or holds a number that is not above 0."""
     if not values.size:
         raise ValueError(f"{name} must hold at least one number above 0, got none")
     if (values <= 0).any():
@@ -42,11 +40,8 @@ def check_all_above_0(values: FloatArray, name: str) -> None:
 
 
 def off_span(vectors: FloatArray, basis: FloatArray, scale: float = 0.0) -> BoolArray:
-    """Whether each row of `vectors` is outside the span of the orthonormal columns of `basis`.
-
-    A row is outside if its distance from the span is more than 1e-9 times the norm of the row.
-    `scale` is the largest modulus of the numbers from which the rows were computed. Distances up to
-    `ROUNDING` times `scale` count as rounding errors.
+    """Whether each row of `vectors` is farther from the span of the orthonormal `basis` than 1e-9
+    of its norm, and than `ROUNDING` times `scale`, the size of the numbers it was computed from.
     """
     if basis.shape[0] == basis.shape[1]:
         return np.zeros(len(vectors), dtype=bool)
@@ -71,11 +66,7 @@ def holds_origin(hull: AffineHull, scale: float) -> bool:
 def ratio_test(
     room: FloatArray, slopes: FloatArray, outside: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Ends (lo, hi) of the intervals {t : t slopes <= room}, one interval for each row.
-
-    `slopes` and `room` have shape (b, F), and the arrays lo and hi have shape (b,). `room` >= 0, so
-    the intervals contain 0. Rows marked in `outside` get the interval {0}.
-    """
+    """Ends lo, hi (b,) of {t : t slopes <= room} for `room` >= 0 (b, F); both 0 if `outside`."""
     ends = []
     for way in (-slopes, slopes):
         times = np.full(room.shape, np.inf)

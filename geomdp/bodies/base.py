@@ -58,11 +58,11 @@ class Body(abc.ABC):
     """A non-empty, closed, bounded convex set in R^m.
 
     Concrete bodies are frozen dataclasses that override the verbs for which they have an efficient
-    algorithm. To modify a body, wrap it; do not inherit from a concrete body. `implements` tells
-    whether a body has its own version of a verb. Wrappers ask their inner bodies. Points,
-    directions and tolerances are checked before a verb runs. Arrays of points and directions must
-    be finite and of the right shape. Directions of `chord` must not be 0. For `gauge` and `facets`,
-    0 must be in the body, for most bodies in its relative interior.
+    algorithm; `implements` tells which. To modify a body, wrap it; do not inherit from a concrete
+    body. A constructor raises ``ValueError`` for an argument of a wrong type, or outside the range
+    that its description states. Arguments of verbs are checked too: points and directions must be
+    finite and of the right shape. Directions of `chord` must not be 0. For `gauge` and `facets`, 0
+    must be in the body, for most bodies in its relative interior.
 
     Examples
     --------
@@ -114,10 +114,9 @@ class Body(abc.ABC):
     def implements(self, verb: Verb) -> bool:
         """Whether the body has its own version of `verb`, a method of `Body`.
 
-        Derived verbs do not count, with two exceptions. A body with extreme points counts as having
-        a support function. A body with listed vertices counts as having CVXPY constraints. The
-        verbs `gauge` and `facets` do not count for a body without a gauge, for example because 0 is
-        outside the body.
+        Derived verbs do not count, except `support` from extreme points and `cvxpy_constraints`
+        from listed vertices. `gauge` and `facets` do not count for a body without a gauge, for
+        example because 0 is outside the body. Wrappers ask their inner bodies.
         """
         if verb in (Body.gauge, Body.facets) and not self._has_gauge:
             return False
@@ -198,7 +197,7 @@ class Body(abc.ABC):
         raise MissingOracle(self, "facets", "a method of its own")
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi) of {t : x + t u in K}, for each point x in K and its direction u != 0."""
+        """Ends (lo, hi) of {t : x + t u in K} for x in K, u != 0; 0 if u leaves the affine hull."""
         if not self.has_membership:
             raise MissingOracle(self, "chord", "contains, gauge or project")
         reach = 2 * self.radius() / np.linalg.norm(directions, axis=1)
@@ -301,10 +300,9 @@ class Body(abc.ABC):
         return 1.0, self
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge of K on the symmetric set with the support function `support`.
+        """Largest gauge of K on the symmetric set in its span with the support function `support`.
 
-        The set must lie in the span of K. The verb is implemented for bodies that are bounded by
-        listed hyperplanes, and for their products and images. None for all other bodies.
+        None unless K is bounded by listed hyperplanes, or a product or an image of such bodies.
         """
         del support
         return None

@@ -29,8 +29,7 @@ QUADRATURE_TOLERANCE = 1e-13
 def mean_gaussian_norm(dimension: int) -> float:
     """Mean norm mu_m = E||g||_2 = sqrt(2) Gamma((m+1)/2) / Gamma(m/2) of g ~ N(0, I_m) (GEN-4).
 
-    The relative accuracy is near 1e-15 for every m. The bounds m / sqrt(m + 1) <= mu_m <= sqrt(m)
-    hold.
+    The relative accuracy is near 1e-15, and m / sqrt(m + 1) <= mu_m <= sqrt(m).
 
     Parameters
     ----------
@@ -55,11 +54,8 @@ def mean_gaussian_norm(dimension: int) -> float:
 
 
 def mean_norm(scales: FloatArray) -> float:
-    """E ||(s_1 g_1, ..., s_m g_m)||_2 for g ~ N(0, I_m) and scales s >= 0 (m,).
-
-    For X >= 0, E sqrt(X) is pi^(-1/2) times the integral over u > 0 of (1 - E exp(-u^2 X)) / u^2.
-    Here X is the squared norm, and E exp(-u^2 X) = prod (1 + 2 u^2 s_i^2)^(-1/2). The trapezoid
-    rule in y = log u is accurate to machine precision.
+    """The mean of ||(s_1 g_1, ..., s_m g_m)||_2 = sqrt(X) for scales s >= 0 (m,), as pi^(-1/2)
+    times the integral over u > 0 of (1 - E exp(-u^2 X)) / u^2, by the trapezoid rule in log u.
     """
     scales = finite_array(scales, "scales", ndim=1)
     largest = float(np.abs(scales).max(initial=0.0))
@@ -72,11 +68,7 @@ def mean_norm(scales: FloatArray) -> float:
 
 
 def mean_gaussian_maximum(count: int) -> float:
-    """E max(g_1, ..., g_N) for independent standard Gaussians, by quadrature.
-
-    The mean is the integral over t > 0 of 1 - Phi(t)^N - Phi(-t)^N, where N = `count` and Phi is
-    the distribution function of g.
-    """
+    """E max(g_1, ..., g_N), the integral over t > 0 of 1 - Phi(t)^N - Phi(-t)^N for N = `count`."""
     count = whole(count, "count")
 
     def survivor(t: float) -> float:
@@ -87,10 +79,7 @@ def mean_gaussian_maximum(count: int) -> float:
 
 
 def mean_gaussian_modulus(count: int) -> float:
-    """E max(|g_1|, ..., |g_N|) for independent standard Gaussians, by quadrature.
-
-    The mean is the integral over t > 0 of 1 - P(|g| <= t)^N, N = `count`.
-    """
+    """E max(|g_1|, ..., |g_N|), the integral over t > 0 of 1 - P(|g| <= t)^N for N = `count`."""
     count = whole(count, "count")
 
     def survivor(t: float) -> float:
@@ -101,23 +90,13 @@ def mean_gaussian_modulus(count: int) -> float:
 
 
 def regular_simplex_width(vertices: FloatArray) -> float | None:
-    """Gaussian width of the hull of `vertices` (N, m), if all their distances are equal; else None.
-
-    Let edge be the distance of any two vertices. The vertices are congruent to N orthogonal vectors
-    of length edge / sqrt(2). Congruent sets have equal widths, so the width is
-    (edge / sqrt(2)) E max(g_1, ..., g_N). The result is also None if there are too many vertices to
-    compare (see `common_edge`).
-    """
+    """Gaussian width of the hull of `vertices` (N, m), by `common_edge`; None if not regular."""
     edge = common_edge(vertices)
     return None if edge is None else edge / math.sqrt(2) * mean_gaussian_maximum(len(vertices))
 
 
 def _integrate(survivor: Callable[[float], float], knee: float) -> float:
-    """Integral over t > 0 of a function that is at most 1 and falls to 0 beyond `knee` > 0.
-
-    The integral is cut off at knee + 10. Let N be the number of Gaussian variables g. Beyond the
-    cut the function is at most N P(|g| > knee + 10) < exp(-50), because N <= exp(knee^2 / 2).
-    """
+    """Integral over t > 0 of a function at most 1, and below exp(-50) beyond `knee` + 10."""
     from scipy.integrate import quad  # slow to import, and few bodies need it
 
     pieces = [(0.0, knee / 2), (knee / 2, knee), (knee, knee + 1), (knee + 1, knee + 10)]

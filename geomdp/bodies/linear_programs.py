@@ -1,13 +1,11 @@
 """Linear programs of polytopes, as HiGHS models that are kept and solved again from a warm start.
 
-The support function of the polytope {z : columns^T z <= costs} at y is the value of a linear
-program:
+The support function of the polytope {z : columns^T z <= costs} at y is
 
     value(y) = min {costs @ w : columns @ w = y, w >= 0} = max {<y, z> : columns^T z <= costs}
 
-For costs 1, the value is the gauge of y in the hull of 0 and the columns. `ConicProgram` computes
-such values for many right-hand sides y. The optimal basis of one solve stays dual feasible for
-every y, so a solve after the first usually takes only a few pivots of the dual simplex method.
+For costs 1, it is the gauge of y in the hull of 0 and the columns. The optimal basis of one solve
+stays dual feasible for every y, so a later solve usually takes only a few pivots.
 """
 
 from __future__ import annotations
@@ -39,10 +37,8 @@ class SolverError(RuntimeError):
 class ConicProgram:
     """The program min {costs @ w : columns @ w = y, w >= 0}, solved for many y, and its dual.
 
-    Before a call of HiGHS, the columns, the costs and y are each divided by their largest modulus.
-    So programs of bodies of any size are solved to the same relative accuracy. Columns (r, N) and
-    costs (N,) are finite, of either sign. The HiGHS model is built at the first solve and kept.
-    Pickles and copies of the object do not contain the model and build it again.
+    Columns (r, N), costs (N,) and y are divided by their largest moduli, so programs of bodies of
+    any size are solved to the same relative accuracy.
     """
 
     def __init__(self, columns: FloatArray, costs: FloatArray) -> None:
@@ -56,11 +52,8 @@ class ConicProgram:
         return {**self.__dict__, "_model": None}
 
     def solve(self, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Values (b,) and dual solutions z (b, r) for right-hand sides y (b, r).
-
-        If the program is infeasible, the value is inf and z is 0. For y = 0 both are 0, and nothing
-        is solved. Raises `SolverError` if the program is unbounded below (its dual is then
-        infeasible), or if HiGHS stops without a proof of optimality or infeasibility.
+        """Values (b,) and duals z (b, r) for right-hand sides y (b, r); inf and 0 if infeasible,
+        and `SolverError` if unbounded below or if HiGHS stops without a proof.
         """
         values = np.zeros(len(targets))
         duals = np.zeros(targets.shape)
@@ -117,13 +110,10 @@ def _kept_model(columns: FloatArray, costs: FloatArray) -> Any:
 
 
 def origin_depth(points: FloatArray) -> float:
-    """A measure from 0 to 1 of how evenly 0 can be written as a weighted mean of `points` (N, r).
+    """The largest N s with sum_i a_i p_i = 0, sum a = 1, a >= s, for `points` p_i (N, r); else 0.
 
-    For points p_i, the depth is max {N s : sum_i a_i p_i = 0, sum a = 1, a >= s} over weights a and
-    numbers s, or 0 if 0 is outside the hull. It is above 0 iff 0 is in the interior of the hull,
-    relative to the linear span of the points. Let B be a ball about 0 in this span, and let its
-    radius be q times the largest norm of a point. If the hull contains B, the depth is at least q /
-    (1 + q).
+    It is above 0 iff 0 is in the interior of the hull, relative to the linear span. If the hull
+    contains a ball about 0 in this span, of q times the largest norm, it is at least q / (1 + q).
     """
     if points.shape[1] == 0:
         return 1.0
@@ -139,9 +129,8 @@ def origin_depth(points: FloatArray) -> float:
 
 
 def surround(normals: FloatArray) -> bool:
-    """Whether the hull of the unit vectors `normals` (N, m) has 0 as an interior point in R^m.
-
-    A non-empty set {x : normals @ x <= offsets} is bounded iff this is true.
+    """Whether 0 is an interior point of the hull of unit vectors `normals` (N, m); exactly then,
+    every non-empty set {x : normals @ x <= offsets} is bounded.
     """
     spans = np.linalg.matrix_rank(normals, tol=RANK_TOLERANCE) == normals.shape[1]
     return bool(spans and origin_depth(normals) > RANK_TOLERANCE)
@@ -150,11 +139,8 @@ def surround(normals: FloatArray) -> bool:
 def near_rows(normals: FloatArray, offsets: FloatArray) -> BoolArray:
     """Which rows (N,) of {x : normals @ x <= offsets} to keep; the others are redundant.
 
-    Rows of `normals` (N, m) have length 1. Let P be the set described by the m + 1 rows with the
-    hyperplanes nearest to 0. The number of these rows is doubled until P is bounded. A row is
-    redundant if its offset is larger than the norm of every point of P. If P is empty, the whole
-    set is empty, and only the rows of P are kept. If P is unbounded even with all rows, all rows
-    are kept.
+    A row with a unit normal is redundant if its offset is above the norm of every point of the
+    bounded set P of the rows nearest to 0. If P is empty, its rows alone are kept.
     """
     order = np.argsort(np.abs(offsets), kind="stable")
     count = min(len(order), normals.shape[1] + 1)
@@ -178,15 +164,9 @@ def near_rows(normals: FloatArray, offsets: FloatArray) -> BoolArray:
 def slack_rows(normals: FloatArray, offsets: FloatArray) -> tuple[FloatArray, BoolArray] | None:
     """A point in the relative interior of {x : normals @ x <= offsets}, and which rows are slack.
 
-    A row is slack if some point of the set satisfies it strictly; the other rows hold with equality
-    on the whole set. The result is None if the set is empty. The point and the slack rows come from
-    the homogenised program
-
-        max {sum s : normals @ x + s <= tau offsets, 0 <= s <= 1, 1 <= tau <= 1e9},
-
-    with variables x, s and tau: the point is x / tau, and s = 1 for slack rows. As tau is at most
-    1e9, sets thinner than about 1e-9 count as flat. Scale the rows to length about 1 and the
-    offsets to modulus about 1 before the call.
+    Both come from max {sum s : normals @ x + s <= tau offsets, 0 <= s <= 1, 1 <= tau <= 1e9}, for
+    rows and offsets of size about 1. Sets thinner than about 1e-9 count as flat. None for an empty
+    set.
     """
     from scipy.optimize import linprog
 

@@ -26,10 +26,8 @@ def closed_under_negation(points: FloatArray) -> bool:
 
 
 def image_closed_under_negation(points: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Distinct rows of points @ matrix^T, for points that come in pairs x and -x.
-
-    The result has the negative of each of its rows exactly, without rounding differences. A point 0
-    is left out, unless there is no other point.
+    """Distinct rows of points @ matrix^T with their exact negatives, for points in pairs x and -x;
+    without 0, unless 0 is alone.
     """
     if not points.any():
         return np.zeros((1, len(matrix)))
@@ -40,11 +38,7 @@ def image_closed_under_negation(points: FloatArray, matrix: FloatArray) -> Float
 
 
 def half_diameter_of(points: FloatArray) -> float:
-    """Half the largest distance between two points, or an upper bound on this number.
-
-    If there are too many pairs of points, the bound is the largest distance of a point from the
-    mean.
-    """
+    """Half the largest distance between two points, or an upper bound for too many pairs."""
     centred = points - points.mean(axis=0)
     squares = np.einsum("nm,nm->n", centred, centred)
     if len(points) * points.size > PAIRS_WORK:
@@ -54,10 +48,7 @@ def half_diameter_of(points: FloatArray) -> float:
 
 
 def common_edge(vertices: FloatArray) -> float | None:
-    """The distance between any two of the points, if all distances are equal; 0 for one point.
-
-    None if the distances differ, or if there are more than `LARGEST_TESTED` points.
-    """
+    """The distance between any two points if all are equal; None if not, or for too many points."""
     count = len(vertices)
     if count == 1:
         return 0.0

@@ -14,14 +14,8 @@ INFLATION = 1e-9
 
 
 def shadow(body: Body, rows: FloatArray) -> Body:
-    """The image {rows @ x : x in K} of a symmetric body K in R^m, for independent `rows` (k, m).
-
-    If the rows are orthonormal, the image is the orthogonal projection of K on the span of the
-    rows, in coordinates of this span. If the image has a closed form (`Body.linear_image`), this
-    closed form is the result. Without a closed form, the result is a segment for one row, and a
-    `LinearImage` for more rows. The half-width of the segment is the value of the support function
-    times 1 + 1e-9, so rounding cannot make the segment too short. If the half-width is 0, the
-    result is the point 0. ``ValueError`` if `body` is not known to be symmetric.
+    """The image {rows @ x : x in K} of a body K known to be symmetric, for independent `rows` (k,
+    m); a segment is lengthened by 1 + 1e-9, so that rounding cannot make it too short.
     """
     if not body.symmetric:
         raise ValueError(f"body must be symmetric, got {body!r}")

@@ -32,38 +32,29 @@ class Side(enum.Enum):
 class Bound:
     """A bound on the sample complexity sc of a workload for a privacy guarantee and error alpha.
 
-    sc is the least number n such that some mechanism with this guarantee has error at most alpha on
-    every data set of n records (JL-DEF). The text `statement` should name the measure of error, the
-    neighbour relation, the guarantee and alpha. A private mechanism is one with this guarantee.
+    sc is the least number n such that some mechanism with this guarantee, a private mechanism, has
+    error at most alpha on every data set of n records (JL-DEF). A lower and an upper bound on the
+    same problem satisfy floor(lower) < ceil(upper).
 
     Parameters
     ----------
     value : float
         A number of records v, at least 0.
 
-        * ``Side.LOWER``: no private mechanism has error at most alpha at any n <= v, so
-          sc > v. Data sets have a whole number of records, so v and floor(v) are the same bound.
-          The value 0 excludes nothing. v must be finite.
-        * ``Side.UPPER``: some private mechanism has error at most alpha at n = ceil(v), so
-          sc <= ceil(v). Infinity claims nothing.
-
-        A lower and an upper bound on the same problem therefore satisfy
-        floor(lower) < ceil(upper).
+        * ``Side.LOWER``: sc > v: no private mechanism has error at most alpha at any n <= v. The
+          bounds v and floor(v) say the same, and 0 excludes nothing. v must be finite.
+        * ``Side.UPPER``: sc <= ceil(v): some private mechanism has error at most alpha at
+          n = ceil(v). Infinity claims nothing.
     side : Side
         Whether `value` is a lower or an upper bound.
     statement : str
-        The statement that is proved, in one sentence.
+        What is proved, in one sentence. It should name the measure of error, the neighbour
+        relation, the guarantee and alpha.
     assumptions : tuple of str
         Everything else that the proof assumes: side conditions, a failure probability of public
         draws, checks made on samples only. Empty for an unconditional bound.
     certificate : object or None
         An object with the proof, which can be checked again; None if there is no such object.
-
-    Raises
-    ------
-    ValueError
-        If `value` is negative or NaN, or if a lower bound is infinite. Also if `side` is not a
-        `Side`, or `assumptions` is a single text or no sequence.
 
     Examples
     --------
@@ -108,10 +99,7 @@ class Bound:
 
     @property
     def records_text(self) -> str:
-        """`records` as text: with all digits if it is below 10^15, else with six digits.
-
-        Rounding keeps the bound true: a lower bound is rounded down, an upper bound up.
-        """
+        """`records` as text, rounded to the true side: to six significant digits from 10^15 on."""
         round_whole = whole_down if self.side is Side.LOWER else whole_up
         return round_whole(self.records)
 

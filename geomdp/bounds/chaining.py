@@ -1,9 +1,8 @@
 """An upper bound on the sample complexity by chaining, and a lower bound by packings.
 
-A net is a set of answers at least alpha apart per query (l2 distance divided by the square root of
-the number of queries). The proof of Theorem 4 of Nikolov (2022) bounds the Gaussian width of the
-net by a chaining sum. Each term of this sum belongs to a scale, and a packing at this scale bounds
-the term. The sum and the packing bounds are computed here with explicit constants.
+A chaining sum bounds the Gaussian width of a set of answers far apart (Nikolov 2022, Theorem 4).
+Each of its terms belongs to a scale, and a packing at this scale bounds the term. The sum and the
+packing bounds are computed here with explicit constants.
 """
 
 from __future__ import annotations
@@ -29,26 +28,7 @@ SERIES = 1 / (math.sqrt(2) - 1)
 
 @dataclass(frozen=True)
 class Scale:
-    """One scale of the chaining sum, with the packing bound at this scale.
-
-    There are k queries. D is the l2 diameter of the answers, divided by sqrt(k), and t_j = 2^-j D.
-    The net is a set of answers at least alpha apart per query. Its Gaussian width is w.
-
-    Parameters
-    ----------
-    level : int
-        Number j of the scale, from 1.
-    separation : float
-        Separation per query: t_j, or alpha at the last level.
-    count : int
-        N_j, the size of a maximal subset of the net with points at least `separation` apart. At the
-        last level, the subset is the net.
-    chaining : float
-        2 t_j sqrt(2 ln N_j): the term of this scale in the bound on w / sqrt(k).
-    records : int
-        Certified lower bound: the sample complexity sc at error alpha / 4 is above `records`. The
-        packing has one data set of a single record for every point of the subset.
-    """
+    """One scale of the chaining sum, with its packing bound (see `InstanceOptimality`)."""
 
     level: int
     separation: float
@@ -61,16 +41,21 @@ class Scale:
 class InstanceOptimality:
     """Chaining and packing bounds of a workload, at scales below its l2 diameter and down to alpha.
 
-    `Scale` explains the notation.
+    Distances of answers to the k queries are per query: l2 distances divided by sqrt(k). A net is a
+    set of answers at least alpha apart, and w is its Gaussian width. Let t_j = 2^-j D.
 
     Parameters
     ----------
     scales : tuple of Scale
-        The scales, coarsest first.
+        The scales, coarsest first. The scale with `level` j >= 1 has the `separation` t_j, or alpha
+        at the last level. `count` is N_j, the size of a maximal subset of the net with this
+        separation; at the last level it is the net. `chaining` is 2 t_j sqrt(2 ln N_j), the term of
+        the bound on w / sqrt(k). The packing of one record for each point of the subset proves that
+        the sample complexity sc is above `records` at error alpha / 4.
     diameter : float
-        D: the largest l2 distance of two answers, or an upper bound on it, divided by sqrt(k).
+        D: the largest distance of two answers, or an upper bound on it.
     epsilon, alpha : float
-        Privacy, and separation of the net per query. The packings exclude an error of alpha / 4.
+        Privacy, and separation of the net. The packings exclude an error of alpha / 4.
 
     Examples
     --------
@@ -99,10 +84,9 @@ class InstanceOptimality:
 
     @property
     def upper(self) -> float:
-        """The upper bound on the sample complexity up to constants: w^2 / (k alpha^2 epsilon).
+        """Upper bound w^2 / (k alpha^2 epsilon) on sc up to constants, with `width` = w / sqrt(k).
 
-        `width` replaces w / sqrt(k). The lemma (JL-L26) leaves two constants open: a factor of this
-        bound, and a factor of alpha.
+        The lemma (JL-L26) leaves two constants open: a factor of this bound, and a factor of alpha.
         """
         return self.width**2 / (self.alpha**2 * self.epsilon)
 
@@ -113,19 +97,18 @@ class InstanceOptimality:
 
     @property
     def limit(self) -> float:
-        """Explicit bound on `upper` in terms of `lower` (JL-T4).
+        """Explicit bound on `upper` in terms of s = `lower` and D = `diameter` (JL-T4).
 
-        Take a packing of N_j elements with answers t_j apart. Let T be the largest number of copies
-        of each element in its proof. The packing excludes all n <= floor(T t_j / alpha), and T is
-        at least ln(N_j - 1) / epsilon - 1. Let s = `lower` and D = `diameter`. Then ln N_j is at
-        most epsilon (alpha (s + 1) / t_j + 1) + ln 2. So the terms of all scales add up to at most
+        The packing of N_j elements excludes all n <= floor(T t_j / alpha), for a number of copies T
+        of at least ln(N_j - 1) / epsilon - 1. So N_j has a logarithm of at most epsilon (alpha (s +
+        1) / t_j + 1) + ln 2, and the terms of all scales add up to at most
 
             sqrt(8) ((alpha epsilon (s + 1) D)^(1/2) / (sqrt(2) - 1)
-                     + D (epsilon + ln 2)^(1/2) + last).
+                     + D (epsilon + ln 2)^(1/2) + last),
 
-        sqrt(8) `last` bounds the term of the last level, whose separation is alpha, not t_j:
-        last = alpha (epsilon (s + 1))^(1/2) + alpha (epsilon + ln 2)^(1/2). For large s, the bound
-        on `upper` grows like s D / alpha, as in the theorem.
+        where last = alpha (epsilon (s + 1))^(1/2) + alpha (epsilon + ln 2)^(1/2) is for the last
+        level, with separation alpha. For large s, the bound grows like s D / alpha, as in the
+        theorem.
         """
         reach = self.alpha * self.epsilon * (self.lower + 1)
         constant = math.sqrt(self.epsilon + math.log(2))
@@ -138,14 +121,16 @@ class InstanceOptimality:
     def excess(self) -> float:
         """`upper` / (`lower` + 1) divided by `diameter` / alpha.
 
-        By `limit`, this ratio is at most a constant if epsilon <= 1 and `lower` is at least
-        `diameter` / (alpha epsilon) (JL-T4).
+        By `limit`, it is at most a constant if epsilon <= 1 and
+        `lower` >= `diameter` / (alpha epsilon).
         """
         return self.upper / (self.lower + 1) / (self.diameter / self.alpha)
 
 
 def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> InstanceOptimality:
     """Chaining bound and packing bound at the scales between the diameter of the answers and alpha.
+
+    Cost: for a net of M points, M passes over the answers at O(N k) each, and O(M^2 k) per scale.
 
     Parameters
     ----------
@@ -156,21 +141,12 @@ def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> 
     alpha : float
         Separation of the net per query, above 0 and below D (see `InstanceOptimality`).
 
-    Returns
-    -------
-    InstanceOptimality
-
     Raises
     ------
     WorkloadSizeError
         If N k is above 2^26, the universe is infinite, or the net has more than 4096 points.
     SideConditionError
-        If alpha is at least D. For alpha above D, no two answers are alpha apart, so there is no
-        packing.
-
-    Notes
-    -----
-    Cost: for a net of M points, M passes over the answers at O(N k) each, and O(M^2 k) per scale.
+        If alpha is at least D: above D, no two answers are alpha apart, so there is no packing.
 
     References
     ----------

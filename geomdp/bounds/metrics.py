@@ -1,15 +1,14 @@
 """Measures of error: norms of answer differences, and the separation that a packing needs.
 
-Let Y be the norm of A(X) - Q(X) for a mechanism A of error at most alpha and a data set X. Let c be
-the *separation factor*. By Markov's inequality Y < c alpha / 2 with a probability of at least q.
-The number q depends on c. Balls of radius c alpha / 2 around answers that are c alpha apart are
-disjoint. For M data sets that are at most r changes apart, group privacy then gives
-1 >= q + (M - 1) q e^(-epsilon r). This inequality is false, so there is no such mechanism, if
+Let Y be the norm of A(X) - Q(X) for a mechanism A of error at most alpha, and c the *separation
+factor*. By Markov's inequality, Y < c alpha / 2 with a probability of at least q, which depends on
+c. Balls of radius c alpha / 2 around answers that are c alpha apart are disjoint. So for M data
+sets at most r changes apart, group privacy gives 1 >= q + (M - 1) q e^(-epsilon r). There is no
+such mechanism if this is false, which means
 
     epsilon r < ln(M - 1) + ln(q / (1 - q))                                          (JL-L6).
 
-A larger c raises the odds q / (1 - q), but the packing needs more separation. With the default c
-the odds are 1.
+A larger c raises the odds q / (1 - q), but the packing needs more separation.
 """
 
 from __future__ import annotations
@@ -36,13 +35,8 @@ class Metric(abc.ABC):
     Parameters
     ----------
     separation : float
-        Factor c, above 2: the answers of a packing are at least c alpha apart.
-
-    Raises
-    ------
-    ValueError
-        If `separation` is not finite, or is at most 2. At 2 or below, Markov's inequality gives no
-        positive probability.
+        Factor c, above 2: the answers of a packing are at least c alpha apart. The default gives
+        odds of 1.
 
     Examples
     --------
@@ -69,11 +63,7 @@ class Metric(abc.ABC):
 
     @property
     def log_odds(self) -> float:
-        """ln((c / 2)^p - 1), the logarithm of the odds.
-
-        For the default c, the odds are 1 up to rounding. The logarithm is then rounded to at most
-        0, so that rounding cannot raise a bound.
-        """
+        """ln((c / 2)^p - 1), the logarithm of the odds; for the default c, rounded to at most 0."""
         half = self.separation / 2
         # x^2 - 1 = (x - 1) (x + 1): near x = 1, the difference of x^2 and 1 would lose digits.
         odds = (half - 1) * (half + 1) if self.moment == 2 else half - 1
@@ -84,10 +74,7 @@ class Metric(abc.ABC):
         """Norms of the rows of `differences` (b, k), scaled so that errors are per query."""
 
     def of_squares(self, k: int) -> Callable[[FloatArray], FloatArray] | None:
-        """The norm on R^k as a function of squared Euclidean lengths.
-
-        None if the norm is not such a function.
-        """
+        """The norm on R^k as a function of squared Euclidean lengths; None if it is not one."""
         del k
         return None
 
@@ -96,12 +83,10 @@ class _Euclidean(Metric):
     """A metric with the Euclidean norm divided by sqrt(k)."""
 
     def norm(self, differences: FloatArray) -> FloatArray:
-        """Euclidean norms of the rows of `differences` (b, k), divided by sqrt(k): (b,)."""
         squares: FloatArray = np.einsum("ij,ij->i", differences, differences)
         return np.asarray(np.sqrt(squares / differences.shape[1]))
 
     def of_squares(self, k: int) -> Callable[[FloatArray], FloatArray]:
-        """The function that divides squared lengths by k and takes the square root."""
         return lambda squares: np.asarray(np.sqrt(squares / k))
 
 
@@ -163,7 +148,6 @@ class WorstCase(Metric):
     moment = 1
 
     def norm(self, differences: FloatArray) -> FloatArray:
-        """The largest absolute value in each row of `differences` (b, k): (b,)."""
         return np.asarray(np.abs(differences).max(axis=1))
 
 

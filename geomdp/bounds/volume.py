@@ -1,16 +1,10 @@
 """Volume radii of projections, and the lower bound on error that they prove.
 
-The volume radius vr(K) of a body K is the radius of the ball with the volume of K. Let vr_i(K) be
-the largest volume radius of a projection of K on i dimensions. Any projection, or a body inside the
-projection, gives a lower bound on vr_i(K). Urysohn's inequality gives an upper bound.
-
-The bound on error is for mechanisms on **histograms with real, unbounded counts under add/remove**,
-private with respect to the l1 distance of histograms. A mechanism for records need only be private
-on whole counts. At large epsilon, such a mechanism can be more accurate than the bound. An example
-is epsilon = 50: geometric noise answers one count with a mean error of 2 e^-50, and the bound is
-1 / (8 e^2 epsilon). So for records, the bound can be false unless epsilon is small.
-The bound says nothing about data sets of n records under replace-one. A bracket is a lower
-and an upper bound of the sample complexity. No bracket uses this bound.
+The bound is for mechanisms on **histograms with real, unbounded counts under add/remove**, private
+with respect to the l1 distance of histograms. A mechanism for records need only be private on whole
+counts, and can be more accurate at large epsilon. At epsilon = 50, geometric noise answers one
+count with a mean error of 2 e^-50, but the bound is 1 / (8 e^2 epsilon). So no bracket (a lower and
+an upper bound on the sample complexity for n records) uses this bound.
 """
 
 from __future__ import annotations
@@ -55,6 +49,8 @@ MAX_CUT = 5
 class VolumeRadius:
     """Bounds on vr_i(K), the largest volume radius of a projection of K on i dimensions.
 
+    The volume radius of a body is the radius of the ball with its volume.
+
     Parameters
     ----------
     dimension : int
@@ -85,16 +81,7 @@ class VolumeRadius:
 
 
 def urysohn(width: float, dimension: int) -> float:
-    """Explicit upper bound w / mu_i on vr_i(K), for Gaussian `width` w of K and i = `dimension`.
-
-    mu_i is the mean norm of a Gaussian vector in R^i. For a body in R^i, vr(K) <= w(K) / mu_i, with
-    equality for balls. A projection does not increase the width. As mu_i >= i / sqrt(i + 1), it
-    follows that i vr_i(K) <= sqrt(i + 1) w(K) (Lemma 20).
-
-    References
-    ----------
-    Urysohn 1924; Nikolov 2022, (13) and Lemma 20; formula sheet JL-URY.
-    """
+    """Urysohn's bound w / mu_i on vr_i(K), i = `dimension`; it is at most sqrt(i + 1) w / i."""
     return positive(width, "width") / mean_gaussian_norm(dimension)
 
 
@@ -104,35 +91,27 @@ def volume_radii(body: Body, rng: RandomState = None) -> tuple[VolumeRadius, ...
     A volume is known exactly if there is a closed form, or if a small polytope is cut into
     simplices. The lower bound is the best of these volume radii:
 
-    * K itself (i = r), if the volume of K is known exactly.
-    * For i <= 5, the projection of K on the first i principal axes of its points, if the volume of
-      the projection is known exactly.
-    * The set conv(+-v_1, ..., +-v_i). In coordinates of its span, the volume of the set is
-      2^i |det(v_1, ..., v_i)| / i!. The points v_1, v_2, ... of K are chosen greedily for a large
-      volume (QR with pivoting).
+    * K itself (i = r), and for i <= 5 the projection of K on the first i principal axes of its
+      points, if the volume is known exactly.
+    * The set conv(+-v_1, ..., +-v_i) of volume 2^i |det(v_1, ..., v_i)| / i! in its span. The
+      points v_1, v_2, ... of K are chosen greedily for a large volume (QR with pivoting).
     * The bound for a higher dimension: vr_j(K) >= vr_i(K) for j <= i (Alexandrov-Fenchel).
+
+    The upper bound is w(K) / mu_i, where mu_i is the mean norm of a Gaussian vector in R^i. With a
+    simulated width w(K), it fails with probability at most 1e-6.
 
     Parameters
     ----------
     body : Body
-        K in R^m, symmetric, not the point 0.
+        K in R^m. ``ValueError`` if K is not known to be symmetric or is a single point.
     rng : Generator, int or None
         Draws random directions: for extreme points if K does not list its vertices, and for the
         Gaussian width if the width has no closed form.
 
-    Returns
-    -------
-    tuple of VolumeRadius
-        For i = 1, ..., r. Upper bounds from a simulated width fail with probability at most 1e-6.
-
-    Raises
-    ------
-    ValueError
-        If K is not known to be symmetric or is a single point.
-
     References
     ----------
-    Hardt-Talwar 2010; Nikolov 2022, Lemmas 17 and 20; formula sheet JL-VR, JL-L17, JL-URY.
+    Urysohn 1924; Hardt-Talwar 2010; Nikolov 2022, (13), Lemmas 17 and 20; formula sheet JL-VR,
+    JL-L17, JL-URY.
 
     Examples
     --------
@@ -165,22 +144,7 @@ def volume_radii(body: Body, rng: RandomState = None) -> tuple[VolumeRadius, ...
 
 
 def count_error(radius: VolumeRadius, *, epsilon: float) -> float:
-    """Explicit lower bound on the l2 error of epsilon-DP mechanisms on histograms of real counts.
-
-    Let F be the matrix of the queries, B_1 the l1 unit ball, and K = F B_1. Under add/remove, the
-    supremum of E ||M(x) - F x||_2 over all histograms x of real counts is at least
-    i vr_i(K) / (8 e^2 epsilon). Proof: project (i / epsilon) K on the i dimensions with the largest
-    volume radius. The projection holds at least (i vr_i / (2 R epsilon))^i points that are 2R
-    apart. The l1 distances of their histograms are at most 2 i / epsilon. Choose
-    R = i vr_i / (4 e^2 epsilon).
-
-    The result uses the proved lower bound `radius.lower` in place of vr_i. At large epsilon, the
-    bound can be false for whole counts (see the docstring of the module).
-
-    References
-    ----------
-    Hardt-Talwar 2010, with the constant of formula sheet JL-VR.
-    """
+    """The bound i `radius.lower` / (8 e^2 epsilon) on the l2 error; see `volume_bound`."""
     share = radius.dimension * radius.lower / (8 * math.e**2)
     return share / positive(epsilon, "epsilon")
 
@@ -197,37 +161,38 @@ def volume_bound(
     """Lower bound on the declared n at which histograms of real counts are answered within alpha.
 
     A mechanism here answers k queries on histograms of every size, under add/remove, and divides
-    the sums of answers by a public n. For an error of at most alpha, the error in counts is at most
-    n alpha sqrt(k). With `count_error` it follows that
-    n >= max_i i vr_i / (8 e^2 epsilon alpha sqrt(k)). The bound says nothing about data sets of
-    records, because counts of records are whole numbers (see `count_error`).
+    the sums of answers by a public n. Let F be the matrix of the queries, B_1 the l1 unit ball and
+    K = F B_1. The supremum over all histograms x of real counts of E ||M(x) - F x||_2 is at least i
+    vr_i(K) / (8 e^2 epsilon), and an error of at most alpha is at most n alpha sqrt(k) in counts.
+    So
+
+        n >= max_i i vr_i / (8 e^2 epsilon alpha sqrt(k)),
+
+    where `volume_radii` bounds the vr_i from below. For records, whose counts are whole numbers,
+    this can be false at large epsilon. Do not compare this bound with upper bounds for data sets of
+    n records, which are about other mechanisms.
 
     Parameters
     ----------
     workload : Workload
         k queries.
     epsilon, alpha, metric : as for `Problem`
-        Privacy, error, and how the error is measured. The bound is proved for `MeanL2`, the
-        smallest of the metrics, and is the same for all of them.
+        The bound is proved for `MeanL2`, the smallest of the metrics, and is the same for all of
+        them.
     adjacency : Adjacency
-        Must be add/remove.
+        Must be add/remove; `SideConditionError` under replace-one.
     rng : Generator, int or None
-        Randomness of `volume_radii`.
+        Randomness of `volume_radii`. The certificate is the `VolumeRadius` used.
 
-    Returns
-    -------
-    Bound
-        ``Side.LOWER``; its certificate is the `VolumeRadius` used. Do not compare this bound with
-        upper bounds for data sets of n records, because those bounds are about other mechanisms.
-
-    Raises
-    ------
-    SideConditionError
-        Under replace-one.
+    Notes
+    -----
+    Proof: the projection of (i / epsilon) K on the best i dimensions holds (i vr_i / (2 R
+    epsilon))^i points that are 2R apart, for R = i vr_i / (4 e^2 epsilon). Their histograms have l1
+    distances of at most 2 i / epsilon.
 
     References
     ----------
-    Formula sheet JL-VR.
+    Hardt-Talwar 2010, with the constant of formula sheet JL-VR.
 
     Examples
     --------

@@ -10,10 +10,9 @@ __all__ = ["main"]
 def main() -> NoReturn:
     """Run the command line with the arguments in ``sys.argv``, then exit.
 
-    The exit code is 0 after success, 130 after Ctrl-C, and 2 after an error of the user, for
-    example bad input or an exhausted budget. Each error of the user is one line on standard error.
-    The exit code is 1 if `audit` refutes a claim or `check-bound` rejects a bound. It is also 1
-    after an error of this program, whose traceback is printed.
+    The exit code is 0 after success, 130 after Ctrl-C, 2 after an error of the user (one line on
+    standard error), and 1 if `audit` refutes a claim, if `check-bound` rejects a bound, or after an
+    error of this program, whose traceback is printed.
 
     Examples
     --------

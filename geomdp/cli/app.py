@@ -1,8 +1,4 @@
-"""The command `geomdp` with its subcommands, which are defined in other modules.
-
-At import, these modules define only options and help. A command imports most of the library when it
-runs, so that --help and --version appear without delay.
-"""
+"""The command `geomdp`. Only options and help are defined at import, so that --help is quick."""
 
 from __future__ import annotations
 

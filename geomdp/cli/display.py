@@ -27,12 +27,7 @@ REVERSING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 
 
 def visible(text: str) -> str:
-    """`text` with an escape such as \\u001b in place of each control character.
-
-    Labels, names of files and messages can hold any character. A terminal would obey some of them,
-    and a line break would begin a forged line. The escapes are those of JSON, so that a line of a
-    JSON document keeps its meaning.
-    """
+    """`text` with a JSON escape for each control character, so that it cannot forge a line."""
     if text.isprintable():
         return text
     return "".join(
@@ -45,7 +40,6 @@ def visible(text: str) -> str:
 
 
 def console() -> Console:
-    """The console for results, on standard output."""
     return Console(width=None if sys.stdout.isatty() else LOG_WIDTH, highlight=False)
 
 
@@ -85,8 +79,7 @@ def _print(table: Table) -> None:
 def printing(said: str) -> Iterator[None]:
     """Print results that are paid and written. A full or closed standard output is no error.
 
-    Then a warning says where the results are and what was charged, in the words `said`, so that
-    nobody pays twice. Later results are not printed.
+    Then a warning says where the results are and what was charged, so that nobody pays twice.
     """
     try:
         yield
@@ -97,7 +90,6 @@ def printing(said: str) -> Iterator[None]:
 
 
 def warn(message: str) -> None:
-    """Print a warning on standard error; see `print_message`."""
     print_message(f"warning: {message}", "yellow")
 
 
@@ -129,5 +121,4 @@ def in_words(prediction: Prediction) -> str:
 
 
 def number(value: float) -> str:
-    """`value` as text with at most four significant digits."""
     return f"{value:.4g}"

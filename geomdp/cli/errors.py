@@ -25,12 +25,10 @@ Second = TypeVar("Second")
 def check_together(
     first: Callable[[], First], second: Callable[[], Second], *checks: Callable[[], object]
 ) -> tuple[First, Second]:
-    """Run all checks of a command's flags, so that one run reports every ``ValueError``.
+    """The results of `first` and `second`, after all checks of a command's flags.
 
-    Returns the results of `first` and `second` if none of the functions raises ``ValueError``. A
-    single ``ValueError`` is raised again; several are raised together as one ``ExceptionGroup``.
-    Any other exception is raised at once. The functions can call `check_together` themselves,
-    because groups of errors are merged.
+    Several ``ValueError`` are raised as one group. Any other exception is raised at once. The
+    functions can call `check_together` themselves.
     """
     results: list[object] = []
     errors: list[Exception] = []
@@ -53,11 +51,7 @@ def check_together(
 
 @contextmanager
 def naming_flags(*parameters: str) -> Iterator[None]:
-    """Put ``--`` before a message of the library that begins with the name of a parameter.
-
-    The names are `parameters`, and each is also the name of a flag. Other messages stay as they
-    are.
-    """
+    """Put ``--`` before a message of the library that begins with one of `parameters`."""
     try:
         yield
     except ValueError as error:
@@ -69,17 +63,9 @@ def naming_flags(*parameters: str) -> Iterator[None]:
 def run_reporting_errors(command: Callable[[], int | None]) -> NoReturn:
     """Run `command`, and exit with the returned code; None means 0.
 
-    The exit code is 2 after an error of the user and 130 after Ctrl-C. Errors of the user are
-    printed on standard error, one line each. They are:
-
-    * wrong usage;
-    * a ``ValueError`` for bad parameters or records (the message never holds the value of a
-      record);
-    * an exhausted budget;
-    * a file that cannot be read or written;
-    * a table too large for this machine.
-
-    Any other exception is an error of this program. Its traceback is printed.
+    The code is 2 after an error of the user (usage, ``ValueError``, exhausted budget, files, too
+    large tables), which is printed on one line, and 130 after Ctrl-C. Any other exception is an
+    error of this program, and its traceback is printed.
     """
     # Imported here, so that --help appears without delay.
     from geomdp.privacy.ledger import BudgetExhausted

@@ -36,19 +36,7 @@ SAMPLES: dict[str, Callable[[], Sample]] = {"rand": rand_health_insurance, "affa
 
 @dataclass(frozen=True, repr=False)
 class RecordSource:
-    """Records that can be read more than once, in chunks.
-
-    Parameters
-    ----------
-    schema : Schema
-        The columns of the records. Their marks decide whether a release can claim privacy.
-    origin : str
-        Where the schema comes from, in words.
-    name : str
-        Name of the records, for output.
-    table : Source
-        The records. Each value must fit the schema, which is checked when the record is read.
-    """
+    """Records that can be read more than once, with their schema and the origin of the schema."""
 
     schema: Schema
     origin: str
@@ -56,7 +44,6 @@ class RecordSource:
     table: Source
 
     def __repr__(self) -> str:
-        """The name of the records and their schema, without any record."""
         return f"RecordSource({self.name}, {self.schema!r})"
 
     def records(self, task: Task) -> Iterator[npt.NDArray[Any]]:
@@ -67,21 +54,7 @@ class RecordSource:
 
 @dataclass(frozen=True)
 class RecordFlags:
-    """The flags of a command that name the records and the schema.
-
-    Parameters
-    ----------
-    data : Path, optional
-        DATA: a file, a folder or a pattern.
-    sample : str, optional
-        --sample.
-    schema : Path, optional
-        --schema.
-    infer : bool
-        --infer-schema.
-    sql, database : str, optional
-        --sql and --database.
-    """
+    """The flags of a command that name the records and the schema."""
 
     data: Path | None
     sample: str | None
@@ -91,15 +64,7 @@ class RecordFlags:
     database: str | None = None
 
     def source(self, columns: Sequence[str] | None) -> RecordSource:
-        """The records that the flags name, with their schema.
-
-        An inferred schema describes `columns`, or all columns of the records if `columns` is None.
-
-        Raises
-        ------
-        ValueError
-            If the flags contradict each other, or if they name no records or no schema.
-        """
+        """The records and their schema, inferred for `columns`; ``ValueError`` for wrong flags."""
         if self.sql is not None:
             return self._queried(self.sql)
         if self.database is not None:
@@ -129,10 +94,7 @@ class RecordFlags:
 
 
 def planned_task(question: Question, sample: str | None, schema: Path | None) -> Task:
-    """The queries of `question` on the columns of a bundled sample or of a schema file.
-
-    If these columns were read from records, a warning says that no release can claim privacy.
-    """
+    """The queries of `question` on the columns of a sample or schema, with a warning if drafted."""
     task = question.task(described_schema(sample, schema)[0])
     warn_of(task.caveat)
     return task

@@ -17,17 +17,7 @@ NAMES = ("epsilon", "delta", "rho")
 
 
 def open_ledger(path: Path, budget: str | None, adjacency: Adjacency) -> Ledger:
-    """The ledger in the file that --ledger names. If there is no such file, --budget creates it.
-
-    Raises
-    ------
-    ValueError
-        If the file does not exist and --budget is missing. If --budget is malformed or differs from
-        the budget in the file. If the file holds no ledger, or a ledger for another neighbour
-        relation.
-    OSError
-        If the file cannot be opened or created.
-    """
+    """The ledger in the file of --ledger, which --budget creates; ``ValueError`` if they differ."""
     total = None if budget is None else parse_budget(budget)
     if total is not None:
         return Ledger(total, adjacency=adjacency, path=path)
@@ -46,13 +36,7 @@ def open_ledger(path: Path, budget: str | None, adjacency: Adjacency) -> Ledger:
 
 
 def parse_budget(text: str) -> Privacy:
-    """The budget that a text such as ``epsilon=3,delta=1e-6`` or ``rho=0.5`` states.
-
-    Raises
-    ------
-    ValueError
-        If the text has another form, or a value is out of range.
-    """
+    """The budget of a text such as ``epsilon=3,delta=1e-6`` or ``rho=0.5``, or ``ValueError``."""
     given: dict[str, float] = {}
     for part in text.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))
@@ -74,25 +58,13 @@ def parse_budget(text: str) -> Privacy:
 
 @dataclass(frozen=True)
 class Payment:
-    """The flags --ledger and --budget: the privacy budget that a release is charged to, if any.
-
-    Parameters
-    ----------
-    path : Path or None
-        The file after --ledger; None without this flag.
-    budget : str or None
-        The text after --budget; None without this flag.
-    """
+    """The flags --ledger and --budget: the privacy budget that a release is charged to, if any."""
 
     path: Path | None
     budget: str | None
 
     def check(self, *, provable: bool) -> None:
-        """Raise ``ValueError`` if the flags contradict each other or the release.
-
-        --budget must be well formed and needs --ledger. --ledger needs a release with a proved
-        privacy cost: `provable` says whether the release will have a privacy claim.
-        """
+        """Raise ``ValueError`` if the flags are wrong, or the release has no `provable` cost."""
         if self.path is None and self.budget is not None:
             raise ValueError(f"--budget needs --ledger, got --budget {self.budget} alone")
         if self.budget is not None:

@@ -40,15 +40,7 @@ class Choice(Protocol):
 
 @dataclass(frozen=True)
 class LeastError:
-    """--mechanism auto: choose the mechanism with the least predicted error.
-
-    Parameters
-    ----------
-    exact : bool
-        Whether only mechanisms with exact samplers are compared.
-    budget : Budget
-        Limit that --effort sets on the cost of setting up one candidate.
-    """
+    """--mechanism auto: the least predicted error, with the limit of --effort on each set-up."""
 
     exact: bool
     budget: Budget
@@ -58,21 +50,12 @@ class LeastError:
     def __call__(
         self, workload: Workload, *, n: int, privacy: Privacy, adjacency: Adjacency
     ) -> Mechanism:
-        """The mechanism that `geomdp.advise` ranks first."""
         return advise_on(Setting(workload, n, privacy, adjacency, self.exact, self.budget)).best
 
 
 @dataclass(frozen=True)
 class Named:
-    """--mechanism NAME: take this mechanism; ``ValueError`` for an unknown name.
-
-    Parameters
-    ----------
-    flag : str
-        The name.
-    exact : bool
-        Whether the mechanism must have an exact sampler.
-    """
+    """--mechanism NAME: take this mechanism; ``ValueError`` for an unknown name."""
 
     flag: str
     exact: bool
@@ -85,23 +68,12 @@ class Named:
     def __call__(
         self, workload: Workload, *, n: int, privacy: Privacy, adjacency: Adjacency
     ) -> Mechanism:
-        """The mechanism of that name."""
         return build_mechanism(self.flag, Setting(workload, n, privacy, adjacency, self.exact))
 
 
 @dataclass(frozen=True)
 class Planned:
-    """--plan FILE: take the mechanism that `geomdp advise --save-plan FILE` chose.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    plan : Plan
-        The plan in the file.
-    exact : bool
-        Whether the mechanism must have an exact sampler.
-    """
+    """--plan FILE: take the mechanism that `geomdp advise --save-plan FILE` chose."""
 
     path: Path
     plan: Plan
@@ -109,13 +81,11 @@ class Planned:
 
     @property
     def by(self) -> str:
-        """The rule in words, with the name of the file."""
         return f"the plan in {self.path}"
 
     def __call__(
         self, workload: Workload, *, n: int, privacy: Privacy, adjacency: Adjacency
     ) -> Mechanism:
-        """The planned mechanism; ``ValueError`` if the plan was made for another question."""
         try:
             mechanism = self.plan(workload, n=n, privacy=privacy, adjacency=adjacency)
         except ValueError as error:
@@ -127,14 +97,7 @@ class Planned:
 def choice_of(
     mechanism: str, exact: bool, effort: float | None = None, plan: Path | None = None
 ) -> Choice:
-    """The choice that --mechanism, --effort and --plan ask for.
-
-    Raises
-    ------
-    ValueError
-        For an unknown mechanism, a file without a plan, an effort out of range, or flags that
-        exclude each other.
-    """
+    """The choice by --mechanism, --exact, --effort and --plan; ``ValueError`` if they are wrong."""
     if plan is not None and (mechanism != AUTO or effort is not None):
         raise ValueError("--plan excludes --mechanism and --effort: the plan names the mechanism")
     if plan is not None:
@@ -154,14 +117,7 @@ def budget_of(effort: float | None) -> Budget:
 
 
 def build_mechanism(flag: str, setting: Setting) -> Mechanism:
-    """The mechanism with the name `flag`, without a limit on its cost.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, or the mechanism does not apply to the setting. Also if
-        `setting.exact_only` is true and the sampler of the mechanism is not exact.
-    """
+    """The mechanism named `flag`, at any cost; ``ValueError`` if unknown or not applicable."""
     step, row = _parsed(flag)
     try:
         # `_check_sampler` below checks exactness, because its message names the flag.

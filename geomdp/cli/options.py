@@ -12,10 +12,6 @@ from geomdp.privacy import Adjacency
 
 
 def real(text: str) -> float:
-    """The number given to a flag.
-
-    If the text is not a number, the error message quotes the text.
-    """
     try:
         return float(text)
     except ValueError as error:
@@ -23,7 +19,6 @@ def real(text: str) -> float:
 
 
 def whole_number(text: str) -> int:
-    """The whole number given to a flag."""
     try:
         return int(text)
     except ValueError as error:
@@ -44,7 +39,6 @@ def check_normaliser(n: int | None, adjacency: Adjacency) -> None:
 
 
 def _adjacency(text: str) -> AdjacencyFlag:
-    """The neighbour relation given to --adjacency."""
     try:
         return AdjacencyFlag(text)
     except ValueError as error:

@@ -36,27 +36,16 @@ Columns: TypeAlias = Mapping[str, Sequence[str | None] | npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class OutputFiles:
-    """Where the answers and their privacy record go.
-
-    Parameters
-    ----------
-    answers : Path
-        A file name that ends in .csv or .parquet. The privacy record is in the same folder, with
-        the ending .privacy.json.
-    """
+    """Where the answers (.csv or .parquet) and their privacy record go."""
 
     answers: Path
 
     @property
     def record(self) -> Path:
-        """The JSON privacy record."""
         return self.answers.with_suffix(".privacy.json")
 
     def check(self, overwrite: bool, inputs: Iterable[Path | None]) -> None:
-        """Raise ``ValueError`` if the ending or the folder is wrong, or a file must not be written.
-
-        An existing file may be written only with `overwrite`. An input must never be written.
-        """
+        """Raise ``ValueError`` for a wrong ending or folder, or a file that must not be written."""
         check_place(self.answers, CSV, PARQUET)
         check_free((self.answers, self.record), overwrite, inputs)
 
@@ -64,8 +53,7 @@ class OutputFiles:
         """Bytes that the files of a release need at most, in the order in which they are written.
 
         A row has a label in at most two columns, an escaped character needs at most six bytes, and
-        five numbers with their commas need less than 140. Headers and notes of the format fit into
-        the room of a record.
+        five numbers with their commas need less than 140. The rest fits into the room of a record.
         """
         longest = max(len(label.encode("utf-8", "replace")) for label in task.labels)
         row = 12 * longest + len(task.columns) + 140
@@ -73,10 +61,7 @@ class OutputFiles:
         return {self.record: rest, self.answers: rest + row * task.workload.n_queries}
 
     def contents(self, answers: Columns, record: str) -> dict[Path, bytes]:
-        """The files with the columns of the answers, by name, and the record.
-
-        The record comes first, so that new answers never exist without their record.
-        """
+        """The files, record first, so that new answers never exist without their record."""
         lines = map(visible, record.split("\n"))  # only line breaks stand between JSON texts
         return {
             self.record: "\n".join(lines).encode(),
@@ -90,10 +75,9 @@ def record_room(schema: Schema) -> int:
 
 
 def warn_of_formulas(columns: Columns, path: Path) -> None:
-    """Warn if `path` is a CSV file, and a spreadsheet would run labels or names in it as formulas.
+    """Warn if a spreadsheet would run labels or names in the CSV file `path` as formulas.
 
-    They are written as they are, because other programs need them so: "-5 to 0" and "+" are answers
-    in surveys, and a mark before them would be part of the label.
+    They are written as they are, because "-5 to 0" and "+" can be answers in surveys.
     """
     found = []
     for name, column in columns.items():
@@ -116,10 +100,7 @@ def _is_formula(text: str) -> bool:
 
 
 def encoded(columns: Columns, path: Path) -> bytes:
-    """A table in the format that the ending of `path` names, without control characters.
-
-    Numbers in CSV are the shortest decimals that are read back as the same float64.
-    """
+    """A table in the format of the ending of `path`. CSV has the shortest exact decimals."""
     shown = {
         visible(name): column
         if isinstance(column, np.ndarray)
@@ -142,10 +123,9 @@ def encoded(columns: Columns, path: Path) -> bytes:
 
 @contextmanager
 def paid_files(sizes: Mapping[Path, int]) -> Iterator[Callable[[Mapping[Path, bytes], str], None]]:
-    """Take the room for files before a release is paid; yield the function that writes them after.
+    """Take room for files before a release is paid; yield the function that writes them after.
 
-    The function gets the contents of the files, and words that say what was charged. If the files
-    can't be written nevertheless, they are saved elsewhere, and ``OSError`` says where and what was
+    If the files can't be written, they are saved elsewhere, and ``OSError`` says where and what was
     charged, so that nobody pays twice.
     """
     with room_for(sizes) as write:
@@ -183,10 +163,9 @@ def check_place(out: Path, *endings: str) -> None:
 
 
 def check_free(paths: Iterable[Path], overwrite: bool, inputs: Iterable[Path | None] = ()) -> None:
-    """Raise ``ValueError`` if a file of --out is a folder, an input, or an existing file.
+    """Raise ``ValueError`` if a file is a folder, exists (without `overwrite`), or is an input.
 
-    An existing file is allowed with `overwrite`. An input (see `is_input`) is never allowed, even
-    under another name: a link to a file counts as that file.
+    A link to an input counts as that input.
     """
     given = [path for path in inputs if path is not None]
     for path in paths:
@@ -203,15 +182,7 @@ def check_free(paths: Iterable[Path], overwrite: bool, inputs: Iterable[Path | N
 
 
 def is_input(path: Path, given: Path) -> bool:
-    """Whether `path` is an input file that `given` names, or would become an input file.
-
-    Parameters
-    ----------
-    path : Path
-        A file to be written. If the file exists, it may have other names, too.
-    given : Path
-        A file, a folder or a pattern. A folder names all files in it, at any depth.
-    """
+    """Whether `path` is, or would become, a file of `given`: a file, a folder or a pattern."""
     from geomdp.data.files import paths_at
 
     place = path.resolve()
@@ -228,7 +199,6 @@ def is_input(path: Path, given: Path) -> bool:
 
 
 def _is_same(path: Path, other: Path) -> bool:
-    """Whether two names lead to one file or folder."""
     try:
         return os.path.samefile(path, other)
     except OSError:  # a name leads to no file or folder

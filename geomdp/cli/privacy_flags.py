@@ -16,7 +16,6 @@ class AdjacencyFlag(enum.StrEnum):
     ADD_REMOVE = "add-remove"
 
     def relation(self) -> Adjacency:
-        """The neighbour relation that the flag names."""
         return Adjacency[self.name]
 
 
@@ -34,14 +33,7 @@ def parse_released(
 
 
 def parse_privacy(epsilon: float | None, delta: float | None, rho: float | None) -> Privacy:
-    """The privacy definition and parameters that the flags state.
-
-    Raises
-    ------
-    ValueError
-        For a missing flag, flags that contradict each other, or a value out of range. The message
-        names the flag.
-    """
+    """The privacy definition that the flags state; ``ValueError`` names a wrong or missing flag."""
     if rho is not None and delta is not None:
         raise ValueError(f"--delta needs --epsilon and excludes --rho, got {delta!r}")
     for flag, value in (("--epsilon", epsilon), ("--rho", rho)):

@@ -30,11 +30,7 @@ FORMAT = "%(asctime)s %(name)s: %(message)s"
 
 @contextmanager
 def working(step: str) -> Iterator[None]:
-    """Log `step` when it starts, and every step that the library reports until `step` ends.
-
-    If the step takes longer than half a second and standard error is a terminal, an animated line
-    on the terminal shows the latest step.
-    """
+    """Log `step` and what the library reports until its end; animate it on a terminal if slow."""
     console = Console(stderr=True)
     status = console.status(Text(visible(step)))
     handler, level = _OnTerminal(status), STEPS.level

@@ -14,20 +14,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Question:
-    """Queries as written on the command line.
+    """Queries as written on the command line; None means weights of 1 and all columns of a kind.
 
-    Parameters
-    ----------
-    workloads : tuple of str
-        Values of --workload.
-    tables : tuple of tuple of str
-        Values of --tables, each as the names of its columns.
-    weights : tuple of float or None
-        Values of --weight, first for `workloads` and then for `tables`. None means that all
-        weights are 1.
-    columns : tuple of str or None
-        Columns that `workloads` ask about. None means all real columns for ``second-moments``, and
-        all discrete columns for other workloads.
+    `weights` are first those of `workloads`, and then those of `tables`.
     """
 
     workloads: tuple[str, ...]
@@ -41,12 +30,10 @@ class Question:
 
     @property
     def spec(self) -> str:
-        """The specifications and tables, for a privacy record."""
         return "; ".join([*self.workloads, *(",".join(table) for table in self.tables)])
 
     @property
     def asked(self) -> list[Asked]:
-        """Specifications and tables in the form that `geomdp.release` takes."""
         return [*self.workloads, *self.tables]
 
     def task(self, schema: Schema) -> Task:
@@ -65,15 +52,7 @@ def parse_question(
     weights: Sequence[str] | None,
     columns: str | None,
 ) -> Question:
-    """The queries that the flags describe.
-
-    Raises
-    ------
-    ValueError
-        If --workload and --tables are both missing. If a weight is not a finite number above 0. If
-        there are weights, but not exactly one for each workload and each table. The message names
-        the flag.
-    """
+    """The queries that the flags describe; ``ValueError`` names a wrong or missing flag."""
     specs, crossed = tuple(workloads or ()), tuple(map(split_columns, tables or ()))
     if not specs and not crossed:
         raise ValueError("give --workload, for instance --workload marginals:2, or --tables A,B")
@@ -88,7 +67,6 @@ def parse_question(
 
 
 def split_columns(text: str) -> tuple[str, ...]:
-    """The names in a comma-separated list."""
     return tuple(name.strip() for name in text.split(","))
 
 

@@ -1,7 +1,4 @@
-"""The command `schema`: draft a schema file, and confirm that what was drafted is public.
-
-`geomdp schema DATA` is short for `geomdp schema draft DATA`.
-"""
+"""The command `schema`: draft a schema file (the default), and confirm that it is public."""
 
 from __future__ import annotations
 
@@ -141,7 +138,6 @@ def confirm(file: SchemaArgument, columns: ConfirmedArgument = None) -> None:
 
 
 def _stated(column: Column) -> str:
-    """What a confirmed column declares, on one line."""
     given = column.to_dict()
     kind, _ = given.pop("kind"), given.pop("confirmed")
     words = (f"{key} {json.dumps(value, ensure_ascii=False)}" for key, value in given.items())

@@ -1,7 +1,4 @@
-"""The five kinds of declared column, and how values are written in a CSV file.
-
-A declaration is public and does not depend on records, unless its mark `drafted` says so.
-"""
+"""The kinds of declared column: public, unless the mark `drafted` says otherwise."""
 
 from __future__ import annotations
 
@@ -46,7 +43,7 @@ REORDERING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 
 
 class _Declaration:
-    """What all kinds of column have in common: a name, flags, and their form in a schema file."""
+    """A name, flags, and the form in a schema file: what all kinds of column have in common."""
 
     name: str
     drafted: bool
@@ -113,26 +110,23 @@ class CategoricalColumn(_Declaration):
     """A column with declared categories, which have the codes 0, 1, ... in their order.
 
     Values are compared with categories as texts; blanks and the case of letters matter. A whole
-    number is compared as its decimal digits. For example, the declared categories 3 and "3" are the
-    same. The values 3, 3.0 and "3" in records belong to this category. The text "3.0" also belongs
-    to this category, unless "3.0" is a category of its own. With `loose`, blanks at the ends and
-    the case of letters do not matter.
+    number is compared as its decimal digits: the declared categories 3 and "3" are the same, and
+    the values 3, 3.0 and "3" in records belong to this category. So does the text "3.0", unless
+    "3.0" is a category of its own.
 
     Parameters
     ----------
     name : str
-        Name of the column in the records.
+        Name of the column in the records, not empty.
     categories : sequence of str or int
         All categories: at least 1, all different. They are stored as texts.
     other : bool
-        If True, all values that are not listed share one code. This code follows the codes of the
+        If True, all values that are not listed share one code, which follows the codes of the
         categories. If False, such a value is an error.
     missing : bool
-        If True, missing values have a code, which is the last code. If False, a missing value is
-        an error.
+        If True, missing values have the last code. If False, a missing value is an error.
     missing_texts : sequence of str
-        Texts that also stand for a missing value, such as "NA". With such a text, `missing` is
-        True.
+        Texts that also stand for a missing value, such as "NA". They make `missing` True.
     loose : bool
         Whether texts are compared without the blanks at their ends and without the case of letters.
     drafted, confirmed : bool
@@ -142,10 +136,10 @@ class CategoricalColumn(_Declaration):
     Raises
     ------
     ValueError
-        If the name is empty, there are no categories, or two categories are equal. If a category is
-        neither text nor a whole number. If the name or a category has a control character. If a
-        category is ``(other)`` and `other` is True, or ``(missing)`` and `missing` is True. If two
-        categories differ only in blanks and case, and `loose` is True.
+        If the name is empty, there are no categories, or two categories are equal (with `loose`, up
+        to blanks and case). If a category is neither text nor a whole number, is ``(other)`` and
+        `other` is True, or is ``(missing)`` and `missing` is True. If the name or a category has a
+        control character.
 
     Examples
     --------
@@ -202,20 +196,8 @@ class BooleanColumn(_Declaration):
 
     Parameters
     ----------
-    name : str
-        Name of the column in the records.
-    missing : bool
-        If True, missing values have the code 2. If False, a missing value is an error.
-    missing_texts : sequence of str
-        As for `CategoricalColumn`.
-    drafted, confirmed : bool
-        Whether the declaration was read from the records, so that a release has no privacy claim;
-        whether it was drafted, and the curator then stated that it is public.
-
-    Raises
-    ------
-    ValueError
-        If the name is empty or has a control character.
+    name, missing, missing_texts, drafted, confirmed : str, bool, sequence of str, bool, bool
+        As for `CategoricalColumn`. Missing values have the code 2.
 
     Examples
     --------
@@ -251,27 +233,23 @@ class NumericColumn(_Declaration):
     Parameters
     ----------
     name : str
-        Name of the column in the records.
+        As for `CategoricalColumn`.
     edges : sequence of float
         Edges e_0 < e_1 < ... < e_k, k >= 1, in the units of the column. The edges must come from
         public knowledge, not from the records.
-    missing : bool
-        If True, missing values have a code, which is the last code. If False, a missing value is
-        an error.
-    missing_texts : sequence of str
+    missing, missing_texts : bool, sequence of str
         As for `CategoricalColumn`.
     decimal, thousands : str
         How texts write numbers: the decimal mark, ``"."`` or ``","``, and the mark between
         thousands, one of `THOUSANDS`. A text has all marks between its thousands, or none.
     drafted, confirmed : bool
-        Whether the declaration was read from the records, so that a release has no privacy claim;
-        whether it was drafted, and the curator then stated that it is public.
+        As for `CategoricalColumn`.
 
     Raises
     ------
     ValueError
-        If the name is empty or has a control character, there are fewer than 2 edges, or the edges
-        are not finite and increasing.
+        If the name is not valid, there are fewer than 2 edges, or they are not finite and
+        increasing.
 
     Examples
     --------
@@ -325,7 +303,7 @@ class RealColumn(_Declaration):
     Parameters
     ----------
     name : str
-        Name of the column in the records.
+        As for `CategoricalColumn`.
     bounds : sequence of float
         (low, high), low < high, in the units of the column, from public knowledge.
     clip : bool
@@ -334,14 +312,13 @@ class RealColumn(_Declaration):
     decimal, thousands : str
         As for `NumericColumn`.
     drafted, confirmed : bool
-        Whether the declaration was read from the records, so that a release has no privacy claim;
-        whether it was drafted, and the curator then stated that it is public.
+        As for `CategoricalColumn`.
 
     Raises
     ------
     ValueError
-        If the name is empty or has a control character. If the bounds are not two finite numbers,
-        low < high, with a finite difference.
+        If the name is not valid, or the bounds are not two finite numbers, low < high, with a
+        finite difference.
 
     Examples
     --------
@@ -415,7 +392,7 @@ class DateColumn(_Declaration):
     Parameters
     ----------
     name : str
-        Name of the column in the records.
+        As for `CategoricalColumn`.
     days : sequence of str or date
         The first and the last day, by ISO 8601. A value before or after them is an error.
     by : str
@@ -423,19 +400,14 @@ class DateColumn(_Declaration):
         week.
     order : str
         Order of the numbers in texts: ``"ymd"``, ``"dmy"`` or ``"mdy"``.
-    missing : bool
+    missing, missing_texts, drafted, confirmed : bool, sequence of str, bool, bool
         As for `CategoricalColumn`.
-    missing_texts : sequence of str
-        As for `CategoricalColumn`.
-    drafted, confirmed : bool
-        Whether the declaration was read from the records, so that a release has no privacy claim;
-        whether it was drafted, and the curator then stated that it is public.
 
     Raises
     ------
     ValueError
-        If the name is empty or has a control character, the days are not two days in order, or `by`
-        or `order` is none of the words above.
+        If the name is not valid, the days are not two days in order, or `by` or `order` is none of
+        the words above.
 
     Examples
     --------
@@ -508,14 +480,9 @@ class SkippedColumn:
     Parameters
     ----------
     name : str
-        Name of the column in the records.
+        As for `CategoricalColumn`.
     reason : str
-        Why it is skipped, in words. Nothing depends on it.
-
-    Raises
-    ------
-    ValueError
-        If the name is empty, or the name or the reason has a control character.
+        Why it is skipped, in words, without control characters (``ValueError``).
 
     Examples
     --------
@@ -550,12 +517,7 @@ class CsvFormat:
     separator : str
         The character between fields: a comma, a semicolon, a tab or a vertical bar.
     encoding : str
-        ``"utf-8"``, ``"latin-1"`` or ``"windows-1252"``.
-
-    Raises
-    ------
-    ValueError
-        If a parameter has another value.
+        ``"utf-8"``, ``"latin-1"`` or ``"windows-1252"``; all else is a ``ValueError``.
 
     Examples
     --------
@@ -622,10 +584,7 @@ def day_of(text: str, order: str) -> datetime.date | None:
 
 
 def number_of(text: str, decimal: str, thousands: str) -> float:
-    """The number that a text writes with these marks; NaN if it writes none.
-
-    The result for "1_000" is NaN, although Python reads this text as 1000.
-    """
+    """The number that a text writes with these marks; NaN if it writes none, as for "1_000"."""
     if (decimal, thousands) != (".", ""):
         found = _number_pattern(decimal, thousands).fullmatch(text)
         if found is None:
@@ -678,7 +637,6 @@ def is_shown(text: str) -> bool:
 
 
 def _category(category: object, name: str) -> str:
-    """A declared category as text."""
     if not isinstance(category, str) and not is_whole(category):
         raise ValueError(
             f"column {name!r}: a category must be text or a whole number, got {category!r}"
@@ -702,7 +660,6 @@ def _is_list(values: object) -> bool:
 
 
 def _numbers(values: Sequence[float], name: str) -> tuple[float, ...]:
-    """`values` as finite floats."""
     if not _is_list(values):
         raise ValueError(f"{name} must be a list of numbers, got {values!r}")
     for value in values:

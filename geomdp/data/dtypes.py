@@ -29,7 +29,6 @@ def columns_of_dtypes(
 
 
 def _column(name: str, dtype: Any, missing: bool) -> DiscreteColumn:
-    """The column that one type declares."""
     kind = str(dtype)
     if kind in ("bool", "boolean", "Boolean"):
         return BooleanColumn(name, missing=missing)

@@ -1,8 +1,8 @@
 """The code of a record: a function of that record and of the schema alone.
 
-Every way in (files, data frames, SQL, a cluster) ends here. Values arrive as Arrow columns, whose
-types come from the file, the frame or the database. The code of a value depends on the value, on
-its type and on the declaration of the column, never on another value:
+Values arrive as Arrow columns, whose types come from the file, the frame or the database. The code
+of a value depends on the value, on its type and on the declaration of the column, never on
+another value:
 
 =================  ===========================================================================
 stored value       text that is compared with categories, or read as a number
@@ -17,14 +17,10 @@ date and time      2024-02-29, 08:15:30 or 2024-02-29 08:15:30.5, without zeros 
 missing            none: NULL, NaN, None, NaT and NA, and an empty field of a CSV file
 =================  ===========================================================================
 
-A column of numbers with bins or bounds takes whole and other numbers as they are. The declaration
-of a column can say how its texts write numbers and days, and which texts stand for missing values.
-A whole number in a column of floats may have been rounded by the program that wrote it, if it is so
-large that floats no longer tell it from its neighbours. Such a number is an error in a categorical
-column.
-
-An error counts the bad values of each column, names the first rows (counted from 0 over all chunks)
-and says what the schema would need, but never shows a value.
+A column of numbers with bins or bounds takes whole and other numbers as they are. A whole number in
+a column of floats may have been rounded by the program that wrote it, if it is so large that floats
+no longer tell it from its neighbours. Such a number is an error in a categorical column. An error
+counts bad values and names the first rows (from 0 over all chunks), but never shows a value.
 """
 
 from __future__ import annotations
@@ -99,8 +95,8 @@ MARKS_REMEDY = f'add "decimal" and "thousands" for texts such as 1.234,50; {TEXT
 def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.NDArray[Any]]:
     """Encode records for `universe`, chunk by chunk. A chunk is read only when it is needed.
 
-    The code of a record depends on this record and on the schema alone, not on other records, on
-    the chunk or on the kind of file. The guide's page "From the file to the answer" has the rules.
+    The code of a record depends on this record and on the schema alone. The guide's page "From the
+    file to the answer" has the rules.
 
     =====================  ====================================================================
     universe               columns of the schema that are used
@@ -138,9 +134,9 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
         chunks are read, if a value does not fit its column: an unknown category, a missing value
         that the column does not declare, a text that is not a number, a number outside the edges, a
         number outside bounds to which the column does not clip, or a float in a categorical column
-        that may be a rounded whole number. Such an error names rows and columns. Also while chunks
-        are read, if a chunk cannot be read, is not a table, lacks a column, has two columns of the
-        same name, or has a column of a type without texts, such as lists.
+        that may be a rounded whole number. Such an error names rows and columns. Also if a chunk
+        cannot be read, is not a table, lacks a column, has two columns of the same name, or has a
+        column of a type without texts, such as lists.
 
     Examples
     --------
@@ -161,11 +157,10 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
 def column_codes(
     batches: Iterable[pa.RecordBatch], columns: Sequence[Column]
 ) -> Iterator[list[IntArray | FloatArray]]:
-    """For each batch, yield the codes or scaled values (n,) of each column.
+    """For each batch, yield the codes or scaled values (n,) of `columns`, the columns of the batch.
 
-    `batches` must have exactly the columns of `columns`, in this order. After the first batch with
-    a bad value, up to `SEARCHED` more batches are searched for bad values. Then a ``ValueError``
-    names the first bad values.
+    After the first batch with a bad value, up to `SEARCHED` more are searched before a
+    ``ValueError``.
     """
     first_row, searched, bad = 0, 0, BadValues()
     for batch in batches:
@@ -212,26 +207,7 @@ def _readable(
 def column_values(
     values: pa.Array, column: Column, first_row: int, bad: BadValues
 ) -> IntArray | FloatArray:
-    """Encode the values of a column: as codes of levels, or as numbers scaled to [-1, 1].
-
-    Parameters
-    ----------
-    values : Array
-        The values (n,) as stored.
-    column : Column
-        The declaration of the column in the schema.
-    first_row : int
-        Number of the record with the first value, for error messages.
-    bad : BadValues
-        Collects the places of the values that do not fit. In the result, the entries of such
-        values have no meaning.
-
-    Returns
-    -------
-    (n,) array
-        Codes, or real numbers for a `RealColumn`. If the column declares missing values, a missing
-        value has the last code.
-    """
+    """Codes (n,) of levels, or numbers (n,) in [-1, 1]; without meaning for `bad` values."""
     if not _has_texts(values.type):
         raise RecordsError(
             f"column {column.name!r} must hold texts, numbers, truth values, dates or times, got "
@@ -304,7 +280,7 @@ def _category_coder(
 
 
 def _day_coder(column: DateColumn) -> tuple[Callable[[str], int], str, str]:
-    """The code of a text, what a text must be, and what to write in the schema for others."""
+    """As `_category_coder`, for days."""
     codes = {label: code for code, label in enumerate(column.labels)}
 
     def code(text: str) -> int:
@@ -320,10 +296,7 @@ def _day_coder(column: DateColumn) -> tuple[Callable[[str], int], str, str]:
 def _numbers(
     values: pa.Array, column: NumericColumn | RealColumn, first_row: int, bad: BadValues
 ) -> tuple[FloatArray, BoolArray]:
-    """The numbers (n,) of a column as float64, and which values (n,) are missing.
-
-    A missing or bad value has the number NaN.
-    """
+    """The numbers (n,) of a column, NaN if missing or bad, and which values (n,) are missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -403,10 +376,7 @@ def distinct_texts(values: pa.Array) -> tuple[IntArray, list[str | int]]:
 
 
 def _filled(values: pa.Array, fill: float) -> npt.NDArray[Any]:
-    """Arrow numbers (n,) of 64 bits as a NumPy array, with `fill` in place of NULL.
-
-    Arrow's own functions for this import pandas, which takes longer than most files.
-    """
+    """Arrow numbers (n,) of 64 bits as a NumPy array, with `fill` for NULL, without pandas."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -488,10 +458,10 @@ def _check_range(
 
 
 def columns_for(universe: Universe, schema: Schema) -> tuple[Column, ...]:
-    """The columns of `schema` that make up a record of `universe`, in the order of the universe.
+    """The columns of `schema` that make up a record of `universe`, in its order.
 
-    Raise ``ValueError`` if `schema` has the wrong type, is drafted or does not fit the universe.
-    Callers that withdraw the privacy claim themselves pass the confirmed schema.
+    ``ValueError`` if `schema` is drafted or does not fit. Callers that withdraw the privacy claim
+    themselves pass the confirmed schema.
     """
     require_type(schema, Schema, "schema")
     schema.check_public()

@@ -1,9 +1,7 @@
 """Records in CSV and Parquet files, read in blocks, so that a file can be larger than memory.
 
-A CSV file is a list of records by RFC 4180: fields are separated by commas, and a field with a
-comma, a quotation mark or a line break stands between quotation marks, in which a quotation mark is
-doubled. The schema can state another separator, and another encoding than UTF-8. A file that is not
-written so is refused as a whole. Then no record can change how another record is read.
+A CSV file that is not written by RFC 4180 in the format of the schema is refused as a whole. Then
+no record can change how another record is read.
 """
 
 from __future__ import annotations
@@ -66,11 +64,9 @@ class File(Source):
 
     @property
     def name(self) -> str:
-        """The path of the file."""
         return str(self.path)
 
     def written_as(self, csv: CsvFormat) -> Source:
-        """The same file, read in another format if it is CSV."""
         return replace(self, csv=csv)
 
     def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -95,11 +91,9 @@ class Files(Source):
 
     @property
     def parts(self) -> tuple[Source, ...]:
-        """One source for each file."""
         return tuple(File(path, csv=self.csv) for path in self.paths)
 
     def written_as(self, csv: CsvFormat) -> Source:
-        """The same files, of which those that are CSV are read in another format."""
         return replace(self, csv=csv)
 
     def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -115,10 +109,11 @@ def read_chunks(
 ) -> Iterator[pa.RecordBatch]:
     """Read a CSV or Parquet file as Arrow batches. A chunk is read only when it is needed.
 
-    CSV (``.csv``, ``.csv.gz``) is read in the format `csv`, with one header line. **All values are
-    texts**, because types found from the values would let one record change the others. An empty
-    field is a missing value. Any other field, such as "NA", is a text. A blank line is a row of
-    missing values. Parquet (``.parquet``) keeps the types of the file.
+    CSV (``.csv``, ``.csv.gz``) has one header line. **All values are texts**, because types found
+    from the values would let one record change the others. An empty field is a missing value. Any
+    other field, such as "NA", is a text. A blank line is a row of missing values. Parquet
+    (``.parquet``) keeps the types of the file. Chunks have at least one row; a file with a header
+    and no rows has no chunks.
 
     Parameters
     ----------
@@ -130,11 +125,6 @@ def read_chunks(
         Largest number of rows of a chunk.
     csv : CsvFormat
         Separator and encoding of a CSV file.
-
-    Returns
-    -------
-    iterator of RecordBatch
-        Chunks with at least one row. If the file has a header and no rows, there are no chunks.
 
     Raises
     ------
@@ -163,10 +153,7 @@ def read_chunks(
 
 
 def header(path: Path, csv: CsvFormat = COMMAS) -> list[str]:
-    """Names of the columns of a CSV or Parquet file. A name may be empty or repeated.
-
-    A missing file, an unknown ending and an unreadable header raise the errors of `read_chunks`.
-    """
+    """Names of the columns of a file, maybe empty or repeated, with the errors of `read_chunks`."""
     if path.is_dir() or not path.exists():
         raise FileNotFoundError(errno.ENOENT, "no such file of records", str(path))
     if path.name.endswith(CSV_ENDINGS):
@@ -187,7 +174,6 @@ def checked_header(path: Path, csv: CsvFormat = COMMAS) -> list[str]:
 
 
 def _chosen(path: Path, columns: Sequence[str] | None, csv: CsvFormat) -> list[str]:
-    """The columns to read, checked against the header."""
     names = header(path, csv)
     empty = [position for position, name in enumerate(names) if not name]
     if empty:
@@ -218,8 +204,7 @@ def _what_is_there(
 ) -> str:
     """What the first line of a file holds in place of missing columns, and what to write.
 
-    The first line is shown only if it has one of the names, up to the case of letters. If it has
-    none, it may be a record, which no error may show.
+    It is shown only if it has one of the names, up to case: if it has none, it may be a record.
     """
     folded = {name.casefold(): name for name in names}
     if {name.casefold() for name in chosen} & set(folded):
@@ -250,7 +235,6 @@ def _opened(path: Path) -> Iterator[BufferedIOBase]:
 
 
 def _csv_header(path: Path, csv: CsvFormat) -> list[str]:
-    """The fields of the first record of a CSV file."""
     with _opened(path) as file:
         text = file.readline(LONGEST_RECORD)
         while text.count(b'"') % 2 and (more := file.readline(LONGEST_RECORD)):
@@ -327,8 +311,7 @@ def _outside(places: IntArray, quotes: IntArray) -> BoolArray:
 def _check_quotes(text: bytes, csv: CsvFormat, where: str, first_row: int | None = None) -> None:
     """Check that `text`, which is whole records, is written as RFC 4180 says.
 
-    An opening quotation mark follows a separator or a line break, and a closing one precedes them.
-    A doubled mark closes and opens again. A carriage return stands before a line feed.
+    An opening quotation mark follows a separator or line break, and a closing one precedes them.
     """
     if QUOTE not in text and RETURN not in text:
         return
@@ -446,31 +429,13 @@ def _parquet_batches(path: Path, columns: list[str], rows: int) -> Iterator[pa.R
 
 
 def files_at(path: str | os.PathLike[str]) -> Source:
-    """The source of a file, of the files in a folder, or of the files that match a pattern.
-
-    Parameters
-    ----------
-    path : str or path
-        A file, a folder, or a pattern with ``*``, ``?`` or ``**`` such as ``a/*.parquet``. Files
-        in a folder are read at any depth, in the order of their paths. A file in a folder is
-        skipped if its name starts with a dot or an underscore, or if it lies in a subfolder with
-        such a name. Files must be CSV or Parquet.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file, or no file in the folder or for the pattern.
-    ValueError
-        If the name of a file in the folder, or of a file that matches the pattern, does not end in
-        .csv, .csv.gz or .parquet. For a single file, this error is raised only when the file is
-        read.
-    """
+    """The source of a file, folder or pattern, with the rules and errors of `source_of`."""
     files = record_files(path)
     return File(files[0]) if files == (Path(path),) else Files(os.fspath(path), files)
 
 
 def record_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """The files that `files_at` reads, in order; at least one. Errors are as in `files_at`."""
+    """The files that `files_at` reads, in order; at least one."""
     place = Path(path)
     found = paths_at(place)
     if not found:
@@ -485,10 +450,7 @@ def record_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 
 def paths_at(path: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """The file, the files in the folder, or the files that match the pattern, in order.
-
-    If there are no such files, the result is empty.
-    """
+    """The file, the files in the folder, or those that match the pattern, in order; maybe none."""
     place = Path(path)
     if place.is_file():
         return (place,)
@@ -500,36 +462,25 @@ def paths_at(path: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 
 def _hidden(path: Path) -> bool:
-    """Whether the name of a file, or of a folder on the way to it, starts with a dot or underscore.
-
-    Programs that write folders of files keep unfinished files and notes under such names.
-    """
+    """Whether a name starts with a dot or underscore, as names of unfinished files do."""
     return any(name.startswith((".", "_")) for name in path.parts)
 
 
 def column_names(path: str | os.PathLike[str], csv: CsvFormat = COMMAS) -> list[str]:
-    """Names of the columns of records in files, read from the headers. No record is read.
+    """Names of the columns of records in files, in the order of the first file. No record is read.
 
     Parameters
     ----------
     path : str or path
-        A file, a folder or a pattern; see `files_at`.
+        A file, a folder or a pattern; see `source_of`.
     csv : CsvFormat
         Separator and encoding of CSV files.
 
-    Returns
-    -------
-    list of str
-        The names, in the order of the first file.
-
     Raises
     ------
-    FileNotFoundError
-        If there is no such file, or no file in the folder or for the pattern.
-    ValueError
-        If the name of a file does not end in .csv, .csv.gz or .parquet. If a file is empty or
-        damaged, or starts with a blank line. If a name in a header is empty or repeated. If files
-        have different columns.
+    FileNotFoundError, ValueError
+        As for `source_of`. Also if a file is empty or damaged, or starts with a blank line, a name
+        in a header is empty or repeated, or files have different columns.
 
     Examples
     --------
@@ -551,12 +502,7 @@ def column_names(path: str | os.PathLike[str], csv: CsvFormat = COMMAS) -> list[
 
 
 def csv_format(path: str | os.PathLike[str]) -> CsvFormat:
-    """The format in which a draft of a schema reads the CSV files at `path`.
-
-    The separator is the one that gives the first header the most fields. The encoding is UTF-8 if
-    all bytes are, and else latin-1, or windows-1252 if there are bytes that are no characters in
-    latin-1.
-    """
+    """The separator that gives the first header the most fields, and the encoding of the files."""
     files = [file for file in record_files(path) if file.name.endswith(CSV_ENDINGS)]
     encoding = CsvFormat.ENCODINGS[max(map(_encoding_at, files), default=0)]
     counts = {}
@@ -595,14 +541,16 @@ def source_of(
     Parameters
     ----------
     records : path, DataFrame, Table or Source
-        The path of a CSV or Parquet file, of a folder of such files, or a pattern (see `files_at`).
-        A DataFrame of pandas, polars or Dask, or an Arrow table. A source, such as `Query`, is
-        returned unchanged.
+        The path of a CSV or Parquet file, or of a folder of such files, or a pattern with ``*``,
+        ``?`` or ``**`` such as ``a/*.parquet``. Files in a folder are read at any depth, in the
+        order of their paths, but no file or subfolder whose name starts with a dot or an
+        underscore. A DataFrame of pandas, polars or Dask, or an Arrow table. A source, such as
+        `Query`, is returned unchanged.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
+        If there is no such file, or no file in the folder or for the pattern.
     ValueError
         If `records` has another type. If the name of a file in a folder, or of a file that matches
         a pattern, does not end in .csv, .csv.gz or .parquet.

@@ -1,7 +1,7 @@
-"""Sources of records, and data frames in memory as sources. All records travel as Arrow batches.
+"""Sources of records, and data frames as sources. All records travel as Arrow batches.
 
-The type of an Arrow column comes from the frame or the file, never from the values: whole numbers
-stay whole numbers beside a missing value, and texts stay texts.
+Types come from the frame or file, never from the values, so that no value changes how others are
+read.
 """
 
 from __future__ import annotations
@@ -49,9 +49,8 @@ class RecordsError(ValueError):
 def without_values(read: Callable[[], Result], failure: str) -> Result:
     """The result of `read`. If it fails, a `RecordsError` says `failure` and the type of error.
 
-    Errors of other libraries quote the value that they could not convert, which is private. The new
-    error is raised after the old one is gone, so it has no cause and no context that hold a value.
-    An `OSError` of the system (no such file, no permission) names a file only and passes.
+    Errors of other libraries quote private values, so the new error has no cause and no context. An
+    `OSError` of the system (no such file, no permission) names a file only and passes.
     """
     try:
         return read()
@@ -65,17 +64,14 @@ def without_values(read: Callable[[], Result], failure: str) -> Result:
 
 
 def quiet(batches: Iterator[pa.RecordBatch], failure: str) -> Iterator[pa.RecordBatch]:
-    """The same batches. If one fails, the error is the error of `without_values`."""
+    """The same batches, with the errors of `without_values`."""
     while (batch := without_values(lambda: next(batches, None), failure)) is not None:
         yield batch
 
 
 @dataclass
 class _Fault:
-    """What is wrong with values of one column: how many, where, and what the schema would need.
-
-    The values are private and are not kept.
-    """
+    """How many values of one column are wrong, where, and the remedy; not the private values."""
 
     remedy: str
     rows: list[int] = field(default_factory=list)
@@ -94,11 +90,7 @@ class BadValues:
     def add(
         self, bad: BoolArray, wanted: str, column: str, first_row: int, remedy: str = ""
     ) -> None:
-        """Count the bad values of one column, and keep the places of the first `NAMED`.
-
-        `bad` (n,) is true for a value that is not `wanted`; value i stands in row
-        ``first_row + i``. `remedy` says what to write in the schema.
-        """
+        """Count the `bad` (n,) values of a column; value i is in row ``first_row + i``."""
         found = np.flatnonzero(bad)
         if len(found) == 0:
             return
@@ -132,9 +124,7 @@ def _nor(rows: list[int]) -> str:
 
 
 class Source(abc.ABC):
-    """Records that can be read more than once.
-
-    Reading is lazy: the constructor of a source reads no records.
+    """Records that can be read more than once. The constructor of a source reads none.
 
     Examples
     --------
@@ -166,10 +156,7 @@ class Source(abc.ABC):
     def chunks(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Chunks of the chosen columns as Arrow batches, in order, each made when it is needed.
 
-        Raises
-        ------
-        ValueError
-            For a missing column or a malformed file. The error quotes no value of a record.
+        ``ValueError`` for a missing column or a malformed file quotes no value of a record.
         """
         for batch in quiet(self._batches(columns), f"{self.name} cannot be read"):
             if batch.num_rows > 0:
@@ -188,7 +175,6 @@ class Frame(Source):
 
     @property
     def name(self) -> str:
-        """The type of the frame and its number of rows."""
         return f"{type(self.frame).__name__} of {_length(self.frame)} rows"
 
     def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -203,12 +189,10 @@ class Partitions(Source):
 
     @property
     def name(self) -> str:
-        """The kind of source, and its number of partitions."""
         return f"Dask DataFrame of {self.frame.npartitions} partitions"
 
     @property
     def parts(self) -> tuple[Source, ...]:
-        """One source for each partition."""
         frame: Any = self.frame  # Dask's methods have no type annotations
         delayed = frame.to_delayed()
         return tuple(Partition(number, part) for number, part in enumerate(delayed))
@@ -227,7 +211,6 @@ class Partition(Source):
 
     @property
     def name(self) -> str:
-        """Number of the partition, from 0."""
         return f"partition {self.number}"
 
     def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -245,10 +228,7 @@ def is_dask(records: object) -> TypeGuard[dd.DataFrame]:
 
 
 def is_frame(records: object) -> bool:
-    """Whether `records` are a data frame of pandas or polars, or an Arrow table or batch.
-
-    No library is imported for the test. A LazyFrame of polars raises ``ValueError``.
-    """
+    """Whether this is a data frame or Arrow table; ``ValueError`` for a LazyFrame of polars."""
     if _is(records, "polars", "LazyFrame"):
         raise RecordsError("records must be DataFrames, got a LazyFrame: call its collect() first")
     return is_polars(records) or _is(records, "pandas", "DataFrame") or _is_arrow(records)
@@ -268,12 +248,9 @@ def _length(frame: Any) -> int:
 
 
 def batches_of(records: Tables, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The given columns of `records` as Arrow batches of at most `CHUNK_ROWS` rows, in order.
+    """The given columns as Arrow batches of at most `CHUNK_ROWS` rows.
 
-    Raises
-    ------
-    ValueError
-        If a chunk is no table, lacks a column, or has two columns of the same name.
+    ``ValueError`` if a chunk is no table, lacks a column, or has two columns of the same name.
     """
     first_row = 0
     for chunk in [records] if is_frame(records) else records:
@@ -316,10 +293,7 @@ def _pandas_batches(
 
 
 def _arrow_array(series: pd.Series[Any] | pd.Index[Any]) -> tuple[pa.Array, BoolArray]:
-    """A pandas column (n,) in Arrow's memory, of the type that the column has.
-
-    The second array (n,) is true for a value that is not `FITTING`.
-    """
+    """A pandas column (n,) in Arrow's memory, of its own type; true where not `FITTING` (n,)."""
     import pandas as pd
     import pyarrow as pa
 
@@ -341,10 +315,10 @@ def _arrow_array(series: pd.Series[Any] | pd.Index[Any]) -> tuple[pa.Array, Bool
 
 
 def _union(values: list[Any]) -> tuple[pa.Array, BoolArray]:
-    """Python objects (n,) as an Arrow union of texts and floats, each value converted by itself.
+    """Python objects (n,) as an Arrow union of texts and floats, and which (n,) are not `FITTING`.
 
-    Arrow would find one type for the whole column, so that one value could change all others. The
-    second array (n,) is true for a value that is not `FITTING`.
+    Each is converted by itself: Arrow would find one type for all, so that one could change the
+    others.
     """
     import pyarrow as pa
 
@@ -369,7 +343,6 @@ def _text_or_float(value: Any) -> str | float | object | None:
 
 
 def _converted(value: Any) -> str | float | object | None:
-    """The result of `_text_or_float`, or an error about the value."""
     import pandas as pd
     import pyarrow as pa
 

@@ -62,19 +62,7 @@ IDENTIFIERS = 1000
 
 @dataclass(frozen=True)
 class Decision:
-    """What a draft decided about one column.
-
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-    kind : str
-        The drafted kind, such as ``"numeric"`` or ``"skip"``.
-    drafted : str
-        What was read from the records, in words.
-    to_state : str
-        What the curator must know without the records to confirm the draft, in words.
-    """
+    """What a draft decided about a column, and what the curator must know to confirm it."""
 
     name: str
     kind: str
@@ -88,10 +76,8 @@ class InferredSchema:
 
     Parameters
     ----------
-    schema : Schema
-        The draft.
-    warning : str
-        Why the schema is not private, in words.
+    schema, warning : Schema, str
+        The draft, and why it is not private, in words.
     decisions : tuple of Decision
         What was decided about each column, in the order of the file. Not private.
 
@@ -143,7 +129,7 @@ def infer_schema(
     Parameters
     ----------
     path : str or path
-        A CSV or Parquet file, a folder of such files, or a pattern; see `files_at`.
+        A CSV or Parquet file, a folder of such files, or a pattern; see `source_of`.
     columns : sequence of str, optional
         Columns to describe; by default all.
     max_categories : int
@@ -156,14 +142,13 @@ def infer_schema(
     Returns
     -------
     InferredSchema
-        The draft, what was decided about each column, and a warning that it is not private. All its
-        columns have the mark `drafted`, which withdraws the privacy claim of a release; see
-        `Schema.confirm`.
+        All columns of the draft have the mark `drafted`, which withdraws the privacy claim of a
+        release; see `Schema.confirm`.
 
     Raises
     ------
     ValueError
-        For the reasons given at `read_chunks` and `files_at`. If there are no rows. If no column
+        For the reasons given at `read_chunks` and `source_of`. If there are no rows. If no column
         gets another kind than skip; the message has the reason for each.
 
     Examples
@@ -201,11 +186,7 @@ def infer_schema(
 
 @dataclass
 class _Summary:
-    """A summary of one column: distinct texts, up to a limit, and the kinds that fit all of them.
-
-    `numbers` has the smallest and largest number by the marks with which all texts are numbers, and
-    `days` the first and last day by the order with which all texts are days.
-    """
+    """The distinct texts of a column, up to a limit, and the kinds that fit all of them."""
 
     name: str
     count: int = 0  # of all values
@@ -222,7 +203,6 @@ class _Summary:
     unreadable: int = 0
 
     def update(self, values: pa.Array) -> None:
-        """Add a chunk of the column to the summary."""
         places, found = distinct_texts(values)
         used, counts = np.unique(places, return_counts=True)
         texts = []
@@ -253,7 +233,6 @@ class _Summary:
                 self.days[order] = min([first, *days]), max([last, *days])
 
     def column(self, max_categories: int, bins: int) -> Column | SkippedColumn:
-        """The declaration that fits the summary."""
         drafted = self._kind(max_categories, bins)
         if isinstance(drafted, SkippedColumn | RealColumn):
             return drafted
@@ -311,10 +290,9 @@ class _Summary:
 
 
 def round_edges(low: float, high: float, bins: int) -> tuple[float, ...] | None:
-    """Edges of about `bins` bins of equal width from `low` to `high`, which are round numbers.
+    """Edges of about `bins` bins of equal round width, from `low` to `high`.
 
-    The width is 1, 2, 2.5 or 5 times a power of ten, the least that needs at most `bins` bins and
-    one more at each end. None if float64 cannot represent such edges.
+    The width is 1, 2, 2.5 or 5 times a power of ten. None if float64 cannot represent such edges.
     """
     with np.errstate(all="ignore"):
         width = (high - low) / bins
@@ -329,7 +307,6 @@ def round_edges(low: float, high: float, bins: int) -> tuple[float, ...] | None:
 
 
 def _decision(column: Column | SkippedColumn, summary: _Summary) -> Decision:
-    """What was decided about a column, in words."""
     state = "nothing; it is left out"
     match column:
         case SkippedColumn():

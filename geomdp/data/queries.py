@@ -1,9 +1,4 @@
-"""Records from a SQL query, in DuckDB or on a PostgreSQL server.
-
-The query runs as a part of a larger one that only reads, so it can be nothing but one SELECT. What
-fails is said without values of records: an error of a database often quotes a value that the
-database could not convert.
-"""
+"""Records from a SELECT in DuckDB or PostgreSQL. No error shows a value of a record."""
 
 from __future__ import annotations
 
@@ -96,17 +91,15 @@ class Query(Source):
         One SELECT statement. Semicolons and comments may follow. In DuckDB the statement can read
         files: ``SELECT * FROM 'a/*.parquet'``.
     database : str, optional
-        A PostgreSQL server as ``postgresql://user:password@host/database``, or a DuckDB file. The
-        file is opened for reading only. By default DuckDB runs the query without a database.
+        A PostgreSQL server as ``postgresql://user:password@host/database``, or a DuckDB file, which
+        is opened for reading only. By default DuckDB runs the query without a database.
 
     Notes
     -----
     The query can run twice, for instance to find the row with a wrong value. The result must not
-    change between the two runs.
-
-    The account on a PostgreSQL server should have the right to read only. The query runs in a
-    transaction that only reads, but this does not stop functions with other effects: a superuser
-    can write files by ``lo_export``.
+    change between the two runs. The account on a PostgreSQL server should have the right to read
+    only. The query runs in a transaction that only reads, but this does not stop functions with
+    other effects: a superuser can write files by ``lo_export``.
 
     DuckDB finds the types of a CSV, JSON or Excel file from its values, so that one record could
     change the others. A query of such a file is refused, unless it declares the types
@@ -194,7 +187,6 @@ def _statement(sql: str) -> str:
 
 
 def _quoted(name: str) -> str:
-    """`name` as a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -209,8 +201,7 @@ def _check_columns(columns: Sequence[str], found: Sequence[str]) -> None:
 def _check_types(connection: duckdb.DuckDBPyConnection, sql: str, database: str | None) -> None:
     """Refuse a query in which DuckDB would find types from values of records or names of folders.
 
-    One record could change the type, and so the codes, of all others. A query of a database cannot
-    read text files at all, because a view can hide how it reads them.
+    One record could change the codes of all others. In a database, a view can hide such reading.
     """
     with connection.cursor() as planner:
         planner.execute("PRAGMA disable_optimizer")  # a scan without rows still determines types
@@ -259,7 +250,6 @@ def _words(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
 
 
 def _text(name: str) -> str:
-    """A name in quotation marks, as a text of SQL."""
     return "'" + name[1:-1].replace('""', '"').replace("'", "''") + "'"
 
 
@@ -303,13 +293,7 @@ def _from_postgresql(
 
 
 def duckdb_failure(error: Exception) -> str:
-    """A message of one line about a query that failed in DuckDB, without values of records.
-
-    Parameters
-    ----------
-    error : duckdb.Error, or OSError
-        The error. While a result is read as a stream, DuckDB raises `OSError`.
-    """
+    """One line about a query that failed in DuckDB, without values of records."""
     text = str(error).strip()
     if type(error).__name__ in UNREAD:
         return text.partition("\n")[0]
@@ -325,7 +309,7 @@ def duckdb_failure(error: Exception) -> str:
 
 
 def postgresql_failure(error: adbc_driver_manager.Error) -> str:
-    """A message of one line about a query that failed in PostgreSQL, without values of records."""
+    """One line about a query that failed in PostgreSQL, without values of records."""
     state = error.sqlstate or ""
     if state.startswith(UNREADABLE):
         return str(error).strip().partition("\n")[0]
@@ -333,11 +317,7 @@ def postgresql_failure(error: adbc_driver_manager.Error) -> str:
 
 
 def postgresql_refusal(error: adbc_driver_manager.Error) -> str:
-    """The reason of a refused connection, without any part of the address.
-
-    The driver quotes the part of an address that it cannot use. In a malformed address this part
-    can be the password, so only the reasons in `REFUSALS` are passed on.
-    """
+    """The reason of a refused connection, if it is in `REFUSALS`: others can quote the password."""
     text = str(error)
     hidden = "the address or the server is wrong (details are hidden: they can hold a password)"
     return next((reason for reason in REFUSALS if reason in text), hidden)
@@ -345,10 +325,7 @@ def postgresql_refusal(error: adbc_driver_manager.Error) -> str:
 
 @contextmanager
 def opened(database: str | None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to the DuckDB file `database`, which is opened for reading only.
-
-    If `database` is None, the connection is to a new empty database.
-    """
+    """A connection to a DuckDB file, for reading only; to a new empty database for None."""
     import duckdb
 
     with duckdb.connect(
@@ -365,12 +342,10 @@ _FOLDERS: dict[int, str] = {}
 
 
 def spill_folder(process: int) -> str:
-    """The folder for data that the databases of the process with this id cannot hold in memory.
+    """The folder (mode 0700) for data that the databases of this process cannot hold in memory.
 
-    Such data can be records. By default DuckDB would write the data to the working folder, or next
-    to a database file, where other users may read it. The folder made here has mode 0700. It is
-    deleted when the interpreter or a process of `multiprocessing` exits normally. It remains if the
-    process is killed or calls `os._exit`. All threads of a process get the same folder.
+    The data can be records. By default DuckDB would write them where other users may read them. A
+    process that is killed leaves the folder.
     """
     if process not in _FOLDERS:
         made = tempfile.mkdtemp(prefix="geomdp-")

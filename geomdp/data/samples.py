@@ -1,8 +1,6 @@
 """Real tables bundled with statsmodels (extra ``samples``), each with a declared public schema.
 
-The categories and edges below follow the published descriptions of the variables. Every record was
-checked to fit the schema. This is allowed because these records are public. For your own records,
-categories and edges must come from public knowledge alone.
+Every record was checked to fit the schema, which is allowed because these records are public.
 """
 
 from __future__ import annotations
@@ -53,7 +51,6 @@ class Sample:
         return pd.read_csv(self.path)
 
     def __repr__(self) -> str:
-        """Size, columns and source."""
         return f"Sample({len(self.frame)} records, {self.schema!r}, from {self.source})"
 
 
@@ -107,15 +104,8 @@ FAIR_SCHEMA = Schema(
 def rand_health_insurance() -> Sample:
     """Visits to doctors in the RAND Health Insurance Experiment: 20,190 person-years, 10 columns.
 
-    Returns
-    -------
-    Sample
-        Records and schema: 4 boolean columns and 6 columns of binned numbers.
-
-    Raises
-    ------
-    ImportError
-        If statsmodels is not installed.
+    The schema has 4 boolean columns and 6 columns of binned numbers. ``ImportError`` if statsmodels
+    is not installed.
 
     References
     ----------
@@ -138,15 +128,8 @@ def rand_health_insurance() -> Sample:
 def fair_affairs() -> Sample:
     """Fair's survey of extramarital affairs among readers of a magazine: 6,366 women, 9 columns.
 
-    Returns
-    -------
-    Sample
-        Records and schema: 6 categorical columns and 3 columns of binned numbers.
-
-    Raises
-    ------
-    ImportError
-        If statsmodels is not installed.
+    The schema has 6 categorical columns and 3 columns of binned numbers. ``ImportError`` if
+    statsmodels is not installed.
 
     References
     ----------

@@ -42,11 +42,10 @@ The keys of ``columns`` are the names of columns, in order. The keys of each col
 
 A list in place of a column's object declares categories. In Python, the type ``bool`` declares a
 boolean column. Beside ``columns``, a schema may have the key ``csv`` if CSV files are not written
-with commas in UTF-8, for instance ``"csv": {"separator": ";", "encoding": "latin-1"}``. The
-separator is a comma, a semicolon, a tab or a vertical bar; the encoding is ``utf-8``, ``latin-1``
-or ``windows-1252``. The file may have the key ``$schema`` for an editor, which completes the file
-with the help of ``schema.schema.json`` (from the command ``geomdp schema editor``). Files of
-version 1 have a list of columns, each with the additional key ``name``, and are still read.
+with commas in UTF-8, for instance ``"csv": {"separator": ";", "encoding": "latin-1"}``; see
+`CsvFormat`. It may have the key ``$schema`` for an editor, which completes the file with the help
+of ``schema.schema.json`` (from the command ``geomdp schema editor``). Files of version 1 have a
+list of columns, each with the additional key ``name``, and are still read.
 
 Columns of the records that the schema does not declare are ignored, as are those of kind ``skip``.
 Categories, edges, days and bounds are public, so they must be known without the records.
@@ -161,7 +160,6 @@ class Schema:
             raise ValueError(f"a schema must have each column once, {repeated} occur more often")
 
     def __repr__(self) -> str:
-        """Names of the columns, each with its number of levels or the word "real"."""
         levels = self.levels
         named = (f"{name}: {levels.get(name, 'real')}" for name in self.names)
         return f"Schema({', '.join(named)})"
@@ -198,16 +196,9 @@ class Schema:
     def confirm(self, *names: str) -> Schema:
         """The schema after a statement that drafted columns are known without the records.
 
-        Parameters
-        ----------
-        *names : str
-            Columns that lose the mark `drafted` and get the mark `confirmed`; by default all that
-            are drafted. Columns without the mark stay as they are.
-
-        Raises
-        ------
-        ValueError
-            If there is no column of such a name.
+        The columns `names`, by default all that are drafted, lose the mark `drafted` and get the
+        mark `confirmed`. Columns without the mark stay as they are. ``ValueError`` if a name has no
+        column.
         """
         chosen = [self.column(name) for name in names or self.names]
         public = {c.name: replace(c, drafted=False, confirmed=True) for c in chosen if c.drafted}
@@ -231,23 +222,15 @@ class Schema:
 
     @property
     def levels(self) -> dict[str, int]:
-        """For every discrete column, in order, the number of codes.
-
-        `MarginalTables` and `CategoricalProduct` take this mapping.
-        """
+        """For every discrete column, in order, its number of codes, for `CategoricalProduct`."""
         return {name: len(labels) for name, labels in self.labels.items()}
 
     def universe(self) -> CategoricalProduct | SymmetricCube:
         """The universe of encoded records.
 
-        If all columns are discrete, the universe is the product of the sets of codes. If all d
-        columns are real, the universe is the cube [-1, 1]^d.
-
-        Raises
-        ------
-        ValueError
-            If there are both discrete and real columns. `select` the columns of one type first. If
-        columns were read from records: a universe does not carry that mark.
+        For discrete columns, it is the product of the sets of codes; for d real columns, the cube
+        [-1, 1]^d. ``ValueError`` if there are columns of both types (`select` those of one type
+        first), or columns that were read from records, because a universe does not carry that mark.
         """
         self.check_public()
         if not self.real_columns:
@@ -274,8 +257,7 @@ class Schema:
         ------
         ValueError
             For another `kind`. If `k` is missing, out of range, or given for ``"histogram"``. If
-            there is no discrete column. If columns were read from records: a workload does not
-            carry that mark.
+            there is no discrete column, or a column was read from records, as for `universe`.
         """
         self.check_public()
         if not self.levels:
@@ -311,8 +293,8 @@ class Schema:
         Raises
         ------
         ValueError
-            If a declaration has another form or is not valid. The message has one line for each
-            fault, with the name of the column and what to write.
+            If a declaration is not valid. The message has one line for each fault, with the name of
+            the column and what to write.
         """
         declared, csv = _declarations(columns)
         return cls(*_columns(declared), csv)
@@ -351,11 +333,7 @@ class Schema:
     def from_json(cls, text: str) -> Schema:
         """The schema from the text of a schema file.
 
-        Raises
-        ------
-        ValueError
-            If the text is not JSON, or an object has a key twice, and for the reasons of
-            `from_dict`.
+        ``ValueError`` if the text is not JSON, an object has a key twice, or as for `from_dict`.
         """
         try:
             document = json.loads(text, object_pairs_hook=_distinct)
@@ -365,7 +343,6 @@ class Schema:
 
 
 def _document(columns: Sequence[Column | SkippedColumn], csv: CsvFormat) -> dict[str, Any]:
-    """The object of a schema file."""
     written = {"csv": csv.to_dict()} if csv != COMMAS else {}
     declared = {column.name: column.to_dict() for column in columns}
     return {"format": FORMAT, "version": VERSION, **written, "columns": declared}
@@ -380,7 +357,6 @@ def document_text(columns: Sequence[Column | SkippedColumn], csv: CsvFormat) -> 
 
 
 def _line(name: str, declaration: object) -> str:
-    """A key and its value, as a line of a schema file."""
     return json.dumps({name: declaration}, ensure_ascii=False)[1:-1]
 
 
@@ -393,10 +369,7 @@ def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _declarations(document: object) -> tuple[list[tuple[object, object]], CsvFormat]:
-    """What a schema file of either version, or a mapping of columns, declares: columns and format.
-
-    Each column is its name and its declaration.
-    """
+    """The columns (name, declaration) and the format of a schema file or mapping of columns."""
     if not isinstance(document, Mapping):
         raise ValueError(f"a schema must be an object; {REMEDY}")
     stated, columns = (document.get("format"), document.get("version")), document.get("columns")
@@ -427,7 +400,6 @@ def _csv(given: object) -> CsvFormat:
 
 
 def _named(position: int, entry: object) -> tuple[object, object]:
-    """Name and declaration of a column in a file of version 1."""
     if not isinstance(entry, Mapping) or "name" not in entry:
         raise ValueError(f"column number {position} must be an object with name and kind")
     return entry["name"], {key: value for key, value in entry.items() if key != "name"}

@@ -22,28 +22,13 @@ LARGEST_WHOLE, LARGEST_WHOLE_32 = 2.0**53, 2.0**24
 
 @dataclass(frozen=True)
 class FarthestPoints:
-    """M points of a finite set in farthest-point order.
+    """M points of a finite set: each one after the first is farthest from the points before it.
 
-    Among all points of the set, each point after the first is the farthest from the points before
-    it.
-
-    Parameters
-    ----------
-    order : (M,) array of int
-        Row numbers of the points, in this order.
-    radii : (M,) array
-        Distance of each point from the nearest point before it; infinity for the first point. These
-        numbers never increase.
-    rest : float
-        Largest distance of any point of the set from the nearest of the M points; 0 if all points
-        are listed.
-
-    Notes
-    -----
-    The first N points are pairwise at least `radii[N - 1]` apart. Every point of the set is within
-    `radii[N]` of one of these N points; for N = M, read `rest` in place of `radii[N]`. For any t
-    with radii[N] < t <= radii[N - 1], the first N points are therefore a maximal subset with
-    pairwise distances of at least t.
+    `radii` (M,) holds the distance of each from the nearest point before it (infinity first); they
+    never increase, and `rest` is the next, or 0 if all points are listed. `order` (M,) holds row
+    numbers. The first N points are at least radii[N - 1] apart, and all others within radii[N] of
+    one of them, so for radii[N] < t <= radii[N - 1] they are a maximal subset with distances of at
+    least t.
     """
 
     order: IntArray
@@ -53,11 +38,7 @@ class FarthestPoints:
     def count(self, separation: float) -> int:
         """Largest N for which the first N points are at least `separation` > 0 apart.
 
-        Raises
-        ------
-        ValueError
-            If `separation` is not above 0. If the order ended before the distances fell below
-            `separation`.
+        ``ValueError`` if the order ended before the distances fell below `separation`.
         """
         if not separation > 0 or separation <= self.rest:
             raise ValueError(
@@ -75,46 +56,15 @@ def farthest_points(
     most: int | None = None,
     of_squares: Lengths | None = None,
 ) -> FarthestPoints:
-    """Order the rows of `points`: each next row has the largest distance from the rows before it.
+    """Order the rows of `points` (N, m): each next row is the farthest from the rows before it.
 
-    The order starts with the point farthest from the mean. Call a set t-separated if its points are
-    pairwise at least t apart. Let S(t) be the size of the largest t-separated subset of the rows.
-    The longest t-separated start of the complete order has at least S(2t) and at most S(t) points.
-
-    Parameters
-    ----------
-    points : (N, m) array
-        The set.
-    norm : callable
-        Maps the rows of an array (b, m) of differences to an array (b,) of their norms.
-    least : float
-        The order ends when each point that is not listed has a listed point at distance 0, or at a
-        distance below this number.
-    most : int, optional
-        Largest number of points listed.
-    of_squares : callable, optional
-        The norm as an increasing function of the squared Euclidean length, if there is such a
-        function. The function saves time if all coordinates are whole numbers small enough for
-        exact products: each listed point then costs one product of a matrix with a vector. Up to
-        rounding of norms, the result is the same.
-
-    Returns
-    -------
-    FarthestPoints
-
-    Raises
-    ------
-    ValueError
-        If there are no points, a point is not finite, or `most` is not a whole number above 0.
-
-    Notes
-    -----
-    Cost for each point listed: one call of `norm` for N differences. If `of_squares` is used, the
-    cost is O(N m).
-
-    References
-    ----------
-    Gonzalez 1985; formula sheet JL-L7, JL-A2.
+    The order starts with the point farthest from the mean. Let S(t) be the size of the largest
+    subset with distances of at least t. The longest start of the order with such distances has at
+    least S(2t) and at most S(t) points (Gonzalez 1985; JL-L7, JL-A2). The order ends after `most`
+    points, or when all others are closer than `least` to a listed point. `norm` maps differences
+    (b, m) to norms (b,). `of_squares`, the norm as an increasing function of the squared Euclidean
+    length, makes a point cost O(N m) if coordinates are whole numbers; else it costs one call of
+    `norm` for N differences.
     """
     points = finite_array(points, "points", ndim=2)
     if len(points) == 0:
@@ -146,10 +96,7 @@ def _is_whole(points: FloatArray) -> bool:
 
 
 def _squares_from(points: FloatArray) -> Callable[[int], FloatArray]:
-    """A function that maps a row number to the squared distances (N,) of all points from that row.
-
-    A call computes one product of the matrix of points with a vector.
-    """
+    """A function from a row number to the squared distances (N,) of all points from that row."""
     largest = float(np.abs(points).max())
     if 4 * largest**2 * points.shape[1] < LARGEST_WHOLE_32:
         points = points.astype(np.float32)

@@ -9,7 +9,7 @@ from geomdp._validation import positive, whole
 
 
 def jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
-    """Gaussian map A: R^m -> R^k with independent N(0, 1/k) entries.
+    """Gaussian map A: R^m -> R^k with independent N(0, 1/k) entries, an array (k, m).
 
     E||A x||_2^2 = ||x||_2^2 for every x, and for every bounded set S
 
@@ -25,11 +25,7 @@ def jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
     m : int
         Source dimension, the number of columns.
     rng : numpy Generator, int or None
-        Source of the entries. It must be independent of all records. The map can then be published.
-
-    Returns
-    -------
-    (k, m) array
+        Source of the entries, independent of all records. The map can then be published.
 
     References
     ----------
@@ -53,21 +49,16 @@ def jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
 def rademacher_jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
     """Sign map A: R^m -> R^k with independent entries, +1/sqrt(k) or -1/sqrt(k) equally likely.
 
-    E||A x||_2^2 = ||x||_2^2 for every x. The distortion bound of `jl_map` holds with another
-    constant in place of 6.5. The closed form for the width of the image does not hold in general.
+    A is an array (k, m), and E||A x||_2^2 = ||x||_2^2 for every x. The distortion bound of `jl_map`
+    holds with another constant in place of 6.5. The closed form for the width of the image does not
+    hold in general.
 
     Parameters
     ----------
-    k : int
-        Target dimension, the number of rows.
-    m : int
-        Source dimension, the number of columns.
+    k, m : int
+        Numbers of rows and columns.
     rng : numpy Generator, int or None
-        Source of the signs. It must be independent of all records. The map can then be published.
-
-    Returns
-    -------
-    (k, m) array
+        As for `jl_map`.
 
     References
     ----------
@@ -91,27 +82,21 @@ def rademacher_jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
 def sparse_jl_map(k: int, m: int, rng: RandomState = None, *, density: float = 1 / 3) -> FloatArray:
     """Sparse sign map A: R^m -> R^k. Entries are independent, and nonzero with probability q.
 
-    An entry is +1/sqrt(q k) or -1/sqrt(q k) with probability q / 2 each, and 0 with probability
-    1 - q. Hence E||A x||_2^2 = ||x||_2^2 for every x. Rows are subgaussian with a constant of order
-    at most 1/sqrt(q). The distortion bound of `jl_map` therefore holds with a constant of order 1/q
-    in place of 6.5. For q = 1/3, an entry has the same fourth moment as an N(0, 1/k) entry. If x
-    has few large entries, the norm of A x varies more for a smaller q.
+    A is an array (k, m). An entry is +1/sqrt(q k) or -1/sqrt(q k) with probability q / 2 each, and
+    0 with probability 1 - q. Hence E||A x||_2^2 = ||x||_2^2 for every x. Rows are subgaussian with
+    a constant of order at most 1/sqrt(q). The distortion bound of `jl_map` therefore holds with a
+    constant of order 1/q in place of 6.5. For q = 1/3, an entry has the same fourth moment as an
+    N(0, 1/k) entry. If x has few large entries, the norm of A x varies more for a smaller q.
 
     Parameters
     ----------
-    k : int
-        Target dimension, the number of rows.
-    m : int
-        Source dimension, the number of columns.
+    k, m : int
+        Numbers of rows and columns.
     rng : numpy Generator, int or None
-        Source of the entries. It must be independent of all records. The map can then be published.
+        As for `jl_map`.
     density : float
         Expected share q of entries that are not 0, above 0 and at most 1. With q = 1 the map is a
         sign map.
-
-    Returns
-    -------
-    (k, m) array
 
     References
     ----------
@@ -135,7 +120,6 @@ def sparse_jl_map(k: int, m: int, rng: RandomState = None, *, density: float = 1
 
 
 def checked_density(density: float) -> float:
-    """Return `density` as a float; ``ValueError`` if it is not above 0 and at most 1."""
     share = positive(density, "density")
     if share > 1:
         raise ValueError(f"density must be above 0 and at most 1, got {density!r}")

@@ -22,8 +22,7 @@ class Estimate:
     stderr : float
         Standard error of `value`; 0 if exact.
     interval : tuple of float
-        (low, high). The function that returns the estimate documents the level of the interval and
-        the reason why the interval is valid.
+        (low, high), with the level and the validity that the function states.
     samples : int
         Number of samples used; 0 if exact.
 
@@ -75,13 +74,12 @@ class Projection:
         Frank-Wolfe duality gap max over x in K of <y - point, x - point>, recomputed at the end.
         The true nearest point p* satisfies ||point - p*||^2 <= gap.
     iterations : int
-        Number of rounds of the search over listed vertices. If the body lists no vertices, number
-        of calls of `extreme_point`. For a closed form, 0.
+        Rounds of the search over listed vertices, else calls of `extreme_point`; 0 if closed form.
     converged : bool
         Whether the gap is within the requested tolerance.
     weights : dict of int to float, or None
-        Weights of the convex combination that gives `point`; None for a closed form. The keys are
-        row numbers of `atoms`, or numbers of listed vertices if `atoms` is None.
+        Weights of the convex combination that gives `point`, by row number of `atoms` or, if that
+        is None, by number of a listed vertex; None for a closed form.
     atoms : (k, m) array, or None
         The extreme points that `weights` combines; None for listed vertices or a closed form.
 

@@ -29,10 +29,7 @@ Privatiser = Callable[[FloatArray], FloatArray]
 
 
 def once(privatiser: Privatiser) -> Privatiser:
-    """Wrap `privatiser` so that a second call raises ``RuntimeError``.
-
-    The same noise on two sums would reveal the exact difference of the sums.
-    """
+    """Let `privatiser` run once, as the same noise on two sums would reveal their difference."""
     unused = [privatiser]
 
     def first_call(sums: FloatArray) -> FloatArray:
@@ -44,36 +41,23 @@ def once(privatiser: Privatiser) -> Privatiser:
 
 
 class FunctionOfSums(abc.ABC):
-    """Private means computed from exact sums, in three steps that another mechanism can call.
+    """Private means from exact sums, in three steps that another mechanism can call.
 
-    The steps are `totals` (read the records), `draw` (draw noise) and `process` (compute answers
-    from noisy means). If a mechanism post-processes another mechanism, it calls the steps of that
-    mechanism. `Mechanism.release` takes the same steps, and also asks the ledger, checks the number
-    of records and states the guarantee.
+    The steps are `totals`, `draw` (draw noise) and `process` (compute answers from noisy means).
     """
 
     @abc.abstractmethod
     def set_up(self) -> None:
-        """Do all work that depends on public arguments alone, so that it cannot fail later.
-
-        The set-up reads no records and may take long. A second call does nothing.
-        """
+        """Do all work that depends on public arguments alone; a second call does nothing."""
 
     @abc.abstractmethod
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Check the records, and return the number of records and the exact sums.
-
-        The records are read once, and nothing is drawn. Records outside the universe raise
-        ``ValueError``.
-        """
+        """Number of records and exact sums; ``ValueError`` for records outside the universe."""
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Check the records, and return the sums to which correctly rounded noise is added.
+        """The sums to which correctly rounded noise is added; by default those of `totals`.
 
-        By default these are the sums of `totals`. If a mechanism computes its answers from other
-        measurements, the sums are sums of measurements. The proof of privacy for noise on the
-        measurements also holds for rounded noise, and the answers are post-processing of the noisy
-        measurements. Rounded noise on the answers would need another proof.
+        They are sums of measurements if only noise on the measurements is proved private.
         """
         return self.totals(records)
 
@@ -81,12 +65,8 @@ class FunctionOfSums(abc.ABC):
     def draw(self, rng: np.random.Generator | None) -> Privatiser:
         """Draw the noise, and return a function from exact sums to noisy means with this noise.
 
-        This is the only step that draws, and it sees no records. The noisy means are private, but
-        not yet processed. The returned function can be called only once.
-
-        If `rng` is None, the noise comes from the operating system. If the mechanism has a `grid`,
-        this noise is correctly rounded, and the returned function takes the sums of `measured`. In
-        all other cases the function takes the sums of `totals`.
+        No other step draws, and this one sees no records. The function can be called once. If `rng`
+        is None and there is a `grid`, it takes the sums of `measured`, else those of `totals`.
         """
 
     def process(self, noisy: FloatArray) -> FloatArray:
@@ -106,7 +86,12 @@ class FunctionOfSums(abc.ABC):
 class Mechanism(FunctionOfSums):
     """A private mechanism for one workload, one number n of records and one privacy guarantee.
 
-    This class proves no privacy. Each concrete mechanism states its own claim in `guarantee`.
+    Notes
+    -----
+    Each concrete mechanism states its own privacy claim in `guarantee`. It holds for all
+    neighbouring X, X' and measurable S. Under epsilon-DP, Pr[M(X) in S] <= e^epsilon
+    Pr[M(X') in S]. Under (epsilon, delta)-DP, delta is added on the right. Under rho-zCDP, the
+    Renyi divergence of order a > 1 of M(X) from M(X') is at most rho a.
 
     Examples
     --------
@@ -122,7 +107,7 @@ class Mechanism(FunctionOfSums):
     >>> mechanism.release(records).guarantee
     Guarantee(1-DP, replace-one, exact sampler)
 
-    A ledger can pay for the release. It refuses the release if too little budget is left:
+    A ledger can pay for the release:
 
     >>> ledger = gd.Ledger(gd.PureDP(1.5))
     >>> release = mechanism.release(records, ledger=ledger)
@@ -140,7 +125,6 @@ class Mechanism(FunctionOfSums):
         return f"{type(self).__name__}({said}; {self._claim()})"
 
     def _claim(self) -> str:
-        """The guarantee in a few words, without a set-up that may take long."""
         return short_claim(self.guarantee)
 
     @property
@@ -150,19 +134,12 @@ class Mechanism(FunctionOfSums):
 
     @property
     def sampler(self) -> SamplerStatus:
-        """Status of the sampler of the noise, as in `guarantee`.
-
-        For an additive mechanism, `guarantee` needs the set-up of correctly rounded noise, but
-        `sampler` does not.
-        """
+        """Status of the sampler of the noise, as in `guarantee`, but without a set-up."""
         return self.guarantee.sampler
 
     @property
     def grid(self) -> int | None:
-        """Unseeded releases round their noise correctly to multiples of 2^-grid.
-
-        The grid is None if releases draw their noise in float64, without correct rounding.
-        """
+        """Unseeded releases round noise correctly to 2^-grid; None if the noise is in float64."""
         return None
 
     @abc.abstractmethod
@@ -179,7 +156,6 @@ class Mechanism(FunctionOfSums):
         return twin
 
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Number of records and the sums of their answer vectors."""
         return totals_of(self.workload, records)
 
     def release(
@@ -196,24 +172,22 @@ class Mechanism(FunctionOfSums):
         Parameters
         ----------
         records : array, DataFrame, or iterable of such chunks
-            Records in the encoding of `workload.universe`. Under replace-one, the number of records
-            must be n. Counts of records from `gd.data.count_records` are accepted, too.
+            Records in the encoding of `workload.universe`; n of them under replace-one. Counts from
+            `gd.data.count_records` are accepted, too.
         rng : Generator, int or None
-            None draws from the entropy of the operating system. If the mechanism has a `grid`, the
-            noise is then correctly rounded. A seed or generator makes the release reproducible. Its
-            `guarantee` then says ``seeded: no privacy claim``.
+            None draws from the operating system; with a `grid`, the noise is correctly rounded. A
+            seed or generator gives a reproducible simulation with ``seeded: no privacy claim``.
         ledger : Ledger, optional
-            The privacy budget. Before the records are read, the ledger is asked whether it can pay.
-            It pays after the records are found valid and before noise is added to their sums.
+            The privacy budget. It is asked before the records are read, and pays after they are
+            found valid and before noise is added.
 
         Raises
         ------
         ValueError
-            For records outside the universe or, under replace-one, a number of records other than
-            n. Nothing is paid.
+            For records outside the universe or, under replace-one, not n of them. Nothing is paid.
         BudgetExhausted
-            If the ledger cannot pay. The records are not read, unless another release spends the
-            budget at the same time. Nothing is released.
+            If the ledger cannot pay. Nothing is released, and the records are not read, unless
+            another release spends the budget at the same time.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
         rounded = rng is None and self.grid is not None
@@ -236,7 +210,6 @@ class Mechanism(FunctionOfSums):
 
 
 def _in_words(workload: Workload) -> str:
-    """A workload in a few words."""
     if isinstance(workload, MarginalTables):
         return f"MarginalTables of {len(workload.levels)} columns, k={workload.k}"
     text = repr(workload)

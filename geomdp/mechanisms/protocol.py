@@ -22,21 +22,13 @@ Output = TypeVar("Output")
 def source_and_record(
     rng: RandomState, guarantee: Guarantee
 ) -> tuple[np.random.Generator, Guarantee]:
-    """The generator and the privacy record of one release.
-
-    If `rng` is None, the generator uses the entropy of the operating system. Any other `rng` makes
-    the release reproducible, so the record makes no privacy claim. An `rng` that is neither a seed
-    nor a generator raises ``TypeError`` or ``ValueError``.
-    """
+    """The generator and the privacy record of one release; any `rng` but None voids the claim."""
     generator = np.random.default_rng(rng)
     return generator, guarantee if rng is None else guarantee.as_seeded()
 
 
 def warn_if_weak(guarantee: Guarantee) -> None:
-    """Warn of an epsilon or rho above 10, at the line that calls the library.
-
-    A seeded release promises nothing, so it gives no warning.
-    """
+    """Warn of an unseeded epsilon or rho above 10, at the line that calls the library."""
     meaning = "" if guarantee.seeded else weakness(guarantee.privacy)
     if not meaning:
         return
@@ -58,17 +50,9 @@ def release_once(
 ) -> Output:
     """Run the steps of one release in the order that every offline mechanism must keep.
 
-    1. `set_up` does all public work, so that it cannot fail after the ledger has paid.
-    2. The ledger checks whether it can pay. If not, `BudgetExhausted` is raised and the records are
-       not read.
-    3. `read` reads the records once and checks them. It returns the number of records, and the
-       statistic that `draw` needs.
-    4. Under replace-one, any other number of records than `n` is a ``ValueError``.
-    5. An epsilon or rho above 10 gives a warning. The ledger pays, under the name `label`.
-    6. `draw` draws the noise, which sees no records, adds it, and returns the release.
-
-    A failure in steps 1 to 5 leaves the ledger unchanged, and nothing has been released.
-    `guarantee` is the privacy record of this release, from `source_and_record`.
+    Public work comes first, so that it cannot fail after the ledger has paid. The ledger is asked
+    before the records are read, and pays after they are found valid, before noise is drawn. A
+    failure before `draw` leaves the ledger unchanged, and nothing has been released.
     """
     if ledger is not None:
         require_type(ledger, Ledger, "ledger")

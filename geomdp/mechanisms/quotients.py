@@ -15,16 +15,10 @@ SMALL = 2**52
 def quotients(
     sums: FloatArray, multiples: list[int], unit: int, n: int, step: int = 1
 ) -> FloatArray:
-    """(sums + multiples / unit) / n: the exact quotient, rounded once.
+    """(sums + multiples / unit) / n for whole `multiples` (m,): the exact quotient, rounded once.
 
-    `step` is a power of two that divides `unit`. Each sum is a whole multiple of 1 / step, so a sum
-    plus its noise is a whole multiple of 1 / unit. For large noise, float64 would round this
-    number, and the rounding error would depend on the records. Therefore numerators are added as
-    whole numbers.
-
-    Raises ``ArithmeticError`` if an entry of sums * step is not a whole number of modulus below
-    2^53, or if `step` does not divide `unit`. Raises ``ValueError`` if `sums` and `multiples` have
-    different lengths.
+    `step` is a power of two that divides `unit`, and `sums` (m,) are multiples of 1 / step. In
+    float64 the rounding error of a sum plus large noise would depend on the records.
     """
     # A product with a power of two is exact.
     scaled = sums * step

@@ -50,9 +50,8 @@ class Prediction:
     """Root mean squared error per query, (E ||M(X) - Q(X)||_2^2 / m)^(1/2), predicted without data.
 
     M(X) holds the released answers to the m queries. Q(X) is the sum of the true answers over the
-    records, divided by n. Under replace-one, Q(X) is the mean. Under add/remove, n is a declared
-    number, and Q(X) is the mean only for data sets of exactly n records. The prediction is about
-    the error against Q(X) for any number of records.
+    records, divided by n, for any number of records. Under replace-one, Q(X) is the mean. Under
+    add/remove, n is a declared number, and Q(X) is the mean only if there are exactly n records.
 
     Parameters
     ----------
@@ -61,8 +60,7 @@ class Prediction:
     kind : PredictionKind
         Whether the value is the error itself, an upper bound, or simulated on a prior.
     source : str
-        Where the value comes from: a formula, in most cases with its id in the formula sheet, and
-        what was estimated.
+        A formula, in most cases with its id in the formula sheet, and what was estimated.
     stderr : float
         Standard error of `value`. It is 0 if nothing was estimated, or if `value` is computed from
         upper confidence limits.
@@ -125,9 +123,8 @@ class Release:
     workload : Workload, optional
         The queries, which label the answers in the table of a notebook.
     noisy : array, optional
-        The noisy values from which the answers were computed. `guarantee` covers them, too. If
-        noisy answers (m,) were projected, `noisy` holds the answers before the projection.
-        Confidence intervals can be computed around these answers.
+        The noisy values from which the answers were computed, such as the (m,) answers before a
+        projection. `guarantee` covers them, too. Confidence intervals can be computed around them.
 
     Examples
     --------

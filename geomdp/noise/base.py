@@ -15,12 +15,13 @@ from geomdp.privacy import SamplerStatus
 class Noise(Protocol):
     """A mean-zero distribution on R^m, added to the sum (not the mean) of answer vectors.
 
-    Noise on sums does not depend on the number n of records. A mechanism divides the noisy sums by
-    n at release, so the same noise serves every n.
+    Noise on sums does not depend on the number n of records; a mechanism divides the noisy sums by
+    n at release. Constructors raise ``ValueError`` for arguments outside the ranges that they
+    state.
 
-    These noises also have `log_density`: `LaplaceNoise`, `GeometricNoise`, `StaircaseNoise`,
-    `LatticeBoxNoise`, `GaussianNoise`, `KNormNoise` and `RecursiveNoise`. If the density has no
-    closed form, `log_density` raises an error.
+    `log_density` exists, too, in `LaplaceNoise`, `GeometricNoise`, `StaircaseNoise`,
+    `LatticeBoxNoise`, `GaussianNoise`, `KNormNoise` and `RecursiveNoise`; it raises an error
+    without a closed form.
 
     Examples
     --------
@@ -52,11 +53,7 @@ class Noise(Protocol):
 
 @runtime_checkable
 class KnownSizes(Protocol):
-    """A noise with E |Z_i| and E ||Z||_2 known or bounded in closed form, not estimated from draws.
-
-    For large epsilon such a noise is 0 or tiny in almost every draw. A mean over draws then mostly
-    misses the rare large values, and is too small.
-    """
+    """A noise with closed forms or bounds for E |Z_i| and E ||Z||_2: draws miss rare values."""
 
     @property
     def dimension(self) -> int:
@@ -70,7 +67,6 @@ class KnownSizes(Protocol):
 
 
 def checked_noise(noise: object) -> Noise:
-    """Return `noise`; ``ValueError`` if it does not have all methods of `Noise`."""
     if not isinstance(noise, Noise):
         raise ValueError(f"noise must be a Noise, got {type(noise).__name__}")
     return noise

@@ -20,17 +20,13 @@ from geomdp.privacy import Exact
 class ConeNoise:
     """Z = T (r_1 (U_1 - a) - r_2 (U_2 - a)), U_i uniform on K, r_i ~ Gamma(r + 1, 1/rate).
 
-    r is the dimension of K. Each vector r_i (U_i, 1) has density proportional to
-    e^(-rate * last coordinate) on the cone over {(q, 1) : q in K}. A shift by (q, 1) with q in K
-    multiplies this density by at most e^rate at each point, because the shifted cone lies within
-    the cone. The first vector hides shifts by (q, 1), and the second, which is subtracted, hides
-    shifts by -(q, 1). Take the sum of (q, 1) over records, and add the difference of the two
-    vectors. The result is rate-DP for one record added or removed, and (2 rate)-DP for one record
-    replaced.
-
-    If the number of records is public, the last coordinate of the noise can be computed from the
-    noisy sum. Subtracting a * (last coordinate) is then post-processing. With a = 0 nothing is
-    subtracted (X-CONE).
+    r is the dimension of K. Each r_i (U_i, 1) has density proportional to e^(-rate * last
+    coordinate) on the cone over {(q, 1) : q in K}. A shift by (q, 1) with q in K multiplies it by
+    at most e^rate, as the shifted cone lies within the cone. So the first vector hides shifts by
+    (q, 1), and the second shifts by -(q, 1). Added to the sum of (q, 1) over records, the
+    difference is rate-DP for one record added or removed, and (2 rate)-DP for one record replaced.
+    If the number of records is public, subtracting a * (last coordinate) is post-processing; a = 0
+    subtracts nothing (X-CONE).
 
     Parameters
     ----------
@@ -43,15 +39,8 @@ class ConeNoise:
     matrix : (m, k) sparse array, optional
         The map T from the coordinates of K to the answers; by default the identity.
     constant : (m,) array, optional
-        The vector c, if the answers are c + T q. The sum of answers then contains c times the
-        number of records, and Z contains the noise (r_1 - r_2) c on that term. Leave `constant` out
-        if the number of records is public, or if c = 0.
-
-    Raises
-    ------
-    ValueError
-        If `rate` is out of range, K has no exact sampler, or `matrix` does not fit K. Also for a
-        `constant` together with a `centre` other than 0.
+        The vector c, for answers c + T q. Z then contains the noise (r_1 - r_2) c, and the centre
+        must be 0. Leave it out if the number of records is public, or if c = 0.
 
     References
     ----------
@@ -110,11 +99,10 @@ class ConeNoise:
 
     @property
     def dimension(self) -> int:
-        """Dimension m of the answer space."""
         return self.body.dimension if self.matrix is None else int(self.matrix.shape[0])
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m), each from two uniform points of K."""
+        """Each draw takes two uniform points of K."""
         radii = self._radii(rng, size)
         return self._at(radii, self.body.sample_uniform(2 * size, rng))
 
@@ -149,7 +137,7 @@ class ConeNoise:
         return self._count_variance * (factor * self.moments.scatter() + np.outer(drift, drift))
 
     def covariance(self) -> FloatArray:
-        """Covariance matrix (m, m), estimated if K has no second moment in closed form."""
+        """Estimated if K has no second moment in closed form."""
         covariance, mean = self._covariance_in_body(), self._mapped(self.body.centroid())
         if self.matrix is not None:
             covariance = np.asarray(self.matrix @ (self.matrix @ covariance).T)
@@ -162,7 +150,6 @@ class ConeNoise:
         return covariance + self._count_variance * (mixed + mixed.T + own)
 
     def variances(self) -> FloatArray:
-        """Variance of each coordinate (m,): the diagonal of `covariance`, without (m, m) arrays."""
         factor = self.effective_dimension + 2
         return self._count_variance * (factor * self.moments.variances() + self._drift**2)
 
@@ -172,7 +159,6 @@ class ConeNoise:
         return 2 * (self.effective_dimension + 1) / self.rate**2
 
     def _mapped(self, point: FloatArray) -> FloatArray:
-        """T q, (m,)."""
         return point if self.matrix is None else np.asarray(self.matrix @ point)
 
     @property
@@ -188,10 +174,8 @@ class ConeNoise:
         return scaled(self.moments.energy, factor, along)
 
     def second_moment(self) -> Estimate:
-        """E ||Z||_2^2, the trace of the covariance.
+        """The trace, exact with a closed second moment of K; else from 1024 public draws.
 
-        For a = E U and no constant, it is (2 (r + 1)(r + 2) / rate^2) E ||T (U - a)||_2^2. It is
-        exact if K has a second moment in closed form. Otherwise it is estimated from 1024 public
-        draws.
+        For a = E U and no constant, it is (2 (r + 1)(r + 2) / rate^2) E ||T (U - a)||_2^2.
         """
         return self._energy

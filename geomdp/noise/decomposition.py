@@ -1,8 +1,4 @@
-"""The Hardt-Talwar decomposition: subspaces that separate short axes of a body from long axes.
-
-The subspaces are orthogonal to each other. The shadow of a body K on a subspace is the orthogonal
-projection of K.
-"""
+"""The Hardt-Talwar decomposition: subspaces that separate short axes of a body from long axes."""
 
 from __future__ import annotations
 
@@ -36,9 +32,6 @@ ISOMETRY_TOLERANCE = 1e-12
 class Variant(enum.Enum):
     """Which K-norm noise a level adds in its subspace V.
 
-    A level is one summand of `RecursiveNoise`. Each stage of `decompose` starts from a subspace W
-    and finds V in it. V is spanned by the principal axes of least variance of the shadow of K on W.
-
     Examples
     --------
     >>> import geomdp as gd
@@ -55,14 +48,15 @@ class Variant(enum.Enum):
 def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]:
     """The stages of the Hardt-Talwar recursion on a symmetric body K (JL-L18).
 
-    The first subspace W is the span of K. At each stage W has dimension D, and the covariance of
-    the uniform distribution on the shadow of K on W has D principal axes. The D - floor(D / 2) axes
-    of least variance span V, and the others span the next W. The recursion ends when W has
-    dimension 1. A body of dimension r has at most floor(log2 r) + 1 stages.
+    The first W is the span of K. The covariance of the uniform distribution on the shadow
+    (orthogonal projection) of K on W has D principal axes. The D - floor(D / 2) axes of least
+    variance span V, and the others the next W, until W has dimension 1. All V are orthogonal. A
+    body of dimension r has at most floor(log2 r) + 1 stages.
 
     Unless `exact` is set, shadows without an exact sampler are sampled by Markov chains. A shadow
-    that implements neither `chord` nor `gauge` is first enclosed in an intersection of slabs (sets
-    between two parallel hyperplanes; X-OUT).
+    with neither `chord` nor `gauge` is first enclosed in an intersection of slabs (X-OUT).
+    ``ValueError`` if K is not known to be symmetric, or is the single point 0, or if `exact` is set
+    and K lacks an exact sampler or an exact second moment.
 
     Parameters
     ----------
@@ -72,17 +66,6 @@ def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]
         Which noise the levels add in their subspaces.
     exact : bool
         Whether to end the recursion before a shadow that has no exact sampler or second moment.
-
-    Returns
-    -------
-    tuple of Stage
-        One stage for each subspace W. `best_stop` chooses levels for `RecursiveNoise` from them.
-
-    Raises
-    ------
-    ValueError
-        If K is not known to be symmetric, or K is the single point 0. Also if `exact` is set and K
-        lacks an exact sampler or an exact second moment.
 
     References
     ----------
@@ -122,8 +105,6 @@ def decompose_each(
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """One subspace W of the recursion, which is the same for all variants."""
-
     #: K-norm noise on all of W.
     stop: Level
     #: Principal axes (D, D) of the shadow on W as rows, by decreasing variance; None if D = 1.
@@ -188,10 +169,7 @@ def _framed(body: Body) -> tuple[FloatArray, Body]:
 
 
 def _prepared(body: Body, exact: bool) -> NoiseBody | None:
-    """A full-dimensional `body`, or slabs around it, with a sampler and the second moment.
-
-    None if `exact` is set and the body has no exact sampler or second moment.
-    """
+    """`body`, or slabs around it, with sampler and moment; None if `exact` excludes it."""
     if body.implements(Body.sample_uniform) and body.implements(Body.second_moment):
         return NoiseBody(body, ExactSampler(body), body.second_moment(), None)
     if exact:
@@ -208,10 +186,7 @@ def _prepared(body: Body, exact: bool) -> NoiseBody | None:
 
 
 def _turned(axes: FloatArray, rows: FloatArray) -> FloatArray:
-    """The product of orthonormal `axes` (D, D) and `rows` (D, r).
-
-    For uncorrelated coordinates the axes are a permutation, and no product is needed.
-    """
+    """The product of orthonormal `axes` (D, D) and `rows` (D, r), cheap for a permutation."""
     places = axes.argmax(axis=1)
     is_permutation = np.count_nonzero(axes) == len(axes) and bool(axes.max(axis=1).min() == 1)
     return rows[places] if is_permutation else axes @ rows
@@ -220,9 +195,7 @@ def _turned(axes: FloatArray, rows: FloatArray) -> FloatArray:
 def principal_axes(moment: FloatArray) -> FloatArray:
     """Orthonormal eigenvectors of a psd matrix (D, D) as rows, by decreasing eigenvalue.
 
-    Blocks of coordinates that are uncorrelated with all others are decomposed separately. So if
-    `moment` is exact, no axis mixes two factors of a product, even if variances are equal. Shadows
-    of products then keep closed forms.
+    Uncorrelated blocks are decomposed separately, so no axis mixes factors of a product.
     """
     if is_diagonal(moment):
         permutation = np.zeros_like(moment)

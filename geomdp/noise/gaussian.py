@@ -22,21 +22,15 @@ ORTHONORMALITY_TOLERANCE = 1e-8
 class GaussianNoise:
     """Z = B g, g ~ N(0, sigma^2 I_r): density on span(B) proportional to e^(-||z||^2/(2 sigma^2)).
 
-    Suppose that sums of neighbours differ by vectors of span(B) of Euclidean length at most D. Then
-    the sums plus Z are D^2/(2 sigma^2)-zCDP (GEN-2).
+    If sums of neighbours differ by vectors of span(B) of Euclidean length at most D, the sums plus
+    Z are D^2/(2 sigma^2)-zCDP (GEN-2).
 
     Parameters
     ----------
     basis : (m, r) array
         Orthonormal columns B. They span the public subspace that contains the noise.
     scale : float
-        Standard deviation sigma along every direction of the subspace, in units of sums.
-
-    Raises
-    ------
-    ValueError
-        If `basis` has no columns, its columns are not orthonormal, or `scale` is not finite and
-        above 0.
+        Standard deviation sigma > 0 along every direction of the subspace, in units of sums.
 
     Examples
     --------
@@ -79,7 +73,6 @@ class GaussianNoise:
 
     @property
     def dimension(self) -> int:
-        """Dimension m of the answer space."""
         return int(self.basis.shape[0])
 
     @property
@@ -88,26 +81,25 @@ class GaussianNoise:
         return int(self.basis.shape[1])
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m); O(m r) each."""
+        """Each draw costs O(m r)."""
         return rng.normal(0.0, self.scale, (size, self.effective_dimension)) @ self.basis.T
 
     def covariance(self) -> FloatArray:
-        """Covariance matrix sigma^2 B B^T, (m, m)."""
+        """sigma^2 B B^T, (m, m)."""
         return self.scale**2 * (self.basis @ self.basis.T)
 
     def variances(self) -> FloatArray:
-        """Variances (m,): entry j is sigma^2 times the squared length of row j of B."""
+        """Entry j is sigma^2 times the squared length of row j of B."""
         return np.asarray(self.scale**2 * (self.basis**2).sum(axis=1))
 
     def second_moment(self) -> Estimate:
-        """E ||Z||_2^2 = r sigma^2, exact."""
+        """r sigma^2, exact."""
         return Estimate.exact(self.effective_dimension * self.scale**2)
 
     def log_density(self, points: FloatArray) -> FloatArray:
-        """log f(z) for rows z of `points` (b, m): (b,).
+        """log f(z) (b,) for rows z of `points` (b, m); -inf outside of span(B).
 
-        f is the density of Z on span(B), (2 pi sigma^2)^(-r/2) e^(-||z||^2 / (2 sigma^2)). The
-        result is -inf for rows outside of span(B).
+        f(z) = (2 pi sigma^2)^(-r/2) e^(-||z||^2 / (2 sigma^2)) on span(B).
         """
         points = batch(points, self.dimension, "points")
         squares = ((points @ self.basis) ** 2).sum(axis=1)
@@ -116,10 +108,7 @@ class GaussianNoise:
         return np.where(off_span(points, self.basis), -np.inf, found)
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
-        """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,).
-
-        f is the density of Z on span(B). The rows must lie in span(B).
-        """
+        """log f(z) - log f(z - s), (b,), for rows in span(B) of `points` and `shifts` (b, m)."""
         points = batch(points, self.dimension, "points") @ self.basis
         shifts = batch(shifts, self.dimension, "shifts") @ self.basis
         squares = ((points - shifts) ** 2 - points**2).sum(axis=1)

@@ -41,7 +41,7 @@ def _uniform_tables(body: TableMoments) -> FloatArray:
 
 
 def check_map(matrix: sp.csr_array, dimension: int) -> None:
-    """Raise ``ValueError`` unless `matrix` is finite, sparse, and maps from R^`dimension`."""
+    """``ValueError`` unless `matrix` is finite, sparse, and maps from R^`dimension`."""
     require_type(matrix, sp.csr_array, "matrix")
     if matrix.ndim != 2 or matrix.shape[1] != dimension:
         raise ValueError(f"matrix must have {dimension} columns, got {matrix.shape}")
@@ -51,10 +51,7 @@ def check_map(matrix: sp.csr_array, dimension: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ImageMoments:
-    """Moments of U and T U, for a uniform point U of a body and a linear map T.
-
-    The body must have an exact sampler and a centroid in closed form.
-    """
+    """Moments of U and T U for a uniform point U; the body has a sampler and a centroid."""
 
     #: The body, in R^k.
     body: Body
@@ -63,7 +60,6 @@ class ImageMoments:
 
     @property
     def closed(self) -> bool:
-        """Whether the second moment of U is known in closed form."""
         return self.body.implements(Body.second_moment)
 
     @cached_property
@@ -74,11 +70,7 @@ class ImageMoments:
         return np.asarray(_uniform(self.body) - self.body.centroid())
 
     def scatter(self) -> FloatArray:
-        """Cov U, (k, k), exact or from 1024 public draws.
-
-        If the body is a `TableMoments`, the coordinates of U are uncorrelated. The estimate for
-        this body is therefore diagonal, and has full rank for any k.
-        """
+        """Cov U (k, k), exact or from 1024 public draws; diagonal for `TableMoments`."""
         if not self.closed:
             if isinstance(self.body, TableMoments):
                 return np.diag(self.body.block_means((self.draws**2).mean(axis=0)))

@@ -41,45 +41,34 @@ BLOCK_ENTRIES = 1 << 23
 def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     """The c_j with P(|Z_j| <= c_j) >= confidence, for each coordinate j separately.
 
-    For any records, the interval from y_j - c_j to y_j + c_j around a noisy sum y_j contains the
-    true sum with at least this probability. For the mean of n records, the half-width is c_j / n.
-    If a mechanism rounds answers before it adds noise, its `answer_rounding` must be added to
-    c_j / n.
+    For any records, [y_j - c_j, y_j + c_j] around a noisy sum y_j contains the true sum with at
+    least this probability. For the mean of n records, the half-width is c_j / n. If a mechanism
+    rounds answers before it adds noise, its `answer_rounding` must be added to c_j / n.
 
     Parameters
     ----------
     noise : Noise
         Z on R^m, in units of sums.
     confidence : float
-        The probability 1 - beta, above 0 and below 1.
+        The probability 1 - beta, above 0 and below 1 (at most 0.999999 without a closed form).
 
     Returns
     -------
     (m,) array
-        The c_j, in units of sums. They have a closed form for Laplace, geometric and Gaussian
-        noise, and for `ResidualNoise`, which is Gaussian. For other noise they are order statistics
-        of |Z_j| over public draws.
-
-    Raises
-    ------
-    ValueError
-        If `noise` is not a `Noise`, or `confidence` is not between 0 and 1. Also for a confidence
-        above 0.999999, unless the c_j have a closed form.
+        The c_j, in units of sums: closed forms for Laplace, geometric and Gaussian noise and
+        `ResidualNoise`, and order statistics of |Z_j| over public draws for other noise.
 
     Notes
     -----
-    Sort |Z_j| of the release together with |Z_j| of B independent public draws. Then the release is
-    equally likely to have any rank. Let c_j be the k-th smallest |Z_j| of the B draws, with
-    k = ceil((B + 1) confidence). Then |Z_j| of the release is at most c_j with probability at least
-    k / (B + 1) >= confidence. This probability is over the public draws and the release together.
-    If draws come from a Markov chain, the statement assumes that the chain has mixed. Cost:
+    Among |Z_j| of the release and of B independent public draws, the release is equally likely to
+    have any rank. So it is at most the k-th smallest c_j of the draws, with k = ceil((B + 1)
+    confidence), with probability at least k / (B + 1) >= confidence, over the draws and the release
+    together. For draws from a Markov chain, this assumes that the chain has mixed. Cost:
     B = max(1999, 20 / beta) draws.
 
-    Uniform points of a `TableMoments` with a finite `violation` are found by rejection. One point
-    may take a hundred tries. The variances of noise on such a body were estimated from 1024 public
-    points. These points are used again, two for each of B = 512 draws of noise. At least 20 of the
-    512 draws must lie at or above the quantile, so this is done for a confidence up to 0.96 only.
-    For a higher confidence, new points are drawn.
+    One uniform point of a `TableMoments` with a finite `violation` may take a hundred tries. So for
+    a confidence up to 0.96, where at least 20 draws lie at or above the quantile, the 1024 public
+    points that gave the variances are used again, two for each of B = 512 draws.
 
     Over the choice of 512 draws, the coverage of a 95% interval has standard deviation 1.0%, and a
     half-width varies by 4%. For 1999 draws, these numbers are 0.5% and 2%.
@@ -119,30 +108,17 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
 def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     """The c_j with P(|Z_j| <= c_j for all j) >= confidence, proportional to standard deviations.
 
-    c_j = c s_j. Here s_j is the standard deviation of Z_j, and c is a quantile of the maximum over
-    j of |Z_j| / s_j. The quantile has a closed form for Laplace noise. Tables with noise on their
-    residuals can have millions of cells, and drawing noise for all of them thousands of times is
-    slow. For `ResidualNoise`, c is therefore an upper bound on the quantile in closed form (Sidak
-    1967). For other noise, c is an order statistic over public draws, see the notes of
-    `half_widths` (X-INT).
+    c_j = c s_j with the standard deviation s_j of Z_j, and a quantile c of the maximum over j of
+    |Z_j| / s_j. It has a closed form for Laplace noise. For `ResidualNoise`, which can have
+    millions of cells, c is an upper bound in closed form (Sidak 1967). For other noise, c is an
+    order statistic over public draws, see the notes of `half_widths` (X-INT).
 
     Parameters
     ----------
     noise : Noise
         Z on R^m, in units of sums.
     confidence : float
-        The probability 1 - beta, above 0 and below 1.
-
-    Returns
-    -------
-    (m,) array
-        The c_j, in units of sums.
-
-    Raises
-    ------
-    ValueError
-        If `noise` is not a `Noise`, or `confidence` is not between 0 and 1. Also for a confidence
-        above 0.999999, unless the c_j have a closed form.
+        As in `half_widths`.
 
     Examples
     --------
@@ -209,17 +185,12 @@ def _is_slow(noise: Noise) -> TypeGuard[PairedNoise | ConeNoise]:
 
 
 def _replayed(noise: PairedNoise | ConeNoise) -> FloatArray:
-    """Draws (512, m) of noise from the 1024 points that gave its estimated variances.
-
-    A draw of noise is computed from two uniform points U of the body and from new random radii.
-    `moments.draws` holds the points as U - E U, and E U is 0 for this body.
-    """
+    """Draws (512, m) from two each of the 1024 points in `moments.draws`, with new radii."""
     # The points come from another random stream, so the radii are independent of the points.
     return noise.sample_at(np.random.default_rng([PUBLIC_SEED, 1]), noise.moments.draws)
 
 
 def _blocks(noise: Noise, draws: int) -> Iterator[FloatArray]:
-    """Public draws of the noise in blocks of limited size: one draw a row, `draws` rows in all."""
     rng = np.random.default_rng(PUBLIC_SEED)
     rows = max(1, BLOCK_ENTRIES // noise.dimension)
     for start in range(0, draws, rows):
@@ -227,10 +198,7 @@ def _blocks(noise: Noise, draws: int) -> Iterator[FloatArray]:
 
 
 def _largest(noise: Noise, draws: int, count: int) -> FloatArray:
-    """The `count` largest |Z_j| over public draws, in column j of a (count, m) array.
-
-    Row 0 holds the smallest of these numbers.
-    """
+    """The `count` largest |Z_j| over public draws, from small to large in column j: (count, m)."""
     kept = np.empty((0, noise.dimension))
     for block in _blocks(noise, draws):
         kept = np.concatenate([kept, np.abs(block)])

@@ -30,25 +30,19 @@ class KNormNoise:
     """Z with density proportional to exp(-epsilon ||z||_K) on the span of a symmetric body K.
 
     A draw is Z = R U with R ~ Gamma(r + 1, 1/epsilon) and U uniform on K, where r is the dimension
-    of K. Suppose that sums of neighbours differ by vectors of K. Then the sums plus Z are
-    epsilon-DP, because a shift by v changes the log-density by at most epsilon ||v||_K (JL-L14).
+    of K. If sums of neighbours differ by vectors of K, the sums plus Z are epsilon-DP, because a
+    shift by v changes the log-density by at most epsilon ||v||_K (JL-L14).
 
     Parameters
     ----------
     body : Body
-        K in R^m, in units of sums, symmetric, possibly lower-dimensional.
+        K in R^m, in units of sums, symmetric, not {0}, possibly lower-dimensional.
     epsilon : float
         Privacy loss per unit of ||.||_K, finite and above 0.
     sampler : UniformSampler
-        How U is drawn: `ExactSampler(body)` or a `ChainSampler`. The noise has the status of
-        this sampler.
+        How U is drawn: `ExactSampler(body)` or a `ChainSampler`; its status is that of the noise.
     squared_length : Estimate, optional
         E ||U||_2^2, if it is known already. By default it is computed at first use.
-
-    Raises
-    ------
-    ValueError
-        If `epsilon` is out of range, or K is not known to be symmetric or is the single point 0.
 
     References
     ----------
@@ -105,7 +99,6 @@ class KNormNoise:
 
     @property
     def dimension(self) -> int:
-        """Dimension m of the answer space."""
         return self.body.dimension
 
     @property
@@ -114,7 +107,7 @@ class KNormNoise:
         return self.uniform.status
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m), each from one uniform point of K."""
+        """One uniform point of K for each draw."""
         radii = rng.gamma(self.effective_dimension + 1, 1 / self.epsilon, size)
         return np.asarray(radii[:, None] * self.uniform.draw(rng, size))
 
@@ -126,7 +119,6 @@ class KNormNoise:
 
     @cached_property
     def _public_draws(self) -> FloatArray:
-        """Uniform points of K for estimates, from the public seed."""
         return self.uniform.draw(np.random.default_rng(PUBLIC_SEED), MOMENT_DRAWS)
 
     @cached_property
@@ -142,11 +134,7 @@ class KNormNoise:
         return self.body.image_moments(sp.eye_array(self.dimension, format="csr"))
 
     def covariance(self) -> FloatArray:
-        """Covariance matrix (r + 1)(r + 2) / epsilon^2 E U U^T, (m, m).
-
-        It is exact if the body has a second moment in closed form. Otherwise it is estimated from
-        2048 public draws.
-        """
+        """(r + 1)(r + 2) / epsilon^2 E U U^T (m, m), exact as far as `second_moment` is."""
         moment = self._closed_moment
         if moment is None:
             draws = self._public_draws
@@ -155,7 +143,6 @@ class KNormNoise:
 
     @cached_property
     def _squared_length(self) -> Estimate:
-        """E ||U||_2^2."""
         if self._known_length is not None:
             return self._known_length
         if self._known_variances is not None:
@@ -165,7 +152,6 @@ class KNormNoise:
         return mean_estimate((self._public_draws**2).sum(axis=1))
 
     def variances(self) -> FloatArray:
-        """Variance of each coordinate (m,), exact if `covariance` is exact."""
         if self._known_variances is not None:
             return self._radial_factor * self._known_variances
         return np.diag(self.covariance()).copy()
@@ -180,26 +166,19 @@ class KNormNoise:
         return np.asarray(products.sum(axis=1)).ravel()
 
     def second_moment(self) -> Estimate:
-        """E ||Z||_2^2 = (r + 1)(r + 2) / epsilon^2 E ||U||_2^2 (JL-L14).
+        """(r + 1)(r + 2) / epsilon^2 E ||U||_2^2 (JL-L14).
 
-        If `squared_length` was given, it is used for E ||U||_2^2. If not, and the body has a second
-        moment in closed form, the result is exact. Else E ||U||_2^2 is estimated from 2048 public
-        draws. The estimate has the standard error of independent draws and a 95% interval.
+        E ||U||_2^2 is `squared_length` if given, exact if the body has a second moment in closed
+        form, and else estimated from 2048 public draws, with a standard error and a 95% interval.
         """
         return scaled(self._squared_length, self._radial_factor)
 
     def log_density(self, points: FloatArray) -> FloatArray:
-        """log f(z), shape (b,), for the rows z of `points` (b, m).
+        """log f(z) (b,) for rows z of `points` (b, m); -inf outside of the span of K.
 
-        f is the density of Z on the span of K, epsilon^r e^(-epsilon ||z||_K) / (r! vol(K)). The
-        result is -inf for rows outside of the span. K needs a gauge and a volume in closed form.
-
-        Raises
-        ------
-        MissingOracle
-            If K has no gauge, or no volume in closed form.
-        ValueError
-            If the volume of K is outside of the range of float64.
+        f(z) = epsilon^r e^(-epsilon ||z||_K) / (r! vol(K)) on the span of K. ``MissingOracle``
+        if K has no gauge, or no volume in closed form. ``ValueError`` if the volume of K is outside
+        of the range of float64.
         """
         points = batch(points, self.dimension, "points")
         return np.asarray(-self.epsilon * self.body.gauge(points) - self._log_constant)
@@ -219,11 +198,7 @@ class KNormNoise:
         return math.lgamma(r + 1) + math.log(volume) - r * math.log(self.epsilon)
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
-        """log f(z) - log f(z - s), shape (b,), for rows z of `points` and s of `shifts` (b, m).
-
-        f is the density of Z on the span of K. Points and shifts must lie in this span. K needs a
-        gauge.
-        """
+        """log f(z) - log f(z - s), (b,), for rows (b, m) in the span of K; K needs a gauge."""
         points = batch(points, self.dimension, "points")
         shifts = batch(shifts, self.dimension, "shifts")
         moved = self.body.gauge(points - shifts) - self.body.gauge(points)

@@ -17,21 +17,16 @@ from geomdp.privacy import Exact
 class LaplaceNoise:
     """Independent Lap(b) in each of m coordinates: density (2b)^-m exp(-||z||_1 / b).
 
-    This is K-norm noise of the l1 ball of radius b epsilon, for any epsilon > 0, drawn coordinate
-    by coordinate (JL-L14). Suppose that sums of neighbours differ by at most D in the l1 norm. Then
-    the sums plus this noise are D/b-differentially private (GEN-3).
+    This is K-norm noise of the l1 ball of radius b epsilon, for any epsilon > 0 (JL-L14). If sums
+    of neighbours differ by at most D in the l1 norm, the sums plus this noise are
+    D/b-differentially private (GEN-3).
 
     Parameters
     ----------
     dimension : int
-        Number of coordinates m.
+        Number of coordinates m, at least 1.
     scale : float
-        Scale b of each coordinate, in units of sums; the variance is 2 b^2.
-
-    Raises
-    ------
-    ValueError
-        If `dimension` is not a whole number above 0 or `scale` is not finite and above 0.
+        Scale b > 0 of each coordinate, in units of sums; the variance is 2 b^2.
 
     Examples
     --------
@@ -60,19 +55,17 @@ class LaplaceNoise:
         object.__setattr__(self, "scale", positive(self.scale, "scale"))
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m); O(m) each."""
+        """Each draw costs O(m)."""
         return rng.laplace(0.0, self.scale, (size, self.dimension))
 
     def covariance(self) -> FloatArray:
-        """Covariance matrix 2 b^2 I, (m, m)."""
         return 2 * self.scale**2 * np.eye(self.dimension)
 
     def variances(self) -> FloatArray:
-        """Variance of each coordinate, 2 b^2: (m,)."""
         return np.full(self.dimension, 2 * self.scale**2)
 
     def second_moment(self) -> Estimate:
-        """E ||Z||_2^2 = 2 m b^2, exact."""
+        """2 m b^2, exact."""
         return Estimate.exact(2 * self.dimension * self.scale**2)
 
     def log_density(self, points: FloatArray) -> FloatArray:

@@ -29,7 +29,7 @@ DRAWS = 1024
 
 
 class Expansion(Protocol):
-    """The last step of an `ImplicitMap`. This step computes all answers from a few coordinates."""
+    """The last step of an `ImplicitMap`: all answers from a few coordinates."""
 
     def to_answers(self, coordinates: FloatArray) -> FloatArray:
         """Answers (m, b) from coordinates (r, b)."""
@@ -40,12 +40,11 @@ class ImplicitMap(Protocol):
     """A linear map from R^p to R^m, applied by transforms because its matrix would be too large."""
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of rows and columns, (m, p)."""
+    def shape(self) -> tuple[int, int]: ...
 
     @property
     def expansion(self) -> Expansion:
-        """The last step. Several maps may share one last step."""
+        """The last step, which several maps may share."""
 
     def to_coordinates(self, columns: Columns) -> FloatArray:
         """Coordinates (r, b) of columns (p, b): the result of all steps before the last."""
@@ -53,8 +52,9 @@ class ImplicitMap(Protocol):
     def __matmul__(self, columns: Columns) -> FloatArray:
         """The product with columns (p, b) or one column (p,)."""
 
-    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> FloatArray:
-        """The matrix (m, p), for small maps."""
+    def __array__(
+        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
+    ) -> FloatArray: ...
 
     def image_variances(self, noise: Noise) -> FloatArray:
         """Variance of each coordinate of the image of `noise` (m,)."""
@@ -67,11 +67,7 @@ Map = FloatArray | sp.csr_array | ImplicitMap
 
 
 def sum_of_images(maps: Iterable[Map], columns: Iterable[Columns]) -> FloatArray:
-    """The sum over i of T_i x_i, (m, b), for maps T_i (m, p_i) and columns x_i (p_i, b).
-
-    There must be at least one map. If several implicit maps share one last step, their coordinates
-    are added up first. The last step is then applied once.
-    """
+    """The sum of T_i x_i (m, b) for maps T_i (m, p_i); a shared last step is applied once."""
     images: list[FloatArray] = []
     shared: dict[int, tuple[Expansion, FloatArray]] = {}
     for matrix, own in zip(maps, columns, strict=True):
@@ -97,8 +93,7 @@ class Part:
     matrix : (m, p) array, sparse array or `ImplicitMap`
         The map T to the answers.
     energy : float, optional
-        E ||T Z||_2^2, if it is known. By default it is computed from an exact covariance of Z, or
-        estimated from draws if the covariance is not exact.
+        E ||T Z||_2^2; by default from an exact covariance of Z, or estimated from draws.
 
     Examples
     --------
@@ -129,18 +124,13 @@ class MappedNoise:
     """Z = sum over i of T_i Z_i with independent Z_i.
 
     Let y_i be sums over records such that y_i + Z_i is epsilon_i-DP. If the answers are sum T_i y_i
-    plus public numbers, then the answers plus Z are post-processing of all noisy measurements
-    y_i + Z_i. By composition, they are (sum of epsilon_i)-DP.
+    plus public numbers, the answers plus Z are post-processing of all y_i + Z_i, and so
+    (sum of epsilon_i)-DP by composition.
 
     Parameters
     ----------
     parts : sequence of Part
         At least one part. Every map has m rows.
-
-    Raises
-    ------
-    ValueError
-        For no parts, or maps that do not fit their noise or each other.
 
     Examples
     --------
@@ -177,7 +167,6 @@ class MappedNoise:
 
     @property
     def dimension(self) -> int:
-        """Dimension m of the answer space."""
         return int(self.parts[0].matrix.shape[0])
 
     @property
@@ -186,12 +175,12 @@ class MappedNoise:
         return combined_status([part.noise.sampler for part in self.parts])
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m), from draws of all parts and one product with each map."""
+        """Draws of all parts, and one product with each map."""
         draws = (part.noise.sample(rng, size).T for part in self.parts)
         return sum_of_images([part.matrix for part in self.parts], draws).T
 
     def covariance(self) -> FloatArray:
-        """Covariance matrix: the sum of T_i Cov(Z_i) T_i^T, (m, m)."""
+        """The sum of T_i Cov(Z_i) T_i^T, (m, m)."""
         total = np.zeros((self.dimension, self.dimension))
         for part in self.parts:
             half = np.asarray(part.matrix @ part.noise.covariance())
@@ -199,7 +188,6 @@ class MappedNoise:
         return total
 
     def variances(self) -> FloatArray:
-        """Variance of each coordinate (m,), computed without the (m, m) covariance matrix."""
         return np.asarray(np.sum(self._variances, axis=0))
 
     @cached_property
@@ -207,11 +195,10 @@ class MappedNoise:
         return [_variances(part) for part in self.parts]
 
     def second_moment(self) -> Estimate:
-        """E ||Z||_2^2, the sum of tr(T_i Cov(Z_i) T_i^T); exact if all covariances are exact.
+        """The sum of tr(T_i Cov(Z_i) T_i^T); exact if all covariances are exact.
 
-        If a part has neither a given `energy` nor an exact covariance, its term is estimated from
-        1024 public draws of its own. The terms are then independent, so the variances of their
-        errors add up. The interval is an asymptotic 95% interval.
+        A part with neither `energy` nor an exact covariance adds an estimate from 1024 public draws
+        of its own, with an asymptotic 95% interval.
         """
         return self._second_moment
 
@@ -224,7 +211,6 @@ class MappedNoise:
         return Estimate(value, stderr, (value - 1.96 * stderr, value + 1.96 * stderr), samples)
 
     def _energy(self, i: int) -> Estimate:
-        """E ||T Z||_2^2 of part `i`."""
         part = self.parts[i]
         if part.energy is not None:
             return Estimate.exact(part.energy)
@@ -236,7 +222,6 @@ class MappedNoise:
 
 
 def _variances(part: Part) -> FloatArray:
-    """Variance of each coordinate of T Z of one part, (m,)."""
     matrix = part.matrix
     if isinstance(matrix, ImplicitMap):
         return matrix.image_variances(part.noise)

@@ -40,28 +40,16 @@ DIGITS = 4
 
 
 def expected_maximum(noise: Noise) -> float:
-    """A proved upper bound on E max over i of |Z_i|, for noise Z on sums of answers.
+    """A proved upper bound on E max over i of |Z_i|, for symmetric noise Z on sums of answers.
 
-    `noise` is symmetric on R^m. The result is the least of these bounds, or infinity if none
-    applies:
+    The result is the least of these bounds, or infinity (Prekopa 1973; formula sheet GEN-3, JL-KN):
 
-    * For Laplace noise of scale b: b (1 + 1/2 + ... + 1/m). This is the exact value, because the
-      |Z_i| / b are independent exponential variables.
-    * For geometric noise of scale b, where each Z_i is a multiple of a unit u_i:
-      b (1 + 1/2 + ... + 1/m) + max over i of u_i. The reason is that Z_i / u_i is distributed as
-      floor(x) - floor(y), where x - y is a Laplace variable of scale b / u_i, and
-      |floor(x) - floor(y)| < |x - y| + 1.
-    * For geometric noise: the sum of the E |Z_i|, which is exact for m = 1.
-    * For K-norm noise: (r / epsilon) max over i of h_K(e_i), because E ||Z||_K = r / epsilon
-      (JL-KN). h_K is the support function of K, and r is the dimension of K.
-    * For the classes in `LOG_CONCAVE` and their linear images: `log_concave_maximum`, a union bound
-      over the coordinates. Linear images and sums of independent log-concave vectors are
-      log-concave (Prekopa).
-    * For all noise: (E ||Z||_2^2)^(1/2).
-
-    The last two bounds need second moments in closed form. They are skipped if the second moments
-    are estimated. Cost: the variances (m,), and for K-norm noise m support values. Prekopa 1973;
-    formula sheet GEN-3, JL-KN.
+    * Laplace noise of scale b: b (1 + 1/2 + ... + 1/m), which is exact.
+    * Geometric noise: b (1 + 1/2 + ... + 1/m) + max u_i, because Z_i / u_i is distributed as
+      floor(x) - floor(y), below |x - y| + 1, for a Laplace x - y; or the sum of the E |Z_i|.
+    * K-norm noise: (r / epsilon) max over i of h_K(e_i), because E ||Z||_K = r / epsilon.
+    * `LOG_CONCAVE` classes and their linear images: `log_concave_maximum`, a union bound.
+    * All noise: (E ||Z||_2^2)^(1/2). This and the union bound need exact second moments.
     """
     if isinstance(noise, LaplaceNoise):
         return noise.scale * _harmonic(noise.dimension)
@@ -82,10 +70,7 @@ def expected_maximum(noise: Noise) -> float:
 
 
 def _harmonic(count: int) -> float:
-    """1 + 1/2 + ... + 1/m for m = `count`.
-
-    This is the expected maximum of m independent exponential variables of mean 1.
-    """
+    """1 + 1/2 + ... + 1/m, the expected maximum of m exponential variables of mean 1."""
     return float((1 / np.arange(1, count + 1)).sum())
 
 
@@ -97,22 +82,13 @@ def is_log_concave(noise: Noise) -> bool:
 
 
 def log_concave_maximum(deviations: FloatArray) -> float:
-    """Upper bound on E max over i of |X_i| for symmetric log-concave X_i.
+    """Upper bound on E max over i of |X_i| for symmetric log-concave X_i of `deviations` (m,).
 
-    For one X = X_i with standard deviation sigma, G(t) = P(|X| > t) is log-concave with G(0) = 1.
-    If G(t) = e^-c, then G(u) >= e^(-c u / t) for u <= t, and
-    E X^2 = 2 integral of u G(u) du >= 2 (t / c)^2 (1 - (1 + c) e^-c). So
-
-        P(|X| > s(c) sigma) <= e^-c,    s(c) = c / (2 (1 - (1 + c) e^-c))^(1/2).
-
-    Each P(|X_i| > t) has such a bound. Let S(t) be the sum of these bounds over i. Then
-    E max over i of |X_i| is at most the integral of min{1, S(t)} over t. The X_i need not be
-    independent.
-
-    `deviations` are the standard deviations sigma_i >= 0, (m,). The result is an upper bound on
-    this integral: an upper sum over steps up to the last exponent c, plus a bound on the tail. For
-    each X_i, the tail is at most the integral of e^(-c t / (s(c) sigma_i)) over t >= s(c) sigma_i,
-    because c / s(c) increases.
+    G(t) = P(|X| > t) is log-concave with G(0) = 1. So G(t) = e^-c implies G(u) >= e^(-c u / t) for
+    u <= t, hence E X^2 >= 2 (t / c)^2 (1 - (1 + c) e^-c), and P(|X| > s(c) sigma) <= e^-c with
+    s(c) = c / (2 (1 - (1 + c) e^-c))^(1/2). With the sum S(t) of these bounds over i, the result
+    bounds the integral of min{1, S(t)} by an upper sum up to the last c. The tail of X_i is at most
+    the integral of e^(-c t / (s(c) sigma_i)), because c / s(c) increases.
     """
     largest = float(deviations.max(initial=0.0))
     if largest == 0:
@@ -138,6 +114,5 @@ def log_concave_maximum(deviations: FloatArray) -> float:
 
 
 def _rounded_up(values: FloatArray) -> FloatArray:
-    """Positive `values` rounded up to `DIGITS` significant digits."""
     places = 10.0 ** (np.floor(np.log10(values)) - DIGITS + 1)
     return np.asarray(np.ceil(values / places) * places)

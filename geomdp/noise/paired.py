@@ -20,12 +20,10 @@ class PairedNoise:
 
     On the cone over {(q, q', 1) : q, q' in K}, R (U_1, U_2, 1) has density proportional to
     e^(-epsilon t), where t is the last coordinate. A shift by (q, q', 1) maps this cone into itself
-    and multiplies the density by at most e^epsilon at each point. If a record with answers T q' is
-    replaced by a record with answers T q, the sum of answers changes by T (q - q'). This change is
-    the image of such a shift. So the sum of answers plus Z is epsilon-DP. `ConeNoise` of rate
-    epsilon / 2 has the same guarantee, with two independent radii. The squared error of
-    `PairedNoise` is (k + 1/2) / (k + 2) times the squared error of this `ConeNoise` around the
-    centroid of K.
+    and multiplies the density by at most e^epsilon. Replacing a record changes the sum of answers
+    by T (q - q'), the image of such a shift. So the sum plus Z is epsilon-DP. The squared error is
+    (k + 1/2) / (k + 2) times that of `ConeNoise` of rate epsilon / 2 around the centroid of K,
+    which has the same guarantee.
 
     Parameters
     ----------
@@ -35,12 +33,6 @@ class PairedNoise:
         Privacy loss of one replaced record, finite and above 0.
     matrix : (m, k) sparse array
         The map T from the coordinates of K to the answers.
-
-    Raises
-    ------
-    ValueError
-        If `epsilon` is out of range, K has no exact sampler or is lower-dimensional, or `matrix`
-        does not fit.
 
     References
     ----------
@@ -83,11 +75,10 @@ class PairedNoise:
 
     @property
     def dimension(self) -> int:
-        """Dimension m of the answer space."""
         return int(self.matrix.shape[0])
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m), each from two uniform points of K."""
+        """Two uniform points of K for each draw."""
         radii = self._radii(rng, size)
         return self._at(radii, self.body.sample_uniform(2 * size, rng))
 
@@ -114,13 +105,8 @@ class PairedNoise:
         return self._factor * np.asarray(self.matrix @ (self.matrix @ scatter).T)
 
     def variances(self) -> FloatArray:
-        """Variance of each coordinate (m,): the diagonal of `covariance`, without (m, m) arrays."""
         return self._factor * self.moments.variances()
 
     def second_moment(self) -> Estimate:
-        """E ||Z||_2^2 = 2 (2 k + 1)(2 k + 2) / epsilon^2 E ||T (U - E U)||_2^2.
-
-        It is exact if K has a second moment in closed form. Otherwise it is estimated from 1024
-        public draws.
-        """
+        """2 (2 k + 1)(2 k + 2) / epsilon^2 E ||T (U - E U)||_2^2; estimated as in `ConeNoise`."""
         return scaled(self.moments.energy, self._factor)

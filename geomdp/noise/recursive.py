@@ -22,28 +22,21 @@ class RecursiveNoise:
     The columns of B_i are an orthonormal basis of the subspace V_i, and the V_i are orthogonal to
     each other. P_i maps the space of the body K_i onto coordinates of V_i.
 
-    Z is added to sums of answers. Suppose that sums of neighbours differ by vectors of a body K,
-    that the V_i together span the span of K, and that each K_i contains the projection of K on the
-    space of K_i. Then K-norm noise of K_i makes the projection of the sums epsilon_i-DP. The vector
-    "sums plus Z" has a component in V_i, which is computed from this noisy projection alone. By
-    composition, the sums plus Z are (sum of epsilon_i)-DP.
+    Suppose that sums of neighbours differ by vectors of a body K, that the V_i together span the
+    span of K, and that each K_i contains the projection of K on its space. Then K-norm noise of K_i
+    makes the projection of the sums epsilon_i-DP. The component of the sums plus Z in V_i is
+    computed from this noisy projection alone. By composition, the sums plus Z are
+    (sum of epsilon_i)-DP.
 
-    Let A_i be E ||B_i P_i Z_i||_2^2 at epsilon_i = 1. The epsilon_i are proportional to A_i^(1/3).
-    This choice minimises E ||Z||_2^2 (JL-SPLIT).
+    The epsilon_i are proportional to A_i^(1/3), where A_i is E ||B_i P_i Z_i||_2^2 at
+    epsilon_i = 1. This minimises E ||Z||_2^2 (JL-SPLIT).
 
     Parameters
     ----------
     levels : sequence of Level
-        At least one `Level`: K-norm noise in one subspace. The subspaces V_i of the levels are
-        orthogonal to each other.
+        At least one `Level`: K-norm noise in one subspace; the V_i are orthogonal to each other.
     epsilon : float
         Total privacy loss, finite and above 0.
-
-    Raises
-    ------
-    ValueError
-        For no levels, an entry that is not a `Level`, levels of different spaces, or `epsilon` out
-        of range.
 
     References
     ----------
@@ -92,7 +85,6 @@ class RecursiveNoise:
 
     @property
     def dimension(self) -> int:
-        """Dimension m of the answer space."""
         return len(self.levels[0].basis)
 
     @cached_property
@@ -116,11 +108,10 @@ class RecursiveNoise:
 
     @property
     def sampler(self) -> SamplerStatus:
-        """The combined status of the samplers of all levels, see `combined_status`."""
         return combined_status([part.sampler for part in self.parts])
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m). A draw needs one uniform point for every level."""
+        """One uniform point for every level and draw."""
         coordinates = [
             part.sample(rng, size) @ level.keep.T
             for part, level in zip(self.parts, self.levels, strict=True)
@@ -128,7 +119,7 @@ class RecursiveNoise:
         return np.asarray(np.hstack(coordinates) @ self.basis.T)
 
     def covariance(self) -> FloatArray:
-        """Covariance matrix (m, m): the sum over the levels, because their noise is independent."""
+        """The sum over the levels, because their noise is independent."""
         total = np.zeros((self.dimension, self.dimension))
         for level, share in zip(self.levels, self.split, strict=True):
             D = level.source.body.dimension
@@ -137,15 +128,13 @@ class RecursiveNoise:
         return total
 
     def variances(self) -> FloatArray:
-        """Variance of each coordinate (m,): the diagonal of `covariance`, exact or estimated."""
         return np.diag(self.covariance()).copy()
 
     def second_moment(self) -> Estimate:
-        """E ||Z||_2^2 = sum of A_i / epsilon_i^2 = (sum of A_i^(1/3))^3 / epsilon^2 (JL-SPLIT).
+        """sum of A_i / epsilon_i^2 = (sum of A_i^(1/3))^3 / epsilon^2 (JL-SPLIT).
 
-        The value is exact if the A_i are exact. Estimated A_i can be correlated, because all come
-        from one public random stream. So the standard errors are added, which gives an upper bound
-        on the standard error of the sum. The ends of the intervals are added, too.
+        Exact if the A_i are exact. Estimated A_i can be correlated, as all come from one public
+        stream. So standard errors, for an upper bound, and the ends of intervals are added.
         """
         energies = [level.energy for level in self.levels]
         squares = self.split**2
@@ -161,30 +150,19 @@ class RecursiveNoise:
         return Estimate(value, stderr, (low, high), max(energy.samples for energy in energies))
 
     def log_density(self, points: FloatArray) -> FloatArray:
-        """log f(z), shape (b,), for the rows z of `points` (b, m): a sum over the levels.
+        """The sum over the levels; -inf outside of the sum of all V_i.
 
-        f is the density of Z on the sum of all V_i. The result is -inf for rows outside of this
-        subspace. The body of each level needs a gauge and a volume in closed form.
-
-        Raises
-        ------
-        ValueError
-            If a level is a projection of K-norm noise: its density has no closed form.
+        The body of each level needs a gauge and a volume in closed form. ``ValueError`` if a
+        level is a projection of K-norm noise: its density has no closed form.
         """
         points = batch(points, self.dimension, "points")
         parts = [part.log_density(points @ onto) for part, onto in self._intrinsic()]
         return np.where(off_span(points, self.basis), -np.inf, np.sum(parts, axis=0))
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
-        """log f(z) - log f(z - s), shape (b,), for rows z of `points` and s of `shifts` (b, m).
+        """log f(z) - log f(z - s), (b,), for rows of `points` and `shifts` (b, m).
 
-        f is the density of Z on the sum of all V_i. Points and shifts must lie in this subspace,
-        but this is not checked.
-
-        Raises
-        ------
-        ValueError
-            If a level is a projection of K-norm noise: its density has no closed form.
+        Both must lie in the sum of all V_i (not checked); ``ValueError`` as in `log_density`.
         """
         levels = self._intrinsic()
         points = batch(points, self.dimension, "points")
@@ -193,10 +171,7 @@ class RecursiveNoise:
         return np.asarray(np.sum(ratios, axis=0))
 
     def _intrinsic(self) -> list[tuple[KNormNoise, FloatArray]]:
-        """K-norm noise of each level, and columns (m, D) that span the level's subspace.
-
-        Raises ``ValueError`` as `log_density` does.
-        """
+        """K-norm noise and span (m, D) of each level; ``ValueError`` as in `log_density`."""
         if any(level.keep.shape[0] < level.keep.shape[1] for level in self.levels):
             raise ValueError(
                 "levels must not project K-norm noise on a smaller subspace, because the density "
@@ -209,12 +184,7 @@ class RecursiveNoise:
 
 
 def combined_status(statuses: Sequence[SamplerStatus]) -> SamplerStatus:
-    """Status of several independent draws together.
-
-    The result is `Heuristic` if one status is `Heuristic`, and `Exact` if all are `Exact`. In all
-    other cases it is `Approximate`, with the sum of the proved distances in total variation
-    (SAM-1).
-    """
+    """`Heuristic` if one is, `Exact` if all are, else `Approximate` with the sum of tv (SAM-1)."""
     doubts = dict.fromkeys(s.reason for s in statuses if isinstance(s, Heuristic))
     if doubts:
         return Heuristic("; ".join(doubts))
@@ -228,9 +198,9 @@ def combined_status(statuses: Sequence[SamplerStatus]) -> SamplerStatus:
 def best_stop(stages: Sequence[Stage]) -> tuple[Level, ...]:
     """The levels with the least `energy_of`, over all stages at which the recursion can stop.
 
-    If the recursion stops at stage l, the levels are the splits of the earlier stages and K-norm
-    noise on the subspace that remains. For l = 1 this is plain K-norm noise. So the result never
-    has a larger `energy_of` than plain K-norm noise.
+    A stop at stage l gives the splits of the earlier stages, and K-norm noise on the subspace that
+    remains. For l = 1 this is plain K-norm noise, so its `energy_of` is never smaller than the
+    result's.
 
     Examples
     --------
@@ -244,7 +214,6 @@ def best_stop(stages: Sequence[Stage]) -> tuple[Level, ...]:
 
 
 def stopped(stages: Sequence[Stage]) -> list[tuple[Level, ...]]:
-    """The levels that result from stopping at each stage, in the order of the stages."""
     choices: list[tuple[Level, ...]] = []
     before: tuple[Level, ...] = ()
     for stage in stages:

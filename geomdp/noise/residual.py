@@ -21,29 +21,22 @@ from geomdp.workloads.structure.residuals import Residuals, differences
 class ResidualNoise:
     """Noise on the weighted cells of all tables, from independent Gaussian noise on residuals.
 
-    The residual of a set A of columns consists of differences of counts along each column of A (see
-    `Residuals`). Its noise consists of the same differences of Gaussian variables of variance s_A.
-    As a vector with one entry per cell, the residual with its noise is therefore (tensor over i in
-    A of I - J / l_i)(y + g). Here y is the table of A, g ~ N(0, s_A I), l_i is the number of levels
-    (values) of column i, and all entries of J are 1. Cells are computed from the noisy residuals,
-    so tables agree on the columns they share.
+    The noise on the residual of a set A (see `Residuals`) consists of the same differences of
+    Gaussian variables of variance s_A. As a vector over cells, the noisy residual is (tensor over i
+    in A of I - J / l_i)(y + g), with the table y of A, g ~ N(0, s_A I), l_i levels of column i, and
+    a matrix J of ones. Cells are computed from the noisy residuals, so tables agree on the columns
+    they share.
 
-    The difference of two independent Gaussian variables of equal variance is one Gaussian variable
-    of twice this variance. So a column of two levels needs one variable instead of two. Let b be
-    the number of columns of A with two levels, and let t_A be the standard deviation of the
-    variables that are drawn. Then s_A = t_A^2 / 2^b.
+    For a column of two levels, one variable replaces the difference of two. So s_A = t_A^2 / 2^b,
+    where t_A is the standard deviation of the variables that are drawn, and b columns of A have two
+    levels.
 
     Parameters
     ----------
     residuals : Residuals
         The tables and their residuals.
     scales : (sets,) array
-        t_A for each set A, in units of sums: above 0, or 0 if the residual of A gets no noise.
-
-    Raises
-    ------
-    ValueError
-        If a scale is negative or not finite, all scales are 0, or `scales` has another length.
+        t_A for each set A, in units of sums: above 0, or 0 if the residual of A (not all) has none.
 
     References
     ----------
@@ -90,16 +83,14 @@ class ResidualNoise:
 
     @property
     def dimension(self) -> int:
-        """Number m of cells of all tables."""
         return self.residuals.workload.n_queries
 
     @cached_property
     def _set_variances(self) -> FloatArray:
-        """The variances s_A of all sets A: (sets,)."""
         return np.asarray(self.scales**2 / doublings(self.residuals))
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m). A draw takes O(k) additions per cell of a k-way table."""
+        """A draw takes O(k) additions per cell of a k-way table."""
         found = np.empty((size, self.residuals.dimension))
         for group in self.residuals.groups:
             drawn = rng.standard_normal((size * group.count, drawn_size(group.shape)))
@@ -109,7 +100,7 @@ class ResidualNoise:
         return self.residuals.to_answers(found)
 
     def covariance(self) -> FloatArray:
-        """Covariance matrix (m, m), for few cells: O(m^2) times the number of variables drawn."""
+        """For few cells: the cost is O(m^2) times the number of variables drawn."""
         units = []
         for group in self.residuals.groups:
             for place, scale in enumerate(self.scales[group.numbers].tolist()):
@@ -122,18 +113,17 @@ class ResidualNoise:
         return np.asarray(root.T @ root)
 
     def variances(self) -> FloatArray:
-        """Variance of the noise on each answer (m,), in closed form (X-RES)."""
+        """The variances have a closed form (X-RES)."""
         return self.residuals.cell_variances(self._set_variances)
 
     def second_moment(self) -> Estimate:
-        """E ||Z||_2^2, in closed form."""
         terms = self.residuals.energies() * self._set_variances
         return Estimate.exact(math.fsum(terms.tolist()))
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
-        """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,).
+        """log f(z) - log f(z - s), (b,), for rows of `points` and `shifts` (b, m).
 
-        f is the density of Z on the span of the noise. Points and shifts must lie in this span.
+        f is the density of Z on the span of the noise, in which both must lie.
         """
         z = self._squares(batch(points, self.dimension, "points"))
         return np.asarray((self._squares(points - shifts) - z) / 2)
@@ -160,10 +150,7 @@ def drawn_size(shape: tuple[int, ...]) -> int:
 
 
 def to_coordinates(drawn: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """Noise on c residuals (c, coordinates), from Gaussian variables (c, drawn_size).
-
-    `shape` holds the number of levels of each column of the residuals.
-    """
+    """Noise (c, coordinates) on residuals of columns of `shape` levels, from (c, drawn_size)."""
     wide = [levels for levels in shape if levels > 2]
     cells = drawn.reshape(len(drawn), *wide)
     for axis in range(1, cells.ndim):

@@ -48,24 +48,14 @@ class ScalarNoise(Protocol):
         """The k `values` + independent Lap(scale) draws, to be compared with thresholds."""
 
     def laplace(self, value: ExactNumber, scale: float) -> float:
-        """Return `value` + Lap(scale), density exp(-|x| / scale) / (2 scale)."""
+        """`value` + Lap(scale), of density exp(-|x| / scale) / (2 scale)."""
 
     def noisy_argmax(self, scores: FloatArray, scale: float) -> int:
-        """Draw index i with probability proportional to exp(scores[i] / scale).
-
-        This is the exponential mechanism (GEN-3). It is eps-DP if `scale` is 2 / eps times the
-        sensitivity of a score.
-        """
+        """The exponential mechanism (GEN-3): eps-DP for `scale` = 2 sensitivity / eps."""
 
 
 class GeneratorNoise:
-    """Laplace and Gumbel noise by NumPy in float64: a reproducible simulation that is not private.
-
-    Parameters
-    ----------
-    rng : Generator or int
-        Source of randomness.
-    """
+    """Laplace and Gumbel noise by NumPy in float64: a simulation that is not private."""
 
     arithmetic = FLOAT64_CAVEAT
 
@@ -73,39 +63,28 @@ class GeneratorNoise:
         self._rng = np.random.default_rng(rng)
 
     def threshold(self, value: float, scale: float) -> float:
-        """Return `value` + Lap(scale)."""
         return self.laplace(value, scale)
 
     def reaches(self, value: ExactNumber, scale: float, threshold: float) -> bool:
-        """Whether `value` + Lap(scale) is at least `threshold`."""
         return self.laplace(value, scale) >= threshold
 
     def values(self, values: Sequence[ExactNumber] | FloatArray, scale: float) -> Values:
-        """The k `values` + independent Lap(scale) draws."""
         near = np.array(values, dtype=np.float64)
         return _FloatValues(near + self._rng.laplace(0.0, scale, size=len(near)))
 
     def laplace(self, value: ExactNumber, scale: float) -> float:
-        """Return `value` + Lap(scale)."""
         return float(value) + float(self._rng.laplace(0.0, scale))
 
     def noisy_argmax(self, scores: FloatArray, scale: float) -> int:
-        """Exponential mechanism by Gumbel-max: Pr[i] proportional to exp(scores[i] / scale)."""
         return int(np.argmax(scores + self._rng.gumbel(0.0, scale, size=len(scores))))
 
 
 class _FloatValues:
-    """Noisy numbers in float64."""
-
     def __init__(self, noisy: FloatArray) -> None:
         self._noisy = noisy
 
     def first_reaching(self, begin: int, threshold: float) -> int:
-        """See `Values`.
-
-        Windows of values are searched one after another, with doubling lengths. So the cost is
-        proportional to the number of values up to the first that reaches the threshold.
-        """
+        """Windows of doubling lengths keep the cost proportional to the number of values read."""
         window = FIRST_WINDOW
         while begin < len(self._noisy):
             hits = self._noisy[begin : begin + window] >= threshold
@@ -119,10 +98,8 @@ class _FloatValues:
 class ExactNoise(NotCopied):
     """Real-valued Laplace and Gumbel noise, compared exactly or correctly rounded (X-GRID).
 
-    Random bits come from the operating system. True answers are taken as exact numbers. A
-    comparison has the result that it would have for the real-valued noise. Float64 decides the
-    comparison if the difference exceeds a proved error bound. Otherwise ball arithmetic decides it,
-    with more bits of the same draw. A released value is correctly rounded to a public grid.
+    Float64 decides a comparison if the difference exceeds a proved error bound. Otherwise ball
+    arithmetic does, with more bits of the same draw from the operating system.
     """
 
     arithmetic = DECIDED_ARITHMETIC
@@ -131,28 +108,21 @@ class ExactNoise(NotCopied):
         self._numbers = LaplaceNumbers()
 
     def threshold(self, value: float, scale: float) -> NoisyThreshold:
-        """`value` + Lap(scale).
-
-        The Laplace draw is a function of uniform numbers. The first 124 bits of each number are
-        drawn at once, later bits only when needed.
-        """
+        """The first 124 bits of each uniform number are drawn at once, later bits when needed."""
         return NoisyThreshold(value, scale, self._numbers.one())
 
     def reaches(self, value: ExactNumber, scale: float, threshold: NoisyThreshold) -> bool:
-        """Whether `value` + Lap(scale) is at least `threshold`, decided exactly."""
         return threshold.reached_by(value, scale, self._numbers.one())
 
     def values(self, values: Sequence[ExactNumber] | FloatArray, scale: float) -> Values:
-        """The k `values` + independent Lap(scale) draws, with bits drawn as in `threshold`."""
         exact = values.tolist() if isinstance(values, np.ndarray) else values
         return NoisyValues(exact, np.array(values, dtype=np.float64), scale, self._numbers)
 
     def laplace(self, value: ExactNumber, scale: float) -> float:
-        """Return `value` + Lap(scale), rounded to a multiple of a power of two <= scale / 1024."""
+        """Rounded to a multiple of a power of two <= scale / 1024."""
         return rounded_value(value, scale, self._numbers.one())
 
     def noisy_argmax(self, scores: FloatArray, scale: float) -> int:
-        """Exponential mechanism by Gumbel-max, decided exactly for the float64 scores."""
         self._require_own_process()
         return noisy_argmax(scores, scale)
 

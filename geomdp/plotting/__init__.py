@@ -1,7 +1,6 @@
 """Pictures: bodies in two and three dimensions, noise, walks and projections, and error curves.
 
-No other package of the library draws. matplotlib is imported when something is drawn. Most
-functions take the axes to draw on, and return the matplotlib artists that were added.
+Most functions take the axes to draw on, and return the matplotlib artists that were added.
 """
 
 import lazy_loader

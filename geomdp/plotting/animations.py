@@ -32,10 +32,10 @@ def animate_walk(
     kernel: Kernel | None = None,
     rng: RandomState = None,
 ) -> FuncAnimation:
-    """Animate a random walk inside a planar body, step by step.
+    """Animate a random walk inside a planar body: one frame for the start and one for each step.
 
-    Save the animation with ``.save("walk.gif", writer="pillow")``, or as MP4 if ffmpeg is
-    installed. Show it in a notebook with ``.to_jshtml()``.
+    Save the animation with ``.save("walk.gif", writer="pillow")``, or as MP4 with ffmpeg. Show it
+    in a notebook with ``.to_jshtml()``.
 
     Parameters
     ----------
@@ -49,11 +49,6 @@ def animate_walk(
         The rule for a step of the walk; by default `HitAndRun`.
     rng : Generator, int or None
         Randomness of the walk.
-
-    Returns
-    -------
-    FuncAnimation
-        One frame for the start and one for each step.
 
     Raises
     ------
@@ -105,8 +100,8 @@ def animate_projection(
 ) -> FuncAnimation:
     """Animate noisy answers that move away from K, and their projections on K.
 
-    The noise grows from frame to frame. The error of the projected answers never exceeds the
-    diameter of K.
+    Frame t = 0, .., T - 1 shows the answers truth + noise * t / (T - 1), T = `frames`. The error of
+    the projected answers never exceeds the diameter of K.
 
     Parameters
     ----------
@@ -118,11 +113,6 @@ def animate_projection(
         Noise of the last frame.
     frames : int
         Number of frames, at least 2.
-
-    Returns
-    -------
-    FuncAnimation
-        Frame t = 0, .., T - 1 shows the answers truth + noise * t / (T - 1). T is `frames`.
 
     Raises
     ------

@@ -45,13 +45,11 @@ class ErrorCurve:
     figure: Figure
 
     def __repr__(self) -> str:
-        """The number of curves and the range of n."""
         numbers = self.table["n"]
         curves = self.table["curve"].nunique()
         return f"ErrorCurve({curves} curves, n from {numbers.min()} to {numbers.max()})"
 
     def _repr_html_(self) -> str:
-        """The figure, for a notebook."""
         return self.encoded()[".svg"].decode()
 
     def encoded(self) -> dict[str, bytes]:
@@ -84,10 +82,10 @@ def error_curve(
     """Draw the error against the number n of records for every mechanism that applies.
 
     Curves are predictions, made without records. Dashed curves belong to mechanisms with a
-    heuristic sampler. These mechanisms have no guarantee. The shaded errors are proved to be out of
-    reach: every mechanism with the guarantee `privacy` has, on some data set of n records, at least
-    the error at the upper edge of the shaded region. If no error is proved to be out of reach, the
-    legend says so. If `records` are given, markers with bars show the errors measured on them.
+    heuristic sampler, which have no guarantee. The shaded errors are proved to be out of reach:
+    every mechanism with the guarantee `privacy` has, on some data set of n records, at least the
+    error at the upper edge. If no error is proved to be out of reach, the legend says so. If
+    `records` are given, markers with bars show the errors measured on them.
 
     Parameters
     ----------
@@ -97,10 +95,8 @@ def error_curve(
         At least two numbers of records, in increasing order.
     privacy : PureDP, ApproxDP or ZCDP
         Guarantee of every mechanism with an exact sampler; a target for other mechanisms.
-    exact_only : bool
-        Whether mechanisms with a heuristic sampler are left out.
-    adjacency : Adjacency
-        Neighbour relation.
+    exact_only, adjacency : bool, Adjacency
+        As for `geomdp.advise`.
     records : array or DataFrame, optional
         Public or synthetic records in the encoding of ``workload.universe``. If given, errors are
         also measured on these records, see Notes.
@@ -110,25 +106,15 @@ def error_curve(
         Title of the figure; by default the number of queries. The guarantee and the adjacency are
         appended.
 
-    Returns
-    -------
-    ErrorCurve
-        Figure and table.
-
-    Raises
-    ------
-    ValueError
-        For bad `ns`, privacy, adjacency or records, or a workload of sensitivity 0.
-
     See Also
     --------
-    geomdp.advice.error_table : The numbers alone.
+    geomdp.advice.error_table : The numbers alone, with the same errors.
 
     Notes
     -----
-    Privacy: without `records`, the result depends on public arguments only. With `records`, the
-    measured errors are not private, even for mechanisms that are private. No noise is added to the
-    errors, and no ledger is charged for them. Publish them only if the records are public.
+    Without `records`, the result depends on public arguments only. The errors measured on `records`
+    are not private, even for private mechanisms: no noise is added, and no ledger is charged.
+    Publish them only if the records are public.
 
     Examples
     --------

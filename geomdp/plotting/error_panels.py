@@ -138,11 +138,7 @@ def _draw_least(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def _draw_excluded(axes: Axes, excluded: pd.DataFrame) -> None:
-    """Shade the errors that are proved to be out of reach.
-
-    If an error is out of reach with n records, it is out of reach with fewer records. Each shaded
-    step therefore extends from its n to the left.
-    """
+    """Shade the errors that are proved to be out of reach with n records, and so with fewer."""
     if excluded.empty:
         return
     axes.fill_between(

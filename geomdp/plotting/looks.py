@@ -40,10 +40,7 @@ def library_style() -> Iterator[None]:
 
 
 def axes_of(dimension: int, ax: Axes | None) -> Axes:
-    """The axes to draw on, of 2 or 3 dimensions: `ax`, or new axes in a new figure.
-
-    ``ValueError`` if `ax` has another number of dimensions.
-    """
+    """The axes to draw on: `ax`, or new ones; ``ValueError`` if `ax` has not this dimension."""
     if ax is None:
         from matplotlib import pyplot
 

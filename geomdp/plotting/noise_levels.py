@@ -35,25 +35,11 @@ COVERED = 0.999
 
 @singledispatch
 def level_body(noise: Noise, share: float) -> Body | None:
-    """The level set {z : density >= c} that contains the noise with probability `share`.
+    """The level set {z : density >= c} of noise on R^m that has the probability `share`.
 
-    Parameters
-    ----------
-    noise : Noise
-        Noise on R^m.
-    share : float
-        The probability, above 0 and below 1.
-
-    Returns
-    -------
-    Body or None
-        A scaled copy of the body K for K-norm noise, a cross-polytope for Laplace noise, a ball in
-        the span of the noise for Gaussian noise. None for other noise, such as cone noise.
-
-    Raises
-    ------
-    ValueError
-        If `share` is out of range.
+    It is a scaled copy of the body K for K-norm noise, a cross-polytope for Laplace noise, a ball
+    in the span of the noise for Gaussian noise, and None for other noise, such as cone noise.
+    ``ValueError`` if `share` is not above 0 and below 1.
 
     Notes
     -----
@@ -113,9 +99,8 @@ def draw_noise(
     """Draw curves of equal density of noise in a plane. Each curve encloses a given probability.
 
     The curves are exact for K-norm, Laplace and Gaussian noise on R^2 without `rows`
-    (`level_body`). For other noise, or with `rows`, the density in the plane is estimated from 2^18
-    draws. The draws are counted on a grid of 128 x 128 cells. A Gaussian kernel with a standard
-    deviation of 2 cells smooths the counts.
+    (`level_body`). In all other cases, the density is estimated from 2^18 draws, counted on a grid
+    of 128 x 128 cells and smoothed by a Gaussian kernel with a standard deviation of 2 cells.
 
     Parameters
     ----------
@@ -124,20 +109,14 @@ def draw_noise(
     ax : Axes, optional
         Where to draw; by default a new figure.
     shares : sequence of float
-        The probabilities, above 0 and below 1. One curve is drawn for each.
+        The probabilities, above 0 and below 1. One curve is drawn for each, the smallest
+        share first.
     rows : (2, m) array_like, optional
         The linear map to the plane. Needed if m is not 2.
     centre : (2,) array_like
         The true answers. The curves are drawn around this point.
-    colour : str
-        Any colour of matplotlib.
-    label : str
-        Entry of the legend; none by default.
-
-    Returns
-    -------
-    list of Artist
-        A collection of one or more curves for each share, the smallest share first.
+    colour, label : str
+        As for `draw`.
 
     Raises
     ------
@@ -201,10 +180,7 @@ def _drawn(
 
 
 def _estimated(noise: Noise, rows: FloatArray, shares: Sequence[float]) -> list[list[FloatArray]]:
-    """For each probability, curves around the densest region that has this probability.
-
-    The density is estimated from counts of draws.
-    """
+    """For each probability, curves around the densest region that has it, from counts of draws."""
     from contourpy import contour_generator
     from scipy.ndimage import gaussian_filter
 

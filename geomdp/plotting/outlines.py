@@ -73,9 +73,8 @@ def unit_directions(k: int) -> FloatArray:
 def shadow_outline(body: Body, rows: FloatArray) -> Outline:
     """Outline of the linear image {rows @ x : x in K} in the plane or in space.
 
-    If the body lists at most 2^16 vertices, the outline is computed from them. If not, the outline
-    is computed from extreme points in many directions, or, for a body without `extreme_point`, from
-    tangent planes.
+    It is computed from the vertices if the body lists at most 2^16, and else from extreme points in
+    many directions, or, for a body without `extreme_point`, from tangent planes.
 
     Parameters
     ----------
@@ -83,11 +82,6 @@ def shadow_outline(body: Body, rows: FloatArray) -> Outline:
         K in R^m, with a support function or listed vertices.
     rows : (2, m) or (3, m) array
         The map to the plane or to space.
-
-    Returns
-    -------
-    Outline
-        The hull of the points found.
 
     Raises
     ------
@@ -121,7 +115,7 @@ def shadow_outline(body: Body, rows: FloatArray) -> Outline:
 def slice_outline(body: Body, centre: FloatArray, rows: FloatArray) -> Outline:
     """Outline of the slice {t : centre + t @ rows in K} of a body.
 
-    It is the hull of the ends of chords through `centre` in many directions.
+    It is the hull of the ends of chords through `centre`, which is at 0, in many directions.
 
     Parameters
     ----------
@@ -131,11 +125,6 @@ def slice_outline(body: Body, centre: FloatArray, rows: FloatArray) -> Outline:
         A point of K.
     rows : (2, m) or (3, m) array
         Directions of the slice.
-
-    Returns
-    -------
-    Outline
-        The hull of the points found, with `centre` at 0.
 
     Raises
     ------
@@ -161,11 +150,7 @@ def slice_outline(body: Body, centre: FloatArray, rows: FloatArray) -> Outline:
 
 
 def _tangent_corners(directions: FloatArray, heights: FloatArray) -> FloatArray:
-    """Corners of {x : <u_i, x> <= h_i} for unit directions u_i (n, k) and heights h_i (n,).
-
-    If the h_i are the values of the support function of a body at the u_i, this set is a little
-    larger than the body.
-    """
+    """Corners of {x : <u_i, x> <= h_i} for unit directions u_i (n, k) and heights h_i (n,)."""
     from scipy.spatial import HalfspaceIntersection
 
     # `HalfspaceIntersection` needs a point inside. The Steiner point of the body lies inside. For
@@ -176,10 +161,7 @@ def _tangent_corners(directions: FloatArray, heights: FloatArray) -> FloatArray:
 
 
 def hull_of(points: FloatArray) -> Outline:
-    """The convex hull of `points` (N, k), k = 2 or 3.
-
-    The hull may be a flat polygon in space, a segment or one point.
-    """
+    """The convex hull of `points` (N, k), k = 2 or 3, which may be flat, a segment or one point."""
     from scipy.spatial import ConvexHull
 
     none = np.zeros((0, 3), dtype=np.int64)

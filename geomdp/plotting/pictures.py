@@ -106,28 +106,16 @@ def draw_shadow(
 ) -> list[Artist]:
     """Draw the linear image {rows @ x : x in K} of a body K of any dimension.
 
+    Errors are as for `draw`, and ``ValueError`` also for rows of another shape.
+
     Parameters
     ----------
     body : Body
         K in R^m, with a support function or listed vertices.
     rows : (2, m) or (3, m) array_like
         Matrix of the map to the picture. Orthonormal rows give an orthogonal projection.
-    ax : Axes, optional
-        Axes to draw in; by default a new figure.
-    colour, alpha, label : str, float, str
-        The same as in `draw`.
-
-    Returns
-    -------
-    list of Artist
-        The same artists as from `draw`.
-
-    Raises
-    ------
-    ValueError
-        For rows of another shape, or axes of another dimension than the picture.
-    MissingOracle
-        If the body has no support function and lists no vertices.
+    ax, colour, alpha, label : Axes, str, float, str
+        As for `draw`, which returns the same artists.
 
     Examples
     --------
@@ -158,6 +146,9 @@ def draw_slice(
 ) -> list[Artist]:
     """Draw the slice {t : centre + t @ rows in K} of a body K of any dimension.
 
+    ``ValueError`` for rows of another shape, a `centre` outside of K, or axes of another dimension
+    than the picture; `MissingOracle` if the body has no membership test or no chords.
+
     Parameters
     ----------
     body : Body
@@ -166,23 +157,8 @@ def draw_slice(
         A point of K, drawn at the origin of the picture.
     rows : (2, m) or (3, m) array_like
         Directions of the slice, one for each axis of the picture. Orthonormal rows keep lengths.
-    ax : Axes, optional
-        Axes to draw in; by default a new figure.
-    colour, alpha, label : str, float, str
-        The same as in `draw`.
-
-    Returns
-    -------
-    list of Artist
-        The same artists as from `draw`.
-
-    Raises
-    ------
-    ValueError
-        For rows of another shape, a `centre` outside of K, or axes of another dimension than the
-        picture.
-    MissingOracle
-        If the body has no membership test or no chords.
+    ax, colour, alpha, label : Axes, str, float, str
+        As for `draw`, which returns the same artists.
 
     Examples
     --------

@@ -44,12 +44,8 @@ def draw_projection(
         K in R^2 or R^3.
     answers : (b, m) array_like
         b noisy answers; m is the dimension of K.
-    ax : Axes, optional
-        Axes to draw in; by default a new figure. To draw the body itself, call `draw`.
-    colour : str
-        Any colour of matplotlib.
-    label : str
-        Entry of the legend for the answers; none by default.
+    ax, colour, label : Axes, str, str
+        As for `draw`, which draws the body itself.
 
     Returns
     -------
@@ -60,8 +56,7 @@ def draw_projection(
     Raises
     ------
     ValueError
-        For answers of another shape, a body of another dimension, or axes of another dimension than
-        the body.
+        For answers, a body or axes of other dimensions.
 
     Examples
     --------
@@ -100,30 +95,16 @@ def draw_projection(
 def draw_hyperplane(
     halfspace: Halfspace, ax: Axes, *, colour: str = COLOURS[6], label: str = ""
 ) -> list[Artist]:
-    """Draw the boundary line {x : <normal, x> = offset} of a halfspace of the plane.
+    """Draw the line {x : <normal, x> = offset}, the boundary of a halfspace, across a picture.
 
-    The line crosses the whole picture.
+    ``ValueError`` for a halfspace of another dimension, or axes in space.
 
     Parameters
     ----------
     halfspace : Halfspace
         A halfspace of R^2, for instance from `Body.separate`.
-    ax : Axes
-        Axes that already contain a picture.
-    colour : str
-        Any colour of matplotlib.
-    label : str
-        Entry of the legend; none by default.
-
-    Returns
-    -------
-    list of Artist
-        The line.
-
-    Raises
-    ------
-    ValueError
-        For a halfspace of another dimension, or axes in space.
+    ax, colour, label : Axes, str, str
+        As for `draw`; the axes must already contain a picture.
 
     Examples
     --------
@@ -160,26 +141,14 @@ def draw_path(
 ) -> list[Artist]:
     """Draw the positions of a random walk, joined in order, with a ring at the start.
 
+    ``ValueError`` for points of another shape, or axes of another dimension than the points.
+
     Parameters
     ----------
     points : (T, 2) or (T, 3) array_like
         T positions, for instance of one chain of `geomdp.geometry.sampling.run_chains`.
-    ax : Axes, optional
-        Axes to draw in; by default a new figure.
-    colour : str
-        Any colour of matplotlib.
-    label : str
-        Entry of the legend; none by default.
-
-    Returns
-    -------
-    list of Artist
-        The path, then the ring at its start.
-
-    Raises
-    ------
-    ValueError
-        For points of another shape, or axes of another dimension than the points.
+    ax, colour, label : Axes, str, str
+        As for `draw`. The path comes first in the result, then the ring at its start.
 
     Examples
     --------
@@ -216,7 +185,8 @@ def draw_packing(
     """Draw a packing: points of the plane, and a disc of the same radius around each point.
 
     Discs of a packing do not overlap. So an answer with an error below `radius` tells which centre
-    was the truth. Discs that overlap are drawn in the same way.
+    was the truth. Discs that overlap are drawn in the same way. ``ValueError`` for centres of
+    another shape, a radius that is not above 0, or axes in space.
 
     Parameters
     ----------
@@ -224,22 +194,8 @@ def draw_packing(
         Centres of the N discs.
     radius : float
         Radius of every disc, above 0.
-    ax : Axes, optional
-        Axes to draw in; by default a new figure.
-    colour : str
-        Any colour of matplotlib.
-    label : str
-        Entry of the legend; none by default.
-
-    Returns
-    -------
-    list of Artist
-        The discs, then the centres.
-
-    Raises
-    ------
-    ValueError
-        For centres of another shape, a radius that is not above 0, or axes in space.
+    ax, colour, label : Axes, str, str
+        As for `draw`. The discs come first in the result, then the centres.
 
     Examples
     --------

@@ -20,8 +20,8 @@ class SteadyPictures:
     """PNG images of figures that keep the layout of the first drawing.
 
     A constrained layout takes time to compute, and moves the axes if a tick label gets longer. So
-    this class computes the layout only for the first figure of each name. In later figures of that
-    name, the axes have the same places.
+    it is computed only for the first figure of each name, and later figures have the axes in the
+    same places.
 
     Examples
     --------
@@ -41,25 +41,10 @@ class SteadyPictures:
         self._layouts: dict[str, list[tuple[float, float, float, float]]] = {}
 
     def png(self, figure: Figure, name: str) -> bytes:
-        """Return the figure as a PNG image.
+        """The PNG file of a figure with a constrained layout, which is drawn once.
 
-        Parameters
-        ----------
-        figure : Figure
-            A figure with a constrained layout. It is drawn once.
-        name : str
-            Name of the picture. All figures of one name must have the same number of axes.
-
-        Returns
-        -------
-        bytes
-            A PNG file.
-
-        Raises
-        ------
-        ValueError
-            If the figure has no constrained layout, or another number of axes than the first figure
-            of this name.
+        All figures of one `name` must have the same number of axes. ``ValueError`` if the figure
+        has no constrained layout, or another number of axes than the first figure of this name.
         """
         from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -88,15 +73,8 @@ class SteadyPictures:
 def power_of_ten(value: float, position: int | None = None) -> str:
     """A tick label such as 10⁻² for a power of ten, for `axis.set_major_formatter`.
 
-    The label is plain text. Matplotlib's own label is mathematical text, which Matplotlib parses
-    anew in each figure.
-
-    Parameters
-    ----------
-    value : float
-        A power of ten.
-    position : int, optional
-        Number of the tick, which Matplotlib passes to every formatter. It is not used.
+    The label is plain text. Matplotlib's own label is mathematical text, which is parsed anew in
+    each figure. Matplotlib passes the number `position` of the tick, which is not used.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """Scales of Laplace and Gaussian noise for a sensitivity and a guarantee.
 
-Sensitivities Delta_1 and Delta_2 are the largest ||f(X) - f(X')||_1 and ||f(X) - f(X')||_2 over
-neighbours X, X'. A scale describes the noise of one coordinate, in the units of f. Phi and phi are
-the distribution function and the density of N(0, 1). All public functions raise ``ValueError`` for
-a sensitivity that is not finite and above 0, and for a guarantee of a wrong type.
+Delta_1 and Delta_2 are the largest ||f(X) - f(X')||_1 and ||f(X) - f(X')||_2 over neighbours X, X'.
+A scale is for one coordinate, in the units of f. Phi and phi are the distribution function and
+density of N(0, 1). All functions raise ``ValueError`` for a sensitivity that is not finite and
+above 0, and for a guarantee of a wrong type.
 """
 
 from __future__ import annotations
@@ -43,10 +43,9 @@ def laplace_scale(sensitivity: float, privacy: PureDP) -> float:
 def gaussian_scale(sensitivity: float, privacy: ZCDP | ApproxDP) -> float:
     """Smallest standard deviation of Gaussian noise that gives the guarantee, rounded up.
 
-    The function calls `zcdp_gaussian_scale` for `ZCDP` and `analytic_gaussian_scale` for
-    `ApproxDP`. Up to this rounding, noise N(0, sigma^2 I) with a smaller sigma does not give the
-    guarantee. `sensitivity` is Delta_2. ``ValueError`` for `PureDP`, because Gaussian noise is not
-    epsilon-DP for any epsilon. Formula sheet JL-GAUSS.
+    This is `zcdp_gaussian_scale` for `ZCDP` and `analytic_gaussian_scale` for `ApproxDP`: up to the
+    rounding, a smaller sigma in N(0, sigma^2 I) does not give the guarantee. `sensitivity` is
+    Delta_2. ``ValueError`` for `PureDP`, which Gaussian noise never gives. Formula sheet JL-GAUSS.
 
     Examples
     --------
@@ -68,9 +67,9 @@ def gaussian_scale(sensitivity: float, privacy: ZCDP | ApproxDP) -> float:
 def zcdp_gaussian_scale(sensitivity: float, privacy: ZCDP) -> float:
     """Standard deviation sigma = Delta_2 / sqrt(2 rho) of Gaussian noise for rho-zCDP.
 
-    `sensitivity` is Delta_2. The quotient is rounded up, so that 2 rho sigma^2 >= Delta_2^2 holds
-    for the float64 values in exact arithmetic. The result exceeds the exact quotient by at most a
-    few units in the last place. Bun-Steinke 2016, Proposition 1.6; formula sheet GEN-2, JL-GAUSS.
+    `sensitivity` is Delta_2. The quotient is rounded up by at most a few units in the last place,
+    so that 2 rho sigma^2 >= Delta_2^2 holds for the float64 values in exact arithmetic. Bun-Steinke
+    2016, Proposition 1.6; formula sheet GEN-2, JL-GAUSS.
 
     Examples
     --------
@@ -86,18 +85,11 @@ def zcdp_gaussian_scale(sensitivity: float, privacy: ZCDP) -> float:
 def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
     """Smallest standard deviation of Gaussian noise for (epsilon, delta)-DP, at any epsilon.
 
-    The result is the smallest sigma with ``gaussian_delta(sensitivity, sigma, epsilon) <= delta``,
-    rounded up. `sensitivity` is Delta_2. Up to this rounding, Gaussian noise with a smaller sigma
-    is not (epsilon, delta)-DP.
-
-    Notes
-    -----
-    The equation ``gaussian_delta(sensitivity, sigma, epsilon) = delta`` is solved by bisection in
-    a = theta/2 - epsilon/theta, where theta = Delta_2 / sigma. In most cases, this takes about 60
-    evaluations. The lower end has Phi(a) = delta. By the formula of `gaussian_delta`, the noise
-    there has a delta of at most Phi(a). The upper end has Phi(a) = 3/4. The noise there has a delta
-    of at least Phi(a) - Phi(-a) = 1/2. This is above the delta of `privacy`, because `ApproxDP`
-    requires delta < 1/2.
+    This is the smallest sigma with ``gaussian_delta(sensitivity, sigma, epsilon) <= delta``,
+    rounded up. `sensitivity` is Delta_2. Bisection in a = theta/2 - epsilon/theta, with
+    theta = Delta_2 / sigma, takes about 60 evaluations. The lower end has Phi(a) = delta, where the
+    noise has a delta of at most Phi(a). The upper end has Phi(a) = 3/4, where delta is at least
+    Phi(a) - Phi(-a) = 1/2, and `ApproxDP` requires delta < 1/2.
 
     References
     ----------
@@ -129,10 +121,10 @@ def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
 def gaussian_delta(sensitivity: float, scale: float, epsilon: float) -> float:
     """The least delta in [0, 1] for which Gaussian noise is (epsilon, delta)-DP.
 
-    delta = Phi(theta/2 - epsilon/theta) - e^epsilon Phi(-theta/2 - epsilon/theta), where
-    theta = Delta_2 / sigma. `sensitivity` is Delta_2. `scale` is the standard deviation sigma of
-    every coordinate. ``ValueError`` for an argument, or a theta in float64, that is not finite and
-    above 0. Balle-Wang 2018, Theorem 8; formula sheet JL-GAUSS.
+    delta = Phi(theta/2 - epsilon/theta) - e^epsilon Phi(-theta/2 - epsilon/theta) for
+    theta = Delta_2 / sigma, where `sensitivity` is Delta_2 and `scale` is sigma. ``ValueError`` for
+    an argument, or a theta in float64, that is not finite and above 0. Balle-Wang 2018, Theorem 8;
+    formula sheet JL-GAUSS.
 
     Examples
     --------
@@ -152,7 +144,7 @@ def gaussian_delta(sensitivity: float, scale: float, epsilon: float) -> float:
 
 
 def _scale(value: float) -> float:
-    """Return the scale `value`; ``ValueError`` if it is 0 or infinite in float64."""
+    """`value`; ``ValueError`` if it is 0 or infinite."""
     return positive(value, "the noise scale (from the sensitivity and the guarantee)")
 
 
@@ -165,12 +157,9 @@ def _theta(a: float, epsilon: float) -> float:
 def _log_delta(a: float, epsilon: float) -> float:
     """ln delta of Gaussian noise with a = theta/2 - epsilon/theta, precise even for tiny delta.
 
-    Let b = sqrt(a^2 + 2 epsilon) = theta/2 + epsilon/theta. Then b + a = theta and
-    e^epsilon phi(b) = phi(a), so delta = Phi(a) - e^epsilon Phi(-b) = phi(a) (R(-a) - R(b)), where
-    R(x) = Phi(-x) / phi(x) = sqrt(pi/2) erfcx(x / sqrt 2). For -a > 39, delta underflows.
-    For theta < 1, the difference R(-a) - R(b) is computed as an integral without cancellation. For
-    theta >= 1 and 0 < -a <= 39, the difference is at least R(-a) / 41, so the subtraction loses at
-    most two digits. In both cases ln(phi(a)) is added to the logarithm of the difference.
+    With b = a + theta and R(x) = Phi(-x) / phi(x), delta = phi(a) (R(-a) - R(b)). For theta < 1,
+    the difference is an integral without cancellation. For theta >= 1 and 0 < -a <= 39, it is at
+    least R(-a) / 41, so the subtraction loses at most two digits; for -a > 39, delta underflows.
     """
     theta, b = _theta(a, epsilon), math.hypot(a, math.sqrt(2) * math.sqrt(epsilon))
     if theta < 1:
@@ -185,12 +174,7 @@ def _log_delta(a: float, epsilon: float) -> float:
 
 
 def _log_mills_difference(x: float, theta: float) -> float:
-    """ln(R(x) - R(x + theta)) for -1/2 < x and theta < 1, without cancellation.
-
-    R(x) = int_0^inf e^(-t^2/2 - x t) dt, so the difference is
-    int_0^inf e^(-t^2/2 - x t) (1 - e^(-theta t)) dt, with a positive integrand. Substitute v = c t
-    with c = max(1, x). The integrand then varies on a scale of 1 and is negligible beyond v = 40.
-    """
+    """ln(R(x) - R(x + theta)) for -1/2 < x, theta < 1, by a positive integrand: no cancellation."""
     c = max(1.0, x)
     v, weights = _quadrature()
     integrand = np.exp(-((v / c) ** 2) / 2 - x / c * v) * -np.expm1(-theta / c * v)
@@ -199,10 +183,6 @@ def _log_mills_difference(x: float, theta: float) -> float:
 
 @functools.cache
 def _quadrature() -> tuple[FloatArray, FloatArray]:
-    """Gauss-Legendre nodes and weights on [0, 40].
-
-    In `_log_mills_difference` 64 nodes agree with adaptive quadrature to 2e-14 for all x in
-    [-1/2, 39]; 80 nodes leave a margin.
-    """
+    """Gauss-Legendre nodes and weights on [0, 40]; 64 nodes agree with adaptive rules to 2e-14."""
     nodes, weights = np.polynomial.legendre.leggauss(80)
     return 20 * (nodes + 1), 20 * weights

@@ -1,7 +1,4 @@
-"""Composition: the total cost of several steps, and the largest step within a total (GEN-2).
-
-Totals are rounded up, and steps within a total are rounded down.
-"""
+"""Composition (GEN-2): totals are rounded up, and steps within a total are rounded down."""
 
 from __future__ import annotations
 
@@ -33,13 +30,12 @@ def basic_composition(parts: Sequence[Privacy]) -> Privacy: ...
 def basic_composition(parts: Sequence[Privacy]) -> Privacy:
     """Total cost of steps run on the same data: epsilons, deltas and rhos add up.
 
-    `parts` are the costs of the steps, all for the same adjacency. If all parts have the same type,
-    the result has this type, too. For a mix of `PureDP` and `ApproxDP` the result is `ApproxDP`,
-    and a pure step counts with delta = 0. A step may be chosen after seeing the answers of earlier
-    steps, but the number of steps and all privacy parameters are fixed beforehand. ``ValueError``
-    for an empty sequence, for a mix of zCDP with other definitions (convert the parts first), for a
-    total delta of 1/2 or more, and for a total beyond float64. Dwork-Roth 2014, Theorem 3.16;
-    Bun-Steinke 2016, Lemma 1.7; formula sheet GEN-2.
+    `parts` are the costs of the steps, all for the same adjacency. Parts of one type give this
+    type; a mix of `PureDP` and `ApproxDP` gives `ApproxDP`, where a pure step has delta = 0. A step
+    may be chosen after seeing earlier answers, but the number of steps and all privacy parameters
+    are fixed beforehand. ``ValueError`` for an empty sequence, a mix of zCDP with other
+    definitions, a total delta of 1/2 or more, and a total beyond float64. Dwork-Roth 2014, Theorem
+    3.16; Bun-Steinke 2016, Lemma 1.7; formula sheet GEN-2.
 
     Examples
     --------
@@ -76,10 +72,9 @@ def sum_of_costs(costs: Sequence[float]) -> float:
 def group_privacy(privacy: Privacy, size: int) -> Privacy:
     """Guarantee for two data sets that are joined by a chain of `size` neighbouring pairs.
 
-    Let k >= 1 be `size`. Then epsilon becomes k epsilon, rho becomes k^2 rho, and delta becomes
+    For k = `size` >= 1, epsilon becomes k epsilon, rho becomes k^2 rho, and delta becomes
     delta (1 + e^epsilon + ... + e^((k-1) epsilon)). ``ValueError`` if the new delta is 1/2 or more.
-    Dwork-Roth 2014, Theorem 2.2; Vadhan 2017, Lemma 2.2; Bun-Steinke 2016, Proposition 1.9; formula
-    sheet GEN-2.
+    Dwork-Roth 2014, Theorem 2.2; Vadhan 2017, Lemma 2.2; Bun-Steinke 2016, Proposition 1.9; GEN-2.
 
     Examples
     --------
@@ -112,16 +107,15 @@ def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float
     epsilon = sqrt(2 T ln(1/delta')) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1),
     delta = T delta_0 + delta',
 
-    where `steps` is T >= 1, and `slack_delta` is delta', 0 < delta' < 1/2. If epsilon_0 is far
-    below 1 / sqrt(T), epsilon is of order epsilon_0 sqrt(T). A larger delta' gives a smaller
-    epsilon. For few steps or a large epsilon_0, `basic_composition` gives a smaller epsilon.
-    ``ValueError`` for a parameter out of range, a total delta of 1/2 or more, or an epsilon that
-    overflows float64. Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a.
+    where `steps` is T >= 1 and `slack_delta` is delta' in (0, 1/2). For epsilon_0 far below
+    1 / sqrt(T), epsilon is of order epsilon_0 sqrt(T); for few steps or a large epsilon_0,
+    `basic_composition` gives less. ``ValueError`` for a parameter out of range, a total delta of
+    1/2 or more, or an epsilon that overflows float64. Dwork-Roth 2014, Theorem 3.20; formula sheet
+    GEN-2a.
 
     Examples
     --------
-    For a thousand steps with epsilon 0.01, basic composition gives a total epsilon of 10. Advanced
-    composition gives a smaller total:
+    A thousand steps with epsilon 0.01 cost less than the total 10 of basic composition:
 
     >>> import geomdp as gd
     >>> total = gd.privacy.advanced_composition(gd.PureDP(0.01), steps=1000, slack_delta=1e-6)
@@ -139,12 +133,11 @@ def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float
 def largest_step_epsilon(total: ApproxDP, steps: int) -> float:
     """Largest epsilon_0 that advanced composition allows for each of T adaptive pure steps.
 
-    `total` is (epsilon, delta) and `steps` is T. The function solves
-    sqrt(2 T ln(1/delta)) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1) = epsilon by bisection and
-    rounds down. So T steps of the returned epsilon_0 cost at most `total` by
-    `advanced_composition` with `slack_delta` = delta. Unlike `shortcut_step_epsilon`, this function
-    has no limit on epsilon. Basic composition allows epsilon_0 = epsilon / T, which is larger for
-    T <= 2 ln(1/delta). Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a, GEN-2b (library rule).
+    For `total` = (epsilon, delta) and `steps` = T, bisection solves, rounded down,
+    sqrt(2 T ln(1/delta)) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1) = epsilon. So T steps cost at
+    most `total` by `advanced_composition` with `slack_delta` = delta, for any epsilon. Basic
+    composition allows epsilon_0 = epsilon / T, which is larger for T <= 2 ln(1/delta). Dwork-Roth
+    2014, Theorem 3.20; formula sheet GEN-2a, GEN-2b (library rule).
 
     Examples
     --------
@@ -172,11 +165,10 @@ def largest_step_epsilon(total: ApproxDP, steps: int) -> float:
 def shortcut_step_epsilon(total: ApproxDP, steps: int) -> float:
     """The textbook step epsilon_0 = epsilon / sqrt(8 T ln(1/delta)), proved for epsilon <= 1.
 
-    Use this function only to compare with published constants. For the same parameters,
-    `largest_step_epsilon` gives a larger step, and it has no limit on epsilon. The formula follows
-    from advanced composition if T epsilon_0 (e^epsilon_0 - 1) <= epsilon / 2. This holds for
-    epsilon <= 1 and delta <= 1/2, but not in general (DISC-5). ``ValueError`` for an epsilon above
-    1. Dwork-Roth 2014, Corollary 3.21; formula sheet GEN-2b.
+    Use it only to compare with published constants: `largest_step_epsilon` gives a larger step. The
+    formula needs T epsilon_0 (e^epsilon_0 - 1) <= epsilon / 2, which holds for epsilon <= 1 and
+    delta <= 1/2, but not in general (DISC-5). ``ValueError`` for an epsilon above 1. Dwork-Roth
+    2014, Corollary 3.21; formula sheet GEN-2b.
 
     Examples
     --------

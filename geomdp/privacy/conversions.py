@@ -22,7 +22,7 @@ from geomdp.privacy.definitions import (
 def pure_to_zcdp(privacy: PureDP) -> ZCDP:
     """epsilon-DP implies (epsilon^2 / 2)-zCDP, for the same adjacency.
 
-    Raises ``ValueError`` if epsilon is outside [1e-150, 1e150]: its square may not fit in float64.
+    ``ValueError`` if epsilon is outside [1e-150, 1e150]: its square may not fit in float64.
     Bun-Steinke 2016, Proposition 1.4; formula sheet GEN-2.
 
     Examples
@@ -45,10 +45,10 @@ def rho_of_pure(epsilon: float) -> float:
 def pure_implying(privacy: Privacy) -> PureDP:
     """The largest epsilon for which epsilon-DP implies `privacy` by one of two rules.
 
-    epsilon-DP implies (epsilon, delta)-DP for every delta, and (epsilon^2 / 2)-zCDP (see
-    `pure_to_zcdp`). So the result is epsilon = sqrt(2 rho) for rho-zCDP. It is rounded down:
-    epsilon^2 / 2 <= rho holds for the float64 values in exact arithmetic. The adjacency stays the
-    same. Bun-Steinke 2016, Proposition 1.4; formula sheet GEN-2.
+    epsilon-DP implies (epsilon, delta)-DP for every delta, and (epsilon^2 / 2)-zCDP. For rho-zCDP,
+    the result sqrt(2 rho) is rounded down: epsilon^2 / 2 <= rho holds for the float64 values in
+    exact arithmetic. The adjacency stays the same. Bun-Steinke 2016, Proposition 1.4; formula sheet
+    GEN-2.
 
     Examples
     --------
@@ -71,8 +71,7 @@ def pure_implying(privacy: Privacy) -> PureDP:
 def zcdp_to_approx(privacy: ZCDP, delta: float) -> ApproxDP:
     """rho-zCDP implies (rho + 2 sqrt(rho ln(1/delta)), delta)-DP, for the same adjacency.
 
-    Raises ``ValueError`` for a `delta` outside 0 < delta < 1/2. Bun-Steinke 2016, Proposition 1.3;
-    formula sheet GEN-2.
+    ``ValueError`` for a `delta` outside 0 < delta < 1/2. Bun-Steinke 2016, Proposition 1.3; GEN-2.
 
     Examples
     --------
@@ -92,26 +91,22 @@ def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
 
         epsilon = min over a > 1 of  a rho + ln((a - 1) / a) - (ln delta + ln a) / (a - 1).
 
-    This epsilon is never larger than the epsilon of `zcdp_to_approx`; the adjacency stays the same.
-    For a delta of about sqrt(rho) or more, the minimum can be 0 or negative, but an epsilon must be
-    positive. So if the minimum is below rho, the result has epsilon = rho. Raises ``ValueError``
-    for a `delta` outside 0 < delta < 1/2.
+    It is never larger than the epsilon of `zcdp_to_approx`; the adjacency stays the same. For a
+    delta of about sqrt(rho) or more, the minimum can be below rho or not positive; then
+    epsilon = rho. ``ValueError`` for a `delta` outside 0 < delta < 1/2.
 
     Notes
     -----
-    Proof that the bound holds for every order a > 1. Let P and Q be the output laws on two
-    neighbouring inputs, and Z the privacy loss ln(P/Q) under P. The least delta for epsilon is
-    E max(0, 1 - e^(epsilon - Z)). Let c be the maximum over z of
-    e^(-(a-1) z) (1 - e^(epsilon - z)), so that max(0, 1 - e^(epsilon - z)) <= c e^((a-1) z) for all
-    z. The maximum is attained where e^(epsilon - z) = (a - 1) / a, which gives
-    c = e^(-(a-1) epsilon) (1 - 1/a)^a / (a - 1). By the definition of zCDP,
+    Proof for every order a > 1. Let P and Q be the output laws on neighbouring inputs, and Z the
+    privacy loss ln(P/Q) under P. The least delta for epsilon is E max(0, 1 - e^(epsilon - Z)). Let
+    c be the maximum over z of e^(-(a-1) z) (1 - e^(epsilon - z)), so that
+    max(0, 1 - e^(epsilon - z)) <= c e^((a-1) z) for all z. It is attained where
+    e^(epsilon - z) = (a - 1) / a, so c = e^(-(a-1) epsilon) (1 - 1/a)^a / (a - 1). By zCDP,
     E e^((a-1) Z) <= e^((a-1) a rho). Hence the least delta is at most
-    e^((a-1) (a rho - epsilon)) (1 - 1/a)^a / (a - 1). Set this expression equal to delta and solve
-    for epsilon.
+    e^((a-1) (a rho - epsilon)) (1 - 1/a)^a / (a - 1). Set this equal to delta, solve for epsilon.
 
-    The function minimises over t = a - 1. The derivative in t has the sign of
-    rho t^2 + ln(1 + t) + ln delta, which increases in t. So there is one minimum, at a t of at most
-    sqrt(ln(1/delta) / rho). A rounded t is still valid, because the bound holds for every order.
+    In t = a - 1, the derivative has the sign of rho t^2 + ln(1 + t) + ln delta, which increases. So
+    there is one minimum, at a t of at most sqrt(ln(1/delta) / rho), and a rounded t is still valid.
 
     References
     ----------
@@ -143,12 +138,11 @@ def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
 def convert_adjacency(privacy: Privacy, source: Adjacency, target: Adjacency) -> Privacy:
     """Return the guarantee under `target` that `privacy` under `source` implies.
 
-    The result has the type of `privacy`. A record is replaced by removing one record and adding
-    another. So a guarantee under add/remove implies `group_privacy` of size 2 under replace-one.
-    For instance, epsilon becomes 2 epsilon. There is no conversion in the other direction. The
-    number of records shows this: publishing it is private under replace-one, but not under
-    add/remove. Raises ``ValueError`` for a conversion from replace-one to add/remove, and if the
-    new delta is 1/2 or more. Formula sheet GEN-1, GEN-2.
+    Replacing a record means removing one and adding another. So a guarantee under add/remove
+    implies `group_privacy` of size 2 under replace-one: epsilon becomes 2 epsilon. There is no
+    conversion in the other direction, as publishing the number of records is private under
+    replace-one only. The type stays the same. ``ValueError`` for that direction, and for a new
+    delta of 1/2 or more. Formula sheet GEN-1, GEN-2.
 
     Examples
     --------

@@ -42,7 +42,6 @@ class Adjacency(enum.Enum):
 
 
 def checked_adjacency(adjacency: object) -> Adjacency:
-    """Return `adjacency`; ``ValueError`` if it is not a member of `Adjacency`."""
     if not isinstance(adjacency, Adjacency):
         members = ", ".join(f"Adjacency.{member.name}" for member in Adjacency)
         raise ValueError(f"adjacency must be one of {members}, got {adjacency!r}")
@@ -58,11 +57,7 @@ def below_half(value: float, name: str) -> float:
 
 
 def rounded_up(formula: Callable[..., Any], *values: float) -> float:
-    """`formula` of `values`, computed in balls and rounded up; infinite if it is beyond float64.
-
-    The result is the least float64 that is not below the exact number, or the next one. Only a
-    difference of nearly equal terms can lie further above.
-    """
+    """`formula` of `values` in balls, rounded up to the least float64 or the next; may be inf."""
     from flint import arb, ctx  # imported here because importing flint is slow
 
     with ctx.workprec(BITS):
@@ -85,7 +80,7 @@ def printed(value: float, digits: int = 6, rounding: str = ROUND_CEILING) -> str
 
 
 class Definition:
-    """Base class of the definitions of privacy. The fields of a definition are its parameters."""
+    """Base class of the definitions of privacy; the fields are the parameters."""
 
     def parameters(self) -> dict[str, float]:
         """Parameters by name, as files of releases, ledgers and certificates store them."""
@@ -190,10 +185,7 @@ Privacy = PureDP | ApproxDP | ZCDP
 
 
 def check_privacy(privacy: object, *kinds: type[Definition], name: str = "privacy") -> None:
-    """Raise ``ValueError`` if `privacy` is not an instance of one of `kinds`.
-
-    Without `kinds`, every definition of privacy is allowed. The message calls the argument `name`.
-    """
+    """``ValueError`` if `privacy` is not one of `kinds` (by default any definition of privacy)."""
     kinds = kinds or (PureDP, ApproxDP, ZCDP)
     if not isinstance(privacy, kinds):
         *first, last = (kind.__name__ for kind in kinds)
@@ -202,13 +194,7 @@ def check_privacy(privacy: object, *kinds: type[Definition], name: str = "privac
 
 
 def privacy_from_parameters(definition: str, parameters: Mapping[str, float]) -> Privacy:
-    """Make the definition with the class name `definition` and these `parameters`.
-
-    Raises
-    ------
-    ValueError
-        For an unknown definition, wrong names of parameters, or parameters out of range.
-    """
+    """The definition with a class name and parameters; ``ValueError`` if they are invalid."""
     kinds: dict[str, type[Privacy]] = {kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP)}
     try:
         return kinds[definition](**parameters)

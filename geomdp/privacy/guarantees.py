@@ -30,13 +30,7 @@ DECIDED_ARITHMETIC = (
 
 
 def rounded_arithmetic(grid: int, slack: float = 0.0) -> str:
-    """The text `arithmetic` of a privacy record, for noise correctly rounded to a grid (X-GRID).
-
-    The grid consists of the multiples of 2^-grid. The sensitivity is a number, or a convex body
-    that contains the difference of the sums of answers for all neighbours. The sensitivity was
-    computed in float64, but is proved to suffice if it is multiplied by 1 + `slack`. So the noise
-    was enlarged by this factor.
-    """
+    """The text for noise, enlarged by 1 + `slack`, on multiples of 2^-grid (X-GRID)."""
     scaled = f", made larger by a proved slack of {slack:g}" if slack else ""
     return (
         f"noise correctly rounded to multiples of 2^-{grid}{scaled}; random bits from the "
@@ -125,10 +119,10 @@ SamplerStatus = Exact | Approximate | Heuristic
 class Guarantee:
     """The privacy record of one mechanism or release.
 
-    `str(guarantee)` is the claim in words. With an exact sampler the claim is `privacy` itself.
-    With an approximate sampler the claim is `effective` (SAM-1). With a heuristic sampler there is
-    no claim: `privacy` is then a target, and the text starts with the word "heuristic" (SAM-3). A
-    seeded release has no claim either, because a person who knows the seed can remove the noise.
+    `str(guarantee)` is the claim in words: `privacy` for an exact sampler, `effective` for an
+    approximate one (SAM-1). A heuristic sampler has no claim: `privacy` is a target, and the text
+    starts with "heuristic" (SAM-3). A seeded release has no claim, as the seed can remove the
+    noise. ``ValueError`` for arguments of other types.
 
     Parameters
     ----------
@@ -143,13 +137,7 @@ class Guarantee:
     seeded : bool
         Whether the caller supplied a seed or the random generator.
     withdrawn : str
-        Why there is no claim, for instance "edges of income were read from the records". Empty if
-        the claim stands.
-
-    Raises
-    ------
-    ValueError
-        If `privacy`, `adjacency`, `sampler`, `seeded` or `withdrawn` has another type.
+        Why there is no claim, such as "edges of income were read from the records"; else empty.
 
     Examples
     --------
@@ -195,14 +183,8 @@ class Guarantee:
     def effective(self) -> Privacy:
         """The guarantee proved for the sampler as implemented, in real arithmetic (SAM-1).
 
-        The result does not depend on `seeded` and `withdrawn`, but a seeded release, or one whose
-        claim was withdrawn, has no guarantee.
-
-        Raises
-        ------
-        ValueError
-            For a heuristic sampler, because nothing is proved for it. For an approximate sampler,
-            if `privacy` is `ZCDP` or the resulting delta is 1/2 or more.
+        It ignores `seeded` and `withdrawn`, but such a release has no guarantee. ``ValueError`` for
+        a heuristic sampler, or an approximate one if the definition is zCDP or delta reaches 1/2.
         """
         match self.sampler:
             case Exact():
@@ -256,13 +238,7 @@ class Guarantee:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Guarantee:
-        """The guarantee described by `record`, a dict from `to_dict`, for instance from a file.
-
-        Raises
-        ------
-        ValueError
-            If the record is incomplete, or the statement does not agree with the other fields.
-        """
+        """The guarantee in a dict from `to_dict`; ``ValueError`` if incomplete or inconsistent."""
         samplers = {kind.__name__.lower(): kind for kind in (Exact, Approximate, Heuristic)}
         try:
             guarantee = cls(

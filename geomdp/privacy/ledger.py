@@ -1,8 +1,7 @@
 """One privacy budget for one data set, shared by all the mechanisms that read the data set.
 
-A spend is the recorded cost of one mechanism. If the ledger has a file, the spend is written to
-disk and committed before it is granted. If a process is killed after the spend and before the
-answer, the spend stays recorded. So a crash can make the recorded total too high, but not too low.
+If the ledger has a file, a spend (the recorded cost of one mechanism) is committed to disk before
+it is granted. So a crash can make the recorded total too high, but not too low.
 """
 
 from __future__ import annotations
@@ -66,8 +65,7 @@ class Spend:
     privacy : PureDP, ApproxDP or ZCDP
         Cost of the spend.
     time : str
-        For a spend read from a ledger, the time when it was granted, in UTC (ISO 8601). Empty for
-        all other spends. Spends that differ only in `time` are equal.
+        When it was granted, in UTC (ISO 8601), if read from a ledger; else empty. Not compared.
 
     Examples
     --------
@@ -98,11 +96,10 @@ class Ledger:
     rho = epsilon^2 / 2, and approximate spends are refused. The total rho implies
     (rho + 2 sqrt(rho ln(1/delta)), delta)-DP for every delta (GEN-2).
 
-    The whole file is verified before every spend. If the check finds that recorded spends were lost
-    or changed, the ledger grants no more spends. `ledger_file` lists the changes that the check
-    cannot notice. A ledger works only in the process that opened it, for one thread at a time.
-
-    A ledger is a context manager; leaving it closes the file.
+    The whole file is verified before every spend. If recorded spends were lost or changed, no more
+    are granted; `ledger_file` lists what the check cannot notice. A ledger works only in the
+    process that opened it, for one thread at a time. It is a context manager; leaving it closes the
+    file.
 
     Parameters
     ----------
@@ -113,13 +110,13 @@ class Ledger:
     path : str or Path, optional
         The file; None keeps the ledger in memory.
     create : bool
-        Whether a file that does not exist is created. If a data set has a ledger already, use
-        False: a mistyped path is then an error and not a fresh budget.
+        Whether to create a missing file. For a data set that has a ledger, use False: a mistyped
+        path is then an error and not a fresh budget.
 
     Raises
     ------
     ValueError
-        If an argument is invalid, or if the file is empty, damaged or not a ledger, or has another
+        If an argument is invalid, or the file is empty, damaged, not a ledger, or has another
         budget or adjacency.
     OSError
         If the file cannot be opened or created.
@@ -176,12 +173,7 @@ class Ledger:
     def existing(cls, path: str | Path) -> Ledger:
         """The ledger in a file, with the budget and neighbour relation that the file holds.
 
-        Raises
-        ------
-        ValueError
-            If the file is empty, damaged or not a ledger.
-        OSError
-            If there is no such file or it cannot be opened.
+        ``ValueError`` if it is empty, damaged or not a ledger; ``OSError`` if it cannot be opened.
         """
         file = LedgerFile(Path(path), "", create=False)
         record = json.loads(file.entries()[0])
@@ -190,10 +182,7 @@ class Ledger:
         return cls(budget, adjacency=adjacency, path=path, create=False)
 
     def left(self) -> dict[str, float]:
-        """Unspent part of each parameter of the budget, rounded down.
-
-        Errors of the file are as in `spend`.
-        """
+        """Unspent part of each budget parameter, rounded down; errors of the file as in `spend`."""
         spent = spent_parameters(self.budget, self.spends())
         limits = self.budget.parameters()
         over = {name: rounded_up(sub, spent[name], limit) for name, limit in limits.items()}
@@ -205,7 +194,7 @@ class Ledger:
         return f"Ledger({self.budget}, {self.adjacency.value}: {spends} spends so far, {where})"
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, if there is one."""
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -224,11 +213,7 @@ class Ledger:
         return _spends(self._file.entries())
 
     def require(self, guarantee: Guarantee, label: str) -> None:
-        """Check that a spend would be granted now, without recording it. Errors are as in `spend`.
-
-        Some mechanisms must read the records to validate them. Such a mechanism calls `require`
-        first, then reads the records, and then calls `spend`.
-        """
+        """`spend` without recording, for mechanisms that must first validate the records."""
         self._check_affordable(self._entry(guarantee, label), self.spends())
 
     def spend(self, guarantee: Guarantee, label: str) -> Spend:
@@ -237,21 +222,18 @@ class Ledger:
         Parameters
         ----------
         guarantee : Guarantee
-            The guarantee of the mechanism that is about to run. Releases with a heuristic
-            sampler or a seed, and releases whose claim was withdrawn, have no proved cost and are
-            refused: the total would no longer be true.
+            The guarantee of the mechanism about to run. A heuristic sampler, a seed or a withdrawn
+            claim has no proved cost and is refused: the total would no longer be true.
         label : str
             Name of the spend in the ledger.
 
         Raises
         ------
         BudgetExhausted
-            If the total would exceed the budget by more than a relative 1e-12, which allows for
-            rounding. Nothing is recorded.
+            If the total would exceed the budget by more than a relative 1e-12, for rounding.
         ValueError
-            For an argument of another type, a guarantee stated for another adjacency, a guarantee
-            without a proved cost, a definition of privacy that the budget cannot pay for, or a
-            damaged file. Nothing is recorded.
+            For another type or adjacency, no proved cost, a definition that the budget cannot pay
+            for, or a damaged file. In all cases, nothing is recorded.
         OSError
             If the spend cannot be written. It is then not granted.
         RuntimeError
@@ -286,7 +268,6 @@ class Ledger:
 
 
 def _record(privacy: PureDP | ApproxDP | ZCDP, about: Mapping[str, str]) -> str:
-    """One entry of the file as JSON: the parameters of `privacy`, and the fields `about`."""
     definition = type(privacy).__name__
     return json.dumps({"definition": definition, "parameters": privacy.parameters(), **about})
 
@@ -296,32 +277,23 @@ def _privacy(record: Mapping[str, Any]) -> PureDP | ApproxDP | ZCDP:
 
 
 def _spends(entries: Sequence[str]) -> list[Spend]:
-    """The spends in the entries of the file. The first entry is the budget and is left out."""
     records = map(json.loads, entries[1:])
     return [Spend(record["label"], _privacy(record), record["time"]) for record in records]
 
 
 def affordable(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) -> bool:
-    """Whether `spends`, composed adaptively, stay within `budget` (GEN-2).
+    """Whether `spends`, composed adaptively, fit `budget` (GEN-2), by the rules of `Ledger`.
 
-    Under a pure budget, epsilons add up. Under a zCDP budget, rhos add up, and a pure spend counts
-    as rho = epsilon^2 / 2. Under an approximate budget, epsilons and deltas add up. Each sum bounds
-    the privacy loss even if a spend is chosen after seeing the answers to earlier spends
-    (Rogers-Roth-Ullman-Vadhan 2016 for epsilons and deltas, Feldman-Zrnic 2021 for rhos). An
-    approximate budget takes no zCDP spend. Such a spend would be converted at some delta, which
-    could be chosen after seeing answers. These theorems do not cover this choice.
-
-    Raises
-    ------
-    ValueError
-        For a spend that a budget of this definition cannot pay for, such as zCDP under `PureDP`.
+    Sums bound the loss even for spends chosen after earlier answers (Rogers-Roth-Ullman-Vadhan 2016
+    for epsilons and deltas, Feldman-Zrnic 2021 for rhos). An approximate budget takes no zCDP
+    spend (``ValueError``): these theorems do not cover a delta that is chosen after answers.
     """
     spent, limits = spent_parameters(budget, spends), budget.parameters()
     return all(spent[name] <= limit * (1 + ROUNDING) for name, limit in limits.items())
 
 
 def spent_parameters(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) -> dict[str, float]:
-    """The sum of `spends` in each parameter of `budget`, by name. Errors are as in `affordable`."""
+    """The sum of `spends` in each parameter of `budget`; errors as in `affordable`."""
     match budget:
         case PureDP():
             return {"epsilon": sum_of_costs([_pure_epsilon(s.privacy) for s in spends])}

@@ -1,10 +1,9 @@
 """The SQLite file of a ledger: entries are only added, and readers notice damage.
 
-The digest of an entry is the SHA-256 hash of two texts: the digest of the entry before, and the
-content of the entry. A second table holds the number of entries and the last digest. So every
-reader notices a damaged, altered, missing or reordered entry. There are two exceptions: an older
-copy replaces the file, or an attacker changes entries and computes all digests and the second table
-anew. Only an open `LedgerFile` that has read the lost or changed entries can notice these cases.
+The digest of an entry is the SHA-256 hash of the digest before it and of its content. A second
+table holds the number of entries and the last digest. So every reader notices a damaged, altered,
+missing or reordered entry. Only an open `LedgerFile` that has read the entries notices that an
+older copy replaced the file, or that an attacker changed entries and computed all digests anew.
 """
 
 from __future__ import annotations
@@ -36,12 +35,9 @@ INSERT INTO head VALUES (0, '');
 
 
 class LedgerFile:
-    """Entries in the SQLite file `path`, or in memory if `path` is None.
+    """Entries in the SQLite file `path`, or in memory; for one thread at a time, in one process.
 
-    Threads use the object one at a time, and no forked process can use it. If `create` is true,
-    a file that does not exist is created with `first` as its first entry. An existing file keeps
-    its entries. ``ValueError`` if the file is empty, damaged or not a ledger; ``OSError`` if the
-    file cannot be opened or created.
+    `create` allows a missing file to be created, with `first` as its first entry.
     """
 
     def __init__(self, path: Path | None, first: str, *, create: bool) -> None:
@@ -71,29 +67,18 @@ class LedgerFile:
 
     @property
     def count(self) -> int:
-        """Number of entries when the file was last read or written."""
         return self._seen[0]
 
     def close(self) -> None:
-        """Close the file."""
         _close(self._connection, self._process)
 
     def entries(self) -> list[str]:
-        """Verify and return all entries, oldest first. Other processes may have added entries.
-
-        ``ValueError`` if the file is damaged, or lacks entries that it held before. ``OSError`` if
-        the file cannot be read. ``RuntimeError`` in a forked process, if the parent process opened
-        the file.
-        """
+        """Verify and return all entries, oldest first; errors as in `Ledger.spend`."""
         with self._transaction("DEFERRED"):
             return self._verified()
 
     def add(self, decide: Callable[[list[str]], str]) -> None:
-        """Call `decide` with all entries so far and add the entry that it returns.
-
-        The call and the addition are one transaction. If `decide` raises an error, nothing is added
-        and the error is passed on. Other errors are as in `entries`.
-        """
+        """Add the entry that `decide` returns for all entries so far, in one transaction."""
         with self._transaction("IMMEDIATE"):
             head = _add(self._connection, decide(self._verified()))
         self._seen = head
@@ -154,7 +139,6 @@ def _digest(before: str, content: str) -> str:
 
 
 def _connect(path: Path | None) -> sqlite3.Connection:
-    """Connect to an existing file, or to memory if `path` is None."""
     name = ":memory:" if path is None else f"{path.absolute().as_uri()}?mode=rw"
     # `LedgerFile` lets one thread at a time use the connection.
     connection = sqlite3.connect(
@@ -174,11 +158,7 @@ def _close(connection: sqlite3.Connection, process: int) -> None:
 
 
 def _create(path: Path, first: str) -> None:
-    """Create a ledger under a temporary name, then link it to `path` if there is no file yet.
-
-    So no process ever sees an unfinished file at `path`. An empty file at `path` is therefore never
-    a ledger that is being created.
-    """
+    """Create a ledger under a temporary name, then link it: no process sees an unfinished file."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         new = Path(folder) / path.name
         new.touch(mode=PRIVATE)
@@ -200,7 +180,7 @@ def _initialise(connection: sqlite3.Connection, first: str) -> None:
 
 
 def _add(connection: sqlite3.Connection, content: str) -> tuple[int, str]:
-    """Add an entry. Return the new number of entries and the new last digest."""
+    """Add an entry; return the new number of entries and the new last digest."""
     ((count, before),) = connection.execute("SELECT * FROM head").fetchall()
     head = count + 1, _digest(before, content)
     connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (head[0], content, head[1]))

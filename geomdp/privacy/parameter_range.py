@@ -11,12 +11,7 @@ LEAST_LOSS, LARGEST_LOSS = 1e-12, 1e12
 
 
 def check_range(privacy: Privacy, what: str = "a mechanism") -> None:
-    """Raise ``ValueError`` if epsilon, or rho, is below 1e-12 or above 1e12.
-
-    Constructors of mechanisms call this function, so that a value out of range raises before any
-    budget is spent. Lower bounds call it, too. Definitions of privacy and their composition have no
-    such range. The message says that the guarantee is for `what`.
-    """
+    """``ValueError`` if epsilon or rho is outside [1e-12, 1e12], before any budget is spent."""
     check_privacy(privacy)
     name, loss = ("rho", privacy.rho) if isinstance(privacy, ZCDP) else ("epsilon", privacy.epsilon)
     if not LEAST_LOSS <= loss <= LARGEST_LOSS:

@@ -11,9 +11,7 @@ from geomdp.data.schema import Schema
 def chosen_columns(
     schema: Schema, names: Sequence[str] | None, *, real: bool = False
 ) -> dict[str, tuple[str, ...]]:
-    """Check the names of columns and return the columns with the labels of their levels.
-
-    The level with code 0 comes first, then the level with code 1, and so on.
+    """Check the names of columns, and return each column with the labels of its levels, by code.
 
     Parameters
     ----------
@@ -23,11 +21,6 @@ def chosen_columns(
         The columns to return; None means all columns of the kind that `real` selects.
     real : bool
         False for discrete columns, True for real columns, which have no labels.
-
-    Returns
-    -------
-    dict of str to tuple of str
-        The labels of each column, in the order of `names`; empty for real columns.
 
     Raises
     ------

@@ -1,9 +1,7 @@
 """Make noisy answers consistent: tables have no negative cells, add up, and agree.
 
-Only noisy answers are read, so this step costs no privacy (post-processing, GEN-2). Every
-projection is on a convex set that contains the true answers. So exactly projected answers are never
-farther from the true answers than the noisy answers are. An inexact projection can add a little to
-this distance.
+This is post-processing (GEN-2). A projection on a convex set that contains the true answers takes
+no answers farther from them, up to what an inexact projection adds.
 """
 
 from __future__ import annotations
@@ -76,33 +74,15 @@ class Form(enum.StrEnum):
 class Consistency:
     """The last step of a release: move the answers of a mechanism to consistent answers.
 
-    For means of n records (replace-one), the answers are moved to the nearest point of a polytope
-    that contains the true answers. Under add/remove, answers are sums divided by a declared n,
-    which need not be the number of records. They are moved to the nearest point of the cone of all
-    multiples of the polytope, which contains the true answers of any number of records:
+    Means of n records (replace-one) are moved to the nearest point of a polytope that contains the
+    true answers. Under add/remove, where n is only declared, it is the cone of all multiples of it:
 
-    * For tables that share columns, the polytope is their `LocalPolytope`: no cell is negative,
-      each table adds up, and tables agree on shared columns. Some points of this polytope are not
-      the tables of any records. But the projection is fast for any number of columns. The
-      alternative is the sensitivity polytope K, the convex hull of the answers of single records.
-      On all 2-way tables of the sample data ``rand``, a projection on the local polytope takes
-      milliseconds, and a projection on K takes 2 seconds. At epsilon 1 both polytopes give the same
-      error. At epsilon 0.1 the error with the local polytope is 6% larger.
-    * For tables without shared columns, the polytope is the product of the simplices of the tables.
-      The same holds for tables with too many cells for the local polytope. Under add/remove,
-      negative cells of such tables are replaced by 0, and nothing else is changed.
-    * For other answers, the polytope is K. These answers are not moved if the universe is infinite
-      or has more than 2^20 elements, or if the mechanism is not an `AdditiveMechanism`.
-
-    Parameters
-    ----------
-    task : Task
-        The queries.
-    mechanism : Mechanism
-        The mechanism that releases the answers. Answers of a `Projected`, `Fitted` or `Shrunk`
-        mechanism that projects on K are not changed.
-    adjacency : Adjacency
-        Neighbour relation.
+    * for tables that share columns, their `LocalPolytope`. A projection on it is faster than one on
+      the hull K of the answers of single records, and errs about as much;
+    * for other tables, or with too many cells, the product of their simplices (under add/remove,
+      negative cells become 0);
+    * for other answers K, unless the universe has more than 2^20 elements, the mechanism is no
+      `AdditiveMechanism`, or it projects on K itself.
     """
 
     def __init__(self, task: Task, mechanism: Mechanism, adjacency: Adjacency) -> None:
@@ -110,7 +90,6 @@ class Consistency:
 
     @cached_property
     def form(self) -> Form:
-        """Properties of the answers that are returned."""
         known = self.adjacency is Adjacency.REPLACE_ONE
         consistent = Form.CONSISTENT if known else Form.ANY_TOTAL
         if self._projects_itself:
@@ -143,7 +122,6 @@ class Consistency:
 
     @property
     def _is_projected_together(self) -> bool:
-        """Whether all tables are moved in one projection. The tables then agree."""
         if self._projects_itself:
             return False
         return self.task.tables_share_columns and fits(self.task.tables)
@@ -157,7 +135,6 @@ class Consistency:
 
     @cached_property
     def _local_polytope(self) -> LocalPolytope | None:
-        """The local polytope of all tables; None if the tables are not moved together."""
         if not self._is_projected_together:
             return None
         weights = [weight for _, weight in self._places]
@@ -212,10 +189,9 @@ class Consistency:
 def _at_most(released: Release, gap: float = 0.0) -> Prediction:
     """Prediction of the error that the noise and an inexact projection cause together.
 
-    The result is an upper bound, unless the prediction in `released` is a simulation. `gap` bounds
-    what an inexact projection adds to the squared distance from the true answers. The result allows
-    at least 2 `GAP_SHARE` times the mean squared noise for the gap. For N > n records under
-    add/remove, the gap can be N / n times as large. This is far below the allowance.
+    It is an upper bound, unless `released` has a simulation. `gap` bounds what the projection adds
+    to the squared distance; the result allows at least 2 `GAP_SHARE` times the mean squared noise
+    for it, far more than the N / n times larger gap for N > n records under add/remove.
     """
     noise = released.predicted_rmse
     allowed = max(2 * GAP_SHARE * noise.value**2, gap / len(released.answers))
@@ -227,12 +203,10 @@ def _at_most(released: Release, gap: float = 0.0) -> Prediction:
 
 
 def whole_counts(answers: FloatArray, n: int, task: Task, form: Form) -> FloatArray:
-    """The answers times n, rounded to whole numbers (m,).
+    """The answers times n, rounded to whole numbers (m,); each changes by less than 1.
 
-    If `form` says that each table adds up, the whole counts of each table add up to n. For this,
-    all counts are rounded down. Then the counts with the largest remainders are rounded up. Each
-    count changes by less than 1. For any other `form`, each count is rounded to the nearest whole
-    number.
+    If `form` says that each table adds up, its counts add up to n: all are rounded down, and then
+    those with the largest remainders up.
     """
     counts = answers * n
     if form not in (Form.CONSISTENT, Form.EACH_TABLE):

@@ -82,16 +82,14 @@ def covariance(
 ) -> CovarianceTable:
     """Private covariance matrix of real columns with public bounds.
 
-    Let d be the number of columns. A column with bounds [low, high] is mapped to [-1, 1] and
-    divided by sqrt(d). Records then lie in the unit ball of R^d. The covariance matrix of the
-    mapped columns is released, and then scaled back to the units of the columns.
+    The d columns with bounds [low, high] are mapped to [-1, 1] and divided by sqrt(d), so that
+    records lie in the unit ball of R^d. The covariance matrix of the mapped columns is released,
+    and scaled back to the units of the columns.
 
     Parameters
     ----------
-    records : DataFrame of pandas or polars, or path
-        One record per row, or the path of a CSV or Parquet file with one record per row.
-    schema : Schema
-        Declares the columns and their bounds.
+    records, schema : DataFrame of pandas or polars, or path; Schema
+        One record per row, and the columns with their bounds; see `release`.
     privacy : PureDP, ZCDP or ApproxDP
         The guarantee to give.
     n : int, optional
@@ -101,17 +99,8 @@ def covariance(
         is private there.
     columns : sequence of str, optional
         Names of real columns; by default all real columns of the schema.
-    ledger : Ledger, optional
-        The privacy budget. Before any record is read, the ledger is asked whether it can pay. It
-        pays after all records are found valid, and before noise is added.
-    rng : Generator, int or None
-        By default, noise comes from the operating system's entropy. With a seed or a generator the
-        result is a simulation without a guarantee.
-
-    Returns
-    -------
-    CovarianceTable
-        The matrix in the units of the columns.
+    ledger, rng : Ledger, random state
+        As for `release`.
 
     Raises
     ------
@@ -120,13 +109,12 @@ def covariance(
         bounds of a column that does not clip, or a parameter is wrong. If a value is wrong, the
         message names row and column. The error is raised before the ledger pays.
     BudgetExhausted
-        If the ledger cannot pay. No record has then been read, unless another process has spent
-        the budget during the call.
+        As for `release`.
 
     Notes
     -----
-    Privacy: `geomdp.mechanisms.Covariance` gives the guarantee. Scaling back to the units of the
-    columns is post-processing, because the bounds are public.
+    `geomdp.mechanisms.Covariance` gives the guarantee. Scaling back is post-processing, because the
+    bounds are public.
 
     Examples
     --------

@@ -1,19 +1,11 @@
 """The local polytope of tables: no cell is negative, each table adds up to 1, and tables agree.
 
-Two tables agree if their marginals on the shared columns are equal. If a table has a weight, its
-cells are multiplied by the weight, and the table adds up to the weight. The true shares of any
-records lie in the local polytope.
-
-The sensitivity polytope is the convex hull of the answers of single records. The local polytope
-contains it, and can be larger. Take three binary columns, with one table for each pair of columns.
-In the local polytope, each table can say that its two columns always differ. These tables agree on
-shared columns, but three binary values cannot all differ from each other. A projection on the local
-polytope needs no search over the combinations of levels of all columns, so it also works for many
-columns.
-
-Under add/remove the shares are counts divided by a declared n, which need not be the number of
-records. The tables then have any total, but all the same one: the set is the cone of all multiples
-of the polytope.
+Tables agree if their marginals on shared columns are equal. Cells of a table with a weight are
+multiplied by it. The polytope contains the sensitivity polytope, and can be larger: for three
+binary columns, each of the three tables of two columns can say that its columns always differ, but
+three binary values cannot all differ. A projection on it needs no search over the levels of all
+columns. Under add/remove, the totals of all tables are equal but free: the set is the cone of all
+multiples.
 """
 
 from __future__ import annotations
@@ -55,16 +47,10 @@ PRECISION, ROUNDING = 1e-13, 1e-15
 
 @dataclass(frozen=True)
 class NearestTables:
-    """The nearest point of a local polytope.
+    """The nearest point `answers` (m,) of a local polytope, up to `gap`.
 
-    Parameters
-    ----------
-    answers : (m,) array
-        Cells of tables. No cell is negative. Up to rounding, tables have the right sums and agree.
-    gap : float
-        Bound on the error of the projection, which is not exact. If y is the point that was
-        projected, ||answers - x||^2 <= ||y - x||^2 + gap for every x of the polytope. For x of
-        total N / n above 1 in the cone, the gap is at most N / n times as large.
+    If y was projected, ||answers - x||^2 <= ||y - x||^2 + gap for every x of the polytope. For x of
+    total N / n above 1 in the cone, the gap is at most N / n times as large.
     """
 
     answers: FloatArray
@@ -72,18 +58,10 @@ class NearestTables:
 
 
 class LocalPolytope:
-    """The set {answers in the hull of the tables : no cell is negative}.
+    """The set {answers in the affine hull of the tables : no cell is negative}.
 
-    The hull is the affine hull under replace-one, and the linear span under add/remove.
-
-    Parameters
-    ----------
-    tables : sequence of Table
-        At least one table. A column must have the same levels in all tables.
-    weights : sequence of float
-        One number above 0 for each table. The cells of the table are multiplied by it.
-    adjacency : Adjacency
-        Neighbour relation.
+    The cells of each table are multiplied by its weight. Under add/remove the hull is the linear
+    span.
     """
 
     def __init__(
@@ -106,20 +84,16 @@ class LocalPolytope:
     def nearest(self, answers: FloatArray) -> NearestTables:
         """The point of the polytope nearest to `answers` (m,) in Euclidean distance.
 
-        Let c be the centre, and let the columns of B be an orthonormal basis of the directions of
-        the affine hull. A point of the hull is c + B t. Let t_0 be the coordinates of the point of
-        the hull nearest to `answers`. The nearest point of the polytope minimises ||t - t_0||^2 / 2
-        subject to c + B t >= 0. Each round of the method of multipliers solves
+        Points of the hull are c + B t for orthonormal columns of B. Each round of the method of
+        multipliers solves, for multipliers l >= 0, a penalty s and the coordinates t_0 of the
+        nearest point of the hull,
 
             minimise over t  ||t - t_0||^2 / 2 + ||(l - s (c + B t))_+||^2 / (2 s)
 
-        for multipliers l >= 0 and a penalty s. Here (v)_+ is max(v, 0) in each entry. The round
-        then replaces l by (l - s (c + B t))_+. The rounds end when, up to rounding, no cell is
-        negative and cells with a positive multiplier are 0.
-
-        Newton's method solves the problem of a round, and conjugate gradients solve its linear
-        equations. The matrix of the equations is I + s B_A^T B_A. Here B_A holds the rows of B for
-        the cells with l - s (c + B t) > 0. The condition number of the matrix is at most 1 + s.
+        and replaces l by (l - s (c + B t))_+, until, up to rounding, no cell is negative and cells
+        with a positive multiplier are 0. Newton's method uses conjugate gradients on I + s B_A^T
+        B_A, of condition number at most 1 + s, for the rows B_A of B of cells with l - s (c + B t)
+        > 0.
         """
         start = self._transpose @ (answers - self.centre)
         scale = max(float(np.abs(start).max(initial=0.0)), float(self.centre.max()))
@@ -228,13 +202,10 @@ def _interactions(
 ) -> sp.csr_array:
     """Orthonormal basis (m, r) of the directions of the hull: interactions of sets of columns.
 
-    A contrast is a vector of sum 0, see `_contrasts`. There is a group of basis vectors, the
-    interactions, for each nonempty set S of columns that some table contains. With `whole`, there
-    is also one for the empty set, the direction in which all totals change together. In each table
-    T that contains S, a vector of the group is a product of contrasts, one for each column of S.
-    The product is spread evenly over the other columns of T and multiplied by the weight w_T. In
-    other tables the vector is 0. Let k_T be the number of combinations of levels of the columns of
-    T outside S. Before scaling, the squared length of the vector is the sum over T of w_T^2 / k_T.
+    For each nonempty set S of columns in some table (with `whole`, also the empty set), there are
+    products of contrasts, one for each column of S. Each is spread evenly over the other columns of
+    every table T that contains S, and multiplied by the weight w_T. Its squared length is first the
+    sum of w_T^2 / k_T, for the number k_T of combinations of levels of the columns of T outside S.
     """
     starts: dict[tuple[str, ...], int] = {}
     lengths: dict[tuple[str, ...], float] = {}
@@ -276,12 +247,7 @@ def _blocks(counts: tuple[int, ...]) -> list[tuple[tuple[bool, ...], sp.coo_arra
 
 
 def _contrasts(count: int) -> sp.coo_array:
-    """Orthonormal basis (n, n - 1) of {v : sum of v = 0} for n = `count`: the Haar basis.
-
-    Each vector compares the mean of the first half of a range of levels with the mean of the second
-    half. The ranges are all levels, then each half, and so on. The basis has about n log2 n nonzero
-    entries, far fewer than the n^2 / 2 of `zero_sum_basis`.
-    """
+    """The Haar basis (n, n - 1) of {v : sum of v = 0}, with about n log2 n nonzero entries."""
     basis, column, waiting = np.zeros((count, count - 1)), 0, [(0, count)]
     while waiting:
         start, stop = waiting.pop()

@@ -40,11 +40,6 @@ def task_of(
         One positive weight for each entry of `asked`; by default 1. In the total error, the errors
         of the queries of an entry are multiplied by its weight. A single entry keeps weight 1.
 
-    Returns
-    -------
-    Task
-        The workload with a label for each query, and the declaration of its columns.
-
     Raises
     ------
     ValueError
@@ -76,7 +71,6 @@ def task_of(
 
 
 def _part(schema: Schema, asked: Asked, columns: Sequence[str] | None) -> Task:
-    """The task of one specification or table."""
     if isinstance(asked, str):
         return parse_workload(asked, chosen_columns(schema, columns, real=takes_reals(asked)))
     labels = chosen_columns(schema, asked)
@@ -87,7 +81,6 @@ def _part(schema: Schema, asked: Asked, columns: Sequence[str] | None) -> Task:
 
 
 def _mixed(schema: Schema, parts: Sequence[Task], weights: Sequence[float]) -> Task:
-    """Combine several tasks of tables into one."""
     for part in parts:
         if not part.tables:
             raise ValueError(
@@ -117,7 +110,6 @@ def _mixed(schema: Schema, parts: Sequence[Task], weights: Sequence[float]) -> T
 
 
 def _in_order(table: Table, labels: ColumnLabels) -> Table:
-    """The table with its columns in the order of `labels`."""
     names = tuple(name for name in labels if name in table.columns)
     return Table(names, tuple(tuple(labels[name]) for name in names))
 

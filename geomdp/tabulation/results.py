@@ -113,11 +113,9 @@ class Tabulation:
     def predicted_rmse(self) -> Prediction:
         """Root mean squared error over all queries, predicted before the data were seen.
 
-        After post-processing it is an upper bound for every data set. On the data sets that were
-        tried, the bound was 1.06 to 2.9 times the error.
-
-        If tables have weights, each error is multiplied by the weight of its table. Rounding to
-        whole counts is not included.
+        After post-processing it is an upper bound for every data set, 1.06 to 2.9 times the error
+        on the data sets that were tried. The error of a table is multiplied by its weight. Rounding
+        to whole counts is not included.
         """
         return self.released.predicted_rmse
 
@@ -125,9 +123,9 @@ class Tabulation:
     def noise_std(self) -> FloatArray:
         """Standard deviation (m,) of the noise of each mean answer, before post-processing.
 
-        These are not the errors of the answers that are returned, unless nothing was
-        post-processed. The values do not depend on the data. Post-processing usually lowers the
-        total error over the queries, but can raise the error of a single query.
+        It does not depend on the data. It is not the error of the answers that are returned, unless
+        nothing was post-processed. Post-processing usually lowers the total error over the queries,
+        but can raise the error of a single query.
         """
         deviations = np.sqrt(self._additive.noise.variances()) / self._additive.n
         return np.asarray(deviations / self._weights)
@@ -137,29 +135,22 @@ class Tabulation:
     ) -> tuple[FloatArray, FloatArray]:
         """Confidence intervals for the true means: the lower ends (m,) and the upper ends (m,).
 
-        Each interval contains its true mean with probability at least `confidence`. With
-        `simultaneous`, the probability that all intervals contain their true means is at least
-        `confidence`. If the noise comes from a Markov chain, these statements assume that the chain
-        has mixed. Under add/remove, a true mean is the sum of the answers divided by the declared
-        n. If the mechanism rounds answers, the statements hold for up to n records.
+        Each interval contains its true mean with probability at least `confidence`, and with
+        `simultaneous`, all intervals together do. If the noise comes from a Markov chain, the chain
+        is assumed to have mixed. Under add/remove, a true mean is the sum of the answers divided by
+        the declared n. If the mechanism rounds answers, the statements hold for up to n records.
+        ``ValueError`` for a mechanism without additive noise.
 
-        The distribution of the noise before post-processing is public. So the intervals are centred
-        at the noisy answers (X-INT), not at the reported answers. Intervals for cells of tables are
-        cut off at 0 and, under replace-one, at 1.
+        The intervals are centred at the noisy answers (X-INT), whose distribution is public, not at
+        the reported answers. Intervals for cells of tables are cut off at 0 and, under replace-one,
+        at 1.
 
         Parameters
         ----------
         confidence : float
-            Above 0 and below 1.
+            Above 0 and below 1, and in the range of `half_widths` (``ValueError``).
         simultaneous : bool
-            Whether `confidence` is for all intervals together. By default, it is for each interval
-            alone.
-
-        Raises
-        ------
-        ValueError
-            For `confidence` out of the range of `half_widths`, or a mechanism without additive
-            noise.
+            Whether `confidence` is for all intervals together, not for each alone.
         """
         widths = simultaneous_half_widths if simultaneous else half_widths
         additive = self._additive
@@ -190,25 +181,14 @@ class Tabulation:
         return additive
 
     def to_frame(self, confidence: float = 0.95, *, simultaneous: bool = False) -> pd.DataFrame:
-        """A tidy data frame with one row for each answer.
+        """A tidy data frame with one row for each answer, and intervals as in `interval`.
 
-        Parameters
-        ----------
-        confidence : float
-            Confidence of the intervals, above 0 and below 1.
-        simultaneous : bool
-            Whether `confidence` holds for all intervals together; see `interval`.
-
-        Returns
-        -------
-        DataFrame
-            For tables, the first column is ``table``. Then each attribute has a column with the
-            label of its level; the label is missing if the attribute is not in the table. For other
-            queries, the first column is ``query``. The next columns are ``answer`` (a mean) and
-            ``count`` (the answer times n; whole with `integers`). If `has_intervals`, the last
-            columns are ``noise_std``, the standard deviation of the noise before post-processing,
-            and the interval from ``low`` to ``high`` for the true mean. If the claim was withdrawn,
-            one more column ``privacy`` says so in each row.
+        Tables have a first column ``table``, and for each attribute a column with the label of its
+        level, missing if it is not in the table. For other queries, the first column is ``query``.
+        The next are ``answer`` (a mean) and ``count`` (the answer times n; whole with `integers`).
+        If `has_intervals`, the last are ``noise_std``, the standard deviation of the noise before
+        post-processing, and the interval from ``low`` to ``high`` for the true mean. If the claim
+        was withdrawn, one more column ``privacy`` says so in each row.
         """
         import pandas as pd
 
@@ -247,10 +227,9 @@ class Tabulation:
     def tables(self) -> Mapping[tuple[str, ...], pd.DataFrame | pd.Series[float]]:
         """Private shares by table, such as ``tables[("region", "smoker")]``.
 
-        A table of one attribute is a Series. A table of several attributes is a DataFrame. Its
-        columns are the levels of the last attribute, as in `pandas.crosstab`. The key has the names
-        of the attributes in the order of the schema. For an unknown key, the message of the
-        `KeyError` lists some tables.
+        A table of one attribute is a Series. A table of several is a DataFrame whose columns are
+        the levels of the last attribute, as in `pandas.crosstab`. The key has the names of the
+        attributes in the order of the schema. For an unknown key, `KeyError` lists some tables.
         """
         return Tables(self)
 

@@ -1,8 +1,4 @@
-"""Workload specifications such as ``marginals:2``, and the table `WORKLOAD_KINDS` of all kinds.
-
-A specification is a name, or a name and an argument joined by a colon. A specification and the
-chosen columns of a schema give a workload with a label for each query.
-"""
+"""Workload specifications such as ``marginals:2``, and the table `WORKLOAD_KINDS` of all kinds."""
 
 from __future__ import annotations
 
@@ -89,22 +85,14 @@ def takes_reals(spec: str) -> bool:
 def parse_workload(spec: str, columns: ColumnLabels) -> Task:
     """The task that the specification `spec` describes, for `columns`.
 
+    ``ValueError`` for a wrong `spec` or column names the wrong part and what is allowed.
+
     Parameters
     ----------
     spec : str
         A specification such as ``marginals:2``.
     columns : mapping of str to sequence of str
         The columns in order, with the labels of their levels.
-
-    Returns
-    -------
-    Task
-        The workload with a label for each query.
-
-    Raises
-    ------
-    ValueError
-        For a wrong `spec` or column. The message names the wrong part and what is allowed.
 
     Examples
     --------

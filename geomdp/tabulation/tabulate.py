@@ -64,50 +64,37 @@ def release(
         release has no privacy claim, and says why; see `Schema.confirm`.
     workload : str, or sequence of str and of sequences of str
         The queries, specified as on the command line: ``"marginals:2"``, ``"histogram"``,
-        ``"prefixes:age"``; the command `geomdp workloads` lists all kinds. A list combines such
-        specifications of tables with tables given by the names of their columns:
-        ``["marginals:1", ("region", "age")]``.
+        ``"prefixes:age"``; the command `geomdp workloads` lists all kinds. A list combines tables
+        specified so or by the names of their columns: ``["marginals:1", ("region", "age")]``.
     epsilon : float, optional
         The epsilon of pure differential privacy. Give either `epsilon` or `privacy`. An epsilon or
         rho above 10 gives a ``UserWarning`` that says what the number means.
     privacy : PureDP, ZCDP or ApproxDP, optional
         The guarantee, instead of `epsilon`.
     n : int, optional
-        The public number by which sums are divided. Under add/remove, `n` is required. Under
-        replace-one, the number of records is public, and is counted. A given `n` must be equal to
-        the number counted.
+        The public number by which sums are divided; required under add/remove. Under replace-one,
+        the number of records is public and counted, and a given `n` must be equal to it.
     adjacency : Adjacency
         Neighbour relation.
-    columns : sequence of str, optional
-        Columns to which the specifications apply; by default all real columns for
-        ``second-moments``, and all discrete columns for other specifications.
-    weights : sequence of float, optional
-        One positive weight for each entry of `workload`. In the total error, the errors of the
-        queries of an entry are multiplied by its weight.
+    columns, weights : sequence of str, sequence of float, optional
+        As for `task_of`.
     mechanism : callable, optional
         The class of a mechanism, or a function with the same arguments ``(workload, n=, privacy=,
         adjacency=)``. By default `advise` chooses among the mechanisms with exact samplers.
     unbiased : bool
         Whether to return the noisy answers without post-processing. The answers are then unbiased,
-        and shares may be negative. By default the answers are made as consistent as possible.
-        `Tabulation.statement` says which properties they have.
+        and shares may be negative. By default they are made as consistent as possible, which
+        `Tabulation.statement` describes.
     integers : bool
-        Whether counts are rounded to whole numbers. Tables that add up before rounding also add up
-        after rounding.
+        Whether counts are rounded to whole numbers. Tables that add up still do afterwards.
     ledger : Ledger, optional
         The privacy budget. Before any record is read, the ledger is asked whether it can pay. It
         pays after all records are found valid and before the release.
     client : distributed.Client, optional
-        A Dask cluster that counts the records of files or partitions. The counts are the same as
-        without a cluster.
+        A Dask cluster that counts the records of files or partitions, with the same result.
     rng : Generator, int or None
         None uses the entropy of the operating system. A seed makes the release reproducible, and
         the release then has no guarantee.
-
-    Returns
-    -------
-    Tabulation
-        The answers, with the size of the noise, intervals and tables.
 
     Raises
     ------
@@ -122,9 +109,9 @@ def release(
 
     Notes
     -----
-    Privacy: the release has the guarantee of the mechanism, which `Tabulation.guarantee` states.
-    The choice of the mechanism depends only on the schema, the workload, n, `privacy` and
-    `adjacency`. Consistent answers are computed from the noisy answers alone.
+    The release has the guarantee of the mechanism, which `Tabulation.guarantee` states. The choice
+    of the mechanism depends only on the schema, the workload, n, `privacy` and `adjacency`.
+    Consistent answers are computed from the noisy answers alone.
 
     Examples
     --------

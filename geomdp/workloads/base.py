@@ -47,7 +47,7 @@ class Block:
     ----------
     basis : (m, r) array
         Orthonormal columns that span the subspace. The subspaces of all blocks of a workload are
-        orthogonal to each other. Together they span the directions of the affine hull of {Q(x)}.
+        orthogonal, and together span the directions of the affine hull of {Q(x)}.
     diameter : float
         A proved upper bound on max over x, x' of ||basis^T (Q(x) - Q(x'))||_2.
     radius : float
@@ -91,8 +91,8 @@ class Workload(abc.ABC):
     """A list of m queries q_1, ..., q_m: real functions of one record. Answers are means.
 
     Q(x) = (q_1(x), ..., q_m(x)) for one record x, and Q(X) = (1/n) sum over x in X of Q(x).
-    Implementations are immutable. Of the methods below, only `evaluate`, `totals` and `answers`
-    read records. Everything else depends on the workload alone and is public.
+    Implementations are immutable. Their constructors raise ``ValueError`` for arguments out of
+    range. Only `evaluate`, `totals` and `answers` read records; everything else is public.
 
     Examples
     --------
@@ -116,7 +116,6 @@ class Workload(abc.ABC):
         return f"{type(self).__name__}({self._summary()})"
 
     def _summary(self) -> str:
-        """The words in the parentheses of `repr`; some workloads print their parameters instead."""
         size = self.universe.size
         return f"{self.n_queries} queries on {'infinitely many' if size is None else size} elements"
 
@@ -132,28 +131,19 @@ class Workload(abc.ABC):
 
     @property
     def whole_answers(self) -> bool:
-        """Whether Q(x) has only whole entries for every x, and `totals` adds only whole numbers.
-
-        Sums below 2^53 are then exact in float64. The result is False if this is not known.
-        """
+        """Whether all Q(x) and the sums of `totals` are known to be whole (exact below 2^53)."""
         return False
 
     @abc.abstractmethod
     def evaluate(self, records: Records) -> FloatArray:
-        """Answer vectors Q(x), one row per record: (n, m).
-
-        ``ValueError`` for records outside the universe (see `Universe.validate`).
-        """
+        """Answer vectors Q(x) (n, m); ``ValueError`` for records outside the universe."""
 
     @abc.abstractmethod
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
         """Q(x*) for each row u of `directions` (b, m), where x* maximises <u, Q(x)>: (b, m)."""
 
     def breadth(self, directions: FloatArray) -> FloatArray:
-        """max - min over elements x of <u, Q(x)>, for each row u of `directions` (b, m): (b,).
-
-        By default, the result is computed from `extreme_answers` at u and -u.
-        """
+        """max - min over elements x of <u, Q(x)>, for each row u of `directions` (b, m): (b,)."""
         apart = self.extreme_answers(directions) - self.extreme_answers(-directions)
         return np.asarray(np.einsum("bm,bm->b", directions, apart))
 
@@ -178,17 +168,11 @@ class Workload(abc.ABC):
 
     @abc.abstractmethod
     def l1_diameter(self) -> float:
-        """A proved upper bound on max over x, x' of ||Q(x) - Q(x')||_1.
-
-        The result is the maximum itself if that is cheap to compute.
-        """
+        """A proved upper bound on max over x, x' of ||Q(x) - Q(x')||_1; exact if that is cheap."""
 
     @abc.abstractmethod
     def l2_diameter(self) -> float:
-        """A proved upper bound on max over x, x' of ||Q(x) - Q(x')||_2.
-
-        The result is the maximum itself if that is cheap to compute.
-        """
+        """A proved upper bound on max over x, x' of ||Q(x) - Q(x')||_2; exact if that is cheap."""
 
     @abc.abstractmethod
     def l1_radius(self) -> float:
@@ -199,10 +183,7 @@ class Workload(abc.ABC):
         """A proved upper bound on max over x of ||Q(x)||_2."""
 
     def blocks(self) -> tuple[Block, ...]:
-        """Orthogonal blocks with diameters and radii.
-
-        By default there is one block, which holds all directions of the affine hull.
-        """
+        """Orthogonal blocks; by default one block with all directions of the affine hull."""
         return (Block(self.affine_hull().basis, self.l2_diameter(), self.l2_radius()),)
 
     def labels(self) -> list[str]:

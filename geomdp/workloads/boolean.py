@@ -29,9 +29,8 @@ PACKED_QUERIES = 1 << 10
 class _SubsetQueries(Workload):
     """One query for each set S of k of the d attributes: a product with one factor for each i in S.
 
-    The factor of attribute i is `_values[x_i]`. A product of such factors is again one of the two
-    values. So the answer of a record is `_values[bit]` for some bit. `_word_operation` computes
-    this bit from the x_i with i in S.
+    The factor of attribute i is `_values[x_i]`. Every product of factors is one of the two values,
+    `_values[bit]`, and `_word_operation` computes this bit from the x_i with i in S.
     """
 
     whole_answers: ClassVar[bool] = True
@@ -46,12 +45,10 @@ class _SubsetQueries(Workload):
 
     @property
     def universe(self) -> BooleanCube:
-        """The cube {0, 1}^d."""
         return BooleanCube(self.d)
 
     @property
     def n_queries(self) -> int:
-        """Number of queries C(d, k)."""
         return math.comb(self.d, self.k)
 
     @cached_property
@@ -66,7 +63,7 @@ class _SubsetQueries(Workload):
         return np.asarray((1 << (self.d - 1 - self.subsets)).sum(axis=1))
 
     def evaluate(self, records: Records) -> FloatArray:
-        """Answers for each S: (n, C(d, k)); O(n m k)."""
+        """The answers are computed in O(n m k)."""
         low, high = self._values
         factors = low + (high - low) * self.universe.validate(records)
         answers: FloatArray = factors[:, self.subsets[:, 0]]
@@ -75,7 +72,7 @@ class _SubsetQueries(Workload):
         return answers
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Number of records and sum of Q(x), from packed bits: n m k / 64 word operations."""
+        """The sums come from packed bits, by n m k / 64 word operations."""
         count, ones = 0, np.zeros(self.n_queries, dtype=np.int64)
         for chunk in self.universe.chunks(records, PACKED_ROWS):
             count += len(chunk)
@@ -92,16 +89,9 @@ class _SubsetQueries(Workload):
         return Totals(count, low * count + (high - low) * ones.astype(np.float64))
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Answers Q(x) at an element x of largest score <u, Q(x)>, for each row u: (b, m).
+        """Costs O(d) for k = 1, O(2^d) for k = 2 and O(d 2^d) above, per direction.
 
-        For k = 1 the signs of the direction u determine x: O(d). For k = 2 all scores are
-        enumerated: O(2^d). For larger k, a fast transform of length 2^d computes all scores:
-        O(d 2^d). Up to rounding, the element of lowest number wins a tie.
-
-        Raises
-        ------
-        ValueError
-            For k > 1 and d > 24.
+        ``ValueError`` for k > 1 and d > 24. Up to rounding, the element of lowest number wins.
         """
         directions = batch(directions, self.n_queries, "directions")
         if self.k == 1:
@@ -117,10 +107,7 @@ class _SubsetQueries(Workload):
         return self.evaluate(self.universe.elements_at(winners))
 
     def breadth(self, directions: FloatArray) -> FloatArray:
-        """max - min over elements x of <u, Q(x)>, for each row u of `directions` (b, m): (b,).
-
-        Cost and errors are as in `extreme_answers`.
-        """
+        """Cost and errors are as in `extreme_answers`."""
         from geomdp.workloads.closed_forms import quadratic_forms  # compiled, so slow to import
 
         directions = batch(directions, self.n_queries, "directions")
@@ -137,7 +124,6 @@ class _SubsetQueries(Workload):
         return ranges
 
     def _parts(self, count: int) -> Iterator[slice]:
-        """Slices of `count` directions. A slice has at most `MAX_SCORES` scores."""
         size = 1 << self.d
         if size > MAX_SCORES:
             raise WorkloadSizeError(
@@ -155,16 +141,12 @@ class _SubsetQueries(Workload):
         return scores
 
     def _best_of_pairs(self, directions: FloatArray) -> IntArray:
-        """Numbers (b,) of elements with the best score for k = 2."""
         from geomdp.workloads.closed_forms import quadratic_forms  # compiled, so slow to import
 
         return np.asarray(quadratic_forms.quadratic_maximisers(*self._quadratic_forms(directions)))
 
     def _quadratic_forms(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """For k = 2, the scores up to a constant, as quadratic forms in the bits of an element.
-
-        Returns the linear coefficients (b, d) and the coefficients of pairs of bits (b, d, d).
-        """
+        """For k = 2, linear (b, d) and pair coefficients (b, d, d) of scores up to a constant."""
         low, high = self._values
         rise = high - low
         pairs = np.zeros((len(directions), self.d, self.d))
@@ -174,11 +156,7 @@ class _SubsetQueries(Workload):
 
     @abc.abstractmethod
     def _transform(self, scores: FloatArray) -> None:
-        """Replace rows (b, 2^d) by <u, Q(x)> for all elements x, in place.
-
-        Before the call, each row belongs to a direction u. It holds u_S at the element that is 1
-        exactly on S, and 0 at all other elements.
-        """
+        """From u_S at the element that is 1 exactly on S, compute rows (b, 2^d) of <u, Q(x)>."""
 
     def affine_hull(self) -> AffineHull:
         """All of R^m, because the constant 1 and the queries are linearly independent functions."""
@@ -193,7 +171,6 @@ class _SubsetQueries(Workload):
         return math.sqrt(self.n_queries)
 
     def blocks(self) -> tuple[Block, ...]:
-        """One block for each query. Its diameter is the difference of the query's two values."""
         low, high = self._values
         diameter, radius = abs(high - low), max(abs(low), abs(high))
         eye = np.eye(self.n_queries)
@@ -247,7 +224,6 @@ class Marginals(_SubsetQueries):
         return math.sqrt(self.n_queries)
 
     def labels(self) -> list[str]:
-        """Names such as x0&x3."""
         return ["&".join(f"x{i}" for i in subset) for subset in self.subsets]
 
 
@@ -287,12 +263,6 @@ class Parities(_SubsetQueries):
 
     @cached_property
     def _most_changes(self) -> int:
-        """Largest number of parities that differ between two records.
-
-        Let D be the set of attributes in which x and y differ, and w its size. The parity of S
-        differs between x and y if and only if |S & D| is odd. The number of these sets S depends on
-        w only.
-        """
         d, k = self.d, self.k
         return max(
             sum(math.comb(w, j) * math.comb(d - w, k - j) for j in range(1, k + 1, 2))
@@ -304,11 +274,10 @@ class Parities(_SubsetQueries):
         return 2.0 * self._most_changes
 
     def l2_diameter(self) -> float:
-        """The exact diameter: 2 sqrt(max over w of sum over odd j of C(w, j) C(d - w, k - j))."""
+        """The exact diameter: sqrt(2 `l1_diameter`), as answers differ by 0 or 2."""
         return 2.0 * math.sqrt(self._most_changes)
 
     def labels(self) -> list[str]:
-        """Names such as parity(x0,x3)."""
         return [f"parity({','.join(f'x{i}' for i in subset)})" for subset in self.subsets]
 
 

@@ -15,13 +15,12 @@ from geomdp.workloads.universe.universes import CategoricalProduct
 class ChosenTables(TableQueries):
     """Weighted cells of chosen tables: q_(T,a)(x) = w_T 1[x_T = a] for all level codes a.
 
-    T is a table, x_T are the codes of x in the columns of T, and w_T is the weight of T. Mechanisms
-    keep the error of the weighted cells small. So tables of larger weight become more accurate, at
-    the cost of the other tables. To get shares of records, divide the answers of a table by its
-    weight.
+    x_T are the codes of x in the columns of the table T, and w_T is its weight. Mechanisms keep the
+    error of the weighted cells small, so tables of larger weight become more accurate. Divide their
+    answers by the weight to get shares of records.
 
-    Tables are in the order given. The columns of a table are in the order of `columns`. Cells are
-    in row-major order (the last column changes fastest). For all tables of k columns with equal
+    Tables are in the given order, and their columns in the order of `columns`. Cells are in
+    row-major order (the last column changes fastest). For all tables of k columns with equal
     weights, use `MarginalTables`, because more mechanisms accept it.
 
     Parameters
@@ -29,17 +28,10 @@ class ChosenTables(TableQueries):
     columns : mapping of column name to number of levels
         The columns of a record.
     tables : sequence of sequence of str
-        The columns of each table. There is at least one table, and no two tables have the same
-        set of columns.
+        The columns of each table: at least one table, none empty, and no two with the same set of
+        columns.
     weights : sequence of float, optional
-        One positive weight per table; by default 1. If all weights are whole numbers, sums over
-        records are whole numbers, too.
-
-    Raises
-    ------
-    ValueError
-        If there is no table, if a table occurs twice, if a table has no column or an unknown or
-        repeated column, or if `weights` is not one positive number per table.
+        One positive weight per table; by default 1. For whole weights, sums over records are whole.
 
     Examples
     --------
@@ -78,17 +70,14 @@ class ChosenTables(TableQueries):
 
     @property
     def universe(self) -> CategoricalProduct:
-        """The set of all records: one level code per column."""
         return self._universe
 
     @property
     def tables(self) -> tuple[tuple[int, ...], ...]:
-        """Column numbers of each table, increasing."""
         return self._tables
 
     @property
     def table_weights(self) -> FloatArray:
-        """The weight of each table."""
         return self._table_weights
 
     @property
@@ -98,7 +87,6 @@ class ChosenTables(TableQueries):
 
 
 def _table_numbers(names: Sequence[str], table: Sequence[str]) -> tuple[int, ...]:
-    """The numbers of the columns of a table, increasing."""
     if isinstance(table, str) or not isinstance(table, Sequence) or not table:
         raise ValueError(f"a table must be a list of at least 1 column, got {table!r}")
     for name in table:

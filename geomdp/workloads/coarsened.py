@@ -22,7 +22,9 @@ BLOCK_ELEMENTS = 1024
 class Coarsened(ListedAnswers):
     """The workload that maps x to the centre nearest to Q(x), in Euclidean norm.
 
-    If several centres are nearest to Q(x), x is mapped to the first of them.
+    If several centres are nearest to Q(x), x is mapped to the first of them. The centre of every
+    element is computed once, because rounding could make centres that are computed for a chunk of
+    records depend on the other records of the chunk.
 
     Parameters
     ----------
@@ -36,14 +38,8 @@ class Coarsened(ListedAnswers):
     centres : (r, m) array, r <= s
         The given centres to which some x is mapped, in the order of the first such x.
     distance : float
-        The largest Euclidean distance from Q(x) to its centre, over all x. For every data
-        set, the mean answers of this workload and of Q differ by at most this distance.
-
-    Notes
-    -----
-    The centre of every element is computed once. Later, a record is looked up by its element
-    number. If centres were computed again for a chunk of records, rounding could make the centre of
-    a record depend on the other records of the chunk.
+        The largest Euclidean distance from Q(x) to its centre. For every data set, it bounds the
+        distance of the mean answers of this workload from those of Q.
 
     Examples
     --------
@@ -80,16 +76,13 @@ class Coarsened(ListedAnswers):
 
     @property
     def universe(self) -> Universe:
-        """The universe of the inner workload."""
         return self.workload.universe
 
     @cached_property
     def explicit(self) -> Explicit:
-        """The workload with the centres as answer vectors."""
         return Explicit(self.centres.T)
 
     def evaluate(self, records: Records) -> FloatArray:
-        """The centre of each record: (n, m)."""
         return np.asarray(self.centres[self._assignment[self.universe.numbers(records)]])
 
 

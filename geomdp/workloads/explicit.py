@@ -28,23 +28,15 @@ BLOCK_ENTRIES = 1 << 22
 class Explicit(FiniteWorkload):
     """The m queries q_j(x) = matrix[j, x] on the universe {0, ..., N - 1}.
 
+    For a dense matrix, the l1 diameter is exact if N^2 m <= 2^32, and the Euclidean diameter if
+    N <= 2^14; above, they are upper bounds. A sparse matrix with N m <= 2^26 is treated as dense.
+    For a larger one, the diameters are upper bounds, and `affine_hull` raises ``ValueError``.
+
     Parameters
     ----------
     matrix : (m, N) array, DataFrame, or scipy.sparse matrix or array
-        Finite values. The matrix is copied; a sparse matrix stays sparse. The index of a DataFrame
-        gives the names of the queries.
-
-    Raises
-    ------
-    ValueError
-        If the matrix is empty, does not have two axes, or has entries that are not finite numbers.
-
-    Notes
-    -----
-    For a dense matrix, the l1 diameter is exact if N^2 m <= 2^32, and the Euclidean diameter is
-    exact if N <= 2^14. Above these limits, the diameters are upper bounds. For a sparse matrix with
-    N m <= 2^26, diameters and affine hull are computed from a dense copy. For a larger sparse
-    matrix, the diameters are upper bounds, and `affine_hull` raises ``ValueError``.
+        Finite values, at least one, which are copied; a sparse matrix stays sparse. The index of a
+        DataFrame gives the names of the queries.
 
     Examples
     --------
@@ -74,31 +66,25 @@ class Explicit(FiniteWorkload):
         return self._rows.T
 
     def labels(self) -> list[str]:
-        """The index of the DataFrame if the workload was made from one; else q0, q1, ..."""
         return list(self._labels) or super().labels()
 
     @property
     def universe(self) -> FiniteUniverse:
-        """The universe {0, ..., N - 1}."""
         return FiniteUniverse(self._rows.shape[0])
 
     @property
     def n_queries(self) -> int:
-        """Number of queries m."""
         return int(self._rows.shape[1])
 
     @cached_property
     def whole_answers(self) -> bool:
-        """Whether all entries of the matrix are whole numbers."""
         entries = sp.find(self.matrix)[2]  # the entries that are not 0
         return bool((entries == np.rint(entries)).all())
 
     def evaluate(self, records: Records) -> FloatArray:
-        """The column of the matrix for each record, as a row: (n, m)."""
         return self._take(self.universe.validate(records))
 
     def _take(self, codes: IntArray | slice) -> FloatArray:
-        """Answer vectors (n, m) of the elements `codes`, dense."""
         rows = self._rows[codes]
         return rows if isinstance(rows, np.ndarray) else np.ascontiguousarray(rows.toarray())
 
@@ -106,12 +92,7 @@ class Explicit(FiniteWorkload):
         return np.asarray(counts @ self._rows)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Columns (b, m) with the largest <u, column>, one for each row u of `directions` (b, m).
-
-        The first column wins a tie. The cost is one matrix product: O(b m N) for a dense matrix, or
-        O(b (N + z)) for a sparse matrix with z nonzero entries. The product is computed in blocks
-        of at most 2^22 entries, or of b entries if b is larger.
-        """
+        """O(b m N), or O(b (N + z)) for z nonzero entries; the first column wins a tie."""
         directions = batch(directions, self.n_queries, "directions")
         size = self._rows.shape[0]
         winners = np.zeros(len(directions), dtype=np.int64)
@@ -128,7 +109,6 @@ class Explicit(FiniteWorkload):
 
     @property
     def _small(self) -> bool:
-        """Whether the matrix is dense, or small enough for a dense copy."""
         return isinstance(self._rows, np.ndarray) or self._rows.shape[0] * self.n_queries <= (
             MAX_ENTRIES
         )
@@ -143,7 +123,7 @@ class Explicit(FiniteWorkload):
         return AffineHull.of_points(self._take(slice(None)))
 
     def affine_hull(self) -> AffineHull:
-        """Affine hull of the columns, by a singular value decomposition: O(N m min(N, m))."""
+        """A singular value decomposition: O(N m min(N, m))."""
         return self._hull
 
     @cached_property
@@ -156,11 +136,9 @@ class Explicit(FiniteWorkload):
         return l1_bound, min(2 * self.l2_radius(), float(np.linalg.norm(ranges)))
 
     def l1_diameter(self) -> float:
-        """Largest l1 distance of two columns, or an upper bound; see the notes of the class."""
         return self._diameters[0]
 
     def l2_diameter(self) -> float:
-        """Largest l2 distance of two columns, or an upper bound; see the notes of the class."""
         return self._diameters[1]
 
     @cached_property
@@ -169,19 +147,14 @@ class Explicit(FiniteWorkload):
         return float(l1_norms.max()), float(np.sqrt(squares.max()))
 
     def l1_radius(self) -> float:
-        """Largest l1 norm of a column."""
         return self._radii[0]
 
     def l2_radius(self) -> float:
-        """Largest Euclidean norm of a column."""
         return self._radii[1]
 
 
 class ListedAnswers(Workload):
-    """A workload with a finite list of all its answer vectors: the columns of `explicit`.
-
-    This workload and `explicit` have the same affine hull, diameters and radii.
-    """
+    """A workload with a list of all its answer vectors: the columns of `explicit`."""
 
     @property
     @abc.abstractmethod
@@ -190,34 +163,25 @@ class ListedAnswers(Workload):
 
     @property
     def n_queries(self) -> int:
-        """Number of queries m."""
         return self.explicit.n_queries
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Answer vectors (b, m) that maximise <u, Q(x)>, for each row u of `directions` (b, m).
-
-        The first answer vector of `explicit` wins a tie.
-        """
+        """The first answer vector of `explicit` wins a tie."""
         return self.explicit.extreme_answers(directions)
 
     def affine_hull(self) -> AffineHull:
-        """Affine hull of the listed answers, by a singular value decomposition."""
         return self.explicit.affine_hull()
 
     def l1_diameter(self) -> float:
-        """Largest l1 distance of two listed answers, or an upper bound; see `Explicit`."""
         return self.explicit.l1_diameter()
 
     def l2_diameter(self) -> float:
-        """Largest Euclidean distance of two listed answers, or an upper bound; see `Explicit`."""
         return self.explicit.l2_diameter()
 
     def l1_radius(self) -> float:
-        """Largest l1 norm of a listed answer."""
         return self.explicit.l1_radius()
 
     def l2_radius(self) -> float:
-        """Largest Euclidean norm of a listed answer."""
         return self.explicit.l2_radius()
 
 
@@ -252,7 +216,6 @@ class RandomSigns(Explicit):
 
 
 def _dense_rows(matrix: Any) -> FloatArray:
-    """A read-only contiguous copy of the transpose."""
     rows = np.array(finite_array(matrix, "matrix", ndim=2).T, order="C")
     rows.setflags(write=False)
     return rows

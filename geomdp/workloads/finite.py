@@ -1,7 +1,7 @@
 """Workloads on the finite universe {0, ..., N - 1}: histogram, prefixes and ranges.
 
-The N answer vectors Q(0), ..., Q(N - 1) of each workload are linearly independent. So their convex
-hull, the sensitivity polytope, is a simplex. Diameters and radii have closed forms.
+The N answer vectors of each workload are linearly independent. So the sensitivity polytope, their
+convex hull, is a simplex, and diameters and radii have closed forms.
 """
 
 from __future__ import annotations
@@ -27,19 +27,17 @@ COUNT_ROWS = 1 << 20
 
 
 class FiniteWorkload(Workload):
-    """A workload on {0, ..., N - 1}. Totals are computed from the count of each element."""
+    """A workload on {0, ..., N - 1}, with totals from the count of each element."""
 
     @property
     @abc.abstractmethod
-    def universe(self) -> FiniteUniverse:
-        """The universe {0, ..., N - 1}."""
+    def universe(self) -> FiniteUniverse: ...
 
     @abc.abstractmethod
     def _weighted_sum(self, counts: FloatArray) -> FloatArray:
-        """Sum over elements x of counts[x] Q(x): an array (m,), from the array `counts` (N,)."""
+        """Sum over elements x of counts[x] Q(x), as an array (m,)."""
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Number of records and sum of Q(x), which is computed from the count of each element."""
         counts = np.zeros(self.universe.size, dtype=np.int64)
         for chunk in self.universe.chunks(records, COUNT_ROWS):
             counts += np.bincount(chunk, minlength=len(counts))
@@ -57,12 +55,10 @@ class _OnCodes(FiniteWorkload):
 
     @property
     def universe(self) -> FiniteUniverse:
-        """The universe {0, ..., N - 1}."""
         return FiniteUniverse(self.N)
 
     @property
     def n_queries(self) -> int:
-        """Number of queries N."""
         return self.N
 
 
@@ -89,7 +85,6 @@ class Histogram(_OnCodes):
     N: int
 
     def evaluate(self, records: Records) -> FloatArray:
-        """Unit vectors e_x as rows (n, N)."""
         codes = self.universe.validate(records)
         answers = np.zeros((len(codes), self.N))
         answers[np.arange(len(codes)), codes] = 1
@@ -99,7 +94,7 @@ class Histogram(_OnCodes):
         return counts
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """e_x for the first x with the largest u_x, for each row u of `directions` (b, N)."""
+        """The first x with the largest u_x wins a tie."""
         directions = batch(directions, self.N, "directions")
         return self.evaluate(directions.argmax(axis=1))
 
@@ -116,15 +111,12 @@ class Histogram(_OnCodes):
         return math.sqrt(2) if self.N > 1 else 0.0
 
     def l1_radius(self) -> float:
-        """1, the norm of every unit vector."""
         return 1.0
 
     def l2_radius(self) -> float:
-        """1, the norm of every unit vector."""
         return 1.0
 
     def labels(self) -> list[str]:
-        """Names x=0, x=1, ..."""
         return [f"x={t}" for t in range(self.N)]
 
 
@@ -150,7 +142,6 @@ class Prefixes(_OnCodes):
     N: int
 
     def evaluate(self, records: Records) -> FloatArray:
-        """Array (n, N): the row of record x has x entries 0, then N - x entries 1."""
         codes = self.universe.validate(records)
         return (codes[:, None] <= np.arange(self.N)).astype(np.float64)
 
@@ -185,7 +176,6 @@ class Prefixes(_OnCodes):
         return math.sqrt(self.N)
 
     def labels(self) -> list[str]:
-        """Names x<=0, x<=1, ..."""
         return [f"x<={t}" for t in range(self.N)]
 
 
@@ -193,8 +183,7 @@ class Prefixes(_OnCodes):
 class Ranges(_OnCodes):
     """All m = N (N + 1) / 2 interval queries q_[a,b](x) = 1[a <= x <= b] on {0, ..., N - 1}.
 
-    The queries are ordered by a, then by b. Cumulative sums give the totals from counts in O(m)
-    operations. They also give the scores <u, Q(x)> of all x for one direction u in O(m) operations.
+    The queries are ordered by a, then by b.
 
     Parameters
     ----------
@@ -216,7 +205,6 @@ class Ranges(_OnCodes):
 
     @property
     def n_queries(self) -> int:
-        """Number of queries N (N + 1) / 2."""
         return self.N * (self.N + 1) // 2
 
     @cached_property
@@ -226,7 +214,6 @@ class Ranges(_OnCodes):
         return first.astype(np.int64), last.astype(np.int64)
 
     def evaluate(self, records: Records) -> FloatArray:
-        """Rows (n, m) with 1 for the intervals that contain the record and 0 for the others."""
         codes = self.universe.validate(records)[:, None]
         first, last = self.ends
         return ((first <= codes) & (codes <= last)).astype(np.float64)
@@ -237,11 +224,7 @@ class Ranges(_OnCodes):
         return np.asarray(cumulative[last + 1] - cumulative[first])
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Q(x*), where x* maximises <u, Q(x)>, for each row u of `directions` (b, m); O(m) each.
-
-        <u, Q(x)> is the sum of u over the intervals that start at or before x, minus the sum of u
-        over the intervals that end before x.
-        """
+        """O(m) operations for each direction."""
         directions = batch(directions, self.n_queries, "directions")
         lengths = np.arange(self.N, 0, -1)
         starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
@@ -254,11 +237,7 @@ class Ranges(_OnCodes):
         return self.evaluate(scores.argmax(axis=1))
 
     def affine_hull(self) -> AffineHull:
-        """The (N - 1)-dimensional affine hull of all Q(x), by one QR decomposition: O(m N^2).
-
-        Raises ``ValueError`` if m N > 2^26 (N > 511), because the matrix of all Q(x) would exceed
-        512 MB.
-        """
+        """One QR decomposition, O(m N^2); ``ValueError`` if m N > 2^26 (N > 511)."""
         if self.n_queries * self.N > MAX_ENTRIES:
             raise WorkloadSizeError(f"N must be at most 511 for an affine hull, got {self.N}")
         elements = self.evaluate(self.universe.elements())
@@ -269,10 +248,8 @@ class Ranges(_OnCodes):
     def l1_diameter(self) -> float:
         """The exact diameter: the maximum of s (N + 1 - s) over 2 <= s <= N; 0 if N = 1.
 
-        The answers of elements x < y differ on the intervals that contain exactly one of x and y.
-        Let a = x + 1, b = N - y and s = a + b. Then a (N + 1 - a) intervals contain x,
-        b (N + 1 - b) contain y, and a b contain both. So the number of intervals that contain
-        exactly one of them is a (N + 1 - a) + b (N + 1 - b) - 2 a b = s (N + 1 - s).
+        For x < y, a = x + 1, b = N - y and s = a + b: a (N + 1 - a) intervals contain x,
+        b (N + 1 - b) contain y and a b contain both, so s (N + 1 - s) contain exactly one.
         """
         if self.N == 1:
             return 0.0
@@ -293,16 +270,11 @@ class Ranges(_OnCodes):
         return math.sqrt(self.l1_radius())
 
     def labels(self) -> list[str]:
-        """Names 0<=x<=0, 0<=x<=1, ..."""
         return [f"{a}<=x<={b}" for a, b in zip(*self.ends, strict=True)]
 
 
 def zero_sum_basis(size: int) -> FloatArray:
-    """Orthonormal basis (size, size - 1) of {v : sum of v = 0}: the Helmert contrasts.
-
-    Entries and columns are counted from 0. Column j compares the first j + 1 entries with entry
-    j + 1. For size 2, the only column is (1, -1) / sqrt(2).
-    """
+    """Orthonormal Helmert contrasts (size, size - 1): column j compares entries 0..j with j + 1."""
     basis = np.zeros((size, size - 1))
     for j in range(1, size):
         # Column j - 1 is (1, ..., 1, -j, 0, ...), divided by its norm (j + j^2)^(1/2).

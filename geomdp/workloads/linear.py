@@ -20,19 +20,16 @@ from geomdp.workloads.universe.universes import Records, Universe
 class LinearMap(Workload):
     """The workload that maps x to A Q(x), for a matrix A.
 
+    For N m and N p up to 2^26, on N elements, radii are exact, and diameters as in `Explicit` for a
+    dense matrix. Otherwise they are upper bounds from operator norms of A and from the radii,
+    diameters and orthogonal `blocks` of Q.
+
     Parameters
     ----------
     workload : Workload
         The workload Q, with m queries.
     matrix : (p, m) array
         The matrix A, with finite entries. The array is copied.
-
-    Notes
-    -----
-    Let the universe have N elements. If N m and N p are at most 2^26, radii are exact, and
-    diameters are exact within the limits that `Explicit` states for a dense matrix. Otherwise, also
-    for an infinite universe, radii and diameters are upper bounds, computed from operator norms of
-    A and from the radii, the diameters and the orthogonal `blocks` of Q.
 
     Examples
     --------
@@ -63,30 +60,24 @@ class LinearMap(Workload):
 
     @property
     def universe(self) -> Universe:
-        """The universe of the inner workload."""
         return self.workload.universe
 
     @property
     def n_queries(self) -> int:
-        """Number of queries p."""
         return len(self.matrix)
 
     def evaluate(self, records: Records) -> FloatArray:
-        """The answers A Q(x) of each record x, as rows (n, p)."""
         return self.workload.evaluate(records) @ self.matrix.T
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Number of records, and A times the sum of Q(x) over the records."""
         inner = self.workload.totals(records)
         return Totals(inner.count, self.matrix @ inner.sums)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """A Q(x*) for each row u of `directions`, where Q(x*) is extreme in direction A^T u."""
         directions = batch(directions, self.n_queries, "directions")
         return self.workload.extreme_answers(directions @ self.matrix) @ self.matrix.T
 
     def breadth(self, directions: FloatArray) -> FloatArray:
-        """max - min of <u, A Q(x)> for each row u of `directions`: the breadth of Q along A^T u."""
         return self.workload.breadth(batch(directions, self.n_queries, "directions") @ self.matrix)
 
     @cached_property
@@ -100,15 +91,11 @@ class LinearMap(Workload):
         return AffineHull(self.matrix @ inner.offset, span.basis)
 
     def affine_hull(self) -> AffineHull:
-        """The image of the inner affine hull under A, by a singular value decomposition."""
         return self._hull
 
     @cached_property
     def _points(self) -> FloatArray | None:
-        """Answers A Q(x) (N, p) of all elements x.
-
-        None if N is infinite, or if N m or N p is above 2^26.
-        """
+        """Answers A Q(x) (N, p) of all x, or None if N is infinite or N m or N p is above 2^26."""
         size = self.universe.size
         if size is None or size * max(self.matrix.shape) > MAX_ENTRIES:
             return None
@@ -134,11 +121,9 @@ class LinearMap(Workload):
         return float(min(column * self.workload.l1_diameter(), euclidean))
 
     def l1_diameter(self) -> float:
-        """Upper bound on max ||A (Q(x) - Q(x'))||_1; see the notes of the class."""
         return self._l1_diameter
 
     def l2_diameter(self) -> float:
-        """Upper bound on max ||A (Q(x) - Q(x'))||_2; see the notes of the class."""
         return self._l2_diameter
 
     @cached_property
@@ -157,9 +142,7 @@ class LinearMap(Workload):
         return float(np.linalg.norm(self.matrix, 2) * self.workload.l2_radius())
 
     def l1_radius(self) -> float:
-        """Upper bound on max ||A Q(x)||_1; see the notes of the class."""
         return self._l1_radius
 
     def l2_radius(self) -> float:
-        """Upper bound on max ||A Q(x)||_2; see the notes of the class."""
         return self._l2_radius

@@ -30,18 +30,13 @@ COUNT_ROWS = 1 << 16
 
 
 class TableQueries(Workload):
-    """Weighted cells of tables: q_(T,a)(x) = w_T 1[x_T = a] for all cells a of each table T.
-
-    A table T is a set of columns, and x_T are the level codes of the record x in these columns. The
-    cells of a table are in row-major order (the last column changes fastest).
-    """
+    """Weighted cells of tables in row-major order: q_(T,a)(x) = w_T 1[x_T = a] for all cells a."""
 
     levels: tuple[int, ...]
 
     @property
     @abc.abstractmethod
-    def universe(self) -> CategoricalProduct:
-        """The product of the columns."""
+    def universe(self) -> CategoricalProduct: ...
 
     @property
     @abc.abstractmethod
@@ -65,12 +60,10 @@ class TableQueries(Workload):
 
     @cached_property
     def _sizes(self) -> IntArray:
-        """Number of cells of each table."""
         return np.array([place.stop - place.start for place in self.slices])
 
     @property
     def n_queries(self) -> int:
-        """Number of cells of all tables."""
         return int(self.slices[-1].stop)
 
     @cached_property
@@ -88,7 +81,6 @@ class TableQueries(Workload):
         return strides
 
     def evaluate(self, records: Records) -> FloatArray:
-        """Answers (n, m): in each table, the weight at the cell of the record, and 0 elsewhere."""
         codes = self.universe.validate(records)
         answers = np.zeros((len(codes), self.n_queries))
         # A float64 product is exact for cell numbers (below 2^53) and far faster than int64.
@@ -97,7 +89,7 @@ class TableQueries(Workload):
         return answers
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Number of records and the sum of their answers, by counting cells: O(n) per table."""
+        """Cells are counted, O(n) per table."""
         counted = self.cell_counts(records)
         return Totals(counted.count, counted.sums * self.weights)
 
@@ -110,7 +102,6 @@ class TableQueries(Workload):
         return Totals(count, counts)
 
     def _counts(self, codes: IntArray) -> FloatArray:
-        """Number of the records `codes` (n, c) in each cell: (m,)."""
         columns = np.ascontiguousarray(codes.T)
         cells = (
             np.ravel_multi_index(tuple(columns[list(table)]), self.shape(table))
@@ -124,16 +115,9 @@ class TableQueries(Workload):
         ).astype(np.float64)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Answers Q(x*) (b, m), where x* maximises <u, Q(x)> for each row u of `directions` (b, m).
+        """One corner sum (see `_corner_map`), O(c N) for c columns, per direction.
 
-        <u, Q(x)> is the sum over tables T of w_T times the entry of u at cell x_T. A corner sum
-        (see `_corner_map`) computes <u, Q(x)> for all N elements x together. For c columns, this
-        costs O(c N) per direction. Up to rounding, the element of lowest number wins a tie.
-
-        Raises
-        ------
-        ValueError
-            For more than 2^24 elements.
+        ``ValueError`` for N > 2^24 elements. Up to rounding, the element of lowest number wins.
         """
         directions = batch(directions, self.n_queries, "directions") * self.weights
         size = self.universe.size
@@ -159,14 +143,10 @@ class TableQueries(Workload):
 
     @cached_property
     def _corner_map(self) -> tuple[sp.csr_array, IntArray]:
-        """The matrix (m, p) that maps directions to corner weights, and the indices of p elements.
+        """The matrix (m, p) from directions to corner weights, and the indices of p elements.
 
-        The corner weights of a direction u are numbers w(y), one for each element y. They are 0 for
-        all elements y except the p elements. Let u_T be the entries of u for table T. For every
-        element x, the sum of u_T(x_T) over tables T equals a corner sum: the sum of w(y) over all y
-        with y_i in {0, x_i} for each column i. To get the weights of one table T, take differences
-        of u_T against level 0 along each column of T, one after the other. These differences are
-        the weights of the elements with level 0 in all other columns.
+        Corner weights w(y) are such that sum_T u_T(x_T) is the sum of w(y) over all y with y_i in
+        {0, x_i}. For a table T, they are the differences of u_T against level 0 along each column.
         """
         strides = math.prod(self.levels) // np.cumprod(self.levels)
         maps, places = [], []
@@ -213,25 +193,16 @@ class TableQueries(Workload):
         return tuple(interaction_block(self.levels, places, self.table_weights, S) for S in sets)
 
     def blocks(self) -> tuple[Block, ...]:
-        """Interaction blocks (analysis of variance), one for each set of columns within a table.
+        """One interaction block (analysis of variance) for each set of columns within a table.
 
-        The empty set and sets with a column of a single level have no block. See `interactions` for
-        the formulas. Diameters and radii of the blocks are exact. If all columns have two levels,
-        each block has one direction: the parity of its columns.
-
-        Raises
-        ------
-        ValueError
-            If the number of cells times the dimension of the affine hull is above 2^26 (bases of
-            512 MB).
+        The empty set and sets with a column of one level have none; see `interactions`. Diameters
+        and radii are exact. For columns of two levels, each block is the parity of its columns.
+        ``ValueError`` if cells times the dimension of the affine hull exceed 2^26 (512 MB).
         """
         return self._blocks
 
     def affine_hull(self) -> AffineHull:
-        """Affine hull through the mean of all answer vectors, spanned by the bases of `blocks`.
-
-        Raises the same exceptions as `blocks`.
-        """
+        """The hull is spanned by the bases of `blocks`, with the same errors."""
         return self._hull
 
     @cached_property
@@ -247,16 +218,11 @@ class TableQueries(Workload):
         return np.asarray(self.table_weights[changing])
 
     def l1_diameter(self) -> float:
-        """Twice the sum of weights of all tables that have a column with several levels.
-
-        The diameter is attained by two records that differ in all columns with several levels. In
-        each of these tables, the answers of the two records differ in two cells. All other tables
-        are the same for all records.
-        """
+        """Twice the sum of the weights of all tables that have a column with several levels."""
         return 2.0 * float(self._changing.sum())
 
     def l2_diameter(self) -> float:
-        """sqrt(2 sum of squared weights), for the same tables and records as `l1_diameter`."""
+        """sqrt(2 sum of squared weights), for the same tables as `l1_diameter`."""
         return math.sqrt(2.0 * float((self._changing**2).sum()))
 
     def l1_radius(self) -> float:
@@ -264,11 +230,9 @@ class TableQueries(Workload):
         return float(self.table_weights.sum())
 
     def l2_radius(self) -> float:
-        """The Euclidean norm of the weights."""
         return float(np.linalg.norm(self.table_weights))
 
     def labels(self) -> list[str]:
-        """A name for each query (m,), such as ``age=2,sex=1`` with level codes."""
         names = self.universe.names
         return [
             ",".join(f"{names[i]}={a}" for i, a in zip(table, cell, strict=True))

@@ -19,15 +19,7 @@ from geomdp.workloads.universe.universes import CategoricalProduct
 
 @dataclass(frozen=True, eq=False)
 class PairCells:
-    """The cells of the tables of all pairs of columns, one after the other.
-
-    Parameters
-    ----------
-    first, second : (c,) arrays
-        The two levels of each cell, as positions in a list of the levels of all columns.
-    starts, sizes : (c,) arrays
-        For each cell, where its table starts and the number of cells of its table.
-    """
+    """The cells of all tables of pairs: their two levels, and the start and size of their table."""
 
     first: IntArray
     second: IntArray
@@ -39,9 +31,8 @@ class PairCells:
 class MarginalTables(TableQueries):
     """Cells of all k-way tables: q_(T,a)(x) = 1[x_T = a] for |T| = k and all level codes a.
 
-    A table T is a set of k columns, and x_T are the codes of x in these columns. Tables are in
-    lexicographic order of their columns. The cells of a table are in row-major order (the last
-    column changes fastest).
+    x_T are the codes of x in the k columns of the table T. Tables are in lexicographic order, and
+    their cells in row-major order (the last column changes fastest).
 
     Parameters
     ----------
@@ -83,39 +74,29 @@ class MarginalTables(TableQueries):
 
     @property
     def universe(self) -> CategoricalProduct:
-        """The set of all records: one level code per column."""
         return CategoricalProduct(self.columns)
 
     @cached_property
     def tables(self) -> tuple[tuple[int, ...], ...]:
-        """Column numbers of each table."""
         return tuple(itertools.combinations(range(len(self.levels)), self.k))
 
     @cached_property
     def table_weights(self) -> FloatArray:
-        """The weight 1 for every table."""
         return np.ones(len(self.tables))
 
     def _counts(self, codes: IntArray) -> FloatArray:
-        """How many of the records `codes` (n, c) are in each cell, as an array (m,).
-
-        For k = 2, one matrix product of indicators counts all tables. For k = 3, there is one
-        product for each pair of a column i and a level of this column. It counts the records in all
-        cells with this level of column i, for all tables with first column i.
-        """
+        """For k = 2, one product of indicators; for k = 3, one for each level of a column i."""
         if self.k == 2:
             return self._pair_counts(codes)
         return self._triple_counts(codes) if self.k == 3 else super()._counts(codes)
 
     @cached_property
     def _first_levels(self) -> IntArray:
-        """The position of the first level of each column in a list of the levels of all columns."""
         levels = np.array(self.levels)
         return np.asarray(np.cumsum(levels) - levels)
 
     @cached_property
     def _pairs(self) -> PairCells:
-        """The cells of the tables of all pairs of columns."""
         pairs = np.array(list(itertools.combinations(range(len(self.levels)), 2)))
         levels, firsts = np.array(self.levels)[pairs], self._first_levels[pairs]
         sizes = levels.prod(axis=1)
@@ -128,23 +109,17 @@ class MarginalTables(TableQueries):
         )
 
     def _indicators(self, codes: IntArray) -> npt.NDArray[np.float32]:
-        """For each record, a row with 1 for each of its levels, and 0 for the other levels."""
         # Sums in float32 are exact up to 2^24, far above the number of rows of a chunk.
         indicators = np.zeros((len(codes), sum(self.levels)), dtype=np.float32)
         np.put_along_axis(indicators, codes + self._first_levels, 1, axis=1)
         return indicators
 
     def _pair_counts(self, codes: IntArray) -> FloatArray:
-        """For k = 2, how many of the records `codes` (n, c) are in each cell, as an array (m,)."""
         indicators = self._indicators(codes)
         return (indicators.T @ indicators)[self._pairs.first, self._pairs.second].astype(np.float64)
 
     def _triple_counts(self, codes: IntArray) -> FloatArray:
-        """For k = 3, how many of the records `codes` (n, c) are in each cell, as an array (m,).
-
-        Tables (i, a, b) with the same first column i follow each other. In table (i, a, b), the
-        cells with a fixed level of column i are in the order of the cells of table (a, b).
-        """
+        """Tables (i, a, b) of one i follow each other; at a level of i, cells are as in (a, b)."""
         indicators, pairs = self._indicators(codes), self._pairs
         counts, start, known = np.empty(self.n_queries), 0, 0
         for i, levels in enumerate(self.levels[:-2]):
@@ -161,6 +136,5 @@ class MarginalTables(TableQueries):
         return counts
 
     def _interacting(self) -> Sequence[tuple[int, ...]]:
-        """All nonempty subsets of the tables: all sets of 1 to k columns."""
         columns = range(len(self.levels))
         return [S for order in range(1, self.k + 1) for S in itertools.combinations(columns, order)]

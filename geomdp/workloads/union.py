@@ -20,9 +20,11 @@ from geomdp.workloads.universe.universes import Records, Universe
 class Union(Workload):
     """The queries of several workloads, one after the other: x -> (w_1 Q_1(x), w_2 Q_2(x), ...).
 
-    Mechanisms keep the error of the weighted answers small. So queries of larger weight become more
-    accurate, at the cost of the other queries. Divide the answers by the attribute `weights`, which
-    has one entry per query, to get the answers of the workloads themselves.
+    Mechanisms keep the error of the weighted answers small, so queries of larger weight become more
+    accurate. Divide the answers by `weights`, with one entry per query, to get those of the
+    workloads. Extreme answers, affine hull, diameters and radii come from the answers of all
+    elements; above 2^26 of these, they raise `WorkloadSizeError`. For tables of many columns,
+    `ChosenTables` has closed forms.
 
     Parameters
     ----------
@@ -30,18 +32,6 @@ class Union(Workload):
         At least one workload; all must have the same finite universe.
     weights : sequence of float, optional
         One positive weight per workload; by default 1.
-
-    Raises
-    ------
-    ValueError
-        If there is no workload, if universes differ or are infinite, or if `weights` is not one
-        positive number per workload.
-
-    Notes
-    -----
-    Extreme answers, affine hull, diameters and radii are computed from the answers of all elements.
-    This raises `WorkloadSizeError` if there are more than 2^26 answers over all elements and all
-    queries. For tables of many columns, `ChosenTables` has closed forms.
 
     Examples
     --------
@@ -82,12 +72,10 @@ class Union(Workload):
 
     @property
     def universe(self) -> Universe:
-        """The common universe."""
         return self.workloads[0].universe
 
     @property
     def n_queries(self) -> int:
-        """Number of queries of all workloads."""
         return sum(workload.n_queries for workload in self.workloads)
 
     @cached_property
@@ -96,12 +84,11 @@ class Union(Workload):
         return np.repeat(self._part_weights, [workload.n_queries for workload in self.workloads])
 
     def evaluate(self, records: Records) -> FloatArray:
-        """The weighted answer vectors side by side: (n, m)."""
         parts = [workload.evaluate(records) for workload in self.workloads]
         return np.hstack(parts) * self.weights
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Number of records and weighted sums of all workloads; the records are read once."""
+        """The records are read once for all workloads."""
         count, sums = 0, np.zeros(self.n_queries)
         for chunk in self.universe.chunks(records, CHUNK_ROWS):
             count += len(chunk)
@@ -110,33 +97,28 @@ class Union(Workload):
 
     @cached_property
     def _explicit(self) -> Explicit:
-        """The queries of this workload, given by their matrix."""
         return Explicit(explicit_answers(self).T)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """See `Workload.extreme_answers`. The cost is a product with the matrix of all answers."""
+        """One product with the matrix of all answers."""
         return self._explicit.extreme_answers(batch(directions, self.n_queries, "directions"))
 
     def affine_hull(self) -> AffineHull:
-        """Affine hull of the answers of all elements, by a singular value decomposition."""
         return self._explicit.affine_hull()
 
     def l1_diameter(self) -> float:
-        """The l1 diameter; an upper bound if N^2 m > 2^32 for N elements and m queries."""
+        """An upper bound if N^2 m > 2^32 for N elements and m queries, else exact."""
         return self._explicit.l1_diameter()
 
     def l2_diameter(self) -> float:
-        """The Euclidean diameter: exact for at most 2^14 elements, else an upper bound."""
+        """Exact for at most 2^14 elements, else an upper bound."""
         return self._explicit.l2_diameter()
 
     def l1_radius(self) -> float:
-        """Largest l1 norm of an answer vector."""
         return self._explicit.l1_radius()
 
     def l2_radius(self) -> float:
-        """Largest Euclidean norm of an answer vector."""
         return self._explicit.l2_radius()
 
     def labels(self) -> list[str]:
-        """The labels of all workloads."""
         return list(itertools.chain(*(workload.labels() for workload in self.workloads)))

@@ -28,16 +28,9 @@ MAXIMUM_DRAWS = 2048
 
 @dataclass(frozen=True)
 class ErrorLimit:
-    """An upper bound on the error of a mechanism for all data sets of n records.
+    """An upper bound on the error per query for all data sets of n records, and its reason.
 
-    Parameters
-    ----------
-    value : float
-        The bound, per query.
-    reason : str
-        The argument that proves the bound.
-    simulated : bool
-        Whether the bound uses an upper confidence limit from public draws.
+    If it is `simulated`, it uses an upper confidence limit from public draws.
     """
 
     value: float
@@ -47,27 +40,9 @@ class ErrorLimit:
 
 @singledispatch
 def error_limit(metric: Metric, mechanism: Mechanism) -> ErrorLimit:
-    """Upper bound on the error of `mechanism` in `metric`, for every data set of n records.
+    """Upper bound on the error in `metric`, per query, for every data set of n records.
 
-    Parameters
-    ----------
-    metric : MeanL2, RMS or WorstCase
-        How the error is measured.
-    mechanism : Mechanism
-        A mechanism for n records, with an exact sampler.
-
-    Returns
-    -------
-    ErrorLimit
-
-    Raises
-    ------
-    ValueError
-        If `metric` is none of the three.
-
-    References
-    ----------
-    Formula sheet JL-DEF, JL-KN, JL-L13, JL-L13b.
+    The sampler of the mechanism must be exact (JL-DEF, JL-KN, JL-L13, JL-L13b).
     """
     del mechanism
     raise ValueError(f"metric must be MeanL2, RMS or WorstCase, got {metric!r}")
@@ -137,19 +112,13 @@ def _(metric: WorstCase, mechanism: Mechanism) -> ErrorLimit:
 def _largest_noise(noise: Noise) -> ErrorLimit:
     """Upper bound on E max over i of |Z_i| for the noise Z on sums, before the division by n.
 
-    The bound is the smaller of two: a proved bound, and a bound from `expected_support_bound`. The
-    second applies, because the largest |z_i| is the support function of the cross-polytope at z.
-    For noise of known sizes the second bound is a closed form. For log-concave noise it is a
-    confidence limit from public draws: the draws show how the coordinates depend on each other,
-    which the proved union bounds do not use. The confidence limit uses Student's t, so its level is
-    accurate only for many draws. Norms of log-concave noise have exponential tails, so rare large
-    values that no draw shows add little to the mean. Let Y be the largest |Z_i|, and q the
-    probability of Y > t. Then E Y exceeds E min(Y, t) by at most 2 t q / ln(1 / q) (Guedon 1999).
-    This is 0.3% of t for q = 14 / 2048. For larger q, 2048 draws are all below t with probability
-    less than 1e-6. For Gaussian noise only the proved bound is used, because the second bound can
-    be too small with a probability above 1e-6. For Laplace noise the proved bound is the exact
-    value, so it is used alone. For noise that is neither of known sizes nor log-concave, there is
-    only the proved bound.
+    It is the smaller of a proved bound and `expected_support_bound`, because the largest |z_i| is
+    the support function of the cross-polytope at z. The second is a confidence limit by Student's t
+    for log-concave noise. Let Y be the largest |Z_i|, and q = Pr[Y > t]. Then E Y - E min(Y, t) is
+    at most 2 t q / ln(1 / q) (Guedon 1999), 0.3% of t for q = 14 / 2048. For larger q, 2048 draws
+    are all below t with probability less than 1e-6. Only the proved bound is used for Gaussian
+    noise, where the second can be too small with a probability above 1e-6, and for Laplace noise,
+    where it is exact.
     """
     proved = expected_maximum(noise)
     limit = ErrorLimit(proved, "the expected largest coordinate of its noise", simulated=False)
@@ -165,14 +134,7 @@ def _largest_noise(noise: Noise) -> ErrorLimit:
 
 
 def _simulated(mechanism: Mechanism) -> bool:
-    """Whether the prediction of a projection counts as simulated.
-
-    The mean squared l2 error has three bounds: the mean squared length of the noise, the squared
-    l2 diameter of the workload, and E h_K(Z) / n. Here Z is the noise, and K is the body on which
-    answers are projected. The prediction comes from the least bound. E h_K(Z) is
-    simulated in most cases, and counts as simulated in all cases. The mean squared length counts
-    as simulated if it has a standard error.
-    """
+    """Whether the bound of a projection uses E h_K(Z), or a length with a standard error."""
     if not isinstance(mechanism, Projected):
         return False
     others = mechanism.workload.l2_diameter() ** 2

@@ -16,13 +16,11 @@ from geomdp.advice.steps import PROJECTED, SHRUNK
 
 
 def try_for_every_n(setting: Setting) -> Trials:
-    """Try all noise whose geometry does not depend on n: first alone, then projected.
+    """Try all noise whose geometry does not depend on n: first alone, then shrunk or projected.
 
-    If bounds on projections are slow to compute, only the best noise is projected. The best noise
-    is also shrunk: its noisy answers are moved towards a public point (`Shrunk`). No other noise is
-    shrunk, because the prediction of shrunk noise grows with the prediction of the noise. If the
-    guarantee asked is not pure, purely private noise is left out if it provably is not the best for
-    `setting.n` records. Then it is not the best for more records either.
+    Only the best noise is shrunk, because the prediction of shrunk noise grows with that of the
+    noise. Purely private noise that is provably not the best for `setting.n` records, if another
+    guarantee is asked, is not the best for more records either.
     """
     return _try_noise(setting, use_least=False)
 
@@ -42,9 +40,6 @@ def try_all(setting: Setting) -> Trials:
 
 def _try_noise(setting: Setting, *, use_least: bool) -> Trials:
     """Try noise alone, then the best noise shrunk, then noise projected (see `try_for_every_n`).
-
-    If the guarantee asked is not pure, noise for this guarantee comes first. Purely private noise
-    follows, unless the errors of the first noises prove that it cannot be the best.
 
     `use_least` leaves out slow projections that provably cannot be the best at this n.
     """

@@ -1,9 +1,4 @@
-"""Build shrunk and projected noise, after a check of the time that they would take.
-
-Shrinking and projection start from the noisy answers of an additive mechanism, not from records. A
-projection replaces noisy answers by the nearest attainable answers. Shrinking first moves the noisy
-answers towards a public point, such as the answers for uniform data, and then projects them.
-"""
+"""Build shrunk and projected noise, after a check of the time that they would take."""
 
 from __future__ import annotations
 
@@ -45,24 +40,16 @@ def is_slow_to_bound(workload: Workload) -> bool:
 
 
 def shrunk(noisy: Built, setting: Setting) -> Mechanism:
-    """Build shrunk noise. Raises the same errors as `_check_projection`."""
     assert isinstance(noisy.mechanism, AdditiveMechanism)
     _check_projection(noisy, setting)
     return SHRUNK.kind(noisy.mechanism)
 
 
 def projected(noisy: Built, setting: Setting, *, wanted: bool) -> Mechanism:
-    """Build projected noise. If `wanted` is False, raise `UntriedError` instead.
+    """Build projected noise, or raise `UntriedError` or `InapplicableError`.
 
-    Raises
-    ------
-    UntriedError
-        If the bound on the error, or the projection in a release, would take too long.
-    InapplicableError
-        If the bound is slow and projected noise provably cannot be the best. Also under add/remove,
-        and if all data sets have the same answers.
-    WorkloadSizeError
-        If the universe is too large for a search for extreme answers.
+    These are raised if `wanted` is False, for the cost or the bound, under add/remove, and if all
+    data sets have the same answers.
     """
     inner = noisy.mechanism
     assert isinstance(inner, AdditiveMechanism)
@@ -93,11 +80,9 @@ def projected(noisy: Built, setting: Setting, *, wanted: bool) -> Mechanism:
 
 
 def _check_projection(noisy: Built, setting: Setting) -> None:
-    """Raise `UntriedError` if the projection in a release would take too long.
+    """Raise `UntriedError` if projections would take too long, or `InapplicableError` if useless.
 
-    Raises `InapplicableError` under add/remove, or if all data sets have the same answers. Raises
-    ``WorkloadSizeError`` if the universe is too large for a search for extreme answers, which a
-    projection needs.
+    ``WorkloadSizeError`` if the universe is too large for a search for extreme answers.
     """
     workload, diameter = setting.workload, setting.workload.l2_diameter()
     if diameter == 0:

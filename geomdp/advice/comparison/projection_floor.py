@@ -33,15 +33,8 @@ def projection_floor(noisy: AdditiveMechanism) -> float:
     The second inequality needs a log-concave Z. Then E|X| for X = <Z, q - q'> is at least the
     standard deviation of X divided by the square root of 2, with equality for the Laplace
     distribution. The bound uses the largest right-hand side over all pairs of 64 random elements.
-
-    Parameters
-    ----------
-    noisy : AdditiveMechanism
-        Mechanism with symmetric, log-concave noise Z. This property is not checked.
-
-    References
-    ----------
-    Barlow-Marshall-Proschan 1963 (moments of log-concave densities); formula sheet JL-L13, JL-L13b.
+    Symmetry and log-concavity of Z are not checked (Barlow-Marshall-Proschan 1963; JL-L13,
+    JL-L13b).
     """
     workload, m = noisy.workload, noisy.workload.n_queries
     if m > MAX_QUERIES:

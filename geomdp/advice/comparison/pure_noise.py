@@ -60,16 +60,8 @@ def pure_noise_floor(trials: Trials) -> float:
     docstring give lower bounds on the first two numbers, and the third is known. Under add/remove,
     q - q' is the sum of two differences of neighbours, and epsilon counts twice.
 
-    Parameters
-    ----------
-    trials : Trials
-        The comparison, after all mechanisms with Gaussian noise were tried.
-
-    Returns
-    -------
-    float
-        The bound. It is 0 if pure privacy is asked for, if the epsilon of the purely private noise
-        is above `MOST_EPSILON`, or if the best Gaussian noise is not known.
+    It is 0 if pure privacy is asked for, if epsilon is above `MOST_EPSILON`, or if the best
+    Gaussian noise is not known.
     """
     setting, epsilon = trials.setting, trials.setting.pure.epsilon
     if isinstance(setting.privacy, PureDP) or epsilon > MOST_EPSILON:
@@ -87,10 +79,7 @@ def pure_noise_floor(trials: Trials) -> float:
 
 
 def _is_optimal(trial: Built) -> bool:
-    """Whether `trial` is Gaussian noise alone, with nearly the least error of all Gaussian noise.
-
-    No Gaussian noise then has an error below `OPTIMAL` times the error of `trial`.
-    """
+    """Whether `trial` is Gaussian noise alone, and none has less than `OPTIMAL` times its error."""
     if trial.step is not None or trial.prediction.kind is not PredictionKind.EXACT:
         return False
     match trial.mechanism:

@@ -23,10 +23,7 @@ WORTHWHILE = 0.01
 
 
 def ready_to_release(trials: Trials) -> list[Built]:
-    """Rank the candidates and set up the first candidate for releases.
-
-    If the first candidate cannot be set up, it is left out and the others are ranked again.
-    """
+    """The ranking, without candidates that cannot release; the first candidate is set up."""
     while ranked := rank(trials.built):
         leader = ranked[0]
         try:
@@ -49,13 +46,7 @@ def ready_to_release(trials: Trials) -> list[Built]:
 def rank(built: list[Built]) -> list[Built]:
     """The candidates, sorted by prediction, but with the advised candidate first.
 
-    If candidates tie for the least prediction, three rules choose one of them. The first rule keeps
-    candidates with an exact sampler. The second rule keeps candidates whose unseeded releases round
-    the noise correctly. The third rule keeps the simplest candidate. A rule that no candidate
-    satisfies is skipped. If the chosen candidate shrinks its noisy answers, shrinking must lower
-    the prediction by the share `WORTHWHILE`. If not, the same noise without shrinking is chosen. If
-    noise without post-processing is chosen and its projection was built, the projection is taken
-    instead, because on data sets of n records a projection increases the error at most by rounding.
+    The rules are those of `advise`; a rule that no candidate satisfies is skipped.
     """
     if not built:
         return []

@@ -1,8 +1,7 @@
 """Advise a fit in place of a projection if it errs less in simulations on public data sets.
 
-All proved bounds hold for every data set, and the bound of a fit is mostly twice the bound of a
-projection. The real error of a fit is mostly smaller than the error of a projection. So proved
-bounds alone cannot decide between the two.
+Proved bounds cannot decide: the bound of a fit is mostly twice that of a projection, but its real
+error is mostly smaller.
 """
 
 from __future__ import annotations
@@ -45,17 +44,8 @@ LIMITS = (1 - WORTHWHILE, 1.05, 1.05)
 def with_fit(ranked: list[Built], trials: Trials) -> list[Built]:
     """The ranking, with the fit of the best noise in front if it errs less on public data.
 
-    The fit is compared with the first candidate, if this candidate projects or shrinks noise from
-    an exact sampler. The fit is put in front if its simulated error is lower by the share
-    `WORTHWHILE` on uniform data, and not larger, up to chance, on data of few elements (see
-    `LIMITS`). The simulation stops at the first data set on which the fit fails this comparison.
-
-    Parameters
-    ----------
-    ranked : list of Built
-        The ranking by predictions. The first candidate is set up.
-    trials : Trials
-        The trials of the ranking. If the fit is not simulated, the reason is added.
+    It must be better by `WORTHWHILE` on uniform data, and not worse than `LIMITS` on the others. If
+    it is not simulated, the reason is added to `trials`.
     """
     leader, setting = ranked[0], trials.setting
     if leader.step is None or FITTED not in leader.candidate.steps:
@@ -79,12 +69,9 @@ def with_fit(ranked: list[Built], trials: Trials) -> list[Built]:
 
 
 def public_datasets(workload: Workload, n: int) -> list[FixedDataset]:
-    """Three public data sets of n records: uniform data, ten elements, and one element.
+    """Three public data sets of n records: uniform data, ten random elements, and one element.
 
-    The first consists of random elements of the universe. The second consists of copies of ten
-    random elements, in numbers that differ by at most one. The third consists of n copies of one of
-    these ten elements: the one whose answers are farthest from the mean answers of the ten. A
-    projection gains least on the first data set and most on the third.
+    The one is that of the ten with answers farthest from their mean.
     """
     rng = np.random.default_rng(PUBLIC_SEED)
     uniform = workload.universe.sample(n, rng)
@@ -107,10 +94,7 @@ def _spread(noise: AdditiveMechanism) -> float:
 
 
 def _work(noise: AdditiveMechanism) -> float:
-    """Operations of one release of the fit and one of the first candidate on each data set.
-
-    A release of the fit needs two projections, and a release of the first candidate needs one.
-    """
+    """Operations of two projections for the fit and one for the first candidate, per data set."""
     draws = 2 * draw_seconds(noise.noise) * OPERATIONS_A_SECOND
     return len(LIMITS) * (3 * projection_work(noise.workload, _spread(noise)) + draws)
 
@@ -123,15 +107,7 @@ def _releases(noise: AdditiveMechanism) -> int:
 
 
 def _fitted(leader: Built, ranked: list[Built], setting: Setting) -> Fitted:
-    """The fit after the noise of `leader`, set up for releases.
-
-    Raises
-    ------
-    InapplicableError
-        If the sampler is not exact, the noise is small, or `ranked` has no projection of the noise.
-    UntriedError
-        If the set-up of the fit or the simulation would cost too much.
-    """
+    """The fit after the noise of `leader`, set up; `InapplicableError` if it is not possible."""
     noise = leader.noise
     assert noise is not None
     same = (trial for trial in ranked if trial.candidate is leader.candidate)
@@ -158,7 +134,6 @@ def _fitted(leader: Built, ranked: list[Built], setting: Setting) -> Fitted:
 
 
 def _check_simulation(noise: AdditiveMechanism, setting: Setting) -> None:
-    """Raise `UntriedError` if the set-up of the fit or the simulation would cost too much."""
     workload, m = setting.workload, setting.workload.n_queries
     record = workload.universe.sample(1, np.random.default_rng(PUBLIC_SEED))
     # The covariance of the noise, its product with a basis of the answers, and a map of the answers

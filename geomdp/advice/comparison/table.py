@@ -9,11 +9,7 @@ from geomdp.advice.comparison.trials import Built
 
 
 class Row(NamedTuple):
-    """One candidate, with a value for each of `COLUMNS`.
-
-    If the candidate was left out, only `mechanism` and `why` have a value. The other texts are
-    empty, and the numbers are nan.
-    """
+    """One candidate, with a value for each of `COLUMNS`; only `mechanism` and `why` if left out."""
 
     mechanism: str
     predicted_rmse: float
@@ -41,15 +37,7 @@ COLUMNS = (
 
 
 def comparison_rows(ranked: list[Built], refused: dict[str, str]) -> tuple[Row, ...]:
-    """Rows for the candidates in `ranked`, in this order, then rows for the candidates left out.
-
-    Parameters
-    ----------
-    ranked : list of Built
-        The candidates with a prediction.
-    refused : dict of str to str
-        For the name of each other candidate, the reason why it was left out.
-    """
+    """Rows for `ranked` candidates, then for those left out, with the reasons in `refused`."""
     built = (
         Row(
             trial.name,

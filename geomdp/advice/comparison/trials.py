@@ -26,22 +26,8 @@ TOO_LARGE = "its set-up does not fit into the memory of this machine"
 class Built:
     """A candidate that applies, with its prediction.
 
-    Parameters
-    ----------
-    candidate : Candidate
-        The candidate, from `CANDIDATES`.
-    step : Step or None
-        The post-processing after the noise; None if there is none.
-    mechanism : Mechanism
-        The mechanism.
-    prediction : Prediction
-        Its predicted error.
-    sampler : Exact, Approximate or Heuristic
-        Status of the sampler of the mechanism.
-    seconds : float
-        Seconds that building the mechanism and predicting its error took.
-    simulated : float
-        The error on uniform data, by simulation; nan if the mechanism was not simulated.
+    `simulated` is the error on uniform data, or NaN; `seconds` is the time of set-up and
+    prediction.
     """
 
     candidate: Candidate
@@ -53,25 +39,19 @@ class Built:
     simulated: float = math.nan
 
     def __repr__(self) -> str:
-        """Name and prediction."""
         return f"Built({self.name}, {self.prediction.value:.4g})"
 
     @property
     def name(self) -> str:
-        """Its name in tables, such as Projected(Laplace)."""
         return _name(self.candidate, self.step)
 
     @property
     def exact(self) -> bool:
-        """Whether the sampler is exact."""
         return self.sampler == Exact()
 
     @property
     def noise(self) -> AdditiveMechanism | None:
-        """The additive mechanism before post-processing.
-
-        None if `mechanism` contains no additive mechanism that answers the same workload.
-        """
+        """The additive mechanism before post-processing, if it answers the same workload."""
         return additive_within(self.mechanism)
 
 
@@ -81,18 +61,9 @@ def _name(candidate: Candidate, step: Step | None) -> str:
 
 @dataclass(repr=False)
 class Trials:
-    """The candidates that apply to a setting, and the reasons why others do not.
+    """The candidates that apply to a setting, in the order of trial, and why others do not.
 
-    Parameters
-    ----------
-    setting : Setting
-        The workload, the guarantee and the limits of the comparison.
-    built : list of Built
-        Candidates that apply, in the order in which they were tried. The order breaks ties.
-    refused : dict of str to str
-        Names of the candidates that are left out, with the reason for each.
-    untried : set of str
-        Names in `refused` of candidates that may apply, but cost too much to try.
+    The names in `untried` are those in `refused` that may apply, but cost too much to try.
     """
 
     setting: Setting
@@ -101,7 +72,6 @@ class Trials:
     untried: set[str] = field(default_factory=set)
 
     def __repr__(self) -> str:
-        """How many candidates apply, and how many are left out."""
         return f"Trials({len(self.built)} built, {len(self.refused)} left out)"
 
     @property
@@ -110,7 +80,6 @@ class Trials:
         return min((trial.prediction.value for trial in self.built), default=math.inf)
 
     def attempt(self, candidate: Candidate) -> None:
-        """Build a candidate without post-processing."""
         setting = (
             replace(self.setting, least=self.least) if candidate.depends_on_n else self.setting
         )
@@ -119,14 +88,8 @@ class Trials:
     def attempt_stronger(self, candidate: Candidate, floor: float = 0.0) -> None:
         """Build a candidate with pure privacy, although the requested guarantee is not pure.
 
-        Parameters
-        ----------
-        candidate : Candidate
-            A mechanism with pure privacy.
-        floor : float
-            A lower bound on the prediction of the candidate, per query. The candidate is left out
-            if this bound is not below the least prediction so far. It is also left out for tables
-            of many columns, because its set-up would take long.
+        It is left out if `floor`, a lower bound on its prediction per query, is not below the least
+        so far, and for tables of many columns, because its set-up would take long.
         """
         known = replace(self.setting, least=self.least)
 
@@ -138,11 +101,7 @@ class Trials:
         self._attempt(candidate, None, build)
 
     def attempt_after(self, noisy: Built, step: Step, build: Callable[[], Mechanism]) -> None:
-        """Build the mechanism that applies `step` to the answers of `noisy`.
-
-        The error is predicted, and `build` checks that projections work. Further set-up is left to
-        `ready_to_release`, which sets up only the first mechanism of the ranking.
-        """
+        """Build the mechanism that applies `step` to the answers of `noisy`; predict its error."""
         self._attempt(noisy.candidate, step, build)
 
     def _attempt(

@@ -28,14 +28,12 @@ MAX_ENTRIES = 1 << 25
 def cosine_moment_body(scales: npt.ArrayLike) -> CvxBody:
     """The set of all moment vectors of distributions on [-1, 1], by two semidefinite constraints.
 
-    For x = cos(a) with a random angle a, M_k is the cosine moment E cos(k a). Let H be the Toeplitz
-    matrix (M_|i-j|) of order t, with M_0 = 1. (M_1, ..., M_{t-1}) are the cosine moments of a
-    distribution of angles if and only if H is positive semidefinite (Caratheodory 1911, Toeplitz
-    1911: the truncated trigonometric moment problem). H does not change if its rows and its columns
-    are reversed. By this symmetry, H is positive semidefinite if and only if two smaller blocks
-    are. The entries of these blocks are E cos(i a) cos(j a) and E sin(i a) sin(j a). Here i and j
-    run over {0, 1, ..} for odd t and over {1/2, 3/2, ..} for even t, up to (t - 1) / 2. The two
-    constraints say that both blocks are positive semidefinite.
+    For x = cos(a) with a random angle a, M_k is E cos(k a). (M_1, ..., M_{t-1}) are such moments if
+    and only if the Toeplitz matrix H = (M_|i-j|) of order t, with M_0 = 1, is positive semidefinite
+    (Caratheodory 1911, Toeplitz 1911: the truncated trigonometric moment problem). H does not
+    change if its rows and columns are reversed. So H is positive semidefinite if and only if two
+    blocks are, with the entries E cos(i a) cos(j a) and E sin(i a) sin(j a). Here i and j run over
+    {0, 1, ..} for odd t and over {1/2, 3/2, ..} for even t, up to (t - 1) / 2.
 
     Parameters
     ----------
@@ -85,11 +83,8 @@ def _semidefinite(scales: FloatArray, variable: Any) -> list[Any]:
 
 
 def _products(size: int, sign: float) -> tuple[FloatArray, int]:
-    """Twice the entries of a block as linear functions of the moments, and the order of the block.
-
-    The block is E cos(i a) cos(j a) for `sign` 1 and E sin(i a) sin(j a) for `sign` -1. Row k of
-    the result has the coefficients of M_0..M_{t-1} in twice the k-th entry of the block. They
-    follow from 2 cos x cos y = cos(x - y) + cos(x + y) and 2 sin x sin y = cos(x - y) - cos(x + y).
+    """Coefficients of M_0..M_{t-1} in twice each entry of a block, and the order of the block; the
+    block is E cos(i a) cos(j a) for `sign` 1 and E sin(i a) sin(j a) for `sign` -1.
     """
     # `doubled` holds the numbers 2 i. They are even for odd t, and odd for even t. The row of
     # sin(0 a) would be 0, so it is left out.
@@ -107,10 +102,10 @@ def _products(size: int, sign: float) -> tuple[FloatArray, int]:
 def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
     """Moment vectors of distributions on a grid of equally spaced angles.
 
-    Grid points have coordinates cos(pi j / (G - 1)), j = 0..G-1. The body is a subset of the body B
-    of the moments of all distributions on the cube. Every moment vector M in B is close to a vector
-    of the subset: the entries of these two vectors for m differ by at most (h^2 / 8) sum_i m_i^2,
-    where h = pi / (G - 1). The proof interpolates linearly between grid angles.
+    Grid points have coordinates cos(pi j / (G - 1)), j = 0..G-1. The body lies inside the body of
+    the moments of all distributions on the cube. For each of these moment vectors, it has a vector
+    with entries for m that differ by at most (h^2 / 8) sum_i m_i^2, where h = pi / (G - 1), by
+    linear interpolation between grid angles.
 
     Parameters
     ----------
@@ -156,10 +151,7 @@ def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
 
 
 def _cube(scales: npt.ArrayLike) -> FloatArray:
-    """The scales as an array of shape (t,) * d with t >= 2 and entries above 0 after the first.
-
-    ``ValueError`` for any other array.
-    """
+    """The scales (t,) * d, t >= 2, checked to be above 0 after the first; else ``ValueError``."""
     array = finite_array(scales, "scales", np.ndim(scales))
     if array.ndim == 0 or len(array) < 2 or set(array.shape) != {len(array)}:
         raise ValueError(f"scales must have shape (t,) * d, t >= 2, got {array.shape}")

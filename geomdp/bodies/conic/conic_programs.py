@@ -16,12 +16,7 @@ SCS_SETTINGS = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 100_000}
 
 
 class KeptProblem:
-    """A parametrised CVXPY problem, compiled once and solved for many parameter values.
-
-    `solve` returns a status, and the value of `wanted`. `wanted` is a CVXPY variable, or an object
-    with a property `value`. If Clarabel makes no further progress, a solution that meets the
-    tolerance `reduced` is accepted.
-    """
+    """A parametrised CVXPY problem, compiled once and solved for many parameter values."""
 
     def __init__(
         self,
@@ -49,11 +44,7 @@ class KeptProblem:
             self._settings = dict(SCS_SETTINGS)
 
     def solve(self, *values: FloatArray) -> tuple[str, Any]:
-        """Solve for these values of the parameters.
-
-        Returns the status (optimal, infeasible or unbounded) and, if optimal, the value of
-        `wanted`. Raises ``SolverError`` for any other outcome.
-        """
+        """Status, and the value of `wanted` if optimal; ``SolverError`` for a failed solve."""
         import cvxpy as cp
 
         for parameter, value in zip(self._parameters, values, strict=True):

@@ -26,11 +26,10 @@ CONIC_TOLERANCE = 1e-6
 class CvxBody(Body):
     """The body {x in R^m : x satisfies the constraints build(x)}, written in CVXPY.
 
-    Support, extreme points, projection and gauge solve one conic program for each row of the
-    argument. Chords solve two programs for each row. A program is compiled once, with the row as
-    parameter. Separation uses the projection. The first gauge, chord, membership test or separation
-    also computes the radius, by 2 m programs. Results are accurate to about 1e-6 relative to the
-    size of the body.
+    Support, extreme points, projection, separation and gauge solve one conic program for each row,
+    and chords two. A program is compiled once, with the row as parameter. The first gauge, chord,
+    membership test or separation also computes the radius, by 2 m programs. Results are accurate to
+    about 1e-6 relative to the size of the body.
 
     Parameters
     ----------
@@ -99,7 +98,6 @@ class CvxBody(Body):
 
     @property
     def dimension(self) -> int:
-        """Dimension m."""
         return self.m
 
     @cached_property
@@ -131,7 +129,6 @@ class CvxBody(Body):
         return KeptProblem(cp.Maximize(time), constraints, [start, direction], time, self.solver)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """A maximiser of <u, x> for each direction u, by one conic program for each."""
         points = np.empty(directions.shape)
         for i, direction in enumerate(directions):
             # Scale the direction to length 1, because solvers stop at an absolute error.
@@ -148,7 +145,6 @@ class CvxBody(Body):
         return np.asarray(solution)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """The nearest point of the body to each point, by one conic program for each."""
         return np.array([self._solved(self._nearest, point) for point in points]).reshape(
             points.shape
         )
@@ -159,20 +155,13 @@ class CvxBody(Body):
         return np.asarray(distances <= max(tolerance, CONIC_TOLERANCE) * self.radius())
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """A halfspace that contains the body but not `point`; None for a point of the body.
-
-        The normal vector points from the nearest point of the body to `point`.
-        """
         normal = point - self.project(point[None])[0]
         if np.linalg.norm(normal) <= CONIC_TOLERANCE * self.radius():
             return None
         return Halfspace(normal, float(self.support(normal[None])[0]))
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """1 / max{t : t x in K} for each point x, by one conic program for each.
-
-        The body may have 0 on its boundary. If the maximum is 0, the gauge is inf.
-        """
+        """1 / max{t : t x in K}; inf if the maximum is 0, as for some x if 0 is on the boundary."""
         gauges = np.zeros(len(points))
         lengths = np.linalg.norm(points, axis=1) / self.radius()
         for i in np.flatnonzero(lengths > 0):
@@ -187,10 +176,7 @@ class CvxBody(Body):
         return bool(self.contains(np.zeros((1, self.m)))[0])
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi) of {t : x + t u in K} for rows x and u; two conic programs for each row.
-
-        An end is 0 if the solver finds no point of the line in the body.
-        """
+        """An end is 0 if the solver finds no point of the line in the body."""
         lengths = np.linalg.norm(directions, axis=1) / self.radius()
         ways = directions / lengths[:, None]
         ends = [
@@ -209,11 +195,8 @@ class CvxBody(Body):
 
     @cached_property
     def _hull(self) -> AffineHull:
-        """The affine hull, found by extreme points in random directions.
-
-        Each direction is orthogonal to the differences of extreme points found so far. If the body
-        has width 0 in such a direction, the differences span all directions of the affine hull
-        almost surely.
+        """The affine hull: if the body has width 0 in a random direction orthogonal to the
+        differences of known extreme points, these differences almost surely span the hull.
         """
         rng = np.random.default_rng(PUBLIC_SEED)
         basis = np.zeros((self.m, 0))
@@ -231,14 +214,10 @@ class CvxBody(Body):
         return AffineHull.whole_space(self.m)
 
     def affine_hull(self) -> AffineHull:
-        """The affine hull, from at most 2 m + 1 extreme points that are computed once.
-
-        A width below 1e-6 of the radius counts as 0.
-        """
+        """Found from at most 2 m + 1 extreme points; widths below 1e-6 of the radius count as 0."""
         return self._hull
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Constraints on a new variable that must equal `variable`, which may be an expression."""
         import cvxpy as cp
 
         point = cp.Variable(self.m)

@@ -25,19 +25,14 @@ SAMPLE_ENTRIES = 1 << 24
 class Elliptope(Body):
     """The correlation matrices {R psd, R_ii = 1} of order p, by their entries above the diagonal.
 
-    R is positive semidefinite (psd). The coordinates are the m = p (p - 1) / 2 entries R_ij with i
-    < j, in row-major order. The point 0 is the identity matrix. The body contains (s_i s_j)_(i < j)
-    for all signs s in {-1, 1}^p.
+    The coordinates are the m = p (p - 1) / 2 entries R_ij with i < j, in row-major order. The point
+    0 is the identity matrix. The body contains (s_i s_j)_(i < j) for all signs s in {-1, 1}^p. psd
+    stands for positive semidefinite.
 
     Parameters
     ----------
     order : int
         p, at least 2.
-
-    Raises
-    ------
-    ValueError
-        If `order` is not a whole number of at least 2.
 
     Examples
     --------
@@ -62,7 +57,6 @@ class Elliptope(Body):
 
     @property
     def dimension(self) -> int:
-        """m = p (p - 1) / 2."""
         return self.order * (self.order - 1) // 2
 
     @cached_property
@@ -81,13 +75,10 @@ class Elliptope(Body):
         return matrices
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Upper bounds h(u) on the largest <u, R> over the body, for each row u of `directions`.
+        """Upper bounds h(u) on the largest <u, R>, from the dual of the MaxCut relaxation.
 
-        The largest <u, R> is the optimum of the MaxCut relaxation. The bound h(u) comes from the
-        dual of this problem. So the halfspaces {x : <u, x> <= h(u)} contain the body up to
-        rounding. The bound is nearly always within a relative 1e-9 of the maximum. In the rare case
-        that `highest_correlation` stops early, h(u) can be too large by more. That function also
-        states the cost.
+        The halfspaces {x : <u, x> <= h(u)} contain the body up to rounding. h(u) is nearly always
+        within a relative 1e-9 of the maximum (see `highest_correlation`, also for the cost).
         """
         from geomdp.bodies.conic.support import highest_correlation  # compiled, so slow to import
 
@@ -119,10 +110,7 @@ class Elliptope(Body):
         return np.asarray(np.maximum(1 - np.linalg.eigvalsh(self.matrices(points))[:, 0], 0.0))
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges, and halfspaces {R : v^T R v >= 0}; O(p^3).
-
-        v is an eigenvector for the least eigenvalue of the matrix of the point.
-        """
+        """Gauges, and halfspaces {R : v^T R v >= 0}, v an eigenvector of lambda_min; O(p^3)."""
         values, vectors = np.linalg.eigh(self.matrices(points))
         lowest = vectors[:, :, 0]
         rows, columns = self._upper
@@ -161,17 +149,13 @@ class Elliptope(Body):
         return np.diag(self.entry_variances())
 
     def volume(self) -> float:
-        """Product over 0 < k < p of (2^k B((k + 1)/2, (k + 1)/2))^k (Joe 2006).
-
-        B is the beta function.
-        """
+        """prod (2^k B((k + 1)/2, (k + 1)/2))^k, 0 < k < p, with the beta function B (Joe 2006)."""
         sides = np.arange(1, self.order)
         halves = (sides + 1) / 2
         logs = sides * (sides * math.log(2) + scipy.special.betaln(halves, halves))
         return math.exp(float(logs.sum()))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """One semidefinite constraint of order p."""
         import cvxpy as cp
 
         matrix = cp.Variable((self.order, self.order), PSD=True)

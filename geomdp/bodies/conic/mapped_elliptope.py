@@ -1,8 +1,4 @@
-"""Images of the elliptope under linear maps with orthogonal columns.
-
-Projection on the image is fast if the columns have suitable lengths. The projection then finds the
-nearest positive semidefinite (psd) matrix with a given diagonal (`geomdp.bodies.conic.projection`).
-"""
+"""Images of the elliptope under linear maps with orthogonal columns."""
 
 from __future__ import annotations
 
@@ -30,15 +26,14 @@ STRETCH_ERROR = 1e-12
 class MappedElliptope(Body):
     """The body {c + T r : r in the elliptope of order p}, where T^T T = Diag(w_i w_j for i < j).
 
-    r lists the entries R_ij, i < j, of a correlation matrix R. The matrix X with entries
-    X_ij = (w_i w_j)^(1/2) R_ij is psd and has the diagonal w. The squared distance of two images is
-    half the squared Frobenius distance of their matrices X. To project on the image therefore means
-    to find the nearest psd matrix with diagonal w.
+    r lists the entries R_ij, i < j, of a correlation matrix R. The matrix X with entries X_ij =
+    (w_i w_j)^(1/2) R_ij is positive semidefinite (psd) with diagonal w. The squared distance of two
+    images is half the squared Frobenius distance of their matrices X, so projection on the image
+    finds the nearest psd matrix with diagonal w.
 
-    The moment relaxation of all two-way tables of d binary attributes has this form. The sign of an
-    attribute is 1 for one of its values and -1 for the other. Each entry of r stands for the mean
-    of a sign or of a product of two signs. A product occurs in one table, and a sign occurs in
-    d - 1 tables. So p = d + 1, and w is proportional to (d - 1, 1, .., 1).
+    The moment relaxation of all two-way tables of d binary attributes has this form, with p = d + 1
+    and w proportional to (d - 1, 1, .., 1): each entry of r is the mean of a product of two signs,
+    which occurs in one table, or the mean of a sign, which occurs in d - 1 tables.
 
     Parameters
     ----------
@@ -96,7 +91,6 @@ class MappedElliptope(Body):
 
     @property
     def dimension(self) -> int:
-        """Number of coordinates m."""
         return int(self.matrix.shape[0])
 
     @cached_property
@@ -132,10 +126,6 @@ class MappedElliptope(Body):
         return np.asarray(self._elliptope.contains(back, tolerance) & (off <= slack))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi) of the chords, computed as chords of the elliptope through the preimages.
-
-        Both ends are 0 for directions outside the span of the columns of T.
-        """
         starts, _ = self._pulled_back(points - self.constant)
         ways, off = self._pulled_back(directions)
         along = off <= RANK_TOLERANCE * np.linalg.norm(directions, axis=1)
@@ -167,7 +157,6 @@ class MappedElliptope(Body):
         return AffineHull(self.constant, basis)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Linear equations between `variable` and a positive semidefinite matrix of order p."""
         import cvxpy as cp
 
         products = cp.Variable(self._elliptope.dimension)
@@ -176,11 +165,7 @@ class MappedElliptope(Body):
 
 
 def stretching_weights(matrix: sp.csr_array, order: int) -> FloatArray | None:
-    """The w > 0 (p,) with T^T T = Diag(w_i w_j), T = `matrix`; None if no such w exists or p < 3.
-
-    p is `order`. Let g_ij = w_i w_j be the squared length of the column of T for the pair i, j.
-    Then w_i^2 = g_ij g_ik / g_jk for any distinct i, j, k.
-    """
+    """The w > 0 (p,) with T^T T = Diag(w_i w_j), T = `matrix`; None if there is none or p < 3."""
     lengths = np.asarray(matrix.multiply(matrix).sum(axis=0)).ravel()
     if order < 3 or not (lengths > 0).all():
         return None

@@ -1,17 +1,12 @@
 """Nearest positive semidefinite matrices with a given diagonal, by a semismooth Newton method.
 
-The problem
+The problem min { ||X - G||_F : X psd, X_ii = b_i } has the dual
 
-    min { ||X - G||_F : X psd, X_ii = b_i }
+    min over y of  theta(y) = ||(G + Diag y)_+||_F^2 / 2 - <b, y>,
 
-has the dual  min over y of  theta(y) = ||(G + Diag y)_+||_F^2 / 2 - <b, y>.  Here (.)_+ sets
-negative eigenvalues to 0. At the optimum, X = (G + Diag y)_+. theta is differentiable with gradient
-diag((G + Diag y)_+) - b. Near the optimum, Newton's method converges quadratically. Each Newton
-step solves a linear system with the generalised Hessian by conjugate gradients.
-
-References
-----------
-Qi and Sun 2006.
+where (.)_+ sets negative eigenvalues to 0. At the optimum, X = (G + Diag y)_+. The gradient of
+theta is diag((G + Diag y)_+) - b. Newton's method converges quadratically; each step solves a
+linear system with the generalised Hessian by conjugate gradients (Qi and Sun 2006).
 """
 
 from __future__ import annotations
@@ -34,13 +29,7 @@ SHORTEST = 1e-10
 
 
 def nearest_with_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArray:
-    """The psd matrix X (p, p) with diagonal b > 0 that is nearest to a symmetric matrix G.
-
-    The diagonal of G does not matter. X is psd up to rounding, and its diagonal is exactly b. The
-    diagonal of the last iterate differs slightly from b. To correct this, the iterate is multiplied
-    by a diagonal matrix from the left and from the right. Cost: usually one eigendecomposition per
-    Newton step, and two matrix products per conjugate gradient step, O(p^3) each.
-    """
+    """The psd X (p, p) nearest to a symmetric G, with diagonal exactly b > 0; O(p^3) per step."""
     # Replace the diagonal of G by b. This only shifts y, because the problem depends on G + Diag y.
     target = matrix - np.diag(np.diag(matrix)) + np.diag(diagonal)
     shift = np.zeros(len(diagonal))
@@ -82,14 +71,7 @@ def _dual(
 def _newton_step(
     parts: tuple[FloatArray, FloatArray], gradient: FloatArray, size: float
 ) -> FloatArray:
-    """The solution h of (V + REGULAR I) h = -gradient, for a V in the generalised Hessian.
-
-    V h = diag(P (Omega * (P^T Diag(h) P)) P^T), where P are the eigenvectors of G + Diag y and *
-    multiplies entry by entry. Omega_ij is the divided difference of max(., 0) at the eigenvalues
-    with numbers i and j. Conjugate gradients stop when the relative residual is at most
-    ||gradient|| / `size`, within the limits 1e-12 and 1e-2, or after 4 p steps. Here `size` is the
-    largest entry of the given diagonal.
-    """
+    """The solution h of (V + REGULAR I) h = -gradient, for a V in the generalised Hessian."""
     from scipy.sparse.linalg import LinearOperator, cg  # slow import
 
     values, vectors = parts

@@ -19,21 +19,15 @@ from geomdp.bodies.spectral.eigenvalues import MatrixBody, half_vector
 class PsdBox(MatrixBody):
     """The matrices {M psd : M_ii <= 1} of order d in svec coordinates.
 
-    The svec coordinates are the entries of the upper triangle, row by row. Entries off the diagonal
-    are multiplied by sqrt(2). The body contains x x^T for all x in [-1, 1]^d, and therefore the
-    second moment of any data in this cube. For d >= 3 it is larger than the hull of the x x^T, just
-    as the elliptope (the set of correlation matrices) is larger than the cut polytope. The
-    dimension of the body is d (d + 1) / 2 (X-PSDBOX, X-LKJ).
+    The svec coordinates are the d (d + 1) / 2 entries of the upper triangle, row by row, with
+    entries off the diagonal times sqrt(2). The body contains x x^T for all x in [-1, 1]^d, and
+    therefore the second moment of any data in this cube. For d >= 3 it is larger than the hull of
+    the x x^T, just as the elliptope is larger than the cut polytope (X-PSDBOX, X-LKJ).
 
     Parameters
     ----------
     d : int
         Order of the matrices, at least 1.
-
-    Raises
-    ------
-    ValueError
-        If `d` is not a whole number of at least 1.
 
     Examples
     --------
@@ -62,9 +56,8 @@ class PsdBox(MatrixBody):
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Exact draws of S R S, R uniform on the elliptope and S_ii = U_i^(1/(d+1)) (X-PSDBOX).
 
-        S is diagonal, and the U_i are uniform on [0, 1]. Write M = D^(1/2) R D^(1/2), where D is
-        the diagonal of M. The Jacobian of this map is prod D_ii^((d - 1) / 2). So D_ii = S_ii^2 is
-        distributed as U^(2 / (d + 1)) and is independent of R.
+        The Jacobian of M = D^(1/2) R D^(1/2), where D is the diagonal of M, is prod D_ii^((d - 1) /
+        2). So D_ii = S_ii^2 is U^(2 / (d + 1)) with U uniform on [0, 1], independent of R.
         """
         scales = rng.random((n, self.d)) ** (1 / (self.d + 1))
         rows, columns = np.triu_indices(self.d)
@@ -81,10 +74,9 @@ class PsdBox(MatrixBody):
     def second_moment(self) -> FloatArray:
         """E[M_ii M_jj] = a^2, E[M_ii^2] = (d + 1)/(d + 5) and E[2 M_ij^2] = 2 a^2 / (d + 1).
 
-        Here i != j, a = E S_ii^2 = (d + 1) / (d + 3), and S and R are as in `sample_uniform`. All
-        other entries are 0. The formulas follow from two facts. First, E S_ii^4 = (d + 1) / (d +
-        5). Second, the entries of R above the diagonal have mean 0, variance 1 / (d + 1) and no
-        correlation.
+        Here i != j and a = E S_ii^2 = (d + 1) / (d + 3); all other entries are 0. In the notation
+        of `sample_uniform`, E S_ii^4 = (d + 1) / (d + 5), and the R_ij have mean 0, variance 1 / (d
+        + 1) and no correlation.
         """
         a = (self.d + 1) / (self.d + 3)
         rows, columns = np.triu_indices(self.d)
@@ -95,17 +87,12 @@ class PsdBox(MatrixBody):
         return np.asarray(moment)
 
     def volume(self) -> float:
-        """2^(d (d - 1) / 4) vol(E_d) (2 / (d + 1))^d, where E_d is the elliptope.
-
-        The Jacobian prod D_ii^((d - 1) / 2) integrates to 2 / (d + 1) per coordinate, and svec
-        stretches each entry off the diagonal by sqrt(2).
-        """
+        """2^(d (d - 1) / 4) vol(E_d) (2 / (d + 1))^d, where E_d is the elliptope."""
         d = self.d
         elliptope = Elliptope(d).volume() if d > 1 else 1.0
         return float(2 ** (d * (d - 1) / 4) * elliptope * (2 / (d + 1)) ** d)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """One semidefinite cone and d linear inequalities."""
         import cvxpy as cp
 
         matrix = cp.Variable((self.d, self.d), PSD=True)

@@ -1,11 +1,11 @@
 """Moment matrices of signs, and bounds on linear functions of moments by semidefinite programs.
 
 For signs s in {-1, 1}^d, let s_A be the product of the s_i for i in a set A of attributes. Then s_A
-s_B = s_T, where T is the symmetric difference of A and B. Let v = (s_A1, ..., s_Ap) for fixed sets
-A_1..A_p. The mean of v v^T over records is positive semidefinite (psd), with diagonal entries 1.
-Its entry for A_a and A_b is z_T, the mean of s_T. This matrix is called M(z), where z lists the z_T
-of the q different sets T. The programs here are solved in the dual, over psd matrices S. Each S
-proves a bound, because <S, M(z)> >= 0.
+s_B = s_T, where T is the symmetric difference of A and B. For fixed sets A_1..A_p and v = (s_A1,
+..., s_Ap), the mean of v v^T over records is a positive semidefinite (psd) matrix M(z) with
+diagonal 1. Its entry for A_a and A_b is z_T, the mean of s_T; z lists the z_T of the q different
+sets T. The programs are solved in the dual, over psd matrices S. Each S proves a bound, because <S,
+M(z)> >= 0.
 """
 
 from __future__ import annotations
@@ -31,10 +31,7 @@ REDUCED = 1e-6
 
 
 class HighestMoments(NamedTuple):
-    """For b vectors w: moments z (b, q) that maximise <w, z> over psd M(z), and upper bounds (b,).
-
-    The bounds are on the maxima.
-    """
+    """For b vectors w: moments z (b, q) that maximise <w, z> over psd M(z), and bounds (b,)."""
 
     moments: FloatArray
     bounds: FloatArray
@@ -48,7 +45,6 @@ class Multiplied(NamedTuple):
 
     @property
     def value(self) -> tuple[FloatArray, FloatArray]:
-        """S and z of the solved program."""
         return np.asarray(self.variable.value), np.asarray(self.sums.dual_value)
 
 
@@ -65,12 +61,10 @@ class MomentMatrix:
 
     @property
     def order(self) -> int:
-        """Number of sets p."""
         return len(self.sets)
 
     @cached_property
     def _differences(self) -> list[tuple[int, ...]]:
-        """The set T of each entry above the diagonal, in row-major order."""
         return [
             tuple(sorted(set(first) ^ set(second)))
             for first, second in itertools.combinations(self.sets, 2)
@@ -101,11 +95,7 @@ class MomentMatrix:
 
     @cached_property
     def _program(self) -> KeptProblem:
-        """Minimise tr S over psd S. The entries of S for each T add up to -w_T, a parameter.
-
-        By the constraints, <S, M(z)> = tr S - <w, z>. Since <S, M(z)> >= 0 for psd M(z), tr S is an
-        upper bound on <w, z>. The multipliers of the constraints are a maximiser z.
-        """
+        """Minimise tr S >= <w, z> over psd S with entries that add up to -w_T for each T."""
         import cvxpy as cp
 
         weights = cp.Parameter(len(self.numbers))
@@ -115,13 +105,7 @@ class MomentMatrix:
         return KeptProblem(goal, [sums], [weights], found, cp.CLARABEL, REDUCED)
 
     def highest(self, weights: FloatArray) -> HighestMoments:
-        """Largest <w, z> over psd M(z), for each row w of `weights` (b, q), with upper bounds.
-
-        The bounds are valid up to rounding. If every T occurs only once above the diagonal, M(z)
-        ranges over all correlation matrices. The bound is then nearly always at most a relative
-        1e-9 above the maximum (see `highest_correlation`). Otherwise one conic program is solved
-        for each row, and the bound is about a relative 1e-8 above the maximum.
-        """
+        """Largest <w, z> over psd M(z) for rows w of `weights` (b, q), with valid upper bounds."""
         if len(self.numbers) < len(self._entries):
             found = [self._programmed(each) for each in weights]
             moments = np.array([z for z, _ in found]).reshape(weights.shape)
@@ -137,12 +121,8 @@ class MomentMatrix:
         return HighestMoments(moments, best.bounds)
 
     def _programmed(self, weights: FloatArray) -> tuple[FloatArray, float]:
-        """`highest` for one row w (q,), by a conic program: z (q,) and the bound.
-
-        The S found violates the constraints slightly. The bound takes the violation into account.
-        Let r be the residual of the sums, and delta = max(0, -lambda_min(S)), so that S + delta I
-        is psd. Then <S + delta I, M(z)> >= 0, <S, M(z)> = tr S - <w, z> + <r, z> and |z_T| <= 1.
-        Together they give <w, z> <= tr S + p delta + ||r||_1.
+        """z (q,) and the bound <w, z> <= tr S + p delta + ||r||_1 for one row w, where r is the
+        residual of the sums, S + delta I is psd, and |z_T| <= 1.
         """
         length = float(np.linalg.norm(weights))
         if length == 0:

@@ -4,20 +4,15 @@ Let C be a symmetric p x p matrix with zero diagonal. The problem
 
     max { <C, R> / 2 : R psd, R_ii = 1 }
 
-is solved in the factored form R = V V^T. The p rows v_i of V are unit vectors. One step replaces
-v_i by g_i / ||g_i|| with g_i = sum_j C_ij v_j. This is the best v_i if the other rows are fixed. If
-V has more than sqrt(2 p) columns, then for almost all C only global maxima are stable, and the
-steps converge linearly from almost every start. The dual value
+is solved in the factored form R = V V^T, where V has unit rows v_i. One step replaces v_i by g_i /
+||g_i||, g_i = sum_j C_ij v_j, the best v_i for the other rows (the mixing method of Wang, Chang and
+Kolter 2018). If V has more than sqrt(2 p) columns, then for almost all C only global maxima are
+stable, and the steps converge linearly from almost every start (Boumal, Voroninski and Bandeira
+2016). The dual value
 
     (sum_i y_i + p max(0, lambda_max(C - Diag y))) / 2
 
-is an upper bound on the maximum for every y. With y_i = <g_i, v_i>, the dual value equals the
-maximum at an optimal V.
-
-References
-----------
-Wang, Chang and Kolter 2018 (the mixing method); Boumal, Voroninski and Bandeira 2016 (the number
-of columns).
+is an upper bound on the maximum for every y, and equals it for y_i = <g_i, v_i> at an optimal V.
 """
 
 from __future__ import annotations
@@ -38,10 +33,7 @@ FIRST_SWEEPS, MOST_SWEEPS = 20, 200_000
 
 
 class Highest(NamedTuple):
-    """For each of b matrices C, a correlation matrix of nearly largest value, and an upper bound.
-
-    The shapes are (b, p, p) and (b,).
-    """
+    """For b matrices C: correlation matrices (b, p, p) of nearly largest value, and bounds (b,)."""
 
     matrices: FloatArray
     bounds: FloatArray
@@ -75,13 +67,11 @@ def _dual(weights: FloatArray, vectors: FloatArray) -> tuple[float, float]:
 
 
 def highest_correlation(weights: FloatArray) -> Highest:
-    """Correlation matrices that maximise <C, R> / 2 for each C of `weights` (b, p, p), with bounds.
+    """Correlation matrices that maximise <C, R> / 2 for each C of `weights` (b, p, p), and bounds.
 
-    Each C is symmetric with zero diagonal. The upper bounds hold up to rounding, even if the sweeps
-    did not converge. The bounds exceed the values of the matrices by at most a relative 1e-9,
-    unless the limit of 200,000 sweeps is reached. A sweep costs O(p^2 sqrt(p)), and computing the
-    gap costs O(p^3). At p = 101 most random C take 20 to 1000 sweeps, and some take tens of
-    thousands.
+    The upper bounds hold up to rounding. They are at most a relative 1e-9 above the values, unless
+    the limit of 200,000 sweeps is reached. A sweep costs O(p^2 sqrt(p)), the gap O(p^3). At p = 101
+    most random C take 20 to 1000 sweeps, and some take tens of thousands.
     """
     count, order, _ = weights.shape
     rank = math.ceil(math.sqrt(2 * order)) + 1

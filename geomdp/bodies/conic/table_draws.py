@@ -1,15 +1,12 @@
 """Compiled functions that draw one- and two-way tables, with events represented by vectors.
 
-An event is "column i has level a". A level is a possible value. A column of l levels is represented
-by l orthogonal vectors y_a in R^(1 + f) that add up to the first unit vector e_0. The vectors
-satisfy |y_a|^2 = <y_a, e_0> = m_a, the share of level a. The number f is P + 1, where P is the sum
-of (l - 1) over the columns. The inner products of the vectors of two columns form their two-way
-table. Columns are drawn one after the other.
+A column of l levels is represented by l orthogonal vectors y_a in R^(1 + f) that add up to the
+first unit vector e_0, with |y_a|^2 = <y_a, e_0> = m_a, the share of level a. Here f is P + 1, where
+P is the sum of (l - 1) over the columns. The inner products of the vectors of two columns form
+their two-way table. An event is "column i has level a".
 
-The tables are a point of the body `TableMoments`. The docstring of `TableMoments` lists
-inequalities that can make the body smaller. After each column, the violations of the inequalities
-between this column and earlier columns are added up. A draw is rejected as soon as the sum is above
-a limit. Most rejections come before all columns are drawn.
+Columns are drawn one after the other. A draw is rejected as soon as its columns violate the
+inequalities of `TableMoments` by more than a limit, mostly before all columns are drawn.
 """
 
 from __future__ import annotations
@@ -24,7 +21,6 @@ SUMS = {"reassoc", "contract"}
 
 @numba.njit(cache=True, fastmath=SUMS)
 def _product(first, second):  # type: ignore[no-untyped-def]
-    """Inner product of two vectors."""
     total = 0.0
     for x in range(len(first)):
         total += first[x] * second[x]
@@ -33,12 +29,8 @@ def _product(first, second):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _column(rng, concentration, vectors, directions):  # type: ignore[no-untyped-def]
-    """Fill `vectors` (l, 1 + f) with shares from a symmetric Dirichlet law and random directions.
-
-    Coordinate 0 of y_a is m_a. Coordinates 1 to f of y_a are row a of C Q, where Q (l - 1, f) has
-    uniform orthonormal rows and C C^T = diag(m) - m m^T. C is the Cholesky factor: with
-    t_k = m_k + m_(k+1) + ..., column k of C is (m_k t_(k+1) / t_k)^(1/2) in row k and
-    -m_a (m_k / (t_k t_(k+1)))^(1/2) in rows a > k. The rows of Q are written to `directions`.
+    """Fill `vectors` (l, 1 + f) with Dirichlet shares m_a and the rows of C Q, where C C^T =
+    diag(m) - m m^T, and Q (l - 1, f), written to `directions`, has uniform orthonormal rows.
     """
     levels, width = vectors.shape
     total = 0.0
@@ -76,11 +68,8 @@ def _column(rng, concentration, vectors, directions):  # type: ignore[no-untyped
 
 @numba.njit(cache=True)
 def _tested(starts):  # type: ignore[no-untyped-def]
-    """Events whose triangle inequalities are tested, and where each column starts among them.
-
-    All events of a column with more than two levels are tested. For a column with two levels, only
-    one event is tested. The other event is its complement, with the same four inequalities in
-    another order.
+    """Events tested for triangle inequalities, and where each column starts among them; one event
+    of two levels suffices, because its complement has the same inequalities.
     """
     columns = len(starts) - 1
     bounds = np.zeros(columns + 1, dtype=np.int64)
@@ -96,10 +85,8 @@ def _tested(starts):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=SUMS)
 def _triangles(first, second, shares, a, b, count):  # type: ignore[no-untyped-def]
-    """Total violation of the triangle inequalities of events a, b, c for c = 0..`count` - 1.
-
-    a, b and c are positions in the list of tested events. `first` holds the shares of records with
-    both a and c, and `second` the shares with both b and c. `TableMoments` states the inequalities.
+    """Total violation of the triangle inequalities of tested events a, b and c < `count`; `first`
+    holds the joint shares of a and c, and `second` those of b and c.
     """
     ab, pa, pb = first[b], shares[a], shares[b]
     total = 0.0
@@ -114,13 +101,8 @@ def _triangles(first, second, shares, a, b, count):  # type: ignore[no-untyped-d
 
 @numba.njit(cache=True, fastmath=SUMS)
 def _added(cells, starts, tested, i, total, limit):  # type: ignore[no-untyped-def]
-    """`total` plus the violations between column i and the columns before it.
-
-    The function returns early if the sum is above `limit`. `cells` (L, L) holds the tables of all L
-    events, as in `draw_tables`. `tested` is the result of `_prepared`: the result of `_tested`, and
-    the arrays `entries` (t, t) and `shares` (t,) for t tested events. `entries` holds the entries
-    of `cells` between tested events, and `shares` holds their shares. This function fills the rows
-    of both arrays that belong to the events of column i.
+    """`total` plus the violations between column i and the columns before it, or a part that is
+    above `limit`; fills the rows of column i in the arrays of `tested`.
     """
     for a in range(starts[i], starts[i + 1]):
         for b in range(starts[i]):
@@ -144,7 +126,9 @@ def _added(cells, starts, tested, i, total, limit):  # type: ignore[no-untyped-d
 
 @numba.njit(cache=True)
 def _prepared(starts):  # type: ignore[no-untyped-def]
-    """The argument `tested` of `_added`, with arrays that are not filled yet."""
+    """The argument `tested` of `_added`: the result of `_tested`, and unfilled joint shares (t, t)
+    and shares (t,) of the t tested events.
+    """
     events, bounds = _tested(starts)
     count = bounds[-1]
     return events, bounds, np.empty((count, count)), np.empty(count)
@@ -152,7 +136,6 @@ def _prepared(starts):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def violations(tables, starts):  # type: ignore[no-untyped-def]
-    """Total violation of the cell and triangle inequalities, for each of `tables` (n, L, L)."""
     found = np.zeros(len(tables))
     tested = _prepared(starts)
     for n in range(len(tables)):
@@ -163,11 +146,7 @@ def violations(tables, starts):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def draw_tables(rng, tables, starts, limit):  # type: ignore[no-untyped-def]
-    """Fill `tables` (n, L, L) with draws that have a total violation of at most `limit`.
-
-    Entry (a, b) is the inner product of the vectors of events a and b. The blocks off the diagonal
-    are the two-way tables. The blocks on the diagonal are the diagonal matrices of the shares.
-    """
+    """Fill `tables` (n, L, L) with inner products of event vectors, violation at most `limit`."""
     size, columns = tables.shape[1], len(starts) - 1
     order = size - columns
     width = order + 2

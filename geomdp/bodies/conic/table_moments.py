@@ -29,42 +29,34 @@ class TableMoments(Body):
 
     Let e_i(x) be the unit vector of the level (value) that record x has in column i. The body
     contains the tables (e_i(x), e_i(x) e_j(x)^T) of every record x. A point consists of shares m_i
-    (non-negative, sum 1) and tables M_ij with row sums m_i and column sums m_j. The moment matrix
-    has the blocks M_ij and the diagonal blocks diag(m_i). Its order L is the total number of levels
-    of all columns. The body consists of all points with a positive semidefinite (psd) moment
-    matrix. For d columns of two levels, the body is the elliptope of order d + 1, up to a linear
-    map.
+    (non-negative, sum 1) and tables M_ij with row sums m_i and column sums m_j, such that the
+    moment matrix with the blocks M_ij and the diagonal blocks diag(m_i) is positive semidefinite
+    (psd). Its order L is the total number of levels. For d columns of two levels, the body is the
+    elliptope of order d + 1, up to a linear map.
 
-    A finite `violation` cuts the body by inequalities that the tables of every record satisfy. Call
-    each level of a column an event. Let m_a be the share of event a, and M_ab the joint share of
-    events a and b of two columns. The inequalities are M_ab >= 0 and, for events a, b, c of three
-    columns, the triangle inequalities
+    A finite `violation` cuts the body by inequalities that the tables of every record satisfy. Let
+    m_a be the share of an event (a level of a column), and M_ab the joint share of events a and b
+    of two columns. The inequalities are M_ab >= 0 and, for events a, b, c of three columns,
 
-        1 - m_a - m_b - m_c + M_ab + M_ac + M_bc >= 0,      m_a - M_ab - M_ac + M_bc >= 0.
+        1 - m_a - m_b - m_c + M_ab + M_ac + M_bc >= 0,      m_a - M_ab - M_ac + M_bc >= 0,
 
-    The second inequality also holds with b and with c in the role of a. The amounts by which a
-    point violates the inequalities must add up to at most `violation`. Let f_k be the affine
-    functions on the left of the different inequalities. The total violation is the sum of max(0,
-    -f_k). This is a convex function, so the cut body is convex.
+    the second one also with b and with c in the role of a. The total violation, the sum of max(0,
+    -f_k) over the left sides f_k, must be at most `violation`. It is convex, so the cut body is
+    convex.
 
-    The first coordinates are H_i^T m_i for all columns i. The other coordinates are H_i^T M_ij H_j,
-    row by row, for i < j. The matrix H_i (l_i, l_i - 1) consists of the Helmert contrasts of l_i
-    levels, an orthonormal basis of the vectors with sum 0 (`zero_sum_basis`). With q_i = l_i - 1
-    there are r = sum q_i + sum_(i < j) q_i q_j coordinates. At the centroid 0, the levels of each
-    column have equal shares and the columns are independent. The exact sampler generalises formula
-    sheet X-LKJ to more than two levels; `sample_uniform` contains the proof.
+    The coordinates are H_i^T m_i for all columns i, then H_i^T M_ij H_j, row by row, for i < j. H_i
+    (l_i, l_i - 1) consists of the Helmert contrasts of l_i levels, an orthonormal basis of the
+    vectors with sum 0 (`zero_sum_basis`). With q_i = l_i - 1 there are r = sum q_i + sum_(i < j)
+    q_i q_j coordinates. At the centroid 0, the levels of each column have equal shares and the
+    columns are independent. The exact sampler generalises formula sheet X-LKJ to more than two
+    levels.
 
     Parameters
     ----------
     levels : sequence of int
-        Numbers of levels l_i, each at least 2.
+        Numbers of levels l_i, each at least 2, of at least 1 column.
     violation : float
         Largest total violation, at least 0; inf (the default) leaves the body uncut.
-
-    Raises
-    ------
-    ValueError
-        If there are no columns, a column has fewer than 2 levels, or `violation` is below 0 or NaN.
 
     Examples
     --------
@@ -105,7 +97,6 @@ class TableMoments(Body):
 
     @property
     def dimension(self) -> int:
-        """Number r of coordinates: the sum of all q_i plus the sum of q_i q_j over i < j."""
         squares = sum((count - 1) ** 2 for count in self.levels)
         return self._order + (self._order**2 - squares) // 2
 
@@ -115,7 +106,7 @@ class TableMoments(Body):
         return self.violation < math.inf
 
     def implements(self, verb: Verb) -> bool:
-        """As in `Body`, but a cut body has no closed form of its volume or second moment."""
+        """A cut body has no closed form of its volume or second moment."""
         return super().implements(verb) and not (
             self.cut and verb in (Body.volume, Body.second_moment)
         )
@@ -132,7 +123,6 @@ class TableMoments(Body):
 
     @property
     def _columns(self) -> IntArray:
-        """Column of each of the P contrasts."""
         return np.repeat(np.arange(len(self.levels)), np.array(self.levels) - 1)
 
     @cached_property
@@ -176,10 +166,8 @@ class TableMoments(Body):
         return np.asarray(violations(self.tables(points), self._starts))
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether the moment matrix is psd and the total violation is at most `violation`.
-
-        Eigenvalues may be as low as -`tolerance` times the number of columns, and violations may
-        exceed the limit by `tolerance`.
+        """Eigenvalues may be as low as -`tolerance` times the number of columns, and the total
+        violation may exceed its limit by `tolerance`.
         """
         tables = self.tables(points)
         # The indicators of the events of each column add up to the constant 1, so moment matrices
@@ -198,10 +186,9 @@ class TableMoments(Body):
     def radius(self) -> float:
         """An upper bound on the norm of a point: (sum of (1 - 1 / l_i) + d (d - 1) / 2)^(1/2).
 
-        Here d is the number of columns. First, ||H_i^T m_i||^2 = ||m_i||^2 - 1 / l_i is at most
-        1 - 1 / l_i. Second, H_i^T M_ij H_j = D_i^(1/2) R D_j^(1/2) with ||R|| <= 1 and
-        D_i = H_i^T diag(m_i) H_i. The trace and the norm of D_i are at most 1, so each of the
-        d (d - 1) / 2 blocks has squared norm at most 1.
+        Of the d columns, each has ||H_i^T m_i||^2 = ||m_i||^2 - 1 / l_i <= 1 - 1 / l_i. Each of the
+        d (d - 1) / 2 blocks H_i^T M_ij H_j = D_i^(1/2) R D_j^(1/2), with D_i = H_i^T diag(m_i) H_i
+        of trace at most 1 and ||R|| <= 1, has squared norm at most 1.
         """
         shares = sum(1 - 1 / count for count in self.levels)
         pairs = len(self.levels) * (len(self.levels) - 1) / 2
@@ -214,21 +201,21 @@ class TableMoments(Body):
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Exact: Dirichlet shares and random orthonormal rows, with rejection if the body is cut.
 
-        Let S_i = H_i^T (diag(m_i) - m_i m_i^T) H_i. Let T be the matrix of order P with the
-        diagonal blocks S_i and the other blocks H_i^T M_ij H_j - (H_i^T m_i)(H_j^T m_j)^T. T is the
-        Schur complement of the constant 1, so the moment matrix is psd if and only if T is psd.
-        Write the blocks of T as S_i^(1/2) R_ij S_j^(1/2), R_ii = I. Then T is psd if and only if R
-        is psd. The Jacobian from R to M is the product of det(S_i)^((P - q_i) / 2), and det S_i is
-        l_i times the product of the entries of m_i. Hence R and all m_i are independent. m_i is
-        Dirichlet with all parameters (P - q_i) / 2 + 1, and R is uniform.
+        Let S_i = H_i^T (diag(m_i) - m_i m_i^T) H_i. The moment matrix is psd if and only if the
+        Schur complement T of the constant 1 is psd. T has the diagonal blocks S_i and the other
+        blocks H_i^T M_ij H_j - (H_i^T m_i)(H_j^T m_j)^T. Write its blocks as S_i^(1/2) R_ij
+        S_j^(1/2), R_ii = I; then T is psd if and only if R is. The Jacobian from R to M is the
+        product of det(S_i)^((P - q_i) / 2), where P = sum q_i, and det S_i is l_i times the product
+        of the entries of m_i. Hence R and all m_i are independent, m_i is Dirichlet with all
+        parameters (P - q_i) / 2 + 1, and R is uniform.
 
-        To draw R, let W be a Wishart matrix of order P with P + 1 degrees of freedom. Its density,
-        proportional to e^(-tr W / 2), does not depend on the W_ij with i != j. So R_ij =
-        W_ii^(-1/2) W_ij W_jj^(-1/2) is uniform. Equivalently, R_ij = Q_i Q_j^T for independent Q_i
-        (q_i, P + 1) with uniform orthonormal rows.
+        A Wishart matrix W of order P with P + 1 degrees of freedom has density proportional to
+        e^(-tr W / 2), which does not depend on W_ij, i != j. So R_ij = W_ii^(-1/2) W_ij W_jj^(-1/2)
+        is uniform. Equivalently, R_ij = Q_i Q_j^T for independent Q_i (q_i, P + 1) with uniform
+        orthonormal rows.
 
-        A draw costs O(L^2 P). For a cut body, draws are repeated until a draw is inside. If the cut
-        leaves a share s of the volume, a point takes 1 / s draws on average.
+        A draw costs O(L^2 P). If the cut leaves a share s of the volume, a point takes 1 / s draws
+        on average.
         """
         return np.concatenate([self.points(tables) for tables in self._drawn(n, rng)])
 
@@ -239,7 +226,6 @@ class TableMoments(Body):
         return np.concatenate([violations(tables, self._starts) for tables in self._drawn(n, rng)])
 
     def _drawn(self, n: int, rng: np.random.Generator) -> Iterator[FloatArray]:
-        """Moment matrices of `n` uniform points, in batches."""
         from geomdp.bodies.conic.table_draws import draw_tables  # compiled, so slow to import
 
         size = int(self._starts[-1])
@@ -250,12 +236,11 @@ class TableMoments(Body):
             yield tables
 
     def entry_variances(self) -> FloatArray:
-        """Variances (r,) of the coordinates of uniform points of the uncut body.
+        """Variances (r,) of the uncorrelated coordinates of uniform points of the uncut body.
 
-        The coordinates are uncorrelated. A coordinate of H_i^T m_i has variance u_i = 1 / (l_i (l_i
-        a_i + 1)), where a_i = (P - q_i) / 2 + 1 is the parameter of the Dirichlet distribution. A
-        coordinate of H_i^T M_ij H_j has variance u_i u_j + s_i s_j / (P + 1), where s_i = a_i /
-        (l_i a_i + 1) = E tr S_i / q_i, with S_i as in `sample_uniform`.
+        A coordinate of H_i^T m_i has variance u_i = 1 / (l_i (l_i a_i + 1)), with the Dirichlet
+        parameter a_i = (P - q_i) / 2 + 1. A coordinate of H_i^T M_ij H_j has variance u_i u_j + s_i
+        s_j / (P + 1), where s_i = a_i / (l_i a_i + 1) = E tr S_i / q_i (see `sample_uniform`).
         """
         levels = np.array(self.levels, dtype=float)
         a = (self._order - levels + 1) / 2 + 1
@@ -267,14 +252,12 @@ class TableMoments(Body):
         return np.concatenate([shares[column], pairs])
 
     def block_means(self, values: FloatArray) -> FloatArray:
-        """Average `values`, one per coordinate, over each column and each pair of columns.
+        """Average `values` (.., r), one per coordinate, over each column and each pair of columns.
 
-        The last axis of `values` has length r. A block consists of the coordinates of one column or
-        of one pair of columns. All coordinates of a block have the same variance under the uniform
-        distribution, even if the body is cut. Estimates of their variances can therefore be
-        averaged. Proof: permutations of the levels of a column map the body to itself. Each block
-        is an irreducible representation of these permutations, and no two blocks are isomorphic. By
-        Schur's lemma the coordinates are uncorrelated, and the variance is the same within a block.
+        Under the uniform distribution, even on a cut body, the coordinates of one column or of one
+        pair of columns have the same variance, so estimates of it can be averaged. Proof:
+        permutations of the levels of a column map the body to itself, and each block is an
+        irreducible representation of them. No two blocks are isomorphic, so Schur's lemma applies.
         """
         own = [count - 1 for count in self.levels]
         sizes = np.array(own + [a * b for a, b in itertools.combinations(own, 2)])
@@ -290,9 +273,8 @@ class TableMoments(Body):
     def volume(self) -> float:
         """Gamma_P(f / 2) times prod l_i^((P - q_i + 1) / 2) B_i / Gamma_(q_i)(f / 2), f = P + 1.
 
-        B_i = Gamma(a_i)^(l_i) / Gamma(l_i a_i) is the normalising constant of the Dirichlet density
-        of m_i, with a_i as in `entry_variances`. Multivariate gamma functions Gamma_q are the
-        constants of Wishart densities. Raises `MissingOracle` for a cut body.
+        Gamma_q are multivariate gamma functions, and B_i = Gamma(a_i)^(l_i) / Gamma(l_i a_i), with
+        a_i as in `entry_variances`. Raises `MissingOracle` for a cut body.
         """
         if self.cut:
             raise MissingOracle(self, "volume", "a closed form")

@@ -20,12 +20,7 @@ DEGENERATE = 1e-13
 
 
 def distinct(vertices: FloatArray, *, up_to_sign: bool) -> FloatArray:
-    """The distinct rows of `vertices` (N, m), in their order.
-
-    With `up_to_sign`, x and -x count as equal. Copies become neighbours when the rows are sorted by
-    their product with a random vector. If rounding separates two copies, both are kept, which only
-    costs time.
-    """
+    """The distinct rows of `vertices` (N, m), in order; x and -x count as equal if `up_to_sign`."""
     keys = vertices @ np.random.default_rng(PUBLIC_SEED).standard_normal(vertices.shape[1])
     signs = np.where(keys < 0, -1.0, 1.0) if up_to_sign else np.ones(len(keys))
     order = np.argsort(signs * keys, kind="stable")
@@ -35,11 +30,7 @@ def distinct(vertices: FloatArray, *, up_to_sign: bool) -> FloatArray:
 
 
 def whitened(vertices: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Map rows to coordinates in which their second moment is the identity.
-
-    Returns the mapped rows (N, m) and the matrix (m, m) by which rows are multiplied.
-    ``ValueError`` if the rows do not span R^m.
-    """
+    """Rows mapped to second moment I, and the map (m, m); ``ValueError`` if they span less."""
     count, dimension = vertices.shape
     # The triangular factor of the QR decomposition has the same singular values and right singular
     # vectors as the vertices.
@@ -55,18 +46,8 @@ def whitened(vertices: FloatArray) -> tuple[FloatArray, FloatArray]:
 def first_facet(
     columns: FloatArray, bounds: FloatArray, lower: float, rng: np.random.Generator
 ) -> tuple[IntArray, FloatArray]:
-    """Find a vertex z of the polar body, described by R bounds that hold there with equality.
-
-    Each row of `columns` (N, R) is a vertex of the body. If `lower` is 1, the polar body is {z :
-    |<row, z>| <= bound}. If `lower` is infinity, the polar body is {z : <row, z> <= bound}. A bound
-    is tight if it holds with equality. The search starts at z = 0 and moves z in a random direction
-    until a bound is tight. It then moves z in random directions in which all tight bounds stay
-    tight, until R bounds are tight. Returns the numbers (R,) of the rows with tight bounds, and the
-    signs (R,) of the products of these rows with z.
-
-    Raises ``ValueError`` if no product rises along a direction, because the vertices then do not
-    surround 0. Some sets of vertices that do not surround 0 raise no error here. `RayShooter.hull`
-    therefore checks beforehand that the vertices surround 0.
+    """Numbers (R,) and signs (R,) of rows of `columns` (N, R) with tight bounds at a vertex z of
+    the polar body {z : |<row, z>| <= bound}; without the modulus if `lower` is infinity.
     """
     size = columns.shape[1]
     scale = float(np.linalg.norm(columns, axis=1).max())

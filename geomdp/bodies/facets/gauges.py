@@ -18,12 +18,7 @@ from geomdp.bodies.oracles import Facets, Halfspace
 
 
 class VertexGauge:
-    """Gauge, facet normals and chords of a polytope with 0 in its relative interior.
-
-    `basis` (m, r) is an orthonormal basis of the span of the polytope. `build` returns the ray
-    shooter, which finds where rays leave the polytope, in the coordinates of this basis. `build` is
-    not called if the polytope is the point 0.
-    """
+    """Gauge, facets and chords of a polytope about 0, in the span of orthonormal `basis` (m, r)."""
 
     def __init__(self, basis: FloatArray, build: Callable[[], RayShooter | OracleShooter]) -> None:
         self._basis = basis
@@ -48,11 +43,8 @@ class VertexGauge:
         return Facets(gauges, normals)
 
     def facets(self, points: FloatArray, scale: float) -> Facets:
-        """Gauges (b,) and normals (b, m) at points (b, m).
-
-        Outside the span the gauge is inf, and the normal is the component of the point orthogonal
-        to the span. `scale` is the size of the numbers from which the points were computed (see
-        `off_span`).
+        """Gauges (b,) and normals (b, m) at points (b, m); inf and the component orthogonal to the
+        span for points outside it, by `off_span` with `scale`.
         """
         coordinates = points @ self._basis
         found = self.solve(coordinates)
@@ -64,10 +56,6 @@ class VertexGauge:
     def span_chord(
         self, points: FloatArray, directions: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi) of {t : p + t u in the body}, for rows p of `points` and u of `directions`.
-
-        Both ends are 0 for directions outside the span.
-        """
         along = ~off_span(directions, self._basis)
         low, high = np.zeros(len(points)), np.zeros(len(points))
         if along.any():
@@ -94,10 +82,7 @@ class PolytopeByRays(Body):
         """Gauge of the body shifted by -`_centre`, in the basis of the body's affine hull."""
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether points in the affine hull have gauge <= 1 + `tolerance`; False for other points.
-
-        The gauge belongs to the body shifted by -`_centre`.
-        """
+        """Whether the gauge of the body shifted by -`_centre` is at most 1 + `tolerance`."""
         hull = self.affine_hull()
         inside = ~off_hull(points, hull, max(tolerance, RANK_TOLERANCE) * self.radius())
         within = (points[inside] - self._centre) @ hull.basis
@@ -105,11 +90,7 @@ class PolytopeByRays(Body):
         return inside
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """Halfspace of the facet through which the ray from `_centre` to `point` leaves the body.
-
-        If the point is outside the affine hull, the normal of the halfspace is orthogonal to this
-        hull. None if the body contains the point.
-        """
+        """Bounded by the facet on the ray from `_centre`, or orthogonal to the affine hull."""
         basis = self.affine_hull().basis
         within = (point - self._centre) @ basis
         residual = point - self._centre - basis @ within
@@ -122,5 +103,4 @@ class PolytopeByRays(Body):
         return Halfspace(normals[0], float(self.support(normals)[0]))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends where the line meets facets; both are 0 if the direction leaves the affine hull."""
         return self._about_centre.span_chord(points - self._centre, directions)

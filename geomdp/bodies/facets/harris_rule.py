@@ -1,9 +1,8 @@
 """The ratio test of Harris (1973), compiled: how far a pivot can move a facet normal z.
 
-The product <z, v_i> of z with each vertex v_i has a bound. A pivot moves z along an edge of the
-polar body until another product meets its bound (see `ray_shooting`). Compilers often fail to
-vectorise a running minimum or maximum of floats. The loops therefore read the arrays in groups of
-`LANES` numbers and keep one running extreme for each position in the group.
+A pivot moves z along an edge of the polar body until another product <z, v_i> meets its bound (see
+`ray_shooting`). Compilers often fail to vectorise a running extreme, so the loops keep one for each
+position in groups of `LANES` numbers.
 """
 
 from __future__ import annotations
@@ -37,11 +36,7 @@ def steepest_slope(slopes, two_sided):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
 def _time(bound, value, slope, rising, falling):  # type: ignore[no-untyped-def]
-    """Length of the step until a product meets its bound, and the length that the tolerance adds.
-
-    The product changes by `slope` per unit of length. The first length is infinite for a positive
-    slope of at most `rising`, and for a negative slope of modulus at most `falling`.
-    """
+    """Step until a product meets its bound (inf for small slopes), and what the tolerance adds."""
     inverse = 1.0 / abs(slope)
     gap = bound - (value if slope > 0.0 else -value)
     least = rising if slope > 0.0 else falling
@@ -50,14 +45,9 @@ def _time(bound, value, slope, rising, falling):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
 def entering_vertex(bounds, two_sided, values, slopes, smallest, times):  # type: ignore[no-untyped-def]
-    """The number of the vertex that stops z, by Harris' ratio test, and the length of the step.
+    """The vertex that stops z by Harris' ratio test, or -1, and the length of the step.
 
-    Of all vertices that stop z first, up to the tolerance `HARRIS_SLACK`, the vertex with the
-    steepest slope is taken. The products of z with the vertices are `values` now, and change by
-    `slopes` per unit of length. Each product must stay in [-bound, bound] if `two_sided`, and in
-    (-inf, bound] if not. Slopes of modulus up to `smallest` are ignored. `times` is overwritten
-    with the length of the step to every bound. If nothing stops z, the number is -1 and the length
-    has no meaning.
+    Products stay in [-bound, bound] if `two_sided`, else in (-inf, bound]; `times` is overwritten.
     """
     falling = smallest if two_sided else np.inf
     soonest, latest = np.full(LANES, np.inf), np.full(LANES, np.inf)

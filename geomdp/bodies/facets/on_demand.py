@@ -1,11 +1,10 @@
 """Exact ray shooting in polytopes with extreme points found on demand (column generation).
 
-A ray is first shot in the hull of the extreme points known so far. This hull lies inside the body.
-Let z be the normal of the facet that the ray meets. If the extreme point of the body in direction z
-is not beyond this facet, the facet is part of a facet of the body. If the extreme point is beyond
-the facet, it joins the known points, and the ray is shot again. Every round adds a new extreme
-point or ends the search, so a polytope needs finitely many rounds. In practice, their number is
-about the number of vertices near the rays. Known points are kept from call to call.
+A ray is first shot in the hull of the known extreme points, which lies inside the body. It meets a
+facet with normal z. If the extreme point of the body in direction z is not beyond this facet, the
+facet is part of a facet of the body. Otherwise the point joins the known points, which are kept
+from call to call, and the ray is shot again. Every round adds a new extreme point or ends the
+search. In practice, the number of rounds is about the number of vertices near the rays.
 """
 
 from __future__ import annotations
@@ -29,14 +28,12 @@ ROUNDS = 2000
 
 
 class OracleShooter:
-    """Ray shooting like `RayShooter`, with extreme points found on demand (X-RAY).
+    """Ray shooting like `RayShooter` at a target derived from `body`, in coordinates of `frame`
+    (X-RAY).
 
-    The rays are shot at a target: `body`, or a body derived from `body`, such as the difference
-    body. The known polytope is derived in the same way from the hull of the known points of `body`.
-    `build` makes the `RayShooter` of the known polytope from the known points. Points and rays have
-    the coordinates of `frame`. `height` computes the support function of the target at normals z
-    from two arrays (b,): the largest and the smallest product of z with points of `body`. A shooter
-    is not thread safe, because a call can add to the known points.
+    `build` makes the shooter of the known points, and `height` the target's support function from
+    the largest and smallest products (b,) with points of `body`. Calls add known points, so a
+    shooter is not thread safe.
     """
 
     def __init__(
@@ -54,7 +51,6 @@ class OracleShooter:
         self._shooter = build(self._points)
 
     def exits(self, points: FloatArray, directions: FloatArray) -> Exits:
-        """Where the rays p + t u, t >= 0, leave the target; see `RayShooter.exits`."""
         apart = points.any(axis=1)
         if apart.any():
             # A ray can start only inside the known polytope. Therefore first shoot rays from 0
@@ -63,11 +59,7 @@ class OracleShooter:
         return self._shoot(points, directions, enough=np.inf)
 
     def _shoot(self, points: FloatArray, directions: FloatArray, enough: float) -> Exits:
-        """Exits from the target.
-
-        A ray that leaves the known polytope at a time of `enough` or later is not shot again. The
-        time found for this ray is then a lower bound on the exit time.
-        """
+        """Exits from the target; times of `enough` or later may be too early."""
         found = self._shooter.exits(points, directions)
         unproved = found.converged & (found.times < enough)
         for _ in range(ROUNDS):
@@ -89,10 +81,7 @@ class OracleShooter:
         return found
 
     def _learn(self, normals: FloatArray) -> BoolArray:
-        """Add extreme points beyond the facets with `normals` (b, r).
-
-        Returns for each facet whether a point of the target is beyond this facet.
-        """
+        """Add extreme points beyond the facets with `normals` (b, r); whether each has one (b,)."""
         directions = normals @ self._frame.basis.T
         best = self._frame.coordinates(self._body.extreme_point(directions))
         worst = self._frame.coordinates(self._body.extreme_point(-directions))
@@ -107,13 +96,8 @@ class OracleShooter:
 
 
 def independent_points(body: Body) -> FloatArray:
-    """Affinely independent extreme points (r + 1, m) of a body with an affine hull of dimension r.
-
-    For each new point, a Gaussian direction is drawn with the public seed and made orthogonal to
-    the differences of earlier points. This direction and its negative give two extreme points. The
-    point that is farther along this direction from the first point is taken. The cost is 2 r + 1
-    extreme points, and O(m r^2) for the directions. Raises ``ValueError`` if the body has a smaller
-    dimension than its declared affine hull.
+    """Affinely independent extreme points (r + 1, m), from 2 r + 1 calls along random directions;
+    ``ValueError`` if the body has a smaller dimension than its declared affine hull.
     """
     hull, rng = body.affine_hull(), np.random.default_rng(PUBLIC_SEED)
     size = hull.dimension
@@ -135,7 +119,6 @@ def independent_points(body: Body) -> FloatArray:
 
 
 def _across(rows: FloatArray, vector: FloatArray) -> FloatArray:
-    """The part of `vector` (r,) orthogonal to orthonormal `rows` (k, r), divided by its length."""
     for _ in range(2):  # the second pass removes the rounding errors of the first
         vector = vector - (rows @ vector) @ rows
     return np.asarray(vector / np.linalg.norm(vector))

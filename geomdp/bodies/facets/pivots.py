@@ -1,15 +1,11 @@
 """Compiled simplex pivots from facet to facet of conv(+-v_i) or conv(v_i), for ray shooting.
 
-Ray shooting finds the facet through which a ray leaves the body.
+A facet is stored by the indices and signs of m vertices b_1..b_m on it, and by the inverse of the
+matrix of these vertices. Its normal z solves <z, b_k> = (bound of b_k) for all k. The bounds 1 are
+lowered by tiny random amounts to break ties. See `ray_shooting` for the algorithm.
 
-A facet is stored by the indices and signs of m vertices b_1..b_m on this facet. The inverse of the
-matrix of these vertices is also stored. The normal z of the facet solves <z, b_k> = (bound of b_k)
-for all k. The true bounds are 1. Each bound is lowered by a tiny random amount to break ties.
-See `ray_shooting` for the algorithm.
-
-In all functions, `columns` (N, m) holds the vertices v_i as rows, and `bounds` (N,) holds their
-lowered bounds. `ray` (2, m) is the start and the direction of a ray. `two_sided` is True for
-conv(+-v_i).
+In all functions, `columns` (N, m) holds the vertices v_i as rows, `bounds` (N,) their lowered
+bounds, and `ray` (2, m) the start and the direction of a ray. `two_sided` is True for conv(+-v_i).
 """
 
 from __future__ import annotations
@@ -63,10 +59,7 @@ class Facet(NamedTuple):
 
 @numba.njit(cache=True)
 def _factor(facet, columns, bounds, ray):  # type: ignore[no-untyped-def]
-    """Recompute inverse, normal and ray coordinates from `basis` and `signs`.
-
-    Returns False if the vertices are linearly dependent.
-    """
+    """Recompute inverse, normal and ray coordinates; False if the vertices are dependent."""
     size = columns.shape[1]
     matrix = np.empty((size, size))
     for k in range(size):
@@ -83,10 +76,8 @@ def _factor(facet, columns, bounds, ray):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _coordinates(facet, ray):  # type: ignore[no-untyped-def]
-    """Where the ray meets the hyperplane of `facet`, as coordinates (m,) in the vertices b_k.
-
-    If the ray is parallel to this hyperplane or moves away from it, the result is the coordinates
-    of the direction of the ray.
+    """Coordinates (m,) in the b_k of the point where the ray meets the hyperplane of `facet`, or of
+    the ray's direction if the ray does not approach the hyperplane.
     """
     reach = facet.normal @ ray[1]
     if reach <= NEGATIVE * np.abs(facet.along[1]).sum():
@@ -97,10 +88,7 @@ def _coordinates(facet, ray):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER)
 def _steepest(inverse, coordinates):  # type: ignore[no-untyped-def]
-    """Index k of the vertex b_k that a pivot along the steepest edge drops; -1 for no such vertex.
-
-    Only vertices with a negative entry in `coordinates` are dropped.
-    """
+    """Index of the b_k, of negative coordinate, that the steepest edge drops; -1 for none."""
     tolerance = -NEGATIVE * np.abs(coordinates).sum()
     best, leaving = 0.0, -1
     for k in range(len(coordinates)):
@@ -116,11 +104,7 @@ def _steepest(inverse, coordinates):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
 def _exchange(facet, column, leaving, length):  # type: ignore[no-untyped-def]
-    """Replace vertex b_k, k = `leaving`, by the vertex with coordinates `column` in b_1..b_m.
-
-    The normal z moves by `length`. The inverse and the coordinates of the ray change by rank-one
-    updates.
-    """
+    """Replace vertex b_k, k = `leaving`, by the vertex with coordinates `column` in b_1..b_m."""
     inverse, along, size = facet.inverse, facet.along, len(column)
     # z moves by `length` against the row of the inverse that belongs to the leaving vertex.
     for i in range(size):
@@ -143,12 +127,7 @@ def _exchange(facet, column, leaving, length):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # type: ignore[no-untyped-def]
-    """Pivot until `facet` is the facet through which the ray leaves.
-
-    Returns the number of pivots, and whether that facet was found. Slopes (changes of <z, v_i> per
-    unit of length) below `share` of the largest slope are not used as pivots. The inverse is
-    recomputed every `period` pivots.
-    """
+    """Pivot until the ray leaves through `facet`; return the number of pivots and if it does."""
     if not _factor(facet, columns, bounds, ray):
         return 0, False
     if two_sided and facet.normal @ ray[1] < 0:  # the opposite facet is met first
@@ -198,16 +177,11 @@ def _true_normal(facet, columns):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _exit_with_true_bounds(facet, columns, two_sided, ray):  # type: ignore[no-untyped-def]
-    """Move `facet` to the facet that the ray meets if the bounds are 1 instead of lowered.
-
-    With bounds 1, the hyperplane of `facet` moves slightly, and other vertices close to this
-    hyperplane can then lie beyond it. In this case the furthest vertex enters. The vertex whose
-    coordinate reaches 0 first leaves, so that the ray still meets the hyperplane between the
-    vertices (dual simplex method).
+    """Move `facet` to the facet that the ray meets if the bounds are 1, by dual simplex exchanges.
 
     Returns the normal, scaled so that its largest product with a vertex is 1, and whether no vertex
-    was more than `BEYOND` outside before scaling. If the ray starts at 0, its exit time is then
-    known up to a relative error of `BEYOND` and rounding errors. After a failure, the normal is 0.
+    was more than `BEYOND` outside before. Only then is the exit time of a ray from 0 accurate to
+    `BEYOND`.
     """
     for _ in range(CORRECTIONS_PER_DIMENSION * columns.shape[1]):
         facet.normal[:] = _true_normal(facet, columns)
@@ -234,10 +208,8 @@ def _exit_with_true_bounds(facet, columns, two_sided, ray):  # type: ignore[no-u
 
 @numba.njit(cache=True, fastmath=FREE_ORDER)
 def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped-def]
-    """Number of the earlier ray, counted from 1, with the facet that `ray` meets first.
-
-    The result is 0 if `ray` meets none of the facets. There are `rays` earlier rays. Only the
-    facets of the last `pool` earlier rays are compared.
+    """Which earlier ray, counted from 1, has the facet that `ray` meets first, of the last `pool`
+    of `rays` earlier rays; 0 if `ray` meets no such facet.
     """
     start, best = 0, np.inf
     for k in range(max(0, rays - pool), rays):
@@ -257,13 +229,11 @@ def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped
 
 @numba.njit(cache=True)
 def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type: ignore[no-untyped-def]
-    """Normals (b, m) of the facets where rays leave, numbers of pivots (b,), `converged` (b,).
+    """Normals (b, m) where rays leave, numbers of pivots (b,), and `converged` (b,).
 
-    `basis` (m,) and `signs` (m,) are the indices and signs of the vertices of the first facet. Each
-    ray starts at the facet of an earlier ray (see `POOL`), or at the first facet if it meets none
-    of these facets. If the pivots fail, the ray is tried once more, from the first facet, with
-    larger pivots and more frequent recomputations of the inverse. If both tries fail, the normal of
-    the ray is 0 and its entry in `converged` is False.
+    A ray starts at a facet of an earlier ray (see `POOL`), or at the first facet (`basis`,
+    `signs`). After a failure it is tried once more, more carefully; if this fails too, its normal
+    is 0.
     """
     rays, size = points.shape
     normals = np.zeros((rays, size))

@@ -1,43 +1,35 @@
-"""Where rays leave a polytope given by its vertices, and through which facet.
+"""Where rays leave a polytope given by its vertices, and through which facet (X-RAY, JL-DEF).
 
-The body in R^m is conv(v_i) with 0 inside, conv(+-v_i), or K - K for K = conv(v_i). A ray p + t u
-leaves conv(+-v_i) through a facet. The normal z of this facet solves
+The body in R^m is conv(v_i) with 0 inside, conv(+-v_i), or K - K for K = conv(v_i). The normal z of
+the facet through which a ray p + t u leaves conv(+-v_i) solves
 
     minimise t(z) = (1 - <z, p>) / <z, u>   over z with |<z, v_i>| <= 1 for all i and <z, u> > 0.
 
-This is a linear-fractional program over the polar body. The vertices z of the polar body are the
-normals of the facets. For conv(v_i) the bounds are one-sided: <z, v_i> <= 1. The program is solved
-by the simplex method on facets. It keeps m signed vertices b_1..b_m with <z, b_k> = 1, and the
-inverse of the matrix B with these rows. At t = t(z) the ray meets the hyperplane of the facet. The
-coordinates of this point in the vertices b_k are lambda = B^-T p + t B^-T u. If all coordinates are
->= 0, z is the facet normal wanted. If not, a pivot drops a vertex with a negative coordinate. On an
-edge of the polar body, <z, b_k> = 1 still holds for all other b_k. The pivot moves z along this
-edge until another vertex becomes tight: its product with z meets its bound. A pivot costs a product
-of all N vertices with a vector, O(N m), and a rank-one update of the inverse, O(m^2).
+This is a linear-fractional program over the polar body, whose vertices are the facet normals. For
+conv(v_i) the bounds are one-sided: <z, v_i> <= 1. The simplex method on facets keeps m signed
+vertices b_1..b_m with <z, b_k> = 1, and the inverse of the matrix B with these rows. At t = t(z)
+the ray meets the hyperplane of the facet, in the point with coordinates lambda = B^-T p + t B^-T u
+in the b_k. If all are >= 0, z is the normal wanted. If not, a pivot drops a vertex with a negative
+coordinate, and moves z along the edge of the polar body on which <z, b_k> = 1 for all other b_k,
+until another vertex becomes tight: its product with z meets its bound. A pivot costs a product of
+all N vertices with a vector, O(N m), and a rank-one update of the inverse, O(m^2).
 
 * The vertices are first mapped to coordinates in which their second moment is the identity. A
   stretched body is then as easy as a round body.
-* The vertex with the steepest edge is dropped. The edges are parallel to the columns of B^-1. The
-  norms of these columns are computed for every pivot, so the steepest edge is found exactly.
+* The vertex with the steepest edge is dropped. The edges are parallel to the columns of B^-1.
 * Thousands of 0/1 vertices may lie on one facet. Then pivots do not move z. To make ties rare, each
   bound 1 is lowered by a random amount of at most `PERTURBATION` (public, fixed seed). At the end,
   z is recomputed with the true bounds. While a vertex lies outside the halfspace of z by more than
   a relative 1e-9, the dual simplex method exchanges vertices. Then z is scaled so that its
   halfspace contains every vertex, and therefore the body.
-* The ratio test of Harris (1973) chooses the vertex that enters. Among vertices that become tight
-  within a tolerance, the vertex with the largest pivot enters. The tolerance is far below the
-  perturbation. The inverse is recomputed every `REFACTOR` pivots.
-* The facets found last in the same call are kept. Every ray starts from the kept facet that it
-  meets first. If the pivots of a ray fail, the ray is tried again from the first facet, with larger
-  pivots and a more frequently recomputed inverse. If the second try fails, HiGHS solves the linear
-  program of the ray.
+* Among vertices that become tight within a tolerance far below the perturbation, the vertex with
+  the largest pivot enters: Harris (1973), "Pivot selection methods of the Devex LP code".
+* Every ray starts from the facet, among those found last in the same call, that it meets first. If
+  its pivots fail, it is tried again from the first facet, with larger pivots and a more frequently
+  recomputed inverse. If this fails too, HiGHS solves the linear program of the ray.
 
 K - K is twice the section of conv(+-(v_i, 1)) where the last coordinate is 0. So N vertices
 represent K - K, although K - K can have almost N^2 vertices.
-
-References
-----------
-Formula-sheet ids X-RAY, JL-DEF. Harris (1973), "Pivot selection methods of the Devex LP code".
 """
 
 from __future__ import annotations
@@ -58,11 +50,7 @@ PERTURBATION = 1e-8
 
 @dataclass(frozen=True)
 class Exits:
-    """The times and facets at which a batch of b rays leaves a body with 0 inside.
-
-    For each normal z, the body lies in the halfspace {x : <z, x> <= 1}. If pivots and HiGHS both
-    fail for a ray, its time and normal are NaN.
-    """
+    """Times and normals z where rays leave a body in {x : <z, x> <= 1}; NaN if all methods fail."""
 
     #: (b,): the largest t with p + t u in the body. The computed t is below the true t by rounding
     #: errors at most. For rays from 0, it is above the true t by at most a relative 1e-9 and
@@ -75,10 +63,7 @@ class Exits:
 
 @dataclass(frozen=True)
 class RayShooter:
-    """Exact ray shooting in a polytope by simplex pivots on its facets (X-RAY).
-
-    Build one with `hull`, `symmetric_hull` or `difference`. The constructor finds a first facet.
-    """
+    """Exact ray shooting in a polytope by simplex pivots on its facets (X-RAY)."""
 
     #: (N, R): the rows are the vertices v_i in whitened coordinates, R = m; for a difference body
     #: the rows are the vectors (v_i, 1), R = m + 1.
@@ -104,10 +89,7 @@ class RayShooter:
 
     @classmethod
     def hull(cls, vertices: FloatArray) -> RayShooter:
-        """A shooter for the hull of the rows of `vertices` (N, m).
-
-        ``ValueError`` if 0 is not in the interior of the hull.
-        """
+        """A shooter for the hull of the rows (N, m); ``ValueError`` if 0 is not in its interior."""
         columns, whitening = whitened(distinct(vertices, up_to_sign=False))
         centre = columns.mean(axis=0)
         if np.linalg.norm(centre) > DEGENERATE:
@@ -124,30 +106,20 @@ class RayShooter:
 
     @classmethod
     def symmetric_hull(cls, vertices: FloatArray) -> RayShooter:
-        """A shooter for the hull of the rows of `vertices` (N, m) and their negatives.
-
-        ``ValueError`` if the hull is flat.
-        """
+        """A shooter for the hull of the rows (N, m) and their negatives; ``ValueError`` if flat."""
         columns, whitening = whitened(distinct(vertices, up_to_sign=True))
         return cls(columns, whitening, lower=1.0, section=False)
 
     @classmethod
     def difference(cls, vertices: FloatArray) -> RayShooter:
-        """A shooter for K - K, where K is the hull of the rows of `vertices` (N, m).
-
-        ``ValueError`` if K is flat.
-        """
+        """A shooter for K - K, K the hull of the rows (N, m); ``ValueError`` if K is flat."""
         vertices = distinct(vertices, up_to_sign=False)
         columns, whitening = whitened(vertices - vertices.mean(axis=0))
         lifted = np.column_stack([columns, np.ones(len(columns))])
         return cls(lifted, whitening, lower=1.0, section=True)
 
     def exits(self, points: FloatArray, directions: FloatArray) -> Exits:
-        """Where rays p + t u, t >= 0, leave the body, for rows p of `points`, u of `directions`.
-
-        Directions must not be 0. Points may be outside the body by a relative 1e-9, because of
-        rounding. Arguments are not checked.
-        """
+        """Where rays p + t u, t >= 0, leave; u != 0 and p inside (up to 1e-9) are not checked."""
         from geomdp.bodies.facets.pivots import shoot  # numba is slow to import
 
         starts, ways = self._lifted(points), self._lifted(directions)
@@ -167,11 +139,8 @@ class RayShooter:
         return Exits(left / reach, normals, pivots, converged)
 
     def _by_linear_program(self, point: FloatArray, direction: FloatArray) -> FloatArray | None:
-        """The facet normal (R,) by HiGHS, for a ray with failed pivots; None if HiGHS fails too.
-
-        The linear program is max {t : point + t direction = sum w_i c_i, sum w_i = 1, w, t >= 0}.
-        The c_i are the rows of `columns`, and also their negatives if `lower` is 1. The dual
-        solution is a positive multiple of (z, -1) for the facet normal z.
+        """The facet normal (R,) by HiGHS, or None: the dual solution of max {t : p + t u = sum w_i
+        c_i, sum w = 1, w, t >= 0} is a positive multiple of (z, -1).
         """
         columns = self.columns if self.lower > 1 else np.vstack([self.columns, -self.columns])
         sums = np.append(np.ones(len(columns)), 0.0)

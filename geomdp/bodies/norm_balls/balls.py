@@ -30,11 +30,6 @@ class Ball(NormBall):
     radius : float
         r, finite and above 0.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> import numpy as np
@@ -86,11 +81,9 @@ class Ball(NormBall):
         return self.r**2 / (self.m + 2) * np.eye(self.m)
 
     def difference(self) -> Body:
-        """The ball of radius 2 r."""
         return Ball(self.m, 2 * self.r)
 
     def linear_image(self, matrix: FloatArray) -> Body:
-        """The ellipsoid {r matrix @ x : ||x||_2 <= 1}."""
         return Ellipsoid(self.r * matrix)
 
     def gaussian_width(self) -> float:
@@ -102,8 +95,8 @@ class Ball(NormBall):
 class CrossPolytope(NormBall):
     """The l1 ball {x in R^m : ||x||_1 <= r}, the hull of the points +-r e_i.
 
-    Its verbs (methods of `Body`) are closed forms, except the quadrature `gaussian_width`. They
-    cost at most O(m log m) per point. Neither `facets` nor `vertex_list` is implemented.
+    Its verbs are closed forms that cost at most O(m log m) per point, except the quadrature
+    `gaussian_width`. It implements neither `facets` nor `vertex_list`.
 
     Parameters
     ----------
@@ -111,11 +104,6 @@ class CrossPolytope(NormBall):
         m, at least 1.
     radius : float
         r, finite and above 0.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
 
     Examples
     --------
@@ -156,7 +144,7 @@ class CrossPolytope(NormBall):
         return -exit_time(both, -ways, self.r), exit_time(both, ways, self.r)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Points outside are soft-thresholded to l1 norm r. Sorting finds the threshold."""
+        """Points outside are soft-thresholded to l1 norm r."""
         return np.asarray(np.copysign(nearest_in_corner(np.abs(points), self.r), points))
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
@@ -168,7 +156,6 @@ class CrossPolytope(NormBall):
         return 2 * self.r**2 / ((self.m + 1) * (self.m + 2)) * np.eye(self.m)
 
     def difference(self) -> Body:
-        """The cross-polytope of radius 2 r."""
         return CrossPolytope(self.m, 2 * self.r)
 
     def linear_image(self, matrix: FloatArray) -> Body | None:

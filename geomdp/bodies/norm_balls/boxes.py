@@ -22,19 +22,14 @@ from geomdp.bodies.norm_balls.symmetrised_box import SymmetrisedBox
 class Box(Body):
     """The box {x in R^m : lower <= x <= upper}.
 
-    Its methods for points and directions are closed forms that cost O(m) for each. It implements
-    neither `facets` nor `vertex_list`.
+    Verbs for points and directions are closed forms that cost O(m) for each. It implements neither
+    `facets` nor `vertex_list`.
 
     Parameters
     ----------
     lower, upper : (m,) array
-        Finite, lower <= upper entry by entry; equal entries make the box lower-dimensional.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ or are not (m,) with m >= 1. If an entry is not finite, or an entry of
-        `lower` is above the same entry of `upper`.
+        Finite, m >= 1, lower <= upper entry by entry; equal entries make the box
+        lower-dimensional.
 
     Examples
     --------
@@ -82,7 +77,6 @@ class Box(Body):
 
     @property
     def dimension(self) -> int:
-        """Dimension m of the surrounding space."""
         return len(self.lower)
 
     @cached_property
@@ -97,7 +91,6 @@ class Box(Body):
 
     @property
     def symmetric(self) -> bool:
-        """Whether lower = -upper."""
         return bool((self.lower == -self.upper).all())
 
     def support(self, directions: FloatArray) -> FloatArray:
@@ -107,7 +100,6 @@ class Box(Body):
         )
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """The corner with entries upper_i if u_i > 0, else lower_i."""
         return np.where(directions > 0, self.upper, self.lower)
 
     def gauge(self, points: FloatArray) -> FloatArray:
@@ -125,10 +117,6 @@ class Box(Body):
         return np.asarray(inside.all(axis=1))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (-s, t), where t and s are the largest steps along u and -u that stay in the box.
-
-        Both ends are 0 if u has a component along an axis on which the box has width 0.
-        """
         ends = []
         for way in (-directions, directions):
             room = np.where(way > 0, self.upper - points, points - self.lower)
@@ -138,20 +126,16 @@ class Box(Body):
         return -ends[0], ends[1]
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Move each entry to the nearest point of its interval."""
         return np.clip(points, self.lower, self.upper)
 
     def radius(self) -> float:
-        """Norm of the farthest corner."""
         return float(np.linalg.norm(np.maximum(np.abs(self.lower), np.abs(self.upper))))
 
     @property
     def effective_dimension(self) -> int:
-        """Number of axes in which the box is not flat."""
         return int(np.count_nonzero(self._widths > 0))
 
     def affine_hull(self) -> AffineHull:
-        """The affine subspace through the centre along the axes in which the box is not flat."""
         offset = (self.lower + self.upper) / 2
         return AffineHull(offset, np.eye(self.dimension)[:, self._widths > 0])
 
@@ -160,7 +144,6 @@ class Box(Body):
         return np.asarray(self.lower + self._widths * rng.random((n, self.dimension)))
 
     def centroid(self) -> FloatArray:
-        """(lower + upper) / 2."""
         return np.asarray((self.lower + self.upper) / 2)
 
     def second_moment(self) -> FloatArray:
@@ -169,15 +152,12 @@ class Box(Body):
         return np.asarray(np.diag(self._widths**2 / 12) + np.outer(centre, centre))
 
     def volume(self) -> float:
-        """Product of the widths that are not 0: the volume within the affine hull."""
         return float(np.prod(self._widths[self._widths > 0]))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Two linear inequalities per entry."""
         return [variable >= self.lower, variable <= self.upper]
 
     def difference(self) -> Body:
-        """The centred box with half-widths upper - lower."""
         return Box.centred(self._widths)
 
     def symmetric_hull(self) -> Body | None:
@@ -200,12 +180,8 @@ class Box(Body):
         return float(self._widths.sum()) / math.sqrt(2 * math.pi)
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge of the box over the points of the set with the support function `support`.
-
-        The set must be symmetric and lie in the span of the box. Along an axis, it then reaches
-        equally far in both directions. On each axis where the box has a width above 0, divide the
-        support value by the distance from 0 to the nearer side of the box. The result is the
-        largest of these ratios, or None for a box without a gauge.
+        """Largest ratio, over the axes in the span of the box, of the support value and the
+        distance from 0 to the nearer side; None for a box without a gauge.
         """
         if not self._has_gauge:
             return None
@@ -216,10 +192,7 @@ class Box(Body):
 
 
 def axes_of(matrix: FloatArray) -> IntArray | None:
-    """For each of the k rows of `matrix`, the column of its only nonzero entry: (k,).
-
-    None if a row has no nonzero entry or several, or if two rows share a column.
-    """
+    """The column of the only nonzero entry of each row (k,); None if not unique or not distinct."""
     nonzero = matrix != 0
     columns = np.argmax(nonzero, axis=1)
     alone = (nonzero.sum(axis=1) == 1).all() and len(np.unique(columns)) == len(matrix)

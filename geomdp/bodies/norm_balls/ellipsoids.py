@@ -28,13 +28,8 @@ class Ellipsoid(Body):
     Parameters
     ----------
     root : (m, r) array
-        Any matrix; its rank is the dimension of the ellipsoid. For r = 0 the ellipsoid is {0}.
-        The ellipsoid {z : z^T S^(-1) z <= 1} has the root S^(1/2).
-
-    Raises
-    ------
-    ValueError
-        If `root` is not a matrix, has no rows, or has an entry that is NaN or infinite.
+        Any finite matrix, m >= 1; its rank is the dimension of the ellipsoid. For r = 0 the
+        ellipsoid is {0}. The ellipsoid {z : z^T S^(-1) z <= 1} has the root S^(1/2).
 
     Examples
     --------
@@ -71,13 +66,7 @@ class Ellipsoid(Body):
 
     @cached_property
     def _lengths(self) -> FloatArray:
-        """Semi-axis lengths (rank,), longest first.
-
-        If the columns of the root are orthogonal, as for most workloads, the semi-axis lengths are
-        the lengths of the columns. If the rows are orthogonal, as for projections on some of the
-        axes, the semi-axis lengths are the lengths of the rows. The test for orthogonality is about
-        twenty times faster than a singular value decomposition.
-        """
+        """Semi-axis lengths (rank,), longest first; fast if columns or rows are orthogonal."""
         size = float(np.abs(self.root).max(initial=0.0)) or 1.0
         columns = self.root / size  # prevents underflow and overflow of squares
         if columns.shape[0] < columns.shape[1]:
@@ -92,12 +81,10 @@ class Ellipsoid(Body):
 
     @property
     def effective_dimension(self) -> int:
-        """Rank of the root."""
         return len(self._lengths)
 
     @property
     def dimension(self) -> int:
-        """Dimension m of the surrounding space."""
         return int(self.root.shape[0])
 
     def _whiten(self, points: FloatArray) -> FloatArray:
@@ -110,10 +97,7 @@ class Ellipsoid(Body):
         return np.asarray(np.linalg.norm(directions @ self.root, axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """root w / ||w||_2 for each direction u, where w = root^T u.
-
-        The result is 0 if w = 0, because all points of the ellipsoid are then maximisers.
-        """
+        """root w / ||w||_2 for w = root^T u; 0 if w = 0, where all points are maximisers."""
         images = directions @ self.root
         norms = np.linalg.norm(images, axis=1, keepdims=True)
         units = np.divide(images, norms, out=np.zeros_like(images), where=norms > 0)
@@ -125,7 +109,6 @@ class Ellipsoid(Body):
         return np.where(off_span(points, self._axes[0], self.radius()), np.inf, norms)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends of the chords, as roots of quadratics; both are 0 for directions off the span."""
         low, high = np.zeros(len(points)), np.zeros(len(points))
         along = ~off_span(directions, self._axes[0])
         low[along], high[along] = ball_chord(
@@ -134,11 +117,9 @@ class Ellipsoid(Body):
         return low, high
 
     def radius(self) -> float:
-        """Longest semi-axis."""
         return float(self._lengths.max(initial=0.0))
 
     def affine_hull(self) -> AffineHull:
-        """The span of the axes."""
         return AffineHull(np.zeros(self.dimension), self._axes[0])
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
@@ -158,7 +139,6 @@ class Ellipsoid(Body):
         return math.exp(log_unit_ball_volume(len(lengths)) + float(np.log(lengths).sum()))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """One second-order cone on an auxiliary vector."""
         import cvxpy as cp
 
         directions, lengths = self._axes
@@ -168,11 +148,9 @@ class Ellipsoid(Body):
         return [variable == (directions * lengths) @ unit, cp.norm(unit, 2) <= 1]
 
     def difference(self) -> Body:
-        """The ellipsoid with twice the root."""
         return Ellipsoid(2 * self.root)
 
     def linear_image(self, matrix: FloatArray) -> Body:
-        """The ellipsoid with the root matrix @ root."""
         return Ellipsoid(matrix @ self.root)
 
     def gaussian_width(self) -> float:

@@ -37,14 +37,10 @@ class NormBall(Body):
 
     @property
     def dimension(self) -> int:
-        """Dimension m."""
         return self.m
 
     def radius(self) -> float:
-        """Largest Euclidean norm: r for p <= 2, and m^(1/2 - 1/p) r for p above 2.
-
-        It is attained on the axes for p <= 2, and on the diagonals for p above 2.
-        """
+        """r for p <= 2, attained on the axes; m^(1/2 - 1/p) r for p above 2, on the diagonals."""
         return float(self.r * self.m ** max(0.0, 1 / 2 - 1 / self.p))
 
     def volume(self) -> float:
@@ -52,17 +48,13 @@ class NormBall(Body):
         return math.exp(log_lp_ball_volume(self.m, self.p) + self.m * math.log(self.r))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """A bound on the norm. CVXPY replaces p by a fraction of denominator at most 1024."""
+        """CVXPY replaces p by a fraction of denominator at most 1024."""
         import cvxpy as cp
 
         return [cp.pnorm(variable, self.p) <= self.r]
 
     def gauge_bound(self, l1: float, l2: float) -> float:
-        """The bound l1^s l2^(1 - s) / r with s = max(2 / p - 1, 0); see `Body.gauge_bound`.
-
-        For p <= 2 the bound is Littlewood's inequality: log ||x||_p is convex in 1/p. For p above 2
-        the bound follows from ||x||_p <= ||x||_2, because ||x||_p decreases in p.
-        """
+        """l1^s l2^(1 - s) / r, s = max(2 / p - 1, 0), by Littlewood's inequality for p < 2."""
         share = max(2 / self.p - 1, 0.0)
         return math.pow(l1, share) * math.pow(l2, 1 - share) / self.r
 
@@ -71,10 +63,10 @@ class NormBall(Body):
 class LpBall(NormBall):
     """The ball {x in R^m : ||x||_p <= r}, ||x||_p = (sum |x_i|^p)^(1/p), 1 <= p < infinity.
 
-    Support function, extreme points, gauge, facets and uniform points have closed forms and cost
-    O(m) per point. Volume and second moment have closed forms, too. Chords are found by bisection.
-    `project` is not implemented. For p = 1, p = 2 and infinite p use `CrossPolytope`, `Ball` and
-    `Box.centred`, which have more methods in closed form. The sampler is SAM-4, from Barthe,
+    Support function, extreme points, gauge, facets and exactly uniform points have closed forms and
+    cost O(m) per point. Volume and second moment have closed forms, too. Chords are found by
+    bisection. `project` is not implemented. For p = 1, p = 2 and infinite p use `CrossPolytope`,
+    `Ball` and `Box.centred`, which have more closed forms. The sampler is SAM-4, from Barthe,
     Guedon, Mendelson and Naor (2005).
 
     Parameters
@@ -122,16 +114,12 @@ class LpBall(NormBall):
         return lp_norms(points, self.p) / self.r
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges, and normals with entries sign(x_i) (|x_i| / ||x||_p)^(p - 1) / r.
-
-        For x = 0, the normal is the normal at e_1.
-        """
+        """Gauges, and normals sign(x_i) (|x_i| / ||x||_p)^(p - 1) / r; for x = 0 that of e_1."""
         away = points.copy()
         away[~away.any(axis=1), 0] = 1.0
         return Facets(self.gauge(points), _polar(away, self.p) / self.r)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Independent uniform points (n, m), exact; see `lp_ball_points`."""
         return self.r * lp_ball_points(n, self.m, self.p, rng)
 
     def second_moment(self) -> FloatArray:
@@ -139,15 +127,11 @@ class LpBall(NormBall):
         return self.r**2 * lp_ball_variance(self.m, self.p) * np.eye(self.m)
 
     def difference(self) -> Body:
-        """The ball of radius 2 r."""
         return LpBall(self.p, self.m, 2 * self.r)
 
 
 def lp_norms(points: FloatArray, exponent: float) -> FloatArray:
-    """The norms ||x||_p (b,) of the rows x of `points` (b, m), for p = `exponent`.
-
-    To prevent overflow, entries are divided by the largest modulus before powers are computed.
-    """
+    """The norms ||x||_p (b,) of rows of `points` (b, m) for p = `exponent`, without overflow."""
     sizes = np.abs(points)
     largest = sizes.max(axis=1, initial=0.0)
     if math.isinf(exponent):
@@ -157,10 +141,7 @@ def lp_norms(points: FloatArray, exponent: float) -> FloatArray:
 
 
 def _polar(vectors: FloatArray, exponent: float) -> FloatArray:
-    """Vectors y (b, m) with ||y||_q = 1 and <y, x> = ||x||_p, for the rows x != 0 of `vectors`.
-
-    Here p is `exponent`, and q is its dual exponent.
-    """
+    """Vectors y (b, m) with ||y||_q = 1, <y, x> = ||x||_p, for rows x != 0, 1/p + 1/q = 1."""
     if math.isinf(exponent):
         places = np.abs(vectors).argmax(axis=1)
         unit = np.zeros_like(vectors)
@@ -172,12 +153,11 @@ def _polar(vectors: FloatArray, exponent: float) -> FloatArray:
 
 
 def lp_ball_points(n: int, dimension: int, exponent: float, rng: np.random.Generator) -> FloatArray:
-    """Independent uniform points (n, m) of the unit ball of the l_p norm (SAM-4).
+    """Uniform points g / (sum |g_i|^p + X)^(1/p) (n, m) of the unit l_p ball, for g_i with density
+    proportional to e^(-|g|^p) and X ~ Exp(1) (SAM-4).
 
-    If the g_i are independent with density proportional to e^(-|g|^p), and X ~ Exp(1), then
-    g / (sum |g_i|^p + X)^(1/p) is uniform. Each g_i is drawn as G^(1/p) U with G ~ Gamma(1 + 1/p)
-    and U uniform on [-1, 1]. The simpler draw of |g_i| as G^(1/p) with G ~ Gamma(1/p) would
-    underflow for large p.
+    Each g_i is G^(1/p) U with G ~ Gamma(1 + 1/p) and U uniform on [-1, 1], because the simpler draw
+    of |g_i|^p from Gamma(1/p) would underflow for large p.
     """
     gammas = rng.standard_gamma(1 + 1 / exponent, (n, dimension))
     points = rng.uniform(-1, 1, (n, dimension)) * gammas ** (1 / exponent)
@@ -186,12 +166,7 @@ def lp_ball_points(n: int, dimension: int, exponent: float, rng: np.random.Gener
 
 
 def lp_ball_variance(dimension: int, exponent: float) -> float:
-    """E x_1^2 on the unit ball: Gamma(3/p) Gamma(m/p + 1) / (Gamma(1/p) Gamma((m + 2)/p + 1)).
-
-    In the notation of `lp_ball_points`, E g_1^2 = Gamma(3/p) / Gamma(1/p), and the uniform point is
-    x = g / S^(1/p) with S = sum |g_i|^p + X ~ Gamma(m/p + 1). S is independent of x, so
-    E x_1^2 = E g_1^2 / E S^(2/p).
-    """
+    """E x_1^2 on the unit ball: Gamma(3/p) Gamma(m/p + 1) / (Gamma(1/p) Gamma((m + 2)/p + 1))."""
     p, m = exponent, dimension
     logs = math.lgamma(3 / p) - math.lgamma(1 / p) + math.lgamma(m / p + 1)
     return math.exp(logs - math.lgamma((m + 2) / p + 1))

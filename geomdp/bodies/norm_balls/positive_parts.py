@@ -1,9 +1,4 @@
-"""Exits of rays from sets {y : sum_i (y_i)_+ <= level}, and projections on simplices, by sorting.
-
-The positive part (y)_+ is max(y, 0). The cross-polytope uses these functions, because ||x||_1 is
-the sum of the positive parts of (x, -x). The difference body of a simplex uses them in barycentric
-coordinates. The spectral bodies use them for eigenvalues.
-"""
+"""Exits from {y : sum_i max(y_i, 0) <= level}, and projections on simplices, by sorting."""
 
 from __future__ import annotations
 
@@ -13,14 +8,7 @@ from geomdp._typing import FloatArray
 
 
 def exit_time(values: FloatArray, slopes: FloatArray, level: float) -> FloatArray:
-    """Largest t >= 0 with sum_i (y_i + t w_i)_+ <= level, for each row.
-
-    y is a row of `values` (b, k), and w the same row of `slopes` (b, k). The result is (b,). The
-    sum is a convex, piecewise linear function of t. So the sum is the maximum of its linear pieces.
-    Each piece with a positive slope bounds t. The answer is the smallest of these bounds, or inf if
-    no piece has a positive slope. Rows y should satisfy sum y_+ <= level. If rounding violates this
-    inequality, the answer is still at least 0. The cost is O(k log k) per row.
-    """
+    """Largest t with sum_i (y_i + t w_i)_+ <= level, or inf, for rows y, w (b, k), by sorting."""
     active = (values > 0) | ((values == 0) & (slopes > 0))
     moving = np.where(values > 0, slopes < 0, (values < 0) & (slopes > 0))
     times = np.full(values.shape, np.inf)
@@ -47,7 +35,7 @@ def exit_time(values: FloatArray, slopes: FloatArray, level: float) -> FloatArra
 
 
 def nearest_in_corner(values: FloatArray, level: float) -> FloatArray:
-    """The points of {x >= 0, sum x <= level} nearest to the rows of `values`, shape (b, k)."""
+    """The points of {x >= 0, sum x <= level} nearest to the rows of `values` (b, k)."""
     nearest = np.maximum(values, 0.0)
     outside = nearest.sum(axis=1) > level
     if outside.any():
@@ -56,11 +44,7 @@ def nearest_in_corner(values: FloatArray, level: float) -> FloatArray:
 
 
 def nearest_in_simplex(values: FloatArray, level: float) -> FloatArray:
-    """The points of {x >= 0, sum x = level} nearest to the rows of `values`, shape (b, k).
-
-    The point nearest to a row x is (x - tau)_+. The number tau is such that the entries of this
-    point add up to `level` (Held, Wolfe and Crowder 1974). The cost is O(k log k) a row.
-    """
+    """The points of {x >= 0, sum x = level} nearest to `values` (b, k), at O(k log k) a row."""
     ordered = -np.sort(-values, axis=1)
     counts = np.arange(1, values.shape[1] + 1)
     shifts = (np.cumsum(ordered, axis=1) - level) / counts

@@ -17,22 +17,16 @@ from geomdp.bodies.oracles import Facets
 class SymmetrisedBox(Body):
     """The convex hull of B and -B for the box B = [0, u_1] x ... x [0, u_m].
 
-    With y_i = x_i / u_i, the body is {x : max_i (y_i)_+ + max_i (y_i)_- <= 1}, where
-    a_+ = max(a, 0) and a_- = max(-a, 0). In the coordinates y, the body is the image of the cube
-    [0, 1]^(m+1) under the map c -> (c_i - c_0)_i. For u = (1, ..., 1), it is the hull of all
-    changes that adding or removing a record makes to the column sums (one-way marginals) of a table
-    with m binary columns. Support, gauge, facets and exact uniform samples cost O(m) per point.
-    Moments and volume have closed forms.
+    With y_i = x_i / u_i, the body is {x : max_i (y_i)_+ + max_i (y_i)_- <= 1}, where a_+ = max(a,
+    0) and a_- = max(-a, 0). In the coordinates y, it is the image of the cube [0, 1]^(m+1) under
+    the map c -> (c_i - c_0)_i. For u = (1, ..., 1), it is the hull of all changes that adding or
+    removing a record makes to the column sums of a table with m binary columns. Support, gauge,
+    facets and exact uniform samples cost O(m) per point.
 
     Parameters
     ----------
     upper : (m,) array
-        Side lengths u, above 0.
-
-    Raises
-    ------
-    ValueError
-        If `upper` is empty, or holds a side that is NaN, infinite or not above 0.
+        Side lengths u, finite and above 0, m >= 1.
 
     Examples
     --------
@@ -59,7 +53,6 @@ class SymmetrisedBox(Body):
 
     @property
     def dimension(self) -> int:
-        """Dimension m."""
         return len(self.upper)
 
     def support(self, directions: FloatArray) -> FloatArray:
@@ -68,7 +61,6 @@ class SymmetrisedBox(Body):
         return np.asarray(np.maximum(above @ self.upper, below @ self.upper))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """The corner of B or of -B with the largest inner product with the direction."""
         above, below = directions > 0, directions < 0
         positive = (np.abs(directions) * self.upper * np.where(above, 1, -1)).sum(axis=1) >= 0
         return np.where(positive[:, None], above * self.upper, -(below * self.upper))
@@ -80,10 +72,8 @@ class SymmetrisedBox(Body):
         return np.asarray(np.maximum(high, 0) - np.minimum(low, 0))
 
     def facets(self, points: FloatArray) -> Facets:
-        """Normals e_i / u_i - e_j / u_j for the largest ratio x_i / u_i and the smallest x_j / u_j.
-
-        The first term is used only if the largest ratio is above 0, and the second term only if the
-        smallest ratio is below 0.
+        """Normals e_i / u_i - e_j / u_j for the largest ratio x_i / u_i and the smallest x_j / u_j;
+        the first term needs a ratio above 0, the second a ratio below 0.
         """
         ratios = points / self.upper
         rows = np.arange(len(ratios))
@@ -100,12 +90,11 @@ class SymmetrisedBox(Body):
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Exact uniform points, at cost O(m) each.
 
-        Let y = x / u for a point x of the body. The set of all y with k given entries non-negative
-        and the others negative has volume k! (m - k)! / m!. For each k, there are
-        m! / (k! (m - k)!) choices of the k entries. So the number of non-negative entries is
-        uniform on 0..m. Given k, the largest positive part, the largest negative part, and 1 minus
-        their sum are Dirichlet(k, m - k, 1). Every other entry is uniform between 0 and the entry
-        of the same sign with the largest modulus.
+        For y = x / u, the set of all y with k given entries non-negative and the others negative
+        has volume k! (m - k)! / m!, so the number k of non-negative entries is uniform on 0..m.
+        Given k, the largest positive part, the largest negative part, and 1 minus their sum are
+        Dirichlet(k, m - k, 1). Every other entry is uniform between 0 and the entry of the same
+        sign with the largest modulus.
         """
         m = self.dimension
         sizes = rng.integers(m + 1, size=n)
@@ -124,11 +113,9 @@ class SymmetrisedBox(Body):
     def second_moment(self) -> FloatArray:
         """E[x x^T] = (p / 2) (diag(u)^2 + u u^T) for uniform x, with p = (m + 3) / (6 (m + 1)).
 
-        Let y = x / u. Let a be the largest positive part of y, and k the number of its non-negative
-        entries, as in `sample_uniform`. Given k, E[a^2] = k (k + 1) / ((m + 1) (m + 2)). Hence
-        E ||y||^2 = sum_k E[a^2] (1 + (k - 1) / 3) 2 / (m + 1) = m p, so E[y_i^2] = p. The body is
-        symmetric in the m + 1 coordinates c of the cube. Therefore y_i = z_i - z_0 for exchangeable
-        z_0, ..., z_m, which gives E[y_i y_j] = p / 2 for i != j.
+        With y = x / u, k and the largest positive part a as in `sample_uniform`, E[a^2] given k is
+        k (k + 1) / ((m + 1) (m + 2)). Hence E ||y||^2 = sum_k E[a^2] (1 + (k - 1) / 3) 2 / (m + 1)
+        = m p. As y_i = z_i - z_0 for exchangeable z_0, ..., z_m, E[y_i y_j] = p / 2 for i != j.
         """
         m = self.dimension
         share = (m + 3) / (6 * (m + 1))
@@ -139,7 +126,6 @@ class SymmetrisedBox(Body):
         return float((self.dimension + 1) * np.prod(self.upper))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Linear constraints; two auxiliary variables bound the positive and the negative parts."""
         import cvxpy as cp
 
         parts = cp.Variable(2, nonneg=True)

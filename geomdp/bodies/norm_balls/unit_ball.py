@@ -39,24 +39,14 @@ def unit_ball_volume(dimension: int) -> float:
 
 
 def unit_ball_points(n: int, dimension: int, rng: np.random.Generator) -> FloatArray:
-    """Independent, exactly uniform points (n, m) of the unit ball of R^m, m = `dimension`.
-
-    The direction is the direction of a Gaussian vector. The norm is distributed as U^(1/m) for U
-    uniform on [0, 1], because P(norm <= s) = s^m.
-    """
+    """Uniform points (n, m) of the unit ball: Gaussian directions times norms U^(1/m)."""
     points = rng.standard_normal((n, dimension))
     points /= np.linalg.norm(points, axis=1, keepdims=True)
     return np.asarray(points * rng.random((n, 1)) ** (1 / dimension))
 
 
 def ball_chord(points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The ends lo and hi, two arrays (b,), of the intervals {t : ||x + t u||_2 <= 1}.
-
-    x is a row of `points` in the unit ball. u is the row of `directions` with the same index, and u
-    is not 0. The ends are the roots of a quadratic polynomial. The root of larger modulus is
-    computed by a formula without cancellation, and the other root from the product of the two
-    roots.
-    """
+    """Ends lo, hi (b,) of {t : ||x + t u||_2 <= 1} for x in the ball, u != 0, to full accuracy."""
     square = np.einsum("bm,bm->b", directions, directions)
     slope = np.einsum("bm,bm->b", points, directions)
     below = np.minimum(np.einsum("bm,bm->b", points, points) - 1, 0.0)

@@ -41,15 +41,14 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
       check is exact up to rounding.
     * Balls of l_p norms and ellipsoids (`Body.gauge_bound`) are accepted if the workload's bounds
       on the l1 and l2 norms of differences imply containment.
-    * A spectral body is a set of matrices defined by eigenvalues. For a spectral body and a
-      workload of second moments, M, V M V^T and -V M V^T have equal gauges for all orthogonal V.
-      One extreme point M of each set {V M V^T, -V M V^T} is checked.
-    * For all other bodies, and if the bounds on norms do not suffice, gauges of points are computed
-      one by one. The points are all differences of two answers (replace-one) or all answers
-      (add/remove). Each extreme point of the neighbour body is one of these points or the negative
-      of such a point. At most 2^20 differences are checked. The number of answers has the same
-      limit, and all answers together have at most 2^24 entries, unless the sensitivity polytope
-      lists its vertices.
+    * For a spectral body (a set of matrices defined by eigenvalues) and a workload of second
+      moments, M, V M V^T and -V M V^T have equal gauges for all orthogonal V. One extreme point M
+      of each set {V M V^T, -V M V^T} is checked.
+    * For all other bodies, and if the bounds on norms do not suffice, the gauges of all differences
+      of two answers (replace-one) or of all answers (add/remove) are computed. Each extreme point
+      of the neighbour body is one of these points or its negative. At most 2^20 differences are
+      checked. The number of answers has the same limit, and all answers together have at most 2^24
+      entries, unless the sensitivity polytope lists its vertices.
 
     Parameters
     ----------
@@ -63,17 +62,15 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
     Returns
     -------
     float
-        The number t, from 1 to 1 + 2e-8, for which t K is proved to contain the neighbour body.
-        This is the largest gauge found, or an upper bound on the gauges, but at least 1. A value
-        above 1 allows for the errors of computed gauges. Because t K contains the neighbour body,
-        K-norm noise of t K gives the guarantee without any loss.
+        The number t, from 1 to 1 + 2e-8, for which t K is proved to contain the neighbour body: the
+        largest gauge found, or an upper bound on the gauges, but at least 1. A value above 1 allows
+        for the errors of computed gauges. K-norm noise of t K gives the guarantee without any loss.
 
     Raises
     ------
     ValueError
-        If `body` is not a `Body`, has another dimension than the answers, or is not known to be
-        symmetric. Also if `body` does not contain the neighbour body, or if containment cannot be
-        verified.
+        If `body` is not a `Body`, has another dimension than the answers, is not known to be
+        symmetric, or does not contain the neighbour body, or if containment cannot be verified.
 
     Examples
     --------
@@ -119,11 +116,8 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
 
 
 def _largest_by_orbits(body: Body, neighbours: Body) -> float | None:
-    """Upper bound on gauges in `body` of points of `neighbours`; None unless both are spectral.
-
-    Both bodies are invariant under M -> V M V^T for orthogonal V and under M -> -M, so the gauge is
-    constant on the orbits of these maps. It is computed at one point of each orbit of extreme
-    points.
+    """Upper bound on gauges in `body` of points of `neighbours`, from one point of each orbit under
+    M -> V M V^T and M -> -M; None unless both are spectral.
     """
     invariant = body
     while isinstance(invariant, Scaled):

@@ -1,8 +1,4 @@
-"""Symmetric bodies that contain a neighbour body and have exact uniform samplers.
-
-The neighbour body of a workload is the convex hull of all changes of the sums of answers between
-two neighbouring data sets. K is the convex hull of the answer vectors Q(x) of all records x.
-"""
+"""Symmetric bodies that contain a neighbour body and have exact uniform samplers."""
 
 from __future__ import annotations
 
@@ -61,15 +57,8 @@ class NamedBody:
 
 
 def triangulated_neighbours(K: Body, rank: int, adjacency: Adjacency) -> list[NamedBody]:
-    """The neighbour body cut into simplices, as a list of one; an empty list if this is impossible.
-
-    `rank` is the dimension of K. The caller passes `rank`, because finding the dimension from
-    listed points takes time.
-
-    The cut is impossible if K lists no vertices, if the neighbour body is beyond the limits of
-    `triangulate` or `MAX_PAIR_ENTRIES`, or if rounding makes the hull or the simplices wrong. For
-    example, the marginals of all pairs of 5 binary columns are beyond the limits: they have 32
-    answer vectors in dimension 15. The other bodies of `exact_noise_bodies` then remain.
+    """A list of the neighbour body cut into simplices, for K of dimension `rank`; empty if K lists
+    no vertices, if the body is beyond the limits, or if rounding prevents it.
     """
     if not K.implements(Body.vertex_list):
         return []
@@ -107,10 +96,7 @@ def triangulated_neighbours(K: Body, rank: int, adjacency: Adjacency) -> list[Na
 
 
 def block_products(workload: Workload, K: Body, adjacency: Adjacency) -> list[NamedBody]:
-    """The product of balls in at least two orthogonal subspaces, as a list of at most one body.
-
-    The one-dimensional balls together form one box.
-    """
+    """The product of balls in at least two orthogonal subspaces, as a list of at most one body."""
     match adjacency:
         case Adjacency.REPLACE_ONE:
             parts = [(block.basis, block.diameter) for block in workload.blocks()]
@@ -141,10 +127,7 @@ def _radius(block: Block, K: Body) -> float:
 
 
 def _common_part(workload: Workload) -> list[tuple[FloatArray, float]]:
-    """Direction and length of the part of the answers that is orthogonal to their affine hull.
-
-    This part is the same for all answers. The list is empty if the part is 0.
-    """
+    """Direction and length of the part of the answers that is orthogonal to their affine hull."""
     hull = workload.affine_hull()
     common = hull.offset - hull.basis @ (hull.basis.T @ hull.offset)
     length = float(np.linalg.norm(common))
@@ -154,11 +137,7 @@ def _common_part(workload: Workload) -> list[tuple[FloatArray, float]]:
 
 
 def axis_boxes(basis: FloatArray, points: FloatArray, adjacency: Adjacency) -> list[NamedBody]:
-    """Boxes in the standard axes and in the principal axes of the listed answers.
-
-    `basis` (m, r) spans the neighbour body. K is the convex hull of the listed answers `points`
-    (N, m).
-    """
+    """Boxes in the standard axes and in the principal axes of the listed answers."""
     centre = points.mean(axis=0) if adjacency is Adjacency.REPLACE_ONE else 0.0
     within = (points - centre) @ basis
     rotation = np.linalg.eigh(within.T @ within)[1]
@@ -172,20 +151,14 @@ def axis_boxes(basis: FloatArray, points: FloatArray, adjacency: Adjacency) -> l
 
 
 def _half_widths(coordinates: FloatArray, adjacency: Adjacency) -> FloatArray:
-    """Support function (r,) of the neighbour body along r axes, inflated.
-
-    `coordinates` (N, r) are the coordinates of the listed answers along these axes.
-    """
+    """Inflated support function (r,) of the neighbour body along axes with `coordinates` (N, r)."""
     if adjacency is Adjacency.REPLACE_ONE:
         return np.asarray(np.ptp(coordinates, axis=0) * (1 + INFLATION))
     return np.asarray(np.abs(coordinates).max(axis=0) * (1 + INFLATION))
 
 
 def norm_balls(workload: Workload, basis: FloatArray, adjacency: Adjacency) -> list[NamedBody]:
-    """The l2 ball in the span of the neighbour body, and the l1 ball; radii from `norm_bounds`.
-
-    `basis` (m, r) spans the neighbour body.
-    """
+    """The l2 ball in the span of the neighbour body, and the l1 ball; radii from `norm_bounds`."""
     l1, l2 = norm_bounds(workload, adjacency)
     what = "diameter" if adjacency is Adjacency.REPLACE_ONE else "norm"
     return [

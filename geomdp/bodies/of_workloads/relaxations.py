@@ -1,13 +1,12 @@
 """Semidefinite outer bodies of marginals and parities, from matrices of moments of signs.
 
-Each binary attribute is coded as a sign, -1 or 1. The means, over records, of products of signs are
-moments. They are the entries of a positive semidefinite (psd) matrix (`sign_moments`). The answers
-are affine functions of the moments. The outer body is the set of the answers for all moments with a
-psd matrix. It contains the sensitivity polytope, which is the hull of all answers. Maximising a
-linear function over the outer body takes one semidefinite program. Maximising it over the polytope
-of d attributes takes, in general, the values of the function at the answers of all 2^d elements.
-Projections use these outer bodies. Lower bounds never use them, because a lower bound for a larger
-body need not hold for the polytope.
+Each binary attribute is coded as a sign, -1 or 1. The moments are the means, over records, of
+products of signs; they are the entries of a positive semidefinite (psd) matrix (`sign_moments`).
+The answers are affine functions of the moments. The outer body is the set of the answers for all
+moments with a psd matrix, so it contains the sensitivity polytope. Maximising a linear function
+over it takes one semidefinite program. Over the polytope of d attributes, this takes, in general,
+the values at the answers of all 2^d elements. Projections use these outer bodies; lower bounds
+never do, because a lower bound for a larger body need not hold for the polytope.
 
 References
 ----------
@@ -40,23 +39,17 @@ from geomdp.workloads.structure.sign_products import sign_products
 class MomentRelaxation(Body):
     """The body {c + L z : M(z) psd}, where M(z) is a matrix of moments z of signs.
 
-    `moment_relaxation` builds it for a workload. The body has a support function and extreme
-    points. `geomdp.project` finds nearest points from them.
+    `moment_relaxation` builds it for a workload. It has a support function and extreme points, from
+    which `geomdp.project` finds nearest points.
 
     Parameters
     ----------
     matrix : MomentMatrix
         M.
     terms : sequence of dict
-        One dictionary for each coordinate of the body: a row of L and an entry of c. A dictionary
-        maps sets T of attributes, as ascending tuples, to the coefficients of z_T, the mean of the
-        product of the signs of these attributes. The value of the empty tuple is the constant.
-        Every other T must occur in M.
-
-    Raises
-    ------
-    ValueError
-        If a set T of `terms` does not occur in M.
+        For each coordinate of the body, a row of L and an entry of c. A dictionary maps sets T of
+        attributes, as ascending tuples, to the coefficients of z_T, the mean of the product of
+        their signs. The value of the empty tuple is the constant. Every other T must occur in M.
 
     Examples
     --------
@@ -85,7 +78,6 @@ class MomentRelaxation(Body):
 
     @property
     def dimension(self) -> int:
-        """Number of coordinates m."""
         return len(self.terms)
 
     @cached_property
@@ -104,16 +96,14 @@ class MomentRelaxation(Body):
     def support(self, directions: FloatArray) -> FloatArray:
         """Upper bounds on max <u, y> over points y, from dual matrices, valid up to rounding.
 
-        For 2-way marginals, the bounds are nearly always too large by at most a relative 1e-9. For
-        other workloads, each bound takes one semidefinite program and is too large by about a
-        relative 1e-8; see `MomentMatrix.highest`.
+        For 2-way marginals, they are nearly always too large by at most a relative 1e-9. For other
+        workloads, each takes one semidefinite program and is too large by about a relative 1e-8.
         """
         linear, constant = self._map
         weights = (linear.T @ directions.T).T
         return np.asarray(self.matrix.highest(weights).bounds + directions @ constant)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """Points of the body that maximise <u, y>, to about the accuracy of `support`."""
         linear, constant = self._map
         weights = (linear.T @ directions.T).T
         return np.asarray((linear @ self.matrix.highest(weights).moments.T).T + constant)
@@ -219,5 +209,4 @@ def _(workload: MarginalTables) -> Body:
 
 
 def _subsets(elements: Sequence[int], sizes: Sequence[int]) -> list[tuple[int, ...]]:
-    """All subsets of the given sizes, by size and then lexicographically."""
     return [each for size in sizes for each in itertools.combinations(elements, size)]

@@ -1,7 +1,4 @@
-"""From a workload to its convex bodies: sensitivity polytope, neighbour body, exact noise bodies.
-
-Everything is computed from the workload alone; no records are involved.
-"""
+"""Sensitivity polytope, neighbour body and exact noise bodies of a workload, without records."""
 
 from __future__ import annotations
 
@@ -69,13 +66,11 @@ def sensitivity_polytope(workload: Workload) -> Body:
     * one-way tables of at least two columns: a product of simplices, one per column;
     * means of points of the unit ball: this ball;
     * second moments: the spectraplex;
-    * a linear map of another workload: the image of the body of that workload (an ellipsoid if the
-      body is a ball);
+    * a linear map of another workload: the image of its body (an ellipsoid if the body is a ball);
     * `SparseQueries`: the body of its workload `explicit`, which has the same answer vectors;
     * any other workload on N elements with N m <= 2^24, and `Coarsened` of any size: a `Simplex` if
       the distinct answer vectors are affinely independent, and a `VPolytope` if they are dependent;
-    * for larger N m and other infinite universes: a `WorkloadPolytope`, which uses the workload's
-      own search for extreme answers.
+    * for larger N m and other infinite universes: a `WorkloadPolytope`.
 
     Parameters
     ----------
@@ -180,11 +175,7 @@ def _can_list(workload: Workload) -> bool:
 
 
 def hull_of(points: FloatArray) -> Body:
-    """The convex hull of the rows of `points` (N, m).
-
-    The result is a `Simplex` if the distinct rows are affinely independent, and a `VPolytope` if
-    they are dependent.
-    """
+    """The hull of `points` (N, m): a `Simplex` if affinely independent, else a `VPolytope`."""
     distinct = np.unique(points, axis=0)
     small = len(distinct) <= distinct.shape[1] + 1
     if small and AffineHull.of_points(distinct).dimension == len(distinct) - 1:
@@ -195,10 +186,10 @@ def hull_of(points: FloatArray) -> Body:
 def neighbour_body(workload: Workload, adjacency: Adjacency) -> Body:
     """The smallest convex body B with n (Q(X) - Q(X')) in B for all neighbours X, X' (JL-DEF).
 
-    Q(X) is the sum of the answers on the records X, divided by a public, fixed number n. K is the
-    sensitivity polytope. Under replace-one, B = K - K. Under add/remove, the sums of two neighbours
-    differ by one answer vector Q(x), so B is the convex hull of K and -K. This hull lies in the
-    linear span of K. B is for sums of answers; scaled by 1/n, B is the body for means.
+    Q(X) is the sum of the answers on the records X, divided by a public, fixed number n. Let K be
+    the sensitivity polytope. Under replace-one, B = K - K. Under add/remove, the sums of two
+    neighbours differ by one answer vector Q(x), so B is the hull of K and -K, in the linear span of
+    K. B is for sums of answers; scaled by 1/n, it is the body for means.
 
     Parameters
     ----------
@@ -240,8 +231,8 @@ def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBo
     """Bodies for K-norm noise that have exact uniform samplers and second moments in closed form.
 
     All these bodies are symmetric and contain the neighbour body, so K-norm noise of any of them is
-    private (SAM-5). The error of the noise differs from body to body. The list has each of the
-    following bodies that exists for the workload:
+    private (SAM-5). Their errors differ. The list, never empty and in no particular order, has each
+    of the following bodies that exists for the workload:
 
     * the neighbour body itself, or this body cut into simplices;
     * the product of balls over the workload's orthogonal blocks;
@@ -249,12 +240,9 @@ def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBo
     * the l2 ball in the span of the neighbour body;
     * the l1 ball.
 
-    The list is never empty, and its order has no meaning.
-
     Computed half-widths, and the vertices of the body cut into simplices, are multiplied by 1 +
     1e-9, so that rounding cannot make these bodies too small. The bodies of the last two pairs of
-    workload and adjacency are kept in memory. So mechanisms compared for one workload share the
-    bodies and the computed properties of these bodies.
+    workload and adjacency are kept in memory, so compared mechanisms share them.
 
     Parameters
     ----------

@@ -27,19 +27,14 @@ class WorkloadPolytope(PolytopeByRays):
     """conv{Q(x) : x in the universe} in R^m, computed by `extreme_answers` of the workload Q.
 
     No answers are listed, so the universe can be far too large for a list of vertices. On a finite
-    universe, membership, separation and chords are computed by shooting rays at facets, with column
-    generation. The rays are shot in the hull of the answers that the workload has returned so far.
-    Further answers are added until the rays hit facets of the body (JL-DEF, X-RAY).
+    universe, membership, separation and chords shoot rays at facets of the hull of the answers that
+    the workload has returned so far. Further answers are added until the rays hit facets of the
+    body (JL-DEF, X-RAY).
 
     Parameters
     ----------
     workload : Workload
         Q, with m queries.
-
-    Raises
-    ------
-    ValueError
-        If `workload` is not a `Workload`.
 
     Examples
     --------
@@ -61,7 +56,6 @@ class WorkloadPolytope(PolytopeByRays):
 
     @property
     def dimension(self) -> int:
-        """Number of queries m."""
         return self.workload.n_queries
 
     def _summary(self) -> str:
@@ -69,20 +63,16 @@ class WorkloadPolytope(PolytopeByRays):
 
     @property
     def finitely_generated(self) -> bool:
-        """Whether the universe is finite."""
         return self.workload.universe.size is not None
 
     def implements(self, verb: Verb) -> bool:
-        """Whether the body has the verb; membership, separation, chords need a finite universe."""
+        """Membership, separation and chords need a finite universe."""
         own = super().implements(verb)
         return own and (verb not in BY_FACETS or self.finitely_generated)
 
     @cached_property
     def _centre(self) -> FloatArray:
-        """The mean of r + 1 affinely independent extreme points, for an affine hull of dimension r.
-
-        Hence the mean lies in the relative interior.
-        """
+        """The mean of r + 1 affinely independent extreme points, so a relative inner point."""
         if not self.finitely_generated:
             raise MissingOracle(self, "chord", "a finite universe")
         return np.asarray(independent_points(self).mean(axis=0))
@@ -94,19 +84,15 @@ class WorkloadPolytope(PolytopeByRays):
         return VertexGauge(frame.basis, build)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """For each direction u, the answers Q(x*) of an element x* that maximises <u, Q(x)>."""
         return self.workload.extreme_answers(directions)
 
     def breadth(self, directions: FloatArray) -> FloatArray:
-        """h(u) + h(-u) for the support function h, by one pass over the universe if possible."""
         return self.workload.breadth(directions)
 
     def radius(self) -> float:
-        """The workload's bound on ||Q(x)||_2."""
         return self.workload.l2_radius()
 
     def affine_hull(self) -> AffineHull:
-        """The affine hull of all answers Q(x)."""
         return self.workload.affine_hull()
 
     def half_diameter(self) -> float:

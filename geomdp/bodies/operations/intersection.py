@@ -22,20 +22,13 @@ _SHARED = frozenset({Body.gauge, Body.cvxpy_constraints})
 class Intersection(Body):
     """The intersection of K_1, ..., K_s, whose interiors must have a point in common.
 
-    Gauges, chords and membership follow from the gauges, chords and membership of the parts. The
-    support function does not follow: each of its values needs a convex program. A `CvxBody` with
-    the constraints of the intersection has a support function.
+    Gauges, chords and membership follow from those of the parts. The support function does not:
+    each value needs a convex program. A `CvxBody` with the constraints of the intersection has one.
 
     Parameters
     ----------
     bodies : sequence of Body
         The parts K_1, ..., K_s, at least one, all full-dimensional in the same R^m.
-
-    Raises
-    ------
-    ValueError
-        For no bodies, an entry that is not a `Body`, bodies of different dimensions, or a
-        lower-dimensional body.
 
     Examples
     --------
@@ -65,20 +58,15 @@ class Intersection(Body):
 
     @property
     def dimension(self) -> int:
-        """Dimension m."""
         return self.bodies[0].dimension
 
     @property
     def symmetric(self) -> bool:
-        """Whether all parts are symmetric."""
         return all(body.symmetric for body in self.bodies)
 
     def implements(self, verb: Verb) -> bool:
-        """Whether the intersection has its own version of `verb`.
-
-        Gauges and CVXPY constraints need the same verb of all parts. A chord needs a chord or a
-        membership test of each part. `contains`, `separate` and `radius` count as implemented
-        without a check of the parts.
+        """Gauges and CVXPY constraints need the same verb of all parts, and a chord needs a chord
+        or a membership test of each; `contains`, `separate` and `radius` always count.
         """
         if verb is Body.chord:
             return all(body.implements(verb) or body.has_membership for body in self.bodies)
@@ -94,13 +82,11 @@ class Intersection(Body):
         return np.asarray(np.max([body.gauge(points) for body in self.bodies], axis=0))
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether every part contains the point."""
         return np.asarray(
             np.all([body.contains(points, tolerance) for body in self.bodies], axis=0)
         )
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """A halfspace that separates the point from one part; None if all parts contain it."""
         for body in self.bodies:
             found = body.separate(point)
             if found is not None:
@@ -108,7 +94,6 @@ class Intersection(Body):
         return None
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The intersection of the parts' chords."""
         chords = [body.chord(points, directions) for body in self.bodies]
         low = np.max([low for low, _ in chords], axis=0)
         high = np.min([high for _, high in chords], axis=0)
@@ -119,5 +104,4 @@ class Intersection(Body):
         return min(body.radius() for body in self.bodies)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """The constraints of all parts."""
         return [each for body in self.bodies for each in body.cvxpy_constraints(variable)]

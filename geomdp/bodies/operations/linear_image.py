@@ -43,22 +43,17 @@ _PULLED_BACK = frozenset(
 class LinearImage(Body):
     """The image {matrix @ x : x in K} in R^p of a body K in R^m.
 
-    A method (verb) of the image calls the same method of K. `gauge`, `facets`, `contains`, `chord`,
+    A verb of the image calls the same verb of K. `gauge`, `facets`, `contains`, `chord`,
     `sample_uniform`, `centroid`, `second_moment` and `volume` need a matrix that is one-to-one on
-    the affine hull of K. The matrix need not be one-to-one on R^m. `project` needs a matrix that
-    multiplies all lengths within the hull by the same number above 0.
+    the affine hull of K, but not necessarily on R^m. `project` needs a matrix that multiplies all
+    lengths within the hull by the same number above 0.
 
     Parameters
     ----------
     matrix : (p, m) array
-        Any matrix.
+        Any finite matrix.
     body : Body
         K.
-
-    Raises
-    ------
-    ValueError
-        If `body` is not a `Body`, the matrix has a wrong shape, or an entry is NaN or infinite.
 
     Examples
     --------
@@ -91,12 +86,10 @@ class LinearImage(Body):
 
     @property
     def dimension(self) -> int:
-        """Dimension p of the image space."""
         return int(self.matrix.shape[0])
 
     @property
     def symmetric(self) -> bool:
-        """Whether K is known to be symmetric; the image is then symmetric too."""
         return self.body.symmetric
 
     @cached_property
@@ -120,10 +113,7 @@ class LinearImage(Body):
     def inverse(self) -> FloatArray:
         """Matrix (m, p) that maps the image of each direction of K's hull back to this direction.
 
-        Raises
-        ------
-        MissingOracle
-            If the matrix is not one-to-one on the affine hull of K.
+        Raises `MissingOracle` if the matrix is not one-to-one on the affine hull of K.
         """
         self._check_one_to_one()
         left, singular, right = self._factors
@@ -142,10 +132,7 @@ class LinearImage(Body):
         return float(singular.mean()) if np.ptp(singular) <= ROUNDING * singular[0] else None
 
     def implements(self, verb: Verb) -> bool:
-        """Whether K implements the verb and the matrix allows the verb.
-
-        `affine_hull` and `radius` are always implemented.
-        """
+        """`affine_hull` and `radius` always count; other verbs as the class states."""
         if not super().implements(verb) or not self.body.implements(verb):
             return verb in (Body.affine_hull, Body.radius)
         if verb is Body.project:
@@ -162,11 +149,9 @@ class LinearImage(Body):
         return self.body.support(directions @ self.matrix)
 
     def breadth(self, directions: FloatArray) -> FloatArray:
-        """Breadth of K along matrix^T u."""
         return self.body.breadth(directions @ self.matrix)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """Image of the extreme point of K for matrix^T u."""
         return np.asarray(self.body.extreme_point(directions @ self.matrix) @ self.matrix.T)
 
     def gauge(self, points: FloatArray) -> FloatArray:
@@ -175,20 +160,18 @@ class LinearImage(Body):
         return np.where(outside, np.inf, self.body.gauge(points @ self.inverse.T))
 
     def facets(self, points: FloatArray) -> Facets:
-        """Facets of K at `inverse` @ x for each point x; normals are multiplied by `inverse`^T."""
+        """Facets of K at `inverse` @ x; normals are multiplied by `inverse`^T."""
         inverse = self.inverse
         outside = off_span(points, self.affine_hull().basis, self.radius())
         found = self.body.facets(points @ inverse.T)
         return Facets(np.where(outside, np.inf, found.gauges), found.normals @ inverse)
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether each point is the image of a point of K, up to `tolerance` and rounding."""
         slack = max(tolerance, RANK_TOLERANCE) * self.radius()
         inside = self.body.contains(self._pull_back(points), tolerance)
         return np.asarray(inside & ~off_hull(points, self.affine_hull(), slack))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Chord of K for the preimages; [0, 0] if the direction is not parallel to the image."""
         along = ~off_span(directions, self.affine_hull().basis)
         low, high = np.zeros(len(points)), np.zeros(len(points))
         low[along], high[along] = self.body.chord(
@@ -197,11 +180,7 @@ class LinearImage(Body):
         return low, high
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Image of the point of K nearest to y, for y = `_pull_back` of each point.
-
-        Raises ``MissingOracle`` if the matrix does not multiply all lengths within K's hull by one
-        number above 0.
-        """
+        """`MissingOracle` unless the matrix multiplies all lengths within K's hull alike."""
         if self._stretch is None:
             raise MissingOracle(self, "project", "a matrix that scales all lengths by one factor")
         return np.asarray(self.body.project(self._pull_back(points)) @ self.matrix.T)
@@ -209,8 +188,8 @@ class LinearImage(Body):
     def radius(self) -> float:
         """Upper bound: ||A|| radius(K) if K is symmetric, else ||A o|| + 2 ||A|| radius(K).
 
-        A is the matrix, o is the offset that `affine_hull` of K returns, and ||A|| is the largest
-        factor by which A stretches directions within this hull.
+        o is the offset of K's `affine_hull`, and ||A|| the norm of the matrix A on the hull's
+        directions.
         """
         if self.symmetric:
             return float(self._factors[1].max(initial=0.0) * self.body.radius())
@@ -218,7 +197,6 @@ class LinearImage(Body):
         return float(centre + 2 * self._factors[1].max(initial=0.0) * self.body.radius())
 
     def affine_hull(self) -> AffineHull:
-        """Image of the affine hull of K, by a singular value decomposition."""
         left = np.ascontiguousarray(self._factors[0])
         return AffineHull(self.matrix @ self._inner_hull.offset, left)
 
@@ -228,7 +206,6 @@ class LinearImage(Body):
         return np.asarray(self.body.sample_uniform(n, rng) @ self.matrix.T)
 
     def centroid(self) -> FloatArray:
-        """Image of the centroid."""
         self._check_one_to_one()
         return np.asarray(self.matrix @ self.body.centroid())
 
@@ -243,42 +220,29 @@ class LinearImage(Body):
         return float(self.body.volume() * np.prod(self._factors[1]))
 
     def vertex_list(self) -> FloatArray:
-        """Images of the listed points of K."""
         return np.asarray(self.body.vertex_list() @ self.matrix.T)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Constraints that an auxiliary vector lies in K and has the variable as its image."""
         import cvxpy as cp
 
         inner = cp.Variable(self.body.dimension)
         return [variable == self.matrix @ inner, *self.body.cvxpy_constraints(inner)]
 
     def difference(self) -> Body:
-        """The image of K - K."""
         return LinearImage(self.matrix, difference_body(self.body))
 
     def symmetric_hull(self) -> Body:
-        """The image of the symmetric hull of K."""
         return LinearImage(self.matrix, symmetric_hull(self.body))
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """The image of K under the product of the matrices; None if it has no closed form."""
         return self.body.linear_image(matrix @ self.matrix)
 
     def width_rule(self) -> tuple[float, Body]:
-        """w(AK) = c w(K) for the Gaussian width w, if the matrix A scales lengths in K's hull by c.
-
-        The result is (c, K). Without such a number c, the result is 1 and this image itself.
-        """
+        """(c, K) if the matrix A scales lengths in K's hull by c, because w(AK) = c w(K)."""
         return (1.0, self) if self._stretch is None else (self._stretch, self.body)
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge on the symmetric set with the support function `support`.
-
-        The set must lie in the span of the image. The result is the largest gauge of K over the
-        preimage of the set. It is None if K returns None, or if the matrix is not one-to-one on
-        the affine hull of K.
-        """
+        """Largest gauge of K over the preimage; None if K has none, or without `inverse`."""
         if not self.one_to_one:
             return None
         inverse = self.inverse

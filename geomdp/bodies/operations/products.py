@@ -26,18 +26,13 @@ Result = TypeVar("Result")
 class Product(Body):
     """The product K_1 x ... x K_s = {(x_1, ..., x_s) : x_i in K_i} in R^(m_1 + ... + m_s).
 
-    A verb (a method such as `support`) of the product uses the same verb of the factors. `facets`
-    and `vertex_list` are not implemented.
+    A verb of the product uses the same verb of the factors. `facets` and `vertex_list` are not
+    implemented.
 
     Parameters
     ----------
     bodies : sequence of Body
         The factors, at least one.
-
-    Raises
-    ------
-    ValueError
-        If there is no factor, or a factor is not a `Body`.
 
     Examples
     --------
@@ -70,19 +65,15 @@ class Product(Body):
 
     @property
     def dimension(self) -> int:
-        """Sum of the dimensions of the factors."""
         return int(self.slices[-1].stop)
 
     @property
     def symmetric(self) -> bool:
-        """Whether all factors are symmetric."""
         return all(body.symmetric for body in self.bodies)
 
     def implements(self, verb: Verb) -> bool:
-        """Whether this class has the verb and all factors implement the verb.
-
-        `affine_hull` needs only one factor with this verb, because one flat factor makes the
-        product flat. The affine hull of a factor without this verb is its whole space.
+        """All factors must implement the verb; `affine_hull` needs only one factor with the verb,
+        because one flat factor makes the product flat.
         """
         known = (body.implements(verb) for body in self.bodies)
         return super().implements(verb) and (any(known) if verb is Body.affine_hull else all(known))
@@ -93,15 +84,12 @@ class Product(Body):
         ]
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Sum of the factors' support functions."""
         return np.asarray(np.sum(self._each(lambda K, u: K.support(u), directions), axis=0))
 
     def breadth(self, directions: FloatArray) -> FloatArray:
-        """Sum of the breadths of the factors."""
         return np.asarray(np.sum(self._each(lambda K, u: K.breadth(u), directions), axis=0))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """The factors' extreme points, side by side."""
         return np.hstack(self._each(lambda K, u: K.extreme_point(u), directions))
 
     def gauge(self, points: FloatArray) -> FloatArray:
@@ -109,7 +97,6 @@ class Product(Body):
         return np.asarray(np.max(self._each(lambda K, x: K.gauge(x), points), axis=0))
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether every factor contains its part of the point."""
         return np.asarray(np.all(self._each(lambda K, x: K.contains(x, tolerance), points), axis=0))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -123,7 +110,6 @@ class Product(Body):
         return low, high
 
     def project(self, points: FloatArray) -> FloatArray:
-        """The projections on the factors, side by side."""
         return np.hstack(self._each(lambda K, x: K.project(x), points))
 
     def radius(self) -> float:
@@ -131,7 +117,6 @@ class Product(Body):
         return math.hypot(*(body.radius() for body in self.bodies))
 
     def affine_hull(self) -> AffineHull:
-        """Product of the factors' affine hulls."""
         hulls = [body.affine_hull() for body in self.bodies]
         basis = scipy.linalg.block_diag(*(hull.basis for hull in hulls))
         return AffineHull(np.concatenate([hull.offset for hull in hulls]), basis)
@@ -141,7 +126,6 @@ class Product(Body):
         return np.hstack([body.sample_uniform(n, rng) for body in self.bodies])
 
     def centroid(self) -> FloatArray:
-        """The factors' centroids, side by side."""
         return np.concatenate([body.centroid() for body in self.bodies])
 
     def second_moment(self) -> FloatArray:
@@ -154,11 +138,9 @@ class Product(Body):
         return np.asarray(moment + np.outer(everywhere, everywhere) - means @ means.T)
 
     def volume(self) -> float:
-        """Product of the factors' volumes."""
         return math.prod(body.volume() for body in self.bodies)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Constraints of all factors."""
         return [
             constraint
             for body, part in zip(self.bodies, self.slices, strict=True)
@@ -166,18 +148,14 @@ class Product(Body):
         ]
 
     def half_diameter(self) -> float:
-        """Root of the sum of the squared half-diameters of the factors."""
         return math.hypot(*(body.half_diameter() for body in self.bodies))
 
     def difference(self) -> Body:
-        """The product of the factors' difference bodies."""
         return Product([difference_body(body) for body in self.bodies])
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """The product of the factors' images.
-
-        Each row of the matrix must be nonzero on the coordinates of exactly one factor, and all
-        images of factors must have a closed form. If not, the result is None.
+        """The product of the factors' images; None unless all have a closed form, and each row of
+        the matrix is nonzero on the coordinates of exactly one factor.
         """
         seen = np.stack([matrix[:, part].any(axis=1) for part in self.slices], axis=1)
         if (seen.sum(axis=1) != 1).any():
@@ -205,11 +183,7 @@ class Product(Body):
         return math.fsum(known) if len(known) == len(widths) else None
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge on the set that `support` describes; None if a factor returns None.
-
-        For each factor, the set is projected to the coordinates of the factor. The result is the
-        maximum, over all factors, of the largest gauge of the projected set.
-        """
+        """Maximum over the factors, for the set's projections; None if a factor returns None."""
 
         def largest(body: Body, part: slice) -> float | None:
             rows = np.eye(self.dimension)[part]

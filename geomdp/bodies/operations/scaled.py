@@ -22,7 +22,8 @@ from geomdp.bodies.oracles import Facets, Halfspace
 class Scaled(Body):
     """The body {factor x : x in K}.
 
-    Its verbs (methods of `Body`) use the same verbs of K.
+    Verbs use the same verbs of K. Support functions, points, radii and Gaussian widths of K are
+    multiplied by the factor; gauges and facet normals are divided by it.
 
     Parameters
     ----------
@@ -30,11 +31,6 @@ class Scaled(Body):
         K.
     factor : float
         Finite and above 0.
-
-    Raises
-    ------
-    ValueError
-        If `body` is not a `Body`, or `factor` is out of range.
 
     Examples
     --------
@@ -59,71 +55,55 @@ class Scaled(Body):
 
     @property
     def dimension(self) -> int:
-        """Dimension m."""
         return self.body.dimension
 
     @property
     def symmetric(self) -> bool:
-        """Whether K is known to be symmetric."""
         return self.body.symmetric
 
     def implements(self, verb: Verb) -> bool:
-        """Whether K implements the verb."""
         return self.body.implements(verb)
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Support function of K times the factor."""
         return self.factor * self.body.support(directions)
 
     def breadth(self, directions: FloatArray) -> FloatArray:
-        """Breadth of K times the factor."""
         return self.factor * self.body.breadth(directions)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """Extreme point of K times the factor."""
         return self.factor * self.body.extreme_point(directions)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Gauge in K, divided by the factor."""
         return self.body.gauge(points) / self.factor
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges and normals of K, divided by the factor."""
         found = self.body.facets(points)
         return Facets(found.gauges / self.factor, found.normals / self.factor)
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether K contains the point divided by the factor."""
         return self.body.contains(points / self.factor, tolerance)
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """Halfspace that separates the point / factor from K, with its offset times the factor."""
         found = self.body.separate(point / self.factor)
         return None if found is None else Halfspace(found.normal, self.factor * found.offset)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Chord of K for the point and the direction, both divided by the factor."""
         return self.body.chord(points / self.factor, directions / self.factor)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Projection on K of the point / factor, times the factor."""
         return self.factor * self.body.project(points / self.factor)
 
     def radius(self) -> float:
-        """Radius of K times the factor."""
         return self.factor * self.body.radius()
 
     def affine_hull(self) -> AffineHull:
-        """Affine hull of K, with its offset times the factor."""
         hull = self.body.affine_hull()
         return AffineHull(self.factor * hull.offset, hull.basis)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Uniform points of K times the factor."""
         return self.factor * self.body.sample_uniform(n, rng)
 
     def centroid(self) -> FloatArray:
-        """Centroid of K times the factor."""
         return self.factor * self.body.centroid()
 
     def second_moment(self) -> FloatArray:
@@ -136,41 +116,32 @@ class Scaled(Body):
         return math.exp(math.log(self.body.volume()) + rank * math.log(self.factor))
 
     def vertex_list(self) -> FloatArray:
-        """Listed points of K times the factor."""
         return self.factor * self.body.vertex_list()
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """The constraints of K on variable / factor."""
         return self.body.cvxpy_constraints(variable / self.factor)
 
     def half_diameter(self) -> float:
-        """Half the diameter of K times the factor."""
         return self.factor * self.body.half_diameter()
 
     def difference(self) -> Body:
-        """(K - K) times the factor."""
         return Scaled(difference_body(self.body), self.factor)
 
     def symmetric_hull(self) -> Body:
-        """The convex hull of K and -K, times the factor."""
         return Scaled(symmetric_hull(self.body), self.factor)
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """The image of K times the factor; None if the image of K has no closed form."""
         inner = self.body.linear_image(matrix)
         return None if inner is None else Scaled(inner, self.factor)
 
     def width_rule(self) -> tuple[float, Body]:
-        """The factor and K, because w(factor K) = factor w(K) for the Gaussian width w."""
         return self.factor, self.body
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge in K, divided by the factor; None if it is not known for K."""
         inner = self.body.largest_gauge(support)
         return None if inner is None else inner / self.factor
 
     def gauge_bound(self, l1: float, l2: float) -> float | None:
-        """The bound on the gauge of K, divided by the factor; None if K has no bound."""
         inner = self.body.gauge_bound(l1, l2)
         return None if inner is None else inner / self.factor
 
@@ -189,8 +160,8 @@ def difference_body(body: Body) -> Body:
     Returns
     -------
     Body
-        The closed form of K - K (`Body.difference`) if there is one. If there is none, 2 K for a K
-        known to be symmetric, and the wrapper `Difference` for any other K.
+        The closed form (`Body.difference`) if there is one; else 2 K for a K known to be symmetric,
+        and the wrapper `Difference` for any other K.
 
     Raises
     ------
@@ -230,8 +201,8 @@ def symmetric_hull(body: Body) -> Body:
     Returns
     -------
     Body
-        The closed form of this hull (`Body.symmetric_hull`) if there is one. If there is none, K
-        itself for a K known to be symmetric, and the wrapper `SymmetricHull` for any other K.
+        The closed form (`Body.symmetric_hull`) if there is one; else K itself for a K known to be
+        symmetric, and the wrapper `SymmetricHull` for any other K.
 
     Raises
     ------

@@ -29,12 +29,7 @@ class Shifted(Body):
     body : Body
         K.
     offset : (m,) array
-        The shift.
-
-    Raises
-    ------
-    ValueError
-        If `body` is not a `Body`, `offset` has a wrong shape, or an entry is NaN or infinite.
+        The shift; finite.
 
     Examples
     --------
@@ -62,12 +57,10 @@ class Shifted(Body):
 
     @property
     def dimension(self) -> int:
-        """Dimension m."""
         return self.body.dimension
 
     @property
     def symmetric(self) -> bool:
-        """Whether K is known to be symmetric and the shift is 0."""
         return self.body.symmetric and not self.offset.any()
 
     def implements(self, verb: Verb) -> bool:
@@ -75,34 +68,27 @@ class Shifted(Body):
         return verb not in ABOUT_THE_ORIGIN and self.body.implements(verb)
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """The support function of K plus <u, offset>, for each direction u."""
         return np.asarray(self.body.support(directions) + directions @ self.offset)
 
     def breadth(self, directions: FloatArray) -> FloatArray:
-        """Breadth of K."""
         return self.body.breadth(directions)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """Extreme point of K plus the offset."""
         return self.body.extreme_point(directions) + self.offset
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether K contains the point minus the offset."""
         return self.body.contains(points - self.offset, tolerance)
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """Halfspace that contains K + offset but not `point`; None if `point` is in K + offset."""
         found = self.body.separate(point - self.offset)
         if found is None:
             return None
         return Halfspace(found.normal, found.offset + float(found.normal @ self.offset))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Chord of K through the point minus the offset."""
         return self.body.chord(points - self.offset, directions)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Projection on K of the point minus the offset, plus the offset."""
         return self.body.project(points - self.offset) + self.offset
 
     def radius(self) -> float:
@@ -110,16 +96,13 @@ class Shifted(Body):
         return self.body.radius() + float(np.linalg.norm(self.offset))
 
     def affine_hull(self) -> AffineHull:
-        """Affine hull of K, shifted."""
         hull = self.body.affine_hull()
         return AffineHull(hull.offset + self.offset, hull.basis)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Uniform points of K plus the offset."""
         return self.body.sample_uniform(n, rng) + self.offset
 
     def centroid(self) -> FloatArray:
-        """Centroid of K plus the offset."""
         return self.body.centroid() + self.offset
 
     def second_moment(self) -> FloatArray:
@@ -129,25 +112,19 @@ class Shifted(Body):
         return np.asarray(self.body.second_moment() + cross + cross.T + square)
 
     def volume(self) -> float:
-        """Volume of K."""
         return self.body.volume()
 
     def vertex_list(self) -> FloatArray:
-        """Listed points of K plus the offset."""
         return self.body.vertex_list() + self.offset
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """The constraints of K on variable - offset."""
         return self.body.cvxpy_constraints(variable - self.offset)
 
     def half_diameter(self) -> float:
-        """Half the diameter of K, or an upper bound on it; see `Body.half_diameter`."""
         return self.body.half_diameter()
 
     def difference(self) -> Body:
-        """K - K, because the shift cancels."""
         return difference_body(self.body)
 
     def width_rule(self) -> tuple[float, Body]:
-        """w(K + offset) = w(K) for the Gaussian width w."""
         return 1.0, self.body

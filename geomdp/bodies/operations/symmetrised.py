@@ -1,9 +1,4 @@
-"""The difference body and the symmetric hull of any body.
-
-Let K be the sensitivity polytope of a workload. The neighbour body of the workload is the
-difference body of K (replace-one) or the symmetric hull of K (add/remove). The methods of a body
-are called verbs.
-"""
+"""The difference body and the symmetric hull of any body."""
 
 from __future__ import annotations
 
@@ -30,12 +25,9 @@ _BY_VERTICES = frozenset({Body.gauge, Body.facets, Body.contains, Body.chord})
 
 @dataclass(frozen=True, eq=False)
 class Symmetrised(Body):
-    """Base class of `Difference` and `SymmetricHull`: verbs computed by shooting rays at facets.
-
-    If K lists its N vertices, then gauge, facets, membership and chords shoot rays at facets by the
-    simplex method. A pivot costs O(N r), where r is the dimension of the body; the N^2 differences
-    of vertices are never listed (X-RAY, JL-DEF). If K has finitely many extreme points but no list
-    of them, the same verbs use column generation.
+    """Base class of `Difference` and `SymmetricHull`, which shoot rays at facets: from the N listed
+    vertices of K, O(N r) per pivot in dimension r without the N^2 differences (X-RAY, JL-DEF), or
+    else from the extreme points of K by column generation.
     """
 
     body: Body
@@ -50,15 +42,11 @@ class Symmetrised(Body):
 
     @property
     def dimension(self) -> int:
-        """Dimension m."""
         return self.body.dimension
 
     def implements(self, verb: Verb) -> bool:
-        """Whether this class has the verb and K has what the verb needs.
-
-        Gauge, facets, contains and chord need listed vertices of K; with column generation alone
-        they do not count as implemented. `affine_hull` and `radius` count for every K. All other
-        verbs need the same verb of K.
+        """Gauge, facets, contains and chord need listed vertices of K (column generation alone does
+        not count); `affine_hull` and `radius` always count; other verbs need the same verb of K.
         """
         if not super().implements(verb):
             return False
@@ -75,12 +63,10 @@ class Symmetrised(Body):
         """Support function of this body at z, from the largest and smallest <z, x> over x in K."""
 
     def _frame(self) -> AffineHull:
-        """Coordinates in which points of K are given to the ray shooter."""
         return self.affine_hull()
 
     @cached_property
     def _gauge(self) -> VertexGauge:
-        """Gauge from the listed points of K, or from extreme points of K found on demand."""
         frame = self._frame()
 
         def build() -> RayShooter | OracleShooter:
@@ -93,27 +79,19 @@ class Symmetrised(Body):
         return VertexGauge(frame.basis, build)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Gauge, from the facet through which the ray from 0 leaves; inf outside the span."""
         return self.facets(points).gauges
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges and normals of the facets through which rays from 0 leave."""
         return self._gauge.facets(points, self.radius())
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether the gauge is at most 1 + `tolerance`."""
         return np.asarray(self.gauge(points) <= 1 + tolerance)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends of chords, where lines meet facets; both are 0 for directions outside the span."""
         return self._gauge.span_chord(points, directions)
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """The same construction on the image of K; None if K's image has no closed form.
-
-        The result is also None for a matrix with one row. The image is then a segment, and the
-        support function gives its ends.
-        """
+        """The same construction on K's image; None if it has no closed form or is a segment."""
         inner = self.body.linear_image(matrix) if len(matrix) > 1 else None
         return None if inner is None else type(self)(inner)
 
@@ -129,11 +107,6 @@ class Difference(Symmetrised):
     ----------
     body : Body
         K.
-
-    Raises
-    ------
-    ValueError
-        If `body` is not a `Body`.
 
     Examples
     --------
@@ -152,7 +125,6 @@ class Difference(Symmetrised):
         return self.body.breadth(directions)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """Difference of the extreme points of K for u and -u."""
         return self.body.extreme_point(directions) - self.body.extreme_point(-directions)
 
     def _shooter(self, points: FloatArray) -> RayShooter:
@@ -169,11 +141,9 @@ class Difference(Symmetrised):
         return 2 * self.body.radius()
 
     def affine_hull(self) -> AffineHull:
-        """The span of the differences of points of K."""
         return AffineHull(np.zeros(self.dimension), self.body.affine_hull().basis)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Constraints on two auxiliary points: both lie in K, their difference is the variable."""
         import cvxpy as cp
 
         first, second = cp.Variable(self.dimension), cp.Variable(self.dimension)
@@ -193,18 +163,12 @@ class SymmetricHull(Symmetrised):
     """The symmetric hull, the convex hull of K and -K, for any K with a support function.
 
     Its affine hull is the linear span of K. `symmetric_hull` returns a closed form instead if there
-    is one. Gauge, membership and chords need a K with listed vertices or with finitely many extreme
-    points.
+    is one. Gauge, membership and chords need a K as in `Difference`.
 
     Parameters
     ----------
     body : Body
         K.
-
-    Raises
-    ------
-    ValueError
-        If `body` is not a `Body`.
 
     Examples
     --------
@@ -219,7 +183,7 @@ class SymmetricHull(Symmetrised):
     """
 
     def implements(self, verb: Verb) -> bool:
-        """The rule of `Symmetrised`, but `cvxpy_constraints` needs listed vertices of K."""
+        """`cvxpy_constraints` needs listed vertices of K."""
         if verb is Body.cvxpy_constraints:
             return self.body.implements(Body.vertex_list)
         return super().implements(verb)
@@ -229,7 +193,6 @@ class SymmetricHull(Symmetrised):
         return np.maximum(self.body.support(directions), self.body.support(-directions))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """The extreme point of K or of -K for u; the point with the larger <u, x> is chosen."""
         first, second = self.body.extreme_point(directions), -self.body.extreme_point(-directions)
         gain = np.einsum("bm,bm->b", directions, first - second)
         return np.where(gain[:, None] >= 0, first, second)
@@ -242,7 +205,6 @@ class SymmetricHull(Symmetrised):
 
     @cached_property
     def _span(self) -> FloatArray:
-        """Orthonormal basis (m, r) of the linear span."""
         hull = self.body.affine_hull()
         residual = hull.offset - hull.basis @ (hull.basis.T @ hull.offset)
         length = np.linalg.norm(residual)
@@ -251,20 +213,17 @@ class SymmetricHull(Symmetrised):
         return np.hstack([hull.basis, residual[:, None] / length])
 
     def radius(self) -> float:
-        """Radius of K."""
         return self.body.radius()
 
     def affine_hull(self) -> AffineHull:
-        """The linear span of K."""
         return AffineHull(np.zeros(self.dimension), self._span)
 
     def vertex_list(self) -> FloatArray:
-        """The listed points of K and their negatives."""
         points = self.body.vertex_list()
         return np.vstack([points, -points])
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Constraints on weights of the vertices: the moduli of the weights add up to at most 1."""
+        """Weights of the vertices with moduli that add up to at most 1."""
         import cvxpy as cp
 
         points = self.body.vertex_list()

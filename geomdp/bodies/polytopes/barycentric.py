@@ -18,10 +18,8 @@ from geomdp.bodies.base import Body
 
 
 class Barycentric:
-    """The map from a point x to its weights on the r + 1 vertices of a simplex.
-
-    The weights are the barycentric coordinates y(x) = 1/(r+1) + linear @ (x - centre), where
-    `centre` is the mean of the vertices.
+    """The barycentric coordinates y(x) = 1/(r+1) + linear @ (x - centre) of points x on the r + 1
+    vertices of a simplex, where `centre` is the mean of the vertices.
     """
 
     def __init__(self, vertices: FloatArray) -> None:
@@ -66,12 +64,7 @@ class BarycentricBody(Body):
 
     @classmethod
     def at_units(cls, count: int) -> Self:
-        """The body of the unit vectors e_1, ..., e_count, in O(count) memory.
-
-        The matrix of the unit vectors has count^2 entries. The matrix is a view of one sequence 0,
-        ..., 0, 1, 0, ..., 0 of 2 count - 1 numbers. Each row begins one place further left in the
-        sequence than the row above.
-        """
+        """The body of e_1, ..., e_count in O(count) memory, as a view of 2 count - 1 numbers."""
         body = object.__new__(cls)
         sequence = np.zeros(2 * whole(count, "count", minimum=1) - 1)
         sequence[count - 1] = 1.0
@@ -88,11 +81,7 @@ class BarycentricBody(Body):
 
     @cached_property
     def _at_units(self) -> bool:
-        """Whether the vertices are the unit vectors e_1, ..., e_(r+1), in this order.
-
-        The points of the simplex are then their own barycentric coordinates, and no matrix product
-        and no decomposition of the vertices is needed.
-        """
+        """Whether the vertices are the unit vectors e_1, ..., e_(r+1), in this order."""
         rows, columns = self.vertices.shape
         if rows != columns or not (np.diagonal(self.vertices) == 1).all():
             return False
@@ -107,24 +96,15 @@ class BarycentricBody(Body):
 
     @property
     def dimension(self) -> int:
-        """Dimension m of the surrounding space."""
         return int(self.vertices.shape[1])
 
     @property
     def effective_dimension(self) -> int:
-        """r, one less than the number of vertices."""
         return len(self.vertices) - 1 if self._at_units else self.affine_hull().dimension
 
 
 def log_simplex_volume(singular: FloatArray) -> float:
-    """Logarithm of the volume of a simplex from the singular values of its centred vertices.
-
-    Let the vertices be v_0, ..., v_r, and let the rows of C be the vertices minus their mean. The
-    differences v_i - v_0 are the rows of D C for a matrix D with D D^T = I + 1 1^T. The determinant
-    of D D^T is r + 1. The Gram determinant of the differences is therefore r + 1 times the product
-    of the squared singular values of C. The volume is the square root of the Gram determinant,
-    divided by r!.
-    """
+    """Logarithm of the volume, from the singular values of the vertices minus their mean."""
     rank = len(singular)
     gram = math.log(rank + 1) / 2 + float(np.log(singular).sum())
     return gram - math.lgamma(rank + 1)

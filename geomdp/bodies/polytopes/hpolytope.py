@@ -33,11 +33,7 @@ FAR = 1e3
 def frozen_rows(
     rows: FloatArray, values: FloatArray, names: tuple[str, str]
 ) -> tuple[FloatArray, FloatArray]:
-    """`rows` (F, m) and `values` (F,) as read-only copies.
-
-    `names` are the names of the two arguments, for error messages. ``ValueError`` for bad shapes,
-    entries that are not finite, or a row that is 0.
-    """
+    """Read-only copies of `rows` (F, m) and `values` (F,), finite and without a row that is 0."""
     first, second = names
     rows = frozen_array(rows, first, ndim=2)
     values = frozen_array(values, second, ndim=1)
@@ -61,7 +57,6 @@ class ByInequalities(Body):
         """The dual program of max <u, x>; each solve starts from the last basis of the solver."""
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Largest <u, x>, by one linear program for each direction u."""
         return self._program.solve(directions)[0]
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
@@ -75,24 +70,23 @@ class ByInequalities(Body):
 class HPolytope(ByInequalities):
     """The polytope {x in R^m : normals @ x <= offsets}, given by F inequalities.
 
-    Support and extreme points solve linear programs with m rows and F columns. Each program starts
-    from the solution for the previous direction. Gauge, facets, membership and chords have closed
-    forms, O(F m) per point. At first use, two linear programs check that the set is bounded and not
-    empty. They also find the affine hull of the set. If a hyperplane is far from 0 (see `FAR`),
-    further programs remove redundant inequalities first.
+    Support and extreme points solve linear programs with m rows and F columns, each started from
+    the solution for the previous direction. Gauge, facets, membership and chords have closed forms,
+    O(F m) per point. At first use, two linear programs check that the set is bounded and not empty,
+    and find its affine hull. If a hyperplane is far from 0 (see `FAR`), further programs remove
+    redundant inequalities first.
 
     Parameters
     ----------
     normals : (F, m) array
-        No row is 0.
+        Finite; no row is 0.
     offsets : (F,) array
-        Right-hand sides.
+        Finite right-hand sides.
 
     Raises
     ------
     ValueError
-        At construction: for bad shapes, NaN, infinite entries or a row that is 0. At first use, for
-        instance in `support` or `contains`: if the set is empty or unbounded.
+        At first use, for instance in `support` or `contains`: if the set is empty or unbounded.
 
     Examples
     --------
@@ -118,7 +112,6 @@ class HPolytope(ByInequalities):
 
     @property
     def dimension(self) -> int:
-        """Dimension m of the surrounding space."""
         return int(self.normals.shape[1])
 
     @cached_property
@@ -141,13 +134,7 @@ class HPolytope(ByInequalities):
 
     @cached_property
     def _shape(self) -> tuple[AffineHull, BoolArray]:
-        """Affine hull, and for each row whether it is a strict inequality at some point of the set.
-
-        Raises
-        ------
-        ValueError
-            If the set is empty or unbounded.
-        """
+        """Affine hull, and rows strict at some point; ``ValueError`` if empty or unbounded."""
         units, offsets = self._units
         if not surround(units):
             raise ValueError(
@@ -165,12 +152,8 @@ class HPolytope(ByInequalities):
 
     @cached_property
     def _scale(self) -> float:
-        """Norm of an inner point o, plus the largest distance from o to the boundary along an axis.
-
-        The axes are the basis vectors of the affine hull. Along an axis, the boundary is met in two
-        directions; the smaller distance counts. This distance is at most the largest norm of a
-        point of the set, so the scale is at most twice this norm. The distances are much cheaper to
-        compute than the norm, and redundant rows do not change them.
+        """Norm of an inner point, plus the largest over the hull's axes of the smaller distance to
+        the boundary; at most twice the largest norm of a point, and not changed by redundant rows.
         """
         hull, slack = self._shape
         rows, offsets = self._units[0][slack], self._units[1][slack]
@@ -195,10 +178,7 @@ class HPolytope(ByInequalities):
         return ConicProgram(np.ascontiguousarray(units.T), offsets)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Largest <a_i, x> / b_i over the rows <a_i, x> <= b_i; inf outside the span of the set.
-
-        Rows that are equalities on the whole set are left out.
-        """
+        """Largest <a_i, x> / b_i over the rows that are no equalities; inf outside the span."""
         return self.facets(points).gauges
 
     def facets(self, points: FloatArray) -> Facets:
@@ -221,7 +201,6 @@ class HPolytope(ByInequalities):
         return np.asarray(inside & ~off_hull(points, hull, flat))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi) where an inequality starts to fail; 0 for directions outside the span."""
         hull, slack = self._shape
         rows, offsets = self._units[0][slack], self._units[1][slack]
         room = np.maximum(offsets - points @ rows.T, 0.0)
@@ -232,7 +211,6 @@ class HPolytope(ByInequalities):
         return self._shape[0]
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """The inequalities."""
         return [self.normals @ variable <= self.offsets]
 
     def largest_gauge(self, support: SupportFunction) -> float | None:

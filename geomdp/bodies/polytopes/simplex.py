@@ -1,7 +1,4 @@
-"""The simplex. Barycentric coordinates give closed forms of most methods.
-
-The class implements projection only for the unit vectors as vertices.
-"""
+"""The simplex. Barycentric coordinates give closed forms of most methods."""
 
 from __future__ import annotations
 
@@ -30,19 +27,19 @@ from geomdp.bodies.polytopes.vpolytope import VPolytope
 class Simplex(BarycentricBody):
     """The hull of r + 1 affinely independent points v_0, ..., v_r in R^m.
 
-    The methods cost O(m r) per point. The weights of a point are its barycentric coordinates.
+    The methods use the weights (barycentric coordinates) of a point, and cost O(m r) per point.
+    `project` needs the unit vectors as vertices.
 
     Parameters
     ----------
     vertices : (r + 1, m) array
-        Rows are the vertices; r <= m. The simplex is lower-dimensional if r < m, and a point if
-        r = 0.
+        Finite; rows are the vertices, r <= m. The simplex is lower-dimensional if r < m, and a
+        point if r = 0.
 
     Raises
     ------
     ValueError
-        At construction: if the shape does not fit or an entry is not finite. At first use: if the
-        vertices are affinely dependent.
+        At first use: if the vertices are affinely dependent.
 
     Examples
     --------
@@ -68,11 +65,9 @@ class Simplex(BarycentricBody):
         return inside and bool(self._origin_weights.min() > RANK_TOLERANCE)
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """The largest <u, v_i> over the vertices v_i, for each direction u."""
         return np.asarray((directions @ self.vertices.T).max(axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """The first vertex v_i with the largest <u, v_i>, for each direction u."""
         return np.asarray(self.vertices[(directions @ self.vertices.T).argmax(axis=1)])
 
     def gauge(self, points: FloatArray) -> FloatArray:
@@ -83,10 +78,7 @@ class Simplex(BarycentricBody):
         )
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges, and normals of the facets where rays from 0 through the points leave the body.
-
-        On each of these facets one weight is 0: the weight that vanishes first along the ray.
-        """
+        """Gauges, and normals of the facets of the weights that vanish first along the rays."""
         gauges = self.gauge(points)
         slopes = -self._map.linear / self._origin_weights[:, None]
         winners = (points @ slopes.T).argmax(axis=1)
@@ -99,12 +91,7 @@ class Simplex(BarycentricBody):
         return np.asarray(inside & ~off_hull(points, self.affine_hull(), slack))
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """A halfspace that contains the simplex but not the point; None if the point is inside.
-
-        If the point is outside the affine hull, the normal is orthogonal to this hull. For other
-        points, the halfspace is bounded by a facet. The weight that is smallest at the point is 0
-        on this facet.
-        """
+        """Bounded by the facet of the smallest weight, or orthogonal to the affine hull."""
         hull = self.affine_hull()
         residual = point - hull.embed(hull.coordinates(point[None]))[0]
         if np.linalg.norm(residual) > MEMBERSHIP_TOLERANCE * self.radius():
@@ -118,31 +105,24 @@ class Simplex(BarycentricBody):
         return Halfspace(-slope, 1 / len(weights) - float(slope @ self._map.centre))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi), where a weight becomes 0; both are 0 for directions outside the span."""
         weights = np.maximum(self._map.weights(points), 0.0)
         slopes = -directions @ self._map.linear.T
         return ratio_test(weights, slopes, off_span(directions, self._map.basis))
 
     def implements(self, verb: Verb) -> bool:
-        """The rule of `Body`, but `project` needs the unit vectors as vertices."""
         own = super().implements(verb)
         return own and (verb is not Body.project or self._at_units)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """(x - tau)_+ for the number tau that makes the sum of the entries 1.
-
-        ``MissingOracle`` if the vertices are not the unit vectors.
-        """
+        """(x - tau)_+ of sum 1; ``MissingOracle`` unless the vertices are the unit vectors."""
         if not self._at_units:
             raise MissingOracle(self, "project", "unit vectors as vertices (see geomdp.project)")
         return nearest_in_simplex(points, 1.0)
 
     def radius(self) -> float:
-        """Largest norm of a vertex."""
         return float(np.linalg.norm(self.vertices, axis=1).max())
 
     def affine_hull(self) -> AffineHull:
-        """The affine hull of the vertices; the offset is the mean of the vertices."""
         return AffineHull(self._map.centre, self._map.basis)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
@@ -153,7 +133,6 @@ class Simplex(BarycentricBody):
         return np.where(self.constant, self.vertices[0], weights @ self.vertices)
 
     def centroid(self) -> FloatArray:
-        """Mean of the vertices."""
         return np.array(self._map.centre)
 
     def second_moment(self) -> FloatArray:
@@ -166,7 +145,7 @@ class Simplex(BarycentricBody):
     def covariance(self) -> FloatArray:
         """sum (v_i - c)(v_i - c)^T / ((r + 1) (r + 2)) for the mean c of the vertices (JL-L14).
 
-        It is the second moment minus c c^T, without the rounding errors of a c far from 0.
+        This is the second moment minus c c^T, without the rounding errors of a c far from 0.
         """
         centred, count = self.vertices - self._map.centre, len(self.vertices)
         return np.asarray(centred.T @ centred / (count * (count + 1)))
@@ -176,11 +155,9 @@ class Simplex(BarycentricBody):
         return math.exp(log_simplex_volume(self._map.singular))
 
     def vertex_list(self) -> FloatArray:
-        """The vertices (read-only)."""
         return self.vertices
 
     def difference(self) -> Body:
-        """The difference body of the simplex, as a `SimplexDifference`."""
         return SimplexDifference(self.vertices)
 
     def symmetric_hull(self) -> Body | None:
@@ -191,9 +168,7 @@ class Simplex(BarycentricBody):
         return LinearImage(np.array(self.vertices.T), CrossPolytope(count))
 
     def linear_image(self, matrix: FloatArray) -> Body:
-        """The hull of the images of the vertices."""
         return VPolytope(self.vertices @ matrix.T)
 
     def gaussian_width(self) -> float | None:
-        """A multiple of E max(g_0, ..., g_r), g_i ~ N(0, 1), for a regular simplex; else None."""
         return regular_simplex_width(self.vertices)

@@ -26,20 +26,20 @@ class SimplexDifference(BarycentricBody):
     """The difference body K - K of the simplex K = conv(v_0, ..., v_r) in R^m.
 
     K - K = {sum_i y_i v_i : sum y = 0, sum y_+ <= 1} (X-SIM). It lies in the r-dimensional span of
-    the differences of vertices. For each point x of this span, exactly one y of sum 0 satisfies
-    x = sum_i y_i v_i. The entries of y are the weights of x.
+    the differences of vertices. The weights of a point x of this span are the only y of sum 0 with
+    x = sum_i y_i v_i. `project` is not implemented.
 
     Parameters
     ----------
     vertices : (r + 1, m) array
-        Affinely independent rows.
+        Finite, affinely independent rows.
 
     Raises
     ------
     ValueError
-        At construction: if the shape does not fit or an entry is not finite. At the first call of
-        `affine_hull`, `volume` or a method that needs weights, such as `gauge`: if the vertices are
-        affinely dependent. `support` and `sample_uniform` do not check this.
+        At the first call of `affine_hull`, `volume` or a method that needs weights, such as
+        `gauge`: if the vertices are affinely dependent. `support` and `sample_uniform` do not
+        check this.
 
     Examples
     --------
@@ -59,7 +59,6 @@ class SimplexDifference(BarycentricBody):
         return np.asarray(np.ptp(directions @ self.vertices.T, axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """The first vertex with the largest <u, v_i>, minus the first vertex with the smallest."""
         scores = directions @ self.vertices.T
         return np.asarray(
             self.vertices[scores.argmax(axis=1)] - self.vertices[scores.argmin(axis=1)]
@@ -72,19 +71,12 @@ class SimplexDifference(BarycentricBody):
         return np.where(off_span(points, self._map.basis, self.radius()), np.inf, gauges)
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges, and normals z with <z, v_i> = c + 1 where y_i > 0 and c elsewhere.
-
-        Here y are the weights of x, and c is some number. If x is not 0, the support function at z
-        is 1. The gauge of x is <z, x> = sum y_+.
-        """
+        """Gauges, and normals z with <z, v_i> = c + 1 where the weight y_i > 0 and c elsewhere."""
         signs = (points @ self._map.linear.T > 0).astype(np.float64)
         return Facets(self.gauge(points), signs @ self._map.linear)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends of {t : sum (y + t w)_+ <= 1} in closed form; 0 for directions outside the span.
-
-        y and w are the weights of the point and of the direction.
-        """
+        """Ends of {t : sum (y + t w)_+ <= 1} for weights y, w; 0 for directions off the span."""
         weights, slopes = points @ self._map.linear.T, directions @ self._map.linear.T
         flat = off_span(directions, self._map.basis)
         low, high = exit_time(weights, -slopes, 1.0), exit_time(weights, slopes, 1.0)
@@ -95,7 +87,6 @@ class SimplexDifference(BarycentricBody):
         return 2 * float(np.linalg.norm(self.vertices - self.vertices.mean(axis=0), axis=1).max())
 
     def affine_hull(self) -> AffineHull:
-        """The span of the differences of vertices."""
         return AffineHull(np.zeros(self.dimension), self._map.basis)
 
     @cached_property
@@ -113,10 +104,10 @@ class SimplexDifference(BarycentricBody):
         """Exactly uniform points; a draw costs O(r) and one product with the vertices.
 
         The body is divided into cells, one for each partition of the vertices into non-empty sets I
-        and J. The points of a cell are s (sum_I a_i v_i - sum_J b_j v_j), with 0 <= s <= 1. Here a
-        and b are non-negative, and each has sum 1. The size |I| = k is drawn with probability
-        C(r+1, k) C(r-1, k-1) / C(2r, r). I, a and b are drawn uniformly for this k, and
-        s = U^(1/r) with U uniform on [0, 1].
+        and J. A cell has the points s (sum_I a_i v_i - sum_J b_j v_j), where 0 <= s <= 1, and a and
+        b are non-negative, each of sum 1. The size |I| = k is drawn with probability C(r+1, k)
+        C(r-1, k-1) / C(2r, r). Then I, a and b are uniform for this k, and s = U^(1/r) with U
+        uniform on [0, 1].
         """
         count = len(self.vertices)
         rank = count - 1
@@ -139,11 +130,10 @@ class SimplexDifference(BarycentricBody):
     def second_moment(self) -> FloatArray:
         """alpha times sum (v_i - c)(v_i - c)^T, where c is the mean of the v_i.
 
-        alpha = 4 (2 r + 1) / ((r + 1) (r + 2)^2). Let y be the weights of a uniform point, and s,
-        a, b, k as in `sample_uniform`. By symmetry E[y y^T] is alpha times (identity matrix -
-        1 1^T / (r + 1)), so alpha r = E ||y||^2. In a cell with |I| = k,
-        E ||y||^2 = E[s^2] (E ||a||^2 + E ||b||^2). The three means are E[s^2] = r / (r + 2),
-        E ||a||^2 = 2 / (k + 1) and E ||b||^2 = 2 / (r + 2 - k). The mean over k follows from
+        alpha = 4 (2 r + 1) / ((r + 1) (r + 2)^2). By symmetry the weights y have E[y y^T] = alpha
+        (identity matrix - 1 1^T / (r + 1)), so alpha r = E ||y||^2. In the notation of
+        `sample_uniform`, this is E[s^2] (E ||a||^2 + E ||b||^2) for |I| = k, with E[s^2] = r / (r +
+        2), E ||a||^2 = 2 / (k + 1) and E ||b||^2 = 2 / (r + 2 - k). The mean over k follows from
         Vandermonde's identity.
         """
         mean = np.where(self.constant, self.vertices[0], self.vertices.mean(axis=0))
@@ -159,9 +149,9 @@ class SimplexDifference(BarycentricBody):
         return 4 * (2 * rank + 1) / ((rank + 1) * (rank + 2) ** 2)
 
     def image_moments(self, matrix: FloatArray | sp.csr_array) -> FloatArray:
-        """E (T x)_j^2 for j = 1, ..., p and x uniform on the body, where T (p, m) is `matrix`.
+        """E (T x)_j^2 (p,) for x uniform on the body and T = `matrix` (p, m).
 
-        The result (p,) is the diagonal of T E[x x^T] T^T. The (m, m) matrix E[x x^T] is not formed.
+        This is the diagonal of T E[x x^T] T^T, but the (m, m) matrix E[x x^T] is not formed.
         """
         at_vertices = matrix if self._at_units else np.asarray(matrix @ self.vertices.T)
         if sp.issparse(at_vertices):
@@ -180,7 +170,6 @@ class SimplexDifference(BarycentricBody):
         return math.exp(ratio + log_simplex_volume(self._map.singular))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Constraints on two vectors of non-negative weights with equal sums of at most 1."""
         import cvxpy as cp
 
         above = cp.Variable(len(self.vertices), nonneg=True)
@@ -192,11 +181,7 @@ class SimplexDifference(BarycentricBody):
         ]
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """The difference body of the hull of the images of the vertices.
-
-        None if `matrix` has one row. The image is then a segment, and the support function gives
-        the ends of this segment.
-        """
+        """The difference body of the hull of the vertices' images; None for one row (a segment)."""
         return Difference(VPolytope(self.vertices @ matrix.T)) if len(matrix) > 1 else None
 
     def width_rule(self) -> tuple[float, Body]:

@@ -21,22 +21,20 @@ class SlabBody(ByInequalities):
     """The symmetric body {y in R^r : |<z_j, y>| <= w_j for j = 1, ..., F}.
 
     Gauge, facets and chords have closed forms, O(F r) per point. Support and extreme points solve
-    linear programs with r rows and 2 F columns. Each program starts from the solution for the
-    previous direction.
+    linear programs with r rows and 2 F columns, each started from the previous solution.
 
     Parameters
     ----------
     directions : (F, r) array
-        Rows z_j that span R^r. No row is 0.
+        Finite rows z_j that span R^r. No row is 0.
     widths : (F,) array
-        Half-widths w_j > 0. If w_j >= h_K(z_j) for all j, where h_K is the support function of a
-        symmetric body K, then this body contains K (X-OUT).
+        Finite half-widths w_j > 0. If w_j >= h_K(z_j) for all j, where h_K is the support function
+        of a symmetric body K, then this body contains K (X-OUT).
 
     Raises
     ------
     ValueError
-        At construction: for bad shapes, NaN, infinite entries, a row that is 0, or a half-width
-        that is 0 or negative. At first use: if the directions do not span R^r.
+        At first use: if the directions do not span R^r.
 
     Examples
     --------
@@ -65,7 +63,6 @@ class SlabBody(ByInequalities):
 
     @property
     def dimension(self) -> int:
-        """Dimension r."""
         return int(self.directions.shape[1])
 
     @cached_property
@@ -99,7 +96,6 @@ class SlabBody(ByInequalities):
         return Facets(np.abs(top[:, 0]), np.copysign(1.0, top) * self.normals[winners])
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi) where the line first leaves one of the slabs."""
         heights = np.clip(points @ self.normals.T, -1.0, 1.0)
         slopes = directions @ self.normals.T
         # With s = |slope| and c = height sign(slope), the line is in the slab for t from
@@ -112,7 +108,6 @@ class SlabBody(ByInequalities):
         return low.max(axis=1), high.min(axis=1)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """The inequalities, as bounds on absolute values."""
         import cvxpy as cp
 
         return [cp.abs(self.normals @ variable) <= 1]

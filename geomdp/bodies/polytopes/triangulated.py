@@ -41,20 +41,16 @@ class HullOfPoints(Body):
 
     @property
     def dimension(self) -> int:
-        """Dimension m of the surrounding space."""
         return int(self.vertices.shape[1])
 
     @cached_property
     def symmetric(self) -> bool:
-        """Whether the set of points equals the set of their negatives exactly."""
         return closed_under_negation(self.vertices)
 
     def radius(self) -> float:
-        """Largest norm of a vertex."""
         return float(np.linalg.norm(self.vertices, axis=1).max())
 
     def vertex_list(self) -> FloatArray:
-        """The vertices (read-only)."""
         return self.vertices
 
     def _images(self, matrix: FloatArray) -> FloatArray:
@@ -68,22 +64,21 @@ class HullOfPoints(Body):
 class TriangulatedPolytope(HullOfPoints):
     """The hull of a few points in R^m, of any dimension r <= m, cut into simplices.
 
-    The simplices give an exact uniform sampler, volume, centroid and second moment. The F facets
-    are found together with the simplices. With the facets, membership, gauge and chords have closed
-    forms, O(F m) per point. The simplices are computed at first use (JL-L14, SAM-4).
+    The simplices give an exact uniform sampler, volume, centroid and second moment. With the F
+    facets, found together with them, membership, gauge and chords have closed forms, O(F m) per
+    point. All this is computed at first use (JL-L14, SAM-4).
 
     Parameters
     ----------
     vertices : (N, m) array
-        The body is the hull of the rows. Repeated points and points that are no vertices are
-        allowed.
+        Finite; the body is the hull of the rows. Repeated points and points that are no vertices
+        are allowed.
 
     Raises
     ------
     ValueError
-        At construction: if there are no rows or columns, or an entry is NaN or infinite. At first
-        use: if, by the upper bound theorem, the hull of N points can have too many facets, or the
-        vertices can give too many simplices. The limit is the smaller of 2^20 and
+        At first use: if, by the upper bound theorem, the hull of N points can have too many facets,
+        or the vertices can give too many simplices. The limit is the smaller of 2^20 and
         2^33 / (r + 1)^4 simplices. So at most 1449 vertices are allowed for r = 3, 187 for r = 5,
         75 for r = 7 and 27 for r = 15. `VPolytope` has no such limit.
     ArithmeticError
@@ -115,8 +110,8 @@ class TriangulatedPolytope(HullOfPoints):
     def whole_cones(self) -> WholeCones | None:
         """The body as a union of simplices with a vertex at 0, proved in integer arithmetic.
 
-        None if an entry of a vertex is no whole number or is too large, or if 0 is no interior
-        point. Also None if there are too many facets or simplices, or if the proof fails.
+        None if a coordinate is no whole number or too large, if 0 is no interior point, if there
+        are too many facets or simplices, or if the proof fails.
         """
         return whole_cones(self.vertices)
 
@@ -137,11 +132,9 @@ class TriangulatedPolytope(HullOfPoints):
         return bool(inside and holds_origin(self._parts[0], self.radius()))
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Largest <u, v_i>."""
         return np.asarray((directions @ self._corners.T).max(axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """The first vertex with the largest <u, v_i>."""
         return np.asarray(self._corners[(directions @ self._corners.T).argmax(axis=1)])
 
     def gauge(self, points: FloatArray) -> FloatArray:
@@ -167,10 +160,8 @@ class TriangulatedPolytope(HullOfPoints):
         return np.asarray(rows @ self._parts[0].basis.T)
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether points are in the affine hull and on the inner side of each facet.
-
-        Both are checked up to `tolerance` times the radius. For the affine hull, the factor is at
-        least `RANK_TOLERANCE`.
+        """Facets and affine hull are checked up to `tolerance` times the radius; for the hull, the
+        factor is at least `RANK_TOLERANCE`.
         """
         hull, cells = self._parts
         heights = hull.coordinates(points) @ cells.normals.T
@@ -179,22 +170,16 @@ class TriangulatedPolytope(HullOfPoints):
         return np.asarray(inside & ~off_hull(points, hull, slack))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi) of {t : x + t u in the body}; both 0 if u leaves the affine hull."""
         hull, cells = self._parts
         room = np.maximum(cells.offsets - hull.coordinates(points) @ cells.normals.T, 0.0)
         slopes = directions @ hull.basis @ cells.normals.T
         return ratio_test(room, slopes, off_span(directions, hull.basis))
 
     def affine_hull(self) -> AffineHull:
-        """Affine hull of the vertices, by a singular value decomposition."""
         return self._parts[0]
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Exactly uniform points: draw a simplex, then a uniform point of this simplex.
-
-        The probability of a simplex is proportional to its volume. The weights of the point on the
-        vertices of the simplex are Dirichlet(1, ..., 1) (SAM-4).
-        """
+        """Exact: a simplex drawn by volume, and Dirichlet(1, ..., 1) weights (SAM-4)."""
         hull, cells = self._parts
         shares = cells.volumes / cells.volumes.sum()
         chosen = cells.simplices[rng.choice(len(shares), size=n, p=shares)]
@@ -203,7 +188,6 @@ class TriangulatedPolytope(HullOfPoints):
         return hull.embed(np.einsum("nk,nkr->nr", weights, cells.points[chosen]))
 
     def centroid(self) -> FloatArray:
-        """Mean of the simplices' centroids, weighted by volume."""
         hull, cells = self._parts
         centres = cells.points[cells.simplices].mean(axis=1)
         return np.asarray(hull.embed((cells.volumes @ centres / cells.volumes.sum())[None])[0])
@@ -211,8 +195,7 @@ class TriangulatedPolytope(HullOfPoints):
     def second_moment(self) -> FloatArray:
         """Mean of the simplices' second moments, weighted by volume (JL-L14).
 
-        The second moment of a simplex with vertices v_i in R^m is
-        (sum v_i v_i^T + (sum v_i)(sum v_i)^T) / ((r + 1) (r + 2)).
+        For vertices v_i, this is (sum v_i v_i^T + (sum v_i)(sum v_i)^T) / ((r + 1) (r + 2)).
         """
         cells = self._cells
         corners = self._corners[cells.simplices]
@@ -224,7 +207,6 @@ class TriangulatedPolytope(HullOfPoints):
         return np.asarray(each + totals.T @ (totals * shares[:, None]))
 
     def volume(self) -> float:
-        """Sum of the simplices' volumes, within the affine hull."""
         return float(self._cells.volumes.sum())
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
@@ -238,10 +220,8 @@ class TriangulatedPolytope(HullOfPoints):
 
 
 def cut_into_simplices(vertices: FloatArray) -> TriangulatedPolytope | None:
-    """The hull of a few points (N, m), with its simplices computed; None if rounding prevents this.
-
-    Rounding makes the simplices wrong if the widths of the hull in different directions differ by
-    many orders of magnitude.
+    """The hull of a few points (N, m), cut into simplices; None if rounding makes them wrong, as
+    for widths that differ by many orders of magnitude.
     """
     from scipy.spatial import QhullError
 
@@ -254,9 +234,8 @@ def cut_into_simplices(vertices: FloatArray) -> TriangulatedPolytope | None:
 
 
 def triangulated(body: Body) -> TriangulatedPolytope | None:
-    """The body cut into simplices.
-
-    None if the body lists no vertices or too many, or if rounding makes the simplices wrong.
+    """The body cut into simplices; None if it lists no vertices or too many, or if rounding
+    prevents it.
     """
     if not body.implements(Body.vertex_list):
         return None

@@ -25,9 +25,8 @@ MAX_WORK = 1 << 33
 
 @dataclass(frozen=True)
 class Triangulation:
-    """A polytope of dimension r as a union of simplices with disjoint interiors, and its facets.
-
-    In coordinates y of its affine hull, the polytope is {y : normals @ y <= offsets}.
+    """A polytope {y : normals @ y <= offsets} of dimension r, in coordinates y of its affine hull,
+    as a union of simplices with disjoint interiors.
     """
 
     points: FloatArray  # (k, r): vertices of the polytope
@@ -38,12 +37,10 @@ class Triangulation:
 
 
 def most_simplices(count: int, dimension: int) -> int:
-    """Upper bound on the number of simplices that `triangulate` finds, for points in R^dimension.
+    """Bound on the simplices of `triangulate` for N = `count` points in R^dimension.
 
-    The number of points is N = `count`. The simplices are facets of a polytope with N vertices in
-    dimension D = dimension + 1. The upper bound theorem (McMullen 1970) bounds the facets of this
-    polytope by C(N - ceil(D/2), floor(D/2)) + C(N - 1 - ceil((D-1)/2), floor((D-1)/2)). This is the
-    number of facets of the cyclic polytope.
+    By the upper bound theorem (McMullen 1970), for D = dimension + 1, it is the number of facets of
+    the cyclic polytope, C(N - ceil(D/2), floor(D/2)) + C(N - 1 - ceil((D-1)/2), floor((D-1)/2)).
     """
     D = dimension + 1
     if count <= D:
@@ -59,35 +56,19 @@ def can_triangulate(count: int, dimension: int) -> bool:
 
 
 def hull_vertices(points: FloatArray) -> FloatArray:
-    """The rows of `points` (N, m) that are vertices of their hull.
-
-    Raises
-    ------
-    ValueError
-        If the upper bound theorem allows more than 2^20 facets of the hull, or if finding the
-        facets can take more work than `MAX_WORK`.
+    """The rows of `points` (N, m) that are vertices of their hull; ``ValueError`` if the upper
+    bound theorem allows more than 2^20 facets, or if the work can exceed `MAX_WORK`.
     """
     points = np.unique(points, axis=0)
     return np.asarray(points[_hull_of(points)[2].vertices])
 
 
 def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
-    """Affine hull of the rows of `points` (N, m), and a triangulation of the rows' convex hull.
+    """Affine hull of the rows of `points` (N, m), and a regular triangulation of their convex hull.
 
-    Repeated points and points that are no vertices are removed first. The triangulation is regular:
-    each point gets one more coordinate, the height of a paraboloid plus a random height. The lower
-    faces of the hull of these lifted points, without the new coordinate, are the simplices. Random
-    heights almost surely avoid ties. So bodies with many vertices on one sphere, such as cubes, are
-    no special case.
-
-    Raises
-    ------
-    ValueError
-        If the upper bound theorem allows more than 2^20 simplices, or if finding the simplices can
-        take more work than `MAX_WORK`.
-    ArithmeticError
-        If the volumes of the simplices do not add up to the volume of the hull, up to a relative
-        error of 1e-9.
+    The simplices are the lower faces of the hull of the points lifted to a paraboloid plus random
+    heights, which almost surely avoid ties. Raises ``ValueError`` beyond 2^20 possible simplices or
+    `MAX_WORK`, and ``ArithmeticError`` if the volumes do not add up to a relative 1e-9.
     """
     points = np.unique(points, axis=0)
     hull, size, outside = _hull_of(points)
@@ -115,10 +96,7 @@ def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
 
 
 def _check_size(count: int, dimension: int, cut_in: int) -> None:
-    """Raise ``ValueError`` if `count` points in R^cut_in can give too many simplices.
-
-    `dimension`, the dimension of the points, is used in the message only.
-    """
+    """Raise ``ValueError`` if points in R^cut_in can give too many simplices."""
     if can_triangulate(count, cut_in):
         return
     bound, limit = most_simplices(count, cut_in), "2^20"
@@ -141,11 +119,7 @@ class _Hull:
 
 
 def _hull_of(points: FloatArray) -> tuple[AffineHull, float, _Hull]:
-    """Affine hull, largest modulus of a coordinate, and convex hull of distinct points.
-
-    The coordinates of a point are taken within the affine hull. The convex hull is in these
-    coordinates, divided by their largest modulus.
-    """
+    """Affine hull, largest modulus of a coordinate in it, and hull of the points divided by it."""
     hull = AffineHull.of_points(points)
     # The bound on the number of simplices in dimension r - 1 also bounds the number of facets of a
     # hull in dimension r.
@@ -156,7 +130,7 @@ def _hull_of(points: FloatArray) -> tuple[AffineHull, float, _Hull]:
 
 
 def _full_hull(points: FloatArray) -> _Hull:
-    """Hull of points that span their space. The space may have dimension 0 or 1."""
+    """Hull of points that span their space, which may have dimension 0 or 1."""
     from scipy.spatial import ConvexHull
 
     dimension = points.shape[1]

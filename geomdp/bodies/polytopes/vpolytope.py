@@ -39,19 +39,14 @@ class VPolytope(HullOfPoints, PolytopeByRays):
 
     Support and extreme points are matrix products, O(N m) per direction. Membership, gauge, facets
     and chords shoot rays at facets by the simplex method (X-RAY): O(N r) per pivot, with relative
-    errors of about 1e-8. After the first ray of a call, each ray starts from a facet that an
-    earlier ray of the call has found. Separation first searches for the nearest point of the body.
+    errors of about 1e-8. Each ray starts from a facet that an earlier ray of the call has found, if
+    any. Separation first searches for the nearest point of the body.
 
     Parameters
     ----------
     vertices : (N, m) array
-        The body is the hull of the rows. Repeated points are allowed, and so are points that are
-        not vertices of the hull.
-
-    Raises
-    ------
-    ValueError
-        If there are no rows or columns, or an entry is NaN or infinite.
+        Finite; the body is the hull of the rows. Repeated points and points that are no vertices
+        are allowed.
 
     Examples
     --------
@@ -99,14 +94,12 @@ class VPolytope(HullOfPoints, PolytopeByRays):
             yield start, directions @ self.vertices[start : start + width].T
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Largest <u, v_i> over the vertices v_i, for each direction u."""
         best = np.full(len(directions), -np.inf)
         for _, scores in self._scores(directions):
             np.maximum(best, scores.max(axis=1), out=best)
         return best
 
     def breadth(self, directions: FloatArray) -> FloatArray:
-        """Largest minus smallest <u, v_i>, from one product with all vertices."""
         best, least = np.full(len(directions), -np.inf), np.full(len(directions), np.inf)
         for _, scores in self._scores(directions):
             np.maximum(best, scores.max(axis=1), out=best)
@@ -126,7 +119,6 @@ class VPolytope(HullOfPoints, PolytopeByRays):
         return winners
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """The first vertex with the largest <u, v_i>."""
         return np.asarray(self.vertices[self.extreme_index(directions)])
 
     def gauge(self, points: FloatArray) -> FloatArray:
@@ -134,7 +126,6 @@ class VPolytope(HullOfPoints, PolytopeByRays):
         return self.facets(points).gauges
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges, and normals of the facets where rays from 0 through the points leave the body."""
         return self._gauge.facets(points, self.radius())
 
     @cached_property
@@ -142,13 +133,8 @@ class VPolytope(HullOfPoints, PolytopeByRays):
         return VertexColumns(self.vertices)
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """A halfspace that contains the body but not `point`; None if the point is inside.
-
-        For a point outside, a search for the nearest point usually stops early, with a separating
-        hyperplane (X-MNP). The normal then points from a point of the body to `point`. If the
-        search neither separates the point nor reaches it, ray shooting decides, as in `contains`. A
-        halfspace found by ray shooting is bounded by a facet, or its normal is orthogonal to the
-        affine hull.
+        """A search for the nearest point usually stops early, with a separating hyperplane (X-MNP).
+        If it neither separates the point nor reaches it, ray shooting decides, as in `contains`.
         """
         # Compiled code is slow to import.
         from geomdp.bodies.polytopes.nearest.column_generation import search
@@ -166,7 +152,6 @@ class VPolytope(HullOfPoints, PolytopeByRays):
         return super().separate(point)
 
     def affine_hull(self) -> AffineHull:
-        """Affine hull of the vertices, by a singular value decomposition."""
         return self._hull
 
     def linear_image(self, matrix: FloatArray) -> Body:
@@ -176,6 +161,5 @@ class VPolytope(HullOfPoints, PolytopeByRays):
         return TriangulatedPolytope(images) if cut else VPolytope(images)
 
     def gaussian_width(self) -> float | None:
-        """The width of a regular simplex; None if the vertices form no regular simplex."""
         simplex = len(self.vertices) <= self.dimension + 1
         return regular_simplex_width(self.vertices) if simplex else None

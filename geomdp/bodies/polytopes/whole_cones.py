@@ -1,8 +1,7 @@
 """Polytopes with few whole-number vertices, cut into simplices with a proof in whole numbers.
 
-Facets are found in float64 and cut into simplices that share a vertex (see `_pulled`). Arithmetic
-in whole numbers then proves that the simplices tile the polytope. A rounding error of float64 can
-make this proof fail, but cannot make the proof accept a wrong result.
+Facets are found in float64. Arithmetic in whole numbers then proves that the simplices tile the
+polytope. A rounding error can make this proof fail, but not accept a wrong result.
 """
 
 from __future__ import annotations
@@ -30,20 +29,9 @@ ON_FACET = 1e-8
 class WholeCones:
     """A polytope in R^r with 0 inside, as the union of simplices conv(0, v_1, .., v_r).
 
-    Parameters
-    ----------
-    points : (N, r) array
-        Distinct points with whole-number coordinates. The polytope is their convex hull.
-    cones : (s, r) array
-        Row numbers in `points` of v_1, .., v_r for each simplex. The simplices have disjoint
-        interiors.
-    volumes : list of int
-        Volume of each simplex, times r!.
-    normals : (s, r) array
-        Whole-number normals a_j. Row j belongs to the facet that contains v_1, .., v_r of simplex
-        j. The polytope is {x : <a_j, x> <= b_j for j = 1, .., s}.
-    offsets : (s,) array
-        Whole-number offsets b_j of these facets, above 0.
+    Row j of `cones` (s, r) has the numbers of v_1, .., v_r in `points` (N, r), and `volumes` the
+    volumes times r!. {x : <a_j, x> <= b_j}, from `normals` and `offsets` > 0, is bounded by their
+    facet.
     """
 
     points: IntArray
@@ -53,15 +41,8 @@ class WholeCones:
     offsets: IntArray
 
     def heights(self, points: FloatArray) -> tuple[IntArray, IntArray]:
-        """The products <a, x> of points x with all distinct normals a, and the offsets b.
-
-        `points` (n, r) has a row for each x. For F distinct normals, the results have the shapes
-        (n, F) and (F,).
-
-        Raises
-        ------
-        ValueError
-            If a coordinate is no whole number, or is so large that products might overflow.
+        """Products <a, x> (n, F) of `points` (n, r) with all distinct normals, and offsets (F,);
+        ``ValueError`` for coordinates that are not whole, or so large that products might overflow.
         """
         whole = points.astype(np.int64)
         largest = int(np.abs(whole).max(initial=0)) * int(np.abs(self.normals).sum(axis=1).max())
@@ -79,14 +60,11 @@ def whole_cones(points: FloatArray) -> WholeCones | None:
     The simplices are conv(0, v_1, .., v_r). The cone of a simplex is the set of all nonnegative
     multiples of its points. The proof checks three statements.
 
-    1. Every simplex is the part of the hull in its cone. To show this, <a, v> <= b is checked for
-       all points v, with equality for v_1, .., v_r, and b > 0. Then v_1, .., v_r lie on a facet of
-       the hull.
-    2. Almost all points of R^r lie in the same number of cones. To show this, all walls are
-       checked. A wall is the cone of r - 1 of the points v_1, .., v_r of a simplex. These r - 1
-       points must belong to exactly one other simplex, and this simplex must lie on the other side
-       of the hyperplane through the wall. Then a path that crosses a wall enters one cone for each
-       cone that it leaves. A path can avoid faces of lower dimension.
+    1. Every simplex is the part of the hull in its cone: <a, v> <= b holds for all points v, with
+       equality for v_1, .., v_r, and b > 0, so v_1, .., v_r lie on a facet of the hull.
+    2. Almost all points of R^r lie in the same number of cones: any r - 1 of v_1, .., v_r belong to
+       exactly one other simplex, on the other side of the hyperplane through them and 0. So a path
+       through such a wall of cones enters one cone for each cone that it leaves.
     3. This number is 1, because a point inside the first cone lies in no other cone.
     """
     order = points.shape[1]
@@ -114,10 +92,8 @@ def whole_cones(points: FloatArray) -> WholeCones | None:
 
 
 def determinants(matrices: IntArray) -> IntArray:
-    """Determinants of whole-number matrices (s, r, r), exact by Bareiss' elimination.
-
-    After each step of the elimination, every entry is, up to sign, a minor of the matrix. The
-    absolute values of all minors must be below 2^31. This is not checked.
+    """Determinants of whole-number matrices (s, r, r), exact by Bareiss' elimination if the
+    absolute values of all minors are below 2^31, which is not checked.
     """
     work = matrices.astype(np.int64)
     count, order = work.shape[:2]
@@ -139,10 +115,8 @@ def determinants(matrices: IntArray) -> IntArray:
 
 
 def _normals(corners: IntArray, volumes: IntArray) -> IntArray:
-    """For each matrix in `corners` (s, r, r), a whole-number vector a by Cramer's rule.
-
-    For all rows v_i of the matrix, <a, v_i> is the absolute value of the matrix's determinant.
-    `volumes` (s,) are the determinants. The result is (s, r).
+    """For each matrix in `corners` (s, r, r) of determinant `volumes`, the whole-number a (r,) by
+    Cramer's rule with <a, v_i> = |determinant| for all rows v_i.
     """
     order = corners.shape[1]
     columns = []
@@ -154,10 +128,7 @@ def _normals(corners: IntArray, volumes: IntArray) -> IntArray:
 
 
 def _closed(cones: IntArray, volumes: IntArray) -> bool:
-    """Whether each wall, r - 1 of the r points of a cone, belongs to exactly two cones.
-
-    The two cones must lie on opposite sides of the hyperplane through the r - 1 points and 0.
-    """
+    """Whether each wall (r - 1 points of a cone, and 0) lies between exactly two cones."""
     order = cones.shape[1]
     sides: dict[tuple[int, ...], list[int]] = {}
     for cone, volume in zip(cones.tolist(), np.sign(volumes).tolist(), strict=True):
@@ -181,13 +152,11 @@ def _once(corners: IntArray, volumes: IntArray) -> bool:
 
 
 def _pulled(points: IntArray) -> IntArray | None:
-    """The simplices (s, r) that tile the facets of the hull, as sorted row numbers of their points.
+    """The simplices (s, r) that tile the facets of the hull, as sorted row numbers; None if this
+    fails.
 
-    A face is cut recursively. Let p be the point of the face with the lowest row number. The facets
-    of the face that do not contain p are cut, and p is added to each of the resulting simplices.
-    The simplices depend on the face alone. So two facets with a common face cut this face in the
-    same way. The result is None if Qhull fails, if there are too many facets or simplices, or if
-    rounding errors leave no simplices or simplices of wrong dimension.
+    A face is cut into the point with the lowest row number joined to the cut facets that lack it.
+    This depends on the face alone, so two facets cut a common face in the same way.
     """
     faces = _facets(points)
     if faces is None:
@@ -218,10 +187,7 @@ def _pulled(points: IntArray) -> IntArray | None:
 
 
 def _facets(points: IntArray) -> list[frozenset[int]] | None:
-    """Row numbers of the points on each facet; the facets are found in float64.
-
-    None if there are too many facets, or if Qhull fails.
-    """
+    """Row numbers of the points on each facet, in float64; None if too many, or if Qhull fails."""
     from scipy.spatial import ConvexHull, QhullError
 
     if points.shape[1] == 1:
@@ -239,7 +205,6 @@ def _facets(points: IntArray) -> list[frozenset[int]] | None:
 
 
 def _maximal(parts: Iterable[frozenset[int]]) -> list[frozenset[int]]:
-    """The sets that are not contained in any other set, without repeats."""
     distinct = sorted(set(parts), key=len, reverse=True)
     kept: list[frozenset[int]] = []
     for part in distinct:

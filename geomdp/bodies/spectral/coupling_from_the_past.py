@@ -1,36 +1,25 @@
-"""Exact spectra of uniform points of the symmetric spectral bodies, in any dimension.
+"""Exact spectra of uniform points of the symmetric spectral bodies, in any dimension (JL-COV).
 
-The two bodies are sets of symmetric d x d matrices, defined by conditions on eigenvalues alone: the
-nuclear-norm ball and {tr M_+ <= 1, tr M_- <= 1}. M_+ and M_- are the positive and the negative part
-of M. A uniform point of such a body is V diag(lambda) V^T. V is a uniform (Haar) orthogonal matrix.
-The spectrum lambda has density proportional to prod |lambda_i - lambda_j| on the body's set of
-spectra (JL-COV). So a spectrum, d numbers, is sampled in place of the d (d + 1) / 2 entries of the
-matrix. The spectra are computed from states of the log-gas (see `log_gas`). A state is a vector
-lambda of d ascending positions of particles. Its density is proportional to
-prod |lambda_i - lambda_j| e^(-||lambda||_1).
+The two bodies are the nuclear-norm ball of symmetric d x d matrices and {tr M_+ <= 1, tr M_- <= 1},
+for the positive and the negative part M_+ and M_- of M. A uniform point is V diag(lambda) V^T with
+a uniform (Haar) orthogonal matrix V. The spectrum lambda has density proportional to prod |lambda_i
+- lambda_j| on the body's set of spectra. It is computed from a state of the log-gas (see
+`log_gas`): a vector lambda of d ascending positions of particles, with density proportional to prod
+|lambda_i - lambda_j| e^(-||lambda||_1).
 
-States of the gas are drawn by coupling from the past. A heat bath redraws one particle, given all
-other particles; a sweep redraws every particle once. Sweeps are the steps of a Markov chain.
+States of the gas are drawn by coupling from the past (Propp and Wilson 1996, "Exact sampling with
+coupled Markov chains"). A heat bath redraws one particle, given all other particles; a sweep
+redraws every particle once, and is a step of a Markov chain. The density is log-supermodular on
+ascending states. So two chains that use the same uniform numbers keep their order, coordinate by
+coordinate. Two bounding chains start from the lowest state (all particles at -inf) and from the
+highest state (all at +inf). Every other chain stays between them.
 
-The density is log-supermodular on ascending states. So two chains that use the same uniform numbers
-keep their order (Propp and Wilson 1996). If one state is below another in every coordinate, the
-next states have this order, too. Two chains, the bounding chains, start from the lowest state (all
-particles at -inf) and from the highest state (all at +inf). Every other chain stays between them.
-
-A block is a fixed number of sweeps, followed by one sweep by rejection sampling. Before the last
-sweep, the bounding chains are usually close. The proposals of the last sweep come from an envelope
-that is common to all states between the two chains. If each proposal is accepted for all of these
-states, all chains coalesce: they reach the same state. Wilson's read-once algorithm (2000) makes
-independent exact draws from blocks: it returns the state before each block that coalesces, except
-before the first such block.
-
-The only errors of the draws are numerical errors, near machine precision, in the quantiles of
-single particles (see `log_gas`).
-
-References
-----------
-Propp and Wilson (1996), "Exact sampling with coupled Markov chains"; Wilson (2000), "How to couple
-from the past using a read-once source of randomness"; formula sheet JL-COV.
+A block is a fixed number of sweeps, followed by one sweep by rejection sampling, with proposals
+from an envelope that is common to all states between the bounding chains. If each proposal is
+accepted for all of these states, all chains coalesce: they reach the same state. The algorithm of
+Wilson (2000), "How to couple from the past using a read-once source of randomness", returns the
+state before each block that coalesces, except before the first such block. These are independent
+exact draws, up to errors near machine precision in the quantiles of single particles.
 """
 
 from __future__ import annotations
@@ -56,11 +45,8 @@ BLOCK_ENTRIES = 1 << 20
 def nuclear_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
     """Spectra (n, d) of uniform points of the nuclear-norm ball {||M||_* <= 1}.
 
-    Let D = d (d + 1) / 2 be the dimension. Let M be the random matrix with Haar-distributed
-    eigenvectors and a state of the gas as spectrum. Then M has density proportional to
-    e^(-||M||_*), the density of the ball's K-norm noise at epsilon = 1. Let X be a uniform point of
-    the ball. Then X / ||X||_* is distributed as M / ||M||_*. The norm ||X||_* is independent of
-    X / ||X||_*, and is distributed as U^(1/D) with U uniform on [0, 1] (JL-KN).
+    A state of the gas in a Haar frame has density proportional to e^(-||M||_*), so a uniform point
+    is M / ||M||_* times an independent norm U^(1/D), with D = d (d + 1) / 2 and U uniform (JL-KN).
     """
     spectra = gas_spectra(n, d, rng)
     sizes = rng.random((n, 1)) ** (2 / (d * (d + 1)))
@@ -70,16 +56,13 @@ def nuclear_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
 def difference_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
     """Spectra (n, d) of uniform points of {tr M_+ <= 1, tr M_- <= 1}, by rejection from the gas.
 
-    Let D = d (d + 1) / 2. Let a_i > 0 be the k positive eigenvalues and -b_j < 0 the others. The
-    density has a factor a_i + b_j for each pair (i, j). In each of these factors, choose one of the
-    two terms: a_i with probability a_i / (a_i + b_j). Given the choices, the density is
-    homogeneous in a and in b. So sum a and sum b are independent of each other and of the
-    directions of a and b. Let p be k (k + 1) / 2 plus the number of choices of an a_i, and
-    q = D - p. In the gas, sum a and sum b have Gamma(p) and Gamma(q) distributions. In the body,
-    they are distributed as U^(1/p) and U^(1/q) with U uniform on [0, 1]. The probability of
-    (p, q) in the body is proportional to 1 / (p! q!) times the probability of (p, q) in the gas. A
-    draw from the gas is therefore accepted with probability C(D, p) / C(D, D // 2). About two draws
-    in three are accepted for d from 3 to 20, and more for smaller d.
+    The density has a factor a_i + b_j for each positive eigenvalue a_i and negative eigenvalue
+    -b_j. Choose a_i in it with probability a_i / (a_i + b_j), else b_j. Given the choices, the
+    density is homogeneous in a and in b, so sum a and sum b are independent of each other and of
+    the directions. Let p be k (k + 1) / 2, for k positive eigenvalues, plus the number of choices
+    of an a_i, D = d (d + 1) / 2 and q = D - p. The sums are Gamma(p) and Gamma(q) in the gas, but
+    U^(1/p) and U^(1/q) in the body, and the probability of (p, q) is 1 / (p! q!) times that in the
+    gas, up to a constant. So a draw is accepted with probability C(D, p) / C(D, D // 2).
     """
     accepted = np.empty((0, d))
     total = d * (d + 1) // 2
@@ -112,10 +95,8 @@ def _degrees(spectra: FloatArray, rng: np.random.Generator) -> FloatArray:
 def _with_uniform_sums(
     spectra: FloatArray, degrees: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """Scale the entries of each sign: positive ones add up to U^(1/p), negative ones to -U^(1/q).
-
-    Each row of `spectra` is scaled with its own number p in `degrees` (n,), and with
-    q = d (d + 1) / 2 - p. Each U is uniform on [0, 1].
+    """Scale the positive entries of each row of `spectra` to sum U^(1/p) for its p in `degrees`
+    (n,), and the negative ones to -U^(1/q), with q = d (d + 1) / 2 - p and U uniform on [0, 1].
     """
     n, d = spectra.shape
     sizes = rng.random((2, n))
@@ -135,11 +116,7 @@ def _log_binomial(total: int, degrees: FloatArray) -> FloatArray:
 
 
 def in_haar_frames(spectra: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Rows svec(V diag(lambda) V^T) with independent Haar matrices V; O(d^3) each.
-
-    The module `eigenvalues` defines svec. The rows of `spectra` (n, d) are the vectors lambda. V is
-    the orthogonal factor of a Gaussian matrix. The signs of the columns of V cancel in the product.
-    """
+    """Rows svec(V diag(lambda) V^T) for rows lambda of `spectra` (n, d), with Haar matrices V."""
     n, d = spectra.shape
     points = np.empty((n, d * (d + 1) // 2))
     rows = max(1, BLOCK_ENTRIES // d**2)
@@ -151,24 +128,12 @@ def in_haar_frames(spectra: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 
 def gas_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
-    """Independent, exactly distributed states (n, d) of the log-gas, each ascending.
-
-    A draw takes about 2 `block_sweeps(d)` sweeps, and a sweep has d heat baths. For d up to about
-    30 a heat bath costs O(d), so a draw costs O(d^3 log d): 0.2 ms at d = 3, 2 ms at d = 10 and
-    40 ms at d = 30. For larger d the number of panels of a heat bath grows (`CROWD` in `log_gas`).
-    """
+    """Independent, exactly distributed, ascending states (n, d) of the gas; O(d^3 log d) each."""
     return np.asarray(_read_once(rng, n, d, block_sweeps(d)))
 
 
 def block_sweeps(d: int) -> int:
-    """Number of sweeps per block before the sweep by rejection sampling, an even number.
-
-    Draws are exact for any number of sweeps. With this number, 95 % of the blocks coalesce. After
-    two sweeps all particles of the two bounding chains are finite, and the distance between the
-    chains is about d. This distance must fall below the gaps between particles, of order 1. A
-    change of one particle affects the whole gas after about d sweeps. In this time the distance
-    falls by a constant factor.
-    """
+    """Even number of sweeps with which 95 % of blocks coalesce; any number gives exact draws."""
     return 2 * math.ceil(d * math.log(d) + 2)
 
 
@@ -190,11 +155,7 @@ def _read_once(rng, n, d, steps):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _block(rng, steps, state, needed):  # type: ignore[no-untyped-def]
-    """Whether a block coalesces, and the state after the block that starts from `state`.
-
-    If the block coalesces, this state is the same for every start. If it does not, the state is
-    computed only if `needed`.
-    """
+    """Whether a block coalesces, and the state after it; from `state` only if it is `needed`."""
     d = len(state)
     uniforms = np.empty((steps, d))
     for t in range(steps):
@@ -222,13 +183,10 @@ def _block(rng, steps, state, needed):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _propose(rng, low, high, i):  # type: ignore[no-untyped-def]
-    """A draw from the envelope of the densities of particle i in all states between the bounds.
-
-    For x above lambda_j the factor x - lambda_j is largest at lambda_j = low_j. For x below
-    lambda_j the factor lambda_j - x is largest at lambda_j = high_j. So the envelope is
-    proportional to the density of particle i in a state with all lower particles j at low_j and all
-    higher particles j at high_j. The second result is a uniform number, the threshold of the
+    """A draw from the envelope for particle i, and a uniform number, the threshold of the
     acceptance test.
+
+    |x - lambda_j| is largest at low_j for lower particles j, and at high_j for higher ones.
     """
     envelope = high.copy()
     envelope[:i] = low[:i]

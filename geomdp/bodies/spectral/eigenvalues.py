@@ -1,8 +1,8 @@
 """Bodies of symmetric d x d matrices in svec coordinates: dimension, eigenvalues, volumes.
 
-svec (see `geomdp._numerics.linalg`) writes a symmetric d x d matrix as a vector in R^D,
-D = d (d + 1) / 2: the upper triangle, with entries off the diagonal times sqrt(2). The Euclidean
-norm of the vector is then the Frobenius norm of the matrix.
+svec (see `geomdp._numerics.linalg`) writes a symmetric d x d matrix as its upper triangle, a vector
+in R^D, D = d (d + 1) / 2, with entries off the diagonal times sqrt(2). Its Euclidean norm is the
+Frobenius norm of the matrix.
 """
 
 from __future__ import annotations
@@ -34,16 +34,12 @@ class MatrixBody(Body):
 
     @property
     def dimension(self) -> int:
-        """Dimension D = d (d + 1) / 2."""
         return self.d * (self.d + 1) // 2
 
 
 def spectraplex_volume(d: int) -> float:
-    """2^(d (d - 1) / 4) Gamma_d((d + 1) / 2) / D! with the multivariate gamma function Gamma_d.
-
-    This is the volume of {M psd : tr M <= 1} in svec coordinates, with D = d (d + 1) / 2. The
-    integral of exp(-tr M) over the cone of psd matrices is D! times the volume. svec stretches each
-    of the d (d - 1) / 2 entries above the diagonal by sqrt(2). This gives the power of 2.
+    """Volume of {M psd : tr M <= 1} in svec coordinates, 2^(d (d - 1) / 4) Gamma_d((d + 1) / 2) /
+    D! with the multivariate gamma function Gamma_d.
     """
     stretch = d * (d - 1) / 4 * math.log(2)
     gamma = float(scipy.special.multigammaln((d + 1) / 2, d))
@@ -51,10 +47,7 @@ def spectraplex_volume(d: int) -> float:
 
 
 def eigen(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Ascending eigenvalues (b, d) and eigenvectors (b, d, d) of symmetric matrices.
-
-    The rows of `vectors` (b, D) are the matrices in svec coordinates.
-    """
+    """Ascending eigenvalues (b, d) and eigenvectors (b, d, d) of the matrices with svecs (b, D)."""
     values, basis = np.linalg.eigh(unsvec(vectors))
     return np.asarray(values), np.asarray(basis)
 

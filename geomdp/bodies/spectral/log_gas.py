@@ -4,13 +4,9 @@ d particles lambda_1 < ... < lambda_d on the line have density proportional to
 
     prod over i < j of (lambda_j - lambda_i)  times  prod over i of exp(-|lambda_i|).
 
-Given all other particles, particle i lies between two neighbours. Between them, the density of
-particle i at x is proportional to e^(-|x|) prod over j != i of |x - lambda_j|. This density is
-log-concave. Particles may be at -inf or +inf; such particles do not change the density of the
-others. In the lowest state all particles are at -inf, and in the highest state all are at +inf. The
-bounding chains of `coupling_from_the_past` start from these two states.
-
-For quadrature, the interval between the neighbours is divided into panels (subintervals).
+Given all other particles, particle i lies between two neighbours, with density at x proportional to
+e^(-|x|) prod over j != i of |x - lambda_j|, which is log-concave. Particles at -inf or +inf do not
+change the density of the others. For quadrature, the interval is divided into panels.
 """
 
 from __future__ import annotations
@@ -60,11 +56,8 @@ _INTEGRAL = 1 / (2 * _DEGREES + 1)
 
 @numba.njit(cache=True)
 def sweeps(points, uniforms):  # type: ignore[no-untyped-def]
-    """Redraw all particles of `points` (d,) T times, at the quantiles `uniforms` (T, d), in place.
-
-    Sweeps alternate between ascending and descending order of the particles. The density is
-    log-supermodular, so no quantile of particle i falls if another particle moves up. So if one
-    state is below another in every coordinate, this order remains under the same `uniforms`.
+    """Redraw all particles of `points` (d,) T times in place, at the quantiles `uniforms` (T, d);
+    the order of two states is kept, because no quantile falls if another particle moves up.
     """
     size = len(points)
     for t in range(len(uniforms)):
@@ -106,10 +99,7 @@ def heat_bath(u, points, i):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _panel_ends(low, high, count):  # type: ignore[no-untyped-def]
-    """Ends of `count` equal panels of [low, high]; a panel with 0 inside is cut in two at 0.
-
-    The density e^(-|x|) has a kink at 0, where interpolation by one polynomial would be inaccurate.
-    """
+    """Ends of `count` equal panels of [low, high]; a panel with 0 inside is cut in two at 0."""
     kink = low < 0 < high
     ends = np.empty(count + (2 if kink else 1))
     k = 0
@@ -142,10 +132,7 @@ def _density(start, end, middle, points, i, values):  # type: ignore[no-untyped-
 
 @numba.njit(cache=True)
 def _panel_quantile(values, target, mass):  # type: ignore[no-untyped-def]
-    """The t in [-1, 1] up to which a density with these `values` at the nodes has mass `target`.
-
-    `mass` is the mass of the density on the whole of [-1, 1].
-    """
+    """The t in [-1, 1] up to which a density with these `values` at the nodes has mass `target`."""
     coefficients = np.zeros(NODES)
     for a in range(NODES):
         for k in range(NODES):

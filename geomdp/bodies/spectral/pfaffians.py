@@ -1,7 +1,6 @@
-"""Volumes and second moments of the symmetric spectral bodies, from Pfaffians (de Bruijn 1955).
+"""Volumes and second moments of the symmetric spectral bodies, from Pfaffians (JL-COV).
 
-Let x be real, and let r(x) be e^(1j angle/2) x for x > 0 and e^(-1j angle/2) x for x < 0, where 1j
-is the imaginary unit, as in Python. Let r' be the derivative of r. The integral of
+By de Bruijn (1955), "On some multiple integrals involving determinants", the integral of
 
     prod over i < j of (r(lambda_j) - r(lambda_i))  times  prod over i of r'(lambda_i) e^-|lambda_i|
 
@@ -9,20 +8,14 @@ over lambda_1 < ... < lambda_d is, up to a constant, the Pfaffian of the matrix
 
     A_jk = double integral of sgn(y - x) g_j(x) g_k(y),   g_j(x) = P_j(2 r(x)) r'(x) e^(-|x|).
 
-Here P_0..P_(d-1) are polynomials of degrees 0..d-1. For odd d, the matrix has one more row and
-column, with the integrals of the g_j. The polynomials are orthonormal for the weight e^(-|x|). This
-makes A well conditioned.
+Here r(x) is e^(1j angle/2) x for x > 0 and e^(-1j angle/2) x for x < 0. The polynomials
+P_0..P_(d-1) are orthonormal for the weight e^(-|x|), which makes A well conditioned. For odd d, A
+has one more row and column, with the integrals of the g_j.
 
-For the angle 0, the integrand is the density of the log-gas up to a constant (see `log_gas`). The
-density has a factor a + b for each positive eigenvalue a and each negative eigenvalue -b. In each
-of these factors, `coupling_from_the_past.difference_spectra` chooses one of the terms a and b at
-random. Let p be k (k + 1) / 2 plus the number of choices of an a, where k is the number of positive
-eigenvalues. Let D = d (d + 1) / 2. The integral for an angle divided by the integral for 0 is
-E e^(1j angle (p - D/2)), so a Fourier sum over angles gives the distribution of p.
-
-References
-----------
-De Bruijn (1955), "On some multiple integrals involving determinants"; formula sheet JL-COV.
+For the angle 0, the integrand is the density of the log-gas up to a constant (see `log_gas`). Let p
+be the random degree of `coupling_from_the_past.difference_spectra`, and D = d (d + 1) / 2. The
+integral for an angle divided by the integral for 0 is E e^(1j angle (p - D/2)), so a Fourier sum
+over angles gives the distribution of p.
 """
 
 from __future__ import annotations
@@ -56,12 +49,8 @@ class SpectralMoments:
     squared_trace: float  # E (tr M)^2
 
     def second_moment(self, d: int) -> FloatArray:
-        """E svec(M) svec(M)^T, (D, D) with D = d (d + 1) / 2.
-
-        The law of M is invariant under M -> V M V^T for orthogonal V. So the result S has the form
-        alpha I_D + beta e e^T with e = svec(I_d), where I_D and I_d are identity matrices. Two
-        equations give alpha and beta. The trace of S is E tr(M^2) = alpha D + beta d, and e^T S e
-        is E (tr M)^2 = alpha d + beta d^2.
+        """E svec(M) svec(M)^T = alpha I_D + beta e e^T, D = d (d + 1) / 2 and e = svec(I_d), from
+        the equations E tr(M^2) = alpha D + beta d and E (tr M)^2 = alpha d + beta d^2.
         """
         D, identity = d * (d + 1) // 2, svec(np.eye(d))
         alpha = self.squares - self.squared_trace / d
@@ -73,10 +62,7 @@ class SpectralMoments:
 
 @cache
 def nuclear_moments(d: int) -> SpectralMoments:
-    """Moments of {||M||_* <= 1}: the moments of the gas divided by (D + 1) (D + 2) (JL-L14).
-
-    D = d (d + 1) / 2 is the dimension.
-    """
+    """Moments of {||M||_* <= 1}: the moments of the gas divided by (D + 1) (D + 2) (JL-L14)."""
     D = d * (d + 1) // 2
     gas = _gas(d)
     shares = gas.shares
@@ -95,10 +81,8 @@ def nuclear_moments(d: int) -> SpectralMoments:
 def difference_moments(d: int) -> SpectralMoments:
     """Moments of {tr M_+ <= 1, tr M_- <= 1}, from the gas with degrees p reweighted by C(D, p).
 
-    M_+ and M_- are the positive and the negative part of M. Let q = D - p. Given p, the sum of the
-    positive eigenvalues is U^(1/p), and the sum of the negative eigenvalues is -V^(1/q), with
-    independent U and V, uniform on [0, 1]. The squares of these sums have means p / (p + 2) and
-    q / (q + 2).
+    Given p, the sums of the positive and of the negative eigenvalues are U^(1/p) and -V^(1/(D - p))
+    for independent uniform U and V; U^(1/p) has the mean square p / (p + 2).
     """
     D = d * (d + 1) // 2
     gas = _gas(d)
@@ -157,10 +141,7 @@ def _gas(d: int) -> _Gas:
 
 
 def _log_laguerre_mass(d: int) -> float:
-    """Logarithm of the integral J_+ of `_Gas`.
-
-    The closed form is Selberg's integral.
-    """
+    """Logarithm of the integral J_+ of `_Gas`, by Selberg's integral."""
     j = np.arange(d)
     return float(
         (scipy.special.gammaln(1 + j / 2) + scipy.special.gammaln((j + 3) / 2)).sum()
@@ -170,10 +151,8 @@ def _log_laguerre_mass(d: int) -> float:
 
 
 def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
-    """Pf A for `angle`, and a derivative of Pf A.
-
-    For the derivative, multiply each g_j(x) by 1 + s x^2 for x > 0. The derivative is with respect
-    to s, at s = 0. `norms` are the coefficients of `_recurrence`.
+    """Pf A for `angle` and the coefficients `norms` of `_recurrence`, and its derivative with
+    respect to s at s = 0 if each g_j(x) is multiplied by 1 + s x^2 for x > 0.
     """
     d = len(norms)
     t, weights = scipy.special.roots_laguerre(d + 2)
@@ -211,9 +190,8 @@ def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
 
 
 def _bordered(matrix: ComplexArray, border: ComplexArray) -> ComplexArray:
-    """The skew-symmetric part of `matrix`; if the order is odd, one row and column are added.
-
-    The column is `border`, and the row is -`border`.
+    """The skew-symmetric part of `matrix`, for odd order with the column `border` and row
+    -`border`.
     """
     matrix = (matrix - matrix.T) / 2
     if len(matrix) % 2 == 0:
@@ -242,11 +220,8 @@ def _pfaffian(matrix: ComplexArray) -> complex:
 
 
 def _laguerre_tails(laguerre: FloatArray) -> FloatArray:
-    """tail_k = e^(t/2) times the integral of L_k(2 y) e^(-y) over y > t / 2, at the nodes t.
-
-    Column k of `laguerre` has the values of L_k at the nodes, and column k of the result has
-    tail_k. From L_k' - L_(k-1)' = -L_(k-1) and integration by parts,
-    tail_k = L_k - L_(k-1) - tail_(k-1).
+    """tail_k = e^(t/2) times the integral of L_k(2 y) e^(-y) over y > t / 2, at the nodes t, by
+    columns: tail_k = L_k - L_(k-1) - tail_(k-1), for the values `laguerre` of the L_k.
     """
     tails = laguerre.copy()
     for k in range(1, tails.shape[1]):
@@ -255,10 +230,7 @@ def _laguerre_tails(laguerre: FloatArray) -> FloatArray:
 
 
 def _recurrence(d: int) -> FloatArray:
-    """Coefficients b_1..b_(d-1) of t P_k = b_(k+1) P_(k+1) + b_k P_(k-1), by Stieltjes' procedure.
-
-    The polynomials P_k are orthonormal for the weight e^(-|t|).
-    """
+    """Coefficients b_1..b_(d-1) of t P_k = b_(k+1) P_(k+1) + b_k P_(k-1), by Stieltjes' method."""
     t, weights = scipy.special.roots_laguerre(d + 2)
     before, now = np.zeros_like(t), np.full_like(t, math.sqrt(0.5))  # e^(-|t|) has integral 2
     norms = np.zeros(d)

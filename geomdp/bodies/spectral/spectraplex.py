@@ -59,10 +59,7 @@ class Spectraplex(MatrixBody):
         return np.asarray(np.maximum(eigenvalues(directions)[:, -1], 0.0))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """svec(v v^T) for a unit eigenvector v of the largest eigenvalue.
-
-        The result is 0 if the largest eigenvalue is at most 0.
-        """
+        """svec(v v^T) for a unit top eigenvector v; 0 if the largest eigenvalue is at most 0."""
         values, vectors = eigen(directions)
         return top_projector(values, vectors)
 
@@ -81,10 +78,7 @@ class Spectraplex(MatrixBody):
         return 1.0
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """U^(1/D) W / tr W for W = G G^T; exact (X-SPX).
-
-        U is uniform on [0, 1], and G is a standard normal d x (d + 1) matrix.
-        """
+        """U^(1/D) W / tr W, W = G G^T, for uniform U and normal G, d x (d + 1); exact (X-SPX)."""
         points = np.empty((n, self.dimension))
         rows = max(1, BLOCK_ENTRIES // (self.d * (self.d + 1)))
         for start in range(0, n, rows):
@@ -104,11 +98,10 @@ class Spectraplex(MatrixBody):
     def second_moment(self) -> FloatArray:
         """(2 (d + 1) I_D + (d + 1)^2 svec(I_d) svec(I_d)^T) / (4 (D + 1) (D + 2)).
 
-        I_n is the n x n identity matrix. Let k = d + 1, and let e = I_d. The matrix W of
-        `sample_uniform` has E[W_ij W_gh] = k^2 e_ij e_gh + k (e_ig e_jh + e_ih e_jg). The trace of
-        W is chi-square with k d = 2 D degrees of freedom and is independent of W / tr W. So the
-        second moment of W / tr W is the second moment of W divided by E[(tr W)^2] = 2 D (2 D + 2).
-        The factor U^(1/D) contributes E[U^(2/D)] = D / (D + 2).
+        I_n is the n x n identity matrix. Let k = d + 1 and e = I_d. The W of `sample_uniform` has
+        E[W_ij W_gh] = k^2 e_ij e_gh + k (e_ig e_jh + e_ih e_jg). tr W is chi-square with k d = 2 D
+        degrees of freedom and independent of W / tr W. So the second moment of W / tr W is that of
+        W divided by E[(tr W)^2] = 2 D (2 D + 2). U^(1/D) contributes E[U^(2/D)] = D / (D + 2).
         """
         D, k = self.dimension, self.d + 1
         identity = svec(np.eye(self.d))
@@ -116,29 +109,22 @@ class Spectraplex(MatrixBody):
         return np.asarray(moment / (4 * (D + 1) * (D + 2)))
 
     def volume(self) -> float:
-        """Volume in svec coordinates (see `spectraplex_volume`)."""
         return spectraplex_volume(self.d)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Constraints: an auxiliary matrix is psd, has trace at most 1, and has svec `variable`."""
         import cvxpy as cp
 
         matrix = cp.Variable((self.d, self.d), PSD=True)
         return [half_vector(matrix, self.d) == variable, cp.trace(matrix) <= 1]
 
     def difference(self) -> Body:
-        """A `SpectraplexDifference`."""
         return SpectraplexDifference(self.d)
 
     def symmetric_hull(self) -> Body:
-        """A `NuclearBall`."""
         return NuclearBall(self.d)
 
     def gaussian_width(self) -> float | None:
-        """Mean of max(lambda_max, 0) for d = 1 and 2; None for larger d.
-
-        lambda_max is the largest eigenvalue of a random matrix M. svec(M) is standard normal.
-        """
+        """E max(lambda_max, 0) over standard normal svecs if d = 1 or 2; None for larger d."""
         if self.d == 1:
             return 1 / math.sqrt(2 * math.pi)
         if self.d == 2:
@@ -178,10 +164,8 @@ class SpectraplexDifference(SymmetricSpectral):
         return np.asarray(np.maximum(values[:, -1], 0.0) + np.maximum(-values[:, 0], 0.0))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """v v^T - w w^T for unit eigenvectors v and w of the largest and the smallest eigenvalue.
-
-        If the largest eigenvalue is at most 0, the first term is left out. If the smallest
-        eigenvalue is at least 0, the second term is left out.
+        """v v^T - w w^T for unit eigenvectors v and w of the largest eigenvalue, if above 0, and of
+        the smallest, if below 0; other terms are left out.
         """
         values, vectors = eigen(directions)
         bottom = top_projector(-values[:, ::-1], vectors[:, :, ::-1])
@@ -193,17 +177,12 @@ class SpectraplexDifference(SymmetricSpectral):
         return np.asarray(np.maximum(above, below))
 
     def _gradient(self, values: FloatArray) -> FloatArray:
-        """Eigenvalues of a gradient of the norm.
-
-        If tr M_+ >= tr M_-, the result is 1 where `values` > 0 and 0 elsewhere. If tr M_+ < tr M_-,
-        the result is -1 where `values` < 0 and 0 elsewhere.
-        """
+        """1 where `values` > 0 if tr M_+ >= tr M_-, else -1 where `values` < 0; 0 elsewhere."""
         above, below = np.maximum(values, 0).sum(axis=1), np.maximum(-values, 0).sum(axis=1)
         signs = np.where((above >= below)[:, None], values > 0, -1.0 * (values < 0))
         return np.asarray(signs, dtype=np.float64)
 
     def _nearest(self, values: FloatArray) -> FloatArray:
-        """Positive and negative eigenvalues projected separately on {x >= 0, sum x <= 1}."""
         return nearest_in_corner(values, 1.0) - nearest_in_corner(-values, 1.0)
 
     def _spectra(self, n: int, rng: np.random.Generator) -> FloatArray:

@@ -27,13 +27,10 @@ from geomdp.bodies.spectral.pfaffians import SpectralMoments, nuclear_moments
 class SymmetricSpectral(MatrixBody):
     """A symmetric body {M : lambda(M) in S} of symmetric d x d matrices, for a set S of spectra.
 
-    lambda(M) is the spectrum of M: the vector of its eigenvalues. The body is invariant under
-    M -> V M V^T for orthogonal V. Membership, gauge, support and projection need one eigenvalue
-    decomposition per point or direction: O(d^3). A chord needs many, because its ends are found by
-    bisection. The eigenvectors of a uniform point are Haar-distributed. The eigenvalues are
-    drawn by coupling from the past: O(d^3 log d) per draw for d up to about 30 (JL-COV). Moments
-    and volume are computed from Pfaffians of d x d matrices (for odd d, with one more row and
-    column).
+    Membership, gauge, support and projection need one eigenvalue decomposition per point or
+    direction: O(d^3); a chord needs many. Uniform points have Haar-distributed eigenvectors, and
+    eigenvalues drawn by coupling from the past: O(d^3 log d) per draw for d up to about 30
+    (JL-COV). Moments and volume are computed from Pfaffians of matrices of order d or d + 1.
     """
 
     symmetric = True
@@ -70,28 +67,20 @@ class SymmetricSpectral(MatrixBody):
         """Spectra (k, d), one for each orbit of extreme points under M -> V M V^T and M -> -M."""
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """The support function, which depends on the eigenvalues alone."""
         return self._height(eigenvalues(directions))
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """The gauge, which depends on the eigenvalues alone."""
         return self._norm(eigenvalues(points))
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges and normals; the normal at a point has the same eigenvectors as the point."""
         values, vectors = eigen(points)
         return Facets(self._norm(values), assemble(self._gradient(values), vectors))
 
     def project(self, points: FloatArray) -> FloatArray:
-        """The matrix with the same eigenvectors and with the eigenvalues projected on S."""
         values, vectors = eigen(points)
         return assemble(self._nearest(values), vectors)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Exact uniform points: the eigenvectors are Haar-distributed.
-
-        The eigenvalues come from exact draws of a log-gas, see `coupling_from_the_past`.
-        """
         # Compiled code is slow to import.
         from geomdp.bodies.spectral.coupling_from_the_past import in_haar_frames
 
@@ -106,7 +95,6 @@ class SymmetricSpectral(MatrixBody):
         return spectraplex_volume(self.d) * math.exp(self._moments().log_integral)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Constraints that make M the difference of two psd matrices with bounded traces."""
         import cvxpy as cp
 
         above = cp.Variable((self.d, self.d), PSD=True)
@@ -119,9 +107,9 @@ class SymmetricSpectral(MatrixBody):
 class NuclearBall(SymmetricSpectral):
     """The ball {M symmetric : ||M||_* <= 1} of the nuclear norm, in svec coordinates.
 
-    The ball is the convex hull of K and -K for the spectraplex K. Its matrices M are d x d, and the
-    dimension is d (d + 1) / 2. ||M||_* is the sum of the absolute values of the eigenvalues
-    (JL-COV). svec lists the upper triangle of M, with entries off the diagonal times sqrt(2). See
+    The nuclear norm is the sum of the absolute values of the eigenvalues. The ball is the convex
+    hull of K and -K for the spectraplex K (JL-COV). Its matrices are d x d; svec lists the d (d +
+    1) / 2 entries of the upper triangle, with those off the diagonal times sqrt(2). See
     `SymmetricSpectral` for the cost of each method.
 
     Parameters
@@ -141,14 +129,10 @@ class NuclearBall(SymmetricSpectral):
     """
 
     def _height(self, values: FloatArray) -> FloatArray:
-        """Operator norm: the largest absolute value of an eigenvalue."""
         return np.asarray(np.maximum(values[:, -1], -values[:, 0]))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """sign(lambda) v v^T for an eigenvalue lambda with the largest |lambda|.
-
-        v is a unit eigenvector of lambda. Here sign(0) = 1.
-        """
+        """sign(lambda) v v^T for a unit eigenvector v with the largest |lambda|; sign(0) = 1."""
         values, vectors = eigen(directions)
         above = (values[:, -1] >= -values[:, 0])[:, None]
         best = np.where(above, vectors[:, :, -1], vectors[:, :, 0])
@@ -158,11 +142,9 @@ class NuclearBall(SymmetricSpectral):
         return np.asarray(np.abs(values).sum(axis=1))
 
     def _gradient(self, values: FloatArray) -> FloatArray:
-        """The signs of the eigenvalues."""
         return np.asarray(np.sign(values))
 
     def _nearest(self, values: FloatArray) -> FloatArray:
-        """Eigenvalues projected on the l1 ball."""
         return np.asarray(np.copysign(nearest_in_corner(np.abs(values), 1.0), values))
 
     def _spectra(self, n: int, rng: np.random.Generator) -> FloatArray:

@@ -1,13 +1,9 @@
 """Certificates: proofs that together exclude every number of records up to the lower bound.
 
-The sample complexity sc is the least number of records at which some private mechanism reaches the
-error. The bound sc > v is proved only if *every* n <= v is excluded. A packing is a list of data
-sets with answers that are far apart. Packings of larger data sets exclude larger numbers n, but no
-small n. A certificate may therefore need several steps, called rungs. Each excludes a range of
-numbers n. A `Rung` uses one packing. A `LineRung` uses one set of orthogonal lines (see
-`geomdp.bounds.lines.orthogonal_lines`). A `QueryLineRung` uses one set of lines along single
-queries (see `geomdp.bounds.lines.query_lines`). A `GuessRung` uses one set of elements with answers
-that are far apart. The first range starts at 1. No number between the ranges is left out.
+The bound sc > v is proved only if *every* n <= v is excluded. Packings of larger data sets exclude
+larger numbers n, but no small n. A certificate may therefore need several steps, called rungs, and
+each excludes a range of numbers n. The first range starts at 1, and no number between the ranges is
+left out.
 """
 
 from __future__ import annotations
@@ -37,7 +33,8 @@ class Certificate:
     problem : Problem
         Privacy, error, metric and neighbour relation.
     rungs : tuple of Rung, LineRung, QueryLineRung or GuessRung
-        The excluded ranges, in increasing order of the numbers of records.
+        The excluded ranges, in increasing order. In the order of the types, a rung uses a packing,
+        orthogonal lines, lines along single queries, or elements with answers far apart.
 
     Examples
     --------
@@ -63,13 +60,10 @@ class Certificate:
         return self.rungs[-1].last
 
     def save(self, path: str | Path) -> None:
-        """Write the certificate to `path`, which must end in .json.
+        """Write the certificate to a .json file at `path`, and large arrays to an .npz file.
 
-        Raises
-        ------
-        ValueError
-            If `path` does not end in .json. Also if a number of the certificate is outside the
-            range that `check_certificate` accepts: 1e-100 to 1e100, and whole numbers below 2^256.
+        ``ValueError`` for numbers except 0 outside 1e-100 to 1e100, or whole numbers of 2^256 or
+        more.
         """
         write_certificate(Path(path), self.document())
 
@@ -97,11 +91,7 @@ def _stated(privacy: Privacy) -> dict[str, Any]:
 
 
 def cover(ranges: Iterable[ExcludedRange]) -> tuple[ExcludedRange, ...]:
-    """The fewest of `ranges` that exclude 1, 2, ..., v without a gap, for the largest possible v.
-
-    The choice is greedy. Each step looks at the ranges that leave no gap after the ranges chosen so
-    far, and takes the one that ends last. The result is empty if no range starts at 1.
-    """
+    """The fewest ranges, chosen greedily, that exclude 1, ..., v for the largest possible v."""
     waiting = sorted(ranges, key=lambda part: part.first)
     reach = 0
     chosen: list[ExcludedRange] = []
@@ -120,18 +110,7 @@ def cover(ranges: Iterable[ExcludedRange]) -> tuple[ExcludedRange, ...]:
 def covering_bound(
     ranges: Sequence[ExcludedRange], problem: Problem, reasons: Sequence[str] = ()
 ) -> Bound:
-    """The lower bound that `ranges` prove together, for one workload and one `problem`.
-
-    The `reasons` say why other proofs exclude nothing. If nothing at all is excluded, the error
-    message contains the reasons.
-
-    Raises
-    ------
-    SideConditionError
-        If not even one record is excluded. Also if the failure probabilities of the ranges used add
-        up to 1 or more: then the conditions of the ranges might never hold together, so nothing is
-        proved.
-    """
+    """The lower bound that `ranges` prove; `reasons` say why other proofs exclude nothing."""
     chosen = cover(ranges)
     if not chosen:
         starts = [f"the excluded range starts at {part.first} records, not at 1" for part in ranges]
@@ -171,16 +150,10 @@ def certify(
     epsilon, alpha, metric, adjacency : as for `Problem`
         Privacy, error, how the error is measured, and the neighbour relation.
 
-    Returns
-    -------
-    Bound
-        ``Side.LOWER``; its certificate is a `Certificate`.
-
     Raises
     ------
     ValueError
-        If `families` holds an object that is no packing, or packings of different workloads. Also
-        if a parameter is out of range.
+        If a family is no packing or is for another workload, or a parameter is out of range.
     SideConditionError
         If not even one record is excluded; the message gives the reason for each packing. Also if
         the failure probabilities of the packings used add up to 1 or more.

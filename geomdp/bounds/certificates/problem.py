@@ -30,11 +30,7 @@ class SideConditionError(ValueError):
 
 
 def stated_privacy(epsilon: float | None, privacy: Privacy | None) -> Privacy:
-    """The guarantee that one of two arguments states; ``ValueError`` unless exactly one is given.
-
-    An `epsilon` means pure differential privacy. ``ValueError`` also for a guarantee outside the
-    range of `check_range`.
-    """
+    """The guarantee, in range (`check_range`), that exactly one of two arguments states."""
     if privacy is None:
         # If neither argument is given, epsilon is None. `PureDP` refuses this value.
         privacy = PureDP(epsilon)  # type: ignore[arg-type]
@@ -61,12 +57,8 @@ class Problem:
         Neighbour relation. Under add/remove, answers are divided by a public number n. The
         mechanism need be accurate only on data sets of exactly n records.
     privacy : PureDP, ApproxDP, ZCDP or None
-        The guarantee that the mechanism must give. None means `epsilon`-DP.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or `epsilon` and `privacy` contradict each other.
+        The guarantee that the mechanism must give. None means `epsilon`-DP; a contradiction to
+        `epsilon` raises ``ValueError``.
 
     Examples
     --------
@@ -121,10 +113,7 @@ class Problem:
 
     @property
     def required_separation(self) -> float:
-        """Least distance c alpha between the answers of two data sets of a packing.
-
-        The factor c depends on the metric.
-        """
+        """Least distance c alpha between answers in a packing, with the factor c of the metric."""
         return self.metric.separation * self.alpha
 
     def __str__(self) -> str:

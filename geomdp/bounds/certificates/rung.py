@@ -1,19 +1,7 @@
 """The numbers of records that one packing excludes: one step of a certificate, called a rung.
 
-A packing has data sets Y_1..Y_M of s records each. At most d replacements turn any Y_i into any
-Y_j, and any two answers Q(Y_i) are at least gamma apart. For n >= t s records let X_i be t copies
-of Y_i and n - t s copies of one fixed element. Then ||Q(X_i) - Q(X_j)|| >= gamma t s / n, and t d
-replacements turn X_i into X_j. By JL-L6 no epsilon-DP mechanism has error at most alpha on data
-sets of n records if
-
-    t s <= n <= t s rho,   rho = gamma / (c alpha),   and   t d epsilon < ln(M - 1) + log odds.
-
-The metric determines the number c and the odds. The last inequality is for replace-one adjacency.
-Under add/remove a replacement is two changes, so the last inequality has 2 t d epsilon on the left.
-Let T be the largest t that satisfies the last inequality. The ranges of t and t + 1 leave no gap if
-t s rho >= (t + 1) s - 1. This holds if t >= (s - 1) / (s (rho - 1)). Let t_0 be the least such
-whole number t >= 1. Then all n from t_0 s to T s rho are excluded. For s = 1 and rho >= 1 these are
-all n <= T rho, as in the padded construction of JL-L7.
+`geomdp.bounds.checker.check` has the proof (JL-L6) and the notation. For s = 1 and rho >= 1, the
+range is all n <= T rho (JL-L7).
 """
 
 from __future__ import annotations
@@ -40,11 +28,7 @@ Argument = TypeVar("Argument")
 def without_dominated(
     found: Iterable[Argument], needs: Callable[[Argument], int], proves: Callable[[Argument], float]
 ) -> list[Argument]:
-    """The proofs `found` in increasing order of `needs`, without dominated proofs.
-
-    A proof A is dominated by a proof B if needs(B) <= needs(A) and proves(B) >= proves(A). Of equal
-    proofs the first one is kept. A proof A with proves(A) <= 0 is dropped, too.
-    """
+    """The proofs by `needs`, without those that prove at most 0 or no more than an earlier one."""
     ordered = sorted(found, key=lambda one: (needs(one), -proves(one)))
     best = itertools.accumulate(map(proves, ordered), max, initial=0.0)
     return [one for one, before in zip(ordered, best, strict=False) if proves(one) > before]
@@ -65,12 +49,7 @@ class Conditional:
 
 
 class PackingFamily(Conditional, abc.ABC):
-    """M data sets Y_1..Y_M of `size` records each, listed or given by a rule.
-
-    A bound needs only four facts about the data sets: their size, how many there are, how far apart
-    the answers are, and how many replacements turn one data set into another. Attributes and
-    methods of this class return these facts.
-    """
+    """M data sets Y_1..Y_M of `size` records each, listed or given by a rule."""
 
     @property
     @abc.abstractmethod
@@ -98,7 +77,7 @@ class PackingFamily(Conditional, abc.ABC):
 
     @abc.abstractmethod
     def document(self) -> dict[str, Any]:
-        """The family as written to a certificate file (see `geomdp.bounds.certificates.files`)."""
+        """The family as written to a certificate file (see `geomdp.bounds.checker.reading`)."""
 
 
 @dataclass(frozen=True)
@@ -122,16 +101,23 @@ class ExcludedRange(Conditional, abc.ABC):
 class Rung(ExcludedRange):
     """The numbers of records that one packing excludes: all from `first` to `last`.
 
+    The problem gives alpha, the factor c and the odds; rho = gamma / (c alpha). Excluded are the n
+    from t s to t s rho for all t from some t_0 to T. T is the largest t with
+
+        t d epsilon < ln(M - 1) + log odds      (2 t d epsilon on the left under add/remove),
+
+    and t_0 the least t >= 1 whose range leaves no gap to that of t + 1: t s (rho - 1) >= s - 1.
+
     Parameters
     ----------
     first, last : int
         Least and largest number of records excluded.
     family : PackingFamily
-        The packing.
+        The packing of M data sets.
     log_others, separation : float
-        ln(M - 1) and gamma of the packing.
+        ln(M - 1), and gamma, the least distance of two answers.
     size, distance : int
-        s and d of the packing.
+        Records s of a data set, and replacements d that turn any of the data sets into any other.
     copies : int
         Largest number of copies T of each data set.
 
@@ -167,7 +153,6 @@ class Rung(ExcludedRange):
 
     @property
     def said(self) -> str:
-        """The number of data sets, the replacements between them, and the distance of answers."""
         apart = rounded_down(self.separation * self.copies * self.size / self.last, 4)
         return (
             f"there are {self.count} data sets, at most {self.copies * self.distance} replacements "
@@ -176,16 +161,13 @@ class Rung(ExcludedRange):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """The conditions of the packing."""
         return self.family.assumptions
 
     @property
     def failure(self) -> float:
-        """The failure probability of the packing."""
         return self.family.failure
 
     def document(self, problem: Problem) -> dict[str, Any]:
-        """The step as written to a certificate file: all constants, and the packing or its rule."""
         return {
             "log_others": self.log_others,
             "size": self.size,
@@ -201,29 +183,16 @@ class Rung(ExcludedRange):
 
 
 def reachable_distance(log_others: float, problem: Problem) -> float:
-    """(ln(M - 1) + log odds) / epsilon under replace-one, and half of this number under add/remove.
-
-    The result is rounded down. Negative log odds can nearly cancel ln(M - 1), so the margin for
-    rounding errors is relative to the two terms and not to their sum.
-
-    M is the number of data sets of a packing. Suppose that fewer replacements than the returned
-    number turn any of the data sets into any other, and that their answers are far enough apart
-    (`Problem.required_separation`). Then no mechanism is both private and accurate.
-    """
+    """(ln(M - 1) + log odds) / epsilon, rounded down, which t d must be below; see `Rung`."""
     log_odds = problem.metric.log_odds
+    # Negative log odds can nearly cancel ln(M - 1), so the margin is relative to the two terms and
+    # not to their sum.
     total = log_others + log_odds - MARGIN * (1 + abs(log_others) + abs(log_odds))
     return total / (problem.pure_epsilon * problem.changes)
 
 
 def rung(family: PackingFamily, problem: Problem) -> Rung:
-    """The numbers of records that one packing excludes.
-
-    Raises
-    ------
-    SideConditionError
-        In three cases: there are too few data sets, the answers are too close together, or the data
-        sets are too many replacements apart. The message names the case.
-    """
+    """The rung of one packing; `SideConditionError` says why a packing excludes nothing."""
     reachable = reachable_distance(family.log_others, problem)
     if not reachable > 0:
         raise SideConditionError(

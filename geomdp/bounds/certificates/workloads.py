@@ -36,13 +36,7 @@ MAX_ANSWER = 1e100
 
 
 def bounded_answers(workload: Workload, elements: np.ndarray[Any, Any]) -> FloatArray:
-    """The answers of `workload` on `elements`, as an array (E, k).
-
-    Raises
-    ------
-    ValueError
-        If an answer is NaN, or its absolute value is above 1e100.
-    """
+    """The answers (E, k) of `workload` on `elements`; ``ValueError`` for NaN and beyond +-1e100."""
     answers = workload.evaluate(elements)
     largest = float(np.abs(answers).max())
     if not largest <= MAX_ANSWER:
@@ -53,13 +47,7 @@ def bounded_answers(workload: Workload, elements: np.ndarray[Any, Any]) -> Float
 
 
 def element_rows(values: npt.ArrayLike, count: int, name: str) -> IntArray:
-    """`values` as a read-only matrix, whose entries are row numbers of a list of `count` elements.
-
-    Raises
-    ------
-    ValueError
-        If `values` is empty, does not have two axes, or holds a number that is no row number.
-    """
+    """`values` as a read-only, nonempty matrix of row numbers of a list of `count` elements."""
     rows = whole_array(values, name, ndim=2)
     if 0 in rows.shape:
         raise ValueError(f"{name} must have a shape (a, b), both at least 1, got {rows.shape}")
@@ -79,11 +67,7 @@ def workload_document(workload: Workload) -> dict[str, Any] | None:
 
 
 def workload_subject(workload: Workload) -> str:
-    """A key that identifies a workload.
-
-    For a workload in `NAMED_WORKLOADS`: the name and the parameters. For any other workload: the
-    `repr` and the id of the object.
-    """
+    """A key that identifies a workload: name and parameters if it is named, else `repr` and id."""
     named = workload_document(workload)
     return f"{workload!r} at {id(workload)}" if named is None else str(named)
 
@@ -91,10 +75,6 @@ def workload_subject(workload: Workload) -> str:
 def listing_document(
     workload: Workload, elements: np.ndarray[Any, Any], answers: FloatArray
 ) -> dict[str, Any]:
-    """Workload and elements as a certificate lists them.
-
-    For a workload in `NAMED_WORKLOADS`: the name, the parameters, and the `elements` (E, ...). For
-    any other workload: only the `answers` (E, k) of the elements.
-    """
+    """A named workload with its `elements` (E, ...); for any other, only the `answers` (E, k)."""
     named = workload_document(workload)
     return {"answers": answers} if named is None else {"workload": named, "elements": elements}

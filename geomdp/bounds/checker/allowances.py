@@ -1,7 +1,34 @@
 """Check of a lower bound on the Bayes risk of one line, proved by a prior and allowances.
 
-`geomdp.bounds.lines.bayes_risk` explains lines, allowances and the proof for pure privacy.
-`geomdp.bounds.lines.approximate_risk` explains the smaller bound for (epsilon, delta)-DP.
+A private mechanism estimates t in {0, ..., T}, and one step leads from t to t + 1. So under
+epsilon-DP per step, the densities f_t of an output satisfy
+e^-epsilon <= f_{t+1} / f_t <= e^epsilon. Let pi be a prior on t, nu_0, ..., nu_T any numbers (the
+allowances), and p = 1 or 2 the moment. For every estimator y, the mean of |y - t|^p, the risk, is
+at least nu_0 + ... + nu_T if
+
+    sum_t f_t (pi_t |y - t|^p - nu_t) >= 0   for all f > 0 with these ratios, all y in [0, T].
+
+Proof: integrate over the outputs; each f_t integrates to 1, and an estimate outside [0, T] is worse
+than the nearest end. For fixed y, dynamic programming gives the least sum over f. Let V_T = g_T and
+g_t = pi_t |y - t|^p - nu_t. Then
+
+    V_t = g_t + min(e^-epsilon V_{t+1}, e^epsilon V_{t+1}),   and V_0 >= 0 is the condition.
+
+It is checked at finitely many points y. For p = 1 the sum is linear in y between whole numbers. For
+p = 2 and points that are h apart, (y - t)^2 is at most h^2 / 4 below its chord, so the condition is
+checked with (y - t)^2 - h^2 / 4.
+
+Under (epsilon, delta)-DP the excesses s_t = max(0, f_t - e^epsilon f_{t+1}) and
+s'_t = max(0, f_{t+1} - e^epsilon f_t) have integrals of at most delta. Each step loses a term:
+
+    V_{t+1} f_{t+1} >= e^-epsilon V_{t+1} f_t - e^-epsilon V_{t+1} s_t     if V_{t+1} > 0,
+    V_{t+1} f_{t+1} >= e^epsilon V_{t+1} f_t - |V_{t+1}| s'_t              otherwise.
+
+So the risk is at least nu_0 + ... + nu_T - delta K. K is the sum over t = 1, ..., T of
+e^-epsilon max_y V_t(y) and of -min_y V_t(y) (each 0 if negative). For p = 2, chords minus
+h^2 / 4 replace (y - t)^2 in g_t. Then V_t is concave between neighbouring points y, so the minimum
+is at a point. The maximum is at most that of g_t + ... + g_T, which is convex in y: it is at y = 0
+or y = T. Without the terms h^2 / 4 it is still an upper bound.
 """
 
 from __future__ import annotations
@@ -30,11 +57,7 @@ PRICE = 5e-12
 
 
 def verify_allowances(line: Part, epsilon: float, delta: float, moment: int) -> tuple[int, float]:
-    """Check the risk of a line; return the number of steps of the line, and the risk.
-
-    `epsilon` and `delta` are the guarantee for one step of the line. `moment` is 1 for the mean
-    absolute error and 2 for the mean squared error.
-    """
+    """The number of steps and the checked risk of a line, for the privacy of one step."""
     prior, risk = line.array("prior", axes=1), line.number("risk")
     allowances = line.array("allowances", axes=1)
     require(len(prior) > 1, "a prior has one point only")
@@ -66,18 +89,7 @@ def verify_allowances(line: Part, epsilon: float, delta: float, moment: int) -> 
 
 
 def _holds(prior: Vector, allowances: Vector, epsilon: float, moment: int, spacing: float) -> bool:
-    """Whether sum_t f_t (pi_t |y - t|^p - nu_t) >= 0 for all estimates y and all densities f.
-
-    pi is the prior, nu are the allowances, and p is the `moment`. f_t > 0 is the density of an
-    output if t is the true number. From each t to the next, f_t changes by a factor from e^-epsilon
-    to e^epsilon. The estimates y are points with distance `spacing`. For p = 2, spacing^2 / 4 is
-    subtracted from |y - t|^2, so that the inequality also holds between the points.
-
-    The test is a dynamic program from the last t down: `least` is the least value of the sum from t
-    on, divided by f_t. The least value is attained at the largest or the smallest factor. `size` is
-    the sum of the absolute values of the same terms. The rounding error of the sum is a small share
-    of `size`. So the sum must be at least this share, `ROUNDING` times `size`.
-    """
+    """Whether V_0 >= 0, minus rounding, at all points y with distance h = `spacing`."""
     points = np.arange(0.0, len(prior) - 1 + spacing, spacing)
     least, size = np.zeros(len(points)), np.zeros(len(points))
     for t in reversed(range(len(prior))):
@@ -87,18 +99,13 @@ def _holds(prior: Vector, allowances: Vector, epsilon: float, moment: int, spaci
         gain = prior[t] * loss - allowances[t]
         terms = prior[t] * np.abs(loss) + abs(allowances[t])
         least, size = gain + factor * least, terms + factor * size
+    # `least` is V_0. Its rounding error is at most this share of `size`, the sum of the absolute
+    # values of the same terms.
     return bool((least >= ROUNDING * size).all())
 
 
 def _price(prior: Vector, allowances: Vector, epsilon: float, moment: int, spacing: float) -> float:
-    """The number K: under (epsilon, delta)-DP, the proved risk is smaller by delta K.
-
-    Let V_t(y) be the least value of the sum of `_holds` from t on, divided by f_t. K is the sum
-    over t = 1, ..., T of e^-epsilon max_y V_t(y) (0 if negative) and of -min_y V_t(y) (0 if
-    negative). An upper bound replaces the maximum: the sum for equal densities f, at y = 0 or
-    y = T. For the minimum, it suffices to take the points y of `_holds` from 0 to T.
-    `geomdp.bounds.lines.approximate_risk` has the proof.
-    """
+    """The number K of the module: under (epsilon, delta)-DP, the risk is smaller by delta K."""
     last = len(prior) - 1
     points = np.minimum(np.arange(0.0, last + spacing, spacing), last)
     sums, first_end, last_end, price = np.zeros(len(points)), 0.0, 0.0, 0.0

@@ -1,9 +1,16 @@
 """Check a certificate file: recompute every constant and check every rung.
 
-A rung is one step of a certificate: it excludes a range of numbers of records. There are four
-kinds of rungs. The first kind uses a packing. The second kind uses a set of orthogonal lines, and
-the third kind uses lines along single queries. The fourth kind uses the average error over elements
-with answers that are far apart.
+A rung uses a packing, orthogonal lines, lines along single queries, or the average error over
+elements with answers far apart. A packing has M data sets of s records. At most d replacements turn
+any of them into any other, and their answers are at least gamma apart. Let data sets of n >= t s
+records hold t copies of one of them, and n - t s copies of a fixed element. Let epsilon be the
+privacy loss of a replacement, and c alpha the required separation. By Markov's inequality and group
+privacy (see `Measure.log_odds`), no private mechanism has error at most alpha on them if
+
+    t s <= n <= t s rho,   rho = gamma / (c alpha),   and   t d epsilon < ln(M - 1) + log odds.
+
+For all t from t_0 to the largest such t, T, the ranges leave no gap if t_0 s (rho - 1) >= s - 1. So
+all n from t_0 s to T s rho are excluded.
 """
 
 from __future__ import annotations
@@ -91,10 +98,7 @@ class _Problem:
     measure: Measure
 
     def pure_epsilon(self, kind: str) -> float:
-        """Privacy loss of one replaced record; the file is rejected if the guarantee is not pure.
-
-        `kind` names the proof in the message.
-        """
+        """Privacy loss of one replaced record, for proofs of the `kind` that needs pure privacy."""
         require(self.guarantee.is_pure, f"{kind} prove bounds for pure privacy only")
         return self.guarantee.epsilon * self.changes
 
@@ -102,15 +106,12 @@ class _Problem:
 def check_certificate(path: str | Path) -> Checked:
     """Check the certificate at `path` from scratch.
 
+    Cost: O(M s k + M^2 (k + s)) for a listed packing of M data sets of s records and for k queries.
+
     Parameters
     ----------
     path : str or Path
         The .json file. Its .npz file, if there is one, must be in the same folder.
-
-    Returns
-    -------
-    Checked
-        The bound, the facts that were checked by computation, and the conditions of the proof.
 
     Raises
     ------
@@ -121,10 +122,6 @@ def check_certificate(path: str | Path) -> Checked:
         for a file of 1 KB.
     OSError
         If the .json file cannot be read.
-
-    Notes
-    -----
-    Cost: O(M s k + M^2 (k + s)) for a listed packing of M data sets of s records and for k queries.
 
     Examples
     --------
@@ -188,7 +185,6 @@ def _checked(document: Part) -> Checked:
 
 
 def _problem(document: Part) -> _Problem:
-    """Privacy, error and metric, with the constants that follow from them."""
     guarantee, alpha = guarantee_of(document), document.number("alpha")
     require(alpha > 0, "alpha is not above 0")
     metric, adjacency = document.word("metric"), document.word("adjacency")
@@ -223,7 +219,6 @@ def _check_rung(rung: Part, problem: _Problem) -> tuple[Verified, int, int]:
 
 
 def _packing(family: Part, measure: Measure) -> VerifiedPacking:
-    """Check a packing by the rule for its type."""
     kind = family.word("type")
     if kind == "listed":
         return verify_listed(family, measure.norm)
@@ -237,12 +232,7 @@ def _packing(family: Part, measure: Measure) -> VerifiedPacking:
 
 
 def _check_packing(rung: Part, found: VerifiedPacking, problem: _Problem) -> tuple[int, int]:
-    """Recompute all constants of a packing; return the range of numbers of records excluded.
-
-    `geomdp.bounds.certificates.rung` explains the notation. The distance times the number of copies
-    must be below (ln(M - 1) + log odds) / epsilon. For a separation factor near 2 the log odds are
-    negative and can nearly cancel ln(M - 1). So the margin is relative to the two terms.
-    """
+    """Recompute all constants of a packing; return the range of numbers of records excluded."""
     require(found.log_count > 0, "a packing needs at least two data sets")
     others = found.log_count + math.log1p(-math.exp(-found.log_count))
     require_close(rung.number("log_others"), others, "log_others")
@@ -256,6 +246,8 @@ def _check_packing(rung: Part, found: VerifiedPacking, problem: _Problem) -> tup
     separation = rung.number("separation")
     require_at_most(separation, max(0.0, found.separation - found.slack), "separation")
     one, total = problem.pure_epsilon("packings"), others + problem.log_odds
+    # For a separation factor near 2 the log odds are negative and can nearly cancel ln(M - 1). So
+    # the margins are relative to the two terms.
     terms = 1 + abs(others) + abs(problem.log_odds)
     require_close(rung.number("largest_distance") * one, total, "largest_distance times epsilon")
     copies = rung.whole("copies")
@@ -269,10 +261,7 @@ def _check_packing(rung: Part, found: VerifiedPacking, problem: _Problem) -> tup
 
 
 def _check_range(rung: Part, rho: float, size: int, copies: int) -> tuple[int, int]:
-    """First and last number of records excluded.
-
-    `rho` is separation / required separation, rounded down.
-    """
+    """First and last number of records excluded; `rho` is the ratio of the module, rounded down."""
     require(rho >= 1, f"separation is {rho:.9g} times the required separation")
     first, last = rung.whole("first"), rung.whole("last")
     start = first // size

@@ -15,10 +15,7 @@ Bits = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Polynomials:
-    """A Reed-Solomon code: values of all polynomials of degree < `degree` over a prime field.
-
-    A word has the values of one polynomial at the points 0, ..., `length` - 1 of the field.
-    """
+    """A Reed-Solomon code: values at 0, ..., `length` - 1 of polynomials of degree < `degree`."""
 
     prime: int
     length: int
@@ -26,15 +23,11 @@ class Polynomials:
 
     @property
     def log_count(self) -> float:
-        """ln of the number of words."""
         return self.degree * math.log(self.prime)
 
     @property
     def differing(self) -> int:
-        """Least number of positions in which two different words differ.
-
-        Two different polynomials of degree < `degree` agree in at most `degree` - 1 points.
-        """
+        """Least number of differing positions: two polynomials agree in < `degree` points."""
         return self.length - (self.degree - 1)
 
     def pair(self, rng: np.random.Generator) -> list[list[int]]:
@@ -62,10 +55,7 @@ def polynomials_of(part: Part, prime_key: str, length_key: str) -> Polynomials:
 
 
 def _is_prime(n: int) -> bool:
-    """Whether n < 2^64 is prime, by trial division or by the Miller-Rabin test.
-
-    The Miller-Rabin test is exact for all n < 2^64 with the seven bases below.
-    """
+    """Whether n < 2^64 is prime; the Miller-Rabin test with these seven bases is exact."""
     if n < 1 << 20:
         return n > 1 and all(n % f for f in range(2, math.isqrt(n) + 1))
     if n % 2 == 0:
@@ -96,11 +86,7 @@ def word_of(generators: Bits, symbol: int) -> Bits:
 
 
 def least_weight(generators: Bits) -> int:
-    """Least weight (number of 1 bits) of a nonzero word.
-
-    The words are visited in the order of a Gray code: each word is the sum modulo 2 of the word
-    before and one generator.
-    """
+    """Least weight (number of 1 bits) of a nonzero word; the words follow a Gray code."""
     masks = [int("".join(map(str, row)), 2) for row in generators.tolist()]
     word, least = 0, int(generators.shape[1])
     for step in range(1, 1 << len(masks)):

@@ -1,7 +1,18 @@
 """The privacy guarantee of a certificate, and how far it lets outputs on two data sets differ.
 
-`geomdp.bounds.lines.overlaps` proves the formula of `Guarantee.overlap`, and
-`geomdp.bounds.lines.smooth_risk` proves the formula of `Guarantee.chi_square`.
+Let two data sets be r changes apart, and let P and Q be the distributions of the output on them.
+Their overlap is 1 - TV, where TV = max_S P(S) - Q(S) is the total variation. It is at most the sum
+of the two error probabilities of a test that guesses the data set from the output.
+
+* (epsilon, delta)-DP: TV <= tanh(r epsilon / 2) (1 + 2 delta / (e^epsilon - 1)). Proof: group
+  privacy gives epsilon' = r epsilon and delta' = delta (e^epsilon' - 1) / (e^epsilon - 1). Add
+  P(S) <= e^epsilon' Q(S) + delta' and 1 - Q(S) <= e^epsilon' (1 - P(S)) + delta', and solve for
+  P(S) - Q(S).
+* rho-zCDP: TV <= tanh(x), where x > 0 solves 2 x tanh(x) = r^2 rho. Proof: by group privacy, both
+  Kullback-Leibler divergences are at most r^2 rho. Let p = P(S), q = Q(S) and d = p - q. By data
+  processing, d ln(p (1 - q) / (q (1 - p))) <= 2 r^2 rho. For fixed d, the left side is least at
+  p + q = 1. With d = tanh(x) it is then 4 x tanh(x). The Renyi divergence of order 2 gives a
+  chi-square divergence of at most e^(2 r^2 rho) - 1.
 """
 
 from __future__ import annotations
@@ -20,15 +31,7 @@ MOST_LOSS = 600.0
 
 @dataclass(frozen=True)
 class Guarantee:
-    """(epsilon, delta)-DP, or rho-zCDP.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The parameters of (epsilon, delta)-DP; delta is 0 for pure privacy. Both are 0 for zCDP.
-    rho : float
-        The parameter of zCDP; 0 for (epsilon, delta)-DP.
-    """
+    """(epsilon, delta)-DP, pure if delta is 0, or rho-zCDP; unused parameters are 0."""
 
     epsilon: float
     delta: float
@@ -36,14 +39,10 @@ class Guarantee:
 
     @property
     def is_pure(self) -> bool:
-        """Whether the guarantee is epsilon-DP."""
         return self.rho == 0 and self.delta == 0
 
     def __str__(self) -> str:
-        """The guarantee in words. A lower bound stays true, because every number is rounded down.
-
-        A mechanism with the rounded guarantee also has the exact guarantee.
-        """
+        """The guarantee in words, rounded down: a mechanism with it also has the exact one."""
         if self.rho > 0:
             return f"{rounded_down(self.rho)}-zCDP"
         if self.delta > 0:
@@ -51,10 +50,7 @@ class Guarantee:
         return f"{rounded_down(self.epsilon)}-DP"
 
     def overlap(self, changes: int) -> float:
-        """A lower bound, at least 0, on the overlap 1 - TV of outputs on two data sets.
-
-        TV is the total variation distance. The two data sets are `changes` apart.
-        """
+        """A lower bound, at least 0, on the overlap of outputs on data sets `changes` apart."""
         half = self.epsilon * changes / 2
         if self.rho > 0:
             half = _half_loss(self.rho * changes**2)
@@ -104,11 +100,7 @@ def guarantee_of(document: Part) -> Guarantee:
 
 
 def _half_loss(divergence: float) -> float:
-    """A number x with 2 x tanh(x) >= `divergence`, by Newton's method from above.
-
-    Newton's method need not end above the solution, because 2 x tanh(x) is not convex for large x
-    and because of rounding. So the result is increased until it satisfies the inequality.
-    """
+    """A number x with 2 x tanh(x) >= `divergence`: Newton's result, increased until this holds."""
     x = math.sqrt(divergence) if divergence < 1 else divergence / 2 + 0.5
     for _ in range(100):
         tanh = math.tanh(x)

@@ -1,7 +1,26 @@
 """Check of the rungs that use orthogonal lines: lengths and risks are computed again.
 
-`geomdp.bounds.lines.orthogonal_lines` and `geomdp.bounds.lines.bayes_risk` explain the proof and
-its notation.
+Take i pairs of elements (x_j, x'_j). Let w_j be the difference of their answers, and
+delta_j = <u_j, w_j> for orthonormal vectors u_1..u_i. Let T_1..T_i be numbers of steps, and b a
+number of copies. For 0 <= t_j <= T_j let X(t) be a data set of n >= b sum_j T_j records with b t_j
+copies of x_j and b (T_j - t_j) copies of x'_j for every j; all others are copies of a fixed
+element. Then n Q(X(t)) = constant + b sum_j t_j w_j for the k answers Q.
+
+Fix all entries of t except t_j. Then n <u_j, M(X(t))>, less the part of n <u_j, Q(X(t))> that does
+not depend on t_j, is an estimate of b t_j delta_j by a mechanism M. Data sets of t_j and t_j + 1
+are b replacements apart. For independent priors, the p-th moment of its error, in units of
+b delta_j, is at least the risk lambda_j for all values of the other entries. The errors add up:
+
+    max_X E ||n (M(X) - Q(X))||_2^2  >=  b^2 sum_j lambda_j delta_j^2              (p = 2),
+    max_X E ||n (M(X) - Q(X))||_2    >=  b (sum_j (lambda_j delta_j)^2)^(1/2)      (p = 1).
+
+For the second inequality, use ||e||_2 >= sum_j a_j |<u_j, e>| for the vector a of norm 1 with a_j
+proportional to lambda_j delta_j. Let C be the square root of the first right side divided by k for
+p = 2, and the second divided by sqrt(k) for p = 1. No mechanism with the guarantee has an error
+below C / n on all these data sets: alpha is excluded for all n with b sum_j T_j <= n < C / alpha.
+
+The largest error over all queries is at least that over any k' of them, and so at least their
+Euclidean norm divided by sqrt(k'). So the bound for k' queries holds, with k' in place of k in C.
 """
 
 from __future__ import annotations
@@ -35,12 +54,7 @@ LEAST_EIGENVALUE = 1e-9
 def verify_lines(
     rung: Part, alpha: float, guarantee: Guarantee, changes: int, measure: Measure
 ) -> tuple[Verified, int, int]:
-    """Check a rung (one step of a certificate) that uses orthogonal lines.
-
-    Returns the result of the check, and the first and last number of records that the rung
-    excludes. Replacing one record takes `changes` changes, each of which leads to a neighbouring
-    data set.
-    """
+    """Check a rung; return the result, and the first and last n that it excludes."""
     family, moment = rung.part("family"), measure.moment
     answers, subject, queries, conditions = answers_of(family)
     answers = _bounded_queries(family, answers, measure)
@@ -81,11 +95,7 @@ def verify_lines(
 
 
 def _bounded_queries(family: Part, answers: Vector, measure: Measure) -> Vector:
-    """The answers to the queries whose errors the lines bound: all, or those that the file lists.
-
-    The largest error over some of the queries is at most the largest error over all of them. This
-    is not true of the other measures of error.
-    """
+    """The answers to all queries or, for the largest error only, to those that the file lists."""
     if "queries" not in family.values:
         return answers
     require(measure.largest, "lines for some of the queries bound only the largest error")
@@ -97,11 +107,7 @@ def _bounded_queries(family: Part, answers: Vector, measure: Measure) -> Vector:
 
 
 def _lengths(family: Part, answers: Vector) -> Vector:
-    """|<u_j, w_j>| for differences w_j of answers and vectors u_j.
-
-    The weighted w_j are the columns of a matrix. The u_j are the columns of its polar factor. They
-    are orthonormal if no eigenvalue is left out.
-    """
+    """Lengths |<u_j, w_j>|; the u_j are the columns of the polar factor of the weighted w_j."""
     pairs, weights = family.whole_array("pairs", axes=2), family.array("weights", axes=1)
     inside = pairs.min() >= 0 and pairs.max() < len(answers)
     require(bool(inside) and pairs.shape[1] == 2, "pairs name elements that are not listed")
@@ -130,10 +136,7 @@ def _lengths(family: Part, answers: Vector) -> Vector:
 
 
 def _known_risks(rung: Part, guarantee: Guarantee, changes: int, moment: int) -> dict[int, float]:
-    """Check all risks in the file; return the risk for each number of steps of a line.
-
-    One step takes `changes` changes, each to a neighbouring data set.
-    """
+    """Check all risks in the file; return the risk by the number of steps of `changes` changes."""
     if guarantee.is_pure:
         return _risks(rung, guarantee.epsilon * changes, moment)
     found = [verify_risk(line, guarantee, changes, moment) for line in rung.parts("known")]
@@ -142,5 +145,5 @@ def _known_risks(rung: Part, guarantee: Guarantee, changes: int, moment: int) ->
 
 
 def _risks(rung: Part, epsilon: float, moment: int) -> dict[int, float]:
-    """Check all risks in the file; return the risk for each number of steps. Pure privacy only."""
+    """Check all risks in the file, for pure privacy; return the risk by the number of steps."""
     return dict(verify_allowances(line, epsilon, 0.0, moment) for line in rung.parts("known"))

@@ -26,11 +26,7 @@ MOST_ANSWERS, MOST_ATTRIBUTES = 1 << 26, 1 << 12
 
 
 def verify_listed(part: Part, norm: Norm) -> VerifiedPacking:
-    """Compute the number, the distance and the separation of the listed data sets.
-
-    The distance is the largest number of records in which two data sets differ. The separation is
-    the least `norm` of the difference between the answers of two data sets.
-    """
+    """Compute the number, the distance and the separation of the listed data sets."""
     answers, subject, queries, conditions = answers_of(part)
     datasets = part.whole_array("datasets", axes=2)
     inside = datasets.min() >= 0 and datasets.max() < len(answers)
@@ -67,7 +63,6 @@ def verify_listed(part: Part, norm: Norm) -> VerifiedPacking:
 
 
 def _largest_distance(datasets: Codes) -> int:
-    """The largest number of records in which two of the data sets differ."""
     if datasets.shape[1] == 1:
         return int(datasets.min() != datasets.max())
     multisets = [Counter(row) for row in datasets.tolist()]
@@ -78,10 +73,7 @@ def _largest_distance(datasets: Codes) -> int:
 
 
 def answers_of(part: Part) -> tuple[Answers, tuple[object, ...], str, tuple[str, ...]]:
-    """Answers of the elements, a key and a description of the workload, and the assumptions.
-
-    The key identifies the workload. The assumptions are facts that the check does not test.
-    """
+    """Answers of the elements, a key of the workload, its description, and untested assumptions."""
     if "answers" in part.values:
         answers = part.array("answers", axes=2)
         k = answers.shape[1]
@@ -100,11 +92,7 @@ def answers_of(part: Part) -> tuple[Answers, tuple[object, ...], str, tuple[str,
 
 
 def _afford(workload: Part, elements: Codes, queries: int, passes: int, tables: int = 0) -> None:
-    """Reject too many answers; subtract the work of computing them from the work left.
-
-    Every answer takes `passes` operations on arrays. Every one of the `tables` takes a few calls of
-    NumPy on small arrays.
-    """
+    """Reject too many answers; spend the work of `passes` over them and of small `tables`."""
     # The product can have thousands of digits, so compare each factor first.
     require(
         queries <= MOST_ANSWERS and len(elements) * queries <= MOST_ANSWERS,
@@ -194,10 +182,7 @@ def _tables(workload: Part, elements: Codes) -> Answers:
 
 
 def _cells(elements: Codes, table: tuple[int, ...], levels: list[int]) -> Answers:
-    """For each element, 1 in its cell of the `table` of some columns, and 0 in all other cells.
-
-    The cells are numbered row by row: the level of the last column changes first.
-    """
+    """For each element, 1 in its cell of the `table` of some columns, else 0; row by row."""
     number = np.zeros(len(elements), dtype=np.int64)
     for column in table:
         number = number * levels[column] + elements[:, column]

@@ -1,8 +1,6 @@
-"""Check packings for marginals. A rule gives the data sets of a packing; they are not listed.
+"""Check packings for marginals, whose data sets are not listed: a rule makes them from codes.
 
-The rules make data sets from words of codes. `geomdp.bounds.packings.code_words` and
-`geomdp.bounds.packings.marginal_blocks` explain the rules. The minimum distances of the codes are
-computed again. In addition, up to 8 pairs of data sets are drawn and compared.
+The minimum distances of the codes are computed again, and up to 8 drawn pairs are compared.
 """
 
 from __future__ import annotations
@@ -35,10 +33,7 @@ SLACK = 1e-13
 
 
 def verify_words(part: Part, measure: Measure) -> VerifiedPacking:
-    """Check a packing for 1-way marginals. Each data set is one record.
-
-    To make the record, each symbol of a Reed-Solomon word is written as a word of a binary code.
-    """
+    """Check records that write each symbol of a Reed-Solomon word as a word of a binary code."""
     d, generators = part.whole("attributes", most=MOST_BITS), generators_of(part)
     outer = polynomials_of(part, "symbols", "length")
     bits = generators.shape[1]
@@ -71,10 +66,14 @@ def verify_words(part: Part, measure: Measure) -> VerifiedPacking:
 
 
 def verify_blocks(part: Part, measure: Measure) -> VerifiedPacking:
-    """Check a packing from Hadamard blocks, for marginals of at least two attributes.
+    """Check a packing from Hadamard blocks, for marginals of l >= 2 attributes.
 
-    The function tests that the centred Hadamard rows are orthogonal, and computes the minimum
-    distances of the codes. It also tests that up to 8 drawn pairs of data sets are separated.
+    The first l - 1 parts of the s records are different tuples of rows v_j of `_half_hadamard`, and
+    binary words follow, which encode the symbols of a Reed-Solomon word. Keep the queries that take
+    one attribute of each part, and apply P x ... x P x I with P = I - 11^T / side to their answers.
+    These steps do not increase Euclidean norms. As P v_j = h_j / 2, the answers of records of
+    different tuples become orthogonal, and their squared lengths have the factor
+    (side / 4)^(l - 1).
     """
     d, width = part.whole("attributes", most=MOST_ATTRIBUTES), part.whole("width", 2, MOST_WIDTH)
     side, generators = part.whole("part", 2, MOST_ATTRIBUTES), generators_of(part)
@@ -104,6 +103,7 @@ def verify_blocks(part: Part, measure: Measure) -> VerifiedPacking:
         part.work.spend(2 * pairs * size * records)
         tuples = itertools.islice(itertools.product(range(side - 1), repeat=width - 1), size)
         heads = [np.concatenate([columns[j] for j in chosen]) for chosen in tuples]
+        # Record i begins with the bits heads[i]; binary words follow, and then 0.
         _sample_blocks(heads, generators, functions, (d, width, pairs), (measure, separation))
     return VerifiedPacking(
         subject=_marginals_subject(d, width),
@@ -134,10 +134,7 @@ def _half_hadamard(side: int) -> Bits:
 
 
 def _check_orthogonal(columns: Bits) -> None:
-    """Check that the centred rows v_j are orthogonal and have squared length side / 4.
-
-    The tensor products of the centred rows are then orthogonal, too.
-    """
+    """Check that the centred rows, and so their products, are orthogonal, of length^2 side / 4."""
     side = columns.shape[1]
     centred = columns - columns.mean(axis=1, keepdims=True)
     gram = centred @ centred.T
@@ -152,12 +149,7 @@ def _sample_blocks(
     shape: tuple[int, int, int],
     bound: tuple[Measure, float],
 ) -> None:
-    """Draw pairs of functions; reject the packing if marginals of their data sets are too close.
-
-    Record i of each data set begins with the bits `heads[i]`. Binary words follow, which encode
-    values of the function. All other bits are 0. `shape` is (attributes d, width, number of pairs),
-    and `bound` is (measure of error, least separation).
-    """
+    """Draw pairs of functions; reject if marginals of their data sets are too close."""
     (d, width, pairs), (measure, separation) = shape, bound
     rng = np.random.default_rng(3)
     each = functions.length // len(heads)

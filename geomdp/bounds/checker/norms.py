@@ -14,31 +14,17 @@ Norm = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure of error.
-
-    Parameters
-    ----------
-    norm : callable
-        Takes an array (b, k) whose rows are errors of k queries, and returns the b norms of the
-        rows. The norm is the root mean square or the largest absolute value.
-    moment : int
-        The number p: 1 for a mean, 2 for a root mean square. For a mechanism of error alpha, the
-        p-th moment of the norm of the errors is at most alpha^p.
-    largest : bool
-        Whether the norm is the largest absolute value.
-    """
+    """A norm of the errors of k queries, rows of (b, k), whose p-th moment is at most alpha^p."""
 
     norm: Norm
+    #: p: 1 for a mean, 2 for a root mean square.
     moment: int
     largest: bool
 
     def log_odds(self, factor: float) -> float:
-        """ln(q / (1 - q)) for q = 1 - (2 / c)^moment, where c = `factor` is above 2.
-
-        Let a mechanism have error alpha, and let any two answers be at least c alpha apart. By
-        Markov's inequality, the norm of its errors is below c alpha / 2, half of this distance,
-        with probability at least q.
-        """
+        """ln(q / (1 - q)) for q = 1 - (2 / c)^moment, where c = `factor` is above 2."""
+        # By Markov's inequality, the norm of the errors of a mechanism of error alpha is below c
+        # alpha / 2, half of the distance between answers, with probability at least q.
         # x^2 - 1 = (x - 1) (x + 1): near x = 1, the difference of x^2 and 1 would lose digits.
         half = factor / 2
         return math.log((half - 1) * (half + 1) if self.moment == 2 else half - 1)

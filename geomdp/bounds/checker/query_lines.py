@@ -1,7 +1,22 @@
 """Check of the rungs that use lines along single queries: their bounds are computed again.
 
-`geomdp.bounds.lines.query_lines` and `geomdp.bounds.lines.tail_risk` explain the proof and its
-notation.
+Take g pairs of elements (x_j, x'_j) and g queries q_j. The answers of x_j and x'_j to q_j differ by
+at least delta > 0, and those of x_i and x'_i, i > j, are the same. A data set of n >= b g T records
+has b t_j copies of x_j and b (T - t_j) copies of x'_j for every j, 0 <= t_j <= T, and copies of a
+fixed element. The answer to q_j depends on t_1, ..., t_j only.
+
+Take the same prior on each t_j, independently. Let e_j be n times the absolute error for q_j, and
+s > 0. Given an output and t_1, ..., t_{j-1}, e_j < s only if t_j is in an open interval of length
+2 s / (b delta) or less, which has at most m whole numbers: m is its length rounded up. By
+`_least_tail`, t_j is outside any m consecutive numbers with a probability of at least p(m). This is
+also true for the mean over t_{j+1}, ..., t_g, because the mean of private densities is private. For
+j = g, then j = g - 1, and so on: all g errors are below s with a probability of at most
+(1 - p(m))^g. Integrate one minus this number over s: n times the mean of the largest error is, on
+some of these data sets, at least
+
+    C = (b delta / 2) sum_{m=1}^T (1 - (1 - p(m))^g).
+
+An error alpha is excluded for all n with b g T <= n < C / alpha.
 """
 
 from __future__ import annotations
@@ -35,11 +50,7 @@ ROUNDING = 1e-11
 def verify_query_lines(
     rung: Part, alpha: float, epsilon: float, measure: Measure
 ) -> tuple[Verified, int, int]:
-    """Check a rung (one step of a certificate) that uses lines along single queries.
-
-    Returns the result of the check, and the first and last number of records that the rung
-    excludes. `epsilon` is the privacy loss of replacing one record.
-    """
+    """Check a rung; return the result, and the first and last n that it excludes."""
     require(measure.largest, "query lines bound only the largest error")
     family = rung.part("family")
     answers, subject, queries, conditions = answers_of(family)
@@ -72,10 +83,7 @@ def verify_query_lines(
 
 
 def _length(family: Part, answers: Vector) -> tuple[float, int]:
-    """The least difference between a pair's answers to its own query, and the number of pairs.
-
-    Both elements of a pair must have the same float64 answer to the query of every earlier pair.
-    """
+    """The least difference of a pair's answers to its own query, and the number of pairs."""
     pairs, queries = family.whole_array("pairs", axes=2), family.whole_array("queries", axes=1)
     inside = pairs.min() >= 0 and pairs.max() < len(answers)
     require(bool(inside) and pairs.shape[1] == 2, "pairs name elements that are not listed")
@@ -96,18 +104,18 @@ def _length(family: Part, answers: Vector) -> tuple[float, int]:
 
 
 def _least_tail(prior: Vector, epsilon: float, width: int) -> float:
-    """The least posterior probability that t lies outside a window of `width` numbers.
-
-    The number t is the position on a line, and a window is a list of consecutive numbers. The
-    minimum is over all windows and over all posteriors that are possible if a step of the line
-    loses `epsilon`. The least probability is attained at a posterior that is proportional to the
-    masses prior_t e^(-epsilon |t - peak|), for one of the numbers as `peak`. The prior has the sum
-    1, and the line loses at most `MOST_LOSS`. So the sum of the masses is at least e^-600, and
-    masses that underflow are too small to matter.
-    """
+    """The least posterior probability that t is outside a window of `width` numbers."""
+    # Let W be the numbers from l to r, x = f_l and y = f_r for the output densities f_t, and q =
+    # e^-epsilon. The ratio of the masses outside and inside W is smallest if f_t is as small as
+    # possible outside, x q^(l - t) for t < l and y q^(t - r) for t > r, and as large as possible
+    # inside, the smaller one of x q^(l - t) and y q^(t - r). The mass outside is linear in (x, y),
+    # that inside is concave and piecewise linear. So the ratio is smallest where two pieces meet,
+    # at some `peak` in W, and f_t is proportional to q^|t - peak|.
     numbers, least = np.arange(len(prior)), 1.0
     for peak in range(len(prior)):
         masses = prior * np.exp(-epsilon * np.abs(numbers - peak))
+        # The prior has the sum 1 and the line loses at most `MOST_LOSS`. So the sum of the masses
+        # is at least e^-600, and masses that underflow are too small to matter.
         total = float(masses.sum())
         before = np.concatenate([[0.0], np.cumsum(masses)])[: len(prior) - width + 1]
         after = np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0]])[width:]

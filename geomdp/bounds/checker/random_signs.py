@@ -1,6 +1,16 @@
 """Check of packings for random sign queries, by the union bound and by sampled pairs.
 
-`geomdp.bounds.packings.random_signs` explains the union bound and its notation.
+Each of k queries takes independent uniform values +-1 (signs) on the elements. A data set has the
+elements of one of M sets of s elements; any two sets have a symmetric difference of w or more. Let
+v be the difference of two uniform distributions on sets, ||v||^2 >= w / s^2. For the signs of one
+query let Y = <signs, v> / ||v||. Then E Y^2 = 1 and E Y^4 = 3 - 2 sum v_j^4 / ||v||^4 <= 3 - 1 / s.
+Take a number x in (0, 1), the tilt. As e^(-z) <= 1 - z + z^2 / 2 for z = x Y^2 >= 0,
+
+    Pr[the mean of Y^2 over the k queries <= 1 - delta] <= e^(-k rate),
+    rate = -x (1 - delta) - ln(1 - x + (3 - 1/s) x^2 / 2).
+
+By a union bound, with probability at least 1 - (M^2 / 2) e^(-k rate) over the signs, all answers
+are at least sqrt((1 - delta) w) / s apart, in root mean square over the queries.
 """
 
 from __future__ import annotations
@@ -91,17 +101,14 @@ def verify_signs(part: Part) -> VerifiedPacking:
 
 
 def _log_whole(log_count: Decimal) -> float:
-    """ln M for the number M of sets: e^`log_count`, rounded down to a whole number.
-
-    e^log_count may be slightly below the whole number that it stands for, because the file states a
-    rounded logarithm. So a share of 1e-13 is added first, but at most 1/2. Thus M (M - 1) <=
-    e^(2 log_count), so the union bound is for at least as many pairs as the M sets have. For more
-    than e^36 sets, rounding down would not change the float64 logarithm.
-    """
+    """ln M for the number M of sets: e^`log_count`, rounded down to a whole number."""
     if log_count > 36:
         return float(log_count)
     with decimal.localcontext(decimal.Context(prec=DIGITS)):
         count = log_count.exp()
+        # The file states a rounded logarithm, so `count` may be slightly below the whole number
+        # that it stands for. With the limit 1/2, M (M - 1) <= e^(2 log_count), so the union bound
+        # is for at least as many pairs as the M sets have.
         whole = math.floor(count + min(count * Decimal(COUNT_ERROR), Decimal("0.5")))
         return float(Decimal(max(1, whole)).ln())
 
@@ -109,11 +116,7 @@ def _log_whole(log_count: Decimal) -> float:
 def _check_union_bound(
     sets: _Sets, queries: int, failure: float, tilt: float, deviation: float
 ) -> None:
-    """Check that (M^2 / 2) e^(-k rate), the failure probability, is `failure` or slightly less.
-
-    M is the number of sets, and k the number of queries. The rate follows from the tilt, the
-    deviation and the size of the sets.
-    """
+    """Check that the failure probability (M^2 / 2) e^(-k rate) is `failure` or slightly less."""
     with decimal.localcontext(decimal.Context(prec=DIGITS)):
         x, delta = Decimal(tilt), Decimal(deviation)
         moment = 1 - x + (3 - Decimal(1) / sets.size) * x * x / 2
@@ -131,7 +134,6 @@ def _check_union_bound(
 
 
 def _sets(sets: Part) -> _Sets:
-    """The family of sets that a part of the file describes."""
     kind = sets.word("type")
     if kind == "singletons":
         log_count = sets.number("log_count")

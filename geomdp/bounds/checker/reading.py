@@ -1,6 +1,49 @@
 """Reading a certificate file, with checks of size, depth and digest before the content is used.
 
-The limits keep a malicious file from using up memory or time.
+A certificate is one JSON object, and an .npz file for large arrays::
+
+    {"format": "geomdp packing certificate", "version": 1, "digest": sha-256,
+     "epsilon", "alpha", "metric", "separation_factor", "log_odds", "required_separation",
+     "adjacency", "lower_bound", "arrays": names,
+     "rungs": [{"log_others", "size", "distance", "separation", "largest_distance", "copies",
+                "first", "last", "assumptions", "family": {"type": ..., ...}}, ...]}
+
+For a guarantee that is not pure, "privacy" stands in place of "epsilon": {"definition": "ZCDP",
+"rho"} or {"definition": "ApproxDP", "epsilon", "delta"}. All rungs are then orthogonal lines.
+
+A rung proves that no number n of records from first to last is enough. In the notation of `check`,
+log_others is ln(M - 1), size is s, distance is d, separation is gamma and copies is T.
+largest_distance is (ln(M - 1) + log odds) / epsilon, or half of it under add/remove. The types of
+families, with the symbols of the modules that check them, are:
+
+* ``listed``: "origin" (a text) and "datasets" (M, s), with row numbers of elements. The elements
+  are given by "workload" (name and parameters) and their records "elements" (E, ...), or by their
+  "answers" (E, k).
+* ``random signs``: "queries" k, "failure", "tilt", "deviation", "seed" and "sets". The sets are
+  ``singletons`` ("log_count") or ``reed-solomon`` ("prime", "size", "degree").
+* ``code words``: "attributes" d, "generators" of the inner binary code, "symbols", "length" and
+  "degree" of the outer code.
+* ``marginal blocks``: "attributes" d, "width", "part", "generators" of the binary code, "symbols",
+  "length" and "degree" of the code of functions.
+
+The other families give their elements as in ``listed``. Their rungs have "first", "last", "scale"
+(C, or t lambda for the last two), "copies" (b or t), and further entries:
+
+* ``orthogonal lines``: "pairs" (i, 2), with row numbers of elements, "weights" (i,), and "queries"
+  if only their errors are bounded. The rung has "steps" T_1..T_i and "known": one object for each
+  different number of steps. Under pure privacy, it has "prior", "allowances", "spacing" and "risk".
+  Otherwise, it has "risk" and "argument": "pairs" (also "steps"), "differences" (also "weights") or
+  "allowances" (also the entries for pure privacy).
+* ``query lines``: "pairs" (g, 2) and "queries" (g,). The rung has "steps" T and "prior" (T + 1,).
+* ``separated elements``: "centre" c (k,). The rung has "separation" gamma and "spread" G^(1/p).
+* ``distant elements``: the rung has "separation" gamma and "distance" D.
+
+An array of more than 4096 entries is written as {"array": name}, and the .npz file, whose name
+differs in the ending alone, has its values under this name. "arrays" lists these names. The digest
+is the SHA-256 of the JSON text without the digest (sorted keys, no blanks), followed by the name
+and the bytes of each array, in order of name. To avoid overflow, a number outside an array is 0 or
+from 1e-100 to 1e100 in absolute value, a whole number is below 2^256, and entries of arrays are at
+most 1e100 in absolute value.
 """
 
 from __future__ import annotations
@@ -31,15 +74,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def read(path: Path) -> Part:
-    """The certificate at `path`, after its digest is checked.
-
-    Raises
-    ------
-    CertificateRejected
-        If the file is not a certificate, has a wrong digest, or exceeds a limit.
-    OSError
-        If the file at `path` cannot be read.
-    """
+    """The certificate at `path`, after its digest and its limits on time and memory are checked."""
     with path.open("rb") as file:
         text = file.read(MAX_TEXT + 1)
     require(len(text) <= MAX_TEXT, f"the file is longer than {MAX_TEXT} bytes")
@@ -62,7 +97,6 @@ def read(path: Path) -> Part:
 
 
 def _parsed(text: bytes) -> dict[str, Any]:
-    """The JSON object in `text`."""
     try:
         document = json.loads(text, parse_int=_whole, parse_constant=_no_number)
         require(_depth_is_limited(document), f"the nesting is deeper than {MAX_DEPTH} levels")
@@ -85,7 +119,6 @@ def _no_number(word: str) -> float:
 
 
 def _depth_is_limited(document: Any) -> bool:
-    """Whether no list and no object is nested more than `MAX_DEPTH` deep."""
     level = [document]
     for _ in range(MAX_DEPTH + 1):
         inner: list[Any] = []

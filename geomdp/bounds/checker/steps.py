@@ -1,9 +1,27 @@
 """Check of a lower bound on the Bayes risk of one line, under zCDP or (epsilon, delta)-DP.
 
-On a line of T steps, a mechanism estimates a number t in {0, ..., T} from a data set. A file names
-one of three arguments that prove the bound: "pairs" (see `geomdp.bounds.lines.paired_risk`),
-"differences" for the squared error under zCDP (see `geomdp.bounds.lines.smooth_risk`), or
-"allowances" under (epsilon, delta)-DP (see `geomdp.bounds.lines.approximate_risk`).
+A mechanism estimates t in {0, ..., T} by y, and the data sets of t and t + 1 are b changes apart. A
+file names one of three arguments. `allowances` explains the argument "allowances", under
+(epsilon, delta)-DP.
+
+"pairs", for the uniform prior and the mean of |y - t|^p: this power is the integral over the u
+between t and y of 1 (p = 1) or 2 |u - t| (p = 2). Take u between s and s + 1, and pair t = s - j
+with t' = s + 1 + j. The probabilities that y is on the wrong side of u for t and for t' add up to
+at least the overlap for (2 j + 1) b changes. For p = 2 the smaller weight has the integral
+2 j + 1/2. There are T - 2 j numbers s for each j, so the mean is at least
+
+    sum over j from 0 to (T - 1) / 2 of (T - 2 j) / (T + 1) w_j overlap((2 j + 1) b),
+
+where w_j = 1 for p = 1 and w_j = 2 j + 1/2 for p = 2.
+
+"differences", for the mean squared error under zCDP, is van Trees' inequality with differences. Let
+f_t be the output density, pi the prior, c_0, ..., c_{T-1} weights above 0 and c_{-1} = c_T = 0. Let
+g_t = c_t f_t - c_{t-1} f_{t-1} and psi = g_t / (pi_t f_t). The g_t of an output add up to 0, so the
+mean of (y - t) psi is that of - t psi, which is c_0 + ... + c_{T-1}. The mean of psi^2 is at most
+sum_t ((c_t - c_{t-1})^2 + kappa c_{t-1}^2) / pi_t, where kappa bounds the chi-square divergence of
+one step. The Cauchy-Schwarz inequality for the best prior gives
+
+    E (y - t)^2  >=  (sum_t c_t)^2 / (sum_{t=0}^T ((c_t - c_{t-1})^2 + kappa c_{t-1}^2)^(1/2))^2.
 """
 
 from __future__ import annotations
@@ -23,10 +41,7 @@ MOST_STEPS = 1000
 
 
 def verify_risk(line: Part, guarantee: Guarantee, changes: int, moment: int) -> tuple[int, float]:
-    """Check the risk of a line; return the number of steps of the line, and the risk.
-
-    `changes` is the number of changes, each to a neighbouring data set, that one step takes.
-    """
+    """The number of steps, each of `changes` changes, and the checked risk of a line."""
     argument = line.word("argument")
     if argument == "allowances":
         require(guarantee.delta > 0, "allowances prove nothing under zCDP")
@@ -53,11 +68,7 @@ def verify_risk(line: Part, guarantee: Guarantee, changes: int, moment: int) -> 
 
 
 def _paired(steps: int, guarantee: Guarantee, changes: int, moment: int) -> float:
-    """A lower bound on the p-th moment of the error, p = `moment`, by the argument "pairs".
-
-    The prior is uniform on 0, ..., T for T = `steps`. The argument uses all pairs of these numbers
-    that are an odd number apart.
-    """
+    """The lower bound on the mean of |y - t|^p, p = `moment`, by the argument "pairs"."""
     terms = []
     for apart in range(1, steps + 1, 2):
         number = steps + 1 - apart
@@ -67,12 +78,7 @@ def _paired(steps: int, guarantee: Guarantee, changes: int, moment: int) -> floa
 
 
 def _differences(weights: list[float], chi_square: float) -> float:
-    """A lower bound on the mean squared error, by van Trees' inequality with differences.
-
-    The result does not depend on the scale of the weights. All weights are divided by the largest
-    weight. So the sum of `roots` is at least 1, and a product that underflows is too small to
-    change this sum.
-    """
+    """The bound by "differences"; dividing by the largest weight makes underflow harmless."""
     largest = max(weights)
     padded = [0.0, *(weight / largest for weight in weights), 0.0]
     roots = [

@@ -38,27 +38,18 @@ class CertificateRejected(ValueError):  # noqa: N818 (the name says what the che
 
 
 def require(condition: bool, message: str) -> None:
-    """Raise `CertificateRejected` with `message` if `condition` is false."""
     if not condition:
         raise CertificateRejected(message)
 
 
 def require_close(stated: float, found: float, name: str) -> None:
-    """Reject if the number `stated` in the file differs from the number `found` here.
-
-    A difference of the size of rounding errors is allowed. The numbers must have no unit, because
-    the difference allowed is relative or absolute. A length is checked by `require_at_most`.
-    """
+    """Reject if `stated` and `found`, both without unit, differ by more than rounding."""
     same = stated == found or math.isclose(stated, found, rel_tol=CLOSE, abs_tol=CLOSE)
     require(same, f"{name} is {found:.12g}, the file says {stated:.12g}")
 
 
 def require_at_most(stated: float, found: float, name: str) -> None:
-    """Reject unless the number `stated` in the file is above 0 and at most `found`.
-
-    `found` is the number recomputed here, minus a bound on its rounding error. The proof also holds
-    for any smaller number, so a smaller one is accepted.
-    """
+    """Reject unless 0 < `stated` <= `found`; the proof must also hold for any smaller number."""
     above = f"{name} is {found:.15g} up to rounding, the file says {stated:.15g}"
     require(0 < stated <= found, above)
 
@@ -80,39 +71,23 @@ def _rounded(value: float, direction: str) -> str:
 
 
 class Work:
-    """The number of operations that a check has left. It limits the time of every check.
-
-    Parameters
-    ----------
-    allowance : int
-        Number of operations; one takes about a nanosecond.
-    """
+    """The number of operations, of about a nanosecond each, that a check has left."""
 
     def __init__(self, allowance: int) -> None:
         self._left = allowance
 
     def spend(self, operations: int) -> None:
-        """Subtract `operations` from the operations left; reject if fewer are left."""
         require(operations <= self._left, "the check takes too long for a file of this size")
         self._left -= operations
 
 
 class Part:
-    """A JSON object within a certificate file.
-
-    Parameters
-    ----------
-    values : dict
-        The values of the object by name. Large arrays are NumPy arrays.
-    work : Work
-        The operations that the whole check has left.
-    """
+    """A JSON object within a certificate file, and the operations that the whole check has left."""
 
     def __init__(self, values: dict[str, Any], work: Work) -> None:
         self.values, self.work = values, work
 
     def word(self, key: str) -> str:
-        """The text at `key`."""
         value = self.values.get(key)
         if not isinstance(value, str):
             raise CertificateRejected(f"{key} is not a text")
@@ -158,7 +133,6 @@ class Part:
         return values.astype(np.int64)
 
     def part(self, key: str) -> Part:
-        """The object at `key`."""
         value = self.values.get(key)
         if not isinstance(value, dict):
             raise CertificateRejected(f"{key} is missing")
@@ -174,12 +148,7 @@ class Part:
 
 
 def excluded_records(rung: Part, least: int, reach: float) -> tuple[int, int]:
-    """The first and last number of records that one step of a certificate excludes, checked.
-
-    The data sets of the proof need at least `least` records. If they have n records, and n is at
-    most `reach`, every mechanism with the stated privacy has an error above alpha on one of these
-    data sets. `last` must be `reach` rounded down, up to the rounding error of `reach`.
-    """
+    """The checked range of records that a step excludes: from `least` to `reach`, rounded down."""
     first, last = rung.whole("first"), rung.whole("last")
     require(first == least, f"first is {least}, the file says {first}")
     require(math.isfinite(reach), "alpha is too small for float64")

@@ -7,31 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Verified:
-    """The result of checking the proof of one rung.
+    """The checked proof of one rung: its workload, what was verified, and what is still assumed."""
 
-    The proof uses one of four tools: a packing; orthogonal lines
-    (`geomdp.bounds.lines.orthogonal_lines`); lines along single queries
-    (`geomdp.bounds.lines.query_lines`); or the average error of guessing one of several elements
-    with answers far apart (`geomdp.bounds.packings.guessing`).
-
-    Parameters
-    ----------
-    subject : tuple
-        A key that identifies the workload.
-    queries : str
-        The workload in words.
-    verified : tuple of str
-        The facts that were checked by computation, in words.
-    conditions : tuple of str
-        Conditions that the proof assumes and the check does not test.
-    failure : float
-        Upper bound on the probability, over public draws, that a condition does not hold.
-    """
-
+    #: A key that identifies the workload; `queries` are the workload in words.
     subject: tuple[object, ...]
     queries: str
     verified: tuple[str, ...]
     conditions: tuple[str, ...] = ()
+    #: Upper bound on the probability, over public draws, that a condition does not hold.
     failure: float = 0.0
 
 

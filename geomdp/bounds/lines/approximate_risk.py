@@ -1,30 +1,7 @@
 """A lower bound on the Bayes risk of a private count under (epsilon, delta)-DP.
 
-The bound is the bound for pure privacy minus delta K, for a number K defined below.
-
-Let f_t be the density of an output for the count t in {0, ..., T}. Under (epsilon, delta)-DP, the
-excess s_t = max(0, f_t - e^epsilon f_{t+1}) has an integral of at most delta, and so has the excess
-s'_t = max(0, f_{t+1} - e^epsilon f_t). Take the prior, the allowances nu_t and the points y of
-`geomdp.bounds.lines.bayes_risk`, with p, h, g_t and V_t as defined there. Without the excesses,
-V_0 >= 0 proves that the risk is at least nu_0 + ... + nu_T. With the excesses, each step of the
-dynamic program loses a term:
-
-    V_{t+1} f_{t+1} >= e^-epsilon V_{t+1} f_t - e^-epsilon V_{t+1} s_t     if V_{t+1} > 0,
-    V_{t+1} f_{t+1} >= e^epsilon V_{t+1} f_t - |V_{t+1}| s'_t              otherwise.
-
-Integrate over the outputs. The risk is at least nu_0 + ... + nu_T - delta K, where K is the sum
-over t = 1, ..., T of e^-epsilon max_y V_t(y) (0 if negative) and of -min_y V_t(y) (0 if negative).
-For p = 2, the chords of (y - t)^2 between the points, minus h^2 / 4, replace (y - t)^2 in g_t.
-Between two neighbouring points V_t is then concave in y, because it is a minimum of linear
-functions. So its least value is attained at one of the points. The recursion of V_t takes the
-smaller of e^-epsilon V_{t+1} and e^epsilon V_{t+1}, which is at most V_{t+1}. So V_t(y) is at most
-g_t(y) + ... + g_T(y). This sum is convex in y, so its largest value is attained at y = 0 or y = T.
-For p = 2, the terms h^2 / 4 are left out of this sum. The sum is then larger, so it is still an
-upper bound.
-
-References
-----------
-Derived here from the linear program of `bayes_risk`; delta K is the price of its slack variables.
+`geomdp.bounds.checker.allowances` has the proof. The bound is derived here from the linear program
+of `bayes_risk`: delta K is the price of its slack variables.
 """
 
 from __future__ import annotations
@@ -72,17 +49,19 @@ class ApproximateLine:
 
     @property
     def steps(self) -> int:
-        """Number of steps T."""
         return self.pure.steps
 
     def document(self) -> dict[str, Any]:
-        """The line as written to a certificate file."""
         return self.pure.document() | {"argument": "allowances", "risk": self.risk}
 
 
 @lru_cache(maxsize=1024)
 def approximate_line(steps: int, privacy: ApproxDP, changes: int, moment: int) -> ApproximateLine:
-    """The bound of the module's docstring, for the prior and the allowances of `private_line`.
+    """The bound of `private_line` minus delta K, for its prior and allowances.
+
+    K is the sum over t = 1, ..., T of e^-epsilon max_y V_t(y) and of -min_y V_t(y) (each 0 if
+    negative), where V_t(y) is the least sum over s >= t of (f_s / f_t) (pi_s |y - s|^p - nu_s). The
+    result has a risk of 0 or below if delta is so large that nothing is proved.
 
     Parameters
     ----------
@@ -91,21 +70,11 @@ def approximate_line(steps: int, privacy: ApproxDP, changes: int, moment: int) -
     privacy : ApproxDP
         The guarantee of the mechanism.
     changes : int
-        Number of changes, each to a neighbouring data set, that one step takes. By group privacy
-        (GEN-2), data sets that are b changes apart satisfy the inequality of (epsilon', delta')-DP,
-        with epsilon' = b epsilon and delta' = delta (e^epsilon' - 1) / (e^epsilon - 1).
+        Number b >= 1 of changes, each to a neighbouring data set, that one step takes. Group
+        privacy (GEN-2) gives epsilon' = b epsilon and
+        delta' = delta (e^epsilon' - 1) / (e^epsilon - 1).
     moment : int
         p: 1 for the mean absolute error, 2 for the mean squared error.
-
-    Returns
-    -------
-    ApproximateLine
-        Its risk is 0 or negative if delta is so large that nothing is proved.
-
-    Raises
-    ------
-    ValueError
-        For `changes` below 1, and for parameters out of the range of `private_line`.
 
     Examples
     --------
@@ -127,7 +96,7 @@ def approximate_line(steps: int, privacy: ApproxDP, changes: int, moment: int) -
 
 
 def _price(line: PrivateLine, epsilon: float, moment: int) -> float:
-    """The number K of the module's docstring, for the given line."""
+    """The number K of `approximate_line`, for the given line."""
     steps, h = line.steps, line.spacing
     points = np.minimum(h * np.arange(math.ceil(steps / h) + 1), steps)
     slack = h**2 / 4 if moment == 2 else 0.0

@@ -1,37 +1,15 @@
 """Bayes risk of a private count: how well a mechanism can estimate t in {0, ..., T}.
 
-There are T records of two kinds, and t of them are of the first kind. Data sets with t and t + 1
-such records are neighbours. So the output densities f_t of an epsilon-DP mechanism satisfy
-e^-epsilon <= f_{t+1} / f_t <= e^epsilon. Let pi be a prior on t, let nu_0, ..., nu_T be any numbers
-(the allowances), and let p be 1 or 2. For every estimator y, the mean of |y - t|^p is at least
-nu_0 + ... + nu_T if
-
-    sum_t f_t (pi_t |y - t|^p - nu_t) >= 0   for all f > 0 with these ratios, all y in [0, T].
-
-Proof: integrate the inequality over the outputs. Each f_t integrates to 1, so each nu_t is counted
-once. An estimate outside [0, T] is worse than the nearest end. For fixed y, dynamic programming
-from the last t to the first gives the least sum over f. Let g_t = pi_t |y - t|^p - nu_t and
-V_T = g_T. Then
-
-    V_t = g_t + min(e^-epsilon V_{t+1}, e^epsilon V_{t+1}),   and V_0 >= 0 is the condition.
-
-The condition is checked at finitely many y, the points. For p = 1 the sum is linear in y between
-whole numbers, so it is enough to check whole numbers. For p = 2 let the points be h apart. Take the
-chord through the values of (y - t)^2 at two neighbouring points. Between these points, (y - t)^2 is
-at most h^2 / 4 below the chord. So the condition is checked with (y - t)^2 - h^2 / 4 at the points,
-and then holds for (y - t)^2 between the points.
-
-A linear program describes the best private estimate. Its optimum is the least error in the worst
-case over t, and its dual variables are the prior and the allowances. For T up to 40, `best_prior`
-solves this program. No bound can be larger than its optimum. For p = 2, a little is lost because y
-is restricted to points. For larger T, smooth priors with nu_t = lambda pi_t are almost as good. For
-p = 2 and q = e^-epsilon, lambda tends to 2 q / (1 - q)^2 as T grows. The limit is the variance of
-discrete Laplace noise, so this noise is optimal for large T.
+`geomdp.bounds.checker.allowances` proves the bound from a prior pi and allowances nu. The best ones
+are the dual variables of a linear program for the minimax estimate, which `best_prior` solves for T
+up to 40; no bound can be larger than its optimum. For larger T, smooth priors are almost as good,
+with nu_t = lambda pi_t. For p = 2 and q = e^-epsilon, lambda tends to 2 q / (1 - q)^2 as T grows:
+the variance of discrete Laplace noise, so this noise is optimal for large T.
 
 References
 ----------
-Ghosh-Roughgarden-Sundararajan 2009 and Gupte-Sundararajan 2010 for the linear program of the
-minimax estimate of one count; Boyd-Vandenberghe 2004, section 5, for duality.
+Ghosh-Roughgarden-Sundararajan 2009 and Gupte-Sundararajan 2010 for the linear program;
+Boyd-Vandenberghe 2004, section 5, for duality.
 """
 
 from __future__ import annotations
@@ -70,6 +48,10 @@ SUM_MARGIN = 1e-14
 class PrivateLine:
     """A proved lower bound on the Bayes risk of a private estimate of t in {0, ..., T}.
 
+    Data sets with t and t + 1 records of the first of two kinds are neighbours, so output densities
+    satisfy e^-epsilon <= f_{t+1} / f_t <= e^epsilon. The mean of |y - t|^p, p = 1 or 2, is at least
+    nu_0 + ... + nu_T if sum_t f_t (pi_t |y - t|^p - nu_t) >= 0 for all these f > 0 and y in [0, T].
+
     Parameters
     ----------
     prior : tuple of float
@@ -101,11 +83,9 @@ class PrivateLine:
 
     @property
     def steps(self) -> int:
-        """Number of steps T."""
         return len(self.prior) - 1
 
     def document(self) -> dict[str, Any]:
-        """The line as written to a certificate file."""
         return {
             "spacing": self.spacing,
             "risk": self.risk,
@@ -118,11 +98,12 @@ class PrivateLine:
 def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
     """The largest lower bound that is found on the Bayes risk for T = `steps`.
 
-    Several priors are tried, and the best one is used: a few smooth priors, and the prior from the
-    linear program of the best estimate. Up to 40 steps, if the solver of this program succeeds, the
-    bound for `moment` 1 is the error of the best mechanism up to rounding. For `moment` 2, the
-    bound is slightly smaller, because y is restricted to points. For more steps, the prior that is
-    best for 40 steps is tried instead of the linear program.
+    A few smooth priors are tried, and the best prior from the linear program of the best estimate.
+    Up to 40 steps, if its solver succeeds, the bound for `moment` 1 is the error of the best
+    mechanism up to rounding. For `moment` 2 it is slightly smaller, because y is restricted to
+    points. For more steps, the prior that is best for 40 steps is tried instead. Cost: a linear
+    program with O(T^2) unknowns (half a second for T = 40), and a few iterations of O(T^2 / h) for
+    each prior, with points h apart.
 
     Parameters
     ----------
@@ -132,16 +113,6 @@ def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
         Privacy of one step, above 0 and at most 12, with epsilon T at most 64.
     moment : int
         p: 1 for the mean absolute error, 2 for the mean squared error.
-
-    Raises
-    ------
-    ValueError
-        For parameters out of range.
-
-    Notes
-    -----
-    Cost: a linear program with O(T^2) unknowns (half a second for T = 40). For each prior, there
-    are a few iterations of cost O(T^2 / h), where h is the spacing.
 
     Examples
     --------
@@ -180,12 +151,7 @@ def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
 
 
 def least_risk(prior: FloatArray, epsilon: float, moment: int, spacing: float) -> float:
-    """The largest lambda for which pi and nu = lambda pi satisfy the condition.
-
-    A result above 0 is rounded down (by `MARGIN`); a result of 0 or less is returned as computed.
-    `prior` is pi, of shape (T + 1,). Let loss_t be |y - t|^p, minus h^2 / 4 for p = 2. The largest
-    lambda is the least value of (sum pi_t f_t loss_t) / (sum pi_t f_t) over f and the points y.
-    """
+    """The largest lambda, rounded down, for which lambda `prior` (T + 1,) are allowances."""
     risk = _least_ratio(prior[:, None] * _losses(len(prior) - 1, moment, spacing), prior, epsilon)
     return risk * (1 - MARGIN) if risk > 0 else risk
 
@@ -193,14 +159,9 @@ def least_risk(prior: FloatArray, epsilon: float, moment: int, spacing: float) -
 def _corrected(
     prior: FloatArray, allowances: FloatArray, epsilon: float, moment: int, spacing: float
 ) -> PrivateLine:
-    """The line with the given prior, after the allowances are changed to satisfy the condition.
-
-    Rounding and coarse points y make the solution of a linear program violate the condition
-    slightly. So c w_t is added to the allowance of each t, with the largest number c for which the
-    condition holds. The distribution w > 0 is the mean of the prior and the uniform distribution.
-    The prior alone can be 0 at some t, and could then not repair the condition there.
-    """
+    """The line whose allowances are raised or lowered as much as the condition permits."""
     gains = prior[:, None] * _losses(len(prior) - 1, moment, spacing) - allowances[:, None]
+    # The prior alone can be 0 at some t, and could not repair the condition there.
     weights = (prior + 1 / len(prior)) / 2
     terms = gains + 2 * np.abs(allowances)[:, None]
     most = float((np.abs(terms).max(axis=1) / weights).max())
@@ -230,13 +191,10 @@ def _losses(steps: int, moment: int, spacing: float) -> FloatArray:
 
 
 def _least_ratio(gains: FloatArray, weights: FloatArray, epsilon: float) -> float:
-    """The least of (sum f_t gains_t) / (sum f_t weights_t) over f and over columns (points y).
-
-    `gains` has T + 1 rows. `weights` has shape (T + 1,), sum 1, and no entry below 0.
-    Dinkelbach's method starts with a ratio that some f attains. Each iteration finds the best f for
-    the current ratio, and takes the ratio of this f. The method ends when the ratio stops falling.
-    """
+    """The least (sum f_t gains_t) / (sum f_t weights_t) over f and over columns (points y)."""
     shrink = math.exp(-epsilon)
+    # Dinkelbach's method: find the best f for the current ratio, and take the ratio of this f. The
+    # `weights` have the sum 1 and no entry below 0.
     least, previous = float(gains.sum(axis=0).min()), math.inf
     while least < previous:
         previous = least

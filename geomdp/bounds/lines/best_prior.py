@@ -1,21 +1,12 @@
 """The best prior for a private estimate of t in {0, ..., T}, from a linear program.
 
-`bayes_risk` proves a lower bound on the p-th moment of the error, p = 1 or 2, from a prior pi and
-allowances nu. The proof needs the condition
+The sum of the allowances nu is maximised over pi, nu and V with V_0(y) >= 0 and
 
-    V_t(y) = pi_t |y - t|^p - nu_t + min(e^-epsilon V_{t+1}(y), e^epsilon V_{t+1}(y)),  V_0(y) >= 0,
+    V_t(y) <= pi_t |y - t|^p - nu_t + e^(+-epsilon) V_{t+1}(y),   with both signs.
 
-for all estimates y, where V_{T+1} = 0. The bound is the sum of nu. To find the best bound, maximise
-the sum of nu over pi, nu and V. The equation for V_t(y) is replaced by two inequalities: V_t(y) is
-at most the right-hand side with either of the two terms in place of the min. All these requirements
-are linear. The unknowns of the dual linear program are the probabilities with which a mechanism
-reports each y for each t. The dual optimum is the least p-th moment of the error, in the worst
-case over t, of a private estimate that reports one of the points y. Both programs have the same
-optimum.
-
-The reflection t -> T - t does not change the program. So t and T - t share their prior weight and
-their allowance, and only points y up to T / 2 are needed. The solution is not part of a proof:
-`bayes_risk` corrects it for rounding and for the coarse points y.
+The dual program finds the estimate that reports one of the points y with the least p-th moment of
+the error, in the worst case over t. As t -> T - t changes nothing, t and T - t share their
+unknowns, and points y up to T / 2 are enough. The solution is no proof: `bayes_risk` corrects it.
 """
 
 from __future__ import annotations
@@ -36,10 +27,7 @@ CELLS, COARSEST = 1500, 0.5
 
 
 def best_prior(steps: int, epsilon: float, moment: int) -> tuple[FloatArray, FloatArray] | None:
-    """The prior (T + 1,) and the allowances (T + 1,) of the best bound; None if the solver fails.
-
-    `steps` is T, `epsilon` is the privacy loss of one step, and `moment` is p.
-    """
+    """The prior and the allowances (T + 1,) of the best bound; None if the solver fails."""
     from scipy.optimize import linprog
 
     points = _points(steps, moment)
@@ -80,13 +68,10 @@ def _points(steps: int, moment: int) -> FloatArray:
 
 
 def _requirements(losses: FloatArray, pair: IntArray, epsilon: float) -> Any:
-    """Sparse matrix A: A x <= 0 are the inequalities for the unknowns x.
-
-    `losses` (points, T + 1) are |y - t|^p. `pair` (T + 1,) holds, for each t, the smaller of t and
-    T - t. This is the index of the prior and of the allowance that t and T - t share.
-    """
+    """Sparse matrix A with A x <= 0 for the unknowns x, from |y - t|^p (points, T + 1)."""
     from scipy import sparse
 
+    # `pair` (T + 1,) holds min(t, T - t): the index of the unknowns that t and T - t share.
     size, half = losses.size, int(pair.max()) + 1
     cells = np.arange(size).reshape(losses.shape)
     columns = np.broadcast_to(pair, losses.shape)

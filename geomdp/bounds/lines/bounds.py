@@ -1,15 +1,7 @@
 """Lower bounds from orthogonal lines for any workload: choice of the lines and of their steps.
 
-`orthogonal_lines` explains the bound. A line joins the answers of two elements x and x'. Each step
-on the line replaces the same number of copies of x' by copies of x. Frames (sets of orthogonal
-lines) of growing size come from `line_sets`. More steps on a line prove a larger error, but need
-more records. Each step therefore has a price. A plan is a frame with a number of copies, and with a
-number of steps for each line. Several prices are tried for each frame and each number of copies.
-For each price, the number of steps on each line maximises the part of this line in the squared
-error, minus the price of these steps. Plans with the same number of steps on all lines are also
-tried.
-
-A subset of the universe is enough for a proof. Large universes are sampled with a public seed.
+More steps on a line prove a larger error, but need more records. So a step has a price, and the
+steps on each line maximise its part in the squared error minus the price.
 """
 
 from __future__ import annotations
@@ -61,29 +53,16 @@ def orthogonal_lines_bound(
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
     privacy: Privacy | None = None,
 ) -> Bound:
-    """Lower bound on the sample complexity of any workload, from orthogonal lines alone.
+    """Unconditional lower bound on sample complexity for any workload, from orthogonal lines alone.
+
+    Cost: O(E^2 k + E r^2 + r^3) for E elements that span r dimensions, once for each workload.
 
     Parameters
     ----------
     workload : Workload
         k queries, on a universe of any size. At most 2^11 elements of it are used.
     epsilon, alpha, metric, adjacency, privacy : as for `Problem`
-        Privacy, error, how the error is measured, and the neighbour relation. The bound is best for
-        the metric `RMS`. Give either `epsilon` or `privacy`.
-
-    Returns
-    -------
-    Bound
-        ``Side.LOWER``, unconditional.
-
-    Raises
-    ------
-    SideConditionError
-        If orthogonal lines do not exclude the error even for one record.
-
-    Notes
-    -----
-    Cost: O(E^2 k + E r^2 + r^3) for E elements that span r dimensions, once for each workload.
+        Give either `epsilon` or `privacy`. The bound is best for the metric `RMS`.
 
     Examples
     --------
@@ -123,9 +102,8 @@ def orthogonal_lines_error(
 ) -> float:
     """A lower bound on the error of every private mechanism on its worst data set of n records.
 
-    The bound is the largest `LinePlan.scale` of plans with at most n records, divided by n. If no
-    plan has so few records, the bound is 0. The error is per query, in the units of the answers
-    (means). See `orthogonal_lines_bound` for the other arguments.
+    The bound is C / n for the largest C (see `OrthogonalLines`) of lines whose data sets need at
+    most n records, or 0 if there are none. It is per query, in the units of the answers (means).
 
     Examples
     --------
@@ -159,11 +137,11 @@ def additive_noise_error(
 ) -> float:
     """A lower bound on the error of additive private noise that is independent of the data.
 
-    The bound holds only for mechanisms M(X) = Q(X) + Z / n with Z independent of X. The privacy of
-    such a mechanism does not depend on n. So if lines exclude an error for some number of records,
-    this number times the error is a lower bound on the size of Z. The bound does not hold for
-    answers that are projected or fitted. See `orthogonal_lines_error` for arguments and units. The
-    result here is at least the result of that function.
+    The bound holds only for mechanisms M(X) = Q(X) + Z / n with Z independent of X, and not for
+    answers that are projected or fitted. The privacy of such a mechanism does not depend on n. So
+    if lines exclude an error for some number of records, this number times the error bounds the
+    size of Z. The result, in the units of `orthogonal_lines_error`, is at least the result of that
+    function.
 
     Examples
     --------
@@ -206,10 +184,7 @@ def line_plans(
 
 @lru_cache(maxsize=32)
 def _plans(workload: Workload, asked: Accuracy) -> tuple[LinePlan, ...]:
-    """Plans for all frames and prices.
-
-    A plan is dropped if another plan needs no more records and has at least the same scale.
-    """
+    """Plans for all frames and prices, without those that need more records for no larger scale."""
     most = {copies for step in STEP_EPSILONS for copies in asked.copies(step)}
     # For the numbers of copies in `most`, try all `STEPS`. For smaller powers of 2, try one step.
     options: dict[int, tuple[int, ...]]
@@ -234,11 +209,7 @@ def _plans(workload: Workload, asked: Accuracy) -> tuple[LinePlan, ...]:
 def _priced(
     lines: OrthogonalLines, options: tuple[int, ...], copies: int, asked: Accuracy
 ) -> Iterator[LinePlan]:
-    """Plans with the same number of steps on all lines, then the best plan for each price.
-
-    `options` are the numbers of steps to choose from. The prices fall from high to low. A number of
-    steps that is best for no price occurs only in the plans of the first kind.
-    """
+    """Plans with equal steps on all lines, then the best plan for each falling price."""
     steps = np.array([count for count in options if asked.loss * copies * count <= MOST_EPSILON])
     for count in steps.tolist():
         yield line_plan(lines, np.full(len(lines.lengths), count), copies, asked)

@@ -1,16 +1,8 @@
 """Pairs of points that are far apart in orthogonal directions.
 
-For pair j of elements, w_j is the difference of their answers, and delta_j = <u_j, w_j> is the
-length of w_j along a direction u_j. The lower bound of `orthogonal_lines` grows with the sum of
-delta_j^2. An ascent over orthonormal frames (u_1, ..., u_i) increases this sum. The ascent
-alternates two steps. The first step finds, for each u_j, the pair of elements with the largest
-delta_j. The second step takes the matrix with columns delta_j w_j. The new frame is the orthonormal
-frame nearest to this matrix: the polar factor of the matrix. No step lowers the sum, except by a
-tiny amount if eigenvalues are raised (see `SINGULAR`).
-
-The ascent is run from two starts. The first start is the result of the Gram-Schmidt process for the
-answers of chosen elements. The answers of each chosen element are as far as possible from the span
-of the answers chosen before (Cholesky with pivoting). The second start is a random frame.
+An ascent alternates two steps: find the pair with the largest delta_j = <u_j, w_j> for each vector
+u_j of an orthonormal frame, then take the polar factor of the matrix with columns delta_j w_j. Up
+to raised eigenvalues (see `SINGULAR`), no step lowers the sum of squares of the delta_j.
 """
 
 from __future__ import annotations
@@ -33,10 +25,7 @@ LEAST_PIVOT = 1e-8
 
 
 def coordinates(centred: FloatArray) -> FloatArray:
-    """Coordinates (E, r) of `centred` points (E, k) of rank r, in an orthonormal basis.
-
-    The basis is the result of the Gram-Schmidt process for chosen points.
-    """
+    """Coordinates (E, r) of `centred` points (E, k) of rank r in a Gram-Schmidt basis."""
     gram = centred @ centred.T
     least = LEAST_PIVOT * float(np.diag(gram).max(initial=0.0))
     factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(gram, tol=least, lower=1)
@@ -46,12 +35,7 @@ def coordinates(centred: FloatArray) -> FloatArray:
 
 
 def widest_frame(points: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
-    """The best pairs of rows of `points` (E, r), one for each of `size` axes, and their lengths.
-
-    The pairs have shape (size, 2). The length of a pair is the distance of its two points along the
-    axis. The result comes from the better of two ascents. For random sign queries, the Gram-Schmidt
-    frame is usually the better start. For ranges, the random frame is usually better.
-    """
+    """Pairs (size, 2) of rows of `points` (E, r) far apart along orthogonal axes; their lengths."""
     rank = points.shape[1]
     random = np.random.default_rng(PUBLIC_SEED).standard_normal((rank, size))
     starts = (np.eye(rank, size), np.linalg.qr(random)[0])

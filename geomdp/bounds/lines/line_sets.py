@@ -1,12 +1,6 @@
 """Sets of 1, 2, 3, 4, 6, ... orthogonal lines for a workload, and sets for some of its queries.
 
-A subset of the universe is enough for a proof. Large universes are sampled with a public seed.
-
-For the largest error over the queries, lines for fewer queries can prove more (see
-`geomdp.bounds.lines.orthogonal_lines`). Two kinds of sets of 1, 2, 4, 8, ... queries are tried. A
-set of the first kind holds the first queries of an order. In this order, each query is as far as
-possible from the span of the queries before it (QR with pivoting). The queries in a set of the
-second kind are evenly spaced. The query whose answers have the widest range is also tried alone.
+For the largest error over the queries, lines for fewer queries can prove more.
 """
 
 from __future__ import annotations
@@ -54,10 +48,7 @@ def lines_for_all_queries(workload: Workload) -> tuple[OrthogonalLines, ...]:
 
 @lru_cache(maxsize=8)
 def lines_for_some_queries(workload: Workload) -> tuple[OrthogonalLines, ...]:
-    """One set of lines, as large as possible, for each chosen proper subset of the queries.
-
-    A subset on which all elements used have the same answers has no lines and is left out.
-    """
+    """One set of lines, as large as possible, for each chosen subset of queries that has lines."""
     elements, centred = _answers(workload)
     found = []
     for queries in _query_sets(centred):
@@ -68,11 +59,7 @@ def lines_for_some_queries(workload: Workload) -> tuple[OrthogonalLines, ...]:
 
 
 def _answers(workload: Workload) -> tuple[npt.NDArray[Any], FloatArray]:
-    """The elements used, and their answers (E, k) minus the mean, in units of the largest entry.
-
-    The best pairs of elements do not depend on the unit. The search for them multiplies up to four
-    answers, which would overflow or underflow for answers of 1e80 or 1e-80.
-    """
+    """The elements, and their centred answers (E, k) in units of the largest entry: no overflow."""
     most = max(2, min(MAX_ELEMENTS, MAX_ANSWERS // workload.n_queries))
     elements = elements_or_sample(workload, most, PUBLIC_SEED)
     answers = bounded_answers(workload, elements)
@@ -96,10 +83,7 @@ def _lines(
 
 
 def _query_sets(centred: FloatArray) -> list[IntArray]:
-    """Different sets of fewer than k queries, each in increasing order.
-
-    `centred` (E, k) has the answers of the elements minus their mean.
-    """
+    """Different sets of fewer than k queries, in increasing order, from answers (E, k)."""
     k = centred.shape[1]
     considered = np.unique(np.linspace(0, k - 1, min(k, MAX_ORDERED // len(centred))).astype(int))
     _, order = scipy.linalg.qr(centred[:, considered], mode="r", pivoting=True)

@@ -1,35 +1,9 @@
 """Data sets on orthogonal lines: in each of many directions, a mechanism must estimate one number.
 
-Take i pairs of elements (x_j, x'_j). Let w_j = Q(x_j) - Q(x'_j) be the answer differences, and
-delta_j = <u_j, w_j> for orthonormal vectors u_1..u_i. Let T_1..T_i be numbers of steps, and b a
-number of copies. For 0 <= t_j <= T_j let X(t) be a data set of n >= b sum_j T_j records. For every
-j, X(t) has b t_j copies of x_j and b (T_j - t_j) copies of x'_j. All other records of X(t) are
-copies of a fixed element. Then n Q(X(t)) = constant + b sum_j t_j w_j.
-
-Fix all entries of t except t_j. For any mechanism M, subtract from n <u_j, M(X(t))> the part of
-n <u_j, Q(X(t))> that does not depend on t_j. The result is an estimate of b t_j delta_j. The data
-sets of t_j and t_j + 1 are b replacements apart. Take independent priors on the entries of t, and
-measure the error of this estimate in units of b delta_j. `known_risk` proves that the p-th moment
-of this error is at least lambda_j for all values of the other entries. The errors in orthogonal
-directions add up:
-
-    max_X E ||n (M(X) - Q(X))||_2^2  >=  b^2 sum_j lambda_j delta_j^2              (p = 2),
-    max_X E ||n (M(X) - Q(X))||_2    >=  b (sum_j (lambda_j delta_j)^2)^(1/2)      (p = 1).
-
-For the second inequality, use ||e||_2 >= sum_j a_j |<u_j, e>| for the vector a of norm 1 with a_j
-proportional to lambda_j delta_j. Let C be b (sum_j lambda_j delta_j^2 / k)^(1/2) for p = 2, and
-b (sum_j (lambda_j delta_j)^2 / k)^(1/2) for p = 1. No mechanism with the guarantee has an error
-below C / n on all data sets of n >= b sum_j T_j records. So an error alpha is excluded for all
-n >= b sum_j T_j with n < C / alpha.
-
-For the largest error over the queries, take any set of k' of the k queries. The largest error over
-all queries is at least the largest of these k' errors. The largest of these k' errors is at least
-their Euclidean norm divided by sqrt(k'). So the bound for the workload of these k' queries holds,
-with k' in place of k in C.
-
-Let W = (w_1, ..., w_i), and let D be a diagonal matrix of weights above 0. The frame
-U = (u_1, ..., u_i) is the polar factor of W D. Let S = (D W^T W D)^(1/2). Then U^T W D = S, so
-delta_j = S_jj / D_jj. Only inner products of answers are needed to compute S.
+`geomdp.bounds.checker.lines` has the proof and the notation; `known_risk` proves the numbers
+lambda_j. The frame U = (u_1, ..., u_i) is the polar factor of W D, for W = (w_1, ..., w_i) and a
+diagonal matrix D of weights above 0. With S = (D W^T W D)^(1/2), U^T W D = S gives
+delta_j = S_jj / D_jj, so only inner products of answers are needed.
 """
 
 from __future__ import annotations
@@ -67,7 +41,11 @@ LENGTH_MARGIN = 5e-10
 class OrthogonalLines:
     """Pairs of elements with answers that differ along orthogonal directions.
 
-    The pairs and the weights determine the directions (see the docstring of the module).
+    Let w_j = Q(x_j) - Q(x'_j), and let u_j be the columns of the polar factor of W D for
+    W = (w_1, ..., w_i). With T_j steps of b copies on line j, data sets of n >= b sum_j T_j records
+    prove an error of at least C / n on one of them. For risks lambda_j of the steps and
+    delta_j = <u_j, w_j>, C is b (sum_j lambda_j^(2/p) delta_j^2 / k)^(1/2): p = 2 for `RMS`, else
+    1. For k' queries, k' replaces k. Cost: O(i^2 k + i^3) for `lengths`.
 
     Parameters
     ----------
@@ -83,16 +61,6 @@ class OrthogonalLines:
     queries : (k',) array of int, optional
         Numbers of the queries whose errors are bounded, in increasing order; by default all. With
         fewer than k queries, only the largest error over the queries is bounded.
-
-    Raises
-    ------
-    ValueError
-        For records outside the universe, rows out of range, more pairs than queries, weights that
-        are not above 0, or queries that are out of range or not in increasing order.
-
-    Notes
-    -----
-    Cost: O(i^2 k + i^3) for `lengths`.
 
     Examples
     --------
@@ -190,26 +158,12 @@ class OrthogonalLines:
 
 @dataclass(frozen=True, eq=False)
 class LinePlan:
-    """Numbers of steps on orthogonal lines, and the error that they exclude for each n.
-
-    Parameters
-    ----------
-    lines : OrthogonalLines
-        The i pairs of elements, and the directions of the lines.
-    steps : (i,) array of int
-        Numbers of steps T_1, ..., T_i.
-    copies : int
-        Number b of records that one step replaces.
-    known : tuple of LineRisk
-        A lower bound on the Bayes risk for each different number of steps, in increasing order of
-        these numbers.
-    scale : float
-        C, rounded down. With n records, every error below C / n is excluded.
-    """
+    """Steps (i,) of b = `copies` records on lines, and C of the bound (`scale`, rounded down)."""
 
     lines: OrthogonalLines
     steps: IntArray
     copies: int
+    #: A risk for each different number of steps, in increasing order of these numbers.
     known: tuple[LineRisk, ...]
     scale: float
 
@@ -250,7 +204,6 @@ class LineRung(ExcludedRange):
 
     @property
     def said(self) -> str:
-        """A sentence with a lower bound on every private mechanism's error on some data set."""
         steps, error = self.plan.steps, rounded_down(self.plan.scale / self.last, 4)
         return (
             f"the error is at least {error} on some data set of {len(steps)} orthogonal lines, "
@@ -258,7 +211,6 @@ class LineRung(ExcludedRange):
         )
 
     def document(self, problem: Problem) -> dict[str, Any]:
-        """The rung as written to a certificate file: all constants, and the lines in full."""
         del problem
         return {
             "copies": self.plan.copies,
@@ -273,10 +225,7 @@ class LineRung(ExcludedRange):
 
 
 def line_plan(lines: OrthogonalLines, steps: IntArray, copies: int, asked: Accuracy) -> LinePlan:
-    """The plan with the numbers of steps T_j in `steps` (i,) and with b = `copies`.
-
-    The number of queries of `lines` must be k, unless the largest error is bounded.
-    """
+    """The plan with steps T_j in `steps` (i,); fewer than k queries need the largest error."""
     assert asked.largest or lines.queries is None
     different, which = np.unique(steps, return_inverse=True)
     known = tuple(asked.risk(count, copies) for count in different.tolist())

@@ -1,24 +1,8 @@
 """Bayes risk of a private count under any guarantee, from pairs of data sets.
 
-A mechanism estimates t in {0, ..., T} under the uniform prior, and data sets of t and t + 1 are b
-changes apart. Let y be the estimate, and let p be 1 or 2. For every number u, call an estimate
-wrong at u if u lies between t and y. Then |y - t| is the integral over u of the indicator that y is
-wrong at u. Likewise, (y - t)^2 is the integral of this indicator times the weight 2 |u - t|.
-
-Take u between s and s + 1, and pair t = s - j with t' = s + 1 + j. An estimate is wrong at u for t
-if y > u, and for t' if y < u. The probabilities of these two events add up to at least the overlap
-1 - TV of outputs on data sets that are (2 j + 1) b changes apart (see
-`geomdp.bounds.lines.overlaps`). For p = 2 the weights are 2 (u - t) and 2 (t' - u). The integral of
-the smaller weight over u from s to s + 1 is 2 j + 1/2. There are T - 2 j numbers s for each j. So
-the mean of |y - t|^p is at least
-
-    sum over j from 0 to (T - 1) / 2 of (T - 2 j) / (T + 1) w_j overlap((2 j + 1) b),
-
-where w_j = 1 for p = 1 and w_j = 2 j + 1/2 for p = 2. For T = 1 this is Le Cam's bound: overlap / 2
-for p = 1, and overlap / 4 for p = 2. If the mechanism adds Gaussian noise much larger than a
-step, the sum with the exact overlaps is close to the error of this noise for large T. So in this
-limit, the argument by pairs loses nothing for Gaussian noise. A loss comes only from the lower
-bound on the overlap.
+`geomdp.bounds.checker.steps` proves the bound (the argument "pairs"). For T = 1 it is Le Cam's:
+overlap / 2 for p = 1, and overlap / 4 for p = 2. With exact overlaps, the sum is close to the error
+of Gaussian noise much larger than a step, for large T.
 
 References
 ----------
@@ -67,13 +51,16 @@ class PairedLine:
         return f"PairedLine(steps={self.steps}, risk={self.risk:.6g})"
 
     def document(self) -> dict[str, Any]:
-        """The line as written to a certificate file."""
         return {"argument": "pairs", "steps": self.steps, "risk": self.risk}
 
 
 @lru_cache(maxsize=4096)
 def paired_line(steps: int, privacy: Privacy, changes: int, moment: int) -> PairedLine:
-    """A lower bound on the Bayes risk of a private count, proved in the module's docstring.
+    """A lower bound on the Bayes risk of a private count under the uniform prior.
+
+    It is the sum over j from 0 to (T - 1) / 2 of (T - 2 j) / (T + 1) w_j overlap((2 j + 1) b),
+    where w_j = 1 for p = 1 and 2 j + 1/2 for p = 2. The overlap is the least 1 - TV of outputs on
+    data sets that are (2 j + 1) b changes apart, for the total variation TV.
 
     Parameters
     ----------
@@ -85,11 +72,6 @@ def paired_line(steps: int, privacy: Privacy, changes: int, moment: int) -> Pair
         Number b of changes, each to a neighbouring data set, that one step takes; at least 1.
     moment : int
         p: 1 for the mean absolute error, 2 for the mean squared error.
-
-    Raises
-    ------
-    ValueError
-        For parameters out of range.
 
     Examples
     --------

@@ -1,14 +1,4 @@
-"""Lower bounds from lines along single queries, for any workload: choice of the lines and steps.
-
-`geomdp.bounds.lines.query_lines` explains the bound. Say that a pair of elements changes a query if
-the two elements have different answers to the query. For each query, consider the pairs whose
-answers to this query differ by at least half of the range of its answers. Among these pairs, the
-search finds a pair that changes the fewest queries. The lines are chosen from the last to the
-first. A query is free if no chosen pair changes it. The next line belongs to a free query whose
-pair changes the fewest free queries.
-
-A subset of the universe is enough for a proof. Large universes are sampled from a public seed.
-"""
+"""Lower bounds from lines along single queries, for any workload: choice of the lines and steps."""
 
 from __future__ import annotations
 
@@ -59,28 +49,17 @@ def query_lines_bound(
     alpha: float,
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
 ) -> Bound:
-    """Lower bound on the sample complexity for the largest error, from lines along single queries.
+    """Unconditional lower bound on sample complexity for the largest error, from query lines.
+
+    Cost: O(E^2 k) for E elements, once for each workload.
 
     Parameters
     ----------
     workload : Workload
-        k queries, on a universe of any size. Of a large universe, a sample is used.
+        k queries, on a universe of any size. Of a large universe, a sample with a public seed is
+        used.
     epsilon, alpha, adjacency : as for `Problem`
         Privacy, error and the neighbour relation. The error is measured by `WorstCase`.
-
-    Returns
-    -------
-    Bound
-        ``Side.LOWER``, unconditional.
-
-    Raises
-    ------
-    SideConditionError
-        If the bound does not exclude the error alpha even for one record.
-
-    Notes
-    -----
-    Cost: O(E^2 k) for E elements, once for each workload.
 
     Examples
     --------
@@ -95,10 +74,7 @@ def query_lines_bound(
 
 
 def query_line_rungs(workload: Workload, problem: Problem) -> list[QueryLineRung]:
-    """One rung for each plan that excludes at least one number of records.
-
-    The problem must have the metric `WorstCase` and a guarantee of pure privacy.
-    """
+    """One rung for each plan that excludes a record, for `WorstCase` and pure privacy only."""
     assert isinstance(problem.metric, WorstCase)
     rungs = []
     for plan in _plans(workload, problem.pure_epsilon * problem.changes):
@@ -110,10 +86,7 @@ def query_line_rungs(workload: Workload, problem: Problem) -> list[QueryLineRung
 
 @lru_cache(maxsize=32)
 def _plans(workload: Workload, epsilon: float) -> tuple[QueryLinePlan, ...]:
-    """Plans for the numbers of lines, steps and copies that are tried, without dominated plans.
-
-    `epsilon` is the privacy loss of one replaced record.
-    """
+    """Plans for the lines, steps and copies that are tried, without dominated plans."""
     lines = found_lines(workload)
     if lines is None:
         return ()
@@ -159,11 +132,7 @@ def found_lines(workload: Workload) -> QueryLines | None:
 
 
 def _cleanest_pairs(answers: FloatArray, queries: IntArray) -> IntArray:
-    """For each of the `queries`, a pair of rows of `answers` that differ in the fewest columns.
-
-    Only pairs whose answers to the query differ by at least `LEAST_SHARE` of the range of its
-    answers are considered. The result has shape (len(queries), 2).
-    """
+    """For each query, the pair of rows far apart in it that differ in the fewest columns."""
     chosen = answers[:, queries]
     least = LEAST_SHARE * np.ptp(chosen, axis=0)
     fewest = np.full(len(queries), answers.shape[1] + 1)
@@ -181,10 +150,7 @@ def _cleanest_pairs(answers: FloatArray, queries: IntArray) -> IntArray:
 
 
 def _last_to_first(changed: np.ndarray) -> IntArray:
-    """Indices of queries, in an order in which the pair of a query changes no later query.
-
-    Entry (i, j) of `changed` says whether the pair of query i changes query j.
-    """
+    """Queries in an order in which no pair changes a later query; `changed` is (pair, query)."""
     free = np.ones(len(changed), dtype=bool)
     order: list[int] = []
     while free.any() and len(order) < MOST_LINES:

@@ -1,36 +1,9 @@
 """Lower bound on the largest error over the queries, from lines along single queries.
 
-Take g pairs of elements (x_j, x'_j) and g different queries q_1, ..., q_g. The answers of x_j and
-x'_j to the query q_j differ by at least delta > 0. For i > j, the elements x_i and x'_i have the
-same answer to the query q_j. Let T be a number of steps and b a number of copies. As in
-`geomdp.bounds.lines.orthogonal_lines`, let X(t) be a data set of n >= b g T records. For every j it
-has b t_j copies of x_j and b (T - t_j) copies of x'_j, with 0 <= t_j <= T. All other records are
-copies of a fixed element. The answer to q_j depends on t_1, ..., t_j only.
-
-Take the same prior on each t_j, independently. Let e_j be n times the absolute error of a mechanism
-for the query q_j, and s > 0. Given an output and t_1, ..., t_{j-1}, the error e_j is below s only
-if t_j is in an open interval of length 2 s / (b delta) or less. There are at most m whole numbers
-in this interval, where m is 2 s / (b delta) rounded up. Data sets of t_j and t_j + 1 are b
-replacements apart. By `geomdp.bounds.lines.tail_risk`, t_j is outside any m consecutive numbers
-with a probability of at least p(m), so e_j < s has a probability of at most 1 - p(m). This is also
-true after the mean over t_{j+1}, ..., t_g is taken, because the mean of private densities is
-private. Apply this bound for j = g, then for j = g - 1, and so on. The probability that all g
-errors are below s is at most (1 - p(m))^g. So the mean of the largest error is at least the
-integral over s of one minus this number:
-
-    max_X E ||n (M(X) - Q(X))||_inf  >=  C = (b delta / 2) sum over m of (1 - (1 - p(m))^g).
-
-An error alpha is excluded for all n with b g T <= n < C / alpha.
-
-C grows like ln(g) / epsilon for large T. The bounds of `orthogonal_lines` hold for root mean
-squares over the queries, so they do not grow with g if the answers of each pair differ in few
-queries.
-
-References
-----------
-Derived here. For small epsilon b, large T and a smooth prior that is small at both ends, C is close
-to delta (1 + 1/2 + ... + 1/g) / epsilon. This is the expected largest absolute value of g
-independent Laplace variables of scale delta / epsilon.
+`geomdp.bounds.checker.query_lines` has the proof and the notation. C grows like ln(g) / epsilon for
+large T, unlike the bounds of `orthogonal_lines` for root mean squares. For small epsilon b, large T
+and a smooth prior that is small at both ends, C is close to delta (1 + 1/2 + ... + 1/g) / epsilon:
+the expected largest absolute value of g independent Laplace variables of scale delta / epsilon.
 """
 
 from __future__ import annotations
@@ -63,6 +36,12 @@ MARGIN = 1e-10
 class QueryLines:
     """Pairs of elements that differ in their own query and agree in the queries of earlier pairs.
 
+    Data sets of n >= b g T records with b t_j copies of x_j and b (T - t_j) of x'_j, 0 <= t_j <= T,
+    prove an expected largest error of at least C / n on one of them, where
+    C = (b delta / 2) sum_{m=1}^T (1 - (1 - p(m))^g). The least difference `length` is delta, and
+    p(m) bounds the probability from below that t_j is outside m consecutive numbers chosen from a
+    private output.
+
     Parameters
     ----------
     workload : Workload
@@ -70,16 +49,10 @@ class QueryLines:
     elements : (E, ...) array
         Records of the workload's universe.
     pairs : (g, 2) array of int
-        Row numbers of `elements`: x_j and x'_j in row j.
+        Row numbers of `elements`: x_j and x'_j in row j. Both must answer q_j differently, and the
+        queries of earlier pairs equally.
     queries : (g,) array of int
         The numbers of the queries q_1, ..., q_g.
-
-    Raises
-    ------
-    ValueError
-        For records outside the universe, rows or queries out of range, more or fewer queries than
-        pairs, a pair with the same answer to its query, or a pair with different answers to a query
-        of an earlier pair.
 
     Examples
     --------
@@ -159,19 +132,7 @@ class QueryLines:
 
 @dataclass(frozen=True, eq=False)
 class QueryLinePlan:
-    """One number of steps for all lines, and the bound on the largest error that they prove.
-
-    Parameters
-    ----------
-    lines : QueryLines
-        The g pairs of elements.
-    steps, copies : int
-        T, and the number of records b that one step replaces.
-    prior : (T + 1,) array
-        The prior on each t_j.
-    scale : float
-        C, rounded down. With n >= b g T records, every error below C / n is excluded.
-    """
+    """T steps of b = `copies` records on all lines, their `prior` (T + 1,), and C, rounded down."""
 
     lines: QueryLines
     steps: int
@@ -214,7 +175,6 @@ class QueryLineRung(ExcludedRange):
 
     @property
     def said(self) -> str:
-        """The number of lines, and the least error that a mechanism has on its worst data set."""
         plan, error = self.plan, rounded_down(self.plan.scale / self.last, 4)
         return (
             f"the error is at least {error} on some data set of {len(plan.lines.pairs)} lines for "
@@ -222,7 +182,6 @@ class QueryLineRung(ExcludedRange):
         )
 
     def document(self, problem: Problem) -> dict[str, Any]:
-        """The rung as written to a certificate file: all constants, and the lines in full."""
         del problem
         return {
             "copies": self.plan.copies,

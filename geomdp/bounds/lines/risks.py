@@ -41,19 +41,7 @@ class LineRisk(Protocol):
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The parts of a problem on which the bounds depend: the guarantee and the measure of error.
-
-    Parameters
-    ----------
-    privacy : PureDP, ApproxDP or ZCDP
-        The guarantee that the mechanism must give.
-    changes : int
-        Number of changes, each to a neighbouring data set, that together replace one record.
-    moment : int
-        The moment p of the error, 1 or 2.
-    largest : bool
-        Whether the error is the largest error over the queries.
-    """
+    """The guarantee and the measure of error; replacing a record takes `changes` changes."""
 
     privacy: Privacy
     changes: int

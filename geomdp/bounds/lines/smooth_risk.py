@@ -1,26 +1,8 @@
-"""A lower bound on the Bayes risk of a private count under zCDP.
+"""A lower bound on the Bayes risk of a private count under zCDP, close to that of Gaussian noise.
 
-The proof is van Trees' inequality with differences in place of derivatives.
-
-A mechanism estimates t in {0, ..., T}. The data sets for t and t + 1 are b changes apart. Let f_t
-be the density of the output, pi the prior on t, y the estimate, and c_0, ..., c_{T-1} any numbers
-above 0, with c_{-1} = c_T = 0. Let g_t = c_t f_t - c_{t-1} f_{t-1} and psi = g_t / (pi_t f_t). Then
-
-* the sum of g_t over t is 0 for each output, so the mean of (y - t) psi does not depend on y. It is
-  the integral of - sum_t t g_t, which is c_0 + ... + c_{T-1}.
-* the mean of psi^2 is sum_t ((c_t - c_{t-1})^2 + c_{t-1}^2 chi_t) / pi_t, where chi_t is the
-  chi-square divergence of f_{t-1} from f_t. Under rho-zCDP, group privacy and the Renyi divergence
-  of order 2 give chi_t <= kappa = e^(2 b^2 rho) - 1.
-
-By the inequality of Cauchy and Schwarz, the mean of (y - t)^2 is at least the square of the first
-mean divided by the second mean. For the best prior, pi_t is proportional to the square root of the
-numerator of term t in the second mean. Therefore
-
-    E (y - t)^2  >=  (sum_t c_t)^2 / (sum_{t=0}^T ((c_t - c_{t-1})^2 + kappa c_{t-1}^2)^(1/2))^2.
-
-For large T and a slowly varying c, the right-hand side tends to 1 / kappa. In units of one change
-this is b^2 / kappa. For small b^2 rho it is close to 1 / (2 rho), the variance of Gaussian noise.
-So for small rho Gaussian noise is the best mechanism for one query, up to lower orders.
+`geomdp.bounds.checker.steps` proves the bound (the argument "differences"). For large T and slowly
+varying c, it tends to 1 / kappa: b^2 / kappa in units of one change. For small b^2 rho, that is
+close to 1 / (2 rho), the variance of Gaussian noise, which is then the best for one query.
 
 References
 ----------
@@ -76,17 +58,18 @@ class SmoothLine:
 
     @property
     def steps(self) -> int:
-        """Number of steps T."""
         return len(self.weights)
 
     def document(self) -> dict[str, Any]:
-        """The line as written to a certificate file."""
         return {"argument": "differences", "weights": np.array(self.weights), "risk": self.risk}
 
 
 @lru_cache(maxsize=4096)
 def smooth_line(steps: int, rho: float) -> SmoothLine:
-    """The largest bound of the module's docstring over a few profiles c.
+    """The largest bound on the mean squared error over a few profiles c_0, ..., c_{T-1}.
+
+    With kappa = e^(2 b^2 rho) - 1 and c_{-1} = c_T = 0, the bound is the square of the sum of c_t
+    divided by the sum over t = 0, ..., T of ((c_t - c_{t-1})^2 + kappa c_{t-1}^2)^(1/2).
 
     Parameters
     ----------
@@ -94,11 +77,6 @@ def smooth_line(steps: int, rho: float) -> SmoothLine:
         Number of steps T, from 1 to 1000.
     rho : float
         b^2 rho: the concentrated privacy loss of one step, above 0 and at most 32.
-
-    Raises
-    ------
-    ValueError
-        For parameters out of range.
 
     Examples
     --------

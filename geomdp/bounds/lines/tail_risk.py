@@ -1,26 +1,12 @@
 """A lower bound on the chance that a count is outside a range chosen from a private output.
 
-There are T records of two kinds, and t of them are of the first kind, as in
-`geomdp.bounds.lines.bayes_risk`. The output densities f_0, ..., f_T of an epsilon-DP mechanism
-satisfy e^-epsilon <= f_{t+1} / f_t <= e^epsilon. Let pi be a prior on t, and q = e^-epsilon. Given
-an output, choose m consecutive numbers W. Then t is outside W with a probability of at least
+With a prior pi on the count t in {0, ..., T}, and q = e^-epsilon for an epsilon-DP step, t is
+outside any m consecutive numbers W with a probability of at least
 
-    p(m) = min over c and W of (sum over t outside W of pi_t q^|t - c|) / (sum_t pi_t q^|t - c|),
+    p(m) = min over c and W of (sum over t outside W of pi_t q^|t - c|) / (sum_t pi_t q^|t - c|).
 
-where c is one of 0, ..., T, and W any m consecutive numbers from 0 to T.
-
-Proof. Let W be the numbers from l to r, and let x = f_l and y = f_r. The ratio of the mass outside
-W to the mass inside W is smallest if f is as small as possible outside W and as large as possible
-inside. So f_t = x q^(l - t) for t < l, f_t = y q^(t - r) for t > r, and f_t is the smaller one of
-x q^-(t - l) and y q^-(r - t) for t in W. The mass outside is linear in (x, y). The mass inside is
-concave and piecewise linear, and both are homogeneous of degree 1. So the ratio is smallest where
-two linear pieces meet: where the two numbers whose minimum is f_t are equal for some whole number
-t = c in W. There f_t is proportional to q^|t - c|.
-
-References
-----------
-Derived here; for a flat prior and large T, q^|t - c| is the posterior of discrete Laplace noise
-(Ghosh-Roughgarden-Sundararajan 2009).
+`geomdp.bounds.checker.query_lines` has the proof (derived here). For a flat prior and large T,
+q^|t - c| is the posterior of discrete Laplace noise (Ghosh-Roughgarden-Sundararajan 2009).
 """
 
 from __future__ import annotations
@@ -46,22 +32,14 @@ def smooth_priors(steps: int) -> list[FloatArray]:
 
 @lru_cache(maxsize=256)
 def tails_of_priors(steps: int, epsilon: float) -> FloatArray:
-    """p(1), ..., p(T) for T = `steps`, in one row for each prior of `smooth_priors`.
-
-    `epsilon` is the privacy loss of one step. It is at most 12, and all steps lose at most 64.
-    """
+    """p(1), ..., p(T) for each of the `smooth_priors`, if all steps lose at most 64."""
     assert epsilon <= MOST_STEP
     assert epsilon * steps <= MOST_EPSILON
     return np.array([least_tails(prior, epsilon) for prior in smooth_priors(steps)])
 
 
 def least_tails(prior: FloatArray, epsilon: float) -> FloatArray:
-    """p(1), ..., p(T) for one `prior` (T + 1,), up to rounding.
-
-    `epsilon` is the privacy loss of one step.
-
-    Cost: O(T^3).
-    """
+    """p(1), ..., p(T) for one `prior` (T + 1,), up to rounding, in O(T^3)."""
     t = np.arange(len(prior))
     masses = prior * np.exp(-epsilon * np.abs(t[:, None] - t))
     masses /= masses.sum(axis=1, keepdims=True)

@@ -29,12 +29,7 @@ class LinearCode:
     Parameters
     ----------
     generators : (r, length) array of 0 and 1
-        Linearly independent rows, r at most 20.
-
-    Raises
-    ------
-    ValueError
-        If entries are not 0 or 1, generators are dependent, or their number is not from 1 to 20.
+        Linearly independent rows, r from 1 to 20.
 
     Examples
     --------
@@ -84,10 +79,7 @@ class LinearCode:
         return int(np.bitwise_count(span[1:]).sum(axis=1, dtype=np.int64).min())
 
     def words(self, numbers: IntArray) -> IntArray:
-        """The words (b, length) with the given `numbers` (b,).
-
-        A word is a sum of generators. Bit i of its number is 1 if generator i is part of the sum.
-        """
+        """The words (b, length) with the given `numbers` (b,), whose bits choose the generators."""
         bits = numbers[:, None] >> np.arange(len(self.generators)) & 1
         return bits @ self.generators % 2
 
@@ -96,15 +88,9 @@ class LinearCode:
 def greedy_code(length: int, distance: int) -> LinearCode:
     """A linear code of given `length` and minimum `distance`, grown generator by generator.
 
-    A random generator is kept if all words stay at least `distance` apart. For a distance up to
-    length / 2, this succeeds up to about the Gilbert-Varshamov dimension,
-    length (1 - H(distance / length)). Here H is the binary entropy. The code has at most 14
-    generators.
-
-    Raises
-    ------
-    ValueError
-        If `distance` is above `length`, or `distance` or `length` is below 1.
+    A random generator is kept if all words stay at least `distance` apart. The code has at most 14
+    generators. For a distance up to length / 2, it reaches about the Gilbert-Varshamov dimension
+    length (1 - H(distance / length)), where H is the binary entropy.
 
     Examples
     --------
@@ -141,10 +127,7 @@ def _packed(rows: IntArray) -> npt.NDArray[np.uint8]:
 
 
 def _span(packed: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """All words that packed generators span, in order of word numbers.
-
-    A word is a sum of generators. Bit i of its number is 1 if generator i is part of the sum.
-    """
+    """All words that packed generators span, in order of numbers whose bits choose generators."""
     span = np.zeros((1, packed.shape[1]), dtype=np.uint8)
     for row in packed:
         span = np.vstack([span, span ^ row])

@@ -11,14 +11,7 @@ MAX_VERTICES = 256
 
 
 def largest_clique(adjacency: BoolArray) -> IntArray:
-    """Vertices of a clique of the largest size, in ascending order.
-
-    `adjacency` (n, n) is symmetric; entries on its diagonal are not edges. The result is exact. The
-    search is a branch and bound. The vertices that can still join a clique are coloured greedily,
-    so that adjacent vertices have different colours. With c colours, at most c of these vertices
-    can join (Tomita and Seki 2003). The search can take exponential time. A graph of more than 256
-    vertices raises ``ValueError``.
-    """
+    """Vertices of a largest clique of at most 256 vertices, in ascending order; exact."""
     if len(adjacency) > MAX_VERTICES:
         raise ValueError(f"a graph must have at most {MAX_VERTICES} vertices, got {len(adjacency)}")
     # Vertices of large degree come first: a greedy colouring then usually needs fewer colours.
@@ -27,6 +20,8 @@ def largest_clique(adjacency: BoolArray) -> IntArray:
     np.fill_diagonal(matrix, False)
     # Bit v of masks[u] says whether u and v are adjacent.
     masks = [sum(1 << int(v) for v in np.flatnonzero(row)) for row in matrix]
+    # A branch and bound: at most c of the vertices in a greedy colouring with c colours can join a
+    # clique (Tomita and Seki 2003).
     best = _expand(masks, [], (1 << len(masks)) - 1, [])
     return np.sort(order[best]) if best else np.zeros(0, dtype=np.int64)
 

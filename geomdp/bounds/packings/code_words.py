@@ -22,10 +22,9 @@ from geomdp.workloads import Marginals
 class CodeWords(PackingFamily):
     """Data sets of one record each. The records are words in {0, 1}^d of a concatenated code.
 
-    The answers of a record to 1-way marginals are the record itself. To make a record, take a word
-    of an outer Reed-Solomon code, and write each of its symbols as a word of an inner binary code.
-    The remaining attributes are 0. Two records differ in at least (outer distance) x (inner
-    distance) attributes. With an outer code of length 1, the records are words of the inner code.
+    The answers of a record to 1-way marginals are the record itself. Each symbol of a word of an
+    outer Reed-Solomon code is written as a word of an inner binary code; the remaining attributes
+    are 0. Two records differ in at least (outer distance) x (inner distance) attributes.
 
     Parameters
     ----------
@@ -70,7 +69,6 @@ class CodeWords(PackingFamily):
 
     @property
     def subject(self) -> object:
-        """A key that identifies the workload."""
         return workload_subject(Marginals(self.attributes, 1))
 
     @property
@@ -93,7 +91,6 @@ class CodeWords(PackingFamily):
         return np.pad(written, ((0, 0), (0, self.attributes - written.shape[1])))
 
     def document(self) -> dict[str, Any]:
-        """The family as written to a certificate file."""
         return {
             "type": "code words",
             "attributes": self.attributes,

@@ -1,37 +1,8 @@
 """Average error over elements that are far apart: an estimate is near at most one of them.
 
-The data sets X_i, the factor R, the estimate v and the moment p are those of
-`geomdp.bounds.packings.guessing`. The elements x_1, ..., x_M have answers a_i. Distances are
-measured in the norm of the metric, which here may be the largest absolute value of an entry. Let
-r_i = ||v - a_i|| and d_ij = ||a_i - a_j||. Any two answers are at least gamma apart. Let D be the
-least over i of the mean of d_ij over the other M - 1 elements j. Then for a uniform prior on i the
-mean of r_i^p is at least lambda^p, where lambda is the smaller of gamma / 2 and
-
-    D (M - 1) / (M - 1 + R)               for p = 1,
-    D (R (M - 1))^(1/2) / (M - 1 + R)     for p = 2.
-
-Proof. The densities f_i of an output are scaled to numbers between 1 and R. It is enough that
-sum_i f_i (r_i^p - lambda^p) >= 0 for every v. Since r_i + r_j >= d_ij >= 2 lambda, at most one r_i
-is below lambda. If there is none, no term is negative. Otherwise let r = r_i be this distance. The
-other terms are at least 0, because r_j >= d_ij - r >= lambda. So the sum is at least
-
-    R (r^p - lambda^p) + sum over j other than i of ((d_ij - r)^p - lambda^p)
-      >= R r^p + (M - 1) (D - r)^p - (M - 1 + R) lambda^p.
-
-The second line holds because (d - r)^p is convex and increasing in d >= r, and the mean of the d_ij
-is at least D >= gamma > r. For p = 1 the second line is linear in r. It is at least 0 at r = 0 by
-the choice of lambda, and at r = lambda because D >= 2 lambda. For p = 2 the least value of
-R r^2 + (M - 1) (D - r)^2 over all r is R (M - 1) D^2 / (M - 1 + R), so the second line is at least
-0 by the choice of lambda.
-
-For two elements and p = 1 the bound is the error of randomised response, which is optimal. For the
-largest error over the queries, the bound of `geomdp.bounds.packings.separated_elements` is often
-much smaller: it replaces the largest entry of a vector by the root mean square of all entries.
-
-References
-----------
-The proof bounds the Bayes risk of the packings of Hardt-Talwar 2010 and formula sheet JL-L6
-directly.
+`geomdp.bounds.checker.guesses` has the proof and the notation. For two elements and p = 1 the bound
+is the error of randomised response, which is optimal. For the largest error, the bound of
+`separated_elements`, which uses the root mean square of all entries, is often much smaller.
 """
 
 from __future__ import annotations
@@ -56,19 +27,7 @@ MOST_DIFFERENCES = 1 << 26
 
 @dataclass(frozen=True, eq=False)
 class DistantElements:
-    """M elements, with the distances of their answers (see the docstring of the module).
-
-    Parameters
-    ----------
-    workload : Workload
-        The workload Q, with k queries.
-    elements : (M, ...) array
-        Records of the workload's universe.
-    separation, distance : float
-        gamma and D, both rounded down.
-    moment : int
-        The moment p.
-    """
+    """M elements, with gamma = `separation` and D = `distance` of their answers, rounded down."""
 
     workload: Workload
     elements: npt.NDArray[Any]
@@ -77,18 +36,15 @@ class DistantElements:
     moment: int
 
     def risk(self, log_ratio: float) -> float:
-        """The number lambda for R = e^`log_ratio`."""
         others = len(self.elements) - 1
         ratio = math.exp(log_ratio)
         share = others if self.moment == 1 else math.sqrt(ratio) * math.sqrt(others)
         return min(self.separation / 2, self.distance * share / (others + ratio))
 
     def constants(self) -> dict[str, Any]:
-        """The distances as written to a certificate file."""
         return {"separation": self.separation, "distance": self.distance}
 
     def document(self) -> dict[str, Any]:
-        """The entry of a certificate file that states the type of the elements."""
         return {"type": "distant elements"}
 
 

@@ -26,20 +26,11 @@ ROUNDING = 2.0**-49
 
 
 class FarthestElements(NamedTuple):
-    """Elements in greedy order: each has answers as far as possible from all earlier answers.
-
-    Parameters
-    ----------
-    elements : (E, ...) array
-        Records of the workload's universe, in this order.
-    answers : (E, k) array
-        Their answers.
-    radii : (E,) array
-        The first M answers are pairwise at least radii[M - 1] apart.
-    """
+    """Elements (E, ...) with answers (E, k) as far as possible from all earlier answers."""
 
     elements: npt.NDArray[Any]
     answers: FloatArray
+    #: The first M answers are pairwise at least radii[M - 1] apart.
     radii: FloatArray
 
     @property
@@ -50,11 +41,9 @@ class FarthestElements(NamedTuple):
         return [count for count in sorted({*sizes, most}) if count >= 2]
 
     def rounding(self, count: int) -> float:
-        """Bound on the relative rounding error of a distance between two of `count` answers.
-
-        The bound also holds for a mean of such distances. The answers are exact, so each entry of a
-        difference has a relative error of one rounding, however close the two answers are.
-        """
+        """Bound on the relative error of a distance, or mean distance, of exact answers."""
+        # Each entry of a difference has a relative error of one rounding, however close the answers
+        # are.
         operations: int = self.answers.shape[1] + count + 8
         return operations * ROUNDING
 

@@ -1,18 +1,12 @@
 """Lower bounds from the average error over elements far apart, without Markov's inequality.
 
-Take elements x_1, ..., x_M and a number t of copies. For n >= t records let X_i have t copies of
-x_i and n - t copies of a fixed element. Let epsilon be the privacy loss of one replaced record. Any
-two X_i are t replacements apart, so the densities f_i of an output differ by a factor of at most
-R = e^(epsilon t). Shifted and scaled, the output is an estimate v of the answer a_i = Q(x_i). Let
-r_i = ||v - a_i||. The error for X_i is t r_i / n.
+`geomdp.bounds.checker.guesses` has the argument, its notation and the proofs. `separated_elements`
+uses the geometry of Euclidean space, and `distant_elements` distances alone, in any norm.
 
-Suppose that under a uniform prior on i, for every estimate v, the mean of r_i^p is at least
-lambda^p. Here p is the moment: 2 for root mean squared errors, 1 for other errors. Then no
-mechanism with this privacy loss has an error below t lambda / n on all data sets of n >= t records.
-An error alpha is excluded for all n with t <= n < t lambda / alpha.
-
-Two modules prove such a bound lambda: `geomdp.bounds.packings.separated_elements` from the geometry
-of Euclidean space, and `geomdp.bounds.packings.distant_elements` from distances alone, in any norm.
+References
+----------
+The packings are those of Hardt-Talwar 2010 and formula sheet JL-L6; their Bayes risk is bounded
+directly.
 """
 
 from __future__ import annotations
@@ -102,7 +96,6 @@ class GuessRung(ExcludedRange):
 
     @property
     def said(self) -> str:
-        """A sentence with a lower bound on every private mechanism's error on some data set."""
         error = rounded_down(self.scale / self.last, 4)
         return (
             f"the error is at least {error} on some data set of {self.first} copies of one of "
@@ -110,7 +103,6 @@ class GuessRung(ExcludedRange):
         )
 
     def document(self, problem: Problem) -> dict[str, Any]:
-        """The rung as written to a certificate file: all constants, and the elements."""
         del problem
         packed = self.packed
         answers = bounded_answers(packed.workload, packed.elements)
@@ -136,10 +128,10 @@ def guessing_bound(
     metric: Metric = MEAN_L2,
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
 ) -> Bound:
-    """Lower bound on the sample complexity from the average error over separated elements.
+    """Unconditional lower bound on sample complexity, from the average error over elements.
 
-    For the same elements, the argument is stronger than the packing argument, which uses Markov's
-    inequality and so loses a factor in the error.
+    For the same elements, it is stronger than the packing argument, in which Markov's inequality
+    loses a factor in the error. Cost: O(E M k) to choose M of E elements.
 
     Parameters
     ----------
@@ -147,20 +139,6 @@ def guessing_bound(
         k queries, on a universe of any size. At most 2^11 elements of it are searched.
     epsilon, alpha, metric, adjacency : as for `Problem`
         Privacy, error, how the error is measured, and the neighbour relation.
-
-    Returns
-    -------
-    Bound
-        ``Side.LOWER``, unconditional.
-
-    Raises
-    ------
-    SideConditionError
-        If the bound does not exclude even one record.
-
-    Notes
-    -----
-    Cost: O(E M k) to choose M of E elements.
 
     Examples
     --------
@@ -174,10 +152,7 @@ def guessing_bound(
 
 
 def guess_rungs(workload: Workload, problem: Problem) -> list[GuessRung]:
-    """Rungs for several numbers of elements and of copies, in increasing order of copies.
-
-    A rung is dropped if another rung has at most as many copies, and a `last` at least as large.
-    """
+    """Rungs by increasing copies, without those that end no later than a rung of fewer copies."""
     metric = problem.metric
     sets: list[GuessedElements] = [*separated_elements(workload, metric.moment)]
     sets += distant_elements(workload, metric)

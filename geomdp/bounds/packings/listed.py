@@ -36,6 +36,9 @@ ROUNDING = 2.0**-49
 class Packing(PackingFamily):
     """Listed data sets, each a multiset of s elements of a finite list.
 
+    All M means take one sparse product, O(M s k). Distances and separations take O(M^2)
+    comparisons.
+
     Parameters
     ----------
     workload : Workload
@@ -47,16 +50,6 @@ class Packing(PackingFamily):
         equal as multisets, the separation is 0 and the packing proves nothing.
     origin : str
         How the packing was built, in words. Certificate files contain this text for information.
-
-    Raises
-    ------
-    ValueError
-        For records outside the universe, no data set, or a row number out of range.
-
-    Notes
-    -----
-    All M means take one sparse product, O(M s k). Distances and separations take O(M^2)
-    comparisons, one for each pair of data sets.
 
     Examples
     --------
@@ -101,12 +94,10 @@ class Packing(PackingFamily):
 
     @property
     def size(self) -> int:
-        """Number of records s of each data set."""
         return int(self.datasets.shape[1])
 
     @property
     def subject(self) -> object:
-        """A key that identifies the workload of the packing."""
         return workload_subject(self.workload)
 
     @cached_property
@@ -132,18 +123,15 @@ class Packing(PackingFamily):
 
     @cached_property
     def distance(self) -> int:
-        """Least number of replacements that suffices to turn any data set into any other.
+        """Least number of replacements that turns any data set into any other.
 
-        If two data sets contain a and b copies of an element, they share min(a, b) copies. The
-        number of replacements between them is s minus the sum of min(a, b) over all elements. The
-        number min(a, b) counts the levels l = 1, 2, ... with l <= a and l <= b. Let A be the 0/1
-        matrix with a row for each data set and a column for each pair (element, level l). An entry
-        is 1 if the data set has at least l copies of the element. Then the entries of A A^T are
-        the sums of min(a, b) for all pairs of data sets. If M^2 s is above 2^28, the upper bound s
-        is returned without this computation.
+        If M^2 s is above 2^28, the upper bound s is returned without this computation.
         """
         if len(self.datasets) == 1:
             return 0
+        # Two data sets with a and b copies of an element share min(a, b), which counts the levels l
+        # <= a, b. Row i of `incidence` says for each pair (element, level) whether data set i has l
+        # copies. So the product with its transpose has the numbers of shared records.
         counts = self._counts
         levels = [(counts >= level).astype(np.int64) for level in range(1, int(counts.max()) + 1)]
         incidence = sp.csr_array(sp.hstack(levels))
@@ -181,16 +169,11 @@ class Packing(PackingFamily):
 
     @property
     def rounding(self) -> float:
-        """Bound on the float64 error of a separation.
-
-        The bound is (number of operations) x `ROUNDING` x a. Here a is the largest absolute value
-        of an answer.
-        """
+        """Bound on the float64 error of a separation: operations x `ROUNDING` x largest answer."""
         operations = self.size + self.workload.n_queries + 4
         return float(operations * ROUNDING * np.abs(self.answers).max())
 
     def document(self) -> dict[str, Any]:
-        """The family as written to a certificate file."""
         return {
             "type": "listed",
             "origin": self.origin,

@@ -27,35 +27,7 @@ def spread_out(
     exchanges: int,
     rng: np.random.Generator,
 ) -> IntArray:
-    """Exchange single records of `datasets`; no exchange lowers the least separation.
-
-    One step takes the data set X with the least distance to another data set. It draws one record
-    of X and 32 random elements. For each element, it computes the distance of X from the nearest
-    other data set after the element has replaced the record. If the largest of these distances is
-    larger than before, its element replaces the record. Distances are between answers.
-
-    Parameters
-    ----------
-    answers : (E, k) array
-        Answers of the elements.
-    datasets : (M, s) array of int
-        Row numbers of `answers`, one for each record. The array is not changed.
-    metric : Metric
-        Gives the norm that measures differences of answers.
-    exchanges : int
-        Number of steps, including steps that only update a stored distance.
-    rng : Generator
-        Draws the records to be replaced and the candidates.
-
-    Returns
-    -------
-    (M, s) array of int
-        The improved data sets.
-
-    Notes
-    -----
-    Cost: O(M k (M + s)) at the start, and then O(M k) for each candidate.
-    """
+    """A copy of `datasets` (M, s), rows of `answers` (E, k), after exchanges of records."""
     datasets = datasets.copy()
     if len(datasets) == 1:
         return datasets

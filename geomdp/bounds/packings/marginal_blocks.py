@@ -1,24 +1,16 @@
 """Packings for marginals from Hadamard blocks and codes (Nikolov 2022, Theorem 25; JL-T25).
 
-The queries are conjunctions of l of d attributes. The attributes are split into l parts. The first
-l - 1 parts have d' attributes each, where d' is a power of two. The last part has all remaining
-attributes. Let h_1..h_J be the J = d' - 1 non-constant columns of the d' x d' Hadamard matrix of
-Sylvester, and v_j = (1 + h_j) / 2 in {0, 1}^d'. There are J^(l-1) tuples j = (j_1, ..., j_{l-1}) of
-column numbers. Let f be a function from tuples to 0/1 vectors as long as the last part. The data
-set X_f has one record for each of the first s tuples j: (v_{j_1}, ..., v_{j_{l-1}}, f(j)).
-
-Keep only the queries that take one attribute of each part. Apply the tensor product
-P x ... x P x I with P = I - 11^T / d' to their answers. These two steps do not increase the
-Euclidean norm of answers. As P v_j = h_j / 2, the answers of records of different tuples become
-orthogonal, and
+The queries are conjunctions of l of d attributes, split into l - 1 parts of d' attributes (a power
+of two) and a last part. Let h_1..h_J be the J = d' - 1 non-constant columns of Sylvester's d' x d'
+Hadamard matrix, and v_j = (1 + h_j) / 2. The data set X_f of a function f has one record for each
+of the first s tuples j of column numbers: (v_{j_1}, ..., v_{j_{l-1}}, f(j)). By the proof in
+`geomdp.bounds.checker.marginals`,
 
     ||Q(X_f) - Q(X_g)||_2 >= (1/s) 2^-(l-1) d'^((l-1)/2) (sum_j ||f(j) - g(j)||^2)^(1/2).
 
-The last part of a record has B words of a binary code with minimum distance D. Attributes of the
-last part after these words are 0. So a data set has s B binary words. Each binary word encodes one
-symbol of a word of a Reed-Solomon code over F_q. Any two words of the Reed-Solomon code differ in
-at least c symbols, so the sum over j is at least c D. The paper takes B = 1. With more and shorter
-words, a search can find the binary codes.
+f(j) is B words of a binary code with minimum distance D, and then 0. The s B words encode a word of
+a Reed-Solomon code, whose words differ in at least c symbols. So the sum over j is at least c D.
+The paper takes B = 1; a search can find binary codes of shorter words.
 """
 
 from __future__ import annotations
@@ -47,32 +39,23 @@ class MarginalBlocks(PackingFamily):
     """Data sets for monotone conjunctions of l of d attributes, from Hadamard blocks and codes.
 
     The first l - 1 parts of each record are columns of a Hadamard matrix, as 0/1 vectors. The last
-    part has words of `code`. These words distinguish the data sets. There is one data set for each
-    word of `functions`. The data sets are given by this rule and not listed. The docstring of the
-    module has the construction and the notation.
+    part has B words of `code`, which distinguish the data sets: there is one for each word of
+    `functions`, given by this rule and not listed. The module has the construction and the
+    notation.
 
     Parameters
     ----------
-    attributes : int
-        Number of attributes d.
-    width : int
-        Number of attributes l of a conjunction, at least 2.
+    attributes, width : int
+        Numbers of attributes: d in all, and l >= 2 in a conjunction.
     part : int
         Number of attributes d' of each of the first l - 1 parts: a power of two, at least 2, with
         (l - 1) d' < d.
     code : LinearCode
-        Binary code with words of at most d - (l - 1) d' bits. B is the number of words that fit in
-        the last part.
+        Binary code with words of at most d - (l - 1) d' bits; B of them fit in the last part.
     functions : ReedSolomon
         Code of length s B for some s <= (d' - 1)^(l - 1), over a field of q symbols. `code` must
         have at least q words. Symbol a is written as word number a of `code`. Symbols i B to
         (i + 1) B - 1 of a word of `functions` give the value of f at tuple i.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range, `part` is not a power of two, B does not divide the length of
-        `functions`, or `code` or `functions` is of another type.
 
     Examples
     --------
@@ -132,7 +115,6 @@ class MarginalBlocks(PackingFamily):
 
     @property
     def subject(self) -> object:
-        """A key that identifies the workload."""
         return workload_subject(self.workload)
 
     @property
@@ -142,14 +124,13 @@ class MarginalBlocks(PackingFamily):
 
     @property
     def size(self) -> int:
-        """Number of records s of a data set."""
         return self.functions.length // self.words_each
 
     def separation(self, metric: Metric) -> float:
         """2^-(l-1) d'^((l-1)/2) sqrt(c D / k) / s for k = C(d, l) queries, rounded down.
 
-        For `WorstCase`, k is the number of queries that take one attribute of each part. The
-        largest difference of their answers is at least the root mean square of the differences.
+        For `WorstCase`, k is the number of queries that take one attribute of each part: their
+        largest difference is at least the root mean square.
         """
         others = self.width - 1
         square = self.functions.differing * self.code.distance * (self.part / 4) ** others
@@ -180,7 +161,6 @@ class MarginalBlocks(PackingFamily):
         return Packing(self.workload, elements, rows.reshape(len(words), -1), "marginal blocks")
 
     def document(self) -> dict[str, Any]:
-        """The family as written to a certificate file."""
         return {
             "type": "marginal blocks",
             "attributes": self.attributes,

@@ -1,7 +1,4 @@
-"""Theorem 25 of Nikolov (2022): monotone marginals of constant width need many records (JL-T25).
-
-`geomdp.bounds.packings.marginal_blocks` explains the parts, tuples and codes of the packings.
-"""
+"""Theorem 25 of Nikolov (2022): monotone marginals of constant width need many records (JL-T25)."""
 
 from __future__ import annotations
 
@@ -38,7 +35,12 @@ def marginal_bound(
     metric: Metric = MEAN_L2,
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
 ) -> Bound:
-    """Lower bound on the number of records for all monotone conjunctions of `width` attributes.
+    """Unconditional lower bound on records for all monotone conjunctions of l = `width` attributes.
+
+    For constant l and small enough alpha, the packings of the proof give at least a constant times
+    d / (alpha epsilon) for l = 1 and d = `attributes` (`CodeWords`), and a constant times
+    min{d^((l+1)/2) / (alpha epsilon), d / (alpha^2 epsilon)} for l >= 2 (`MarginalBlocks`). The
+    binary codes that are tried have at most 2^14 words, so for large d the result can be smaller.
 
     Parameters
     ----------
@@ -46,22 +48,6 @@ def marginal_bound(
         The workload `Marginals(attributes, width)`.
     epsilon, alpha, metric, adjacency : as for `Problem`
         Privacy, error, how the error is measured, and the neighbour relation.
-
-    Returns
-    -------
-    Bound
-        ``Side.LOWER``, unconditional. Let l be the width and d the number of attributes. Many
-        packings are tried: concatenated codes (`CodeWords`) for l = 1, and Hadamard blocks
-        (`MarginalBlocks`) for l >= 2. The result is the largest bound that is proved. For constant
-        l and small enough alpha, such packings prove at least a constant times
-        d / (alpha epsilon) for l = 1, and at least a constant times
-        min{d^((l+1)/2) / (alpha epsilon), d / (alpha^2 epsilon)} for l >= 2. The binary codes that
-        are tried have at most 2^14 words, so for large d the result can be smaller.
-
-    Raises
-    ------
-    SideConditionError
-        If the bound does not exclude even one record.
 
     References
     ----------
@@ -114,20 +100,13 @@ def _marginal_blocks(attributes: int, width: int, problem: Problem) -> Iterator[
 
 
 def _parts(attributes: int, width: int) -> list[int]:
-    """Sizes d' to try for the first parts.
-
-    Each size is a power of two, at least 2. At least two attributes are left for the last part.
-    """
+    """Powers of two d' >= 2 to try; at least two attributes are left for the last part."""
     powers = (1 << i for i in range(1, attributes.bit_length()))
     return [part for part in powers if attributes - (width - 1) * part >= 2]
 
 
 def _codes(attributes: int) -> Iterator[LinearCode]:
-    """Binary codes of more than two words, and of at most `attributes` bits.
-
-    For one length, the codes come in order of decreasing distance. A code is skipped if an earlier
-    code has at least as many words, because the earlier code also has a larger distance.
-    """
+    """Binary codes of 3 or more words, without those with fewer words than a more distant code."""
     for bits in sorted({min(attributes, length) for length in INNER_LENGTHS}):
         most = 2
         for distance in reversed(code_distances(bits)):
@@ -138,11 +117,7 @@ def _codes(attributes: int) -> Iterator[LinearCode]:
 
 
 def _lengths(most: int, problem: Problem) -> list[int]:
-    """Increasing values of s, the number of tuples, from 1 to the largest useful value.
-
-    No value is above `most`. Let g be the separation of answers that `problem` requires. For s
-    tuples, the proved separation is at most sqrt(2 s) / s. So s > 2 / g^2 is useless.
-    """
+    """Values of s to try: sqrt(2 s) / s, an upper bound on the separation, must suffice."""
     room = 2 / problem.required_separation**2
     most = max(1, math.floor(min(room, most)))
     lengths = [1]

@@ -1,8 +1,4 @@
-"""Families of sets with s elements each. Any two sets of a family share few elements (JL-T24).
-
-The uniform distributions p_S and p_T on sets S and T satisfy ||p_S - p_T||_2^2 = |S (+) T| / s^2,
-where S (+) T is the symmetric difference.
-"""
+"""Families of sets with s elements each. Any two sets of a family share few elements (JL-T24)."""
 
 from __future__ import annotations
 
@@ -76,11 +72,9 @@ class Singletons:
 
     @property
     def log_universe(self) -> float:
-        """ln of the number of elements, which is the number of sets."""
         return self.log_count
 
     def document(self) -> dict[str, Any]:
-        """The family as written to a certificate file."""
         return {"type": "singletons", "log_count": self.log_count}
 
 
@@ -95,12 +89,7 @@ class ReedSolomonSets:
     Parameters
     ----------
     code : ReedSolomon
-        The code.
-
-    Raises
-    ------
-    ValueError
-        If `code` is not a `ReedSolomon`, or if s q is 2^63 or more.
+        The code, with s q below 2^63.
 
     Examples
     --------
@@ -132,7 +121,6 @@ class ReedSolomonSets:
 
     @property
     def size(self) -> int:
-        """Number of elements s of each set, the length of the code."""
         return self.code.length
 
     @property
@@ -147,7 +135,6 @@ class ReedSolomonSets:
 
     @property
     def log_universe(self) -> float:
-        """ln of the number of elements of the universe, ln(s q)."""
         return math.log(self.universe)
 
     def elements(self, words: IntArray) -> IntArray:
@@ -155,7 +142,6 @@ class ReedSolomonSets:
         return words + self.code.prime * np.arange(self.size)
 
     def document(self) -> dict[str, Any]:
-        """The family as written to a certificate file."""
         code = self.code
         return {
             "type": "reed-solomon",
@@ -166,15 +152,10 @@ class ReedSolomonSets:
 
 
 def log_whole(log_count: float) -> float:
-    """ln M, where M is e^`log_count` rounded down to a whole number.
-
-    M is the number of sets of a packing. For e^log_count above e^36 > 2^51, ln M and `log_count`
-    are the same float64 number. Below e^36, a share of 1e-13 is first added to the float64 value of
-    e^log_count, but at most 1/2. Without this share, a rounding error could lower M by one if
-    e^log_count is a whole number, such as the number of words of a code. The union bound counts
-    e^(2 log_count) / 2 pairs of sets. With the limit 1/2, M sets do not have more pairs.
-    """
+    """ln M, where M is e^`log_count` rounded down to a whole number."""
     if log_count > 36:
         return log_count
     count = math.exp(log_count)
+    # Without the share, a rounding error could lower a whole number of words by one. With the limit
+    # 1/2, M sets do not have more pairs than the e^(2 log_count) / 2 of the union bound.
     return math.log(max(1, math.floor(count + min(COUNT_ERROR * count, 0.5))))

@@ -43,10 +43,15 @@ def random_sign_bound(
 ) -> Bound:
     """Lower bound for all but a `failure` share of workloads of k random sign queries (JL-T24).
 
+    The data sets of the proof are single elements, and Reed-Solomon sets of growing size. Under the
+    conditions of the theorem, the bound is at least a constant times min{k / (alpha epsilon),
+    sqrt(k ln N) / (alpha epsilon), ln N / (alpha^2 epsilon)}. For N above 2^60, or if the theorem
+    needs sets of more than 2^20 elements, it can be smaller.
+
     Parameters
     ----------
     queries : int
-        Number k of queries.
+        Number k of queries. Too few for a packing raise `SideConditionError`.
     log_universe : float
         ln N for a universe of N elements, above ln 3. N can be huge, for example e^1000.
     epsilon, alpha, metric, adjacency : as for `Problem`
@@ -55,24 +60,6 @@ def random_sign_bound(
         Largest probability, over the signs, that the bound does not hold.
     seed : int
         Seed of the signs. Signs are drawn for sampled checks only.
-
-    Returns
-    -------
-    Bound
-        ``Side.LOWER``. The data sets of the proof are single elements, and Reed-Solomon sets of
-        growing size. There is one Reed-Solomon set for each word of a Reed-Solomon code. If the
-        conditions of the theorem hold, the bound is at least a constant times
-        min{k / (alpha epsilon), sqrt(k ln N) / (alpha epsilon), ln N / (alpha^2 epsilon)}. For N
-        above 2^60, or if the theorem needs sets of more than 2^20 elements, the bound can be
-        smaller.
-
-    Raises
-    ------
-    SideConditionError
-        If the bound does not exclude even one record, or if there are too few queries or elements
-        for a packing.
-    ValueError
-        If a parameter is out of range.
 
     References
     ----------
@@ -109,12 +96,7 @@ def random_sign_bound(
 
 
 def set_sizes(log_universe: float, problem: Problem) -> Iterator[int]:
-    """Growing set sizes s, from 2 to the largest useful size.
-
-    N is the size of the universe. A prime q >= s with s q <= N exists only if s^2 <= N. The proved
-    distance between answers is at most sqrt(2 s) / s. This distance must be at least c alpha, where
-    the metric determines c. So s is at most 2 / (c alpha)^2. No size is above `MAX_SIZE`.
-    """
+    """Set sizes s to try: s^2 <= N for a prime q >= s, and sqrt(2 s) / s >= c alpha."""
     most = min(
         2 / problem.required_separation**2,
         math.exp(min(log_universe, MAX_LOG_UNIVERSE) / 2),
@@ -129,11 +111,7 @@ def set_sizes(log_universe: float, problem: Problem) -> Iterator[int]:
 def _best_singletons(
     queries: int, log_universe: float, problem: Problem, failure: float, seed: int
 ) -> RandomSignSets:
-    """Of the families of singletons tried, the one that excludes the most records.
-
-    More singletons make a larger packing, but their proved separation is smaller. So several
-    numbers of singletons are tried.
-    """
+    """Of several families of singletons, the one that excludes the most records."""
     # The union bound allows the most singletons for delta = 1 and x = 1/2, in the notation of
     # `random_signs`. The proved separation is then 0.
     most = (queries * rate(1.0, 0.5, 1) + math.log(2 * failure)) / 2
@@ -157,10 +135,7 @@ def _best_sets(
     failure: float,
     seed: int,
 ) -> RandomSignSets | None:
-    """Of the Reed-Solomon families tried for one size, the one that excludes the most records.
-
-    None if there is no such family for this size, or no family excludes a record.
-    """
+    """The Reed-Solomon family of one size that excludes the most records; None if none does."""
     best, furthest = None, 0
     prime = prime_at_most(int(math.exp(min(log_universe, MAX_LOG_UNIVERSE)) / size))
     if prime < size:

@@ -1,19 +1,7 @@
 """Packings for random sign queries, whose data sets a rule gives (Nikolov, Theorem 24; JL-T24).
 
-Each of k queries takes independent uniform values +-1 (signs) on the elements. Take a family of
-sets of s elements. The symmetric difference of any two sets has at least w elements. The data set
-X_S has the elements of S once each, and p_S is the uniform distribution on S. For two sets S and T,
-let v = p_S - p_T. Then ||v||^2 >= w / s^2. For the signs of one query, let
-Y = <signs, v> / ||v||. Then E Y^2 = 1 and E Y^4 = 3 - 2 sum v_j^4 / ||v||^4 <= 3 - 1 / s. Take a
-number x in (0, 1), the tilt. As e^(-z) <= 1 - z + z^2 / 2 for z = x Y^2 >= 0,
-
-    Pr[the mean of Y^2 over the k queries <= 1 - delta] <= e^(-k rate),
-    rate = -x (1 - delta) - ln(1 - x + (3 - 1/s) x^2 / 2).
-
-Now take a union bound over all pairs of M sets. With probability at least
-1 - (M^2 / 2) e^(-k rate) over the signs, ||Q(X_S) - Q(X_T)|| / sqrt(k) > sqrt((1 - delta) w) / s
-for all pairs. This bound depends on the family only through ln M, w and s, so the sets need not be
-listed.
+`geomdp.bounds.checker.random_signs` has the proof and the notation. The bound depends on the family
+of sets only through ln M, w and s, so the sets need not be listed.
 """
 
 from __future__ import annotations
@@ -49,6 +37,12 @@ class UnionBoundError(SideConditionError):
 @dataclass(frozen=True)
 class RandomSignSets(PackingFamily):
     """One data set X_S for each set S of a family, given by a rule, for k random sign queries.
+
+    X_S has the s elements of S once each, and any two of the M sets have a symmetric difference of
+    at least w. With probability at least 1 - (M^2 / 2) e^(-k rate) over the signs, all answers are
+    more than sqrt((1 - delta) w) / s apart in root mean square. For the tilt x in (0, 1),
+
+        rate = -x (1 - delta) - ln(1 - x + (3 - 1/s) x^2 / 2).
 
     Parameters
     ----------
@@ -112,25 +106,21 @@ class RandomSignSets(PackingFamily):
 
     @property
     def subject(self) -> object:
-        """A key that identifies the workload."""
         return ("random signs", self.queries, self.seed)
 
     @property
     def log_others(self) -> float:
-        """ln(M - 1) for M sets. M is e^`sets.log_count`, rounded down."""
         count = log_whole(self.sets.log_count)
         return count + math.log1p(-math.exp(-count)) if count > 0 else -math.inf
 
     @property
     def size(self) -> int:
-        """Number of elements s of each set."""
         return self.sets.size
 
     def separation(self, metric: Metric) -> float:
         """Lower bound sqrt((1 - delta) w) / s on the distance between answers, in every metric.
 
-        The bound is proved for the root mean square of the answer differences. The largest absolute
-        value of the differences is never smaller.
+        It is proved for the root mean square, which the largest absolute value is never below.
         """
         del metric
         difference = (1 - self.deviation) * self.sets.difference
@@ -163,12 +153,9 @@ class RandomSignSets(PackingFamily):
         return np.asarray(2.0 * draws - 1)
 
     def check_sample(self) -> None:
-        """Draw pairs of sets and the signs; check that answers are at least `separation` apart.
+        """Draw pairs of sets and the signs; ``ValueError`` if two answers are too close.
 
-        Raises
-        ------
-        ValueError
-            If two sampled sets are too close. This happens with probability at most `failure`.
+        With probability at most `failure`, a pair is closer than `separation`.
         """
         if not isinstance(self.sets, ReedSolomonSets):
             return
@@ -188,7 +175,6 @@ class RandomSignSets(PackingFamily):
                 raise ValueError(f"two sampled sets are {found:.6g} apart, below {least:.6g}")
 
     def document(self) -> dict[str, Any]:
-        """The family as written to a certificate file."""
         return {
             "type": "random signs",
             "queries": self.queries,
@@ -201,7 +187,7 @@ class RandomSignSets(PackingFamily):
 
 
 def rate(deviation: float, tilt: float, size: int) -> float:
-    """The rate of the module's docstring for delta = `deviation`, x = `tilt` and s = `size`."""
+    """The rate of `RandomSignSets` for delta = `deviation`, x = `tilt` and s = `size`."""
     return -tilt * (1 - deviation) - _log_moment(tilt, size)
 
 
@@ -211,15 +197,11 @@ def _log_moment(tilt: float, size: int) -> float:
 
 
 def _least_deviation(needed: float, size: int) -> tuple[float, float]:
-    """The smallest delta (rounded up) with a rate of at least `needed`, and its tilt.
-
-    Let moment(x) = 1 - x + (3 - 1/s) x^2 / 2. For a given tilt x the rate is linear in delta. The
-    rate is `needed` at delta(x) = 1 + (needed + ln moment(x)) / x. At the least delta, 1 - delta
-    equals the derivative of -ln moment. This equation has one root between 0 and the x at which
-    moment(x) is least. Every x proves a bound, so x need not be accurate, but delta(x) must be
-    accurate. Computed with `_log_moment`, delta(x) has an error of a few 2^-53, far below the
-    margin.
-    """
+    """The smallest delta, rounded up, with a rate of at least `needed`, and its tilt x."""
+    # Let moment(x) = 1 - x + (3 - 1/s) x^2 / 2. The rate is `needed` at delta(x) = 1 + (needed + ln
+    # moment(x)) / x. At the least delta, 1 - delta is the derivative of -ln moment. Every x proves
+    # a bound, so x need not be accurate. With `_log_moment`, delta(x) has an error far below the
+    # margin.
     fourth = 3 - 1 / size
 
     def excess(x: float) -> float:

@@ -76,14 +76,9 @@ class ReedSolomon:
         return self.length - self.degree + 1
 
     def words(self) -> IntArray:
-        """All words, one per row. The base-q digits of the row number are the coefficients.
+        """All words, one per row; the base-q digits of the row number are the coefficients.
 
-        The least significant digit is the constant term.
-
-        Raises
-        ------
-        ValueError
-            For more than 2^20 words.
+        The least significant digit is the constant term. ``ValueError`` for more than 2^20 words.
         """
         if self.log_count > math.log(MAX_WORDS):
             raise ValueError(
@@ -115,7 +110,6 @@ def prime_at_most(number: int) -> int:
 
 @cache
 def _is_prime(number: int) -> bool:
-    """Whether a whole number is prime, as proved by FLINT."""
     from flint import fmpz  # imported here because importing flint is slow
 
     return bool(fmpz(number).is_prime())

@@ -1,20 +1,6 @@
 """Packings for any workload, by search over multisets of its elements.
 
-A packing is a list of data sets of equal size, with answers that are pairwise far apart. It
-excludes n records if it proves that no mechanism reaches the error on data sets of n records.
-
-The search takes three steps for each size s:
-
-* *Random*: draw a pool of random multisets of s records.
-* *Greedy*: order the multisets. The next multiset is the one with answers farthest from the answers
-  of all multisets before it. Every prefix of this order is a packing. Keep the best prefix.
-* *Local search*: find the data set with the least distance to another data set. Exchange one record
-  of this data set, so that the distance of its answers from the nearest other answers grows.
-
-For s = 1, the pool is the list of all elements, or a sample of them, and there is no local search.
-If there are few elements, another kind of packing is tried, too: the largest set of elements with
-answers that are pairwise far enough apart. This set is a clique of a graph. Each packing found is
-certified, so a poor search gives a weak bound, but never a false bound.
+Each packing found is certified, so a poor search gives a weak bound, but never a false bound.
 """
 
 from __future__ import annotations
@@ -59,20 +45,13 @@ class Effort:
     Parameters
     ----------
     elements : int
-        Largest number of elements used. From a larger universe, a random sample is drawn.
+        Largest number of elements used, at least 3; of a larger universe, a random sample.
     pool : int
-        Number of random multisets of each size. If there are at least `pool` elements, no multisets
-        are drawn, because the data sets of one record are numerous enough.
+        At least 3 random multisets of each size; none are drawn from `pool` or more elements.
     datasets : int
-        Largest number of data sets of one packing.
+        Largest number of data sets of one packing, at least 3.
     exchanges : int
-        Largest number of steps of the local search for one packing. Each step tries to exchange one
-        record.
-
-    Raises
-    ------
-    ValueError
-        If `elements`, `pool` or `datasets` is below 3, or `exchanges` is negative.
+        Largest number of steps of the local search, each of which tries to exchange one record.
 
     Examples
     --------
@@ -108,7 +87,10 @@ def packing_search(
     effort: Effort = DEFAULT_EFFORT,
     rng: RandomState = None,
 ) -> Bound:
-    """The best lower bound found by a search over multisets of the elements of a workload.
+    """The best unconditional lower bound found by a search over multisets of elements.
+
+    Cost for k queries, with the limits of `effort`: O(elements x datasets x k), and
+    O((pool + exchanges) x datasets x k) for each size of multisets.
 
     Parameters
     ----------
@@ -120,21 +102,6 @@ def packing_search(
         Limits of the search.
     rng : Generator, int or None
         Randomness of the search. The bound holds for every outcome of the random draws.
-
-    Returns
-    -------
-    Bound
-        ``Side.LOWER``, unconditional.
-
-    Raises
-    ------
-    SideConditionError
-        If no packing found excludes even one record.
-
-    Notes
-    -----
-    Cost for k queries, with the limits of `effort`: O(elements x datasets x k), and
-    O((pool + exchanges) x datasets x k) for each size of multisets.
 
     Examples
     --------
@@ -175,12 +142,7 @@ class _Search:
         return single_elements(self.workload, self.elements, rows, "search over elements")
 
     def _best_clique(self) -> IntArray:
-        """Row numbers of a set of elements with answers far apart.
-
-        Up to `CLIQUE_SCALES` distances are tried. For each distance, the search finds a largest set
-        of elements with answers at least this distance apart. The result is the set that excludes
-        the most records.
-        """
+        """Rows of the clique, of those for `CLIQUE_SCALES` distances, that excludes the most."""
         norm = self.problem.metric.norm
         pairs = np.array([norm(self.answers - answer) for answer in self.answers])
         scales = np.unique(pairs[pairs >= self.problem.required_separation])
@@ -195,10 +157,7 @@ class _Search:
         return best
 
     def all_multisets(self) -> list[Packing]:
-        """Packings of multisets of growing size.
-
-        The sizes end when `PATIENCE` sizes in a row have excluded no further record.
-        """
+        """Packings of growing size, until `PATIENCE` sizes in a row exclude nothing more."""
         found: list[Packing] = []
         furthest, misses = 0, 0
         for size in self.sizes():
@@ -211,17 +170,13 @@ class _Search:
         return found
 
     def sizes(self) -> list[int]:
-        """Sizes 2, 3, 4, 6, 8, 11, ... at which random multisets can exclude a record.
-
-        The distance between the answers of two random multisets of size s is about sqrt(2 / s)
-        times the standard deviation of a record's answers. The distance must be at least the
-        required separation. Turning one multiset into the other takes up to s replacements. So s
-        must be at most the `reachable_distance` of the packing.
-        """
+        """Sizes 2, 3, 4, 6, 8, 11, ... at which random multisets can exclude a record."""
         if len(self.elements) >= self.effort.pool:
             return []
         spread = self.problem.metric.norm(self.answers - self.answers.mean(axis=0))
         variance = float((spread**2).mean())
+        # The answers of two random multisets are about sqrt(2 / s) standard deviations apart, and
+        # up to s replacements turn one into the other.
         room = 2 * variance / self.problem.required_separation**2
         reach = reachable_distance(math.log(self.effort.datasets - 1), self.problem)
         # Powers of sqrt(2), rounded, up to 2^10. Larger sizes are not tried.

@@ -20,12 +20,11 @@ from geomdp.workloads import Workload
 
 
 def greedy_separated(points: FloatArray, metric: Metric, separation: float) -> IntArray:
-    """Row numbers of a maximal subset of `points` with pairwise distances >= `separation`.
+    """Row numbers of a maximal subset of `points` (N, k) with distances >= `separation`.
 
-    Distances are measured in the metric's norm. The search starts at the point farthest from the
-    mean, and always adds the point farthest from all points chosen before. No subset with pairwise
-    distances of at least 2 `separation` has more points. Cost: O(N M k) for a subset of M of N
-    points in R^k.
+    The distances are in the metric's norm. The search starts at the point farthest from the mean,
+    and always adds the point farthest from all chosen before. No subset with distances of at least
+    2 `separation` has more points. Cost: O(N M k) for a subset of M points.
 
     Examples
     --------
@@ -44,14 +43,9 @@ def greedy_separated(points: FloatArray, metric: Metric, separation: float) -> I
 def exact_separated(points: FloatArray, metric: Metric, separation: float) -> IntArray:
     """Row numbers of a largest subset of `points` with pairwise distances >= `separation`.
 
-    The size of the subset is the number N_sep of JL-L7. In a graph, join two points by an edge if
-    they are at least `separation` apart. The subset is a largest clique of this graph. The search
-    is exact and can take exponential time.
-
-    Raises
-    ------
-    ValueError
-        For more than 256 points, or a separation of 0 or less.
+    Its size is N_sep of JL-L7. It is a largest clique of the graph with an edge between any two
+    points far enough apart. The search is exact and can take exponential time. It takes at most 256
+    points, and a separation above 0.
 
     Examples
     --------
@@ -100,31 +94,9 @@ def single_elements(
 
 
 def best_prefix(radii: FloatArray, size: int, problem: Problem) -> tuple[int, int]:
-    """The prefix of a farthest-point order that proves the largest lower bound on n.
-
-    A packing *excludes* n if it proves that no mechanism for n records solves the problem.
-
-    Parameters
-    ----------
-    radii : (M,) array
-        The answers of the first N data sets are pairwise at least `radii[N - 1]` apart. The entries
-        do not increase.
-    size : int
-        Number s of records of each data set. Any two data sets are taken to be s replacements
-        apart, which is the most possible.
-    problem : Problem
-        Privacy, error and metric.
-
-    Returns
-    -------
-    tuple of int
-        The largest n excluded, and the number N of data sets that exclude it. Let c alpha be the
-        distance that the problem requires between answers. If radii[N - 1] is at least c alpha, the
-        largest n that N data sets exclude is floor(T s radii[N - 1] / (c alpha)). T is the number
-        of copies of each data set in the proof: the largest whole number with
-        T s < `reachable_distance`. Prefixes of fewer than 3 data sets are not tried. If no prefix
-        that is tried excludes any n, the result is (0, 0).
-    """
+    """The largest n that a prefix of N >= 3 data sets excludes, and N; (0, 0) if none does."""
+    # The first N data sets have answers at least radii[N - 1] apart, and any two are taken to be
+    # `size` replacements apart, which is the most possible.
     counts = np.arange(3, len(radii) + 1)
     reach = np.array([reachable_distance(math.log(count - 1), problem) for count in counts])
     copies = np.maximum(np.ceil(reach / size) - 1, 0.0)

@@ -1,47 +1,8 @@
 """Bound on the average error over elements separated in l2 norm, without Markov's inequality.
 
-The docstring of `geomdp.bounds.packings.guessing` defines the data sets X_i, the densities f_i, the
-factor R, the estimate v and the moment p. The elements x_1, ..., x_M have answers a_i. Any two
-answers are at least gamma apart, in the norm ||v|| = ||v||_2 / sqrt(k) for k queries. Let
-r_i = ||v - a_i||. Let G be the minimum over all v of (r_1^p + ... + r_M^p) / M. Then for a uniform
-prior on i the mean of r_i^p is at least
-
-    lambda^p = min((gamma / sqrt 2)^p, G M / (M + R - 1)).
-
-The bound also holds for the largest error over the queries, because the largest absolute entry of a
-vector is at least its norm.
-
-Proof. Scale the f_i to numbers between 1 and R. It is enough that
-sum_i f_i (r_i^p - lambda^p) >= 0 for every output. The sum is at least
-
-    sum_i (r_i^p - lambda^p) - (R - 1) sum_i max(0, lambda^p - r_i^p).
-
-The first sum is at least M (G - lambda^p). The second sum is over the s elements with r_i < lambda.
-Let d_i be the distance of a_i from the mean of these s answers. The sum of r_i^2 over the s
-elements is at least the sum of d_i^2. The sum of d_i^2 is at least
-(s - 1) gamma^2 / 2 >= (s - 1) lambda^2. So for p = 2 the second sum is at most lambda^2. For p = 1
-the second sum is at most lambda, because lambda - r <= (lambda^2 - r^2) / lambda. So the difference
-above is at least M (G - lambda^p) - (R - 1) lambda^p. By the choice of lambda, this is at least 0.
-
-For p = 2, G is the mean squared distance of the a_i from their mean. For p = 1 take any point c,
-the centre. Let z_i be a_i - c, divided by the larger of its length and gamma / 2, minus the mean of
-these vectors. If the longest z_i is longer than 1, divide all z_i by its length. The z_i then have
-a sum of 0 and lengths of at most 1. So G is at least the mean of <z_i, a_i - c>. The inner product
-belongs to the norm ||v||, so <u, v> is u^T v / k. The number gamma / 2 makes z_i continuous at
-a_i = c, so that rounding errors remain small. At most one a_i is nearer to c than gamma / 2.
-
-Rounding. The a_i are given floats. An entry of a_i - c has a relative error of one rounding. Let D
-be the largest distance of an a_i from c, and M the number of the a_i. Every further operation has a
-relative error of 2^-53, and the numbers that are added have a sum of at most 2 D^p in absolute
-value. For p = 1 the z_i add up to 0 only up to rounding. Their sum is multiplied by c - v for the
-best v. It is no longer than D, because v is in the convex hull of the a_i. So the error of G is at
-most 2^-53 (3 k + 3 M + 20) D^p. Twice this error, for the two programs that compute G, and the
-margin of the checker, are together below `ROUNDING` (k + M + 8) D^p. This number is subtracted.
-
-References
-----------
-The packings are those of Hardt-Talwar 2010 and formula sheet JL-L6. The proof bounds their Bayes
-risk directly.
+`geomdp.bounds.checker.guesses` has the proof and the notation. For p = 2, G is the mean squared
+distance of the answers a_i from their mean. For p = 1, vectors z_i of length at most 1 that add up
+to 0 prove that G is at least the mean of <z_i, a_i - c>, for any centre c and <u, v> = u^T v / k.
 """
 
 from __future__ import annotations
@@ -67,42 +28,26 @@ CENTRE_STEPS, LEAST_DISTANCE = 100, 1e-9
 
 @dataclass(frozen=True, eq=False)
 class SeparatedElements:
-    """M elements, with the geometry of their answers (see the docstring of the module).
-
-    Parameters
-    ----------
-    workload : Workload
-        The workload Q, with k queries.
-    elements : (M, ...) array
-        Records of the workload's universe.
-    centre : (k,) array
-        The mean of the answers for p = 2, the point c for p = 1.
-    separation, spread : float
-        gamma and a lower bound on G^(1/p), both rounded down. They have the unit of an answer.
-    moment : int
-        The moment p, 1 or 2.
-    """
+    """M elements with gamma (`separation`) and a bound on G^(1/p) (`spread`), rounded down."""
 
     workload: Workload
     elements: npt.NDArray[Any]
+    #: The mean of the answers for p = 2, the point c for p = 1.
     centre: FloatArray
     separation: float
     spread: float
     moment: int
 
     def risk(self, log_ratio: float) -> float:
-        """The number lambda for R = e^`log_ratio`."""
         count = len(self.elements)
         share = count / (count + math.expm1(log_ratio))
         root = share if self.moment == 1 else math.sqrt(share)
         return min(self.separation / math.sqrt(2), self.spread * root)
 
     def constants(self) -> dict[str, Any]:
-        """`separation` and `spread` as written to a certificate file."""
         return {"separation": self.separation, "spread": self.spread}
 
     def document(self) -> dict[str, Any]:
-        """Further entries of a certificate file, besides the elements or their answers."""
         return {"type": "separated elements", "centre": self.centre}
 
 
@@ -134,10 +79,17 @@ def _centre(answers: FloatArray, separation: float, moment: int) -> FloatArray:
 def _spread(steps: FloatArray, separation: float, moment: int, rounding: float) -> float:
     """A lower bound on G^(1/p), rounded down, from `steps` (M, k): the answers minus the centre."""
     lengths, k = MEAN_L2.norm(steps), steps.shape[1]
+    # An entry of `steps` has a relative error of one rounding, and every further operation one of
+    # 2^-53. Let D be the largest length: sums are at most 2 D^p. For p = 1 the z_i add up to 0 only
+    # up to rounding; their sum is multiplied by c - v for the best v, which is no longer than D, as
+    # v is in the convex hull of the answers. So the error of G is at most
+    # 2^-53 (3 k + 3 M + 20) D^p. Twice this error, for the two programs that compute G, and the
+    # margin of the checker, are together below `rounding` D^p.
     slack = rounding * float(lengths.max()) ** moment
     if moment == 2:
         centred = steps - steps.mean(axis=0)
         return math.sqrt(max(0.0, float((centred**2).sum()) / steps.size - slack)) * (1 - rounding)
+    # The least length makes z_i continuous at a_i = c, so that rounding errors remain small.
     units = steps / np.maximum(lengths, separation / 2)[:, None]
     units -= units.mean(axis=0)
     longest = max(1.0, float(MEAN_L2.norm(units).max()))

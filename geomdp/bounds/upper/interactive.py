@@ -1,12 +1,9 @@
 """Accuracy theorems of mechanisms built on an iterative database construction.
 
-A mechanism of this kind answers queries from an estimate of the data. Whenever an answer is found
-to be wrong, an update rule improves the estimate. With probability at least 1 - beta, no answer has
-an error above alpha. The theorems depend on the update rule only through a bound B: at accuracy
-alpha the rule makes at most B(alpha) updates. Update rules such as `SparseMultiplicativeWeights`
-compute B by their method `bound`. Each theorem is an equation for alpha. The right side of the
-equation does not increase as alpha grows. Each function here solves one equation. It returns alpha
-in (0, 1], up to a relative error of 1e-12. All constants are explicit.
+With probability at least 1 - beta, no answer has an error above alpha. The update rule, which
+improves an estimate of the data after every wrong answer, enters through its `bound` B alone: it
+makes at most B(alpha) updates at accuracy alpha. Each function solves one equation with explicit
+constants. It returns alpha in (0, 1], up to a relative error of 1e-12.
 """
 
 from __future__ import annotations
@@ -26,15 +23,14 @@ ONLINE_CONSTANT = 3000
 def online_accuracy(
     bound: Callable[[float], float], *, n: int, queries: int, privacy: ApproxDP, beta: float
 ) -> float:
-    """The accuracy alpha of Theorem 3.3, for k adaptive queries about n records.
+    """The accuracy alpha in (0, 1] of Theorem 3.3, for k adaptive queries about n records.
 
     alpha = 3000 sqrt(B(alpha)) ln(4/delta) ln(k/beta) / (eps n).
 
-    The table of `SparseMultiplicativeWeights` has s = s(alpha) slots. With the bound of this rule,
-    the theorem becomes Theorem 3.8 (DISC-8):
-    alpha^2 = 6000 sqrt(ln s + 1) ln(4/delta) ln(k/beta) / (eps n). The accuracy of the
-    `OnlineConstruction` of this library has the leading constant 76.4 in place of 3000, but other
-    logarithms, and B(alpha / 3) in place of B(alpha) (BR-OIC).
+    With the bound of `SparseMultiplicativeWeights`, whose table has s = s(alpha) slots, this is
+    Theorem 3.8 (DISC-8): alpha^2 = 6000 sqrt(ln s + 1) ln(4/delta) ln(k/beta) / (eps n). The
+    accuracy of the `OnlineConstruction` of this library has the leading constant 76.4 in place of
+    3000, but other logarithms, and B(alpha / 3) in place of B(alpha) (BR-OIC).
 
     Parameters
     ----------
@@ -48,11 +44,6 @@ def online_accuracy(
         Guarantee of the whole run.
     beta : float
         Failure probability, 0 < beta < 1.
-
-    Returns
-    -------
-    float
-        alpha in (0, 1].
 
     Raises
     ------
@@ -94,10 +85,9 @@ def iterative_accuracy(
     Let b = max(1, B(alpha/2)). For pure DP, alpha = 32 b / (n eps) ln(2 b |C| / beta). For
     approximate DP, 2 sqrt(b ln(1/delta)) replaces the first factor b. The exponential mechanism
     chooses the query of each update. The printed theorems have 8 in place of 32 for pure DP, and 16
-    in place of 32 * 2 for approximate DP. These smaller constants guarantee only an error of
-    3 alpha / 2 (DISC-13). For multiplicative weights on N elements and pure DP, the equation is
-    alpha^3 = 512 ln N / (n eps) ln(2 b |C| / beta). See `online_accuracy` for parameters, result
-    and errors.
+    in place of 32 * 2 for approximate DP. These smaller constants guarantee only an error of 3
+    alpha / 2 (DISC-13). For multiplicative weights on N elements and pure DP, the equation is
+    alpha^3 = 512 ln N / (n eps) ln(2 b |C| / beta). Parameters and errors: see `online_accuracy`.
 
     References
     ----------

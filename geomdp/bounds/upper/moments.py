@@ -1,9 +1,8 @@
 """Upper bounds from papers for second moments, covariances and two-way marginals.
 
-All formulas are *explicit*: they have all their constants, and hold for every data set, or in
-`covariance_error` for every distribution of the data. There are n records. If n is at least a
-sample size, the error is at most alpha. Neighbouring data sets differ in one replaced record.
-Privacy is eps-DP.
+All formulas are *explicit*: they have all their constants, and hold for every data set of n
+records, or for every distribution in `covariance_error`. From a sample size on, the error is at
+most alpha. Privacy is eps-DP, and neighbouring data sets differ in one replaced record.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from geomdp._validation import positive, whole
 def second_moment_error(d: int, *, n: int, epsilon: float) -> float:
     """Explicit bound on (E ||M - (1/n) sum of x x^T||_F^2)^(1/2), x in the unit ball of R^d.
 
-    The bound is min{(d + 1) sqrt(2 d) / (n eps), sqrt((4 d + 3) / (n eps))}: the two terms of
-    Lemma 22 with their constants. M is the answer of a mechanism that adds the difference of two
-    Wishart matrices and projects. The error is in Frobenius norm, not per query.
+    It is min{(d + 1) sqrt(2 d) / (n eps), sqrt((4 d + 3) / (n eps))}, in Frobenius norm, not per
+    query. M is the answer of a mechanism that adds the difference of two Wishart matrices and
+    projects.
 
     Source: Nikolov 2022, Lemma 22; JL-COV, JL-WIS.
 
@@ -53,10 +52,9 @@ def second_moments(d: int, *, epsilon: float, alpha: float) -> float:
 def covariance_error(d: int, *, n: int, epsilon: float) -> float:
     """Explicit Theorem 3: bound on E ||S(X) - Sigma||_F for n independent records.
 
-    The records lie in the unit ball of R^d and have a distribution with covariance Sigma. S(X) is
-    the private estimate of Sigma. The bound is the sum of three errors: the sampling error
-    3 / sqrt n, the error of the second moments at privacy eps / 2, and twice the error of the mean
-    at privacy eps / 2. The error of the mean is 2 d / (n eps / 2).
+    The records lie in the unit ball of R^d and have covariance Sigma; S(X) is the private estimate.
+    The bound is the sum of the sampling error 3 / sqrt n, the error of the second moments at
+    privacy eps / 2, and twice the error 2 d / (n eps / 2) of the mean at privacy eps / 2.
 
     Source: Nikolov 2022, Theorem 3; JL-T3.
 
@@ -74,8 +72,7 @@ def covariance_error(d: int, *, n: int, epsilon: float) -> float:
 def two_way_marginals_error(attributes: int, *, n: int, epsilon: float) -> float:
     """Explicit Theorem 23, in root mean square: sqrt(d / (d - 1)) times `second_moment_error`.
 
-    The queries are all conjunctions of two of d attributes. Their answers are computed from the
-    second moments of x / sqrt d.
+    All conjunctions of two of d attributes are computed from the second moments of x / sqrt d.
 
     Source: Nikolov 2022, Theorem 23; JL-T23.
 

@@ -1,16 +1,14 @@
 """Upper bounds from papers for offline mechanisms: numbers of records needed, and errors.
 
 The docstring of each bound begins with the word *explicit* or *shape*. An explicit formula has all
-its constants and holds for every data set. A shape states how the bound depends on all parameters.
-Its theorem does not give the constants. The caller gives them, in most functions as one `constant`
-C.
+its constants and holds for every data set. A shape depends on constants that its theorem does not
+give and the caller gives, in most functions as one `constant` C.
 
-There are k queries, N elements in the universe and n records. A sample size is a real number: if n
-is at least this number, the error is at most alpha. The error of a mechanism M is
-E ||M(X) - Q(X)||_2 / sqrt(k). Some docstrings use the root mean square per query instead, and say
-so. Neighbouring data sets differ in one replaced record. Privacy is eps-DP if nothing else is said.
-The `predicted_rmse` of a mechanism uses the queries themselves and is usually smaller than these
-bounds.
+There are k queries, N elements in the universe and n records. From a sample size on, the error
+E ||M(X) - Q(X)||_2 / sqrt(k) of a mechanism M, or the root mean square per query where stated, is
+at most alpha. Neighbouring data sets differ in one replaced record. Privacy is eps-DP if nothing
+else is said. The `predicted_rmse` of a mechanism uses the queries themselves and is usually smaller
+than these bounds.
 """
 
 from __future__ import annotations
@@ -80,8 +78,8 @@ def from_width(
 ) -> float:
     """Shape of Theorem 2: C min{w / (alpha eps), w^2 / (k alpha^2 eps)}, where w is the `width`.
 
-    w is the Gaussian width of the sensitivity polytope. For bounded queries w is at most
-    sqrt(2 k ln N). With this bound on w, Theorem 2 gives the last two terms of Theorem 1 (JL-14).
+    w is the Gaussian width of the sensitivity polytope. For bounded queries it is at most
+    sqrt(2 k ln N), which gives the last two terms of Theorem 1 (JL-14).
 
     Source: Nikolov 2022, Theorem 2; JL-T2.
 
@@ -136,8 +134,7 @@ def jl_mechanism_error(
     """Shape of Theorem 21: error of the JL mechanism with m = `rows` and recursive K-norm noise.
 
     (w / sqrt k) (c1 / sqrt m + c2 sqrt m / (eps n)), where w is the Gaussian `width`. The theorem
-    leaves c1 = `distortion` and c2 = `noise` open. At m = eps n the terms are equal up to
-    constants.
+    leaves c1 = `distortion` and c2 = `noise` open. At m = eps n the terms are equal up to them.
 
     Source: Nikolov 2022, Theorem 21; JL-T21.
 
@@ -162,9 +159,8 @@ def jl_mechanism_rows(
 ) -> int:
     """The number of rows that makes the two terms of `jl_mechanism_error` equal.
 
-    This number is c1 eps n / c2, rounded up. For c1 = c2 it is the ceil(eps n) of the theorem. The
-    result is at most the effective `dimension` of the workload, because a map with `dimension` rows
-    need not distort.
+    It is c1 eps n / c2, rounded up; for c1 = c2, the ceil(eps n) of the theorem. It is at most the
+    effective `dimension` of the workload, because a map with `dimension` rows need not distort.
 
     Source: Nikolov 2022, Theorem 21; JL-T21.
 
@@ -200,11 +196,10 @@ def ball_bounded(queries: int, *, epsilon: float, alpha: float) -> float:
 def gaussian_projection(size: int, *, rho: float, alpha: float) -> float:
     """Explicit sample size under rho-zCDP, in root mean square: 2 sqrt(ln N / rho) / alpha^2.
 
-    The mechanism adds Gaussian noise and projects on the sensitivity polytope. The queries have
-    values in [-1, 1], and the universe has N = `size` elements. Unlike the JL mechanism, this
-    mechanism does not map the answers to a lower dimension.
-    For some queries, no sample size that grows more slowly with N is enough, even under approximate
-    DP.
+    For queries with values in [-1, 1] and N = `size` elements, the mechanism adds Gaussian noise
+    and projects on the sensitivity polytope, without the map of the JL mechanism to a lower
+    dimension. For some queries, no sample size that grows more slowly with N is enough, even under
+    approximate DP.
 
     Source: Nikolov-Talwar-Zhang 2016; JL-GAUSS.
 

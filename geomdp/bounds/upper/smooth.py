@@ -10,9 +10,10 @@ from geomdp._validation import positive, whole
 def smooth_accuracy(d: int, order: int, *, n: int, epsilon: float, constant: float) -> float:
     """Error bound of Wang et al. 2013, Theorem 3.1, for queries with bounded derivatives.
 
-    The error is at most C n^(-K / (2 d + K)) max(1, 1 / eps), with probability 1 - beta for every
-    beta >= 10 exp(-n^(d / (2 d + K)) / 5). The paper prints 1 / eps in place of the maximum. For
-    eps > 1 this is wrong: as eps grows, the approximation error does not fall (DISC-17).
+    The error, in the units of the queries, is at most C n^(-K / (2 d + K)) max(1, 1 / eps) with
+    probability 1 - beta for every beta >= 10 exp(-n^(d / (2 d + K)) / 5). The paper prints 1 / eps
+    in place of the maximum. For eps > 1 this is wrong: as eps grows, the approximation error does
+    not fall (DISC-17).
 
     Parameters
     ----------
@@ -26,18 +27,6 @@ def smooth_accuracy(d: int, order: int, *, n: int, epsilon: float, constant: flo
         Parameter eps of pure differential privacy.
     constant : float
         The C of the theorem. It depends on d, K and the bound on the derivatives.
-
-    Returns
-    -------
-    float
-        Bound on |answer - true answer|, in the units of the queries.
-
-    Raises
-    ------
-    ValueError
-        For parameters out of range.
-
-    Source: Wang-Fan-Zhang-Wang 2013, Theorem 3.1; SM-T3.1, SM-TAB.
 
     Examples
     --------

@@ -57,14 +57,9 @@ class PaperSizes:
 
     @property
     def runnable_rows(self) -> int:
-        """The least power of two that is at least `rows` and at least 64.
+        """The least power of two that is at least `rows` and 64; ``ValueError`` if `rows` > 2^24.
 
         `SparseProject` needs a power of two, and more rows distort less.
-
-        Raises
-        ------
-        ValueError
-            If `rows` is above 2^24.
         """
         if self.rows > MAX_ROWS:
             raise ValueError(f"rows must be at most 2^24 to be run, the paper needs {self.rows}")
@@ -109,9 +104,9 @@ def independence(*, rows: int, queries: int, beta: float) -> int:
 def feasible_rows(*, n: int, epsilon: float) -> int:
     """The number of rows T at which distortion and noise are about equal (BR-PROJ).
 
-    T is the least power of two that is at least (eps n)^2, but at least 2^6 and at most 2^16. The
-    noise in an answer does not depend on T, and the distortion falls as 1 / sqrt(T). So more than
-    (eps n)^2 rows improve little. To use more than 2^16 rows, pass `rows` to the mechanism.
+    T is the least power of two that is at least (eps n)^2, but at least 2^6 and at most 2^16. More
+    rows improve little: the noise does not depend on T, and the distortion falls as 1 / sqrt(T). To
+    use more than 2^16 rows, pass `rows` to the mechanism.
 
     Examples
     --------

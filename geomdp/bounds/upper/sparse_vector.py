@@ -1,16 +1,13 @@
 """Accuracy theorems of the sparse vector technique, for queries of sensitivity 1.
 
-A mechanism with threshold T is (alpha, beta)-accurate if the following three statements hold
-together with probability at least 1 - beta:
+A mechanism with threshold T is (alpha, beta)-accurate if with probability at least 1 - beta, every
+query that is reported above the threshold has a true answer of at least T - alpha, every other
+query one of at most T + alpha, and each released value is within alpha of the true answer.
 
-* Every query that is reported above the threshold has a true answer of at least T - alpha.
-* Every other query has a true answer of at most T + alpha.
-* Each released value is within alpha of the true answer.
-
-Let k be the number of queries and c the `cutoff`. Each theorem assumes that the mechanism does not
-halt early. For this, at most c of the k queries may have a true answer of at least T - alpha. For
-`above_threshold`, only the last query may have such an answer. For queries of sensitivity D,
-multiply alpha by D, except in `sparse_kept`, where the noise scales contain D.
+Let k be the number of queries and c the `cutoff`. To exclude an early halt, each theorem assumes
+that at most c of the k queries have a true answer of at least T - alpha; for `above_threshold`,
+only the last query. For queries of sensitivity D, multiply alpha by D, except in `sparse_kept`,
+where the noise scales contain D.
 """
 
 from __future__ import annotations
@@ -23,7 +20,6 @@ from geomdp.privacy.definitions import check_privacy
 
 
 def _logs(queries: int, beta: float, multiple: float) -> float:
-    """ln k + ln(multiple / beta)."""
     queries = whole(queries, "queries")
     return math.log(queries) + math.log(multiple / probability(beta, "beta"))
 
@@ -66,10 +62,10 @@ def sparse(privacy: PureDP | ApproxDP, *, cutoff: int, queries: int, beta: float
 def sparse_kept(*, threshold: float, query: float, queries: int, beta: float) -> float:
     """Accuracy of a mechanism that draws its threshold noise once (SV-LSL).
 
-    alpha = s_threshold ln(2/beta) + s_query ln(2k/beta). Here s_threshold = `threshold` and
-    s_query = `query` are the scales of the Laplace noise. The first term bounds the noise on the
-    threshold, and the second term bounds the noise on each of the k queries. By a union bound
-    (GEN-3), both bounds hold together with probability at least 1 - beta.
+    alpha = s_threshold ln(2/beta) + s_query ln(2k/beta), where s_threshold = `threshold` and
+    s_query = `query` are the scales of the Laplace noise. By a union bound (GEN-3), the two terms
+    bound the noise on the threshold and on each of the k queries together with probability at
+    least 1 - beta.
 
     Examples
     --------

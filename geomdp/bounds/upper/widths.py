@@ -10,17 +10,13 @@ from geomdp._validation import positive, real_number, whole
 def near_contraction_width(width: float, excess: float, rows: int) -> float:
     """Bound on the Gaussian width of f(S) if ||f(x) - f(y)|| <= ||x - y|| + `excess` on S.
 
-    f maps the set S to R^m, m = `rows`, and S has Gaussian width w = `width`. With d = `excess`,
-    the bound is
+    For a map f to R^m, m = `rows`, a set S of Gaussian width w = `width`, and d = `excess`, it is
 
         (w^(1/2) + (d m^(1/2))^(1/2))^2  <=  2 w + 2 d m^(1/2).
 
-    The source states the right side. For d = 0 the map is 1-Lipschitz, and the bound is w.
-
-    Proof: let P be a maximal subset of S with distances above b > 0 between its points. On P, f has
-    Lipschitz constant 1 + d / b. Every point of f(S) is within b + d of a point of f(P). So the
-    Gaussian width of f(S) is at most (1 + d / b) w + (b + d) m^(1/2). The best b satisfies
-    b^2 = d w / m^(1/2).
+    The source states the right side. Proof: let P be a maximal subset of S with distances above
+    b > 0. On P, f has Lipschitz constant 1 + d / b, and f(S) is within b + d of f(P). So the width
+    is at most (1 + d / b) w + (b + d) m^(1/2). The best b satisfies b^2 = d w / m^(1/2).
 
     Source: Nikolov 2022, Lemmas 10 and 11; JL-L10, JL-L11.
 

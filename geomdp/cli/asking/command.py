@@ -1,7 +1,6 @@
 """The command `ask`: answers to adaptive questions about a table, within one budget.
 
-A run is one process. Its noise is never written to a file, so no later process can continue the
-run. If a run is killed, a new run is paid from the budget again.
+The noise of a run is never written to a file, so a run that was killed cannot be continued.
 """
 
 from __future__ import annotations
@@ -180,7 +179,6 @@ def ask(
 
 
 def _number_of_records(n: int | None, relation: Adjacency, counted: int) -> int:
-    """The number by which counts are divided: `counted` records, or --n under add-remove."""
     if relation is Adjacency.ADD_REMOVE:
         assert n is not None  # by `check_normaliser`
         return n

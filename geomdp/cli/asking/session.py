@@ -1,9 +1,7 @@
 """One run of `ask`: the questions, the answers, and the file of --state that records both.
 
-The first line of the file of --state is a privacy record, like that of `release`. The other lines
-hold only the questions and differentially private answers. It can be published if the questions
-were chosen from public knowledge and from earlier answers alone. It is created for one run and
-locked while the run lasts. Each answer is on disk before it is printed, unless the disk is full.
+The first line is a privacy record; the others hold only questions and differentially private
+answers. Each answer is on disk before it is printed, unless the disk is full.
 """
 
 from __future__ import annotations
@@ -48,7 +46,6 @@ class Table:
             )
 
     def query(self, text: str) -> DenseQuery:
-        """The query of one line, such as ``region=north,smoker=true``."""
         from geomdp.workloads.single_queries.single_query import DenseQuery
 
         chosen: dict[str, str] = {}
@@ -76,10 +73,7 @@ Lines: TypeAlias = "Iterable[tuple[str, DenseQuery]]"
 
 @contextmanager
 def questions_of(place: str, table: Table) -> Iterator[Lines]:
-    """The questions in the file `place`, or on standard input if `place` is ``-``.
-
-    All questions of a file are checked before the first is answered. Each question on standard
-    input is checked when it is read.
+    """The questions in the file `place`, all checked first, or on standard input if it is ``-``.
 
     Yields
     ------
@@ -111,15 +105,9 @@ def _streamed(stream: TextIO, table: Table) -> Lines:
 
 @contextmanager
 def exclusive(state: Path, room: int) -> Iterator[FileIO]:
-    """Create the state file, with a lock for this process, and take `room` bytes of the disk.
+    """Create the state file, locked, with `room` bytes; remove it if no line is added.
 
-    A file that exists already is refused, even if the run that wrote it has ended. If this run
-    adds no line, for instance because the ledger cannot pay, its file is removed.
-
-    Yields
-    ------
-    FileIO
-        The open file.
+    A file that exists already is refused, even if the run that wrote it has ended.
     """
     try:
         file = state.open("xb", buffering=0)
@@ -147,12 +135,11 @@ def answer_all(
     file: FileIO,
     charged: str,
 ) -> None:
-    """Answer questions about the records. Write each answer to the state file, then print it.
+    """Answer questions, write each answer to the state file, then print it.
 
-    The run stops after the last question, or when the mechanism has used up its budget. `histogram`
-    holds the number of records for each combination of levels. Counts are divided by `n`, which is
-    the number of records, or the declared number under add-remove. `charged` says what the run has
-    cost. An answer that cannot be written is printed before the run stops with an error.
+    The run stops after the last question, or when the budget is used up. `histogram` counts the
+    records of each combination of levels. Counts are divided by `n`. An answer that cannot be
+    written is printed before the run stops with an error.
     """
     said = f"{charged}, and the answers are in {file.name!s}"
     for number, (text, query) in enumerate(lines):
@@ -181,7 +168,6 @@ def _asked(mechanism: Interactive, query: DenseQuery, histogram: IntArray, n: in
 
 
 def _in_words(mechanism: Interactive, answer: Answer) -> str:
-    """An answer as text, to print after the question."""
     from geomdp.mechanisms import OnlineConstruction
 
     value = "" if answer.value is None else f"{answer.value:.6g}"
@@ -191,10 +177,7 @@ def _in_words(mechanism: Interactive, answer: Answer) -> str:
 
 
 def add_line(file: FileIO, line: Mapping[str, object], said: str) -> None:
-    """Add a line to the state file. The line is on disk when this function returns.
-
-    If the disk takes only a part of the line, the part is removed, and ``OSError`` says `said`.
-    """
+    """Write a line to the state file on disk, or leave no part of it and raise ``OSError``."""
     _write(file, display.visible(json.dumps(line)).encode() + b"\n", said)
 
 

@@ -36,25 +36,7 @@ class _Shared(TypedDict):
 
 @dataclass(frozen=True)
 class Setting:
-    """The flags of the mechanism; ``ValueError`` for a missing, superfluous or invalid flag.
-
-    Parameters
-    ----------
-    technique : Technique
-        Value of --technique.
-    threshold : float or None
-        Value of --threshold.
-    cutoff : int or None
-        Value of --cutoff.
-    questions : int or None
-        Value of --questions.
-    alpha : float or None
-        Value of --alpha.
-    privacy : PureDP or ApproxDP
-        Values of --epsilon and --delta.
-    adjacency : Adjacency
-        Value of --adjacency.
-    """
+    """The flags of the mechanism; ``ValueError`` for a missing, superfluous or invalid flag."""
 
     technique: Technique
     threshold: float | None
@@ -95,12 +77,11 @@ class Setting:
         return {"name": type(mechanism).__name__, "technique": self.technique, **given}
 
     def mechanism(self, size: int, n: int, ledger: Ledger | None) -> Interactive:
-        """The mechanism for `n` records and `size` combinations of levels.
+        """The mechanism for `n` records and `size` combinations of levels, paid when it is built.
 
-        Under add-remove, `n` is the declared number of records. The privacy cost is charged to the
-        ledger when the mechanism is built. The sparse vector technique compares numbers of records
-        with n times the threshold. The answers of the online construction estimate these numbers
-        divided by n.
+        Under add-remove, `n` is declared. The sparse vector technique compares numbers of records
+        with n times the threshold, and the online construction estimates these numbers divided by
+        n.
         """
         from geomdp.mechanisms import (
             AboveThreshold,

@@ -109,7 +109,6 @@ def advise(
 
 
 def _check_plan(path: Path | None) -> None:
-    """Raise ``ValueError`` if the file --save-plan exists, or if its folder does not exist."""
     if path is None:
         return
     if path.exists():
@@ -155,7 +154,6 @@ def _summary(advice: Advice, task: Task, half: int | None) -> list[tuple[str, st
 
 
 def _applying(advice: Advice) -> list[Row]:
-    """The rows of the candidates with a prediction."""
     # `Advice.table` is not used here, because it imports pandas.
     return [row for row in advice.rows if row.applies]
 
@@ -169,11 +167,7 @@ def _compared(value: float, best: float) -> str:
 
 
 def records_for_half(mechanism: Mechanism) -> int | None:
-    """The least n, up to one percent, for which the predicted error of `mechanism` is halved.
-
-    None if `mechanism` accepts no such n, or if more than 2^20 times `mechanism.n` records are
-    needed.
-    """
+    """The least n, up to one percent, that halves the predicted error; None beyond 2^20 times n."""
     target = mechanism.predicted_rmse.value / 2
     enough = mechanism.n
     while not _reached(mechanism, enough, target):
@@ -197,7 +191,6 @@ def _reached(mechanism: Mechanism, n: int, target: float) -> bool:
 
 
 def _accepted(mechanism: Mechanism, n: int) -> Mechanism | None:
-    """`mechanism` for n records, or None if n is too large for it."""
     from geomdp.mechanisms.few_queries.lattice_mechanism import InexactSumsError
 
     if n > LARGEST_WHOLE:

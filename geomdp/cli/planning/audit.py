@@ -240,7 +240,6 @@ def _check_choice(mechanism: Sequence[str] | None, all_of_them: bool) -> None:
 
 
 def _known() -> list[str]:
-    """The names of all mechanisms."""
     from geomdp.advice.candidates import CANDIDATES
 
     return [row.flag for row in CANDIDATES]
@@ -275,7 +274,6 @@ def _limits(privacy: Privacy, trials: int, level: float) -> str:
 
 
 def _print_results(audited: Sequence[Audited]) -> None:
-    """Print a row for every mechanism: verdict, bound, claim, outputs, time and tested event."""
     rows = []
     for each in audited:
         result = each.result

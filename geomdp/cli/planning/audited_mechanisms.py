@@ -30,10 +30,7 @@ class Audited(NamedTuple):
 
 
 def built_candidate(flag: str, setting: Setting, named: bool) -> Mechanism | Audited:
-    """The mechanism, or the reason why it is left out.
-
-    If the user `named` the mechanism, the reason is raised as ``ValueError``.
-    """
+    """The mechanism, or why it is left out, as ``ValueError`` if the user `named` it."""
     from geomdp.advice.candidates import CANDIDATES
     from geomdp.advice.setting import InapplicableError
     from geomdp.bodies import MissingOracle
@@ -87,12 +84,7 @@ class Allowance:
 
 
 def noise_audit_work(workload: Workload, trials: int) -> float:
-    """Operations of `audit_noise`, in the units of `Budget`, from the sizes of the workload.
-
-    The search for neighbours asks for the extreme answers in the directions of its steps, of which
-    there are most if the noise is 0 in some directions. Scores are learned for each change of the
-    sums that is compared, and once more for the chosen change.
-    """
+    """Operations of `audit_noise`, in the units of `Budget`, from the sizes of the workload."""
     from geomdp.advice.costs import PRODUCT_SPEED, breadth_work
     from geomdp.audit.additive import CHANGES
     from geomdp.audit.neighbours import MOST_AXES, STARTS, STEPS

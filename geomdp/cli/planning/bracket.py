@@ -46,7 +46,6 @@ class MetricFlag(enum.StrEnum):
     WORST_CASE = "worst-case"
 
     def metric(self) -> Metric:
-        """The metric that the flag names."""
         from geomdp.bounds import RMS, MeanL2, WorstCase
 
         metrics: dict[MetricFlag, Metric] = {

@@ -171,13 +171,7 @@ def _summary(table: pd.DataFrame, ns: list[int], paths: dict[str, Path]) -> list
 
 
 def parse_range(text: str) -> list[int]:
-    """Values of n from LOW to HIGH, about four per factor of ten.
-
-    Raises
-    ------
-    ValueError
-        If the text is not LOW:HIGH with whole numbers 1 <= LOW < HIGH <= 10,000,000.
-    """
+    """About four n per factor of ten in LOW:HIGH; ``ValueError`` unless 1 <= LOW < HIGH <= 10^7."""
     import numpy as np
 
     low, colon, high = text.partition(":")

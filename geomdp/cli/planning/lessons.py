@@ -38,12 +38,10 @@ class Lesson:
 
     @property
     def number(self) -> int:
-        """The number of the lesson in the course, from 1."""
         return int(self.path.stem.split("_")[1])
 
     @property
     def name(self) -> str:
-        """The short name of the lesson."""
         return self.path.stem.split("_", 2)[2]
 
     @property
@@ -54,20 +52,13 @@ class Lesson:
 
 
 def all_lessons() -> list[Lesson]:
-    """All lessons, by number."""
     shipped, checkout = PACKAGE / "lessons", PACKAGE.parent / "experiments" / "lessons"
     folder = shipped if shipped.is_dir() else checkout
     return [Lesson(path) for path in sorted(folder.glob("lesson_[0-9][0-9]_*.py"))]
 
 
 def find_lesson(name: str) -> Lesson:
-    """The lesson with the number, short name or file name `name`.
-
-    Raises
-    ------
-    ValueError
-        If there is no such lesson.
-    """
+    """The lesson with this number, short name or file name; ``ValueError`` if there is none."""
     known = all_lessons()
     for lesson in known:
         if name in {str(lesson.number), lesson.name, lesson.path.stem, lesson.path.name}:

@@ -81,9 +81,6 @@ PlanOption: TypeAlias = Annotated[
 
 
 def check_confidence(confidence: float) -> None:
-    """Raise ``ValueError`` if --confidence is out of the range that every noise allows.
-
-    Intervals are computed after the ledger has paid. So the value must be checked before.
-    """
+    """Raise ``ValueError`` if --confidence is out of range: later, the ledger would have paid."""
     if probability(confidence, "--confidence") > MOST_CONFIDENCE:
         raise ValueError(f"--confidence must be at most {MOST_CONFIDENCE}, got {confidence!r}")

@@ -1,7 +1,4 @@
-"""The privacy records of `release` and `ask`: JSON objects.
-
-A record holds the privacy claim, what was asked, and how the answers were computed.
-"""
+"""The privacy records of `release` and `ask`: JSON with the claim, the question and the method."""
 
 from __future__ import annotations
 
@@ -24,22 +21,8 @@ RECORDED_DISTRIBUTIONS = ("geomdp", "numpy", "scipy", "numba", "python-flint")
 class Provenance:
     """Facts about a release that its answers do not show.
 
-    Parameters
-    ----------
-    spec : str
-        Workload as written on the command line.
-    source : str
-        The origin of the schema, in words.
-    asked : PureDP, ApproxDP or ZCDP
-        The guarantee that was asked for. The guarantee of the release can be stronger.
-    chosen_by : str
-        Who or what chose the mechanism, in words.
-    declared_n : int or None
-        The number of records if it was declared; None if it was counted.
-    seed : int or None
-        Seed of the noise, if one was given.
-    confidence : float
-        Confidence of the intervals.
+    The guarantee of the release can be stronger than the one `asked`. `declared_n` is None if
+    records were counted.
     """
 
     spec: str
@@ -51,7 +34,6 @@ class Provenance:
     confidence: float
 
     def record(self, release: Tabulation) -> str:
-        """The privacy record as JSON text."""
         assert release.task.schema is not None  # `geomdp.release` sets it
         own = {
             "predicted_rmse": release.predicted_rmse.to_dict(),

@@ -20,27 +20,7 @@ from geomdp.tabulation import release as released
 
 @dataclass(frozen=True)
 class Request:
-    """The flags that describe the answers of a release: the queries, the privacy and the form.
-
-    Parameters
-    ----------
-    privacy : Privacy
-        --epsilon, --delta and --rho.
-    question : Question
-        --workload, --tables, --weight and --columns.
-    choice : Choice
-        --mechanism, --plan, --effort and --exact or --allow-heuristic.
-    adjacency : Adjacency
-        --adjacency.
-    n : int or None
-        --n.
-    unbiased, integers : bool
-        --unbiased and --integers.
-    confidence : float
-        --confidence.
-    seed : int or None
-        --seed.
-    """
+    """The flags that describe the answers of a release: the queries, the privacy and the form."""
 
     privacy: Privacy
     question: Question
@@ -60,7 +40,6 @@ def carry_out(
     payment: Payment,
     scheduler: str | None,
 ) -> None:
-    """Compute the release, write the files, and print a summary."""
     question = request.question
     task = question.task(source.schema)  # if columns are missing, the error names the flag
     warn_of(task.caveat)

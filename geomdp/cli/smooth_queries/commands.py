@@ -1,7 +1,4 @@
-"""The commands `smooth summarize` and `smooth answer`.
-
-One released file answers any smooth query.
-"""
+"""The commands `smooth summarize` and `smooth answer`."""
 
 from __future__ import annotations
 
@@ -249,8 +246,7 @@ def _check_answers(out: Path | None, force: bool, inputs: tuple[Path, ...]) -> N
 def _answers(release: SmoothRelease, queries: list[NamedQuery], *, cube: bool) -> Columns:
     """Columns with the name, the kind, the answer and the errors of each query.
 
-    Under add/remove, the sums are divided by a declared number n. One more column then holds the
-    value that each missing record adds to the sum if there are fewer than n records.
+    Under add/remove, one more holds what each record missing from the declared n adds to the sum.
     """
     import numpy as np
 

@@ -12,14 +12,7 @@ from geomdp.workloads.universe.universes import SymmetricCube
 
 
 def parse_bounds(text: str) -> Schema:
-    """A schema of real columns from a text ``NAME=LOW:HIGH,...``.
-
-    Raises
-    ------
-    ValueError
-        If the text has another form, the bounds of a column are not finite and increasing, or a
-        name occurs twice. The message names the column, or quotes the part of the text.
-    """
+    """A schema of real columns from ``NAME=LOW:HIGH,...``; ``ValueError`` names the wrong part."""
     columns = []
     for part in text.split(","):
         name, equals, interval = (piece.strip() for piece in part.rpartition("="))
@@ -43,18 +36,9 @@ class NamedQuery:
 
 
 def read_queries(path: Path) -> list[NamedQuery]:
-    """The queries in a JSON file.
+    """The queries in a JSON file, named by kind and position where it gives no name.
 
-    If the file gives a query no name, the name is made of the kind and position of the query.
-
-    Raises
-    ------
-    ValueError
-        If the file is not JSON or lists no query, or if one entry is not a query. The message names
-        the file and, for an entry, its position from 0.
-    ExceptionGroup
-        If several entries are not queries. The group holds one ``ValueError`` for each of these
-        entries.
+    ``ValueError`` names the file and the wrong entry; an ``ExceptionGroup`` has several of them.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

@@ -17,25 +17,7 @@ from geomdp.privacy import Adjacency, Exact, Guarantee, Privacy
 
 @dataclass(frozen=True)
 class Request:
-    """The values of the flags that describe a summary.
-
-    Parameters
-    ----------
-    schema : Schema
-        The columns and their bounds, from --bounds.
-    privacy : Privacy
-        From --epsilon, --delta and --rho.
-    adjacency : Adjacency
-        From --adjacency.
-    n : int or None
-        From --n; None if the records are to be counted.
-    smoothness : int
-        From --smoothness.
-    degree : int or None
-        From --degree; None for the degree with the least predicted error.
-    seed : int or None
-        From --seed; None for noise without a seed.
-    """
+    """The values of the flags that describe a summary; `degree` None is that of the least error."""
 
     schema: Schema
     privacy: Privacy

@@ -25,18 +25,9 @@ MAX_TERMS = 10_000
 def in_cube(query: ClosedForm, schema: Schema) -> ClosedForm:
     """A query on the cube with the same values as `query` on the columns of `schema`.
 
-    The bounds of column i have the middle c_i and the half width r_i. A point x of the cube
-    therefore represents the values y_i = c_i + r_i x_i.
-
-    A bandwidth, or the width of the edge of a soft range, is one number for all columns. Such a
-    number is not converted, because it is in units of the cube, in which every half width is 1.
-
-    Raises
-    ------
-    ValueError
-        If the number of variables is not the number of columns. If this kind of query cannot be
-        converted. If the expansion of a polynomial has more than 10,000 terms, before terms with
-        equal exponents are added.
+    A point x represents y_i = c_i + r_i x_i, for the middle c_i and half width r_i of the bounds.
+    Widths and bandwidths are in units of the cube. ``ValueError`` for another number of variables,
+    a kind that cannot be converted, or polynomials of more than 10,000 terms.
     """
     bounds = np.array([column.bounds for column in schema.real_columns])
     middle, half = bounds.mean(axis=1), np.diff(bounds, axis=1)[:, 0] / 2
@@ -62,10 +53,7 @@ def in_cube(query: ClosedForm, schema: Schema) -> ClosedForm:
 
 
 def _expanded(query: Polynomial, middle: FloatArray, half: FloatArray) -> Polynomial:
-    """The polynomial sum_j a_j prod_i (c_i + r_i x_i)^(e_ji), as a sum of monomials in x.
-
-    The a_j and e_ji are the coefficients and exponents of `query`.
-    """
+    """The polynomial sum_j a_j prod_i (c_i + r_i x_i)^(e_ji) of `query`, as monomials in x."""
     exponents = query.exponents.astype(np.int64)
     if sum(math.prod(row) for row in (exponents + 1).tolist()) > MAX_TERMS:
         raise ValueError(f"a polynomial must expand to at most {MAX_TERMS} monomials")

@@ -37,12 +37,8 @@ class EncodedRecords:
     ----------
     count : int
         Number of records.
-    source : Source
-        The source of the records.
-    schema : Schema
-        Declares the columns of the records.
-    universe : Universe
-        The universe for which the records are encoded.
+    source, schema, universe : Source, Schema, Universe
+        The source of the records, their columns, and the universe for which they are encoded.
 
     Examples
     --------
@@ -65,7 +61,6 @@ class EncodedRecords:
     universe: Universe
 
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
-        """Chunks of records in the encoding of the universe."""
         return encode_source(self.source, self.schema, self.universe)
 
 
@@ -84,8 +79,7 @@ def count_records(
         The queries. If the answers follow from tables of counts, only these tables are kept. If
         not, the records are encoded in chunks each time a mechanism iterates over the result.
     client : distributed.Client, optional
-        A Dask cluster that counts the parts of the source. The counts do not depend on how the
-        records are divided into parts, because sums of whole numbers are exact.
+        A Dask cluster that counts the parts of the source. The result does not depend on the parts.
 
     Returns
     -------
@@ -142,7 +136,6 @@ def _count_tables(
     *,
     client: Client | None,
 ) -> Tallies:
-    """Counts of `tables` (tuples of column numbers) from one scan of a source."""
     if client is not None:
         return _count_on_cluster(source, columns, tables, client)
     parts = (_tally_of(source, part, columns, tables) for part in source.parts)
@@ -177,10 +170,7 @@ def encode_source(source: Source, schema: Schema, universe: Universe) -> Iterato
 
 
 def _named(error: RecordsError, source: Source, part: Source) -> str:
-    """The message of `error`, with the name of the part in front.
-
-    The name is not added if the source has only one part, or if the error has the name already.
-    """
+    """The message of `error`, led by the name of the part if the source has several parts."""
     named = len(source.parts) == 1 or part.name in str(error)
     return str(error) if named else f"{part.name}: {error}"
 
@@ -188,10 +178,7 @@ def _named(error: RecordsError, source: Source, part: Source) -> str:
 def _count_on_cluster(
     source: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Table], client: Client
 ) -> Tallies:
-    """Counts on a Dask cluster: one task per part counts, and a tree of tasks adds the counts.
-
-    If a worker fails, Dask runs its tasks again on other workers.
-    """
+    """Counts on a Dask cluster: one task per part counts, and a tree of tasks adds the counts."""
     levels: list[Future] = [
         client.submit(_tally_task, _shipped(part, client), part.name, columns, tables, pure=False)
         for part in source.parts
@@ -218,9 +205,9 @@ def _tally_task(
     columns: Sequence[DiscreteColumn],
     tables: Sequence[Table],
 ) -> Tallies | str:
-    """The counts of one part, as one task, or the message of an error with the name of the part.
+    """The counts of one part, or the message of an error, which must not be raised here.
 
-    A task that raised would be logged by Dask together with its arguments, which are records.
+    Dask would log a task that raises together with its arguments, which are records.
     """
     source = part if isinstance(part, Source) else Frame(part)
     try:

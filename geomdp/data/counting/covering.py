@@ -1,11 +1,6 @@
 """The tables that determine the answers to a workload, and a few large tables that give them.
 
-All tables of a workload follow from the large tables by summation.
-
-For example, ten columns of five levels have 45 two-way tables. Divide the columns into three blocks
-of three columns and one block of one column. Count nine joint tables: one for each of the six pairs
-of blocks, and one for each of the three larger blocks. Sums over cells of these nine tables give
-every two-way table. Counting nine tables takes much less time than counting 45.
+Sums over cells of nine tables of blocks of columns give the 45 two-way tables of ten columns.
 """
 
 from __future__ import annotations
@@ -38,16 +33,8 @@ Table = tuple[int, ...]
 def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
     """The tables that determine the answers to `workload`; None if they cannot be counted.
 
-    If the table of all columns has at most 2^20 cells, the result includes this table. The result
-    is None if a table has more than 2^26 cells, if a column has more than 65,534 levels, or if
-    records are not made of columns with levels.
-
-    Parameters
-    ----------
-    workload : Workload
-        The queries.
-    levels : sequence of int
-        Number of levels of each column of a record.
+    A table with more than 2^26 cells or a column with more than 65,534 levels cannot be counted.
+    The table of all columns is included if it has at most 2^20 cells.
     """
     match workload, workload.universe:
         case TableQueries(), _:
@@ -66,22 +53,10 @@ def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
 
 
 def covering_tables(tables: Sequence[Table], levels: Sequence[int]) -> list[Table]:
-    """Tables to count. Each of `tables` is a sum over cells of a table in the result.
+    """Sorted tables to count, so that each of `tables` is a sum over cells of one of them.
 
-    Parameters
-    ----------
-    tables : sequence of tuples of int
-        Column numbers of each table.
-    levels : sequence of int
-        Number of levels of each column.
-
-    Returns
-    -------
-    list of tuples of int
-        Sorted column numbers of the tables to count. A table with more than `CACHED_CELLS` cells
-        is in the result only if `tables` contains it. If each of `tables` has one column, the
-        result is `tables` without repetitions. If `tables` contains the table of all columns, this
-        table comes last.
+    A table of more than `CACHED_CELLS` cells is counted only if `tables` contains it. The table of
+    all columns, if `tables` contains it, comes last.
     """
     everything = tuple(range(len(levels)))
     others = [table for table in tables if tuple(sorted(table)) != everything]
@@ -104,8 +79,8 @@ def covering_tables(tables: Sequence[Table], levels: Sequence[int]) -> list[Tabl
 def _blocks(columns: Sequence[int], levels: Sequence[int], per_table: int) -> dict[int, Table]:
     """The block of each column.
 
-    A joint table of `per_table` blocks has at most `CACHED_CELLS` cells. The only exception is a
-    table with a block that is a single column of too many levels.
+    `per_table` blocks have at most `CACHED_CELLS` cells together, unless one column has too many
+    levels.
     """
     room = CACHED_CELLS ** (1 / per_table)
     blocks: list[list[int]] = []

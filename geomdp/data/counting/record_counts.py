@@ -30,26 +30,16 @@ class Counts(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class RecordCounts:
-    """Counts of valid records that are in memory.
-
-    Parameters
-    ----------
-    universe : Universe
-        The universe. All records have been checked to lie in it.
-    records : array
-        Records in the encoding of the universe, one per row.
-    """
+    """Counts of valid records that are in memory, in the encoding of the universe."""
 
     universe: Universe
     records: npt.NDArray[Any] = field(repr=False)
 
     @property
     def count(self) -> int:
-        """Number of records."""
         return len(self.records)
 
     def table(self, columns: Sequence[int]) -> IntArray:
-        """Counts of the table of `columns`. The universe must have only categorical columns."""
         assert isinstance(self.universe, CategoricalProduct)
         shape = tuple(self.universe.levels[column] for column in columns)
         if not shape:
@@ -58,7 +48,6 @@ class RecordCounts:
         return np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
 
     def histogram(self) -> IntArray:
-        """How often each of the N elements of a finite universe occurs, as an array (N,)."""
         size = self.universe.size
         assert size is not None
         return np.bincount(self.universe.numbers(self.records), minlength=size)

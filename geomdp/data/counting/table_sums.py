@@ -13,13 +13,7 @@ from geomdp.data.counting.covering import Table
 class TableSums:
     """Computes the counts of a table as sums over cells of a larger table that was counted.
 
-    Parameters
-    ----------
-    levels : tuple of int
-        Number of levels of each column.
-    cells : dict of tuple of int to (cells,) array
-        The counts of each table in row-major order. The key is the tuple of its column numbers,
-        sorted.
+    `cells` has the counts of each table, in row-major order, by its sorted column numbers.
     """
 
     def __init__(self, levels: tuple[int, ...], cells: Mapping[Table, IntArray]) -> None:
@@ -31,13 +25,7 @@ class TableSums:
                 self._holders[column] |= 1 << place
 
     def of(self, wanted: Sequence[Table]) -> list[IntArray]:
-        """Counts of the `wanted` tables. Each array has one axis per column of its table, in order.
-
-        Raises
-        ------
-        ValueError
-            If no counted table contains all columns of a wanted table.
-        """
+        """Counts of the `wanted` tables, one axis per column; ``ValueError`` if one is not held."""
         by_holder: dict[Table, dict[Table, None]] = {}
         for columns in wanted:
             by_holder.setdefault(self._holder(columns), {})[tuple(sorted(columns))] = None
@@ -57,7 +45,7 @@ class TableSums:
         return self._containing(columns) != 0
 
     def _containing(self, columns: Table) -> int:
-        """A whole number. Bit j is 1 if counted table j contains all `columns`."""
+        """A number whose bit j is 1 if counted table j contains all `columns`."""
         bits = (1 << len(self._counted)) - 1
         for column in columns:
             bits &= self._holders[column]
@@ -84,9 +72,7 @@ def _add_sums(
 ) -> None:
     """Add the tables `wanted` to `found`, as sums over cells of `counts`, the table of `columns`.
 
-    `columns` contains all columns of the wanted tables. All columns before `axis` are in every
-    wanted table. `counts` is summed over `axis` at most once. This sum gives all wanted tables
-    without the column at `axis`.
+    All columns before `axis` are in every wanted table.
     """
     if axis == len(columns):
         found[columns] = counts

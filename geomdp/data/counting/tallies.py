@@ -1,8 +1,4 @@
-"""Numbers of records in the cells of tables, and the answers computed from these counts.
-
-A table of some columns has one cell for each combination of levels of these columns. A code is the
-number of a level.
-"""
+"""Numbers of records in the cells of tables, and the answers computed from these counts."""
 
 from __future__ import annotations
 
@@ -34,15 +30,7 @@ ELEMENTS = 1 << 12
 class Tallies:
     """Number of records in each cell of some tables. `+` adds the counts of two sets of records.
 
-    Parameters
-    ----------
-    levels : tuple of int
-        Number of levels of each column.
-    count : int
-        Number of records.
-    cells : dict of tuple of int to (cells,) array of int64
-        The counts of each table in row-major order. The key is the tuple of its column numbers,
-        sorted.
+    `cells` has the counts of each table, in row-major order, by its sorted column numbers.
     """
 
     levels: tuple[int, ...]
@@ -59,10 +47,7 @@ class Tallies:
         return cls(tuple(levels), 0, cells)
 
     def with_records(self, columns: Sequence[Codes]) -> Tallies:
-        """Counts with n more records, given by the codes (n,) of each column.
-
-        Do not use `self` afterwards, because the arrays of `self` are changed in place.
-        """
+        """Counts with n more records, by codes (n,) per column. `self` is changed in place."""
         for table, counts in self.cells.items():
             numbers = self._numbers(columns, table, len(counts))
             if len(counts) > len(numbers):
@@ -85,28 +70,15 @@ class Tallies:
         return Tallies(self.levels, self.count + other.count, cells)
 
     def table(self, columns: Table) -> IntArray:
-        """Counts of the table of `columns`, with one axis per column, in the order of `columns`.
-
-        Raises
-        ------
-        ValueError
-            If no counted table contains all `columns`.
-        """
+        """Counts of a table, one axis per column; ``ValueError`` if no counted table has them."""
         (counts,) = self.tables([columns])
         return counts
 
     def has(self, columns: Table) -> bool:
-        """Whether a counted table contains all `columns`."""
         return self._sums.has(columns)
 
     def tables(self, wanted: Sequence[Table]) -> list[IntArray]:
-        """Counts of several tables, each as `table` gives it. Shared sums are computed once.
-
-        Raises
-        ------
-        ValueError
-            If no counted table contains all columns of a wanted table.
-        """
+        """As `table` for several tables. Shared sums are computed once."""
         return self._sums.of(wanted)
 
     @cached_property
@@ -125,8 +97,7 @@ class CountedRecords:
     tallies : Tallies
         Counts of the tables of one workload.
     recount : callable, optional
-        A function that counts other tables of the same records. A mechanism may need tables that
-        do not follow from `tallies`.
+        Counts other tables of the same records, which do not follow from `tallies`.
 
     Examples
     --------
@@ -156,23 +127,14 @@ class CountedRecords:
     def table(self, columns: Sequence[int]) -> IntArray:
         """Counts of the table of `columns`, with one axis per column, in the order of `columns`.
 
-        Raises
-        ------
-        ValueError
-            If no counted table contains all `columns`.
+        ``ValueError`` if no counted table contains all `columns`.
         """
         return self.tallies.table(tuple(columns))
 
     def with_tables(self, tables: Sequence[Table]) -> CountedRecords:
-        """Return counts of the same records from which all `tables` follow.
+        """Counts of the same records from which all `tables` follow, counted again if necessary.
 
-        If these tables follow from `self` already, return `self`. If not, count the records again.
-
-        Raises
-        ------
-        ValueError
-            If a table is missing and the records cannot be counted again. If the number of records
-            has changed since the first count.
+        ``ValueError`` if the records cannot be counted again, or their number has changed.
         """
         missing = [table for table in tables if not self.tallies.has(table)]
         if not missing:
@@ -191,47 +153,29 @@ class CountedRecords:
         return CountedRecords(self.universe, tallies, self.recount)
 
     def tables(self, wanted: Sequence[Table]) -> list[IntArray]:
-        """Counts of several tables. This is faster than calling `table` for each table.
-
-        Raises
-        ------
-        ValueError
-            If no counted table contains all columns of a wanted table.
-        """
+        """As `table` for several tables, which is faster than a call for each."""
         return self.tallies.tables(wanted)
 
     def histogram(self) -> IntArray:
-        """An array (N,): how often each of the N elements of the universe occurs.
+        """How often each of the N elements of the universe occurs (N,).
 
-        Raises
-        ------
-        ValueError
-            If the table of all columns was not counted.
+        ``ValueError`` if the table of all columns was not counted.
         """
         return self.table(range(len(self.tallies.levels))).ravel()
 
     def totals(self, workload: Workload) -> Totals:
         """Number of records and the sum of their answers to `workload`.
 
-        Raises
-        ------
-        ValueError
-            If the workload is on another universe. If no counted table contains all columns of a
-            table of the workload (see `covering.tables_of`).
+        ``ValueError`` if the workload is on another universe, or no counted table contains all
+        columns of a table of the workload.
         """
         self.require(workload.universe)
         return Totals(self.count, self._sums(workload))
 
     def cell_counts(self, workload: TableQueries) -> Totals:
-        """Number of records, and the number of records in each cell of each table of `workload`.
+        """Numbers of records: all, and in each cell of each table of `workload`, without weights.
 
-        The weights of the workload are not applied.
-
-        Raises
-        ------
-        ValueError
-            If the workload is on another universe. If no counted table contains all columns of a
-            table of the workload.
+        Errors are as for `totals`.
         """
         self.require(workload.universe)
         cells = [counts.ravel() for counts in self.tables(workload.tables)]
@@ -263,17 +207,13 @@ class CountedRecords:
 
 
 def totals_of(workload: Workload, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-    """Number of records and the sum of their answers. `records` may be counts or records."""
     if isinstance(records, CountedRecords):
         return records.totals(workload)
     return workload.totals(records)
 
 
 def _ones(workload: Marginals | Parities, counts: IntArray) -> int:
-    """Number of records with answer 1 to a query of `Marginals`, or -1 to a query of `Parities`.
-
-    `counts` is the table of the columns of this query.
-    """
+    """Number of records with answer 1 (`Marginals`) or -1 (`Parities`), from a table of counts."""
     if isinstance(workload, Marginals):
         return int(counts[(1,) * counts.ndim])
     odd = [bits for bits in itertools.product((0, 1), repeat=counts.ndim) if sum(bits) % 2]

@@ -20,52 +20,21 @@ MAX_UPDATES = 5000
 def capped_ellipsoid(
     dimensions: npt.ArrayLike, diameters: npt.ArrayLike, diameter: float
 ) -> FloatArray:
-    """Least-trace ellipsoid for all vectors with a bound on each block and on the whole vector.
+    """Semi-axes sqrt(s_i) (B,) of the least-trace ellipsoid for blocks of bounded lengths.
 
-    The vectors are all v = (v_1, ..., v_B) with ||v_i||_2 <= delta_i and ||v||_2 <= delta. Consider
-    the ellipsoids {v : sum of ||v_i||^2 / s_i <= 1} that contain these vectors. The trace of such
-    an ellipsoid is the sum of r_i s_i. The least trace is t^2 with
-
-        t = max {sum of sqrt(r_i u_i) : 0 <= u_i <= delta_i^2, sum of u_i <= delta^2}.
-
-    The maximum is at u_i = min(delta_i^2, lambda r_i). The number lambda is chosen to make the sum
-    of the u_i equal to delta^2. If the sum is smaller for every lambda, u_i = delta_i^2 for all i.
-
-    The ellipsoid with s_i = t sqrt(u_i / r_i) has trace t^2. It contains the vectors for the
-    following reason. Because u attains the maximum, the sum of u'_i sqrt(r_i / u_i) is at most t
-    for every feasible u'. For every vector v, u'_i = ||v_i||^2 is feasible. So the sum of
-    ||v_i||^2 / s_i is at most 1. If no cap delta_i^2 is reached, the ellipsoid is the ball of
-    radius delta.
-
-    Parameters
-    ----------
-    dimensions : (B,) array of int
-        The r_i, at least 1 each.
-    diameters : (B,) array
-        The delta_i, above 0.
-    diameter : float
-        The bound delta on the whole vector, above 0.
-
-    Returns
-    -------
-    (B,) array
-        The semi-axes sqrt(s_i), one per block.
-
-    Raises
-    ------
-    ValueError
-        For bounds that are not finite and above 0, dimensions below 1, or arrays of different
-        lengths.
-
-    References
-    ----------
-    Formula sheet JL-ELL, for a matrix S that is a multiple of I on each block.
+    It contains all v with ||v_i||_2 <= delta_i (`diameters`) and ||v||_2 <= delta (`diameter`). Its
+    trace, the sum of r_i s_i with the `dimensions` r_i, is t^2 with t = max {sum of sqrt(r_i u_i) :
+    0 <= u_i <= delta_i^2, sum of u_i <= delta^2} (JL-ELL). ``ValueError`` for bad bounds.
     """
     caps = finite_array(diameters, "diameters", ndim=1)
     check_all_above_0(caps, "diameters")
     caps = caps**2
     sizes = _sizes(dimensions, len(caps))
     total = positive(diameter, "diameter") ** 2
+    # The maximum is at u_i = min(delta_i^2, lambda r_i) for the lambda with sum of u_i = delta^2
+    # (or all u_i at their caps). Because u attains it, the sum of u'_i sqrt(r_i / u_i) is at most t
+    # for every feasible u', such as u'_i = ||v_i||^2: so s_i = t sqrt(u_i / r_i) contains the
+    # vectors.
     shares = np.minimum(caps, _water_level(caps, sizes, total) * sizes)
     t = float(np.sqrt(sizes * shares).sum())
     return np.asarray(np.sqrt((1 + INFLATION) * t * np.sqrt(shares / sizes)))
@@ -74,44 +43,13 @@ def capped_ellipsoid(
 def profile_ellipsoid(
     dimensions: npt.ArrayLike, profiles: npt.ArrayLike, *, tolerance: float = 1e-3
 ) -> FloatArray:
-    """Least-trace ellipsoid for all vectors whose blocks obey the bounds in a row of `profiles`.
+    """Semi-axes sqrt(s_i) (B,) of the least-trace ellipsoid whose blocks obey a row of `profiles`.
 
-    A row of `profiles` bounds the squared length of every block. The vectors are all
-    v = (v_1, ..., v_B) for which some row has entries of at least ||v_1||^2, ..., ||v_B||^2.
-
-    The ellipsoids are {v : sum of ||v_i||^2 / s_i <= 1}. Let t be the maximum of the
-    sum of sqrt(r_i u_i) over u in the convex hull of the rows. The least trace is t^2. The u that
-    attains the maximum gives s_i = t sqrt(u_i / r_i). The function writes u as a weighted mean of
-    the rows, and updates the weights as `least_trace_ellipsoid` does with exponent 2. At the end s
-    is rescaled, so the ellipsoid contains the vectors even if the tolerance was missed.
-
-    Parameters
-    ----------
-    dimensions : (B,) array of int
-        The r_i, at least 1 each.
-    profiles : (P, B) array
-        Squared lengths, at least 0. Every column has an entry above 0.
-    tolerance : float
-        Relative duality gap at which to stop.
-
-    Returns
-    -------
-    (B,) array
-        The semi-axes sqrt(s_i), one per block.
-
-    Raises
-    ------
-    ValueError
-        For negative squared lengths, a column of zeros, dimensions below 1, shapes that do not fit,
-        or a tolerance of 0 or less.
-
-    Notes
-    -----
-    Cost: O(P B) for each of at most 5000 updates.
-
-    References
-    ----------
-    Formula sheet JL-ELL, for a matrix S that is a multiple of I on each block.
+    A row of `profiles` (P, B) bounds the squared length of every block; some row has entries of at
+    least ||v_1||^2, ..., ||v_B||^2. With r_i = `dimensions`, s_i = t sqrt(u_i / r_i) for the
+    maximum t of the sum of sqrt(r_i u_i) over u in the hull of the rows (JL-ELL). At the end s is
+    rescaled, so the ellipsoid contains the vectors even if `tolerance` (relative gap) was missed.
+    ``ValueError`` for bad arguments. Cost: O(P B) for each of at most 5000 updates.
     """
     rows = finite_array(profiles, "profiles", ndim=2)
     sizes = _sizes(dimensions, rows.shape[1])
@@ -142,10 +80,7 @@ def _sizes(dimensions: npt.ArrayLike, count: int) -> FloatArray:
 
 
 def _water_level(caps: FloatArray, sizes: FloatArray, total: float) -> float:
-    """The lambda for which the sum of min(cap_i, lambda size_i) is `total`.
-
-    If the sum of the caps is at most `total`, return the least lambda with all terms at their caps.
-    """
+    """The lambda for which the sum of min(cap_i, lambda size_i) is `total`; at most all caps."""
     if caps.sum() <= total:
         return float((caps / sizes).max())
     order = np.argsort(caps / sizes)

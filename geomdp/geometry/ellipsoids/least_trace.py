@@ -1,7 +1,4 @@
-"""The ellipsoid {v : v^T S^-1 v <= 1} of least trace tr S around a set of vectors (JL-ELL).
-
-The notes of `least_trace_ellipsoid` explain the searches, columns, weights and updates.
-"""
+"""The ellipsoid {v : v^T S^-1 v <= 1} of least trace tr S around a set of vectors (JL-ELL)."""
 
 from __future__ import annotations
 
@@ -43,21 +40,10 @@ COLUMNS_PER_DIMENSION = 8
 
 @dataclass(frozen=True)
 class TraceEllipsoid:
-    """The ellipsoid {root @ u : ||u||_2 <= 1} with the trace and duality gap of S = root root^T.
+    """The ellipsoid {root @ u : ||u||_2 <= 1} for the symmetric `root` (r, r) of S; trace tr S.
 
-    Parameters
-    ----------
-    root : (r, r) array
-        Symmetric root of S. The ellipsoid contains every vector of the set.
-    trace : float
-        tr S.
-    gap : float
-        Relative duality gap: tr S <= (1 + gap) times the least trace (up to 1e-9, see INFLATION).
-    searches : int
-        Number of searches for the longest vectors of the set.
-    converged : bool
-        Whether the gap fell to the tolerance, apart from the growth of the trace by raised
-        eigenvalues. The ellipsoid contains the set in any case.
+    `gap` is relative: tr S <= (1 + gap) times the least trace, up to 1e-9 (INFLATION). The
+    ellipsoid contains the set also if the gap missed the tolerance (`converged`).
     """
 
     root: FloatArray
@@ -70,52 +56,17 @@ class TraceEllipsoid:
 def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> TraceEllipsoid:
     """The ellipsoid K around `vectors` for which K-norm noise has the least second moment (JL-ELL).
 
-    Let V be the set of these vectors. The problem is min {tr S : v^T S^-1 v <= 1 for all v in V}.
-    The function solves the dual problem: maximise t^2 over weights p on V, with t = tr W^(1/2) and
-    W = sum of p_v v v^T. For every p, let s be the maximum over V of v^T (t W^(1/2))^-1 v. Then
-    S = s t W^(1/2) is feasible, and its relative duality gap is s - 1.
+    The dual problem for the set V of vectors is to maximise t^2 over weights p on V, with t = tr
+    W^(1/2) and W = sum of p_v v v^T. For every p, let s be the maximum over V of v^T (t W^(1/2))^-1
+    v. Then S = s t W^(1/2) is feasible with the relative gap s - 1. A gap of 1e-3 (`tolerance`)
+    costs at most 0.05% in root mean squared error. ``ValueError`` if all vectors are 0.
 
-    Parameters
-    ----------
-    vectors : VectorSet
-        `Rows` or `PairDifferences`.
-    tolerance : float
-        Relative duality gap at which to stop. A gap of 1e-3 costs at most 0.05% in root mean
-        squared error.
-
-    Returns
-    -------
-    TraceEllipsoid
-        An ellipsoid that contains the set, even if the search has not converged.
-
-    Raises
-    ------
-    ValueError
-        If all vectors are 0, or `tolerance` is not above 0.
-
-    Notes
-    -----
-    The method is column generation: only columns have weights. A column is a vector or a
-    distribution of vectors. A search over V finds the vectors that violate the current S most. If
-    these vectors are few, each becomes a column. If the vectors are many (the orbit of a symmetry),
-    their uniform distribution becomes one column. The first column is the uniform distribution on
-    V, so W never loses rank.
-
-    Vectors are in R^r. Let l be the largest eigenvalue of W, and e the machine precision.
-    Eigenvalues below r e l are raised to r e l. Every semi-axis then is above 1e-4 times the
-    longest. The trace grows by a share of at most about 3e-8 r^(3/2), and `gap` includes this
-    growth.
-
-    The weights of given columns are improved by p_v <- p_v (v^T W^(-1/2) v)^2, normalised. This
-    update never decreases t: it is power iteration for the maximum of a convex function on a
-    sphere. Exponents above 2 are faster. An update with a larger exponent is kept only if it
-    increases t.
-
-    Cost: at most 60 searches; `Rows.longest` and `PairDifferences.longest` state the cost of one
-    search. Between two searches there are at most 100 updates. With A columns, an update costs
-    O(A r^2 + r^3).
+    Cost: at most 60 searches of V, and between two of them at most 100 updates of O(A r^2 + r^3)
+    for A columns.
     """
     tolerance = positive(tolerance, "tolerance")
+    # Many long vectors (the orbit of a symmetry) make one column, their uniform distribution. The
+    # first column is the uniform distribution on V, so W never loses rank.
     columns = _Columns(vectors.mean())
     limit = COLUMNS_PER_DIMENSION * vectors.dimension
     long = vectors.longest(columns.whitening, columns.trace, limit)
@@ -138,8 +89,7 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
 class _Columns:
     """Weights p on vectors and distributions of vectors, W = sum of p_v v v^T, and roots of W.
 
-    The first column is the uniform distribution on the set. `bulk` (r, r) is the mean of v v^T over
-    the set.
+    The first column is the uniform distribution on the set; `bulk` (r, r) is its mean of v v^T.
     """
 
     def __init__(self, bulk: FloatArray) -> None:
@@ -172,15 +122,14 @@ class _Columns:
         return np.asarray(np.concatenate([single, crowd]) / self.trace)
 
     def improve(self, tolerance: float) -> None:
-        """Update the weights until the gap on the columns is at most `tolerance`.
-
-        There are at most 100 updates.
-        """
+        """Update the weights until the gap on the columns is at most `tolerance` (or 100 times)."""
         scores, exponent = self._scores(), SAFE_EXPONENT
         for _ in range(INNER_UPDATES):
             if scores.max() <= 1 + tolerance:
                 break
             before, reached = self._weights, self.dual_root
+            # With exponent 2 the update never decreases t: it is power iteration for the maximum of
+            # a convex function on a sphere.
             weights = before * scores**exponent
             self._weights = weights / weights.sum()
             self._decompose()
@@ -193,7 +142,7 @@ class _Columns:
         self._drop_negligible(scores)
 
     def _drop_negligible(self, scores: FloatArray) -> None:
-        """Drop the vectors that `LEAST_SHARE` and `DECAYING` describe; they hardly change W."""
+        """Drop the vectors that `LEAST_SHARE` and `DECAYING` describe."""
         kept = (self._weights >= LEAST_SHARE / len(self._weights)) | (scores >= DECAYING)
         kept[len(self._vectors) :] = True
         if not kept.all():
@@ -202,10 +151,7 @@ class _Columns:
             self._decompose()
 
     def add(self, long: LongVectors) -> None:
-        """Add the vectors of a search, each as a column, or all as one column.
-
-        New columns have average weight.
-        """
+        """Add the vectors of a search with average weight, each as a column, or all as one."""
         new = 1 if long.vectors is None else len(long.vectors)
         share = new / (new + len(self._weights))
         single, crowd = np.split(self._weights * (1 - share), [len(self._vectors)])

@@ -22,16 +22,9 @@ EQUAL_LENGTHS = 1e-12
 
 @dataclass(frozen=True)
 class LongVectors:
-    """Result of `VectorSet.longest` for a matrix `root`: the v with ||root v||^2 near the maximum.
+    """The v of a set with ||root v||^2 near its maximum `largest`, from `VectorSet.longest`.
 
-    Parameters
-    ----------
-    largest : float
-        Maximum of ||root v||^2 over the set.
-    vectors : (a, r) array or None
-        The long vectors; None if their number is above the `limit` of the search.
-    mean : (r, r) array
-        Average of v v^T over the long vectors.
+    `vectors` (a, r) is None if there are more than the `limit`. `mean` (r, r) averages their v v^T.
     """
 
     largest: float
@@ -40,11 +33,9 @@ class LongVectors:
 
 
 def _threshold(level: float, largest: float) -> float:
-    """Least ||root v||^2 of a long vector: halfway from `level` to the maximum, `largest`.
-
-    Because of rounding, `level` can be `largest` or more. The threshold then is just below
-    `largest`, so the longest vectors still count as long.
-    """
+    """Least ||root v||^2 of a long vector: halfway from `level` to the maximum, `largest`."""
+    # Because of rounding, `level` can be `largest` or more, but the longest vectors still count as
+    # long.
     return min((level + largest) / 2, largest * (1 - EQUAL_LENGTHS))
 
 
@@ -82,11 +73,10 @@ class Rows(VectorSet):
     """The rows v of an array. An ellipsoid around 0 that contains v also contains -v."""
 
     def mean(self) -> FloatArray:
-        """Average of v v^T over the rows, (r, r)."""
         return np.asarray(self.points.T @ self.points / len(self.points))
 
     def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
-        """The long rows, see `VectorSet.longest`. Cost: O(N r^2)."""
+        """The long rows. Cost: O(N r^2)."""
         squares = ((self.points @ root.T) ** 2).sum(axis=1)
         largest = float(squares.max())
         rows = self.points[squares >= _threshold(level, largest)]
@@ -107,12 +97,7 @@ class PairDifferences(VectorSet):
         return np.asarray(2 * self._centred.T @ self._centred / len(self._centred))
 
     def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
-        """The long differences, see `VectorSet.longest`.
-
-        Of the differences a - b and b - a of two rows, only one is listed. Cost: two passes over
-        all pairs, O(N^2 r) each for r up to about 512. A pass takes one block of 512 rows after the
-        other, so no array of distances has N^2 entries for N above 512.
-        """
+        """The long differences, a - b or b - a. Cost: O(N^2 r), in blocks of 512 rows."""
         images = self._centred @ root.T
         largest = max(float(block.max()) for _, block in _squared_distances(images))
         threshold = _threshold(level, largest)

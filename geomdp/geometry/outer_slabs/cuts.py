@@ -1,8 +1,4 @@
-"""A pool of candidate slabs, and a greedy choice of slabs that together cut off many points.
-
-The points are *states* of Markov chains. The chains run in the intersection of the slabs used so
-far. A slab cuts off a state if the state is outside of the slab.
-"""
+"""A pool of candidate slabs, and a greedy choice of slabs that cut off many states of chains."""
 
 from __future__ import annotations
 
@@ -42,12 +38,10 @@ class CutPool:
             self._normals = np.vstack([self._normals, np.array(fresh)])
 
     def take(self, states: FloatArray, count: int) -> tuple[FloatArray, float]:
-        """Remove up to `count` candidates that together cut off many of `states` (s, r).
+        """Remove up to `count` candidates that together cut off many of `states` (s, r), greedily.
 
-        The choice is greedy: each step takes the candidate that cuts off the most of the remaining
-        states. Returns the candidates (k, r), and the share of states that all of them together cut
-        off. A candidate that would cut off no remaining state is not taken. Of the candidates not
-        taken, the pool keeps the `POOL_LIMIT` that cut off the most states, and drops the others.
+        Returns them (k, r), and the share of states that they cut off. Of the others, the pool
+        keeps the `POOL_LIMIT` that cut off the most.
         """
         if len(self._normals) == 0:
             return self._normals, 0.0
@@ -65,11 +59,10 @@ class CutPool:
 
 
 def greedy_cover(outside: BoolArray, count: int) -> tuple[IntArray, int]:
-    """At most `count` columns of `outside` (s, k), chosen greedily to cover many rows.
+    """At most `count` columns of `outside` (s, k, overwritten), which greedily cover many rows.
 
-    A column covers the rows in which it is True. Returns the column numbers and the number of
-    covered rows. Any other choice of equally many columns covers at most e / (e - 1) times this
-    number of rows (Nemhauser, Wolsey, Fisher 1978). `outside` is overwritten.
+    Returns the columns and the number of covered rows. Any other choice covers at most e / (e - 1)
+    times as many (Nemhauser, Wolsey, Fisher 1978).
     """
     gains = outside.sum(axis=0)
     chosen: list[int] = []

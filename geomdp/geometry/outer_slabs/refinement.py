@@ -1,14 +1,8 @@
 """Outer slab bodies: K-norm noise from a support function alone (X-OUT).
 
-Let h_K be the support function of a symmetric body K. For any directions z_1..z_F that span the
-space of K, the slab body {y : |<z_j, y>| <= h_K(z_j)} contains K. K-norm noise of the slab body is
-therefore as private as K-norm noise of K. The mean squared error of K-norm noise of a body is
-proportional to E ||U||^2 for U uniform on this body. E ||U||^2 is usually larger for the slab body
-than for K.
-
-Slabs are added in rounds (`search`). In each round, Markov chains run in the present slab body. For
-points x on the boundary of this body, directions z with <z, x> > h_K(z) are found (`separation`).
-Directions that together cut off many states of the chains become new slabs (`cuts`).
+For directions z_1..z_F that span the space of a symmetric body K, {y : |<z_j, y>| <= h_K(z_j)}
+contains K, so its K-norm noise is as private as that of K, with an error that usually is larger.
+Slabs that cut off many states of Markov chains in the present slab body are added in rounds.
 """
 
 from __future__ import annotations
@@ -94,9 +88,8 @@ def refine_slabs(
     """Outer slab body of a symmetric body, with up to F slabs, added while E ||U||^2 falls (X-OUT).
 
     The result is {y in span : |<z_j, y>| <= (1 + 1e-9 + accuracy) h(z_j), j = 1..F}, where h is the
-    support function of `body`. This set contains `body`. If `body` is a relaxation of a body K,
-    then h is only an upper bound on the support function of K; the result still contains K, but is
-    larger. Lower-dimensional bodies are handled in the coordinates of their span. The result
+    support function of `body`, so it contains `body`, and any body K of which `body` is a
+    relaxation. Lower-dimensional bodies are handled in the coordinates of their span. The result
     depends on public arguments alone, never on records.
 
     Parameters
@@ -106,42 +99,35 @@ def refine_slabs(
         `project` or `extreme_point`, better slabs are found.
     slabs : int, optional
         Largest number of slabs, F. The search starts with F_0 slabs: one for each of the
-        `directions`, and one for each direction that is added to span the space of K. F must be at
-        least F_0. By default F is the larger of F_0 and 20 times the dimension of K.
+        `directions`, and one for each direction that is added to span the space of K. F is at least
+        F_0, by default the larger of F_0 and 20 times the dimension of K.
     directions : (k, m) array, optional
-        Directions to start from, such as an orthonormal basis of the span of the answers. The
-        directions are projected on the span of K. If the projections do not span this space, an
-        orthonormal basis of the remaining dimensions is added.
+        Directions to start from, such as an orthonormal basis of the span of the answers. They are
+        projected on the span of K, and completed by an orthonormal basis of what they miss.
     symmetry : callable, optional
         Maps directions (b, m) to their images (b, m) under a random orthogonal map of K onto
-        itself; see `workloads.random_symmetry`. Images of each direction found become candidates,
-        too. If the map is not a symmetry, all slabs still contain K, but time is wasted.
+        itself, which become candidates, too; see `workloads.random_symmetry`. If the map is not a
+        symmetry, all slabs still contain K, but time is wasted.
     accuracy : float
         Relative error of the support function of `body`, at least 0 and below 1. Use 0 for closed
         forms, linear programs and certified upper bounds, and 1e-6 for a `CvxBody`.
     rng : Generator, int or None
         Source of all randomness; use a public seed.
 
-    Returns
-    -------
-    SlabRefinement
-        The slab body, a sampler, E ||U||^2 with a standard error, and the rounds.
-
     Raises
     ------
     ValueError
-        If `body` is not known to be symmetric, or is a single point. If the width of `body` along
-        one of the `directions` is 0. If a number is out of range.
+        If `body` is not known to be symmetric, is a single point or has width 0 along one of the
+        `directions`, or if a number is out of range.
     MissingOracle
         If `body` has no support function.
 
     Notes
     -----
-    In a dimension r from 8 to 128, there are about F / r rounds. The search ends earlier if
-    E ||U||^2 falls by less than 0.2% over 10 rounds. Each round looks for directions that separate
-    2 r points from K (r / 5 points if a symmetry is given). It computes one support value for every
-    direction found and for every image, and makes 3072 sweeps of coordinate hit-and-run at O(F r)
-    each.
+    In a dimension r from 8 to 128, there are about F / r rounds, or fewer if E ||U||^2 falls by
+    less than 0.2% over 10 rounds. Each round looks for directions that separate 2 r points from K
+    (r / 5 points if a symmetry is given), computes one support value for every direction and image,
+    and makes 3072 sweeps of coordinate hit-and-run at O(F r) each.
 
     Examples
     --------

@@ -1,8 +1,4 @@
-"""The search for slabs {x : |<z, x>| <= w} that contain a body K and enclose it tightly.
-
-The intersection of the slabs is the slab body. In each round Markov chains run in the slab body.
-Then the candidate slabs that cut off the most states of the chains are added.
-"""
+"""The search for slabs {x : |<z, x>| <= w} that contain a body K and enclose it tightly."""
 
 from __future__ import annotations
 
@@ -54,18 +50,7 @@ IDLE_ROUNDS = 3
 
 @dataclass(frozen=True)
 class RefinementRound:
-    """One round of refinement.
-
-    Parameters
-    ----------
-    slabs : int
-        Number of slabs of the slab body in which the chains run in this round.
-    second_moment : float
-        Estimate of E ||U||_2^2 for U uniform on the slab body, from the states of this round.
-    cut : float
-        Share of the states of the previous round that the slabs added since then cut off; 0 in the
-        first round.
-    """
+    """One round: number of slabs, E ||U||_2^2 of its states, and the share of states cut off."""
 
     slabs: int
     second_moment: float
@@ -75,10 +60,8 @@ class RefinementRound:
 class SlabSearch:
     """One search for slabs: the slabs so far, the chains in the slab body, and the candidates.
 
-    Let h be the support function of the body K that the slabs must contain. Normals z are rows in
-    coordinates of the span of K, scaled to h(z) = 1. The columns of `basis` (m, r) are an
-    orthonormal basis of the span. The rows of `start` (k, r), after scaling, are the normals of the
-    first slabs. For the other parameters see `refine_slabs`.
+    Normals z are rows in coordinates of the span of K, with `basis` (m, r), scaled to h(z) = 1 for
+    the support function h of K; `start` (k, r) gives the first.
     """
 
     def __init__(
@@ -129,18 +112,15 @@ class SlabSearch:
         return SlabBody(self._normals, self._inflation * heights)
 
     def _scaled(self, directions: FloatArray) -> FloatArray:
-        """Directions (k, r) scaled to h(z) = 1. Those along which K has no width are left out."""
+        """Directions (k, r) scaled to h(z) = 1, without those along which K has no width."""
         heights = self._body.support(directions @ self._basis.T)
         lengths = np.linalg.norm(directions, axis=1)
         usable = heights > MEMBERSHIP_TOLERANCE * self._body.radius() * lengths
         return np.asarray(directions[usable] / heights[usable, None])
 
     def _mix(self, cut: float) -> None:
-        """Run the chains in the present slab body and record the round with its `cut`.
-
-        The chains move in coordinates in which the states of the last round have covariance I.
-        Chains mix fast in such coordinates.
-        """
+        """Run the chains in the present slab body and record the round with its `cut`."""
+        # Chains mix fast in coordinates in which the states of the last round have covariance I.
         root, inverse, _ = symmetric_roots(self._states.T @ self._states / len(self._states))
         run = run_chains(
             CoordinateHitAndRun(),
@@ -168,12 +148,7 @@ class SlabSearch:
         self._pool.add(self._scaled(found @ self._basis))
 
     def _probes(self, count: int) -> FloatArray:
-        """Points (count, r) where random rays from 0 leave the slab body.
-
-        The directions of the rays are Gaussian with the covariance of the states. Rays through the
-        states would be worse: in early rounds the slab body has few slabs, and most states are
-        near its corners.
-        """
+        """Points (count, r) where random rays from 0 with the states' covariance leave the body."""
         root, _, _ = symmetric_roots(self._states.T @ self._states / len(self._states))
         rays = self._rng.standard_normal((count, len(root))) @ root
         return np.asarray(rays / np.abs(rays @ self._normals.T).max(axis=1)[:, None])

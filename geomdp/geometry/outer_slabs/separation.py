@@ -1,9 +1,7 @@
-"""Separation: directions in which given points lie outside a convex body.
+"""Separation: directions u with <u, x> > h(u) for points x outside a convex body in R^m.
 
-A source of directions takes a body in R^m and b points (b, m), and finds k directions (k, m). Let h
-be the support function of the body. Each direction u should satisfy <u, x> > h(u) for one of the
-points x. A direction with <u, x> <= h(u) for all points is useless. It does no harm, because
-`SlabSearch` computes h(u) again.
+A source maps a body and points (b, m) to directions (k, m). A useless direction does no harm,
+because `SlabSearch` computes h(u) again.
 """
 
 from __future__ import annotations
@@ -23,22 +21,16 @@ DirectionSource = Callable[[FloatArray], FloatArray]
 
 
 def facet_directions(body: Body, points: FloatArray) -> FloatArray:
-    """Normals of facets, one for each point x outside the body.
+    """Normals of facets: for each point x outside, the facet through which the ray from 0 leaves.
 
-    The ray from 0 to x leaves the body through this facet. A slab with this normal touches the body
-    in the whole facet, so it usually cuts off much. The body needs `facets` and 0 in its relative
-    interior. Cost: one call of `facets` for all points together.
+    The body needs `facets` and 0 in its relative interior.
     """
     found = body.facets(points)
     return found.normals[found.gauges > 1 + MEMBERSHIP_TOLERANCE]
 
 
 def nearest_point_directions(body: Body, points: FloatArray) -> FloatArray:
-    """Residuals x - p for the points x outside the body. The point p of the body is nearest to x.
-
-    A slab with normal x - p touches the body at p. The body needs `project` or `extreme_point`.
-    Cost: one projection per point.
-    """
+    """Residuals x - p for points x outside the body, which needs `project` or `extreme_point`."""
     projector = Projector(body)
     residuals = points - np.stack([projector.nearest(x).point for x in points])
     lengths = np.linalg.norm(residuals, axis=1)
@@ -47,10 +39,7 @@ def nearest_point_directions(body: Body, points: FloatArray) -> FloatArray:
 
 
 def point_directions(body: Body, points: FloatArray) -> FloatArray:
-    """The points x that satisfy <x, x> > h(x), as directions.
-
-    This function is for bodies that implement only the support function h.
-    """
+    """The points x with <x, x> > h(x), for bodies that implement only the support function h."""
     squares = np.einsum("bm,bm->b", points, points)
     return np.asarray(points[squares > (1 + MEMBERSHIP_TOLERANCE) * body.support(points)])
 

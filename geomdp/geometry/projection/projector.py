@@ -47,22 +47,19 @@ def project(
     target : (m,) array
         The point to be projected.
     tol : float
-        Relative tolerance: the search has converged when gap <= tol * scale^2. With listed
-        vertices, scale is the largest distance of a vertex from the mean of the vertices. With
-        extreme points, scale is the largest distance between a centre and the extreme points that
-        the search has computed. The centre is the midpoint of two extreme points in opposite random
-        directions. This scale is at most the diameter. With a closed form, scale is
-        `body.radius()`.
+        Relative tolerance: the search has converged when gap <= tol * scale^2. The scale is the
+        largest distance of a listed vertex from the mean of the vertices, or of an extreme point
+        computed from the midpoint of two extreme points in opposite random directions (at most the
+        diameter). With a closed form, it is `body.radius()`.
     warm_start : Projection, optional
         An earlier projection on the same body. The search starts from the vertices of its result.
 
     Returns
     -------
     Projection
-        The point y with its Frank-Wolfe gap max over x in K of <target - y, x - y>. The gap is
-        computed afresh at the end. The nearest point y* satisfies ||y - y*||^2 <= gap. If the
-        target is found to be in K, it is the result, with gap 0. If a search makes no more
-        progress, it ends with `converged` False and the gap that it has reached.
+        The point y with its Frank-Wolfe gap max over x in K of <target - y, x - y>, computed afresh
+        at the end: the nearest point y* satisfies ||y - y*||^2 <= gap. A target found to be in K is
+        the result, with gap 0. If a search makes no more progress, `converged` is False.
 
     Raises
     ------
@@ -74,11 +71,10 @@ def project(
 
     Notes
     -----
-    The search keeps y in the hull of an active set of points of K. In an exchange, one point enters
-    the active set, and other points may leave. At the end k <= m + 1 points have positive weight.
-    Cost with N listed vertices: 3 to 7 products of the (N, m) vertices with a vector, or up to
-    about 50 if k is near m, and about 2 k to 4 k exchanges of O(m k) each. Without listed vertices,
-    an exchange costs about as much as the computation of one extreme point.
+    In an exchange, one point of K enters the active set whose hull contains y, and others may leave
+    it. At the end k <= m + 1 points have positive weight. Cost with N listed vertices: 3 to 7
+    products of the (N, m) vertices with a vector, or up to about 50 if k is near m, and about 2 k
+    to 4 k exchanges of O(m k) each. Without a list, an exchange costs about one extreme point.
 
     References
     ----------
@@ -100,10 +96,9 @@ def project(
 class Projector:
     """Nearest points of one body to many targets: argmin over y in K of ||A y - target||_2.
 
-    The images of listed vertices, the centre and the scale are computed once, because they do
-    not depend on the target. If no matrix is given and the body has a closed-form
-    projection, this projection is used. If not, column generation finds the nearest point, with an
-    active set of points (Wolfe's minimum-norm point). The points come from the body's list of
+    Images of listed vertices, the centre and the scale are computed once. If no matrix is given and
+    the body has a closed-form projection, it is used. If not, column generation finds the nearest
+    point, with an active set of points (Wolfe's minimum-norm point) from the body's list of
     vertices. Without a list, extreme points are computed as needed.
 
     Parameters
@@ -163,9 +158,9 @@ class Projector:
         return VertexColumns(self._body.vertex_list(), self._matrix)
 
     def prepare(self) -> None:
-        """Prepare the listed vertices, if they are used. The first projection is then faster.
+        """Prepare the listed vertices, if they are used, so that the first projection is faster.
 
-        Mechanisms call this method before a release spends any privacy budget. Errors are as in
+        Mechanisms call this before a release spends any budget. Errors are as in
         `Body.vertex_list`.
         """
         _ = self._vertices
@@ -175,11 +170,10 @@ class Projector:
     ) -> Projection:
         """Point y of K with A y nearest to `target` (d,).
 
-        Parameters, result and errors are as in `project`, with the scale of A K in place of the
-        scale of K. The result's `point` is y, not the image A y. The result's `gap` is
-        max over x in K of <target - A y, A x - A y>. For an exact solution y*, this implies
-        ||A y - A y*||^2 <= gap. If A is not injective, other points of K can have the same image
-        A y. A `warm_start` from another target on the same body is allowed and saves time.
+        Parameters, result and errors are as in `project`, with the scale of A K. The `point` is y,
+        not A y, and `gap` is max over x in K of <target - A y, A x - A y>: an exact solution y*
+        satisfies ||A y - A y*||^2 <= gap. If A is not injective, other points of K can have the
+        same image. A `warm_start` from another target on the same body saves time.
         """
         width = self._body.dimension if self._matrix is None else len(self._matrix)
         target = vector(target, width, "target")
@@ -201,9 +195,8 @@ class Projector:
     def nearest_many(self, targets: npt.ArrayLike, *, tol: float = 1e-8) -> list[Projection]:
         """Points y of K with A y nearest to each row of `targets` (b, d), as `nearest` gives them.
 
-        With listed vertices, all searches advance together and share one matrix product per round.
-        This is faster than separate projections. For other bodies, targets are projected one by
-        one. With extreme points, a search starts from the points of the previous result.
+        With listed vertices, all searches share one matrix product per round, which is faster. With
+        extreme points, a search starts from the points of the previous result.
         """
         width = self._body.dimension if self._matrix is None else len(self._matrix)
         targets = batch(targets, width, "targets")
@@ -251,7 +244,7 @@ class Projector:
         tol: float,
         warm_start: Projection | None,
     ) -> Projection:
-        """One search. `columns` starts with `known` points, which have the keys 0..known - 1."""
+        """One search from `columns`, the first `known` of which have the keys 0..known - 1."""
         start = None if warm_start is None else self._warm(warm_start, known)
         return self._result(columns, target, tol, _search(columns, target, tol, start))
 
@@ -262,11 +255,7 @@ class Projector:
         tol: float,
         found: Found,
     ) -> Projection:
-        """The point found, with its gap computed from the weights.
-
-        One of the points `found.priced` attains the maximum in the definition of the gap, up to
-        rounding.
-        """
+        """The point found, with its gap computed from the weights."""
         point, gap, converged = found.weights @ columns.originals(found.keys), 0.0, True
         offset = found.weights @ columns.offsets(found.keys)
         residual = target - columns.centre - offset
@@ -275,6 +264,7 @@ class Projector:
         elif _is_point(columns):
             gap = float(np.linalg.norm(residual)) * 2 * columns.scale
         else:
+            # One of the points `found.priced` attains the maximum in the gap, up to rounding.
             gap = max(float(((columns.offsets(found.priced) - offset) @ residual).max()), 0.0)
             converged = bool(gap <= tol * columns.scale**2)
         weights = found.weights.tolist()
@@ -303,33 +293,25 @@ class Projector:
 class ConeProjector:
     """Nearest points of the cone {t x : t >= 0, x in K}: argmin over y of ||A y - target||_2.
 
-    Let x(t) be the point of K nearest to target / t. Then t x(t) is the nearest point of t K, and
-    its squared distance from the target is a convex function of t with the derivative
-    -2 <target - t A x(t), A x(t)>. A root of the derivative gives the nearest point of the cone.
-    Cost: 5 to 15 projections on K, each started from the last.
-
-    Parameters
-    ----------
-    projector : Projector
-        The projector on A K.
+    For the point x(t) of K nearest to target / t, the squared distance of t x(t) is convex in t
+    with derivative -2 <target - t A x(t), A x(t)>. Cost: 5 to 15 projections on K, each from the
+    last.
     """
 
     def __init__(self, projector: Projector) -> None:
         self._projector = projector
 
     def prepare(self) -> None:
-        """See `Projector.prepare`."""
         self._projector.prepare()
 
     def nearest(
         self, target: FloatArray, *, tol: float = 1e-8, warm_start: Projection | None = None
     ) -> Projection:
-        """The point y of the cone with A y nearest to `target` (d,).
+        """The point y of the cone with A y nearest to `target` (d,), as `Projector.nearest`.
 
-        `tol` and `warm_start` are as in `Projector.nearest`, and weights and atoms of the result
-        are those of the point of K. The residual is orthogonal to A y, and `gap` is
-        max over x in K of <target - A y, A x>, or 0 if this is negative. So
-        ||A y - A z||^2 <= ||target - A z||^2 + 2 s gap for each z in s K.
+        Weights and atoms are those of the point of K. `gap` is the maximum over x in K of
+        <target - A y, A x>, or 0 if it is negative: ||A y - A z||^2 <= ||target - A z||^2 + 2 s gap
+        for each z in s K.
         """
         square, farthest = float(target @ target), self._projector.support(target)
         if farthest <= 0:
@@ -337,7 +319,6 @@ class ConeProjector:
         found, calls = warm_start, 0
 
         def slope(scale: float) -> float:
-            """<target - t A x(t), A x(t)> for t = `scale`; 0 if the vectors are orthogonal."""
             nonlocal found, calls
             found = self._projector.nearest(target / scale, tol=tol / scale, warm_start=found)
             calls += found.iterations

@@ -106,10 +106,12 @@ def run_chains(
 ) -> Chains:
     """Run one chain from each start point; store every `thinning`-th state after `burn_in` steps.
 
+    Each chain makes burn_in + draws * thinning steps.
+
     Parameters
     ----------
     kernel : Kernel
-        The transition of the Markov chains.
+        The step of the chains.
     body : Body
         Full-dimensional body in R^m.
     start : (chains, m) array
@@ -122,11 +124,6 @@ def run_chains(
         Number of steps at the start, at least 0. States of these steps are not stored.
     thinning : int
         Number of later steps per stored state, at least 1.
-
-    Returns
-    -------
-    Chains
-        The stored states, after burn_in + draws * thinning steps.
 
     Raises
     ------
@@ -171,10 +168,11 @@ def measure_mixing(
 ) -> Mixing:
     """Double the length of a pilot run until its second half passes the diagnostics.
 
-    The run also ends if another doubling would exceed `limit`. The second half passes under two
-    conditions. Each chain has at least 20 draws per autocorrelation time. The split R-hat of every
-    coordinate, every squared coordinate and the squared norm is at most 1.1. Squares are tested
-    because chains stuck near 0, the centre of a symmetric body, have the right mean.
+    The run also ends if another doubling would exceed `limit`. The second half passes if each chain
+    has at least 20 draws per autocorrelation time, and the split R-hat of every coordinate, its
+    square and the squared norm is at most 1.1. Squares are tested because chains stuck near 0, the
+    centre of a symmetric body, have the right mean. If `agreed` of the result is False, the true
+    autocorrelation time is probably longer.
 
     Parameters
     ----------
@@ -182,12 +180,6 @@ def measure_mixing(
         There should be about 30 start points or more, farther from the centre than uniform points.
     limit : int
         Largest number of steps per chain. The first 64 steps are made in any case.
-
-    Returns
-    -------
-    Mixing
-        The autocorrelation time and the second half of the run. If `agreed` is False, the true
-        autocorrelation time is probably longer.
 
     Examples
     --------
@@ -224,18 +216,9 @@ def _test_functions(draws: FloatArray) -> FloatArray:
 
 
 def chain_mean(values: FloatArray) -> Estimate:
-    """Mean of `values` (chains, draws), with a standard error from the means of single chains.
+    """Mean of `values` (chains, draws) with a 95% interval by Student's t from the means of chains.
 
-    Returns
-    -------
-    Estimate
-        The interval is a 95% interval from Student's distribution with chains - 1 degrees of
-        freedom. `samples` is the number of chains.
-
-    Raises
-    ------
-    ValueError
-        For fewer than 2 chains, NaN or infinity.
+    ``ValueError`` for fewer than 2 chains, NaN or infinity.
     """
     values = finite_array(values, "values", ndim=2)
     chains = whole(len(values), "number of chains", minimum=2)

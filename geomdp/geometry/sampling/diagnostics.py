@@ -1,10 +1,8 @@
 """Convergence diagnostics of Markov chains: rank-normalised split R-hat and bulk ESS.
 
-ESS is the effective sample size.
-
-Draws are arrays (chains, draws, m). Each diagnostic is an array (m,) with one value per coordinate.
-A coordinate is any real function of the state of a chain. Diagnostics can refute convergence but
-cannot prove it (SAM-3).
+ESS is the effective sample size. Draws are arrays (chains, draws, m), and each diagnostic is an
+array (m,). A coordinate is any real function of the state of a chain. Diagnostics can refute
+convergence but cannot prove it (SAM-3).
 
 References
 ----------
@@ -31,11 +29,10 @@ STILL = 1e-20
 def split_r_hat(draws: FloatArray) -> FloatArray:
     """Rank-normalised split R-hat: the larger of the bulk and the folded statistic.
 
-    For the bulk statistic, all values are replaced by normal scores (normal quantiles of their
-    ranks). For half-chains of n draws, the statistic is (((n - 1) W + B) / (n W))^(1/2). W is the
-    mean of the variances within half-chains. B is n times the variance of the means of the
-    half-chains. The folded statistic is computed in the same way, from |x - median| in place of
-    each value x. It detects chains that differ only in spread.
+    For the bulk statistic, values are replaced by normal scores (normal quantiles of their ranks).
+    For half-chains of n draws, it is (((n - 1) W + B) / (n W))^(1/2), where W is the mean of the
+    variances within half-chains, and B is n times the variance of their means. The folded statistic
+    takes |x - median| in place of each value x, and detects chains that differ only in spread.
 
     Parameters
     ----------
@@ -45,9 +42,8 @@ def split_r_hat(draws: FloatArray) -> FloatArray:
     Returns
     -------
     (m,) array
-        A value near 1 means that the chains agree. If no half-chain moves in a coordinate, the
-        value of this coordinate is NaN or infinite. It is also NaN if |x - median| is the same for
-        all draws.
+        A value near 1 means that the chains agree. If no half-chain moves in a coordinate, it is
+        NaN or infinite. It is also NaN if |x - median| is the same for all draws.
 
     Raises
     ------
@@ -122,11 +118,6 @@ def diagnose(draws: FloatArray, steps: int) -> Diagnostics:
         At least 2 chains of at least 4 draws.
     steps : int
         Number of kernel steps that each chain has made.
-
-    Returns
-    -------
-    Diagnostics
-        Both diagnostics of each coordinate.
 
     Raises
     ------

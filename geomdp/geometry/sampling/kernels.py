@@ -1,10 +1,8 @@
 """Markov kernels: steps of chains whose stationary distribution is uniform on a body.
 
-A kernel is a frozen dataclass with one method `step`. Each row of a batch of points is one chain,
-and a step moves all chains. Bodies must be full-dimensional; `rounding` maps other bodies to
-coordinates in which they are full-dimensional. Burn-in, storage and diagnostics are in `chains`.
-
-CONTRIBUTING.md describes how to add a kernel.
+A kernel is a frozen dataclass with one method `step`. Each row of a batch of points is one chain.
+Bodies must be full-dimensional; `rounding` gives other bodies such coordinates. CONTRIBUTING.md
+describes how to add a kernel.
 """
 
 from __future__ import annotations
@@ -78,11 +76,8 @@ class CoordinateHitAndRun:
 
     On a polytope with listed facets (`HPolytope` or `SlabBody`), all chains move along the same
     coordinate at the same time, with independent randomness (X-LOCK). A sweep then costs O(F m) per
-    chain for F facets in dimension m. Within a step, the products of facet normals and points are
-    updated. At the start of a step these products are computed afresh, because rounding errors
-    would accumulate.
-
-    On every other full-dimensional body a sweep computes m batches of chords.
+    chain for F facets in dimension m. On every other full-dimensional body it computes m batches of
+    chords.
 
     Parameters
     ----------
@@ -122,7 +117,6 @@ class CoordinateHitAndRun:
     def _in_lockstep(
         self, rng: np.random.Generator, body: SlabBody | HPolytope, points: FloatArray
     ) -> FloatArray:
-        """Sweeps of all chains together, with updated products of facet normals and points."""
         from geomdp.geometry.sampling.lockstep import halfspace_sweep, slab_sweep  # slow import
 
         columns = np.array(points.T, order="C")
@@ -131,6 +125,7 @@ class CoordinateHitAndRun:
                 sweep = slab_sweep
             case HPolytope(normals=normals, offsets=offsets):
                 sweep = halfspace_sweep
+        # Fresh products in each step keep the rounding errors of updates from accumulating.
         products = normals @ columns
         for _ in range(self.sweeps):
             sweep(normals, offsets, products, columns, rng.random(columns.shape))

@@ -1,9 +1,8 @@
 """Compiled sweeps of coordinate hit-and-run: many chains move along one coordinate together.
 
-Arrays hold one chain per column. The innermost loops therefore run over chains, on consecutive
-memory and without branches (X-LOCK). After each move, the product of the F facet normals with the
-points is updated, not computed again. A move therefore costs O(F) per chain. No absolute tolerance
-is used, so the chains behave the same for bodies of any size.
+Arrays hold one chain per column, so inner loops run over chains on consecutive memory (X-LOCK).
+Products of the F facet normals with the points are updated after each move, at O(F) per chain. No
+absolute tolerance is used, so the chains behave the same for bodies of any size.
 """
 
 from __future__ import annotations
@@ -17,9 +16,7 @@ from geomdp._numerics.compilation import numba
 def slab_sweep(directions, widths, products, points, uniforms):  # type: ignore[no-untyped-def]
     """Move points of {x : |<z_f, x>| <= w_f for all f} once along every coordinate, in place.
 
-    The rows of `directions` (F, m) are the z_f, and the entries of `widths` (F,) are the w_f.
-    `points` is (m, chains), `products` is directions @ points (F, chains), and `uniforms`
-    (m, chains) are random numbers on [0, 1).
+    z_f is a row of `directions` (F, m). `products` (F, chains) is directions @ points (m, chains).
     """
     facets, dimension = directions.shape
     chains = points.shape[1]
@@ -43,11 +40,7 @@ def slab_sweep(directions, widths, products, points, uniforms):  # type: ignore[
 
 @numba.njit(cache=True)
 def halfspace_sweep(normals, offsets, products, points, uniforms):  # type: ignore[no-untyped-def]
-    """Move points of {x : <a_f, x> <= b_f for all f} once along every coordinate, in place.
-
-    The rows of `normals` (F, m) are the a_f, and the entries of `offsets` (F,) are the b_f. The
-    other arguments are as for `slab_sweep`.
-    """
+    """Move points of {x : <a_f, x> <= b_f for all f}, as `slab_sweep`; `normals` (F, m) are a_f."""
     facets, dimension = normals.shape
     chains = points.shape[1]
     low, high = np.empty(chains), np.empty(chains)

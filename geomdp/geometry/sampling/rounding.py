@@ -1,9 +1,8 @@
 """Rounding: affine maps that make a body nearly isotropic, so that hit-and-run mixes fast.
 
-Let r be the dimension of the affine hull of a body K in R^m. A point x of K is written as
-x = offset + root @ y, with coordinates y and a matrix root (m, r) of rank r. The set of all y with
-x in K is full-dimensional. If y is uniform on this set, x is uniform on K. Everything here depends
-on the body and on random numbers, never on records.
+Points x of a body K in R^m are x = offset + root @ y, with root (m, r) of rank r, the dimension of
+the affine hull. The y with x in K are full-dimensional, and uniform y give uniform x. Everything
+here depends on the body and on random numbers, never on records.
 """
 
 from __future__ import annotations
@@ -40,11 +39,7 @@ MAXIMUM_ROUNDS = 30
 
 @dataclass(frozen=True)
 class Preimage(Body):
-    """The set {y in R^r : offset + root @ y in inner}, with membership and chords from `inner`.
-
-    `inner` is a body in R^m, `offset` (m,) is the image of 0, and `root` (m, r) has full column
-    rank.
-    """
+    """The set {y in R^r : offset + root @ y in inner}, for a `root` (m, r) of full column rank."""
 
     inner: Body
     offset: FloatArray
@@ -52,12 +47,10 @@ class Preimage(Body):
 
     @property
     def dimension(self) -> int:
-        """Dimension r."""
         return int(self.root.shape[1])
 
     @property
     def symmetric(self) -> bool:
-        """Whether `inner` is known to be symmetric and `offset` is 0."""
         return self.inner.symmetric and not self.offset.any()
 
     def embed(self, points: FloatArray) -> FloatArray:
@@ -65,20 +58,15 @@ class Preimage(Body):
         return self.offset + points @ self.root.T
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether the images lie in `inner`."""
         return self.inner.contains(self.embed(points), tolerance)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Chords of `inner` through the images: a step t along d is a step t along root @ d."""
         return self.inner.chord(self.embed(points), directions @ self.root.T)
 
 
 @singledispatch
 def preimage(body: Body, offset: FloatArray, root: FloatArray) -> Body:
-    """The set {y : offset + root @ y in body}.
-
-    If `body` is an `HPolytope` or `SlabBody`, the result lists facets, too.
-    """
+    """The set {y : offset + root @ y in body}; facets too for an `HPolytope` or `SlabBody`."""
     return Preimage(body, offset, root)
 
 
@@ -107,19 +95,7 @@ def _(body: Preimage, offset: FloatArray, root: FloatArray) -> Body:
 
 @dataclass(frozen=True)
 class Walk:
-    """A Markov kernel on a full-dimensional body, and an affine map to the body to be sampled.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Moves points of `body`.
-    body : Body
-        A body in R^r, with 0 in its interior.
-    offset : (m,) array
-        Image of 0.
-    root : (m, r) array
-        The image of y is offset + root @ y.
-    """
+    """A Markov kernel on a body in R^r around 0, whose y map to offset (m,) + root (m, r) @ y."""
 
     kernel: Kernel
     body: Body
@@ -133,8 +109,7 @@ class Walk:
     def starts(self, chains: int, rng: np.random.Generator) -> FloatArray:
         """Independent points (chains, r) of the body, roughly uniform and cheap to draw.
 
-        The direction from 0 is uniformly random. The distance t from 0 in this direction has a
-        density proportional to t^(r-1) up to the boundary, as for uniform points.
+        The direction from 0 is uniform, and the distance t has a density proportional to t^(r-1).
         """
         directions = rng.standard_normal((chains, self.body.dimension))
         _, reach = self.body.chord(np.zeros_like(directions), directions)
@@ -146,10 +121,8 @@ class Walk:
 def plain_walk(body: Body) -> Walk:
     """The `Walk` for `body` before rounding.
 
-    For `HPolytope` and `SlabBody`, the kernel is coordinate hit-and-run. For every other body with
-    chords, it is hit-and-run in random directions. If `body` is the image of another body
-    under a linear map, a scaling or a shift, the kernel moves points of the other body. The
-    `offset` and `root` of the `Walk` then include the map, scaling or shift.
+    Coordinate hit-and-run for `HPolytope` and `SlabBody`, else hit-and-run. For the image of
+    another body, points of that body are moved.
     """
     hull = body.affine_hull()
     if hull.dimension == 0:
@@ -195,27 +168,18 @@ def _(body: Shifted) -> Walk:
 
 
 def interior_point(body: Body) -> FloatArray:
-    """A point (m,) in the relative interior: the mean of r + 1 affinely independent extreme points.
-
-    r is the dimension of the affine hull of `body`.
-
-    Raises
-    ------
-    ValueError
-        If `body` has a smaller dimension than the affine hull that it declares.
-    """
+    """A point (m,) in the relative interior: the mean of affinely independent extreme points."""
     return np.asarray(independent_points(body).mean(axis=0))
 
 
 def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
     """Adapt the coordinates of `walk` until the covariance is near a multiple of the identity.
 
-    Each round runs the chains and computes the covariance of the last points. The new coordinates
-    make this covariance the identity. The chains need not have mixed, because the choice of
-    coordinates affects speed only. A symmetric body keeps its centre 0. If the first covariance is
-    already near a multiple of the identity, the coordinates stay as given. The reason: facet
-    normals can be sparse in the given coordinates, and sparse normals make steps cheap. There are
-    at most 30 rounds.
+    Each of at most 30 rounds runs the chains, and the new coordinates make the covariance of the
+    last points the identity. The chains need not have mixed, because the choice affects speed
+    only. A symmetric body keeps its centre 0. If the first covariance is already near a multiple of
+    the identity, the coordinates stay as given, where sparse facet normals make steps cheap. At the
+    end the largest eigenvalue of the covariance is at most about 4 times the least.
 
     Parameters
     ----------
@@ -223,12 +187,6 @@ def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
         A walk as from `plain_walk`.
     rng : Generator
         Source of all randomness.
-
-    Returns
-    -------
-    Walk
-        The same walk in coordinates in which the largest eigenvalue of the covariance is at most
-        about 4 times the least.
 
     Examples
     --------
@@ -271,5 +229,4 @@ def symmetric_roots(covariance: FloatArray) -> tuple[FloatArray, FloatArray, flo
 
 
 def prepared_walk(body: Body, rng: np.random.Generator) -> Walk:
-    """The walk on `body` after rounding."""
     return round_walk(plain_walk(body), rng)

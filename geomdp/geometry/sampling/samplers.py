@@ -112,12 +112,10 @@ class ExactSampler:
 class ChainSampler:
     """Approximately uniform points, each the end of its own Markov chain (SAM-3).
 
-    The preparation reads no records, and its randomness comes from `rng`, by default a public seed.
-    It finds an affine map that makes the body nearly isotropic, measures the autocorrelation time
-    tau by a pilot run, and sets the burn-in to `relaxations` * tau. The status reports the
-    diagnostics of the pilot run, which depend on the body and `rng` alone. A draw starts a new
-    chain for every point and runs the full burn-in, so all points are independent. No bound on the
-    distance of their distribution from the uniform distribution is proved.
+    The preparation reads no records: it makes the body nearly isotropic, and sets the burn-in to
+    `relaxations` autocorrelation times of a pilot run, whose diagnostics are in the status. A draw
+    starts a new chain for every point and runs the full burn-in, so all points are independent. No
+    bound on the distance of their distribution from the uniform distribution is proved.
 
     Parameters
     ----------
@@ -133,7 +131,7 @@ class ChainSampler:
     MissingOracle
         If the body lacks what the chains need, such as chords or a membership test.
     ValueError
-        If the body is unbounded or a single point. If `relaxations` is not above 0 and at most 1e6.
+        If the body is unbounded or a point, or `relaxations` is not above 0 and at most 1e6.
 
     Examples
     --------
@@ -192,11 +190,9 @@ class ChainSampler:
 
 
 def pilot(walk: Walk, rng: np.random.Generator, chains: int = PILOT_CHAINS) -> Mixing:
-    """Measure the autocorrelation time of `walk` with starts moved towards the boundary.
+    """Measure the autocorrelation time of `walk` with starts moved halfway towards the boundary.
 
-    Each start is halfway between a point of `Walk.starts` and the boundary, on the ray from 0
-    through this point. The diagnostics need starts that are farther from the centre than uniform
-    points.
+    The diagnostics need starts that are farther from the centre than uniform points.
     """
     starts = walk.starts(chains, rng)
     _, reach = walk.body.chord(starts, starts)
@@ -207,15 +203,15 @@ def pilot(walk: Walk, rng: np.random.Generator, chains: int = PILOT_CHAINS) -> M
 def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     """Uniform points of `body` within its affine hull.
 
-    If the body has an exact sampler, or is a small polytope with listed vertices (which can be cut
-    into simplices), the points are exactly uniform and independent.
+    With an exact sampler, or for a small polytope with listed vertices (which can be cut into
+    simplices), the points are exactly uniform and independent.
 
     For other bodies the points come from hit-and-run (coordinate hit-and-run on polytopes with
-    listed facets), after an affine map that makes the body nearly isotropic. There are 128
-    independent chains, or n if n is less than 128. A pilot run measures the autocorrelation time.
-    Each chain runs for 10 autocorrelation times, and then keeps one point every 2 autocorrelation
-    times. Points of one chain are nearly but not exactly independent. `ChainSampler` gives
-    independent points at a higher cost.
+    listed facets) in a nearly isotropic position. There are 128 independent chains, or n if n is
+    less. Each runs for 10 autocorrelation times of a pilot run, and then keeps one point every 2.
+    Points of one chain are nearly but not exactly independent. `ChainSampler` gives independent
+    points at a higher cost. The result has the status of the sampler, and diagnostics of the chains
+    (of the pilot run, if each chain gives fewer than 4 points).
 
     Parameters
     ----------
@@ -225,13 +221,6 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
         Number of points, at least 1.
     rng : Generator, int or None
         Source of all randomness.
-
-    Returns
-    -------
-    Samples
-        Points (n, m) and the sampler's status. If chains were run, the result also has diagnostics
-        of these chains. If each chain gives fewer than 4 points, the result has the diagnostics of
-        the pilot run instead.
 
     Raises
     ------

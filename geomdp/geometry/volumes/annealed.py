@@ -37,19 +37,17 @@ def annealed_volume(
 ) -> Estimate:
     """Volume of a body within its affine hull, in dimensions too high for rejection from a box.
 
-    Let m be the dimension of K. The following holds in rounded coordinates, in which K is nearly
-    isotropic. The volume found there is then multiplied by the volume factor of the change of
-    coordinates. Let r be the root mean square of a coordinate of a uniform point of K. Let B_i be
-    the ball of radius r 2^(i/m) around the point 0, i = 0, 1, ... Then
+    In coordinates in which K is nearly isotropic, let m be the dimension of K, r the root mean
+    square of a coordinate of a uniform point, and B_i the ball of radius r 2^(i/m) around 0, i = 0,
+    1, ... Then
 
         vol K = vol(B_0) (vol(K and B_0) / vol(B_0)) prod_i vol(K and B_(i+1)) / vol(K and B_i),
 
     where "and" is the intersection. In the last ratio, the numerator is vol(K). Each ratio with two
     balls is at most 2, because K is convex and contains 0. The first ratio is estimated by the
-    share of uniform points of the ball B_0 that lie in K. Every other ratio is the reciprocal of a
-    share: the share of points of K and B_(i+1) that lie in B_i. These points come from independent
-    hit-and-run chains. The chains for i = 0 start from uniform points of K and B_0. All later
-    chains start from the last points of the chains for the previous ratio.
+    share of uniform points of the ball B_0 that lie in K. Every other ratio is the reciprocal of
+    the share of points of K and B_(i+1) that lie in B_i, from independent hit-and-run chains. They
+    start from uniform points of K and B_0, later from the last points of the previous ratio.
 
     Parameters
     ----------
@@ -58,8 +56,8 @@ def annealed_volume(
     rng : numpy Generator, int or None
         Randomness of chains and points.
     draws : int
-        Number of points that each of the 128 chains keeps for each ratio. A chain keeps at most
-        four points per autocorrelation time.
+        Number of points that each of the 128 chains keeps for each ratio, at most four per
+        autocorrelation time.
     level : float
         A number in (0, 1). If the normal approximation is exact, the interval misses the volume
         with this probability.
@@ -67,18 +65,18 @@ def annealed_volume(
     Returns
     -------
     Estimate
-        The first ratio has the standard error of a binomial share. The standard errors of all other
-        ratios come from the spread between chains. The ratios are treated as independent. The
-        interval uses the normal approximation of the logarithm. The standard error and the interval
-        ignore the bias of chains that have not mixed, and no bound on this bias is proved.
+        The first ratio has the standard error of a binomial share, the others that of the spread
+        between chains. The ratios are treated as independent, and the interval uses the normal
+        approximation of the logarithm. Both ignore the bias of chains that have not mixed, on which
+        no bound is proved.
 
     Raises
     ------
     MissingOracle
         If K lacks what the chains need, such as chords or a membership test.
     ValueError
-        For an unbounded body, a single point, `draws` below 1, `level` outside (0, 1), or a body
-        that contains none of the points drawn from B_0.
+        For an unbounded body, a single point, a body without any point drawn from B_0, `draws`
+        below 1 or `level` outside (0, 1).
 
     Notes
     -----
@@ -155,10 +153,7 @@ def _phase(
     draws: int,
     rng: np.random.Generator,
 ) -> tuple[Estimate, FloatArray]:
-    """Among points of the body with norm at most `wider`, the share with norm at most `radius`.
-
-    The chains start from `points`. The function also returns their last points.
-    """
+    """The share of points within `wider` that are within `radius`, and the last points."""
     thinning = math.ceil(mixing.correlation_time / POINTS_PER_TIME)
     if math.isinf(wider):
         body, kernel = walk.body, walk.kernel

@@ -22,9 +22,9 @@ def second_moment(
 ) -> Estimate:
     """E ||U||_2^2 for U uniform on a body (within its affine hull).
 
-    The value is the trace of the matrix E U U^T. If the body has this matrix in closed form, the
-    value is exact. It is also exact for small polytopes with listed vertices, and for products of
-    bodies with exact values. For any other body, the value is a mean over exact uniform points.
+    The value is exact if the body has the matrix E U U^T in closed form, for small polytopes with
+    listed vertices, and for products of bodies with exact values. For any other body, it is a mean
+    over exact uniform points.
 
     epsilon-DP K-norm noise Z of a body with an affine hull of dimension r has
     E||Z||^2 = (r + 1) (r + 2) E||U||^2 / epsilon^2.
@@ -43,15 +43,14 @@ def second_moment(
     Returns
     -------
     Estimate
-        If the value is exact, both ends of the interval are the value. If not, the interval is
-        mean -+ R^2 sqrt(ln(2 / level) / (2 n)), cut to [0, R^2], with R = `body.radius()`. This
-        interval follows from Hoeffding's inequality for values in [0, R^2].
+        If the value is not exact, the interval is mean -+ R^2 sqrt(ln(2 / level) / (2 n)), cut to
+        [0, R^2], with R = `body.radius()`, by Hoeffding's inequality.
 
     Raises
     ------
     MissingOracle
-        If K has no closed form and no exact sampler. `geomdp.sample_uniform` draws points of such
-        a body by Markov chains, but no bound on the error of their mean is proved.
+        If K has no closed form and no exact sampler: for the mean of points from Markov chains, no
+        error bound is proved.
     ValueError
         For `samples` < 2 or `level` outside (0, 1).
 
@@ -83,10 +82,7 @@ def second_moment(
 
 
 def _closed(body: Body) -> float | None:
-    """The trace of the second moment in closed form, or None.
-
-    The trace of a product is the sum of the traces of its factors.
-    """
+    """The trace of the second moment in closed form, or None; products add up their factors."""
     if isinstance(body, Product):
         parts = [_closed(factor) for factor in body.bodies]
         known = [part for part in parts if part is not None]

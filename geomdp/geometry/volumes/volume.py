@@ -34,11 +34,10 @@ def volume(
 
     1. Exactly: by a closed form, or by cutting a small polytope with listed vertices into
        simplices.
-    2. By rejection: draw uniform points of the bounding box, in the coordinates of the affine hull,
-       and count hits. A hit is a point in the body. For a ball, the share of hits is 0.25% in
-       dimension 10, so rejection works in small dimensions only.
-    3. By `annealed_volume`, if there are fewer than 100 hits and the body implements `chord`. If
-       chords can only be found by bisection, rejection is used for any number of hits.
+    2. By rejection: count the uniform points of the bounding box, in the coordinates of the affine
+       hull, that hit the body. For a ball, 0.25% hit in dimension 10, so this works in small
+       dimensions only.
+    3. By `annealed_volume`, if there are fewer than 100 hits and the body implements `chord`.
 
     Parameters
     ----------
@@ -55,15 +54,13 @@ def volume(
     Returns
     -------
     Estimate
-        With rejection, the number of hits is binomial, and the interval of Clopper and Pearson is
-        valid for any n. With annealing, the interval is a normal approximation that assumes that
-        the Markov chains have mixed. This assumption is not proved.
+        With rejection, the interval of Clopper and Pearson is valid for any n. With annealing, it
+        is a normal approximation that assumes, without proof, that the Markov chains have mixed.
 
     Raises
     ------
     MissingOracle
-        If no method works: K has no closed form and is not a small polytope, and rejection lacks a
-        membership test or a support function.
+        If no method works: rejection lacks a membership test or a support function.
     ValueError
         For `samples` < 2 or `level` outside (0, 1).
 
@@ -105,24 +102,12 @@ def volume_radius(
     """Volume radius vr(K) = (vol(K) / kappa_r)^(1/r): radius of the ball of R^r with this volume.
 
     r is the dimension of the affine hull, at least 1, and kappa_r is the volume of the unit ball of
-    R^r. The volume radius is an increasing function of the volume, so both ends of the interval of
-    `volume` are mapped by this function.
+    R^r. The interval of `volume` is mapped end by end, so the result is exact if the volume is.
 
     Parameters
     ----------
-    body : Body
-        K, as for `volume`.
-    rng : numpy Generator, int or None
-        Randomness of the points.
-    samples : int
-        Number of points n for rejection, as for `volume`.
-    level : float
-        A number in (0, 1), as for `volume`.
-
-    Returns
-    -------
-    Estimate
-        Exact if the volume is exact.
+    body, rng, samples, level : as for `volume`
+        K, and the settings of the estimate of its volume.
 
     Raises
     ------

@@ -17,24 +17,16 @@ MOST_PILOTS, VALUES_PER_PILOT = 256, 8
 
 @dataclass(frozen=True)
 class EllipsoidControl:
-    """Y(g) = ||R g||_2, the support function of {R^T u : ||u||_2 <= 1} at g, with its exact mean.
-
-    Parameters
-    ----------
-    rows : (p, m) array
-        The matrix R.
-    """
+    """Y(g) = ||R g||_2 for `rows` R (p, m): the support function of an ellipsoid, of known mean."""
 
     rows: FloatArray
 
     @classmethod
     def of(cls, body: Body, rng: np.random.Generator, values: int) -> EllipsoidControl:
-        """Fit the ellipsoid to the covariance of extreme points in at most 256 random directions.
+        """Fit the ellipsoid to at most 256 extreme points in Gaussian directions.
 
-        These directions are Gaussian. The width is estimated from n = `values` values at other
-        directions, which are independent of the directions of the extreme points. For a body
-        without `extreme_point`, the ellipsoid is the unit ball of the linear space parallel to the
-        affine hull.
+        They are independent of the directions at which n = `values` values are taken. Without
+        `extreme_point` it is a unit ball of the space parallel to the affine hull.
         """
         if not body.implements(Body.extreme_point):
             return cls(np.ascontiguousarray(body.affine_hull().basis.T))
@@ -57,9 +49,7 @@ class EllipsoidControl:
 def controlled(values: FloatArray, controls: FloatArray, mean: float) -> FloatArray:
     """The n variables X_i - c (Y_i - E Y), which have the mean E X and usually less variance.
 
-    X_i and Y_i are the entries of the arrays `values` and `controls` of length n >= 2, and E Y is
-    `mean`. For each half of the sample, the number c is fitted on the other half. Because the
-    halves are independent, the mean stays E X.
+    For each half of the sample, the number c is fitted on the other half, so the mean stays E X.
     """
     half = len(values) // 2
     result = np.array(values)

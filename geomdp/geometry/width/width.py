@@ -25,17 +25,16 @@ def gaussian_width(
     """Gaussian mean width w(K) = E max over x in K of <g, x>, g ~ N(0, I_m).
 
     The value is exact (up to a quadrature error near 1e-13) for balls, boxes, cross-polytopes,
-    ellipsoids, regular simplices and segments. Scaling, shifting and isometric embedding keep the
-    value exact. Differences, w(K - K) = 2 w(K), and products, w(K x L) = w(K) + w(L), also keep the
-    value exact. For other bodies the value is estimated from
+    ellipsoids, regular simplices and segments, and for their images under scaling, shifting,
+    isometric embedding, differences (w(K - K) = 2 w(K)) and products (w(K x L) = w(K) + w(L)). For
+    other bodies the value is estimated from
 
         X_i = (h(g_i) + h(-g_i)) / 2,   h the support function,
 
-    for independent Gaussian g_i. X_i is half the width of K along g_i, and its mean is w(K). To
-    reduce the variance, the estimate is the mean of X_i - c (Y_i - E Y), with a fitted number c.
-    Y_i is the support function at g_i of an ellipsoid. If the body implements `extreme_point`, the
-    ellipsoid is fitted to at most 256 extreme points. The mean E Y is known. In measurements, this
-    control variate divided the standard deviation by 1.3 to 3.4.
+    for independent Gaussian g_i. The mean of X_i, half the width of K along g_i, is w(K). The
+    estimate is the mean of X_i - c (Y_i - E Y), with a fitted number c and the support function Y_i
+    at g_i of an ellipsoid, fitted to at most 256 points of `extreme_point`, with known mean E Y. In
+    measurements, this control variate divided the standard deviation by 1.3 to 3.4.
 
     Parameters
     ----------
@@ -51,18 +50,17 @@ def gaussian_width(
     Returns
     -------
     Estimate
-        The value, its standard error and an interval. Let D be the diameter of K. X_i is a
-        Lipschitz function of g_i with constant D/2. By Gaussian concentration, the mean of the X_i
+        The value, its standard error and an interval. X_i is a Lipschitz function of g_i with
+        constant D/2 for the diameter D of K. By Gaussian concentration, the mean of the X_i
         satisfies Pr[|mean - w| >= t] <= 2 exp(-2 n t^2 / D^2). The interval is
-        mean -+ D sqrt(ln(2 / level) / (2 n)), with a lower end of at least 0. It is valid without
-        assumptions. The interval is centred at the mean of the X_i, not at the value. The value is
-        usually more accurate than this mean, but no interval around the value is proved.
+        mean -+ D sqrt(ln(2 / level) / (2 n)), with a lower end of at least 0, and valid without
+        assumptions. It is centred at the mean of the X_i: no interval around the value, which is
+        usually more accurate, is proved.
 
-        The code replaces D by an upper bound. The bound equals D for few listed vertices, and for
-        symmetric bodies with an exact radius. For many listed vertices, the bound is twice the
-        largest distance of a vertex from the mean of the vertices. For most other bodies, it is
-        twice `Body.radius` or the diagonal of the bounding box (2 m support values), whichever is
-        smaller.
+        The code replaces D by an upper bound. It equals D for few listed vertices, and for
+        symmetric bodies with an exact radius. For many listed vertices, it is twice the largest
+        distance of a vertex from their mean, for most other bodies the smaller of twice
+        `Body.radius` and the diagonal of the bounding box (2 m support values).
 
     Raises
     ------
@@ -116,10 +114,7 @@ def _reduced(body: Body) -> tuple[float, Body]:
 
 
 def _split(body: Body) -> tuple[float, Body | None]:
-    """The sum of the known widths, and the body left to simulate (None if all widths are known).
-
-    For a product, that body is the product of the factors with unknown widths.
-    """
+    """The sum of the known widths, and the product of the factors left to simulate, or None."""
     closed = body.gaussian_width()
     if closed is not None:
         return closed, None

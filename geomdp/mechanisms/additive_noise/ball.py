@@ -22,18 +22,11 @@ class Ball(PureMechanism):
     """K-norm noise of an l2 ball in the subspace of the differences between neighbours.
 
     M(X) = (sum of Q(x) + Z) / n, where Z has density proportional to exp(-epsilon ||z||_2 / D_2) on
-    the public r-dimensional subspace spanned by the differences between sums of neighbours. D_2 is
-    the l2 sensitivity of the sum: `workload.l2_diameter()` for replace-one, `workload.l2_radius()`
-    for add/remove.
-
-    For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`.
+    the public subspace. Notation and parameters: see `AdditiveMechanism`. `privacy` is a `PureDP`.
 
     Notes
     -----
-    Privacy: for all neighbouring X, X' and measurable S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S],
-    in real arithmetic. Sums of neighbours differ by a vector v of the subspace with ||v||_2 <= D_2.
-    A shift by v changes the density of Z by a factor of at most exp(epsilon ||v||_2 / D_2). The
-    sampler is exact.
+    Privacy: epsilon-DP in real arithmetic, as for `KNorm` with a ball of radius D_2. Exact sampler.
 
     Error: exactly D_2 sqrt(r (r + 1) / m) / (epsilon n) per query.
 
@@ -67,7 +60,6 @@ class Ball(PureMechanism):
 
     @cached_property
     def noise(self) -> KNormNoise:
-        """Distribution of the noise Z on sums of answer vectors."""
         return self._noise_of(self._root)
 
     @property

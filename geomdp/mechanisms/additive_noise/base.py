@@ -48,21 +48,21 @@ class AdditiveMechanism(Mechanism):
     """M(X) = (sum over x in X of Q(x) + Z) / n, with noise Z that does not depend on X.
 
     X is the data set, Q(x) in R^m holds the answers to the m queries on record x, and Z in R^m is
-    random noise. The error is Z / n for all data, unless releases round answers. Therefore the
-    error can be predicted without data (see `predicted_rmse`). The law of Z depends on the
-    workload, `privacy` and `adjacency`, but not on n. Copies of the mechanism for another n
-    therefore share the noise distribution.
+    random noise. The error is Z / n for all data, unless releases round answers, so it can be
+    predicted without data. The law of Z does not depend on n, so copies for another n share it.
 
-    A subclass defines a constructor and `noise`. The constructor makes the privacy claim, and
-    refuses constant workloads and definitions of privacy that `noise` does not satisfy.
+    A subclass defines `noise` and a constructor, which makes the privacy claim. Subclasses share
+    the parameters and errors below, and this notation. The differences between sums of neighbours
+    span the public subspace, whose dimension is r. D_1 and D_2 are the l1 and l2 sensitivity of the
+    sum: `workload.l1_diameter()` and `workload.l2_diameter()` for replace-one,
+    `workload.l1_radius()` and `workload.l2_radius()` for add/remove.
 
     Parameters
     ----------
     workload : Workload
         m queries; answers are means.
     n : int
-        Under replace-one, the number of records. Under add/remove, a declared public number by
-        which sums are divided.
+        Number of records; under add/remove, a declared public number by which sums are divided.
     privacy : PureDP, ZCDP or ApproxDP
         The guarantee of one release; epsilon or rho is from 1e-12 to 1e12.
     adjacency : Adjacency
@@ -71,14 +71,12 @@ class AdditiveMechanism(Mechanism):
     Raises
     ------
     ValueError
-        For parameters of a wrong type or out of range, or n below 1. For a definition of privacy
-        that the noise does not satisfy. For a workload that is constant or not supported. If the
-        largest l1 norm of an answer vector is outside 1e-60 to 1e60.
+        For parameters of a wrong type or out of range, a definition of privacy that the noise does
+        not satisfy, or a workload that is constant or not supported, or whose largest l1 norm of an
+        answer vector is outside 1e-60 to 1e60.
 
     Examples
     --------
-    Additive mechanisms predict their error before any data are seen:
-
     >>> import geomdp as gd
     >>> workload = gd.workloads.Prefixes(16)
     >>> for kind in (gd.mechanisms.Laplace, gd.mechanisms.Ball, gd.mechanisms.Hierarchical):
@@ -116,25 +114,15 @@ class AdditiveMechanism(Mechanism):
 
     @property
     def sampler(self) -> SamplerStatus:
-        """Status of the sampler of `noise`."""
         return self.noise.sampler
 
     def _proved_as_computed(self) -> bool:
-        """Whether the privacy proof holds for the parameters of `noise` as floats.
-
-        It holds if scales, bodies and maps are exact in float64, or are rounded towards more noise.
-        Unseeded releases of whole-number sums are then correctly rounded (X-GRID).
-        """
+        """Whether the parameters of `noise` are exact, or rounded to more noise (X-GRID)."""
         return False
 
     @cached_property
     def grid(self) -> int | None:
-        """Unseeded releases round their noise correctly to multiples of 2^-grid.
-
-        The value is None if unseeded releases draw their noise in float64. This happens in two
-        cases: the sums (of answers or of rounded answers) are not exact, or parameters of the noise
-        are rounded without a proof of privacy.
-        """
+        """As in `Mechanism`; None if sums are not exact, or rounded noise is not proved private."""
         if not self._sums_are_exact:
             return None
         if self.measurement is not None:
@@ -153,8 +141,7 @@ class AdditiveMechanism(Mechanism):
     def measurement(self) -> Measurement | None:
         """The rounded answers that unseeded releases measure if not all answers are whole numbers.
 
-        The result is None if all answers are whole numbers, or if no noise is proved private for
-        rounded answers.
+        None if all answers are whole, or if no noise is proved private for rounded answers.
         """
         if self.workload.whole_answers:
             return None
@@ -176,9 +163,7 @@ class AdditiveMechanism(Mechanism):
     def answer_rounding(self) -> FloatArray:
         """Largest change (m,) that rounding of answers makes to each mean in an unseeded release.
 
-        The numbers are 0 if unseeded releases do not round answers. They hold for data sets of up
-        to n records. Confidence intervals around noisy answers must be wider by these numbers on
-        both sides.
+        It is 0 without rounding, and holds for up to n records. Widen confidence intervals by it.
         """
         if self.measurement is None or self.grid is None:
             return np.zeros(self.workload.n_queries)
@@ -186,7 +171,6 @@ class AdditiveMechanism(Mechanism):
 
     @property
     def _sums_are_exact(self) -> bool:
-        """Whether sums over n records are exact."""
         return self.n <= self._capacity
 
     @property
@@ -197,7 +181,6 @@ class AdditiveMechanism(Mechanism):
         return math.ceil(LARGEST_SUM / Fraction(self.workload.l1_radius())) - 1
 
     def with_n(self, n: int) -> Self:
-        """The same mechanism for another `n`. Both share the noise distribution."""
         twin = super().with_n(n)
         if twin._sums_are_exact != self._sums_are_exact:
             for name in ("grid", "_rounded", "guarantee", "answer_rounding"):
@@ -213,22 +196,14 @@ class AdditiveMechanism(Mechanism):
         return RoundedNoise(noise, self.grid)
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """The sums that releases use: sums of answers, or of the rounded answers of `measurement`.
-
-        Raises ``ValueError`` if releases use rounded noise and there are too many records for exact
-        sums.
-        """
+        """Sums of answers or rounded answers; ``ValueError`` if they must be exact and are not."""
         if self.grid is None:
             return self.totals(records)
         source = self if self.measurement is None else self.measurement
         return self._within_capacity(source.totals(records))
 
     def _within_capacity(self, totals: Totals) -> Totals:
-        """Return `totals` if they are exact, else raise ``ValueError``.
-
-        Under add/remove there may be more records than n. If sums are not exact, the computed sums
-        of neighbours can differ by more than the sensitivity for which the noise is calibrated.
-        """
+        """Return `totals`; ``ValueError`` for inexact sums, whose differences may be too large."""
         if totals.count > self._capacity:
             raise ValueError(
                 f"records must number at most {self._capacity}: sums over more records are not "
@@ -251,9 +226,8 @@ class AdditiveMechanism(Mechanism):
     def predicted_rmse(self) -> Prediction:
         """(E ||Z||_2^2 / m)^(1/2) / n: the error of M(X) as an estimate of (sum of Q(x)) / n.
 
-        The prediction has a standard error above 0 if E ||Z||^2 is estimated by simulation. If
-        unseeded releases round answers, and the rounding can change the error by more than a
-        millionth, the prediction is an upper bound that includes the rounding.
+        It has a standard error above 0 if E ||Z||^2 is estimated by simulation. If rounding of
+        answers can change the error by more than a millionth, it is an upper bound.
         """
         moment = self.noise.second_moment()
         value = math.sqrt(moment.value / self.workload.n_queries) / self.n
@@ -270,20 +244,15 @@ class AdditiveMechanism(Mechanism):
         return Prediction(total, PredictionKind.UPPER_BOUND, source, stderr * value / total)
 
     def _rounding_rmse(self, noise: float) -> float:
-        """Root mean square of `answer_rounding`; 0 if it is far below `noise`.
-
-        `noise` is the root mean squared error that Z causes in the means.
-        """
+        """Root mean square of `answer_rounding`; 0 if it is far below the error `noise`."""
         if far_above_rounding(self.workload, noise):
             return 0.0
         return math.sqrt(float(np.mean(self.answer_rounding**2)))
 
     def with_workload(self, workload: Workload) -> Self:
-        """A mechanism of the same class, with the same n and guarantee, for another workload."""
         return type(self)(workload, n=self.n, privacy=self.privacy, adjacency=self.adjacency)
 
     def set_up(self) -> None:
-        """Build the noise, the subspace of the noise, and the correctly rounded noise."""
         _ = self.noise, self._hull, self.measurement, self.grid, self._rounded
 
     def draw(self, rng: np.random.Generator | None) -> Privatiser:
@@ -313,11 +282,7 @@ class AdditiveMechanism(Mechanism):
 
 
 def additive_within(mechanism: Mechanism) -> AdditiveMechanism | None:
-    """`mechanism.inner`, or `mechanism` if it has no `inner`.
-
-    The result is None if the mechanism found is not additive, or has another workload than
-    `mechanism`.
-    """
+    """`mechanism.inner` or `mechanism` itself; None if not additive or for another workload."""
     inner = getattr(mechanism, "inner", mechanism)
     if isinstance(inner, AdditiveMechanism) and inner.workload is mechanism.workload:
         return inner

@@ -43,12 +43,7 @@ NEARLY_WHOLE = 1e-8
 
 
 def holds_as_given(body: Body) -> bool:
-    """Whether a body for whole-number answers is known to have whole-number parameters.
-
-    Such parameters are exact in float64. If the body contains all differences of neighbours in real
-    arithmetic, the body with float64 parameters therefore contains them, too. The vertices of a
-    `SimplexDifference` are differences of answers, so they are whole numbers.
-    """
+    """Whether `body` is known to have whole-number parameters, which float64 holds exactly."""
     match body:
         case Box():
             return _whole(body.lower) and _whole(body.upper)
@@ -70,32 +65,7 @@ def certified_body(
     adjacency: Adjacency,
     noise_of: Callable[[Body], Noise],
 ) -> CertifiedRows | None:
-    """K-norm noise of a body that is proved large enough, on r answers that determine the others.
-
-    The noise is added to r of the m answers. The body of this noise, in R^r, is proved to contain
-    all differences of these r answers between neighbours. `certified_rows` does the same for
-    ellipsoids.
-
-    For a triangulated polytope, the body is the projection of the polytope to the r coordinates.
-    The proof is in whole numbers and needs no slack. All other bodies are made larger by `SLACK`.
-
-    Parameters
-    ----------
-    workload : Workload
-        m queries.
-    body : Body
-        Body in R^m. Up to rounding, it contains all differences between the sums of neighbours.
-    adjacency : Adjacency
-        Neighbour relation.
-    noise_of : callable
-        Maps a body in R^r to noise that is private for changes within this body.
-
-    Returns
-    -------
-    CertifiedRows or None
-        None if some answers are not whole numbers, if the universe is infinite or has more than
-        2^12 elements, or if the body is not proved to contain all differences.
-    """
+    """K-norm noise of a body in R^r proved to contain all differences of r answers; else None."""
     if not can_be_checked(workload):
         return None
     basis = body.affine_hull().basis
@@ -111,12 +81,7 @@ def certified_body(
 def _fitting(
     body: Body, places: IntArray, points: FloatArray, adjacency: Adjacency
 ) -> tuple[Body, float] | None:
-    """A body in R^r that is proved to contain all differences, and its slack; None without proof.
-
-    `points` (N, r) are the answers of the elements at the indices `places`, without repetitions.
-    The docstring of `core_holds` defines the differences. The slack is the share by which the body
-    was made larger.
-    """
+    """A body in R^r proved to hold all differences of `points` (N, r), and its slack; or None."""
     if isinstance(body, TriangulatedPolytope):
         whole = _whole_image(body, places, points, adjacency)
         return None if whole is None else (whole, 0.0)
@@ -131,11 +96,7 @@ def _fitting(
 def _whole_image(
     body: TriangulatedPolytope, places: IntArray, points: FloatArray, adjacency: Adjacency
 ) -> TriangulatedPolytope | None:
-    """The projection to the coordinates `places`, with its vertices rounded to whole numbers.
-
-    The result is None if there is no proof that the rounded projection contains all differences of
-    the points.
-    """
+    """The projection to `places` with rounded vertices; None if not proved to hold differences."""
     vertices = body.vertices[:, places]
     rounded = np.rint(vertices)
     if np.abs(vertices - rounded).max() > NEARLY_WHOLE * max(1.0, body.radius()):
@@ -169,14 +130,7 @@ def framed(body: Body) -> tuple[FloatArray, Body]:
 
 
 def core_holds(root: FloatArray, core: Body, points: FloatArray, adjacency: Adjacency) -> bool:
-    """Whether the image of `core` under `root` (r, r) is proved to contain all differences.
-
-    Under replace-one, a difference is p - q for two points p and q. Under add/remove, a difference
-    is p or -p for a point p.
-
-    There are proofs for boxes with centre 0, balls, cross-polytopes, l_p balls and products of
-    these. For all other bodies the result is False.
-    """
+    """Whether `root` times `core` is proved to hold all p - q (under add/remove, all p and -p)."""
     pulled = pulled_back(root, points, adjacency)
     if pulled is None:
         return False
@@ -185,13 +139,7 @@ def core_holds(root: FloatArray, core: Body, points: FloatArray, adjacency: Adja
 
 
 def _gauge_bound(body: Body, images: FloatArray, error: float, adjacency: Adjacency) -> float:
-    """A proved bound on the gauges of all differences of rows of `images` (see `core_holds`).
-
-    The rows are known up to the Euclidean distance `error`. If a body contains the Euclidean ball
-    of radius s around 0, its gauge at a vector v is at most ||v||_2 / s.
-    Therefore an error e in a vector changes its gauge by at most e / s. The code calls s `inner`.
-    For bodies without a proof, the bound is infinite.
-    """
+    """A proved bound on gauges of all differences of rows, known up to `error`; may be infinite."""
     from scipy.spatial.distance import cdist  # slow import
 
     dimension = images.shape[1]
@@ -214,6 +162,7 @@ def _gauge_bound(body: Body, images: FloatArray, error: float, adjacency: Adjace
             return _product_bound(body, images, error, adjacency)
         case _:
             return np.inf
+    # The body contains a ball of radius `inner`, so an error e changes a gauge by <= e / inner.
     # The factors 1.001 and 1 + 1e-10 cover the rounding errors of powers and quotients.
     return proved_bound(longest, 1.001 * error / inner, dimension) * (1 + 1e-10)
 

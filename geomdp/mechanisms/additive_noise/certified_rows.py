@@ -1,8 +1,4 @@
-"""Ellipsoid noise on a few answers that determine all answers, with a proof that covers rounding.
-
-The ellipsoid is given by a matrix `root` with one row per answer. The rows of the few answers give
-the ellipsoid of the noise.
-"""
+"""Ellipsoid noise on a few answers that determine all answers, with a proof."""
 
 from __future__ import annotations
 
@@ -36,21 +32,9 @@ UNIT = 2.0**-52
 
 @dataclass(frozen=True, eq=False)
 class CertifiedRows:
-    """Noise on r whole-number answers. The other answers are computed from these r answers.
+    """Noise on the sums of the r answers at `places`, which determine all m answers.
 
-    Parameters
-    ----------
-    places : (r,) array
-        Indices of the r answers among all m answers.
-    noise : Noise
-        Noise on the sums of these answers. The proof of privacy holds for the float64 values of its
-        parameters.
-    lift : (m, r) array
-        Let d be a vector of means minus `offset`. `lift` maps the r entries of d at `places` to d.
-    offset : (m,) array
-        A point of the affine hull of the means.
-    slack : float
-        Share by which the noise was made larger for the proof.
+    `lift` (m, r) maps these entries of a vector of means minus `offset` (m,) to all of it.
     """
 
     places: IntArray
@@ -60,7 +44,6 @@ class CertifiedRows:
     slack: float = SLACK
 
     def answers(self, noisy: FloatArray) -> FloatArray:
-        """All means (m,) from the r noisy means."""
         return np.asarray(self.offset + self.lift @ (noisy - self.offset[self.places]))
 
 
@@ -70,31 +53,7 @@ def certified_rows(
     adjacency: Adjacency,
     noise_of: Callable[[FloatArray], Noise],
 ) -> CertifiedRows | None:
-    """Noise of an ellipsoid {root u : ||u||_2 <= 1} on the answers that determine the others.
-
-    The ellipsoid of a float64 root (m, r) contains the differences between neighbours only up to
-    rounding. Therefore the r most independent rows of the root are chosen and multiplied by
-    1 + `SLACK`. They define an ellipsoid in R^r. A check of all pairs of elements (under
-    add/remove, of all elements) proves that this ellipsoid contains all changes of the r chosen
-    answers between neighbours.
-
-    Parameters
-    ----------
-    workload : Workload
-        m queries.
-    root : (m, r) array
-        Up to rounding, its ellipsoid contains all differences between neighbours.
-    adjacency : Adjacency
-        Neighbour relation.
-    noise_of : callable
-        Maps a root (r, r) to noise that is private for changes within the ellipsoid of the root.
-
-    Returns
-    -------
-    CertifiedRows or None
-        None if answers are not known to be whole numbers, if the universe is infinite or has more
-        than 2^12 elements, or if the ellipsoid in R^r is not proved to contain all differences.
-    """
+    """Noise of a larger ellipsoid on r answers, proved to hold all their differences; or None."""
     if not can_be_checked(workload):
         return None
     places = independent_rows(root)
@@ -125,10 +84,7 @@ def lifted(
     noise: Noise,
     slack: float = SLACK,
 ) -> CertifiedRows:
-    """Noise on the answers at `places`, and the map from these answers to all answers.
-
-    All answers minus an offset lie in the span of `columns` (m, r). This span determines the map.
-    """
+    """Noise on the answers at `places`; `columns` (m, r) span all answers minus an offset."""
     offset = np.zeros(len(columns))
     if adjacency is Adjacency.REPLACE_ONE:
         offset = answer_hull(workload, adjacency).offset
@@ -137,11 +93,7 @@ def lifted(
 
 
 def holds_differences(root: FloatArray, points: FloatArray, adjacency: Adjacency) -> bool:
-    """Whether {root u : ||u||_2 <= 1} is proved to contain all differences of points (N, r).
-
-    The points are whole numbers. Under add/remove the ellipsoid must contain the points, not their
-    differences.
-    """
+    """Whether {root u : ||u||_2 <= 1} is proved to hold all differences of whole points (N, r)."""
     pulled = pulled_back(root, points, adjacency)
     if pulled is None:
         return False
@@ -153,17 +105,11 @@ def holds_differences(root: FloatArray, points: FloatArray, adjacency: Adjacency
 def pulled_back(
     root: FloatArray, points: FloatArray, adjacency: Adjacency
 ) -> tuple[FloatArray, float] | None:
-    """A^-1 p for whole-number points p (N, r) and the root A, with a bound on the errors.
+    """A^-1 p for whole points p (N, r) and the root A, with a bound on Euclidean errors; or None.
 
-    Under replace-one, p is a point minus the first point. The bound is on the Euclidean distance of
-    each computed A^-1 p from the exact vector. The result is None if A is not proved to be
-    invertible.
-
-    Notes
-    -----
-    Let X be an approximate inverse of A, R = I - A X, and v a vector. Then A^-1 v = X v + A^-1 R v
-    and ||A^-1|| <= ||X|| / (1 - ||R||). R is computed in ball arithmetic, which bounds its rounding
-    errors. The products X v are computed in float64, and a bound on their rounding errors is added.
+    Under replace-one, p is a point minus the first point. Let X be an approximate inverse of A,
+    R = I - A X, and v a vector. Then A^-1 v = X v + A^-1 R v and ||A^-1|| <= ||X|| / (1 - ||R||). R
+    is computed in ball arithmetic; a bound on the float64 rounding of X v is added.
     """
     if np.linalg.matrix_rank(root) < len(root):
         return None
@@ -184,7 +130,6 @@ def pulled_back(
 
 
 def euclidean(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Euclidean distances (a, b) between two lists of points."""
     from scipy.spatial.distance import cdist  # slow import
 
     return np.asarray(cdist(first, second))
@@ -203,9 +148,6 @@ def longest_difference(
 
 
 def proved_bound(longest: float, error: float, rank: int) -> float:
-    """A bound on the exact distance between two points that are known up to `error`.
-
-    `longest` is the computed distance: a norm of `rank` entries. The factor above 1 covers rounding
-    in `longest` and in the bound.
-    """
+    """A bound on a distance of points known up to `error`, from its computed value `longest`."""
+    # The factor above 1 covers rounding in `longest` and in this bound.
     return (longest + 2 * error) * (1 + 4 * (rank + 8) * UNIT)

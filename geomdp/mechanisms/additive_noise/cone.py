@@ -35,8 +35,7 @@ from geomdp.workloads.structure.table_contrasts import table_contrasts
 class Cone(PureMechanism):
     """Noise from the cone over a body that contains all answer vectors (X-CONE).
 
-    Let C be a body, and let q -> c + T q be an affine map. The answers of every record must be the
-    image of a point q of C. The mechanism is
+    Let C be a body such that the answers of every record are c + T q for a point q of C. Then
 
         M(X) = (sum of Q(x) + Z) / n,    Z = T (r_1 (U_1 - a) - r_2 (U_2 - a)).
 
@@ -45,29 +44,26 @@ class Cone(PureMechanism):
     be the centroid of C. Under add/remove, the rate is epsilon, a is 0, and Z also has the term
     (r_1 - r_2) c. There are four choices of C:
 
-    * An elliptope, the set of psd matrices R with R_ii = 1. It contains the matrices of products of
-      signs, and the affine map takes these matrices to the answers (X-LKJ). The order of the
-      matrices is d + 1 for all tables of at most two of d two-level columns, and for `Marginals`
-      with k <= 2. The order is d for `Parities` with k = 2.
+    * An elliptope, the set of psd matrices R with R_ii = 1, which contains the matrices of products
+      of signs (X-LKJ). Their order is d + 1 for all tables of at most two of d two-level columns,
+      and for `Marginals` with k <= 2. The order is d for `Parities` with k = 2.
     * The moment body of tables (`TableMoments`), for all tables of at most two categorical columns.
       If all d columns have two levels, this body is a linear image of the elliptope of order d + 1.
     * {R psd, R_ii <= 1}, for second moments of records in [-1, 1]^d (X-PSDBOX).
     * The sensitivity polytope, if it has an exact sampler.
 
-    For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`. A workload
-    for which no body C is known raises ``ValueError``.
+    Notation and parameters are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
+    ``ValueError`` if no body C is known.
 
     Notes
     -----
-    Privacy: for all neighbouring X, X' and measurable S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S],
-    in real arithmetic. The vectors r_i (U_i, 1) have density proportional to e^(-rate t) on the
-    cone over C, where t is the last coordinate. Let q be the point of a record. A shift by (q, 1)
-    maps the cone into itself. Therefore the shifted density is at most e^rate times the original.
-    If a record is replaced, the vector (q, 1) of the new record shifts the first vector, and the
-    vector (q, 1) of the old record shifts the second. Each of these two shifts multiplies the
-    density by at most e^(epsilon / 2). If a record is added, only the first vector is shifted.
-    If a record is removed, only the second vector is shifted. M is a function of the shifted
-    vectors and of public values. The sampler is exact.
+    Privacy: epsilon-DP in real arithmetic. The vectors r_i (U_i, 1) have density proportional to
+    e^(-rate t) on the cone over C, where t is the last coordinate. Let q be the point of a record.
+    A shift by (q, 1) maps the cone into itself, so the shifted density is at most e^rate times the
+    original. If a record is replaced, the (q, 1) of the new record shifts the first vector, and
+    that of the old record shifts the second. Each shift costs a factor of at most e^(epsilon / 2).
+    Adding a record shifts only the first vector, and removing one only the second. M is a function
+    of the shifted vectors and of public values. The sampler is exact.
 
     Error: exactly sqrt(8 (D + 1)(D + 2) E||T (U - a)||^2 / m) / (epsilon n) per query under
     replace-one, where a is the centroid of C and U is uniform on C.
@@ -103,7 +99,6 @@ class Cone(PureMechanism):
 
     @cached_property
     def noise(self) -> ConeNoise:
-        """Distribution of the noise Z on sums of answer vectors."""
         return self._noise_over(self._lift.body, self._lift.matrix, self._lift.constant)
 
     def _noise_over(
@@ -123,10 +118,7 @@ class Cone(PureMechanism):
 
     @cached_property
     def _public(self) -> FloatArray | None:
-        """Answers (m,) that are the same for all records, and NaN for others; None for none.
-
-        If the number of records is public, these means are public and have noise 0.
-        """
+        """Answers (m,) that are the same for all records, else NaN; public if n is public."""
         body, constant = self._lift.body, self._lift.constant
         if self.adjacency is Adjacency.ADD_REMOVE:
             return None
@@ -137,7 +129,6 @@ class Cone(PureMechanism):
         return None
 
     def set_up(self) -> None:
-        """As for every mechanism; also find the means that are public."""
         super().set_up()
         _ = self._public
 
@@ -214,10 +205,7 @@ def cone_lift(workload: Workload) -> Lift | None:
 
 
 def _without_constants(body: LinearImage) -> Lift:
-    """`body`, with answers that are the same for all records moved to the constant.
-
-    Without this, rounding would give them noise of a variance near 0, which may be negative.
-    """
+    """`body` without constant answers, as rounding could make their variance negative."""
     axes = np.eye(body.dimension)
     same = body.breadth(axes) == 0
     if not same.any():

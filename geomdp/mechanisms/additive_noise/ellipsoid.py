@@ -44,40 +44,34 @@ class Ellipsoid(PureMechanism):
     """K-norm noise of the least-trace ellipsoid around the differences of neighbours.
 
     M(X) = (sum of Q(x) + Z) / n, where Z has density proportional to
-    exp(-epsilon (z^T S^+ z)^(1/2)) on the public r-dimensional subspace spanned by the differences
-    between sums of neighbours. S minimises tr S (up to 0.5%) subject to v^T S^+ v <= 1 for all v in
-    a set that contains every such difference. For a universe of N elements, the set is the first of
-    these that applies:
+    exp(-epsilon (z^T S^+ z)^(1/2)) on the public subspace. S minimises tr S subject to
+    v^T S^+ v <= 1 for all v in a set that contains all differences between sums of neighbours. For
+    a universe of N elements, the set is the first of these that applies:
 
     * `workloads.SecondMoment`: the set of all differences. By symmetry, S has one eigenvalue for
-      multiples of the identity matrix and one for traceless matrices (see `moment_root`).
+      multiples of the identity matrix and one for traceless matrices.
     * Replace-one, `MarginalTables` with c <= 12 columns of more than one level: the set of all
       differences Q(x) - Q(x'). By symmetry, S depends only on the sets of columns in which two
       records can agree. There are 2^c such sets.
     * Replace-one, N <= 2^12 and N r <= 2^24: the set of all differences Q(x) - Q(x').
     * Replace-one, all other cases: the vectors that satisfy two conditions. The length of the
-      vector is at most `workload.l2_diameter()`. For each block (one of the orthogonal subspaces
-      `workload.blocks()`), the length of the vector's projection on the block is at most the
-      diameter of the projected answers. The trace of S is at most the trace for the ball of radius
-      `workload.l2_diameter()`. If N r <= 2^24, there is a second candidate for S: four times the
-      matrix of the least-trace ellipsoid around the points Q(x) - mean of Q. The candidate with
-      the lower trace is taken.
+      vector is at most D_2. The length of its projection on each block (one of the orthogonal
+      subspaces `workload.blocks()`) is at most the diameter of the projected answers. If
+      N r <= 2^24, four times the matrix of the least-trace ellipsoid around the points Q(x) - mean
+      of Q is taken if its trace is lower. No S has a larger trace than the ball of radius D_2.
     * Add/remove, N r <= 2^24: the set of all differences, which are Q(x) and -Q(x).
-    * Add/remove, all other cases: the ball of radius `workload.l2_radius()`.
+    * Add/remove, all other cases: the ball of radius D_2.
 
-    For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`.
+    Notation and parameters are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
 
     Notes
     -----
-    Privacy: for all neighbouring X, X' and measurable T, Pr[M(X) in T] <= e^epsilon Pr[M(X') in T],
-    in real arithmetic. A shift by a vector v of the subspace changes the density of Z by a factor
-    of at most exp(epsilon (v^T S^+ v)^(1/2)). Every difference v of sums of neighbours has
-    v^T S^+ v <= 1, even if the optimisation does not converge, because S is then scaled up. The
-    sampler is exact.
+    Privacy: epsilon-DP in real arithmetic, as for `KNorm`: every difference v has v^T S^+ v <= 1.
+    If the optimisation does not converge, S is scaled up for this. The sampler is exact.
 
     Error: sqrt((r + 1) tr S / m) / (epsilon n) per query, up to a factor of 1 + 1e-6, unless
-    releases round answers. If the optimisation converges, tr S is at most 0.5% above the least
-    possible trace for the set above.
+    releases round answers. The optimisation runs on first use. If it converges, tr S is at most
+    0.5% above the least.
 
     References
     ----------
@@ -85,8 +79,6 @@ class Ellipsoid(PureMechanism):
 
     Examples
     --------
-    One record can change the first answer more than the second, so the first gets more noise:
-
     >>> import numpy as np
     >>> import geomdp as gd
     >>> workload = gd.workloads.Explicit([[0.0, 1.0, 1.0], [0.0, 0.0, 0.2]])
@@ -104,7 +96,6 @@ class Ellipsoid(PureMechanism):
 
     @cached_property
     def noise(self) -> KNormNoise:
-        """Distribution of Z, on sums of answer vectors; the optimisation runs on first use."""
         return self._noise_of(self._root)
 
     @cached_property
@@ -129,11 +120,7 @@ class Ellipsoid(PureMechanism):
 
 
 def least_trace_root(workload: Workload, adjacency: Adjacency) -> FloatArray:
-    """Root B (m, r) of the matrix S = B B^T of `Ellipsoid`.
-
-    The ellipsoid {B u : ||u||_2 <= 1} contains all differences between sums of neighbours, and has
-    the same linear span as these differences.
-    """
+    """Root B (m, r) of the matrix S = B B^T of `Ellipsoid`, with the span of the differences."""
     if isinstance(workload, SecondMoment):
         return moment_root(workload.d, adjacency)
     span = answer_hull(workload, adjacency)
@@ -145,17 +132,10 @@ def least_trace_root(workload: Workload, adjacency: Adjacency) -> FloatArray:
 def moment_root(d: int, adjacency: Adjacency) -> FloatArray:
     """Root B (m, m) of the best S for second moments x x^T of records in the unit ball of R^d.
 
-    Let s be the eigenvalue of S on traceless matrices, and t its eigenvalue on multiples of the
-    identity matrix. Rotations of the ball permute the differences. So the average of an optimal S
-    over all rotations is optimal, too, and it has this form. The ellipsoid contains v if
-    ||v_0||^2 / s + (tr v)^2 / (d t) <= 1, where v_0 is the traceless part of v.
-
-    Under replace-one, v = x x^T - y y^T with p = |x|^2 and q = |y|^2. The left side is largest if x
-    and y are orthogonal. It is then a convex function of (p, q), so it is largest at (1, 0) or
-    (1, 1). This gives the conditions (1 - 1/d) / s + 1 / (d t) <= 1 and 2 / s <= 1. The trace
-    (m - 1) s + t, with m = d (d + 1) / 2, is least if both are equalities: s = 2 and
-    t = 2 / (d + 1). Under add/remove only the first condition is left. The trace is then least for
-    s = t sqrt(2 / (d + 2)). For d = 1 there are no traceless matrices, and t = 1.
+    By symmetry, S has an eigenvalue s on traceless matrices and t on multiples of I. All
+    differences are in the ellipsoid if (1 - 1/d) / s + 1 / (d t) <= 1 and, under replace-one,
+    2 / s <= 1. The trace (m - 1) s + t is least for s = 2 and t = 2 / (d + 1), or under add/remove
+    for s = t sqrt(2 / (d + 2)). For d = 1, t = 1.
     """
     if adjacency is Adjacency.REPLACE_ONE:
         traceless, along = 2.0, 2 / (d + 1)
@@ -168,11 +148,7 @@ def moment_root(d: int, adjacency: Adjacency) -> FloatArray:
 
 
 def is_around_differences_alone(workload: Workload, adjacency: Adjacency) -> bool:
-    """Whether the set in the docstring of `Ellipsoid` is exactly the set of all differences.
-
-    Otherwise the set can contain more vectors, and another ellipsoid around all differences can
-    have a trace that is several times smaller.
-    """
+    """Whether the set in the docstring of `Ellipsoid` is exactly the set of all differences."""
     if isinstance(workload, SecondMoment):
         return True
     if adjacency is Adjacency.REPLACE_ONE and _has_few_patterns(workload):
@@ -183,10 +159,7 @@ def is_around_differences_alone(workload: Workload, adjacency: Adjacency) -> boo
 
 
 def _has_few_patterns(workload: Workload) -> bool:
-    """Whether the sets of columns in which two records can agree are few enough to list.
-
-    The result is False for workloads other than `MarginalTables`.
-    """
+    """Whether the columns in which records of `MarginalTables` agree can be listed."""
     if not isinstance(workload, MarginalTables):
         return False
     return sum(levels > 1 for levels in workload.levels) <= MAX_PATTERN_COLUMNS
@@ -243,16 +216,11 @@ def _coordinates(workload: Workload, span: AffineHull, size: int) -> FloatArray:
 def _pattern_root(workload: MarginalTables) -> FloatArray:
     """Root B (m, r) of the least-trace ellipsoid, from sets of columns in which records agree.
 
-    Some optimal S is a multiple of the identity on every block of the workload. The reason is that
-    renaming the levels of columns permutes the differences Q(x) - Q(x'). By convexity, the average
-    of an optimal S over all renamings is optimal, too. By Schur's lemma, the average is a multiple
-    of the identity on every block.
-
-    The squared length of a difference in a block depends only on the columns in which x and x'
-    agree. Therefore x = (0, ..., 0) and all x' of zeros and ones give every vector of squared
-    lengths.
+    By Schur's lemma, some optimal S is a multiple of the identity on each block.
     """
     blocks = workload.blocks()
+    # Lengths in blocks depend only on the columns in which two records agree. Pairs of 0 and all
+    # records of zeros and ones therefore give all lengths.
     choices = [(0, 1) if levels > 1 else (0,) for levels in workload.levels]
     records = np.array(list(itertools.product(*choices)), dtype=np.int64)
     answers = workload.evaluate(records)

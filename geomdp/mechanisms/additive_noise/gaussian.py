@@ -22,22 +22,15 @@ class Gaussian(AdditiveMechanism):
     """Isotropic Gaussian noise in the subspace of the differences between neighbours.
 
     M(X) = (sum of Q(x) + B g) / n with g ~ N(0, sigma^2 I_r). The columns of B (m, r) are an
-    orthonormal basis of the public subspace spanned by the differences between sums of neighbours.
-    D_2 is the l2 sensitivity of the sum, or an upper bound: `workload.l2_diameter()` for
-    replace-one, `workload.l2_radius()` for add/remove. Up to rounding, sigma is the least scale
-    that gives the guarantee for D_2: D_2 / sqrt(2 rho) for rho-zCDP, and the value of
-    `analytic_gaussian_scale` for (epsilon, delta)-DP.
-
-    For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `ZCDP` or an
-    `ApproxDP`, because Gaussian noise does not satisfy epsilon-DP for any epsilon.
+    orthonormal basis of the public subspace. Up to rounding, sigma is the least scale that gives
+    the guarantee for D_2 or for an upper bound on it: D_2 / sqrt(2 rho) for rho-zCDP, and the value
+    of `analytic_gaussian_scale` for (epsilon, delta)-DP. Notation and parameters are those of
+    `AdditiveMechanism`. Gaussian noise is never epsilon-DP, so `privacy` is a `ZCDP` or `ApproxDP`.
 
     Notes
     -----
-    Privacy, in real arithmetic, for all neighbouring X, X' and measurable S: if `privacy` is
-    rho-zCDP, the Renyi divergence of order a > 1 between M(X) and M(X') is at most rho a. If
-    `privacy` is (epsilon, delta)-DP, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] + delta. The reason:
-    sums of neighbours differ by a vector B v with ||v||_2 <= D_2, and sigma is calibrated to the
-    length D_2. The sampler is exact.
+    Privacy: rho-zCDP or (epsilon, delta)-DP, in real arithmetic. Sums of neighbours differ by a
+    vector B v with ||v||_2 <= D_2, and sigma is calibrated to this length. The sampler is exact.
 
     Error: the root mean squared error per query is sigma sqrt(r / m) / n, up to rounding.
 
@@ -86,7 +79,6 @@ class Gaussian(AdditiveMechanism):
 
     @cached_property
     def noise(self) -> GaussianNoise:
-        """Distribution of B g, on sums of answer vectors."""
         return GaussianNoise(self._span.basis, self._scale)
 
     def _proved_as_computed(self) -> bool:
@@ -95,11 +87,7 @@ class Gaussian(AdditiveMechanism):
 
     @cached_property
     def _rounded(self) -> RoundedGaussians | None:
-        """Noise in all of R^m. Its privacy does not depend on the rounding of the basis.
-
-        The orthogonal projection of this noise onto the span of B is post-processing, and has the
-        distribution of `noise`.
-        """
+        """Noise in R^m, private for any rounded basis; its projection to the span is `noise`."""
         if self.grid is None or self.measurement is not None:
             return None
         return RoundedGaussians(self.workload.n_queries, self._scale, self.grid)

@@ -20,34 +20,28 @@ class Hierarchical(StrategyMechanism):
     cells. Under replace-one, Z_i is K-norm noise of the difference body of this simplex, with the
     budget epsilon_i (X-SIM). Under add/remove, Z_i is Laplace noise (K-norm noise of the l1 ball)
     with the budget epsilon_i. The R_i are the least-squares weights, and the epsilon_i add up to
-    epsilon. The partitions are:
+    epsilon. Of the following partitions, those with the least error for the workload are taken:
 
-    * For tables: each partition consists of the cells of one table, and `WeightedMarginals` chooses
-      the columns of these tables.
+    * For tables: the cells of several tables, whose columns `WeightedMarginals` chooses.
     * For listed universes: either a binary tree over the elements or, for at most 2^10 elements,
       the histogram together with one coarse set of soft bins (`SoftBins`).
 
-    Of the partitions that apply to the workload, those with the least error are taken. If
-    `strategy` (a `Strategy`) is given, it replaces the partitions above. A workload without a known
-    strategy raises ``ValueError`` on first use. If the workload is not made of tables, a strategy
-    is known only for at most 2^12 elements. For `SparseQueries`, the elements are those of
-    `SparseQueries.explicit`. For notation, parameters and errors see `AdditiveMechanism`. `privacy`
-    is a `PureDP`.
+    If `strategy` (a `Strategy`) is given, it replaces these partitions. A workload without a known
+    strategy raises ``ValueError`` on first use. Without tables, strategies are known only for at
+    most 2^12 elements (for `SparseQueries`, those of `SparseQueries.explicit`). Other parameters
+    are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
 
     Notes
     -----
-    Privacy: for all neighbouring X, X' and measurable S,
-    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic. With the partitions above,
-    replacing a record changes C_i h by the difference of two points of the simplex. Adding or
-    removing a record changes C_i h by a point of the simplex, a vector of l1 norm 1, or by its
-    negative. In both cases C_i h + Z_i is epsilon_i-DP. By composition all these measurements
-    together are epsilon-DP. M is a function of the measurements and of n. The partitions depend on
-    public arguments only. For the strategies of this package, the sampler is exact. For another
-    strategy, the status of the sampler is the status of the strategy's noise.
+    Privacy: epsilon-DP in real arithmetic. Replacing a record changes C_i h by the difference of
+    two points of the simplex. Adding or removing a record changes it by a point of the simplex (a
+    vector of l1 norm 1) or its negative. So C_i h + Z_i is epsilon_i-DP, and by composition all
+    together are epsilon-DP. The partitions are public. The sampler is exact; for a strategy from
+    outside this package, its status is that of the strategy's noise.
 
-    Error: exactly (sum over i of E ||R_i Z_i||^2 / m)^(1/2) / n per query. This error was compared
-    with the error of the best known Laplace strategy (`Matrix`) under replace-one. The ratio was
-    0.984 for prefixes of 256 elements, and 0.985 for ranges of 64 elements.
+    Error: exactly (sum over i of E ||R_i Z_i||^2 / m)^(1/2) / n per query. Under replace-one, the
+    measured ratio to the error of the best known Laplace strategy (`Matrix`) was 0.984 for prefixes
+    of 256 elements, and 0.985 for ranges of 64 elements.
 
     References
     ----------
@@ -86,5 +80,4 @@ class Hierarchical(StrategyMechanism):
 
     @cached_property
     def noise(self) -> MappedNoise:
-        """Distribution of R_1 Z_1 + R_2 Z_2 + ..., on sums of answers; set up on first use."""
         return self._design.noise(self.privacy.epsilon)

@@ -35,39 +35,32 @@ class KNorm(PureMechanism):
     """K-norm noise of a symmetric body that contains all differences of neighbours.
 
     M(X) = (sum of Q(x) + Z) / n. Z has density proportional to exp(-epsilon ||z||_K) on the span of
-    K. The body K is symmetric and contains all differences of sums of neighbours. K is the first of
-    these that applies:
+    K. K is the first of these that applies:
 
     * `body`, if it is given. The constructor checks that this body contains the differences.
     * If `exact`, the body in `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2.
-    * The neighbour body, if it has an exact sampler. Let K_Q be the sensitivity polytope. The
-      neighbour body is K_Q - K_Q for replace-one, and the convex hull of K_Q and -K_Q for
-      add/remove.
+    * The neighbour body, if it has an exact sampler. It is K_Q - K_Q for the sensitivity polytope
+      K_Q under replace-one, and the convex hull of K_Q and -K_Q under add/remove.
     * A refined outer slab body: an intersection of slabs around the neighbour body (X-OUT), sampled
-      by hit-and-run. It has at most 20 slabs per dimension, and fewer above dimension 62 (see
-      `slab_budget`). Refinement takes seconds in dimension 50 and minutes above dimension 100.
+      by hit-and-run. It has at most 20 slabs per dimension, and fewer above dimension 62.
+      Refinement takes seconds in dimension 50 and minutes above dimension 100.
 
-    For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`. `body` is
-    a symmetric body in R^m in units of sums (not divided by n). `exact` requires an exact sampler.
-    A `body` that is not proved to contain all differences raises ``ValueError``. With `exact`, a
-    `body` without an exact sampler also raises ``ValueError``; the message lists bodies with exact
-    samplers.
+    Notation and parameters are those of `AdditiveMechanism`; `privacy` is a `PureDP`. `body` is a
+    symmetric body in R^m in units of sums (not divided by n). `exact` requires an exact sampler. A
+    `body` that is not proved to contain all differences raises ``ValueError``. With `exact`, so
+    does a `body` without an exact sampler; the message lists bodies with exact samplers.
 
     Notes
     -----
-    Privacy: for all neighbouring X, X' and measurable S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S],
-    in real arithmetic, if Z has the stated distribution. A shift by a difference v of sums of
-    neighbours changes the log-density of Z by at most epsilon ||v||_K <= epsilon. With an exact
-    sampler Z has the stated distribution. With a Markov chain (`guarantee.sampler` is `Heuristic`)
-    no bound on the distance of Z from this distribution is proved. Then epsilon is a target, and no
-    guarantee is claimed (SAM-3). The choice of K, its slabs and all estimates do not use the
-    records.
+    Privacy: epsilon-DP in real arithmetic, if Z has the stated distribution. A shift by a
+    difference v of sums of neighbours changes the log-density of Z by at most
+    epsilon ||v||_K <= epsilon. With a Markov chain (`guarantee.sampler` is `Heuristic`), no bound
+    on the distance of Z from this distribution is proved. Then epsilon is a target, and no
+    guarantee is claimed (SAM-3). K, its slabs and all estimates do not depend on the records.
 
-    Error: ((r + 1)(r + 2) E||U||^2 / m)^(1/2) / (epsilon n) per query, up to a factor of
-    1 + 1e-6, unless releases round answers. Here U is uniform on K and r is the dimension of K. If
-    E||U||^2 has no closed form, it is estimated, and the prediction has a standard error.
-
-    The set-up (choice, refinement and preparation of the sampler) runs on first use.
+    Error: ((r + 1)(r + 2) E||U||^2 / m)^(1/2) / (epsilon n) per query, up to a factor of 1 + 1e-6,
+    unless releases round answers. Here U is uniform on K and r is the dimension of K. If E||U||^2
+    has no closed form, it is estimated, and has a standard error. The set-up runs on first use.
 
     References
     ----------
@@ -75,9 +68,6 @@ class KNorm(PureMechanism):
 
     Examples
     --------
-    Replacing a record raises one of three counts by 1 and lowers another count by 1. K-norm noise
-    has the shape of the set of these changes, and less error than Laplace noise:
-
     >>> import numpy as np
     >>> import geomdp as gd
     >>> workload = gd.workloads.Histogram(3)
@@ -117,7 +107,6 @@ class KNorm(PureMechanism):
 
     @cached_property
     def noise(self) -> KNormNoise:
-        """Distribution of Z, on sums of answer vectors; set up on first use."""
         if self._given is not None:
             return self._noise_of(self._given)
         if self._exact:
@@ -172,10 +161,7 @@ class KNorm(PureMechanism):
         return AffineHull(self._span.offset, self.noise.body.affine_hull().basis)
 
     def with_workload(self, workload: Workload) -> Self:
-        """The mechanism for another workload; ``ValueError`` if a `body` was given.
-
-        That body was given for the workload of this mechanism and need not fit another workload.
-        """
+        """As for every mechanism; ``ValueError`` if a `body` was given, as it need not fit."""
         if self._given is not None:
             raise ValueError("a mechanism built with a `body` cannot be built for another workload")
         return type(self)(
@@ -188,20 +174,12 @@ class KNorm(PureMechanism):
 
 
 def holding_neighbours(body: Body, workload: Workload, adjacency: Adjacency) -> Body:
-    """Return `body` if it contains all differences of neighbours, else raise ``ValueError``.
-
-    If some differences are outside of the body by rounding alone, the body is scaled up (by a
-    factor of at most 1 + 2e-8) until it contains all differences. The privacy claim therefore
-    holds without a tolerance.
-    """
+    """`body`, made larger by a share of at most 2e-8 for rounding; ``ValueError`` if too small."""
     factor = check_contains_neighbours(body, workload, adjacency)
     return body if factor == 1 else Scaled(body, factor)
 
 
 def slab_budget(dimension: int) -> int:
-    """Number of slabs of an outer body in `dimension` r: min(20 r, (1e8 / r)^(1/2)), at least 2 r.
-
-    The time of a refinement is proportional to slabs^2 x r.
-    """
+    """Number of slabs in `dimension` r: min(20 r, (1e8 / r)^(1/2)), at least 2 r."""
     affordable = math.isqrt(SLAB_WORK // dimension)
     return max(2 * dimension, min(SLABS_PER_DIMENSION * dimension, affordable))

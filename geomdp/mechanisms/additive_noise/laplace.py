@@ -18,18 +18,14 @@ from geomdp.privacy.calibration import laplace_scale
 class Laplace(PureMechanism):
     """Independent Laplace noise on every query.
 
-    M(X) = (sum of Q(x) + Z) / n, where the Z_i are independent Lap(D_1 / epsilon) and D_1 is the l1
-    sensitivity of the sum: `workload.l1_diameter()` for replace-one, `workload.l1_radius()` for
-    add/remove.
-
-    For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`.
+    M(X) = (sum of Q(x) + Z) / n, where the Z_i are independent Lap(D_1 / epsilon). Notation and
+    parameters are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
 
     Notes
     -----
-    Privacy: for all neighbouring X, X' and measurable S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S],
-    in real arithmetic. Sums of neighbours differ by a vector v with ||v||_1 <= D_1. A shift by v
-    changes the joint density of Z by a factor of at most exp(epsilon ||v||_1 / D_1). The sampler is
-    exact.
+    Privacy: epsilon-DP in real arithmetic. Sums of neighbours differ by a vector v with
+    ||v||_1 <= D_1. A shift by v changes the joint density of Z by a factor of at most
+    exp(epsilon ||v||_1 / D_1). The sampler is exact.
 
     Error: the root mean squared error of each query is sqrt(2) D_1 / (epsilon n), up to rounding.
 
@@ -50,8 +46,6 @@ class Laplace(PureMechanism):
     >>> release.answers.round(3)
     array([0.506, 0.288, 0.15 ])
 
-    Without a seed the release is private, and its privacy record states the guarantee:
-
     >>> mechanism.release(records).guarantee
     Guarantee(1-DP, replace-one, exact sampler)
     """
@@ -62,7 +56,6 @@ class Laplace(PureMechanism):
 
     @cached_property
     def noise(self) -> LaplaceNoise:
-        """Distribution of Z, on sums of answer vectors."""
         return LaplaceNoise(self.workload.n_queries, laplace_scale(self._sensitivity, self.privacy))
 
     def _proved_as_computed(self) -> bool:

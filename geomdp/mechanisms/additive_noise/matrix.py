@@ -27,36 +27,29 @@ class Matrix(StrategyMechanism):
     the measurements and computes M(X) = R (A h + z) / n = (W h + R z) / n.
 
     * For `PureDP`, z is independent Laplace noise, calibrated to the l1 sensitivity of A. The
-      strategy is `strategy`, or the best known strategy for the workload. For tables, the known
-      strategies measure weighted tables of sets of columns (all columns, blocks of covering
-      designs, smaller sets) or products of signs. A tree and the Haar wavelet are known
+      strategy is `strategy` (a `Strategy`), or the best known strategy for the workload. For
+      tables, the known strategies measure weighted tables of sets of columns (all columns, blocks
+      of covering designs, smaller sets) or products of signs. A tree and the Haar wavelet are known
       strategies for m queries on N elements with 2 <= N <= 2^12 and m N <= 2^26, but not for
-      `MarginalTables`. So are soft bins (for N <= 2^10) and the p-identity strategy (for
-      N <= 2^8).
+      `MarginalTables`. So are soft bins (for N <= 2^10) and the p-identity strategy (for N <= 2^8).
     * For `ZCDP` and `ApproxDP`, z is isotropic Gaussian noise, calibrated to the l2 sensitivity of
-      A. R R^T is the matrix S of the `Ellipsoid` mechanism. By duality this is the best choice:
-      if S is optimal and n is public, no linear mechanism with Gaussian noise has less error.
+      A. R R^T is the matrix S of the `Ellipsoid` mechanism. By duality this is the best choice: if
+      S is optimal and n is public, no linear mechanism with Gaussian noise has less error.
 
-    For notation, parameters and errors see `AdditiveMechanism`. If `strategy` (a `Strategy`) is
-    given, no other strategy is tried. A `strategy` without `PureDP` raises ``ValueError``. With
-    `PureDP`, a workload without a known strategy raises ``ValueError`` on first use. A strategy is
-    known only for tables, for answers that are linear in products of two signs, and for at most
-    2^12 elements. For `SparseQueries`, the elements are those of `SparseQueries.explicit`.
+    Notation and parameters are those of `AdditiveMechanism`. A `strategy` without `PureDP` raises
+    ``ValueError``. With `PureDP`, a workload without a known strategy raises ``ValueError`` on
+    first use. Strategies are known only for tables, for answers that are linear in products of two
+    signs, and for at most 2^12 elements (for `SparseQueries`, those of `SparseQueries.explicit`).
 
     Notes
     -----
-    Privacy: for all neighbouring X, X' and measurable T, Pr[M(X) in T] <= e^epsilon Pr[M(X') in T]
-    for `PureDP`, in real arithmetic. The noise is calibrated to the l1 sensitivity of A h, so the
-    noisy measurements are epsilon-DP. M is a function of the noisy measurements and of n. With
-    Gaussian noise and the l2 sensitivity, the same proof gives rho-zCDP or (epsilon, delta)-DP. The
-    strategy depends on public arguments only. For the strategies of this package, the sampler is
-    exact. For another strategy, the status of the sampler is the status of the strategy's noise.
+    Privacy: epsilon-DP, rho-zCDP or (epsilon, delta)-DP, in real arithmetic. M is a function of the
+    noisy measurements and of n, and the strategy is public. The sampler is as in `Hierarchical`.
 
-    Error: the root mean squared error per query is exactly (E ||R z||^2 / m)^(1/2) / n.
-
-    The set-up runs on first use. With the p-identity strategy, it takes seconds for 256 elements,
-    and minutes for 1024 elements. For tables of ten columns it takes a second. For all 4-way tables
-    of 20 binary columns it takes 6 seconds.
+    Error: the root mean squared error per query is exactly (E ||R z||^2 / m)^(1/2) / n. The set-up
+    runs on first use. With the p-identity strategy, it takes seconds for 256 elements, and minutes
+    for 1024. It takes a second for tables of ten columns, and 6 seconds for all 4-way tables of 20
+    binary columns.
 
     References
     ----------
@@ -70,8 +63,6 @@ class Matrix(StrategyMechanism):
     >>> best = gd.mechanisms.Matrix(workload, n=1000, privacy=gd.PureDP(1.0))
     >>> round(best.predicted_rmse.value, 4)
     0.0046
-
-    Another strategy, for a comparison:
 
     >>> from geomdp.mechanisms.strategies import Haar
     >>> mechanism = gd.mechanisms.Matrix(workload, n=1000, privacy=gd.PureDP(1.0), strategy=Haar())
@@ -100,12 +91,10 @@ class Matrix(StrategyMechanism):
 
     @property
     def design(self) -> str:
-        """Description of the measurements in words."""
         return super().design if isinstance(self.privacy, PureDP) else "ellipsoid"
 
     @cached_property
     def noise(self) -> MappedNoise:
-        """Distribution of R z, on sums of answer vectors; set up on first use."""
         if isinstance(self.privacy, PureDP):
             return self._design.noise(self.privacy.epsilon)
         return MappedNoise([Part(self._gaussian(self._root.shape[1]), self._root)])

@@ -9,11 +9,7 @@ from geomdp.workloads import Workload
 
 
 class PureMechanism(AdditiveMechanism):
-    """An additive mechanism with an epsilon-DP claim. Any other `privacy` raises ``ValueError``.
-
-    The docstring of a subclass proves that `noise` is epsilon-DP for all workloads that `_prepare`
-    accepts. For notation, parameters and errors see `AdditiveMechanism`.
-    """
+    """An additive mechanism with an epsilon-DP claim. Any other `privacy` raises ``ValueError``."""
 
     privacy: PureDP
 
@@ -30,9 +26,5 @@ class PureMechanism(AdditiveMechanism):
         self._prepare()
 
     def _prepare(self) -> None:
-        """Check the workload and compute parameters that take little time.
-
-        Raises ``ValueError`` for a workload that is not supported. By default, `l1_sensitivity`
-        checks the workload; for instance, it refuses a workload of sensitivity 0.
-        """
+        """Compute quick parameters; ``ValueError`` for a workload that is not supported."""
         l1_sensitivity(self.workload, self.adjacency)

@@ -35,22 +35,8 @@ def has_real_records(workload: Workload) -> bool:
 class RealRecords(Measurement):
     """Sums of records x in a ball or a cube, or of products x_i x_j, in multiples of 2^-80.
 
-    Each entry of a record is rounded towards zero to a multiple of 2^-40. The rounded record lies
-    in the same ball or cube. Noise that is private for all records of the ball or cube is therefore
-    private for rounded records. This rounding needs no slack in sensitivities or bodies.
-
-    Parameters
-    ----------
-    workload : Means, SecondMoment or BoxSecondMoment
-        m queries.
-    noise : callable
-        Noise on sums of answer vectors, in the coordinates of the answers. The caller has proved
-        that it gives the guarantee.
-    slack : float
-        Share by which the noise was made larger.
-    entries : callable, optional
-        The same noise on the upper triangle of matrices, for second moments. By default these
-        entries are computed from `noise`.
+    Entries are rounded towards zero to multiples of 2^-40, so rounded records stay in the body and
+    `noise` needs no slack. `entries` is this noise on the upper triangle of matrices.
     """
 
     grid = 2 * REAL_BITS
@@ -77,11 +63,7 @@ class RealRecords(Measurement):
         self._rounded = RoundedVector(noise, self.grid)
 
     def rounding(self, hull: AffineHull | None) -> FloatArray:
-        """The bounds that `Measurement` defines: 2^-40 for an entry, 2^-39 for a product of two.
-
-        For a product x_i x_j with i < j, the answer is sqrt(2) x_i x_j, and the bound is also
-        multiplied by sqrt(2).
-        """
+        """2^-40 for entries, 2^-39 for products, sqrt(2) 2^-39 if scaled by sqrt(2)."""
         del hull  # The affine hull of the answers is R^m, so projecting on it changes nothing.
         products = isinstance(self._workload, SecondMoment | BoxSecondMoment)
         return self._stretch * 2.0 ** (-REAL_BITS + products)
@@ -103,7 +85,6 @@ class RealRecords(Measurement):
             add_numbers(sums, rows)
 
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Number of records and the digits of the exact sums."""
         if isinstance(records, CountedRecords):
             raise ValueError(
                 "counts of records are not accepted for records of real numbers: give the records"
@@ -115,10 +96,7 @@ class RealRecords(Measurement):
         return Totals(count, sums.digits())
 
     def answers(self, sums: FloatArray, multiples: list[int], n: int) -> FloatArray:
-        """Noisy means (m,). Sums and noise are added exactly, and each quotient is rounded once.
-
-        Means of products x_i x_j with i < j are then multiplied by sqrt(2).
-        """
+        """As in `Measurement`; sums and noise are added exactly, quotients are rounded once."""
         size = n << self.grid
         noisy = [(s + j) / size for s, j in zip(whole_numbers(sums), multiples, strict=True)]
         return np.asarray(np.array(noisy) * self._stretch)
@@ -130,21 +108,5 @@ def enlarged_ellipsoid(
     noise_of: Callable[[FloatArray], Noise],
     slack: float = SLACK,
 ) -> RealRecords:
-    """The measurement of real records with noise of an ellipsoid, whose axes are made longer.
-
-    Up to rounding, the ellipsoid {root u : ||u||_2 <= 1} contains all differences between the sums
-    of answers on neighbouring data sets. The axes of the ellipsoid are multiplied by 1 + `slack`,
-    which covers the rounding errors in `root`.
-
-    Parameters
-    ----------
-    workload : Means, SecondMoment or BoxSecondMoment
-        m queries.
-    root : (m, m) array
-        The matrix that maps the unit ball to the ellipsoid.
-    noise_of : callable
-        Maps a root to noise that is private for changes within the ellipsoid of the root.
-    slack : float
-        Share by which the axes are made longer. It may be 0 if `root` has no rounding errors.
-    """
+    """Noise of an ellipsoid with axes times 1 + `slack`, to cover rounding in `root` (m, m)."""
     return RealRecords(workload, noise_vector(noise_of(root * (1 + slack))), slack)

@@ -26,44 +26,37 @@ from geomdp.workloads import Workload
 class Recursive(PureMechanism):
     """Hardt-Talwar noise of a symmetric body that contains all differences of neighbours.
 
-    M(X) = (sum of Q(x) + Z) / n. K is a symmetric body that contains all differences of sums of
-    neighbours. A recursion splits the span of K into orthogonal subspaces V_i, by the covariance of
-    uniform points of K. Level i of the recursion has the subspace V_i. A shadow of K is an
-    orthogonal projection of K. Z is the sum over i of Z_i. To get Z_i, K-norm noise of a shadow K_i
-    is drawn and projected on V_i. The split of the budget among the levels minimises the error. The
-    recursion stops at the number of levels with the least error. If all axes of K have similar
-    lengths, there is one level, and Z is K-norm noise of K.
+    M(X) = (sum of Q(x) + Z) / n. A recursion splits the span of the body K into orthogonal
+    subspaces V_i, by the covariance of uniform points of K. Z is the sum over these levels of
+    K-norm noise of a shadow K_i (an orthogonal projection of K), projected on V_i. The number of
+    levels, and the split of the budget among them, minimise the error. If all axes of K have
+    similar lengths, there is one level, and Z is K-norm noise of K.
 
-    If `body` is given, K is `body`. The constructor checks that `body` contains the differences,
-    and scales it up by a factor of at most 1 + 2e-8 if rounding alone puts some of them outside. If
-    no `body` is given, K is the body in `exact_noise_bodies(workload, adjacency)` with the least
-    E||Z||^2. These bodies are split only into shadows with exact samplers. The error is then at
-    most the error of `KNorm` with `exact`.
-
-    For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`. `body` is
-    a symmetric body in R^m in units of sums (not divided by n). If a shadow of `body` has no exact
-    sampler, a Markov chain draws from this shadow, and the sampler is heuristic. `variant` is the
-    kind of noise that a level adds in its subspace; by default the `Variant` with less error. A
-    `body` that is not proved to contain all differences raises ``ValueError``, and so does a
-    `variant` that is not a `Variant`.
+    Notation and parameters are those of `AdditiveMechanism`; `privacy` is a `PureDP`. If `body` is
+    given, a symmetric body in R^m in units of sums (not divided by n), it is K. It is scaled up by
+    a factor of at most 1 + 2e-8 if rounding alone puts some differences outside. If a shadow of
+    `body` has no exact sampler, a Markov chain draws from it, and the sampler is heuristic. By
+    default, K is the body in `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2,
+    split only into shadows with exact samplers. The error is then at most that of `KNorm` with
+    `exact`. `variant` is the kind of noise that a level adds in its subspace; by default the
+    `Variant` with less error. ``ValueError`` for a `body` that is not proved to contain all
+    differences, or a `variant` that is not a `Variant`.
 
     Notes
     -----
-    Privacy: for all neighbouring X, X' and measurable S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S],
-    in real arithmetic, if all Z_i have their stated distributions. Subspaces and shadows K_i are
-    public. A difference of sums of neighbours lies in K, so its shadow lies in K_i. The shadow of
-    the sum plus K-norm noise of K_i with epsilon_i is therefore epsilon_i-DP. The epsilon_i add up
-    to epsilon, so all levels together are epsilon-DP by composition. Projecting the noisy shadow of
-    each level on its V_i, and adding up the levels, is post-processing. With exact samplers the Z_i
-    have their stated distributions. With a Markov chain in any level (`guarantee.sampler` is
-    `Heuristic`) no guarantee is claimed (SAM-3).
+    Privacy: epsilon-DP in real arithmetic, if the noise of all levels has its stated distribution.
+    A difference of sums of neighbours lies in K, so its shadow lies in the public shadow K_i. The
+    shadow of the sum plus K-norm noise of K_i with epsilon_i is therefore epsilon_i-DP. The
+    epsilon_i add up to epsilon, so all levels together are epsilon-DP. Projecting the levels on the
+    V_i and adding them up is post-processing. With a Markov chain in any level (`guarantee.sampler`
+    is `Heuristic`) no guarantee is claimed (SAM-3).
 
-    Error: exactly ((sum of A_i^(1/3))^3 / m)^(1/2) / (epsilon n) per query, where A_i is
-    E ||Z_i||^2 of level i at epsilon_i = 1. If the second moment of a level has no closed form, A_i
-    is estimated, and the prediction has a standard error.
+    Error: exactly ((sum of A_i^(1/3))^3 / m)^(1/2) / (epsilon n) per query, where A_i is the
+    E ||Z||^2 of level i alone at epsilon_i = 1. If the second moment of a level has no closed form,
+    A_i is estimated, and the prediction has a standard error.
 
-    The set-up runs on first use. With exact samplers, the cost is one eigenvalue decomposition per
-    level, O(m^3). Markov chains take seconds to minutes.
+    The set-up runs on first use: one eigenvalue decomposition per level, O(m^3), with exact
+    samplers, and seconds to minutes with Markov chains.
 
     References
     ----------
@@ -72,9 +65,6 @@ class Recursive(PureMechanism):
 
     Examples
     --------
-    A record changes the first answer by up to 1 and the second by up to 0.01. The recursion has a
-    level for each of the two directions:
-
     >>> import geomdp as gd
     >>> workload = gd.workloads.Explicit([[0.0, 1.0, 0.0, 1.0], [0.0, 0.0, 0.01, 0.01]])
     >>> mechanism = gd.mechanisms.Recursive(workload, n=1000, privacy=gd.PureDP(1.0))
@@ -109,7 +99,6 @@ class Recursive(PureMechanism):
 
     @cached_property
     def noise(self) -> RecursiveNoise:
-        """Distribution of Z, on sums of answer vectors; set up on first use."""
         exact = self._given is None
         if self._given is None:
             bodies = [named.body for named in exact_noise_bodies(self.workload, self.adjacency)]
@@ -127,10 +116,7 @@ class Recursive(PureMechanism):
 
     @cached_property
     def _undivided(self) -> KNormNoise | None:
-        """The noise as K-norm noise of the body in R^m.
-
-        The result is None if there is more than one level, or if the body has no exact sampler.
-        """
+        """The noise as K-norm noise in R^m, if there is one level with an exact sampler."""
         noise = self.noise
         if len(noise.levels) > 1 or not isinstance(noise.levels[0].source.sampler, ExactSampler):
             return None
@@ -165,10 +151,7 @@ class Recursive(PureMechanism):
         return AffineHull(self._span.offset, self.noise.basis)
 
     def with_workload(self, workload: Workload) -> Self:
-        """The mechanism for another workload; ``ValueError`` if a `body` was given.
-
-        That body was given for the workload of this mechanism and need not fit another workload.
-        """
+        """As for every mechanism; ``ValueError`` if a `body` was given, as it need not fit."""
         if self._given is not None:
             raise ValueError("a mechanism built with a `body` cannot be built for another workload")
         return type(self)(

@@ -35,62 +35,52 @@ class ResidualGaussian(AdditiveMechanism):
 
         r_A = (tensor over i in A of I - 11^T / l_i) (table of A),
 
-    where l_i is the number of levels of column i. The mechanism measures r_A + r(g_A). Here g_A is
-    noise N(0, s_A I) on the cells of the table of A, and r(g_A) is the residual of g_A. Every table
-    is a sum of residuals, each spread evenly over the other columns. So all tables are computed
-    from these measurements. Tables agree on the columns that they share.
+    where l_i is the number of levels of column i. The mechanism measures r_A plus the residual of
+    noise N(0, s_A I) on the cells of the table of A. A table is a sum of residuals, each spread
+    evenly over other columns. So all tables follow from the measurements, and agree on shared
+    columns.
 
-    The variances s_A are chosen to minimise the total error; the notes say when they are proved
-    optimal. Under add/remove, ResidualPlanner gives the s_A in closed form. Under replace-one, the
-    s_A are optimised for the true sensitivity: the largest change of the measurements over all sets
-    of columns in which two records can differ.
+    The variances s_A minimise the total error; the notes say when this is proved. Under add/remove,
+    ResidualPlanner gives the s_A in closed form. Under replace-one, they are optimised for the true
+    sensitivity: the largest change of the measurements over all sets of columns in which two
+    records can differ. No computation needs a matrix with a row for every cell. For all 3-way
+    tables of 100 columns with 2 to 6 levels, the set-up and the release each take seconds, and need
+    less than 8 GiB of memory (figure `many_columns`).
 
-    No computation needs a matrix with a row for every cell. The figure `many_columns` measures the
-    cost for all 3-way tables of 100 columns with 2 to 6 levels: the set-up and the release each
-    take seconds, and need less than 8 GiB of memory.
-
-    For parameters and errors see `AdditiveMechanism`. `workload` is a `MarginalTables` or a
+    Parameters are those of `AdditiveMechanism`. `workload` is a `MarginalTables` or a
     `ChosenTables` of at most 2^25 cells, and `privacy` a `ZCDP` or an `ApproxDP`. A table with a
     larger weight gets less noise relative to its counts.
 
     Notes
     -----
-    Privacy, in real arithmetic, for all neighbouring X, X' and measurable S: if `privacy` is
-    rho-zCDP, the Renyi divergence of order a > 1 between M(X) and M(X') is at most rho a. If
-    `privacy` is (epsilon, delta)-DP, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] + delta. For the
-    proof, let c_A be the squared length by which r_A changes. Divide each measurement by the
-    standard deviation sqrt(s_A) of its noise. The noise then has variance 1, and all measurements
-    together change by the squared length
-
-        sum over A of c_A / s_A.
-
-    Let b be the length that the guarantee allows for noise of variance 1 (b^2 = 2 rho for `ZCDP`).
-    The sum over A is proved to be at most b^2 for all neighbours. Under add/remove,
-    c_A = p_A = product over A of (1 - 1 / l_i) for all records. Under replace-one, if two records
-    differ exactly in the columns D, c_A is
+    Privacy: rho-zCDP or (epsilon, delta)-DP, in real arithmetic. Let c_A be the squared length by
+    which r_A changes. If each measurement is divided by the standard deviation sqrt(s_A) of its
+    noise, all together change by the squared length sum over A of c_A / s_A. It is proved to be at
+    most b^2 for all neighbours, where b is the length that the guarantee allows for noise of
+    variance 1 (b^2 = 2 rho for `ZCDP`). Under add/remove, c_A = p_A = product over A of
+    (1 - 1 / l_i). Under replace-one, for records that differ exactly in the columns D, c_A is
 
         2 (p_A - product over i in A of (1[i not in D] - 1 / l_i)).
 
-    The residual of the empty set A = {} is the number of records. Under replace-one this number is
-    public, so s_A = 0 for A = {}. The sampler is exact.
+    The residual of A = {} is the number of records; if public (replace-one), its s_A is 0. The
+    sampler is exact.
 
-    Error: exactly (sum over A of v_A s_A / m)^(1/2) / n per query. Let w_T be the weight of table
-    T. v_A is the sum over tables T that contain A of
-    w_T^2 p_A (product over A of l_i) / (product over T - A of l_j).
+    Error: exactly (sum over A of v_A s_A / m)^(1/2) / n per query. v_A is the sum over tables T
+    that contain A, with weights w_T, of w_T^2 p_A (product over A of l_i) / (product over T - A of
+    l_j).
 
-    Under add/remove, no linear mechanism with Gaussian noise has less error. Under replace-one, no
-    such mechanism has an error that is smaller by more than a share of 1e-7, in two cases, if the
-    search for the s_A ends within 100 rounds (see `best_scales`):
+    Under add/remove, no linear mechanism with Gaussian noise has less error. Under replace-one,
+    none has an error smaller by more than a share of 1e-7, if the search for the s_A ends within
+    100 rounds (see `best_scales`), in two cases:
 
     * `MarginalTables` with at most 2^22 profiles and 1024 kinds of sets of columns. Put columns
       with equal numbers of levels in one class. A profile states, for each class, the number of
-      columns in which two records differ. A kind states, for each class, the number of columns
-      that a set contains. For example, five classes of 20 columns have 21^5 < 2^22 profiles.
+      columns in which two records differ. A kind states, for each class, the number of columns that
+      a set contains. For example, five classes of 20 columns have 21^5 < 2^22 profiles.
     * `ChosenTables` on at most 22 columns with at most 1024 sets of columns.
 
-    For other workloads, the best of several upper bounds may replace the sensitivity (see
-    `best_scales`). Even then, the error is at most the error of `Gaussian` if the sum over tables
-    of 4^(number of columns of the table) is at most 2^26.
+    Otherwise, the best of several upper bounds may replace the sensitivity. The error is at most
+    that of `Gaussian` if the sum over tables of 4^(number of their columns) is at most 2^26.
 
     References
     ----------
@@ -152,17 +142,12 @@ class ResidualGaussian(AdditiveMechanism):
 
     @cached_property
     def noise(self) -> ResidualNoise:
-        """Distribution of Z, on sums of answer vectors; set up on first use."""
         return ResidualNoise(self._residuals, self._proved_scales())
 
     def _proved_scales(self) -> FloatArray:
-        """Scales (sets,) of the noise. These float64 numbers are proved to give the guarantee.
+        """Float64 scales sqrt(2^t s_A) (sets,) that are proved to give the guarantee.
 
-        A scale is sqrt(2^t s_A), where t is the number of columns of A with two levels. Noise of
-        standard deviation `unit` is proved to give the guarantee for a change of length 1.
-        Precisions are the 1 / s_A in units of 1 / unit^2. Their cost is the sum over A of c_A / s_A
-        in these units, for the worst neighbours. If the cost is at most 1, the guarantee holds.
-        Scales are made larger by tiny but growing factors until the cost is at most 1.
+        They grow until the sum of c_A / s_A is at most 1 / unit^2 for all neighbours.
         """
         unit = proved_gaussian_scale(1, self.privacy)
         doubled = doublings(self._residuals)
@@ -183,11 +168,7 @@ class ResidualGaussian(AdditiveMechanism):
 
     @cached_property
     def grid(self) -> int | None:
-        """Unseeded releases round the noise on residuals to multiples of 2^-grid.
-
-        Answers are computed from the residuals, and need not be multiples of 2^-grid. The result is
-        None if n is so large that sums over records are not exact.
-        """
+        """As in `Mechanism`, for residuals; answers need not be multiples of 2^-grid."""
         if not self._sums_are_exact:
             return None
         scales = self.noise.scales

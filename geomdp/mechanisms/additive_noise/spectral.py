@@ -24,31 +24,27 @@ class Spectral(PureMechanism):
     c + T(products s_i s_j) with a linear map T. M(X) = (sum of Q(x) + T Z) / n, where Z is a
     symmetric matrix (p, p) with density proportional to exp(-epsilon ||Z||_K).
 
-    * Under replace-one, K is p times {A : tr A_+ <= 1, tr A_- <= 1}. A_+ and A_- are the positive
-      and the negative part of the symmetric matrix A.
-    * Under add/remove, K is p times the nuclear-norm ball. The number of records is then private.
-      The trace of the sum of s s^T is p times this number. Therefore T adds the noisy trace times
-      c / p, in place of the constant c for each record.
+    * Under replace-one, K is p times {A : tr A_+ <= 1, tr A_- <= 1}, with the positive part A_+ and
+      the negative part A_- of the symmetric matrix A.
+    * Under add/remove, K is p times the nuclear-norm ball. The number of records is private. It is
+      the trace of the sum of s s^T, divided by p, so T adds c / p times the noisy trace.
 
-    For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`. The
-    queries of the workload must be linear in pairwise products of signs. Such workloads are
-    `MarginalTables` of two-level columns with k <= 2, `Marginals` with k <= 2, and `Parities` with
-    k = 2.
+    For notation and parameters see `AdditiveMechanism`. `privacy` is a `PureDP`. The workload must
+    be linear in pairwise products of signs: `MarginalTables` of two-level columns with k <= 2,
+    `Marginals` with k <= 2, and `Parities` with k = 2.
 
     Notes
     -----
-    Privacy: for all neighbouring X, X' and measurable S,
-    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic. s s^T is positive semidefinite
-    with trace p, so the positive and the negative part of s s^T - s' s'^T have trace at most p.
-    The sums of s s^T for neighbours therefore differ by an element of K, and the sum plus Z is
-    epsilon-DP (JL-L14). M is a function of this noisy sum and of n. The sampler is exact.
+    Privacy: epsilon-DP in real arithmetic. s s^T is positive semidefinite with trace p, so the
+    positive and the negative part of s s^T - s' s'^T have trace at most p. The sums of s s^T for
+    neighbours therefore differ by an element of K, and the sum plus Z is epsilon-DP (JL-L14). M is
+    a function of it. The sampler is exact.
 
     Error: exactly p ((D + 1)(D + 2) E ||T U||^2 / m)^(1/2) / (epsilon n) per query, where U is
     uniform on K / p and D = p (p + 1) / 2. Under replace-one, the ratio of this error to the error
     of `Cone` is 1.06 at p = 11, 0.99 at p = 22, 0.95 at p = 41 and 0.93 at p = 101.
 
-    Cost: the eigenvalues of Z are drawn by coupling from the past. A release takes milliseconds at
-    p = 10 and seconds at p = 100.
+    Coupling from the past draws Z, in milliseconds at p = 10 and seconds at p = 100.
 
     References
     ----------
@@ -79,7 +75,6 @@ class Spectral(PureMechanism):
 
     @cached_property
     def noise(self) -> MappedNoise:
-        """Distribution of T Z, on sums of answer vectors."""
         p = self._products.order
         matrix = _on_matrices(self._products, self.adjacency)
         if self.adjacency is Adjacency.REPLACE_ONE:
@@ -101,11 +96,7 @@ class Spectral(PureMechanism):
 
 
 def _on_matrices(products: SignProducts, adjacency: Adjacency) -> sp.csr_array:
-    """T (m, D). It maps svec(sum of s s^T) to the sums of answers, up to public constants.
-
-    svec lists the upper triangle of a symmetric matrix. Entries off the diagonal are multiplied by
-    sqrt(2).
-    """
+    """T (m, D): maps svec(sum of s s^T), with off-diagonals times sqrt(2), to sums of answers."""
     p = products.order
     rows, columns = np.triu_indices(p)
     above = np.flatnonzero(rows != columns)

@@ -30,14 +30,7 @@ from geomdp.workloads.universe.universes import Records
 
 
 class StrategyMechanism(AdditiveMechanism):
-    """M(X) = (sum over i of R_i (C_i h + Z_i)) / n, plus a public constant.
-
-    h is the histogram of the records, and W h is the sum of the answers of the records. C_i h is a
-    measurement, and Z_i is its noise. The matrices R_i compute the answers from the measurements:
-    the sum of R_i C_i is W, up to a public constant for each query. The C_i come from `strategy`.
-    If `strategy` is None, the C_i come from the best of several strategies, which are compared on
-    first use. Strategies depend on public arguments only.
-    """
+    """M(X) = (sum over i of R_i (C_i h + Z_i)) / n, plus public constants, for the histogram h."""
 
     def __init__(
         self,
@@ -82,11 +75,7 @@ class StrategyMechanism(AdditiveMechanism):
 
     @cached_property
     def _measurements(self) -> Sequence[Measurement]:
-        """The measurements, if their sums and changes between neighbours are known exactly.
-
-        The sequence is empty for Gaussian noise, for sparse queries, and if sums or changes are not
-        known exactly. Noise is then added to the answers.
-        """
+        """The measurements with exact sums; if there are none, answers get the noise."""
         known = isinstance(self.privacy, PureDP) and enumerable(self.workload) is self.workload
         measured = self._design.measurements if known else ()
         exact = all(part.sums is not None and part.changes is not None for part in measured)
@@ -94,11 +83,7 @@ class StrategyMechanism(AdditiveMechanism):
 
     @cached_property
     def grid(self) -> int | None:
-        """Unseeded releases round noise to multiples of 2^-grid; None for noise in float64.
-
-        If there are `_measurements`, noise is added to their sums, so only these sums must be
-        exact. If there are none, noise is added to the answers; see `AdditiveMechanism.grid`.
-        """
+        """As in the base, but only the sums of `_measurements` must be exact, if there are any."""
         if not self._measurements:
             return super().grid
         if not self._sums_are_exact:
@@ -107,7 +92,6 @@ class StrategyMechanism(AdditiveMechanism):
 
     @property
     def _noises(self) -> list[Noise]:
-        """The noise of each measurement."""
         return [part.noise for part in self.noise.parts]
 
     @property
@@ -140,16 +124,12 @@ class StrategyMechanism(AdditiveMechanism):
         return np.asarray(self._design.answers.mean(axis=0) - rebuilt[:, 0])
 
     def set_up(self) -> None:
-        """Do what `AdditiveMechanism.set_up` does, and compute the public part of the answers."""
         super().set_up()
         if self._measurements:
             _ = self._public_part
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Number of records, and the sums to which correctly rounded noise is added.
-
-        These are the sums of all `_measurements`, or sums of answers if there are none.
-        """
+        """Sums of all `_measurements`, or sums of answers if there are none."""
         if not self._measurements:
             return super().measured(records)
         universe = self.workload.universe
@@ -178,7 +158,7 @@ class StrategyMechanism(AdditiveMechanism):
         return self._public_part + sum_of_images(maps, np.split(noisy[:, None], ends))[:, 0]
 
     def with_workload(self, workload: Workload) -> Self:
-        """The mechanism of the same family for another workload, with the same `strategy`."""
+        """As in the base, with the same `strategy`."""
         return type(self)(
             workload,
             n=self.n,

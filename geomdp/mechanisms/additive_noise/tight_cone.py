@@ -41,41 +41,35 @@ class TightCone(PureMechanism):
     """Noise from the moment body of tables, cut to a hundredth of its volume by rejection.
 
     The answers of a record are c + T q with q in K. K is the body `TableMoments`, cut by a limit on
-    the total violation of cell and triangle inequalities. Records satisfy all these inequalities.
-    The limit is the 1% quantile of the violation over public draws. About 1% of the volume
-    therefore remains, or more if the limit is 0.
+    the total violation of cell and triangle inequalities, which all records satisfy. The limit is
+    the 1% quantile over public draws, so about 1% of the volume remains (more if it is 0).
 
     An event says that a column has a certain level; for a column with two levels, only one of the
-    two events counts. K is not cut in two cases. In the first case, a cut would help little,
-    because there are more than 2^13 triples of events of three columns. In the second case, a draw
-    would take long, because there are many levels, such as two columns of 33 levels.
+    two events counts. K is not cut if a cut would help little, because there are more than 2^13
+    triples of events of three columns, or if draws take long, as for two columns of 33 levels.
 
     M(X) = (sum of Q(x) + Z) / n. Let U_1 and U_2 be uniform on K, and r the dimension of K.
 
     * Under replace-one, Z = R T (U_1 - U_2) with R ~ Gamma(2 r + 1, 1 / epsilon).
     * Under add/remove, Z = r_1 (T U_1 + c) - r_2 (T U_2 + c) with r_i ~ Gamma(r + 1, 1 / epsilon).
 
-    The parameters of the Gamma distribution are its shape and its scale.
-
-    For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`. The
-    workload must be `MarginalTables` or `Marginals` with k <= 2, or `Parities` with k = 2.
+    The parameters of the Gamma distribution are its shape and its scale. Notation and parameters
+    are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The workload must be `MarginalTables`
+    or `Marginals` with k <= 2, or `Parities` with k = 2.
 
     Notes
     -----
-    Privacy: for all neighbouring X, X' and measurable S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S],
-    in real arithmetic. Under replace-one, R (U_1, U_2, 1) has density proportional to
-    e^(-epsilon t) at (a, b, t) on the cone over K x K. This cone contains (q, q', 1) for the points
-    q, q' of any two records. If one record is replaced by another, the noise is shifted by a vector
-    of the form (q, q', 1). K is convex (see `TableMoments`), so sums of points of the cone are in
-    the cone. A shift therefore maps points of the cone to points of the cone, and multiplies the
-    density at a point by at most e^epsilon. If K were not convex, a shift could leave the cone. An
-    output could then have density 0 for only one of two neighbours. For add/remove see `Cone`. The
-    sampler is exact, by rejection.
+    Privacy: epsilon-DP in real arithmetic. Under replace-one, R (U_1, U_2, 1) has density
+    proportional to e^(-epsilon t) at (a, b, t) on the cone over K x K. This cone contains
+    (q, q', 1) for the points q, q' of any two records. Replacing a record shifts the noise by a
+    vector of this form. K is convex (see `TableMoments`), so such a shift maps the cone into
+    itself, and multiplies the density at a point by at most e^epsilon. For add/remove see `Cone`.
+    The sampler is exact, by rejection.
 
     Error: exactly (4 (2 r + 1)(r + 1) E ||T U||^2 / m)^(1/2) / (epsilon n) per query under
     replace-one. If E ||T U||^2 has no closed form, the prediction estimates it from 1024 public
-    draws. The measured error, divided by the error of `Cone`, was 0.868 for all pair tables of 10
-    binary columns. It was 0.926 for all pair tables of 8 columns of 2 to 6 levels.
+    draws. The measured error, divided by that of `Cone`, was 0.868 for all pair tables of 10 binary
+    columns, and 0.926 for those of 8 columns of 2 to 6 levels.
 
     References
     ----------
@@ -105,7 +99,6 @@ class TightCone(PureMechanism):
 
     @cached_property
     def noise(self) -> PairedNoise | ConeNoise:
-        """Distribution of Z, on sums of answer vectors; set up on first use."""
         body, epsilon = tight_table_moments(self._contrasts.levels), self.privacy.epsilon
         matrix, constant = self._contrasts.matrix, self._contrasts.constant
         if self.adjacency is Adjacency.REPLACE_ONE:
@@ -121,12 +114,7 @@ class TightCone(PureMechanism):
 
 @functools.lru_cache(maxsize=32)
 def tight_table_moments(levels: tuple[int, ...]) -> TableMoments:
-    """The moment body of tables (`TableMoments`), cut to about the share `KEPT` of its volume.
-
-    If the limit on the violation is 0, more of the volume remains, and all points satisfy all
-    inequalities. The body is not cut if a cut would help little (see `MAX_TRIPLES`) or a draw would
-    take long.
-    """
+    """`TableMoments`, cut to about the share `KEPT` of its volume (or uncut; see `TightCone`)."""
     body = TableMoments(levels)
     # In a column with two levels, one event is the complement of the other. The second event
     # therefore adds no triangle inequality.

@@ -38,12 +38,7 @@ FAR_ABOVE_UNITS = 2.0**-16
 
 
 class Measurement(abc.ABC):
-    """Answers rounded record by record to a public grid, and noise that makes the sums private.
-
-    Sums of rounded answers are exact. The noise is rounded to the same grid, or to a finer grid
-    that contains this grid. The output is therefore the correctly rounded output of a mechanism
-    whose privacy is proved (X-GRID).
-    """
+    """Answers rounded to a public grid, and noise on this grid or a finer one (X-GRID)."""
 
     #: Noise is rounded to multiples of 2^-grid.
     grid: int
@@ -54,10 +49,7 @@ class Measurement(abc.ABC):
 
     @abc.abstractmethod
     def rounding(self, hull: AffineHull | None) -> FloatArray:
-        """Largest distance of the mean of rounded answers from the true mean, for each query (m,).
-
-        If `hull` is given, the means of rounded answers are first projected on it.
-        """
+        """Largest change (m,) of means by rounding, after a projection on `hull` if given."""
 
     @abc.abstractmethod
     def draw(self) -> list[int]:
@@ -74,17 +66,7 @@ class Measurement(abc.ABC):
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """The answers of all elements of a universe, rounded to whole multiples of 2^-bits.
-
-    Parameters
-    ----------
-    source : Workload
-        The workload.
-    bits : int
-        The unit is 2^-bits.
-    rows : (N, m) array
-        Answers of each element in units, rounded to whole numbers.
-    """
+    """The answers of all elements, rounded to whole multiples `rows` (N, m) of 2^-`bits`."""
 
     source: Workload
     bits: int
@@ -114,16 +96,7 @@ class Units:
 
 
 def units_of(workload: Workload) -> Units | None:
-    """Round the answers of a real-valued workload to units.
-
-    The result is None in any of these cases:
-
-    * The answers are whole numbers already, or all 0.
-    * An answer vector has l1 norm 2^28 or more. Answers would then be rounded to whole numbers or
-      more coarsely.
-    * The universe is infinite or has more than 2^12 elements.
-    * N^2 m is above 2^29 for N elements and m queries.
-    """
+    """The answers in units; None if whole, of l1 norm 2^28 or more, or of too large a universe."""
     size = workload.universe.size
     if workload.whole_answers or size is None or size > MAX_CHECKED:
         return None
@@ -153,19 +126,7 @@ def is_upright_box(body: Body) -> bool:
 
 
 class ScaledAnswers(Measurement):
-    """Sums of answers in units, with noise that is proved private for these sums.
-
-    Parameters
-    ----------
-    units : Units
-        The rounded answers.
-    noise : RoundedVector
-        Rounded noise on the sums, in units.
-    rows : CertifiedRows or None
-        The answers that get noise and determine all other answers. If None, all answers get noise.
-    slack : float
-        Share by which the noise was made larger.
-    """
+    """Sums of answers in units, with `noise` proved private on the answers in `rows`, or on all."""
 
     def __init__(
         self,
@@ -179,10 +140,7 @@ class ScaledAnswers(Measurement):
         self.capacity = int(LARGEST_SUM // np.abs(units.rows).sum(axis=1).max()) - 1
 
     def rounding(self, hull: AffineHull | None) -> FloatArray:
-        """See `Measurement`. A mean moves at most as far as an answer of some element.
-
-        The bound also covers answers that are computed from the rounded answers in `rows`.
-        """
+        """As in `Measurement`: a mean moves at most as far as an answer of some element."""
         universe, rows = self._units.source.universe, self._rows
         released = self._units.rows
         if rows is not None:
@@ -194,7 +152,6 @@ class ScaledAnswers(Measurement):
         return np.asarray(np.abs(released - answers).max(axis=0))
 
     def draw(self) -> list[int]:
-        """Noise on the sums, in multiples of 2^-grid."""
         return self._noise.draw()
 
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
@@ -203,7 +160,6 @@ class ScaledAnswers(Measurement):
         return Totals(int(counts.sum()), counts.astype(np.float64) @ self._units.rows)
 
     def _counts(self, records: Records | Iterable[Records] | CountedRecords) -> IntArray:
-        """Array (N,) of the number of times that each element occurs."""
         universe = self._units.source.universe
         if isinstance(records, CountedRecords):
             records.require(universe)
@@ -215,7 +171,6 @@ class ScaledAnswers(Measurement):
         return counts
 
     def answers(self, sums: FloatArray, multiples: list[int], n: int) -> FloatArray:
-        """Noisy means (m,) of all answers, on the original scale of the queries."""
         measured = sums if self._rows is None else sums[self._rows.places]
         if (measured != np.rint(measured)).any():
             raise ArithmeticError("sums of units must be whole numbers")
@@ -227,8 +182,5 @@ class ScaledAnswers(Measurement):
 
 
 def far_above_rounding(workload: Workload, noise: float) -> bool:
-    """Whether rounding of answers is negligible if the noise causes the error `noise` in the means.
-
-    The check needs no set-up of a mechanism.
-    """
+    """Whether rounding of answers is negligible against an error `noise` of the means."""
     return workload.whole_answers or noise >= FAR_ABOVE_UNITS * workload.l1_radius()

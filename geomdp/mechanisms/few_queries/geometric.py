@@ -21,30 +21,26 @@ class Geometric(LatticeMechanism):
     """Independent geometric noise on every query, for queries whose answers are whole numbers.
 
     M(X) = (sum of Q(x) + Z) / n with independent Z_i on the multiples of a whole number u_i, and
-    Pr[Z = z] proportional to exp(-epsilon ||z||_1 / D_1). D_1 is the l1 sensitivity of the sum, or
-    an upper bound: `workload.l1_diameter()` for replace-one, `workload.l1_radius()` for add/remove.
-    u_i is the largest whole number of which all changes of sum i are multiples, or 1 if sum i never
-    changes. The u_i are found from all answers of the universe. If there are more than 2^22
-    answers, or if an answer has modulus 2^52 or more, every u_i is 1.
+    Pr[Z = z] proportional to exp(-epsilon ||z||_1 / D_1). D_1 may be an upper bound on the l1
+    sensitivity. u_i is the largest whole number of which all changes of sum i are multiples. It is
+    1 if sum i never changes, for more than 2^22 answers, or for an answer of modulus 2^52 or more.
 
-    Notation, parameters and exceptions are as in `AdditiveMechanism`; `privacy` is a `PureDP`. The
+    Notation and parameters are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The
     constructor also raises ``ValueError`` if the answers are not known to be whole numbers, or if
-    D_1, or a sum over n records, can be 2^53 or more. Such numbers need not be exact in float64.
+    D_1, or a sum over n records, can be 2^53 or more.
 
     Notes
     -----
-    Privacy: for all neighbouring X, X' and all S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in
-    real arithmetic. Let L be the lattice of the possible values of Z. Sums of neighbours differ by
-    a vector v of L with ||v||_1 <= D_1. A shift by v changes the probability of a point of L by at
-    most the factor exp(epsilon ||v||_1 / D_1). The sampler is exact, and a noisy sum is a whole
-    number.
+    Privacy: epsilon-DP in real arithmetic. Let L be the lattice of the possible values of Z. Sums
+    of neighbours differ by a vector v of L with ||v||_1 <= D_1. A shift by v changes the
+    probability of a point of L by at most the factor exp(epsilon ||v||_1 / D_1). The sampler is
+    exact, and a noisy sum is a whole number.
 
     Error: exactly sqrt(2 q) u / ((1 - q) n) for a query of unit u, with q = exp(-epsilon u / D_1).
     This is less than the error sqrt(2) D_1 / (epsilon n) of `Laplace`. For epsilon far above
-    D_1 / u it falls like exp(-epsilon u / (2 D_1)). If epsilon exceeds 128 D_1 / min u_i, the noise
-    for 128 D_1 / min u_i is drawn. For one query whose changes are only 0 and +-u, such as a
-    counting query, no noise has a smaller error (Ghosh-Roughgarden-Sundararajan 2009;
-    Geng-Viswanath 2014).
+    D_1 / u it falls like exp(-epsilon u / (2 D_1)). An epsilon above 128 D_1 / min u_i gets the
+    noise for this value. For one query whose changes are only 0 and +-u, such as a counting query,
+    no noise has a smaller error (Ghosh-Roughgarden-Sundararajan 2009; Geng-Viswanath 2014).
 
     References
     ----------
@@ -64,8 +60,6 @@ class Geometric(LatticeMechanism):
     rmse 0.01357 / rmse 0.01414
     rmse 9.529e-05 / rmse 0.001414
 
-    Without a seed the release is private. Noisy counts are whole numbers:
-
     >>> release = geometric.release(np.array([0] * 60 + [3] * 40))
     >>> release.guarantee
     Guarantee(10-DP, replace-one, exact sampler)
@@ -82,16 +76,11 @@ class Geometric(LatticeMechanism):
 
     @cached_property
     def noise(self) -> GeometricNoise:
-        """Distribution of Z, on sums of answer vectors."""
         least = float(self._units.min()) / LARGEST_RATE
         scale = max(laplace_scale(self._sensitivity, self.privacy), least)
         return GeometricNoise(self._units, scale)
 
     @cached_property
     def grid(self) -> int | None:
-        """Noisy sums are multiples of 2^-grid. The grid is 0, or None if float64 may round D_1.
-
-        D_1 is below 2^53, so it is exact if it is a whole number. The scale is then at least the
-        exact quotient D_1 / epsilon.
-        """
+        """0, because noisy sums are whole; None if float64 may round D_1 to less noise."""
         return 0 if self._sensitivity.is_integer() else None

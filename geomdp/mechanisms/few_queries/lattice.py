@@ -20,31 +20,14 @@ LARGEST_ANSWER = 2.0**52
 
 @dataclass(frozen=True, eq=False)
 class Lattice:
-    """The changes of the sums of whole-number answers between neighbours, query by query.
-
-    Parameters
-    ----------
-    units : (m,) array
-        A whole number above 0 for each query. All changes of the query's sum are multiples of it.
-    counts : (m,) array
-        The largest change of the sum of each query, divided by its unit; 0 if the sum never
-        changes.
-    """
+    """Units (m,) that divide all changes of the sums, and the largest changes (m,) in units."""
 
     units: FloatArray = field(repr=False)
     counts: IntArray = field(repr=False)
 
 
 def listed_lattice(workload: Workload, adjacency: Adjacency) -> Lattice | None:
-    """The lattice of a workload, computed from all answers of its universe in whole numbers.
-
-    The units are the largest possible. Under replace-one a unit is the greatest common divisor of
-    all differences Q(x) - Q(x'), so it is 2 for a query with answers -1 and 1. Under add/remove it
-    is the greatest common divisor of all Q(x). The unit of a query whose sum never changes is 1.
-
-    The result is None if there are more than 2^22 answers, or if an answer has modulus 2^52 or
-    more. Raises ``ValueError`` if the answers are not known to be whole numbers.
-    """
+    """The lattice with the largest units, from all answers; None if they are too many or large."""
     if not checked_workload(workload).whole_answers:
         raise ValueError(
             f"workload must have whole numbers as answers, got {workload!r}: if its answers are "

@@ -17,20 +17,17 @@ class LatticeBox(LatticeMechanism):
     M(X) = (sum of Q(x) + Z) / n. Coordinate i of Z is a multiple of a whole number u_i, and
     Pr[Z = z] is proportional to exp(-epsilon k(z)), where k(z) is the largest of the
     ceil(|z_i| / w_i). Here w_i is the largest change of sum i between neighbours, and u_i is the
-    greatest common divisor of all changes of sum i. If w_i is 0, Z_i is 0. The w_i and u_i are
-    found from the answers of all elements. With N elements and m queries, there are N m answers.
+    greatest common divisor of all changes of sum i. If w_i is 0, Z_i is 0.
 
-    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The
-    constructor also raises ``ValueError`` for more than 64 queries, for more than 2^22 answers, for
-    an answer of modulus 2^52 or more, or if the answers are not known to be whole numbers. It also
-    refuses a workload if the l1 sensitivity of the sum, or a sum over n records, can be 2^53 or
-    more, because such numbers need not be exact in float64.
+    Notation and parameters are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The
+    constructor also raises ``ValueError`` for more than 64 queries, for more than 2^22 answers
+    (elements times queries), for an answer of modulus 2^52 or more, if the answers are not known to
+    be whole numbers, or if D_1, or a sum over n records, can be 2^53 or more.
 
     Notes
     -----
-    Privacy: for all neighbouring X, X' and all S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S]. Sums
-    of neighbours differ by a possible value v of Z with |v_i| <= w_i for all i, and
-    k(z + v) <= k(z) + 1. The sampler is exact, and a noisy sum is a whole number.
+    Privacy: epsilon-DP. Sums of neighbours differ by a possible value v of Z with |v_i| <= w_i for
+    all i, and k(z + v) <= k(z) + 1. The sampler is exact, and a noisy sum is a whole number.
 
     Error: exact in closed form, see `LatticeBoxNoise`. For large epsilon up to 128 it falls like
     exp(-epsilon / 2); a larger epsilon gets the noise for epsilon = 128. If one record can change
@@ -72,14 +69,10 @@ class LatticeBox(LatticeMechanism):
 
     @cached_property
     def noise(self) -> LatticeBoxNoise:
-        """Distribution of Z, on sums of answer vectors."""
         epsilon = min(self.privacy.epsilon, MOST_EPSILON)
         return LatticeBoxNoise(self._lattice.units, self._lattice.counts.tolist(), epsilon)
 
     @cached_property
     def grid(self) -> int:
-        """0: noisy sums are multiples of 2^-0 = 1, because noise and sums are whole numbers.
-
-        Units and largest changes are whole numbers below 2^53, so float64 holds them exactly.
-        """
+        """0, because noise and sums are whole, and units and changes exact in float64."""
         return 0

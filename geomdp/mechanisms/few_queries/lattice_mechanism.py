@@ -16,11 +16,7 @@ class InexactSumsError(ValueError):
 class LatticeMechanism(PureMechanism):
     """A mechanism with noise on a lattice that contains all differences of sums of neighbours.
 
-    If float64 rounded a sum, the rounded sums of neighbours could differ by a vector outside the
-    lattice. No noise on the lattice would hide such a change. Therefore the sums over n records
-    must be exact, also for seeded releases. For parameters and errors see `AdditiveMechanism`. The
-    constructor also raises ``ValueError`` if the l1 norm of the sum of n answer vectors can be 2^53
-    or more, or if the l1 sensitivity of this sum is 2^53 or more.
+    ``ValueError`` if sums can be 2^53 or more: rounding could move differences off the lattice.
     """
 
     _sensitivity: float
@@ -35,7 +31,7 @@ class LatticeMechanism(PureMechanism):
         self._require_exact_sums()
 
     def with_n(self, n: int) -> Self:
-        """The same mechanism for n records; ``ValueError`` if sums over n records are not exact."""
+        """As in the base; ``ValueError`` if sums over n records are not exact."""
         twin = super().with_n(n)
         twin._require_exact_sums()
         return twin

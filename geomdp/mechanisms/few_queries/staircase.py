@@ -21,27 +21,20 @@ class Staircase(PureMechanism):
 
     M(X) = (sum of q(x) + Z) / n with Z drawn from `StaircaseNoise`. The density of Z is constant on
     steps, and falls by the factor e^epsilon from step to step. The steps have the width D_1, but
-    the step around 0 is narrower. D_1 is the sensitivity of the sum: `workload.l1_diameter()` for
-    replace-one, `workload.l1_radius()` for add/remove.
-
-    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The
-    constructor also raises ``ValueError`` if the workload has more than one query.
+    the step around 0 is narrower. Notation and parameters are those of `AdditiveMechanism`;
+    `privacy` is a `PureDP`. More than one query raises ``ValueError``, too.
 
     Notes
     -----
-    Privacy: for all neighbouring X, X' and measurable S,
-    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic. Sums of neighbours differ by at
-    most D_1, and the densities at two points at most D_1 apart differ by at most the factor
-    e^epsilon. The sampler is exact.
+    Privacy: epsilon-DP in real arithmetic. Sums of neighbours differ by at most D_1, and densities
+    at most D_1 apart differ by at most the factor e^epsilon. The sampler is exact.
 
     Error: exactly D_1 (2^(-2/3) b^(2/3) (1 + b)^(2/3) + b)^(1/2) / ((1 - b) n) with
     b = exp(-epsilon), for epsilon up to 128. A larger epsilon has the error of epsilon = 128. The
-    error is less than the error sqrt(2) D_1 / (epsilon n) of `Laplace`. For large epsilon up to
-    128, the error falls like exp(-epsilon / 3). For epsilon up to 128, no epsilon-DP noise on a
-    real number has a smaller error (Geng-Viswanath 2014). On small universes, unseeded releases
-    round answers that are not whole numbers before noise is added. `predicted_rmse` includes this
-    rounding where it matters, and `answer_rounding` bounds it. If the query has whole numbers as
-    answers, `Geometric` can be better, because its noise is on whole numbers too.
+    error is less than the error sqrt(2) D_1 / (epsilon n) of `Laplace`. For epsilon up to 128, no
+    epsilon-DP noise on a real number has a smaller error (Geng-Viswanath 2014). For large epsilon
+    up to 128, it falls like exp(-epsilon / 3). Unseeded releases may round answers first (see
+    `answer_rounding`). For whole-number answers, `Geometric` can be better.
 
     References
     ----------
@@ -71,7 +64,6 @@ class Staircase(PureMechanism):
 
     @cached_property
     def noise(self) -> StaircaseNoise:
-        """Distribution of the noise Z on the sum of answers."""
         return self._noise_for(self._sensitivity)
 
     def _noise_for(self, sensitivity: float) -> StaircaseNoise:

@@ -1,11 +1,4 @@
-"""Private distinguishers find a query whose answers on data and on a hypothesis differ widely.
-
-A hypothesis H is a public estimate of the data D. A distinguisher scores every query Q of a finite
-class C by the gap |Q(D) - Q(H)| between the two answers. For n records, a gap has sensitivity 1/n,
-because the values of queries lie in [0, 1]. The exponential mechanism picks a query with eps-DP.
-With probability at least 1 - gamma, the gap of this query is at most
-F(eps) = 2 ln(|C| / gamma) / (n eps) below the largest gap (IC-DIST).
-"""
+"""Private distinguishers find a query whose answers on data and on a hypothesis differ widely."""
 
 from __future__ import annotations
 
@@ -34,16 +27,17 @@ MAX_BITS = 24
 
 
 class Distinguisher(abc.ABC, Generic[AnyQuery]):
-    """A finite class C of queries. One call computes the answers to all queries."""
+    """A finite class C of queries, chosen by the gap |Q(D) - Q(H)| of data D and hypothesis H.
+
+    Queries have values in [0, 1], so a gap has sensitivity 1/n.
+    """
 
     @property
     @abc.abstractmethod
-    def size(self) -> int:
-        """Number of queries |C|."""
+    def size(self) -> int: ...
 
     @abc.abstractmethod
-    def query(self, index: int) -> AnyQuery:
-        """Query number `index`."""
+    def query(self, index: int) -> AnyQuery: ...
 
     @abc.abstractmethod
     def truths(self, records: Any, n: int) -> FloatArray:
@@ -58,9 +52,9 @@ class Distinguisher(abc.ABC, Generic[AnyQuery]):
         """The hypothesis' answer to each query: (|C|,)."""
 
     def loss(self, epsilon: float, gamma: float, n: int) -> float:
-        """F(eps) = 2 ln(|C| / gamma) / (n eps), a bound on the largest gap minus the chosen gap.
+        """The bound F = 2 ln(|C| / gamma) / (n eps) on the largest gap minus the chosen gap.
 
-        The bound holds with probability at least 1 - `gamma`.
+        It holds with probability at least 1 - `gamma` (IC-DIST).
         """
         log = math.log(self.size / positive(gamma, "gamma"))
         return 2 * log / (n * positive(epsilon, "epsilon"))
@@ -68,22 +62,14 @@ class Distinguisher(abc.ABC, Generic[AnyQuery]):
     def choose(
         self, truths: FloatArray, hypothesis: Any, *, epsilon: float, n: int, noise: ScalarNoise
     ) -> int:
-        """Index of a query with a nearly largest gap, chosen by the exponential mechanism.
-
-        Privacy: eps-DP in real arithmetic, because each of the `truths` changes by at most 1/n
-        between neighbours.
-        """
+        """Choose a nearly largest gap by the exponential mechanism: eps-DP in real arithmetic."""
         gaps = np.abs(truths - self.estimates(hypothesis))
         return noise.noisy_argmax(gaps, 2 / (n * epsilon) * ROUNDED_UP)
 
     def choose_exactly(
         self, truths: ExactTruths, hypothesis: Any, *, epsilon: float, noise: ExactNoise
     ) -> int:
-        """Choose as in `choose`, with exact comparisons of the gaps.
-
-        Privacy: eps-DP on the computer, without rounding errors. Estimates are public floats, so a
-        gap is a rational number that changes by at most 1/n, and the scale is rounded up.
-        """
+        """Choose as in `choose`, exactly, with scales rounded up: eps-DP on the computer."""
         near, estimates = truths.near(), self.estimates(hypothesis)
         gaps = np.abs(near - estimates)
         # `near` has a relative error of at most 2^-51. The difference is rounded by at most half a
@@ -103,12 +89,7 @@ class EnumeratedQueries(Distinguisher[AnyQuery]):
     Parameters
     ----------
     queries : sequence of queries
-        At least one query. All queries are sparse, or all are dense with the same number of values.
-
-    Raises
-    ------
-    ValueError
-        For no queries, or queries that differ in kind or in their number of values.
+        At least one, all sparse or all dense with equally many values; otherwise ``ValueError``.
 
     Examples
     --------
@@ -143,25 +124,20 @@ class EnumeratedQueries(Distinguisher[AnyQuery]):
 
     @property
     def size(self) -> int:
-        """Number of queries |C|."""
         return len(self._queries)
 
     def query(self, index: int) -> AnyQuery:
-        """Query number `index`."""
         return self._queries[index]
 
     def truths(self, records: Any, n: int) -> FloatArray:
-        """The sum of each query over `records`, divided by `n`; an array (|C|,)."""
         tally = self._queries[0].tally(records)
         return np.array([query.total(tally) for query in self._queries]) / n
 
     def exact_truths(self, records: Any, n: int) -> ExactTruths:
-        """The values of `truths` as exact rational numbers."""
         tally = self._queries[0].tally(records)
         return ExactTruths([query.exact_total(tally) for query in self._queries], n)
 
     def estimates(self, hypothesis: Hypothesis[AnyQuery]) -> FloatArray:
-        """The hypothesis' answer to each query: (|C|,)."""
         return np.array([hypothesis.evaluate(query) for query in self._queries])
 
 
@@ -202,7 +178,6 @@ class AllParities(Distinguisher[DenseQuery]):
 
     @property
     def size(self) -> int:
-        """Number of queries 2^d."""
         return 1 << self._d
 
     def query(self, index: int) -> DenseQuery:
@@ -211,20 +186,17 @@ class AllParities(Distinguisher[DenseQuery]):
         return DenseQuery((np.bitwise_count(common) % 2 == 0).astype(np.float64))
 
     def truths(self, records: IntArray, n: int) -> FloatArray:
-        """Sum of each parity over the elements in `records`, divided by `n`: (2^d,)."""
         codes = FiniteUniverse(self.size).validate(records)
         counts = np.bincount(codes, minlength=self.size).astype(np.float64)
         return self._means(counts / n, len(codes) / n)
 
     def exact_truths(self, records: IntArray, n: int) -> ExactTruths:
-        """The values of `truths` as exact rational numbers."""
         codes = FiniteUniverse(self.size).validate(records)
         counts = np.bincount(codes, minlength=self.size).astype(np.float64)
         # Sums and differences of counts are whole numbers, which are exact in float64.
         return ExactTruths(self._means(counts, float(len(codes))), n)
 
     def estimates(self, hypothesis: WeightedHypothesis) -> FloatArray:
-        """The hypothesis' answer to each parity: (2^d,)."""
         return self._means(hypothesis.distribution, 1.0)
 
     def _means(self, weights: FloatArray, total: float) -> FloatArray:

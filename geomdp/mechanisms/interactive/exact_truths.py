@@ -13,15 +13,7 @@ from geomdp._typing import FloatArray
 
 @dataclass(frozen=True)
 class ExactTruths:
-    """The means totals / n of k queries, as exact rational numbers.
-
-    Parameters
-    ----------
-    totals : (k,) array of whole numbers, or sequence of Fraction
-        Sums over the records. A float stands for its exact value.
-    n : int
-        Number of records, or the declared divisor of the sums.
-    """
+    """The means `totals` / `n` of k queries, as exact rational numbers."""
 
     totals: FloatArray | Sequence[Fraction]
     n: int
@@ -30,7 +22,6 @@ class ExactTruths:
         return len(self.totals)
 
     def __getitem__(self, index: int) -> Fraction:
-        """True answer number `index`."""
         return Fraction(self.totals[index]) / self.n
 
     def near(self) -> FloatArray:
@@ -38,5 +29,4 @@ class ExactTruths:
         return np.array(self.totals, dtype=np.float64) / self.n
 
     def gap(self, index: int, estimate: float) -> Fraction:
-        """Distance of true answer number `index` from an estimate."""
         return abs(self[index] - Fraction(estimate))

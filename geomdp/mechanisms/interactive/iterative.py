@@ -41,27 +41,26 @@ ROUNDING = 1e-9
 class IterativeConstruction(Generic[AnyQuery]):
     """Build a hypothesis that is accurate to alpha on every query of a class C (IC-ALG).
 
-    In each round a private distinguisher picks a query on which the data and the hypothesis differ
-    much. The true answer to this query is released with Laplace noise. If the noisy answer differs
-    from the answer of the hypothesis by less than 3 alpha / 4 (with the default `design`), the run
-    ends. If not, the noisy answer updates the hypothesis. Let B be the bound of the update rule on
-    its number of updates at the accuracy alpha / 2, rounded down. There are at most B rounds. A
-    round has two private steps: the choice of the query, and the noisy answer.
+    Let B be the bound of the update rule at the accuracy alpha / 2, rounded down. There are at most
+    B rounds of two private steps: a distinguisher picks a query on which the data and the
+    hypothesis differ much, and the true answer is released with Laplace noise. If the noisy answer
+    differs from that of the hypothesis by less than 3 alpha / 4 (with the default `design`), the
+    run ends. If not, it updates the hypothesis.
 
-    By default, `step_epsilon` gives the budget eps0 of one step. Let |C| be the number of queries.
-    By default, alpha is the smallest number that satisfies two conditions (Theorem 5 with corrected
-    constants; DISC-13):
+    By default, eps0 = eps / (2 B) is the budget of one step for eps-DP, and eps0 = eps / (4
+    sqrt(B ln(1/delta))) for (eps, delta)-DP. alpha is the smallest number that satisfies two
+    conditions (Theorem 5 with corrected constants; DISC-13):
 
         ln(2 B / beta) / (eps0 n) <= alpha / 8,    2 ln(2 B |C| / beta) / (eps0 n) <= alpha / 8.
 
-    The theorem needs many records. For fewer records, state `alpha`, `epsilon_0` or both. If the
-    theorem does not cover the run, `accuracy` is None.
+    For fewer records than the theorem needs, state `alpha`, `epsilon_0` or both. If the theorem
+    does not cover the run, `accuracy` is None.
 
-    Privacy: a run has at most 2 B steps of eps0-DP each. Together they are eps-DP, or
-    (eps, delta)-DP by advanced composition (IC-T4). If `epsilon_0` is stated, the guarantee is the
-    composition of 2 B steps of epsilon_0-DP (GEN-2, GEN-2a). B is then lowered, if necessary, to
-    keep this guarantee at most `privacy`. Without a seed the guarantee also holds on the computer,
-    because noise is compared and rounded exactly (X-GRID).
+    Privacy: the 2 B steps of eps0-DP are together eps-DP, or (eps, delta)-DP by advanced
+    composition (IC-T4). If `epsilon_0` is stated, the guarantee is the composition of 2 B steps of
+    epsilon_0-DP (GEN-2, GEN-2a). B is then lowered, if necessary, to keep it at most `privacy`.
+    `spent` is this guarantee, and `updates_allowed` is B. Without a seed the guarantee also holds
+    on the computer: noise is compared and rounded exactly (X-GRID).
 
     Parameters
     ----------
@@ -70,37 +69,26 @@ class IterativeConstruction(Generic[AnyQuery]):
     distinguisher : Distinguisher
         The class of queries.
     n : int
-        Number of records. Under add/remove, a declared public number by which sums are divided.
+        Number of records; under add/remove, a public number by which sums are divided.
     privacy : PureDP or ApproxDP
-        The guarantee of one release; epsilon is from 1e-12 to 1e12. If `epsilon_0` is stated, the
-        guarantee is `spent`, and `privacy` is an upper limit on it.
+        The guarantee, or its upper limit if `epsilon_0` is stated; epsilon is from 1e-12 to 1e12.
     beta : float
         Largest probability that some query has an error above `accuracy`, 0 < beta < 1.
     design : StoppingDesign
-        Shares of alpha for the noise, the error of the distinguisher and the threshold at which a
-        run ends. The shares of the paper, `mechanisms.printed.PRINTED_STOPPING`, guarantee only an
-        error of 3 alpha / 2.
+        Shares of alpha for the sources of error. Those of the paper,
+        `mechanisms.printed.PRINTED_STOPPING`, guarantee only an error of 3 alpha / 2.
     adjacency : Adjacency
         The neighbour relation.
     alpha : float, optional
-        The target accuracy, above 0 and at most 1. It determines B and the stopping test. By
-        default the smallest alpha that the theorem allows.
+        The target accuracy, above 0 and at most 1.
     epsilon_0 : float, optional
         Budget of each private step. By default all rounds share `privacy`.
-
-    Attributes
-    ----------
-    spent : PureDP or ApproxDP
-        The guarantee of one release.
-    updates_allowed : int
-        Largest number of rounds.
 
     Raises
     ------
     ValueError
-        For parameters out of range or of another type. If `privacy` does not pay for the two steps
-        of one round at `epsilon_0` each. If `alpha` is not given and n is so small that no alpha up
-        to 1 satisfies the conditions.
+        For parameters out of range or of another type, a `privacy` that does not pay for one round
+        at `epsilon_0`, or an n so small that no alpha up to 1 satisfies the conditions.
 
     Examples
     --------
@@ -119,8 +107,7 @@ class IterativeConstruction(Generic[AnyQuery]):
     >>> release.hypothesis.distribution.round(2)
     array([0.55, 0.16, 0.14, 0.14])
 
-    The theorem does not cover 500 records. A run of ten rounds is still 1-DP, but no accuracy is
-    proved in advance:
+    For 500 records, no accuracy is proved in advance:
 
     >>> few = gd.IterativeConstruction(
     ...     gd.mechanisms.MultiplicativeWeights(16),
@@ -178,11 +165,10 @@ class IterativeConstruction(Generic[AnyQuery]):
     def accuracy(self) -> float | None:
         """Bound on the error of every query of the class, with probability at least 1 - beta.
 
-        The result is None if the conditions of the theorem do not hold for the stated `alpha` and
-        `epsilon_0`. The theorem assumes that the bound of the rule is valid. For the rule `Median`,
-        this means that its declared `fineness` is true. Under add/remove the result is None, too:
-        hypotheses have the answers of n records, and the number of records can be another. The
-        release then states an accuracy if the run ended by its stopping test.
+        None if the conditions of the theorem do not hold for the stated `alpha` and `epsilon_0`.
+        The theorem assumes a valid bound of the rule; for `Median`, that its declared `fineness` is
+        true. Under add/remove it is None, because the number of records can differ from the n of
+        the hypotheses; the release states an accuracy if the stopping test ended the run.
         """
         return self._tested if self.adjacency is Adjacency.REPLACE_ONE else None
 
@@ -197,13 +183,11 @@ class IterativeConstruction(Generic[AnyQuery]):
         return 1 / (self.step_epsilon * self.n) * ROUNDED_UP
 
     def _rounds(self, alpha: float) -> Rounds:
-        """The rounds of a run with the target accuracy `alpha`."""
         stated = self._stated_step
         spending = None if stated is None else partial(composed_pairs, self.privacy, stated)
         return rounds_within(self.rule.bound(alpha / 2), self.privacy, spending)
 
     def _step(self, rounds: Rounds) -> float:
-        """eps0, the budget of each private step."""
         if self._stated_step is None:
             return step_epsilon(self.privacy, rounds.updates)
         return self._stated_step
@@ -238,10 +222,9 @@ class IterativeConstruction(Generic[AnyQuery]):
     ) -> IterativeRelease[AnyQuery]:
         """Run the construction on `records`, given in the form that the queries of the class take.
 
-        For the other parameters see `Mechanism.release`. If queries cannot be evaluated on the
-        records, ``ValueError`` is raised before the ledger pays. Without a seed, true answers are
-        exact rational numbers, and all comparisons and roundings of noise are exact (X-GRID).
-        Other threads wait until a release ends. ``RuntimeError`` if a query starts another one.
+        For the other parameters see `Mechanism.release`. ``ValueError`` if queries cannot be
+        evaluated on the records; nothing is paid. Other threads wait until a release ends.
+        ``RuntimeError`` if a query starts another release.
         """
         noise = ExactNoise() if rng is None else GeneratorNoise(rng)
         guarantee = Guarantee(
@@ -276,11 +259,7 @@ class IterativeConstruction(Generic[AnyQuery]):
             )
 
     def _check_range(self, truths: FloatArray, count: int) -> None:
-        """Raise ``ValueError`` for true answers (|C|,) outside [0, `count` / n].
-
-        If queries have values in [0, 1], true answers lie in this range. The noise is calibrated to
-        such queries. Answers to other queries can change by more than 1/n between neighbours.
-        """
+        """Raise ``ValueError`` for `truths` outside [0, `count` / n], not covered by the noise."""
         most = count / self.n + ROUNDING
         # The comparisons are false for NaN, so NaN raises the error, too.
         if not ((truths >= -ROUNDING) & (truths <= most)).all():
@@ -289,12 +268,7 @@ class IterativeConstruction(Generic[AnyQuery]):
     def _construct(
         self, hypothesis: Hypothesis[AnyQuery], private: Answers
     ) -> tuple[list[tuple[AnyQuery, Answer]], bool]:
-        """Update `hypothesis`, query by query, until the stopping test holds or no round is left.
-
-        Returns the queries with their answers, and whether the rule could follow all answers. The
-        rule cannot follow an answer if no hypothesis of the rule agrees with the answer. The run
-        then ends.
-        """
+        """Update `hypothesis` until the run ends; also whether it could follow all answers."""
         exchanges: list[tuple[AnyQuery, Answer]] = []
         for _ in range(self.updates_allowed):
             index = private.choose(hypothesis)

@@ -13,8 +13,6 @@ from geomdp.noise.scalar import ExactNoise, ScalarNoise
 
 
 class Run(Protocol[AnyQuery]):
-    """The parameters that the private steps of a run use."""
-
     distinguisher: Distinguisher[AnyQuery]
     n: int
     step_epsilon: float
@@ -43,34 +41,27 @@ class SeededAnswers(Generic[AnyQuery]):
     noise: ScalarNoise
 
     def choose(self, hypothesis: Hypothesis[AnyQuery]) -> int:
-        """See `Answers`."""
         run = self.run
         return run.distinguisher.choose(
             self.truths, hypothesis, epsilon=run.step_epsilon, n=run.n, noise=self.noise
         )
 
     def value(self, index: int) -> float:
-        """See `Answers`."""
         return self.noise.laplace(float(self.truths[index]), self.run.answer_scale)
 
 
 @dataclass(frozen=True)
 class ExactAnswers(Generic[AnyQuery]):
-    """The steps of an unseeded run, on true answers that are exact rational numbers.
-
-    The choice is decided exactly, and a value is correctly rounded.
-    """
+    """The steps of an unseeded run, decided and rounded exactly on rational true answers."""
 
     run: Run[AnyQuery]
     truths: ExactTruths
     noise: ExactNoise
 
     def choose(self, hypothesis: Hypothesis[AnyQuery]) -> int:
-        """See `Answers`."""
         return self.run.distinguisher.choose_exactly(
             self.truths, hypothesis, epsilon=self.run.step_epsilon, noise=self.noise
         )
 
     def value(self, index: int) -> float:
-        """See `Answers`."""
         return self.noise.laplace(self.truths[index], self.run.answer_scale)

@@ -18,19 +18,16 @@ class IterativeRelease(Generic[AnyQuery]):
     Parameters
     ----------
     hypothesis : Hypothesis
-        The hypothesis answers every query of the mechanism's class of queries. These answers are
-        post-processing of the release, so they cost no privacy.
+        It answers every query of the class. These answers are post-processing and cost no privacy.
     accuracy : float or None
-        With probability at least 1 - beta, all answers of the hypothesis to queries of the class
-        have at most this error; beta is a parameter of the mechanism. None if no theorem gives a
-        bound for the run (see `IterativeConstruction`), or if the run ended because no hypothesis
-        of the update rule agrees with a noisy answer. Under add/remove, errors are against sums
-        divided by n, and the bound is None unless the run ended by its stopping test.
+        With probability at least 1 - beta, no answer of the hypothesis to a query of the class has
+        a larger error. None if no theorem gives a bound for the run (see `IterativeConstruction`),
+        or if no hypothesis of the update rule agreed with a noisy answer. Under add/remove, errors
+        are against sums divided by n, and it is None unless the run ended by its stopping test.
     guarantee : Guarantee
         The privacy guarantee of the run.
     exchanges : tuple of (query, Answer)
-        The queries chosen and the noisy answers, in order. If the run stopped because the
-        hypothesis was accurate enough, the last answer has ``above=False``.
+        Queries and noisy answers, in order; after the stopping test, the last has ``above=False``.
 
     Examples
     --------
@@ -64,5 +61,4 @@ class IterativeRelease(Generic[AnyQuery]):
 
 
 def accuracy_in_words(accuracy: float | None) -> str:
-    """A stated accuracy in words."""
     return "no stated accuracy" if accuracy is None else f"accuracy {accuracy:.3g}"

@@ -31,32 +31,34 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     Let D be the data, H the hypothesis and alpha0 the target accuracy `alpha`. For each query f,
     NumericSparse compares f(D) - f(H) and f(H) - f(D) with the threshold 2 alpha0. If one
     difference is found above the threshold, a noisy value of this difference gives the answer, and
-    H is updated. If not, the answer is f(H). The update rule needs at most B(alpha0) updates, where
-    B is its bound. After c = max(1, floor(B(alpha0))) updates, all answers come from H without
-    access to the data (Dwork-Roth, Algorithm 11, with corrected constants; BR-OIC).
+    H is updated. If not, the answer is f(H). After c = max(1, floor(B(alpha0))) updates, where B is
+    the bound of the rule, all answers come from H without access to the data (Dwork-Roth, Algorithm
+    11, with corrected constants; BR-OIC).
 
-    By default alpha0 is the result of `solve_accuracy`. Then, with probability 1 - beta, every
-    answer has an error of at most 3 alpha0. The theorem needs many records. For fewer records,
-    state `alpha`, `epsilon_0` or both. If the theorem does not cover the run, `accuracy` is None.
+    By default alpha0 is the smallest number, to a relative precision of 1e-12, with
+
+        alpha0 >= 9 c (ln 2k + ln(4c/beta)) / (eps n),
+
+    where sqrt(8 c ln(2/delta)) replaces the factor c for approximate DP. Then, with probability
+    1 - beta, every answer has an error of at most 3 alpha0. For fewer records than the theorem
+    needs, state `alpha`, `epsilon_0` or both; then `accuracy` is None.
 
     Privacy: eps-DP, or (eps, delta)-DP with 8 eps / 9 <= 1. A run uses a single NumericSparse with
     queries of sensitivity 1/n, and has the same guarantee. If `epsilon_0` is stated, eps is
     c epsilon_0 for pure DP, and epsilon_0 sqrt(8 c ln(2/delta)) for approximate DP. The number c of
     updates is then lowered, if necessary, to keep the guarantee at most `privacy`. Without a seed
-    the guarantee also holds on the computer: the true answers of `ask` are exact rational numbers,
-    and noise is compared and rounded exactly (X-GRID).
+    it also holds on the computer: answers of `ask` and comparisons are exact (X-GRID).
 
     Parameters
     ----------
     rule : UpdateRule
         Update rule for the class of queries.
     n : int
-        Number of records. Under add/remove, a declared public number by which sums are divided.
+        Number of records; under add/remove, a public number by which sums are divided.
     queries : int
         Number k of queries that may be asked.
     privacy : PureDP or ApproxDP
-        The guarantee for the whole run; epsilon is from 1e-12 to 1e12. If `epsilon_0` is stated,
-        `privacy` is an upper limit on what the run spends.
+        The guarantee, or its upper limit if `epsilon_0` is stated; epsilon is from 1e-12 to 1e12.
     beta : float
         Failure probability of the accuracy statement, 0 < beta < 1.
     records : object, optional
@@ -64,28 +66,24 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     adjacency : Adjacency
         The neighbour relation.
     rng : Generator, int or None
-        None uses the entropy of the operating system. A seed or generator voids the privacy claim.
+        None uses the operating system's entropy. A seed or generator voids the privacy claim.
     ledger : Ledger, optional
         Pays for the whole run when the mechanism is built, before any query reads the records.
     alpha : float, optional
-        alpha0, above 0 and at most 1. By default the smallest alpha0 that the theorem allows.
+        alpha0, above 0 and at most 1.
     epsilon_0 : float, optional
-        Budget of each update: 8/9 for the comparisons before the update, and 1/9 for the noisy
-        value. By default all updates share `privacy`.
+        Budget of an update, with 1/9 for the value. By default, all updates share `privacy`.
 
     Raises
     ------
     ValueError
-        For parameters out of range. If the number of records is not n, under replace-one. If
-        `privacy` does not pay for one update of `epsilon_0`. If `alpha` is not given and n is too
-        small for any accuracy.
+        For parameters out of range, for a number of records other than n under replace-one, if
+        `privacy` does not pay for one update of `epsilon_0`, or if n is too small for any accuracy.
     BudgetExhausted
         If the ledger cannot pay.
 
     Examples
     --------
-    A simulation, since a seed voids privacy:
-
     >>> import numpy as np
     >>> import geomdp as gd
     >>> mechanism = gd.OnlineConstruction(
@@ -104,8 +102,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     >>> mechanism.updates
     1
 
-    For 500 records no accuracy is proved in advance. The threshold is still 2 `alpha`, and the
-    guarantee is the budget that ten updates spend:
+    For 500 records no accuracy is proved in advance:
 
     >>> few = gd.OnlineConstruction(
     ...     gd.mechanisms.MultiplicativeWeights(3),
@@ -186,11 +183,10 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     def accuracy(self) -> float | None:
         """3 alpha0: with probability 1 - beta, no answer has a larger error.
 
-        The result is None if the theorem does not cover the stated `alpha` and `epsilon_0`, or if
-        no hypothesis of the rule agrees with an answer. For the rule `Median`, the theorem assumes
-        that the declared `fineness` is true. Under add/remove, errors are against sums divided by
-        n. Hypotheses have the answers of n records, so the updates can be used up if the number of
-        records is another. No bound is proved after that, and the result is None.
+        None if the theorem does not cover the stated `alpha` and `epsilon_0`, or if no hypothesis
+        of the rule agrees with an answer. For `Median`, the theorem assumes that the declared
+        `fineness` is true. Under add/remove, errors are against sums divided by n, and it is None
+        once the updates are used up, because the number of records need not be n.
         """
         if self.guarantee.adjacency is Adjacency.ADD_REMOVE and self.halted:
             return None
@@ -200,7 +196,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
 
     @property
     def hypothesis(self) -> Hypothesis[Query]:
-        """The current hypothesis. It is public, so any query may be evaluated on it at any time.
+        """The current public hypothesis; any query may be evaluated on it at any time.
 
         The accuracy statement covers only the queries that were asked.
         """
@@ -222,20 +218,11 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         return len(self.transcript) >= self.queries
 
     def ask(self, query: Query) -> Answer:
-        """Answer one query on the records.
+        """Answer one query on the records; if H was updated from the data, `above` is True.
 
-        Returns
-        -------
-        Answer
-            `value` is the answer. If it came from the data and H was updated, `above` is True.
-
-        Raises
-        ------
-        BudgetExhausted
-            After k queries.
-        ValueError
-            If the mechanism holds no records, or the rule does not support the query. If the true
-            answer shows that the query has values outside [0, 1]. Nothing is spent.
+        ``BudgetExhausted`` after k queries. ``ValueError`` if the mechanism holds no records, the
+        rule does not support the query, or the true answer shows values outside [0, 1]; nothing is
+        spent.
         """
         if self._records is None:
             raise ValueError("the mechanism holds no records: use ask_truth")
@@ -245,17 +232,9 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         """Answer one query from a given true answer `truth`, for teaching and audits.
 
         The privacy claim assumes that `truth` changes by at most 1/n between neighbours. A
-        `Fraction` is exact; the rounding of a float can add to the change. Under add/remove there
-        may be more than n records, so `truth` may exceed 1.
-
-        Raises
-        ------
-        BudgetExhausted
-            After k queries.
-        ValueError
-            For a true answer that is negative, not finite, or above 1 under replace-one, or for a
-            query that the rule does not support. Also if the mechanism holds records. Nothing is
-            spent.
+        `Fraction` is exact; the rounding of a float can add to the change. Errors are those of
+        `ask`. ``ValueError`` also if `truth` is negative, not finite, or above 1 under replace-one,
+        or if the mechanism holds records; nothing is spent.
         """
         if self._records is not None:
             raise ValueError("the mechanism holds records: use ask")
@@ -289,11 +268,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
             )
 
     def _true_answer(self, query: Query) -> Fraction:
-        """The exact mean of the query over the records; ``ValueError`` if it is out of range.
-
-        The noise is calibrated to queries with values in [0, 1]. Means of such a query change by at
-        most 1/n between neighbours.
-        """
+        """The exact mean of the query; ``ValueError`` if it shows values outside [0, 1]."""
         if self._tally is None:
             self._tally = query.tally(self._records)
         truth = query.exact_total(self._tally) / self.n
@@ -310,7 +285,6 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         return 1.0 if self.guarantee.adjacency is Adjacency.REPLACE_ONE else math.inf
 
     def _possible(self, truth: float | Fraction) -> bool:
-        """Whether a query with values in [0, 1] can have this true answer."""
         return 0 <= truth <= self._largest_truth and math.isfinite(truth)
 
     def _record(self, query: Query, answer: Answer) -> Answer:

@@ -22,20 +22,7 @@ def solve_accuracy(
     beta: float,
     epsilon_0: float | None = None,
 ) -> float:
-    """The smallest accuracy alpha0 that is proved for an update rule (BR-OIC).
-
-    The result is the smallest alpha0, to a relative precision of 1e-12, that satisfies
-
-        alpha0 >= 9 c (ln 2k + ln(4c/beta)) / (eps n).
-
-    Here c = max(1, floor(B(alpha0))) is the number of updates, where B is `rule.bound`. The number
-    of adaptive `queries` is k, n is the number of records, and beta is the failure probability. For
-    approximate DP, sqrt(8 c ln(2/delta)) replaces the factor c. The right side does not increase as
-    alpha0 grows. eps is the epsilon of `privacy`. If the budget `epsilon_0` of an update is given,
-    eps is the epsilon that c updates spend, and must be at most the epsilon of `privacy`. Raises
-    ``ValueError`` if n is so small that no alpha0 up to 1 satisfies the condition, or if `privacy`
-    does not pay for one update with the budget `epsilon_0`.
-    """
+    """The smallest alpha0 of `OnlineConstruction` (BR-OIC); ``ValueError`` if there is none."""
 
     def enough(alpha: float) -> bool:
         if not is_bounded(rule, alpha):
@@ -56,18 +43,12 @@ def solve_accuracy(
 def allowed_rounds(
     rule: UpdateRule[Any], alpha: float, privacy: PureDP | ApproxDP, epsilon_0: float | None
 ) -> Rounds:
-    """The updates that a run with target accuracy `alpha` can make with the budget `privacy`.
-
-    `epsilon_0` is the budget of an update. For None, the updates share the whole `privacy`.
-    """
+    """The updates that `privacy` pays for; they share it if their budget `epsilon_0` is None."""
     check_privacy(privacy, PureDP, ApproxDP)
     spending = None if epsilon_0 is None else partial(composed_sparse, privacy, epsilon_0)
     return rounds_within(rule.bound(alpha), privacy, spending)
 
 
 def noise_limit(rounds: Rounds, queries: int, beta: float) -> float:
-    """The accuracy of NumericSparse for queries of sensitivity 1, with probability 1 - beta.
-
-    Each of the k = `queries` queries takes two comparisons.
-    """
+    """NumericSparse's accuracy with probability 1 - beta, with two comparisons for each query."""
     return numeric_sparse(rounds.spent, cutoff=rounds.updates, queries=2 * queries, beta=beta)

@@ -1,15 +1,4 @@
-"""The number of updates of a run, and what they spend, for a given accuracy and budget of a step.
-
-The bound of an update rule at the accuracy alpha is the largest number of updates that the rule can
-need.
-
-If the user states the budget epsilon_0 of a step, a run spends the cost of all its steps together,
-by composition. This cost may be less than the total budget. If the total budget pays for fewer
-updates than the bound, a run may stop early, and no theorem states its accuracy.
-
-If the user states no epsilon_0, the updates share the total budget. For an iterative construction,
-`step_epsilon` is then the budget of a step.
-"""
+"""The number of updates of a run, and what they spend, for an accuracy and a budget of a step."""
 
 from __future__ import annotations
 
@@ -35,18 +24,7 @@ Spending = Callable[[int], PureDP | ApproxDP]
 
 @dataclass(frozen=True)
 class Rounds:
-    """The largest number of updates of a run at one accuracy, and what they spend.
-
-    Parameters
-    ----------
-    updates : int
-        Largest number of updates, at least 1.
-    spent : PureDP or ApproxDP
-        The budget that these updates spend together.
-    complete : bool
-        Whether `updates` reaches the bound of the rule. If not, the budget ends first, and the
-        hypothesis can still be wrong after the last update.
-    """
+    """The largest number of `updates`, the budget `spent`, and whether the bound is reached."""
 
     updates: int
     spent: PureDP | ApproxDP
@@ -56,16 +34,7 @@ class Rounds:
 def rounds_within(
     bound: float, budget: PureDP | ApproxDP, spending: Spending | None = None
 ) -> Rounds:
-    """The rounds of a run if the rule needs at most floor(`bound`) updates.
-
-    Without `spending`, the updates share the whole `budget`. With `spending`, the number of updates
-    is lowered if `budget` cannot pay for all of them.
-
-    Raises
-    ------
-    ValueError
-        If `bound` is above 2^200, or if `budget` does not pay for one update.
-    """
+    """The rounds for a rule of at most floor(`bound`) updates; ``ValueError`` if there are none."""
     if not bound <= MOST_UPDATES:
         raise ValueError(f"alpha must be larger: at this alpha the rule can need {bound:g} updates")
     wanted = max(1, math.floor(bound))
@@ -87,16 +56,7 @@ def is_bounded(rule: UpdateRule[Any], alpha: float) -> bool:
 
 
 def step_epsilon(privacy: PureDP | ApproxDP, updates: int) -> float:
-    """Epsilon of each of the 2 B private steps of a run with B = `updates` updates (IC-T4).
-
-    The result is eps / (2 B) for eps-DP, and eps / (4 sqrt(B ln(1/delta))) for (eps, delta)-DP.
-
-    Raises
-    ------
-    ValueError
-        If the guarantee of the 2 B steps by advanced composition (GEN-2a) is larger than
-        (eps, delta).
-    """
+    """Epsilon of each of 2 B private steps (IC-T4); ``ValueError`` if they cost more by GEN-2a."""
     updates = whole(updates, "updates")
     match privacy:
         case PureDP(epsilon=epsilon):
@@ -114,11 +74,7 @@ def step_epsilon(privacy: PureDP | ApproxDP, updates: int) -> float:
 
 
 def composed_pairs(budget: PureDP | ApproxDP, epsilon_0: float, updates: int) -> PureDP | ApproxDP:
-    """Cost of B = `updates` updates, each of two epsilon_0-DP steps: a choice and an answer.
-
-    For pure DP the cost is 2 B epsilon_0. For approximate DP with the delta of `budget`, the cost
-    is the smaller epsilon of basic and advanced composition of 2 B steps (GEN-2, GEN-2a).
-    """
+    """Cost of 2 B epsilon_0-DP steps, for B = `updates`: the least of GEN-2 and GEN-2a at delta."""
     steps = 2 * updates
     match budget:
         case PureDP():
@@ -131,12 +87,7 @@ def composed_pairs(budget: PureDP | ApproxDP, epsilon_0: float, updates: int) ->
 
 
 def composed_sparse(budget: PureDP | ApproxDP, epsilon_0: float, updates: int) -> PureDP | ApproxDP:
-    """Guarantee of NumericSparse with c = `updates` updates and the budget epsilon_0 for each.
-
-    8/9 of epsilon_0 are for comparisons and 1/9 for the value (SV-NUM). For pure DP the total is
-    c epsilon_0. For approximate DP with the delta of `budget`, the total is
-    epsilon_0 sqrt(8 c ln(2/delta)). With this total, `scales.numeric` gives each update epsilon_0.
-    """
+    """Guarantee of NumericSparse with c updates of epsilon_0 each (SV-NUM)."""
     match budget:
         case PureDP():
             return PureDP(updates * epsilon_0)

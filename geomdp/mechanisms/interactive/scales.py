@@ -1,10 +1,4 @@
-"""Noise scales of the sparse vector technique, for queries of sensitivity 1.
-
-For queries of sensitivity D, multiply every scale by D. Queries are `monotone` if all answers
-change in the same direction between neighbours. For instance, counting queries are monotone under
-add/remove. For other queries, the noise on each query is twice as large (less than twice for
-`kept`).
-"""
+"""Noise scales of the sparse vector technique, for queries of sensitivity 1."""
 
 from __future__ import annotations
 
@@ -38,22 +32,16 @@ class Scales:
 
 
 def above_threshold(epsilon: float, *, monotone: bool) -> Scales:
-    """Scales of AboveThreshold: Lap(2/eps) on the threshold, Lap(4/eps) on each query (SV-AT).
+    """Lap(2/eps) on the threshold, Lap(4/eps) on each query, or Lap(2/eps) if `monotone` (SV-AT).
 
-    With this noise on the threshold, noise of a scale below 4/eps on general queries does not give
-    eps-DP on long streams of queries (DISC-12). For monotone queries, the noise on each query is
-    Lap(2/eps).
+    Less noise on general queries is not eps-DP on long streams (DISC-12).
     """
     epsilon = positive(epsilon, "epsilon")
     return Scales(2 / epsilon, (2 if monotone else 4) / epsilon, None, redraw=True)
 
 
 def redrawn(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scales:
-    """Scales of Dwork-Roth's Algorithm 2: `cutoff` successive runs of AboveThreshold (SV-SP).
-
-    Let c be `cutoff`. The epsilon of each run is eps / c for pure DP, and
-    eps / sqrt(8 c ln(1/delta)) for approximate DP.
-    """
+    """AboveThreshold at eps / c, or eps / sqrt(8 c ln(1/delta)), for c = `cutoff` (SV-SP)."""
     cutoff = whole(cutoff, "cutoff")
     match privacy:
         case PureDP(epsilon=epsilon):
@@ -64,12 +52,11 @@ def redrawn(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scale
 
 
 def kept(privacy: PureDP, cutoff: int, *, monotone: bool) -> Scales:
-    """Scales of Lyu-Su-Li's Algorithm 1 for pure DP: threshold noise is drawn once (SV-LSL).
+    """Scales for pure DP if threshold noise is drawn once (SV-LSL), with c = `cutoff`.
 
-    Let c be `cutoff` and e1 + e2 = eps. The noise is Lap(1/e1) on the threshold and Lap(2 c / e2)
-    on each query (Lap(c / e2) if `monotone`). A comparison looks at the sign of noisy query minus
-    noisy threshold. The split e1 : e2 = 1 : (2 c)^(2/3) (1 : c^(2/3) if `monotone`) minimises the
-    variance of this difference.
+    The noise is Lap(1/e1) on the threshold and Lap(2 c / e2) on each query (Lap(c / e2) if
+    `monotone`). The best split of eps = e1 + e2 has e2 / e1 = (2 c)^(2/3), or c^(2/3) if
+    `monotone`.
     """
     cutoff = whole(cutoff, "cutoff")
     reach = cutoff if monotone else 2 * cutoff
@@ -78,12 +65,9 @@ def kept(privacy: PureDP, cutoff: int, *, monotone: bool) -> Scales:
 
 
 def numeric(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scales:
-    """Scales of NumericSparse, with 8/9 of epsilon for comparisons and 1/9 for answers (SV-NUM).
+    """NumericSparse: comparisons `redrawn` at 8 eps / 9, answers share eps / 9 (SV-NUM).
 
-    Let c be `cutoff`. For pure DP, the comparisons are `redrawn` at 8 eps / 9, and each of the c
-    answers gets eps / (9 c). For approximate DP, both parts use advanced composition at delta / 2.
-    With this split, the accuracy `bounds.upper.numeric_sparse` holds for every number of queries.
-    With the split that Dwork-Roth prints for delta > 0, the printed accuracy can fail (DISC-11).
+    For approximate DP, both parts use advanced composition at delta / 2.
     """
     cutoff = whole(cutoff, "cutoff")
     share = COMPARISON_SHARE * privacy.epsilon
@@ -98,12 +82,10 @@ def numeric(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scale
 
 
 def numeric_printed(privacy: ApproxDP, cutoff: int) -> Scales:
-    """Scales of NumericSparse as printed for delta > 0 (Dwork-Roth Algorithm 3), for comparison.
+    """Scales sqrt(32 c ln(2/delta)) / e of NumericSparse as printed, with c = `cutoff` (DISC-11).
 
-    Let c be `cutoff`. The scales are sqrt(32 c ln(2/delta)) / e. For the threshold,
-    e = sqrt(512) eps / (sqrt(512) + 1), and for each query e is half of this number. For each
-    answer, e = 2 eps / (sqrt(512) + 1). Noise with these scales is (eps, delta)-DP, but the printed
-    accuracy does not hold for few queries (DISC-11).
+    For the threshold, e = sqrt(512) eps / (sqrt(512) + 1); for queries, half of it; for answers,
+    e = 2 eps / (sqrt(512) + 1).
     """
     cutoff = whole(cutoff, "cutoff")
     if privacy.epsilon > 1:  # the range of the shortcut composition behind the scales (GEN-2b)

@@ -1,10 +1,8 @@
 """The sparse vector technique: AboveThreshold, Sparse and NumericSparse as interactive objects.
 
-A mechanism is asked queries of a declared sensitivity, one after the other. Each query can depend
-on earlier answers. For each query the mechanism says whether the answer is above a public
-threshold. The privacy loss does not grow with the number of queries found below the threshold. The
-mechanism halts after `cutoff` queries found above the threshold. The module `stream` compares the
-queries with the threshold, and the module `scales` computes the scales of the noise.
+A mechanism is asked queries of a declared sensitivity, which can depend on earlier answers, and
+says whether each is above a public threshold. The privacy loss does not grow with the number of
+queries found below the threshold.
 """
 
 from __future__ import annotations
@@ -29,12 +27,12 @@ class AboveThreshold(SparseVectorStream):
 
     For queries of sensitivity D, the mechanism adds Lap(2 D / eps) to the threshold and
     Lap(4 D / eps) to each query (Lap(2 D / eps) if `monotone`). It halts at the first query found
-    above the threshold.
+    above.
 
     Privacy: eps-DP for any adaptive sequence of queries of sensitivity D. Without a seed this also
-    holds on the computer, because comparisons are exact for the given true answers. The values that
-    `NumericSparse` releases are correctly rounded. The mechanism cannot be copied, pickled or used
-    in a forked process, because both copies would use the same noise.
+    holds on the computer, because comparisons are exact for the given true answers, and values that
+    `NumericSparse` releases are correctly rounded. It cannot be copied, pickled or used in a forked
+    process, which would use the same noise again.
 
     Parameters
     ----------
@@ -43,20 +41,16 @@ class AboveThreshold(SparseVectorStream):
     privacy : PureDP
         The guarantee for the whole run; epsilon is from 1e-12 to 1e12.
     sensitivity : float
-        Bound D on the change of one query between neighbours, in the units of the queries; from
-        1e-100 to 1e100.
+        Bound D on the change of a query between neighbours, in its units; from 1e-100 to 1e100.
     monotone : bool
-        Declares that all queries change in the same direction between neighbours, as counting
-        queries do under add/remove. In this class the noise on queries is then half as large. Under
-        replace-one `monotone` is not allowed, because replacing a record can raise one counting
-        query and lower another counting query.
+        Whether all queries change in the same direction between neighbours, as counting queries do
+        under add/remove. Not allowed under replace-one, where one can rise and another fall.
     adjacency : Adjacency
         The neighbour relation for which `sensitivity` is stated.
     records : object, optional
         The records on which queries are evaluated. Without them, `ask` takes true answers.
     rng : Generator, int or None
-        None takes randomness from the operating system. With a generator or a seed the run is a
-        simulation without a privacy claim.
+        None uses the operating system's entropy. A seed or generator voids the privacy claim.
     ledger : Ledger, optional
         Pays for the whole run when the mechanism is built, before any record is read.
 
@@ -101,21 +95,16 @@ class AboveThreshold(SparseVectorStream):
 class Sparse(SparseVectorStream):
     """Find up to `cutoff` queries above a threshold (SV-SP, SV-LSL).
 
-    Under pure DP the threshold noise is drawn once (Lyu-Su-Li, Algorithm 1). ``redraw=True``
-    chooses Dwork-Roth's Algorithm 2 instead. Algorithm 2 draws new threshold noise after each query
-    found above the threshold, and needs more noise. Approximate DP always uses Algorithm 2.
+    The mechanism halts after `cutoff` queries found above. Under pure DP the threshold noise is
+    drawn once (Lyu-Su-Li, Algorithm 1). ``redraw=True`` chooses Dwork-Roth's Algorithm 2 instead,
+    which draws it again after each query found above, and needs more noise. Approximate DP always
+    uses Algorithm 2. For other parameters see `AboveThreshold`.
 
-    `redraw` and `cutoff` are additional parameters; for the others see `AboveThreshold`. The
-    mechanism halts after `cutoff` queries found above the threshold. `privacy` is PureDP or
-    ApproxDP.
-
-    Privacy: eps-DP, or (eps, delta)-DP by advanced composition (eps <= 1), for any adaptive
-    sequence of queries of sensitivity D, in real arithmetic.
+    Privacy: eps-DP, or (eps, delta)-DP by advanced composition (eps <= 1), in real arithmetic.
+    Queries are as in `AboveThreshold`.
 
     Examples
     --------
-    A simulation, since a seed voids privacy:
-
     >>> import geomdp as gd
     >>> mechanism = gd.Sparse(threshold=100.0, cutoff=2, privacy=gd.PureDP(1.0), rng=0)
     >>> [answer.above for answer in mechanism.ask_many([10.0, 200.0, 20.0, 300.0, 30.0])]
@@ -136,20 +125,16 @@ class Sparse(SparseVectorStream):
 class NumericSparse(SparseVectorStream):
     """Find up to `cutoff` queries above a threshold and release their values (SV-NUM).
 
-    This is Dwork-Roth's Algorithm 3 with 8/9 of epsilon for comparisons and 1/9 for values.
-    `PrintedNumericSparse` has the split that Dwork-Roth prints for delta > 0. With the printed
-    split, the printed accuracy does not hold for few queries (DISC-11).
+    This is Dwork-Roth's Algorithm 3 with 8/9 of epsilon for comparisons and 1/9 for values. With
+    the split that Dwork-Roth prints for delta > 0 (`PrintedNumericSparse`), the printed accuracy
+    does not hold for few queries (DISC-11). The mechanism halts after `cutoff` queries found above.
+    For other parameters see `AboveThreshold`.
 
-    `cutoff` is an additional parameter; for the others see `AboveThreshold`. The mechanism halts
-    after `cutoff` queries found above the threshold. `privacy` is PureDP or ApproxDP.
-
-    Privacy: eps-DP, or (eps, delta)-DP by advanced composition (8 eps / 9 <= 1), for any adaptive
-    sequence of queries of sensitivity D, in real arithmetic.
+    Privacy: eps-DP, or (eps, delta)-DP by advanced composition (8 eps / 9 <= 1), in real
+    arithmetic, for the queries of `AboveThreshold`.
 
     Examples
     --------
-    A simulation, since a seed voids privacy:
-
     >>> import geomdp as gd
     >>> mechanism = gd.NumericSparse(threshold=100.0, cutoff=2, privacy=gd.PureDP(1.0), rng=0)
     >>> for answer in mechanism.ask_many([10.0, 400.0, 20.0]):
@@ -168,17 +153,13 @@ class PrintedNumericSparse(SparseVectorStream):
     """NumericSparse with the split printed in Dwork-Roth for delta > 0 (DISC-11).
 
     This mechanism is as private as `NumericSparse`. For few queries, the noise on values exceeds
-    the printed accuracy (`bounds.upper.numeric_sparse_printed`) with a probability above its stated
-    failure probability beta. The class exists to show this fact. For parameters see
-    `NumericSparse`. There is no `monotone`, and `privacy` must be ApproxDP.
+    the printed accuracy (`bounds.upper.numeric_sparse_printed`) with a probability above the stated
+    beta. Parameters are as in `NumericSparse`, without `monotone`; `privacy` is an ApproxDP.
 
-    Privacy: (eps, delta)-DP by advanced composition (eps <= 1), for any adaptive sequence of
-    queries of sensitivity D, in real arithmetic.
+    Privacy: (eps, delta)-DP by advanced composition (eps <= 1), in real arithmetic.
 
     Examples
     --------
-    The printed split spends less on the values, so the noise on values is larger:
-
     >>> import geomdp as gd
     >>> privacy = gd.ApproxDP(1.0, 1e-6)
     >>> printed = gd.mechanisms.PrintedNumericSparse(threshold=0.0, cutoff=2, privacy=privacy)

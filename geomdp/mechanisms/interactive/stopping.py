@@ -11,16 +11,13 @@ from geomdp._validation import positive
 class StoppingDesign:
     """Shares of the target accuracy alpha for noise, distinguisher and stopping test (IC-T5).
 
-    Let H be the hypothesis. In each round the distinguisher searches for a query Q on which H has a
-    large error. Let v be the true answer to Q plus noise. With probability at least 1 - beta, two
-    bounds hold in all rounds (see `IterativeConstruction`). The noise in v is at most
-    noise * alpha. The largest error of H on any query exceeds the error of H on Q by at most
-    loss * alpha. The run stops if |v - Q(H)| < level * alpha. Then H errs by at most
-    (level + noise + loss) * alpha on every query. In a round that does not stop the run, H errs by
-    at least (level - noise) * alpha on Q. An update needs an error of alpha / 2 or more, so
-    level - noise must be at least 1/2.
-
-    ``ValueError`` for a share that is not above 0, or level - noise below 1/2.
+    In a round, the distinguisher finds a query Q on which the hypothesis H errs, and v is the noisy
+    answer to Q. With probability at least 1 - beta, in all rounds the noise in v is at most
+    noise * alpha, and H errs on any query by at most loss * alpha more than on Q. The run stops if
+    |v - Q(H)| < level * alpha. Then H errs by at most (level + noise + loss) * alpha on every
+    query. Else H errs by at least (level - noise) * alpha on Q. An update needs an error of at
+    least alpha / 2, so level - noise must be at least 1/2. ``ValueError`` for a share that is not
+    above 0, or level - noise below 1/2.
 
     Examples
     --------

@@ -42,19 +42,9 @@ ABOVE = Answer(above=True)
 class SparseVectorStream(NotCopied, abc.ABC):
     """Compare queries with a noisy threshold until `cutoff` queries are found above it.
 
-    T is the public threshold, D the sensitivity of the queries, and s_threshold, s_query and
-    s_answer are the `scales`. A query with true answer x is found above the threshold if
-    x + Lap(D s_query) >= T + Lap(D s_threshold). The noise on x is fresh. The noise on T is kept
-    from query to query; if `scales.redraw`, it is drawn again after each query found above. If
-    s_answer is not None, the answer to a query found above also has the value x + Lap(D s_answer)
-    with fresh noise.
-
-    Without a seed the comparison is exact: the result is correct for real-valued noise and the
-    exact value of x. The value x may be a whole number, a float or a fraction, of modulus below
-    2^1024. With a seed the comparison is a float64 simulation.
-
-    The parameters are described in `AboveThreshold`. This class makes no privacy claim. The claim
-    of a subclass holds because its `_calibrate` computes the scales from `privacy`.
+    A query with true answer x is found above the threshold T if x + Lap(D s_query) >= T + Lap(D
+    s_threshold), for the sensitivity D and the `scales` s. Noise is fresh, but noise on T is kept;
+    if `scales.redraw`, it is drawn again after each query found above.
     """
 
     threshold: float
@@ -134,23 +124,20 @@ class SparseVectorStream(NotCopied, abc.ABC):
         Parameters
         ----------
         query : float or callable
-            If the mechanism holds the records, a function that computes the true answer from them.
-            If not, the true answer.
+            The true answer, or a function that computes it if the mechanism holds the records.
 
         Returns
         -------
         Answer
-            Whether the query was found above the threshold. For a query above the threshold, the
-            answer also has a noisy value if the mechanism releases values.
+            Whether the query was found above, and then its noisy value if values are released.
 
         Raises
         ------
         BudgetExhausted
             If the mechanism has halted. The records are not read.
         ValueError
-            If the mechanism holds records and the query is not a function. Also if the true answer
-            is not a number of modulus below 2^1024, or is neither a whole number, nor a fraction,
-            nor exact in float64. The query is then not compared.
+            If records are held and the query is not a function, or if the true answer is not a
+            whole number, fraction or exact float of modulus below 2^1024. Nothing is compared.
         RuntimeError
             In a forked process, which would use the same noise again. Also if a query asks again
             while it is evaluated. Other threads wait for their turn.
@@ -164,11 +151,9 @@ class SparseVectorStream(NotCopied, abc.ABC):
             return self.transcript.record(BELOW)
 
     def ask_many(self, queries: Sequence[StreamQuery] | FloatArray) -> list[Answer]:
-        """Ask `queries` in order until they end or the mechanism halts.
+        """Ask `queries` until they end or the mechanism halts.
 
-        The result has one answer for each query asked. Queries after the halt have no answer. This
-        method raises the same errors as `ask`. If the true answer to any query is refused, no query
-        is compared.
+        If the true answer to one of them is refused, none is compared.
         """
         with self._alone():
             self._require_running()

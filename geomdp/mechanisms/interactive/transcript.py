@@ -15,15 +15,12 @@ class Answer(NamedTuple):
     Parameters
     ----------
     above : bool
-        For sparse vector: whether the query was found above the threshold. For online and iterative
-        construction: whether the answer came from the data and was given to the update rule.
+        Whether the query was found above the threshold, or its answer updated the hypothesis.
     value : float or None
         The released number; None if only the result of the comparison is released.
 
     Examples
     --------
-    A simulation, since a seed voids privacy:
-
     >>> import geomdp as gd
     >>> mechanism = gd.NumericSparse(threshold=100.0, cutoff=1, privacy=gd.PureDP(1.0), rng=0)
     >>> mechanism.ask(10.0)
@@ -40,13 +37,10 @@ class Answer(NamedTuple):
 class Transcript(NotCopied, Sequence[Answer]):
     """The answers given so far, in order. They are public: all use of them is post-processing.
 
-    A transcript belongs to one run and cannot be copied or pickled. Copy or pickle
-    ``list(transcript)`` instead.
+    It cannot be copied or pickled; copy or pickle ``list(transcript)`` instead.
 
     Examples
     --------
-    A simulation, since a seed voids privacy:
-
     >>> import geomdp as gd
     >>> mechanism = gd.Sparse(threshold=100.0, cutoff=2, privacy=gd.PureDP(1.0), rng=0)
     >>> answers = mechanism.ask_many([10.0, 200.0, 20.0])
@@ -89,13 +83,9 @@ class Transcript(NotCopied, Sequence[Answer]):
 def replay(
     rule: UpdateRule[Query], alpha: float, exchanges: Iterable[tuple[Query, Answer]]
 ) -> Hypothesis[Query]:
-    """Rebuild the hypothesis from a public record of queries and answers (post-processing).
+    """The hypothesis of a run, rebuilt from its public queries and answers (post-processing).
 
-    Pass the `rule` of the recorded run, and the accuracy for which the run started its hypothesis:
-    for an online construction its `alpha`, for an iterative construction half its `alpha`.
-    `exchanges` are the (query, Answer) pairs of the run, in order. If no hypothesis of the rule
-    agrees with an answer, the hypothesis does not change, as in the run. ``ValueError`` if an
-    answer that updated the hypothesis has no value.
+    `alpha` is that of an online construction, or half that of an iterative construction.
     """
     hypothesis = rule.start(alpha)
     for query, answer in exchanges:

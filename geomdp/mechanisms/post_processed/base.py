@@ -17,16 +17,9 @@ from geomdp.workloads.universe.universes import Records
 
 
 class PostProcessed(Mechanism):
-    """A mechanism that reads the records only through another mechanism, `inner`.
+    """A mechanism that reads the records only through `inner`, whose guarantee it keeps (GEN-2).
 
-    The guarantee of `inner` holds unchanged (post-processing, GEN-2). A release calls the single
-    steps of `inner` (`measured`, `draw` and so on), but not `inner.release`, so the ledger pays
-    once.
-
-    Parameters
-    ----------
-    inner : Mechanism
-        The mechanism that adds the noise, and determines workload, n, privacy and adjacency.
+    A release calls the single steps of `inner`, but not `inner.release`, so the ledger pays once.
     """
 
     inner: Mechanism
@@ -47,33 +40,24 @@ class PostProcessed(Mechanism):
 
     @property
     def sampler(self) -> SamplerStatus:
-        """The status of the sampler of `inner`."""
         return self.inner.sampler
 
     @property
     def grid(self) -> int | None:
-        """Unseeded releases round the noise of `inner` correctly to multiples of 2^-grid.
-
-        The grid is None if `inner` draws its noise in float64, without correct rounding.
-        """
         return self.inner.grid
 
     def with_n(self, n: int) -> Self:
-        """The same mechanism for `n` records. The two mechanisms share the noise and geometry."""
         twin = super().with_n(n)
         twin.inner = self.inner.with_n(n)
         return twin
 
     def with_workload(self, workload: Workload) -> Self:
-        """This post-processing for another workload. The new `inner` is of the same family."""
         return type(self)(self.inner.with_workload(workload))
 
     def set_up(self) -> None:
-        """Set up `inner`."""
         self.inner.set_up()
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """The number of records, and the sums to which `inner` adds correctly rounded noise."""
         return self.inner.measured(records)
 
     def draw(self, rng: np.random.Generator | None) -> Privatiser:
@@ -91,18 +75,7 @@ def require_replace_one(mechanism: Mechanism, why: str) -> None:
 
 
 class PostProcessedNoise(PostProcessed):
-    """A mechanism that post-processes the noisy answers of an additive mechanism.
-
-    Parameters
-    ----------
-    inner : AdditiveMechanism
-        The mechanism that adds the noise, and determines workload, n, privacy and adjacency.
-
-    Raises
-    ------
-    ValueError
-        If `inner` is not an additive mechanism.
-    """
+    """A mechanism that post-processes the noisy answers of an additive mechanism."""
 
     inner: AdditiveMechanism
 

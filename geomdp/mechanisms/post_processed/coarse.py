@@ -31,8 +31,7 @@ class Coarse(PostProcessed):
     Parameters
     ----------
     inner : Mechanism
-        A mechanism for Q, such as `Projected`, `JL` or an additive one. Its kind, workload, n,
-        privacy and adjacency are used, but not its noise.
+        A mechanism for Q. Its kind, workload, n, privacy and adjacency are used, but not its noise.
     radius : float
         Lower bound on the distance of two points of the net, divided by sqrt(m). `radius` must be
         above 0, and so small that the net has at least two points.
@@ -42,16 +41,15 @@ class Coarse(PostProcessed):
     inner : Mechanism
         The mechanism for Q'.
     net : (s, m) array
-        S. The rows are in the order in which the points were chosen: of all answer vectors, each
-        new point has the largest distance from the nearest earlier point.
+        S, in the order of choice: each new point has the largest distance from the nearest earlier
+        point.
 
     Raises
     ------
     ValueError
-        If `inner` is not a mechanism, if the universe is infinite, if there are more than 2^26
-        answers over all elements, if the radius is out of range, or if this kind of mechanism
-        cannot answer Q'. Also under add/remove: the rounding error of sums grows with the private
-        number of records.
+        If `inner` is not a mechanism or cannot answer Q', if the universe is infinite, if there are
+        more than 2^26 answers over all elements, or if the radius is out of range. Also under
+        add/remove: the rounding error of sums grows with the private number of records.
 
     Notes
     -----
@@ -63,10 +61,9 @@ class Coarse(PostProcessed):
 
         (E ||M(X) - Q(X)||^2 / m)^(1/2) <= max over x of ||Q(x) - pi(x)||_2 / sqrt(m) + e',
 
-    by Minkowski's inequality. The first term is less than `radius`, because every Q(x) is closer
-    than `radius` sqrt(m) to a point of S. A net of few points has a small width and few dimensions,
-    so e' can be small even if n is small. The first term does not depend on n, so it limits the
-    accuracy for large n.
+    by Minkowski's inequality. The first term is less than `radius` and does not depend on n, so it
+    limits the accuracy for large n. A net of few points has a small width and few dimensions, so e'
+    can be small even if n is small.
 
     Cost: for N elements of the universe, each point of the net takes O(N m).
 
@@ -118,22 +115,19 @@ class Coarse(PostProcessed):
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """Upper bound: `rounding` plus the error that `inner` predicts; see the class."""
         inner = self.inner.predicted_rmse
         source = f"rounding {self.rounding:.4g} (JL-A2) + {inner.source}"
         value = self.rounding + inner.value
         return Prediction(value, PredictionKind.UPPER_BOUND, source, inner.stderr)
 
     def with_workload(self, workload: Workload) -> Self:
-        """A mechanism of the same kind and radius for another workload."""
         return type(self)(self.inner.with_workload(workload), self._radius)
 
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Number of records and the sums to which `inner` adds noise.
+        """Number of records and the sums to which `inner` adds noise: sums of the rounded answers.
 
-        For most mechanisms these are the sums of the rounded answers. If `inner` is a `Coarse`, it
-        rounds the rounded answers again, and its noise hides changes of the sums of the answers
-        that were rounded twice, but no other changes.
+        If `inner` is a `Coarse`, it rounds these answers again. Its noise hides changes of the sums
+        of the answers that were rounded twice, but no other changes.
         """
         return self.inner.totals(records)
 

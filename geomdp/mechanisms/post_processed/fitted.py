@@ -23,8 +23,8 @@ class Fitted(PostProcessedNoise):
     """An additive mechanism followed by generalised least squares over the attainable answers.
 
     Let y = Q(X) + Z / n, where Z is the noise of `inner` and has covariance S. Let C be the set of
-    attainable answers on which `Projected` projects: under replace-one the sensitivity polytope K
-    or a relaxation of it, under add/remove the cone over K. Then
+    attainable answers on which `Projected` projects, made from the sensitivity polytope K or a
+    relaxation of it. Then
 
         f = argmin over p in C of (p - y)^T S^-1 (p - y),
         g = argmin over p in C of ||p - y||_2,
@@ -32,16 +32,16 @@ class Fitted(PostProcessedNoise):
 
     where b is the bound of `Projected` on the square root of E ||g - Q(X)||^2. The norm in the
     definition of f gives more weight to directions in which the noise is small. The last line keeps
-    M(X) within distance b of g. Nearly always f itself is within distance b of g, and M(X) = f.
+    M(X) within distance b of g. Nearly always f itself is this close to g, and M(X) = f.
 
     ``ValueError`` if `inner` is not an additive mechanism, or is one for add/remove and K must be
     relaxed: the norm is known for the relaxation of K only, not for the cone over it.
 
     Notes
     -----
-    Privacy: the guarantee of `inner`, unchanged. C, S and b are public, and the fit reads the noisy
-    answers only (post-processing, GEN-2). S can be estimated from public draws, or replaced by an
-    approximation (see `noise_norm`); privacy and the bound hold for any norm.
+    Privacy: the guarantee of `inner`, unchanged (post-processing, GEN-2). C, S and b are public. S
+    can be estimated from public draws, or approximated (see `noise_norm`); privacy and the bound
+    hold for any norm.
 
     Error, for the data sets for which the bound of `Projected` holds: in the norm that defines f,
     the error of f is at most the size of the noise Z / n. In the Euclidean norm, by Minkowski's
@@ -50,12 +50,11 @@ class Fitted(PostProcessedNoise):
         (E ||M(X) - Q(X)||^2)^(1/2) <= (E ||g - Q(X)||^2)^(1/2) + (E ||M(X) - g||^2)^(1/2) <= 2 b,
 
     and under replace-one this error is at most the diameter of K. The ratio of the error to the
-    error of `Projected` was measured for tables, ranges, random signs and prefix sums. The data
-    were copies of one record, mixes of ten records, and uniform data. The ratio is 0.5 to 0.97, and
-    1 if noisy answers stay in K. There are two exceptions. For prefix sums, if all records are the
-    first element or all are the last element, the ratio is 1.1 to 1.2. For tables of independent
-    columns with unequal shares, the ratio is 0.92 to 1.06; for mixtures of two or more such
-    distributions it is 0.85 to 0.98.
+    error of `Projected` was measured for tables, ranges, random signs and prefix sums, with copies
+    of one record, mixes of ten records, and uniform data. It is 0.5 to 0.97, and 1 if noisy answers
+    stay in K. There are two exceptions. For prefix sums, if all records are the first element or
+    all are the last element, it is 1.1 to 1.2. For tables of independent columns with unequal
+    shares, it is 0.92 to 1.06; for mixtures of two or more such distributions it is 0.85 to 0.98.
 
     Cost: two projections per release. The second starts from the result of the first.
 
@@ -101,7 +100,6 @@ class Fitted(PostProcessedNoise):
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """Upper bound for every data set; see the class."""
         nearest = self._projected.predicted_rmse
         diameter = self._projected.diameter / math.sqrt(self.workload.n_queries)
         if self.inner.adjacency is Adjacency.REPLACE_ONE and diameter <= 2 * nearest.value:
@@ -110,18 +108,15 @@ class Fitted(PostProcessedNoise):
         return Prediction(2 * nearest.value, PredictionKind.UPPER_BOUND, source)
 
     def with_n(self, n: int) -> Self:
-        """The same mechanism for `n` records; noise, norm and geometry are shared."""
         twin = super().with_n(n)
         twin._projected = self._projected.with_n(n)
         return twin
 
     def set_up(self) -> None:
-        """Set up `inner`, the projection and the norm of the fit."""
         self._projected.set_up()
         self._norm.prepare()
 
     def process(self, noisy: FloatArray) -> FloatArray:
-        """The fit f, moved towards the projection g if the distance from g is above b."""
         fitted = self._norm.nearest(noisy)
         nearest = self._projected.nearest(noisy, warm_start=fitted).point
         reach = self._projected.predicted_rmse.value * math.sqrt(self.workload.n_queries)

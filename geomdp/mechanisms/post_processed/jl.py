@@ -35,12 +35,12 @@ from geomdp.workloads import LinearMap, Workload
 class AutoDimension:
     """Choose the number of rows of a `JL` map by its predicted error.
 
-    The effective dimension r is the dimension of the affine hull of the answer vectors. One trial
-    map is drawn for each k = 1, 2, 4, ... below r, and one for r - 1. The trial with the least
-    predicted error gives k, and a new map with k rows is drawn. The new map is independent of the
-    choice of k, so the error bound for a fixed k holds. It would not hold for the best trial: a map
-    with little noise can distort answers more than an average map. Predictions read public objects
-    only, so the choice costs no privacy.
+    Let r be the dimension of the affine hull of the answer vectors (the effective dimension). One
+    trial map is drawn for each k = 1, 2, 4, ... below r, and one for r - 1. The trial with the
+    least predicted error gives k. Then a new map with k rows is drawn, independent of this choice,
+    so the error bound for a fixed k holds. It would not hold for the best trial: a map with little
+    noise can distort answers more than an average map. Predictions read public objects only, so the
+    choice costs no privacy.
 
     Examples
     --------
@@ -78,13 +78,11 @@ class JL(PostProcessedNoise):
     inner : AdditiveMechanism
         A mechanism for Q. Its kind, workload, n, privacy and adjacency are used, but not its noise.
     dimension : int or AutoDimension
-        Number k of rows of A, at least 1 and below the effective dimension of the workload. A map
-        with more rows would not lower the dimension; use `Projected(inner)` instead, which has
-        A = I. `AutoDimension()` tries several k and keeps the k with the least predicted error.
+        Number k of rows of A, at least 1 and below the effective dimension of the workload. More
+        rows would not lower the dimension; use `Projected(inner)` instead, which has A = I.
     rng : Generator, int or None
-        Source of A. A is public and independent of the records, so a seed here does not affect the
-        privacy of releases. The error bounds assume that A is not redrawn after a look at a
-        release.
+        Source of A. A is public and independent of the records, so a seed here costs no privacy.
+        The error bounds assume that A is not redrawn after a look at a release.
     law : JLLaw
         Distribution of A: `GaussianMap()`, `RademacherMap()` or `SparseMap(density)` of
         `geomdp.geometry`. Explicit constants for the distortion are known for Gaussian maps only.
@@ -105,9 +103,8 @@ class JL(PostProcessedNoise):
 
     Notes
     -----
-    Privacy: the guarantee of `inner` for the workload A Q with the drawn matrix A, unchanged. The
-    noise is calibrated to the actual A, so the distortion of A does not matter. The least-squares
-    step reads the noisy answers and public objects only (post-processing).
+    Privacy: the guarantee of `inner` for the workload A Q, unchanged. The noise is calibrated to
+    the drawn A, so its distortion does not matter. Least squares is post-processing.
 
     Error: let delta(A) = max over x, y in K_Q of ||x - y|| - ||A (x - y)||. E is the expectation
     over Z, and E_A over A. h is the support function and w the Gaussian width of a body. For every
@@ -118,11 +115,11 @@ class JL(PostProcessedNoise):
         E_A delta(A) <= (2 w(K_Q) + (8^(-1/2) + 1/(4 sqrt(k))) diam(K_Q)) / sqrt(k).
 
     The first bound follows from Minkowski's inequality with JL-L13 and JL-L13b, the second from
-    JL-T9 for Gaussian maps. For Gaussian maps, let s be the noise term for the drawn A plus the
-    bound on the mean distortion over A. For a fixed k, the left side of the first bound, averaged
-    over A, is at most s averaged over A. `predicted_rmse` is the smaller of s and diam(K_Q),
-    divided by sqrt(m). For a single A the error can be larger than the prediction. For other laws
-    no explicit bound is known, and the prediction is diam(K_Q) / sqrt(m).
+    JL-T9 for Gaussian maps. For these maps, let s be the noise term for the drawn A plus the bound
+    on E_A delta(A). `predicted_rmse` is the smaller of s and diam(K_Q), divided by sqrt(m). For a
+    fixed k, the left side of the first bound, averaged over A, is at most s averaged over A. For a
+    single A the error can be larger. For other laws no explicit bound is known, and the prediction
+    is diam(K_Q) / sqrt(m).
 
     References
     ----------
@@ -199,17 +196,13 @@ class JL(PostProcessedNoise):
 
     @cached_property
     def mean_distortion(self) -> float:
-        """Upper bound on E_A delta(A), in the units of the answers; see the class.
-
-        For Gaussian maps the bound uses `width_limit`. For other laws it is the diameter of K_Q.
-        """
+        """Upper bound on E_A delta(A), in units of the answers: diam(K_Q) if A is not Gaussian."""
         if not isinstance(self.law, GaussianMap):
             return self._diameter
         return distortion_bound(width_limit(self.body), self._diameter, len(self.matrix))
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """Upper bound: noise for the drawn A plus mean distortion over A; see the class."""
         additive = squared_noise_limit(self.inner)
         gap = allowed_gap(additive, self.inner.workload.l2_diameter())
         noise = min(additive + 2 * gap, self._support.value / self.n + gap)
@@ -229,31 +222,26 @@ class JL(PostProcessedNoise):
         return type(self)(template, self._dimension, self._rng.spawn(1)[0], law=self.law)
 
     def set_up(self) -> None:
-        """Set up `inner` and the geometry."""
         super().set_up()
         self._projector.prepare()
         _ = self._support, self.mean_distortion
 
     def draw(self, rng: np.random.Generator | None) -> Privatiser:
-        """Draw the noise, and return the function from sums to noisy answers to A Q."""
         inner = self.inner.private(rng)
         if rng is None and self.grid is not None:
             return inner  # its argument comes from `measured`, which returns the sums of A Q
         return lambda sums: inner(self.matrix @ sums)
 
     def process(self, noisy: FloatArray) -> FloatArray:
-        """Least squares over K_Q from the noisy answers to A Q."""
         scale = self.inner.workload.l2_diameter()
         tolerance = relative_tolerance(squared_noise_limit(self.inner), scale)
         return self._projector.nearest(noisy, tol=tolerance).point
 
 
 def best_dimension(inner: AdditiveMechanism, rngs: Mapping[int, np.random.Generator]) -> int:
-    """The number of rows, among the keys of `rngs`, whose trial map has the least predicted error.
+    """The number of rows whose trial map, drawn from ``rngs[rows]``, has the least predicted error.
 
-    The trial map with k rows is drawn from ``rngs[k]``. The caller must draw a new map with the
-    returned number of rows, because the error bound does not hold for the best of several maps (see
-    `AutoDimension`). If predictions are equal, the first number is returned.
+    The caller must draw a new map: the error bound does not hold for the best of several maps.
     """
     errors = {rows: JL(inner, rows, rng).predicted_rmse.value for rows, rng in rngs.items()}
     return min(errors, key=errors.__getitem__)
@@ -265,13 +253,9 @@ def width_limit(body: Body) -> float:
 
 
 def distortion_bound(width: float, diameter: float, rows: int) -> float:
-    """Upper bound on E_A delta(A) of `JL` for a map with k = `rows` rows. It decreases in k.
-
-    Let w and diam be the Gaussian width and the diameter of K_Q. Let g be a standard Gaussian
-    vector in R^k. By Gordon's inequality,
-    sqrt(k) E_A delta(A) <= 2 w + E max(0, sqrt(k) - ||g||) diam. Since E ||g|| is at least
-    sqrt(k) - 1/(4 sqrt(k)) and Var ||g|| < 1/2, E max(0, sqrt(k) - ||g||) is at most
-    1/(4 sqrt(k)) + sqrt(1/2) / 2.
-    """
+    """Upper bound on E_A delta(A) of `JL` for a map with k = `rows` rows. It decreases in k."""
     drift = 1 / (4 * math.sqrt(rows)) + math.sqrt(1 / 2) / 2
+    # By Gordon's inequality, sqrt(k) E_A delta(A) <= 2 w + E max(0, sqrt(k) - ||g||) diam for g
+    # standard Gaussian in R^k. E ||g|| >= sqrt(k) - 1/(4 sqrt(k)) and Var ||g|| < 1/2 bound the
+    # expectation.
     return (2 * width + drift * diameter) / math.sqrt(rows)

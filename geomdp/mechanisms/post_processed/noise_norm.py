@@ -37,12 +37,10 @@ DRAWS = 8
 
 
 def noise_norm(inner: AdditiveMechanism) -> Projector | ConeProjector | WhitenedNorm | SignNorm:
-    """The projection on the attainable answers of `inner`, in the norm of its noise.
+    """The projection on the attainable answers of `inner` in the norm of its noise.
 
-    The attainable answers are those of `tried_projector` for `reachable_body`. The norm is (z^T
-    S^-1 z)^(1/2). Here z are coordinates in the public subspace of the answers (`answer_hull`), and
-    S is the covariance of the noise in these coordinates. For a relaxation, the coordinates are
-    products of signs, and `SignNorm` approximates S by a diagonal matrix.
+    The norm is (z^T S^-1 z)^(1/2) for coordinates z in the `answer_hull` and the covariance S of
+    their noise. For a relaxation, `SignNorm` approximates S by a diagonal matrix.
     """
     if is_relaxed(inner.workload):
         return SignNorm.of(inner)
@@ -68,7 +66,6 @@ class WhitenedNorm:
     projector: Projector | ConeProjector
 
     def prepare(self) -> None:
-        """See `Projector.prepare`."""
         self.projector.prepare()
 
     def nearest(self, noisy: FloatArray) -> Projection:
@@ -80,11 +77,9 @@ class WhitenedNorm:
 class SignNorm:
     """Least squares over the elliptope, with products of signs weighted by 1 / noise variance.
 
-    A column of two levels is a sign, 1 or -1. With the constant sign 1 in front, d columns give
-    d + 1 signs. Let r hold the products of any two of these signs. All 2-way tables of the d
-    columns are c + T r. Products with the first sign are single signs. The noise on r is treated as
-    uncorrelated, with one variance for all single signs and one variance for all other products.
-    With these weights the body is a `MappedElliptope`, which implements `project`.
+    Let r hold the products of any two of d + 1 signs: the constant 1, and one for each of d columns
+    of two levels. All 2-way tables are c + T r. The noise on r is treated as uncorrelated, with one
+    variance for all single signs and one for all other products.
     """
 
     #: c and T. The columns of T are orthogonal.
@@ -95,10 +90,7 @@ class SignNorm:
 
     @classmethod
     def of(cls, inner: AdditiveMechanism) -> SignNorm:
-        """The norm for the noise of `inner`, with variances in closed form or from public draws.
-
-        The workload must be all 2-way tables of two-level columns.
-        """
+        """The norm for `inner`, whose workload must be all 2-way tables of two-level columns."""
         signs = sign_products(inner.workload)
         if signs is None:
             raise ValueError(f"workload must be linear in sign products, got {inner.workload!r}")
@@ -110,7 +102,7 @@ class SignNorm:
         return cls(signs, MappedElliptope(stretch, weights, np.zeros(len(rows))))
 
     def prepare(self) -> None:
-        """Do nothing (see `Projector.prepare`): everything is computed when the norm is built."""
+        """Do nothing, because everything is computed when the norm is built."""
 
     def nearest(self, noisy: FloatArray) -> Projection:
         """The nearest point in the weighted norm. Cost: about ten eigendecompositions."""
@@ -128,10 +120,7 @@ def _products(answers: FloatArray, signs: SignProducts) -> FloatArray:
 
 
 def _variances(noise: Noise, signs: SignProducts) -> tuple[float, float]:
-    """Mean variances of the noise on single signs, and on all other products of two signs.
-
-    Single signs are the products with the first sign, which is the constant 1.
-    """
+    """Mean variances of the noise on single signs, and on all other products of two signs."""
     if isinstance(noise, GeometricNoise):
         # A few draws of this noise can all be 0, so the variances are computed without draws. The
         # coordinates of the noise are independent. So the variance of the noise on a product of

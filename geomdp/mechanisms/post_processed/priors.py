@@ -48,9 +48,8 @@ class FixedDataset:
     def inputs(self, mechanism: Mechanism) -> FloatArray:
         """The sums to which `mechanism` adds noise.
 
-        Most mechanisms sum the answers of their workload, and `sums` keeps this sum. A mechanism
-        with its own `totals`, such as `Coarse` or `PairMarginals`, sums other numbers, so the
-        records are read again.
+        A mechanism with its own `totals`, such as `Coarse`, reads the records again. For all others
+        `sums` keeps the sums.
         """
         if type(mechanism).totals is Mechanism.totals:
             return self.sums(mechanism.workload, mechanism.n)
@@ -62,17 +61,17 @@ def predict_on_prior(
 ) -> Prediction:
     """Root mean squared error per query of `mechanism` on a public data set.
 
-    Let X be the data set of `prior`, Q(X) the m true answers and M(X) the answers of the mechanism.
-    The prediction is (E ||M(X) - Q(X)||_2^2 / m)^(1/2), with the expectation E over the noise. The
-    expectation is estimated by the mean over independent releases. Never use records that are to be
-    protected: the prediction would be a release without privacy.
+    The prediction is (E ||M(X) - Q(X)||_2^2 / m)^(1/2), with X the data set of `prior`, Q(X) its m
+    true answers and M(X) the answers of the mechanism. The expectation over the noise is estimated
+    by the mean over independent releases. Never use records that are to be protected: the
+    prediction would be a release without privacy.
 
     Parameters
     ----------
     mechanism : Mechanism
-        A mechanism whose n is the number of records of the data set.
+        A mechanism whose n is the number of records of the data set; ``ValueError`` for another n.
     prior : FixedDataset
-        The data set; ``ValueError`` if it has another number of records than the mechanism.
+        The data set.
     trials : int
         Number of releases, at least 2.
     rng : Generator, int or None

@@ -53,19 +53,18 @@ class Projected(PostProcessedNoise):
     M(X) = argmin over y in C of ||y - (Q(X) + Z / n)||_2, where Z is the noise of `inner` and C is
     the set of attainable answers. Under replace-one, C is the sensitivity polytope K = K_Q. Under
     add/remove the number of records need not be n, and C is the cone {t y : t >= 0, y in K}. For
-    all 2-way tables of 25 to 128 two-level columns, it
-    takes too long to find an extreme point of the polytope. For these workloads K is the
-    `moment_relaxation`. It contains the polytope, and is an image of the elliptope (the set of
-    correlation matrices).
+    all 2-way tables of 25 to 128 two-level columns, it takes too long to find an extreme point of
+    the polytope. K is then the `moment_relaxation`, which contains the polytope and is an image of
+    the elliptope (the set of correlation matrices).
 
     Parameters
     ----------
     inner : AdditiveMechanism
         The mechanism that gives the noisy answers; ``ValueError`` for any other kind.
     draws : int
-        Largest number of public draws from which the prediction estimates E h_K(Z), if
-        `expected_support_bound` uses draws of the noise. Here h_K is the support function of K.
-        Fewer draws take less time and give a looser bound. Releases do not depend on `draws`.
+        Largest number of public draws from which the prediction estimates E h_K(Z), if it uses
+        draws of the noise; h_K is the support function of K. Fewer draws take less time and give a
+        looser bound. Releases do not depend on `draws`.
 
     Notes
     -----
@@ -76,16 +75,11 @@ class Projected(PostProcessedNoise):
 
         E ||M(X) - Q(X)||^2 <= min{E ||Z||^2 / n^2, E h_K(Z) / n}.
 
-    Under add/remove, for every data set of any number of records, with Q(X) the sum of the answers
-    divided by n,
-
-        E ||M(X) - Q(X)||^2 <= E ||Z||^2 / n^2.
-
-    So the error is at most the error of `inner`. The cone has points far from each other, so the
-    term E h_K(Z) / n fails for it. `predicted_rmse` also includes the rounding of answers and the
-    duality gap of the numerical projection. The gap is at most a millionth of E ||Z||^2 / n^2, or
-    1e-14 of the squared diameter of K if this is larger. For N > n records, it is N / n times as
-    large.
+    So the error is at most the error of `inner`. Under add/remove only the first term is a bound,
+    for any number of records, with Q(X) the sum of the answers divided by n: the cone has points
+    far from each other. `predicted_rmse` also includes the rounding of answers and the duality gap
+    of the numerical projection. The gap is at most a millionth of E ||Z||^2 / n^2, or 1e-14 of the
+    squared diameter of K if this is larger, and N / n times as large for N > n records.
 
     References
     ----------
@@ -116,7 +110,6 @@ class Projected(PostProcessedNoise):
         self._draws = whole(draws, "draws", minimum=2)
 
     def with_workload(self, workload: Workload) -> Self:
-        """This post-processing for another workload. The new `inner` is of the same family."""
         return type(self)(self.inner.with_workload(workload), draws=self._draws)
 
     @cached_property
@@ -141,7 +134,6 @@ class Projected(PostProcessedNoise):
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """Upper bound for every data set; see the class."""
         m = self.workload.n_queries
         additive = squared_noise_limit(self.inner)
         gap = allowed_gap(additive, self.diameter)
@@ -167,7 +159,6 @@ class Projected(PostProcessedNoise):
         _ = self._support, self.diameter
 
     def process(self, noisy: FloatArray) -> FloatArray:
-        """The nearest attainable answers to the noisy answers."""
         return self.nearest(noisy).point
 
     def nearest(self, noisy: FloatArray, warm_start: Projection | None = None) -> Projection:
@@ -188,10 +179,7 @@ def is_relaxed(workload: Workload) -> bool:
 
 
 def reachable_body(workload: Workload) -> Body:
-    """The sensitivity polytope; if `is_relaxed`, instead a relaxation that contains the polytope.
-
-    For one-way tables the body is a product of simplices, for any number of columns.
-    """
+    """The sensitivity polytope; if `is_relaxed`, instead a relaxation that contains it."""
     if isinstance(workload, MarginalTables) and workload.k == 1:
         return Product([Simplex(np.eye(count)) for count in workload.levels])
     return (moment_relaxation if is_relaxed(workload) else sensitivity_polytope)(workload)
@@ -200,19 +188,13 @@ def reachable_body(workload: Workload) -> Body:
 def tried_projector(
     body: Body, adjacency: Adjacency, matrix: FloatArray | None = None
 ) -> Projector | ConeProjector:
-    """The projector on the attainable answers, after a check that extreme points can be found.
+    """The projector on the attainable answers (a cone under add/remove), in the norm ||A y||.
 
-    Answers are means over a public number of records under replace-one, and lie in the body K.
-    Under add/remove they are sums over any number of records, divided by a declared n. They lie in
-    the cone {t y : t >= 0, y in K}. With a `matrix` A, nearest points are those with the nearest
-    images A y.
-
-    The universe may be too large for a search of extreme points. Then the error must be raised
-    before a ledger pays. The method `extreme_point` checks the size before the search. So a call
-    with no directions is enough.
+    It checks that extreme points can be found, so that an error is raised before a ledger pays.
     """
     projector = Projector(body, matrix)
     if isinstance(body, WorkloadPolytope):
+        # The method checks the size of the universe before it searches: no directions are needed.
         body.extreme_point(np.empty((0, body.dimension)))
     return projector if adjacency is Adjacency.REPLACE_ONE else ConeProjector(projector)
 
@@ -233,19 +215,14 @@ def noise_limit_source(inner: AdditiveMechanism) -> str:
 def relative_tolerance(
     energy: float, scale: float, *, share: float = GAP_SHARE, largest: float = LARGEST_TOLERANCE
 ) -> float:
-    """Tolerance for a duality gap of `share` times `energy`, relative to `scale`^2.
-
-    `energy` is the mean squared noise. The tolerance is kept between 1e-14 and `largest`, so for
-    tiny noise the gap can be larger than `share` times `energy`.
-    """
+    """Tolerance for a gap of `share` times `energy`, the squared noise, relative to `scale`^2."""
     return min(max(share * energy / scale**2, LEAST_TOLERANCE), largest)
 
 
 def allowed_gap(energy: float, scale: float) -> float:
     """The largest duality gap eta at which a search with `relative_tolerance` stops.
 
-    Let y = Q(X) + Z be the noisy answers, with the noise Z on means. Let p be the point that was
-    found, and e = ||p - Q(X)|| its error. A gap of at most eta means that
-    <y - p, Q(X) - p> <= eta. This implies e^2 <= ||Z||^2 + 2 eta and E e^2 <= E h_K(Z) + eta.
+    For noise Z on means and the error e of the point found, e^2 <= ||Z||^2 + 2 eta and
+    E e^2 <= E h_K(Z) + eta, because <y - p, Q(X) - p> <= eta for noisy answers y and the point p.
     """
     return relative_tolerance(energy, scale) * scale**2

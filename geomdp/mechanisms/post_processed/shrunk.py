@@ -41,19 +41,18 @@ class Shrunk(PostProcessedNoise):
 
     Notes
     -----
-    Privacy: the guarantee of `inner`, unchanged. c, r, v and K are public, and everything else is
-    computed from the noisy answers (post-processing, GEN-2).
+    Privacy: the guarantee of `inner`, unchanged (post-processing, GEN-2). c, r, v and K are public.
 
     Error: Z has mean 0. Because Q(X) is in K, a projection on K moves no point further away from
     Q(X). So for all data of n records
 
         E ||M(X) - Q(X)||^2 <= (1 - s)^2 ||Q(X) - c||^2 + s^2 v <= r^2 v / (r^2 + v).
 
-    This bound is below v, the squared error of the noise. It is also below r^2, a bound on the
-    squared error of the answer c. Let h_K be the support function of K. If E h_K(Z) / n exceeds
-    r^2 v / (r^2 + v), the bound is also below the bound min{v, E h_K(Z) / n} of `Projected`. In
-    this case the point of K nearest to y says little about the data. For data far from c, such as
-    copies of one record, the error can be nearly as large as the bound.
+    This bound is below v, the squared error of the noise, and below r^2, a bound on the squared
+    error of the answer c. If E h_K(Z) / n exceeds r^2 v / (r^2 + v), with h_K the support function
+    of K, it is also below the bound min{v, E h_K(Z) / n} of `Projected`; then the point of K
+    nearest to y says little about the data. For data far from c, such as copies of one record, the
+    error can be nearly as large as the bound.
 
     References
     ----------
@@ -103,7 +102,6 @@ class Shrunk(PostProcessedNoise):
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """Upper bound for every data set of n records; see the class."""
         # If the projection stops at a duality gap eta, the squared error grows by at most 2 eta.
         square = self._squared_bound
         square += 2 * allowed_gap(square, 2 * self._ball[1])
@@ -119,7 +117,6 @@ class Shrunk(PostProcessedNoise):
         _ = self._ball
 
     def process(self, noisy: FloatArray) -> FloatArray:
-        """Shrink the noisy answers towards the centre and return the nearest point of K."""
         centre, radius = self._ball
         shrunk = centre + self.factor * (noisy - centre)
         tolerance = relative_tolerance(self._squared_bound, 2 * radius)
@@ -127,15 +124,9 @@ class Shrunk(PostProcessedNoise):
 
 
 def centre_and_radius(workload: Workload) -> tuple[FloatArray, float]:
-    """A public point c (m,), and a proved r with r >= ||Q(x) - c||_2 for all answer vectors Q(x).
-
-    * For `MarginalTables`, c holds the tables of uniform data. r^2 is the sum over tables of
-      1 - 1 / (number of cells). This sum is ||Q(x) - c||^2 for every element x.
-    * If all elements together have at most 2^24 answers, c is the mean of Q(x) over the elements. r
-      is the largest distance of a Q(x) from c.
-    * For any other workload, c is the point nearest to 0 in the affine hull of all Q(x). Let R be
-      `l2_radius`, a proved bound on the norms of answer vectors. Then r^2 = R^2 - ||c||^2.
-    """
+    """A public point c (m,), and a proved r with r >= ||Q(x) - c||_2 for all answers Q(x)."""
+    # c holds the tables of uniform data. ||Q(x) - c||^2 is the same for every element x: the sum
+    # over tables of 1 - 1 / (number of cells).
     if isinstance(workload, MarginalTables):
         cells = np.array([place.stop - place.start for place in workload.slices])
         return np.repeat(1 / cells, cells), math.sqrt(float((1 - 1 / cells).sum()))
@@ -144,6 +135,7 @@ def centre_and_radius(workload: Workload) -> tuple[FloatArray, float]:
         answers = explicit_answers(workload)
         centre = answers.mean(axis=0)
         return centre, float(np.linalg.norm(answers - centre, axis=1).max())
+    # c is the point nearest to 0 in the affine hull, so ||Q(x) - c||^2 = ||Q(x)||^2 - ||c||^2.
     hull = workload.affine_hull()
     centre = hull.offset - hull.basis @ (hull.basis.T @ hull.offset)
     return centre, math.sqrt(workload.l2_radius() ** 2 - float(centre @ centre))

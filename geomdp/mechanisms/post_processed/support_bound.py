@@ -1,7 +1,6 @@
 """Upper bounds on E h_K(Z) for noise Z, where h_K is the support function of a body K.
 
-If the noisy mean answers over n records are projected on K, the expected squared l2 error of the
-answers is at most E h_K(Z) / n.
+If noisy means over n records are projected on K, their squared l2 error is at most E h_K(Z) / n.
 """
 
 from __future__ import annotations
@@ -49,17 +48,7 @@ class SupportBound:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedSupport:
-    """E h_K(Z) of a noise and a body: a quick test against a limit, and an upper bound.
-
-    Parameters
-    ----------
-    noise : Noise
-        Symmetric noise Z on R^m.
-    body : Body
-        K in R^m, with a support function.
-    draws : int
-        Largest number of draws for the bound: `most` of `expected_support_bound`.
-    """
+    """E h_K(Z) of a noise and a body: a quick test against a limit, and an upper bound."""
 
     noise: Noise
     body: Body
@@ -67,7 +56,6 @@ class ExpectedSupport:
 
     @cached_property
     def bound(self) -> SupportBound:
-        """The upper bound of `expected_support_bound`; computed on first use."""
         return expected_support_bound(self.noise, self.body, self.draws)
 
     @cached_property
@@ -78,75 +66,51 @@ class ExpectedSupport:
         return float(values.mean() - PILOT_ERRORS * values.std(ddof=1) / math.sqrt(PILOT_DRAWS))
 
     def exceeds(self, limit: float) -> bool:
-        """Whether 8 draws show that E h_K(Z) is above `limit`.
+        """Whether 8 draws show that E h_K(Z) is above `limit`, another upper bound.
 
-        Suppose that a caller has other upper bounds, and passes the least of them as `limit`. If
-        the answer is True, `bound` is very likely above `limit` and need not be computed. If this
-        answer is wrong, `limit` is still an upper bound, but not the least one.
+        If this answer is wrong, `limit` is still an upper bound, but not the least one.
         """
         return self._pilot > limit
 
 
 def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> SupportBound:
-    """Upper bound on E h_K(Z) for Z drawn from `noise`; it uses public objects alone.
+    """Upper bound on E h_K(Z) for symmetric `noise` Z on R^m and `body` K, from public objects.
 
-    * Gaussian noise is sigma g, where g is standard Gaussian in a subspace that contains all
-      differences of points of K. The bound is sigma times the Gaussian width w(K). If w(K) has no
-      closed form, the bound is sigma times the upper end of the interval of `gaussian_width`. That
-      interval is proved, and misses w(K) with probability at most 1e-3.
-    * K-norm noise of a body of dimension r is Z = R U. Here U is uniform on this body, and
-      E R = (r + 1) / epsilon. The bound is E R times an upper limit of E h_K(U).
-    * For `GeometricNoise`, `StaircaseNoise` and `LatticeBoxNoise` the bound is in closed form: the
-      sum over i of E |Z_i| (h_K(e_i) + h_K(-e_i)) / 2. For `LatticeBoxNoise`, upper bounds stand
-      in place of the E |Z_i|. For large epsilon these noises are almost always near 0, and their
-      rare large values are missing from a few hundred draws. The bound is infinite above 512
-      coordinates.
-    * For any other noise, the bound is an upper limit of E h_K(Z).
-
-    The upper limits for K-norm noise and for other noise are one-sided confidence limits by
-    Student's t, at level 1e-6. They come from at most `most` draws with a fixed public seed. They
-    are asymptotic and not proved. For skew distributions and few draws, a limit is below the mean
-    more often. For one exponential variable the probability is near 5e-6 with 2048 draws, 2e-5 with
-    512 draws, 1e-4 with 105 draws and 6e-4 with 32 draws. Each limit has its own level: a caller
-    that compares several bounds must add up the levels. Since Z and -Z have the same distribution,
-    every draw contributes (h_K(Z) + h_K(-Z)) / 2.
-
-    Parameters
-    ----------
-    noise : Noise
-        Symmetric noise on R^m.
-    body : Body
-        K in R^m, with a support function.
-    most : int
-        Largest number of draws for limits by Student's t. The other bounds ignore it.
+    It is proved for Gaussian noise, up to a probability of 1e-3 that `gaussian_width` misses w(K),
+    and for noise of known sizes (`_by_coordinates`). For all other noise it is an upper limit by
+    Student's t at level 1e-6, from at most `most` public draws. This limit is asymptotic and not
+    proved: for one exponential variable it is below the mean with a probability near 5e-6 for 2048
+    draws, 2e-5 for 512, 1e-4 for 105 and 6e-4 for 32. A caller that compares several bounds must
+    add up the levels.
     """
     if isinstance(noise, GaussianNoise):
         width = gaussian_width(body, rng=PUBLIC_SEED)
         how = "closed form" if width.samples == 0 else f"upper limit, {width.samples} draws"
         return SupportBound(noise.scale * width.interval[1], f"sigma w(K), w {how}")
     if isinstance(noise, KnownSizes):
+        # For large epsilon, rare large values of these noises are missing from a few hundred draws.
         return _by_coordinates(noise, body)
     rng = np.random.default_rng(PUBLIC_SEED)
     draws = min(most, max(MIN_DRAWS, MAX_NUMBERS // noise.dimension))
+    # Z = R U with U uniform on a body of dimension r, and E R = (r + 1) / epsilon.
     if isinstance(noise, KNormNoise):
         points = noise.uniform.draw(rng, draws)
         factor = (noise.effective_dimension + 1) / noise.epsilon
     else:
         points, factor = noise.sample(rng, draws), 1.0
+    # Z and -Z have the same distribution, so each draw contributes (h_K(Z) + h_K(-Z)) / 2.
     limit = _upper_limit(body.breadth(points) / 2)
     source = f"E h_K(Z) by {draws} public draws, upper limit at level {LEVEL:g}"
     return SupportBound(factor * limit, source)
 
 
 def _by_coordinates(noise: KnownSizes, body: Body) -> SupportBound:
-    """The sum over i of E |Z_i| (h_K(e_i) + h_K(-e_i)) / 2; infinite above 512 coordinates.
-
-    Z and -Z have the same distribution, so E h_K(Z) = E s(Z) with s(z) = (h_K(z) + h_K(-z)) / 2.
-    Because s is a seminorm, s(Z) is at most the sum over i of s(Z_i e_i) = |Z_i| s(e_i). If the
-    noise gives only upper bounds on the E |Z_i|, these bounds take their place.
-    """
+    """The sum over i of E |Z_i| (h_K(e_i) + h_K(-e_i)) / 2; infinite above 512 coordinates."""
     if noise.dimension > MAX_DRAWS:
         return SupportBound(math.inf, f"not computed above {MAX_DRAWS} coordinates")
+    # E h_K(Z) = E s(Z) for the seminorm s(z) = (h_K(z) + h_K(-z)) / 2, because Z is symmetric. s(Z)
+    # is at most the sum of s(Z_i e_i) = |Z_i| s(e_i). Upper bounds on the E |Z_i| can take their
+    # place.
     value = float(noise.mean_sizes() @ body.breadth(np.eye(noise.dimension))) / 2
     return SupportBound(value, "E |Z_i| in closed form, coordinate by coordinate")
 

@@ -7,14 +7,12 @@ These statements are about accuracy. Their printed proofs fail:
   `IterativeConstruction`),
 * `printed_online_weights_accuracy` (DISC-21, corrected in `OnlineConstruction`).
 
-Two mechanisms can be built with these statements: `PrintedNumericSparse`, and
-`IterativeConstruction` with ``design=PRINTED_STOPPING``. Both are as private as they claim.
+`PrintedNumericSparse` and `IterativeConstruction` with ``design=PRINTED_STOPPING`` are mechanisms.
+Both are as private as they claim.
 
 These statements fail in privacy: `printed_shortcut_step` (DISC-5, corrected in
 `shortcut_step_epsilon`) and `printed_smooth_scale` (DISC-15, corrected in `UniformLaplace`). These
-functions only return numbers. No mechanism of the library computes its noise from these numbers.
-
-Ids such as DISC-11 refer to the formula sheet.
+functions only return numbers, from which no mechanism of the library computes its noise.
 """
 
 import lazy_loader

@@ -30,10 +30,9 @@ def printed_iterative_accuracy(
     """The error alpha of Theorems 7 and 8 as printed in Roth's lecture; the proofs do not give it.
 
     alpha = 8 B / (n eps) ln(2 B k / beta), where k = `queries`, and B = max(1, `bound`(alpha/2))
-    bounds the number of updates. For approximate DP, the factor 8 B is replaced by
-    16 sqrt(B ln(1/delta)). The proofs only show that the error is at most 3 alpha / 2 (DISC-13).
-    The corrected `bounds.upper.iterative_accuracy` has the same parameters. Both functions raise
-    ``ValueError`` if n is too small.
+    bounds the number of updates. For approximate DP, the factor 8 B is replaced by 16 sqrt(B
+    ln(1/delta)). The proofs only show that the error is at most 3 alpha / 2 (DISC-13). Parameters
+    as in the corrected `bounds.upper.iterative_accuracy`. ``ValueError`` if n is too small.
 
     Examples
     --------
@@ -101,8 +100,7 @@ def printed_shortcut_step(epsilon: float, slack_delta: float, steps: int) -> flo
     The formula is printed for every delta below 1. At eps = 1 its proof fails for delta above 0.709
     if T = 1, and for delta above 0.779 for every T. For delta near 1, T such steps can spend more
     than (eps, delta) (DISC-5). The corrected `privacy.shortcut_step_epsilon` refuses an epsilon
-    above 1, and it takes an `ApproxDP`, whose delta is below 1/2. No mechanism calls the printed
-    function.
+    above 1, and it takes an `ApproxDP`, whose delta is below 1/2.
 
     Examples
     --------
@@ -121,7 +119,7 @@ def printed_smooth_scale(d: int, degree: int, *, n: int, epsilon: float) -> floa
 
     t is `degree`. Under replace-one, the moments of neighbours can differ by more than t^d / n in
     the l1 norm for t >= 3. For d = 1 and large t, such noise spends 1.217 eps (DISC-15).
-    `UniformLaplace` has the corrected scale. No mechanism uses the printed scale.
+    `UniformLaplace` has the corrected scale.
 
     Examples
     --------

@@ -17,12 +17,8 @@ UNIT = 2.0**-53
 def clipped_to_ball(records: Records | Iterable[Records], d: int) -> Iterator[FloatArray]:
     """Yield chunks (b, d) of the records, with records of norm above 1 scaled into the unit ball.
 
-    The scaling of a record does not depend on other records, so neighbouring data sets stay
-    neighbours (GEN-2). The exact Euclidean norm of every finite row yielded is at most 1. Rows
-    with a norm within (d + 8) 2^-53 of 1 are scaled too, because rounding errors hide whether this
-    norm is above 1.
-
-    A chunk that contains NaN or infinity is yielded unchanged. The universe refuses it later.
+    The exact norm of every finite row yielded is at most 1: rows with a norm within (d + 8) 2^-53
+    of 1 are scaled too, because of rounding errors. The universe later refuses NaN and infinity.
     """
     # A computed norm has a relative error of at most (d / 2 + 1) UNIT, and the scaling below adds
     # at most five roundings. The margin is above the sum of both.

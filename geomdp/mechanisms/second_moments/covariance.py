@@ -43,26 +43,23 @@ class Covariance:
 
     S(X) is the psd matrix of trace at most 1 that is nearest to M - mu mu^T. M is the release of
     `SecondMoment` with one part of the budget. The other part pays for the private mean mu: the
-    mean plus noise, projected on the unit ball. The mechanism that adds this noise is `Ball` for
-    pure privacy, and `Gaussian` for other privacy. Covariances of data in the unit ball are psd
-    with trace at most 1, so the projection adds no error.
+    mean plus the noise of `Ball` (pure privacy) or `Gaussian`, projected on the unit ball.
+    Covariances of data in the unit ball are psd with trace at most 1, so the projection adds no
+    error. The answers are svec(S(X)) of length m = d (d + 1) / 2: the upper triangle, with entries
+    off the diagonal multiplied by sqrt(2).
 
     This class is not a `Mechanism`, because a covariance is not a mean of answers of single
-    records.
-
-    The parameters of `SecondMoment`, except `shrink`, have the same meaning here. `mean_share` is
-    the share of the budget for the mean. ``ValueError`` if this share is not above 0 and below 1,
-    and under add/remove: M - mu mu^T is an estimate of the covariance only if sums are divided by
-    the number of records, which is private there.
-    The answers are the vector svec(S(X)) of length m = d (d + 1) / 2: the upper triangle, with
-    entries off the diagonal multiplied by sqrt(2). The guarantee holds for M and mu together, also
-    if their noisy values before the projections are published.
+    records. The parameters of `SecondMoment`, except `shrink`, have the same meaning here.
+    `mean_share` is the share of the budget for the mean. ``ValueError`` if this share is not above
+    0 and below 1, and under add/remove: M - mu mu^T is an estimate of the covariance only if sums
+    are divided by the number of records, which is private there.
 
     Notes
     -----
     Privacy, in real arithmetic: M and mu are released with shares of epsilon, of rho, or of epsilon
-    and delta. By basic composition the shares add up to `privacy`. S(X) is a function of M and mu.
-    The samplers are exact.
+    and delta. By basic composition the shares add up to `privacy`. S(X) is a function of M and mu,
+    and the guarantee covers both, also their noisy values before the projections. The samplers are
+    exact.
 
     Error: let M_n and mu_n be the second moments and the mean of the records. Suppose that
     (E ||M - M_n||_F^2)^(1/2) <= a and (E ||mu - mu_n||^2)^(1/2) <= b. Then the root mean squared
@@ -123,10 +120,7 @@ class Covariance:
 
     @property
     def _bound(self) -> tuple[float, str]:
-        """The smaller of a + 2 b and the diameter of all answers, with the source of the bound.
-
-        The docstring of the class defines a and b.
-        """
+        """The smaller of a + 2 b and the diameter of all answers, with the source of the bound."""
         moments = self.second_moment.predicted_rmse
         a = moments.value * math.sqrt(self.workload.n_queries)
         # Both means lie in the unit ball, so the error of the private mean is at most 2.
@@ -145,9 +139,9 @@ class Covariance:
 
     @property
     def population_bound(self) -> float:
-        """Upper bound on E ||S(X) - Sigma||_F for n independent records with covariance Sigma.
+        """Upper bound on E ||S(X) - Sigma||_F for independent records of covariance Sigma.
 
-        The bound is the sum of the bound for the records and 3 / sqrt(n) for sampling (JL-T3).
+        It is the sum of the bound for the records and 3 / sqrt(n) for sampling (JL-T3).
         """
         return 3 / math.sqrt(self.n) + self._bound[0]
 
@@ -183,10 +177,8 @@ class Covariance:
     ) -> Release:
         """The private covariance as svec (m,); parameters as in `Mechanism.release`.
 
-        `noisy` of the result holds the noisy mean (d,), and then svec of the noisy second moments.
-        Both are the values before their projections.
-
-        If the mechanism was built without `clip`, a row of norm above 1 raises ``ValueError``.
+        `noisy` of the result holds the noisy mean (d,), and then svec of the noisy second moments,
+        before their projections. Without `clip`, a row of norm above 1 raises ``ValueError``.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
         rounded = rng is None and self.grid is not None
@@ -269,7 +261,6 @@ class Covariance:
 
 
 def refuse_private_count(adjacency: Adjacency) -> None:
-    """Raise ``ValueError`` unless the number of records is public."""
     if checked_adjacency(adjacency) is Adjacency.ADD_REMOVE:
         raise ValueError(
             "a covariance needs replace-one, got add/remove, where the number of records is "

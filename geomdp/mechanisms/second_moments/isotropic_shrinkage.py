@@ -27,28 +27,10 @@ BLOCK_ENTRIES = 1 << 22
 class IsotropicShrinkage:
     """Shrink Y = M + W to (t / d) I + s Y_0, if noise explains the largest eigenvalue of Y_0.
 
-    M (d, d) is the true matrix, psd with trace at most T = `largest_trace`, and W is the noise.
-    Y_0 = Y - (tr Y / d) I is the traceless part of Y, and M_0 and W_0 are the traceless parts of M
-    and W. t is tr Y clipped to [0, T]. The factor of James and Stein's estimator is
-
-        s = max(0, 1 - v / ||Y_0||_F^2),   v = E ||W_0||_F^2.
-
-    Y is returned unchanged if lambda_max(Y_0) exceeds `limit`, a high quantile of lambda_max(W_0).
-    This comparison tests whether M is a multiple of the identity. It detects a few large
-    eigenvalues even in large noise. A test of the norm of Y_0 would be weaker, because all
-    directions of the noise contribute to that norm. No M_0 has an eigenvalue above (1 - 1/d) T. So
-    if the limit is at least this number, the comparison is skipped and Y is always shrunk.
-
-    If M is a multiple of the identity, shrinkage removes most of the error. For any M,
-    ||s Y_0 - M_0|| <= ||W_0|| + (1 - s) ||Y_0|| <= ||W_0|| + v^(1/2). So for all M and `limit`
-
-        (E ||result - M||_F^2)^(1/2) <= (E ||W||_F^2)^(1/2) + v^(1/2).
-
-    The result is a function of Y and of public numbers, so it is post-processing (GEN-2).
-
-    References
-    ----------
-    James and Stein 1961.
+    M (d, d) is psd with trace at most T, and W is noise. Y_0 = Y - (tr Y / d) I, W_0 is the
+    traceless part of W, and t is tr Y clipped to [0, T]. The factor of James and Stein (1961) is s
+    = max(0, 1 - v / ||Y_0||_F^2) with v = E ||W_0||_F^2. For all M and `limit`, (E ||result -
+    M||_F^2)^(1/2) <= (E ||W||_F^2)^(1/2) + v^(1/2), because (1 - s) ||Y_0|| <= v^(1/2).
     """
 
     #: Order of the matrices.
@@ -63,6 +45,9 @@ class IsotropicShrinkage:
     def __call__(self, noisy: FloatArray) -> FloatArray:
         """Map Y to the result, both as vectors (m,) of their upper triangles (`svec`)."""
         trace, traceless = split_trace(noisy, self.d)
+        # The largest eigenvalue detects a few large eigenvalues even in large noise, which the norm
+        # of Y_0 would not. No M_0 has an eigenvalue above (1 - 1/d) T, so a limit above this number
+        # tests nothing.
         visible = self.limit < (1 - 1 / self.d) * self.largest_trace
         if visible and np.linalg.eigvalsh(unsvec(traceless))[-1] > self.limit:
             return noisy
@@ -75,21 +60,16 @@ class IsotropicShrinkage:
 
 
 def split_trace(vectors: FloatArray, d: int) -> tuple[FloatArray, FloatArray]:
-    """Traces and traceless parts of symmetric matrices.
-
-    The matrices and their traceless parts are given as svec, in arrays of shape (..., m).
-    """
+    """Traces (...,) and traceless parts (..., m) of symmetric matrices, as svec (..., m)."""
     identity = svec(np.eye(d))
     traces = vectors @ identity
     return traces, vectors - traces[..., None] / d * identity
 
 
 def top_eigenvalue_limit(noise: Noise, d: int) -> float:
-    """Fifth largest lambda_max(W_0) of 1000 draws of `noise` with a fixed public seed.
+    """Fifth largest lambda_max(W_0) of 1000 draws W of `noise`, as svec (m,), from a public seed.
 
-    A draw is a matrix, given as svec (m,), and W_0 is its traceless part. One more draw exceeds the
-    limit with probability 5 / 1001. Cost: O(d^3) per draw; all draws together take 0.3 s at d = 50
-    and 5 s at d = 200.
+    One more draw exceeds it with probability 5 / 1001. Cost: O(d^3) per draw; 5 s at d = 200.
     """
     rng = np.random.default_rng(PUBLIC_SEED)
     tops: list[float] = []

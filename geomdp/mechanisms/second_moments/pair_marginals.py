@@ -53,8 +53,8 @@ class PairMarginals(PostProcessed):
     error is also at most 1. Under add/remove, only the bound by E ||Z||_F^2 is left.
 
     This is the published mechanism, with polynomial time and the rate d^(3/2) / (epsilon n). `Cone`
-    has the same rate with a smaller constant. `Cone` writes the entries of a record as signs -1 and
-    +1. All entries then have modulus 1, so all matrices in its body have unit diagonal.
+    has the same rate with a smaller constant, because it writes the entries of a record as signs:
+    all matrices in its body then have unit diagonal.
 
     References
     ----------
@@ -93,7 +93,6 @@ class PairMarginals(PostProcessed):
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """d / sqrt(2 m) times the bound on the error of N in Frobenius norm; at most the range."""
         inner = self.inner.predicted_rmse
         whole_norm = inner.value * math.sqrt(self.inner.workload.n_queries)
         value = whole_norm * self.workload.d / math.sqrt(2 * self.workload.n_queries)
@@ -103,7 +102,6 @@ class PairMarginals(PostProcessed):
 
     @property
     def _largest(self) -> float:
-        """The largest true answer. Under add/remove there may be more than n records."""
         return 1.0 if self.adjacency is Adjacency.REPLACE_ONE else math.inf
 
     @property
@@ -114,12 +112,8 @@ class PairMarginals(PostProcessed):
 
     @property
     def grid(self) -> int | None:
-        """Unseeded releases round their noise correctly to multiples of 2^-grid.
-
-        The noise is added to the sum of x x^T. The entry (i, j) of this sum is the number of
-        records with x_i = x_j = 1. If n is 2^53 or more, the sum might not be exact, and the grid
-        is None.
-        """
+        """Exponent of the grid of the noise on the sum of x x^T; None for n of 2^53 or more."""
+        # For larger n the counts might not be exact in float64.
         return self._on_counts.grid if self.n < LARGEST_SUM else None
 
     @cached_property
@@ -134,7 +128,6 @@ class PairMarginals(PostProcessed):
         return RoundedVector(times(d, inner.measurement.vector), grid_for(deviation))
 
     def with_workload(self, workload: Workload) -> Self:
-        """The same mechanism for the two-way marginals of another number of attributes."""
         if not isinstance(workload, Marginals):
             raise ValueError(f"workload must be Marginals(d, 2), got {workload!r}")
         return type(self)(
@@ -174,15 +167,11 @@ class PairMarginals(PostProcessed):
         return Totals(count, total[np.triu_indices(self.workload.d)])
 
     def set_up(self) -> None:
-        """Set up `inner` and the rounded noise."""
         super().set_up()
         _ = self._on_counts
 
     def draw(self, rng: np.random.Generator | None) -> Privatiser:
-        """Draw noise, and return the function from sums to private second moments of x / sqrt(d).
-
-        The second moments are given as svec.
-        """
+        """Draw noise; the returned function maps sums to second moments (svec) of x / sqrt(d)."""
         if rng is not None or self.grid is None:
             return super().draw(rng)
         multiples, unit, n = self._on_counts.draw(), 1 << self.grid, self.n
@@ -195,7 +184,6 @@ class PairMarginals(PostProcessed):
         return once(noisy)
 
     def process(self, noisy: FloatArray) -> FloatArray:
-        """Private marginals (m,) from the private second moments of x / sqrt(d), as svec."""
         matrix = unsvec(noisy)
         pairs = matrix[np.triu_indices(self.workload.d, 1)]
         return np.asarray(np.clip(self.workload.d * pairs, 0.0, self._largest))

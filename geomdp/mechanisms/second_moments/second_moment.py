@@ -33,13 +33,13 @@ class SecondMoment(PostProcessed):
     """Second moments (1/n) sum of x x^T of records in the unit ball: noise, then a projection.
 
     M(X) = argmin {||Y - (sum of x x^T + Z) / n||_F : Y psd, tr Y <= 1}. Under add/remove there can
-    be more than n records, so the trace has no limit. For pure differential
-    privacy Z is cone noise over the body of all such Y (JL-WIS). Cone noise here is the difference
-    of two Wishart matrices with d + 1 degrees of freedom. Each has a density on the psd matrices A
-    that is proportional to e^(-rate tr A). The rate is epsilon / 2 under replace-one and epsilon
-    under add/remove. Cone noise also perturbs the number of records. Under replace-one this number
-    is public, so the noise on it is known. A known multiple of the identity is then subtracted,
-    which lowers the variance of Z (X-CONE). For other definitions of privacy Z is Gaussian.
+    be more than n records, so the trace has no limit. For pure differential privacy Z is cone noise
+    over the body of all such Y (JL-WIS): the difference of two Wishart matrices with d + 1 degrees
+    of freedom, each with a density on the psd matrices A proportional to e^(-rate tr A). The rate
+    is epsilon / 2 under replace-one and epsilon under add/remove. Cone noise also perturbs the
+    number of records. Under replace-one this number is public, so the noise on it is known. A known
+    multiple of the identity is then subtracted, which lowers the variance of Z (X-CONE). For other
+    definitions of privacy Z is Gaussian.
 
     Parameters
     ----------
@@ -53,8 +53,7 @@ class SecondMoment(PostProcessed):
     adjacency : Adjacency
         Neighbour relation.
     clip : bool
-        Whether records of norm above 1 are scaled to norm 1. If False, such a record raises
-        ``ValueError``.
+        Whether records of norm above 1 are scaled to norm 1, or raise ``ValueError``.
     shrink : bool
         Whether `IsotropicShrinkage` is applied before the projection. It is meant for nearly
         isotropic data and few records, when noise hides the differences of the eigenvalues. For
@@ -70,9 +69,8 @@ class SecondMoment(PostProcessed):
     Notes
     -----
     Privacy: the guarantee of `Cone` (epsilon-DP) or `Gaussian` on this workload holds, in real
-    arithmetic. Clipping costs nothing, because the clipping of a record does not depend on other
-    records. Shrinkage and projection cost nothing, because they read only the noisy matrix. The
-    sampler is exact.
+    arithmetic. Clipping depends on one record only, and shrinkage and projection read only the
+    noisy matrix, so they cost nothing. The sampler is exact.
 
     Error: let h(Z) = max(lambda_max(Z), 0) and S = (1/n) sum of x x^T. Under add/remove, for any
     number of records, E ||M(X) - S||_F^2 is at most E ||Z||_F^2 / n^2. Under replace-one it is at
@@ -141,10 +139,7 @@ class SecondMoment(PostProcessed):
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """The square root of the bound in the class docstring, divided by sqrt(m).
-
-        Nothing is simulated.
-        """
+        """The root of the bound in the class docstring, divided by sqrt(m), without simulation."""
         m, d = self.workload.n_queries, self.body.d
         energy, n = self._energy, self.n
         alone = "E||Z||^2 / n^2 (JL-L13)"
@@ -156,6 +151,18 @@ class SecondMoment(PostProcessed):
         else:
             if isinstance(self.inner, Cone):
                 rate = self.inner.noise.rate
+                # E h(Z) <= E lambda_max(A) <= (4 d + 3) / (2 rate) for one of the Wishart matrices
+                # A, also if the noise is centred. Proof: let (A, t) be the vector on the cone over
+                # the body, and D = d (d + 1) / 2. Then e = t - tr A is exponential and independent
+                # of A. With k = D / ((D + 1) d), E h(Z) is at most
+                #   E (lambda_max(A) - k t)_+ + E (k t - lambda_min(A))_+
+                #   = E lambda_max(A) - E lambda_min(A)
+                #     + E (k t - lambda_max(A))_+ + E (lambda_min(A) - k t)_+.
+                # {lambda_min >= x} is the psd cone shifted by x I, so lambda_min(A) is exponential
+                # with mean 1 / (d rate). The last two terms add up to at most
+                # E |k t - tr A / d| = E |D e - tr A| / (d (D + 1)). Both D e and tr A, which is
+                # Gamma(D, 1 / rate), have mean D / rate. So this is at most
+                # sqrt(D^2 + D) / (d (D + 1) rate) < 1 / (d rate).
                 support, how = (4 * d + 3) / (2 * rate), "(4 d + 3) / (2 rate n) (JL-WIS)"
             else:
                 # sigma w(K) with w(K) <= sqrt(2 d) (JL-COV).
@@ -169,7 +176,6 @@ class SecondMoment(PostProcessed):
 
     @property
     def _energy(self) -> float:
-        """E ||Z||_F^2."""
         if not isinstance(self.inner, Cone):
             return self.inner.noise.second_moment().value
         noise = self.inner.noise
@@ -177,18 +183,16 @@ class SecondMoment(PostProcessed):
 
     @property
     def _traceless_energy(self) -> float:
-        """E ||Z_0||_F^2 = E ||Z||_F^2 - E (tr Z)^2 / d.
-
-        In cone noise both Wishart matrices A have tr A ~ Gamma(D, 1 / rate) with D = d (d + 1) / 2.
-        If the noise is centred, D t / (D + 1) is subtracted from tr A, where (A, t) is the vector
-        on the cone. Let e = t - tr A, which is exponential and independent of tr A. Then the
-        difference is (tr A - D e) / (D + 1). It has variance (D + D^2) / (D + 1)^2 / rate^2.
-        """
+        """E ||Z_0||_F^2 = E ||Z||_F^2 - E (tr Z)^2 / d."""
         m, d = self.workload.n_queries, self.body.d
         if not isinstance(self.inner, Cone):
             return self._energy * (m - 1) / m
         noise = self.inner.noise
         trace = 2 * m / noise.rate**2 / (m + 1 if noise.centre.any() else 1)
+        # In cone noise both Wishart matrices A have tr A ~ Gamma(m, 1 / rate). If the noise is
+        # centred, the trace is (tr A - m e) / (m + 1) for an exponential e = t - tr A that is
+        # independent of tr A, where (A, t) is the vector on the cone. Its variance is (m + m^2) /
+        # (m + 1)^2 / rate^2.
         return self._energy - trace / d
 
     @cached_property
@@ -197,7 +201,6 @@ class SecondMoment(PostProcessed):
         return top_eigenvalue_limit(self.inner.noise, self.body.d)
 
     def with_workload(self, workload: Workload) -> Self:
-        """The same mechanism for records of another dimension."""
         if not isinstance(workload, SecondMomentWorkload):
             raise ValueError(f"workload must be workloads.SecondMoment(d), got {workload!r}")
         return type(self)(
@@ -218,20 +221,18 @@ class SecondMoment(PostProcessed):
     ) -> Release:
         """The private second moments as svec (m,); parameters as in `Mechanism.release`.
 
-        If the mechanism was built without `clip`, a row of norm above 1 raises ``ValueError``.
+        Without `clip`, a row of norm above 1 raises ``ValueError``.
         """
         if self.clip and not isinstance(records, CountedRecords):
             records = clipped_to_ball(records, self.body.d)
         return super().release(records, rng, ledger=ledger)
 
     def set_up(self) -> None:
-        """Set up the noise and, for shrinkage, the quantile of lambda_max(Z_0)."""
         super().set_up()
         if self.shrink:
             _ = self._noise_limit
 
     def process(self, noisy: FloatArray) -> FloatArray:
-        """Shrink the noisy matrix if the mechanism was built with `shrink`, and project it."""
         if self.shrink:
             energy, limit = self._traceless_energy / self.n**2, self._noise_limit / self.n
             noisy = IsotropicShrinkage(self.body.d, energy, limit, self._largest_trace)(noisy)
@@ -241,7 +242,6 @@ class SecondMoment(PostProcessed):
 
     @property
     def _largest_trace(self) -> float:
-        """The largest trace of (1/n) sum of x x^T."""
         return 1.0 if self.adjacency is Adjacency.REPLACE_ONE else math.inf
 
 
@@ -252,28 +252,9 @@ def nearest_psd(vector: FloatArray) -> FloatArray:
 
 
 def wishart_energy(d: int, rate: float, *, centred: bool) -> float:
-    """E ||Z||_F^2 of cone noise over {M psd, tr M <= 1} at a given rate.
-
-    For the difference of two Wishart matrices, E ||Z||_F^2 is d (d + 1)^2 / (2 rate^2) (JL-WIS).
-    If the noise is centred at the centroid c of the body, subtract 2 (D + 1) ||c||^2 / rate^2
-    (X-CONE), where D = d (d + 1) / 2 and ||c||^2 = (D / (D + 1))^2 / d.
-
-    Let A be one of the Wishart matrices. The bound
-    E max(lambda_max(Z), 0) <= E lambda_max(A) <= (4 d + 3) / (2 rate) holds for centred noise, too.
-    Proof of the first inequality: let (A, t) be the vector on the cone over the body. Let
-    e = t - tr A, which is exponential and independent of A, and k = D / ((D + 1) d). Write (x)_+
-    for max(x, 0). Then the left side is at most
-
-        E (lambda_max(A) - k t)_+ + E (k t - lambda_min(A))_+
-          = E lambda_max(A) - E lambda_min(A)
-            + E (k t - lambda_max(A))_+ + E (lambda_min(A) - k t)_+.
-
-    lambda_min(A) is exponential with mean 1 / (d rate), because {lambda_min >= x} is the psd cone
-    shifted by x I. So it is enough to bound the sum of the last two terms by 1 / (d rate). This sum
-    is at most E |k t - tr A / d| = E |D e - tr A| / (d (D + 1)). tr A is Gamma(D, 1 / rate). So
-    both D e and tr A have the mean D / rate. So the sum is at most
-    sqrt(D^2 + D) / (d (D + 1) rate) < 1 / (d rate).
-    """
+    """E ||Z||_F^2 of cone noise over {M psd, tr M <= 1} at a given rate (JL-WIS, X-CONE)."""
     D = d * (d + 1) // 2
+    # If the noise is centred at the centroid c of the body, ||c||^2 = (D / (D + 1))^2 / d, and the
+    # gain is 2 (D + 1) ||c||^2.
     gain = 2 * D**2 / ((D + 1) * d) if centred else 0.0
     return (d * (d + 1) ** 2 / 2 - gain) / rate**2

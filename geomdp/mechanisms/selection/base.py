@@ -70,8 +70,10 @@ class Selection(abc.ABC):
     on the spread R, a bound on the largest d_i - d_j over queries i and j and over neighbours.
     Noise of scale R / eps on each score is eps-DP for the three kinds of noise that subclasses use
     (Gumbel, Laplace and exponential). In the worst case R is twice the sensitivity of a score. For
-    counting queries under add/remove R is 1, because the difference of two scores changes by at
-    most 1.
+    counting queries under add/remove R is 1.
+
+    Without a seed, and if answers on single records are whole numbers with sums below 2^53, eps-DP
+    also holds on the computer: sums are exact and the choice is decided exactly.
 
     Parameters
     ----------
@@ -88,9 +90,8 @@ class Selection(abc.ABC):
     Raises
     ------
     ValueError
-        For parameters of another type or out of range, fewer than 2 or more than 8192 queries, or a
-        spread that is 0 or not finite. If the largest l1 norm of an answer vector is outside 1e-60
-        to 1e60.
+        For parameters out of range, a spread that is 0 or not finite, or if the largest l1 norm of
+        an answer vector is outside 1e-60 to 1e60.
 
     Examples
     --------
@@ -135,11 +136,7 @@ class Selection(abc.ABC):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The guarantee of one release.
-
-        If answers are whole numbers and sums are below 2^53, the sums have no rounding errors, and
-        an unseeded choice has exactly the probabilities of the privacy proof.
-        """
+        """The guarantee of one release."""
         arithmetic = DECIDED_ARITHMETIC if self._decided else FLOAT64_CAVEAT
         return Guarantee(self.privacy, self.adjacency, Exact(), arithmetic)
 
@@ -156,8 +153,8 @@ class Selection(abc.ABC):
     def loss(self, gamma: float) -> float:
         """Bound on the largest answer minus the chosen answer, in the units of the answers.
 
-        For all data, the bound holds with probability at least 1 - `gamma`. ``ValueError`` if
-        `gamma` is not above 0 and below 1.
+        For all data, it holds with probability at least 1 - `gamma`. ``ValueError`` if `gamma` is
+        not above 0 and below 1.
         """
 
     @abc.abstractmethod
@@ -165,10 +162,7 @@ class Selection(abc.ABC):
         """Probability of each query (m,), for scores in units of the scale."""
 
     def probabilities(self, answers: FloatArray) -> FloatArray:
-        """Probability that each query is chosen (m,), for true mean answers (m,).
-
-        The result depends on the true answers, so use this method for public data only.
-        """
+        """Probability that each query is chosen (m,), for true mean answers (m,) of public data."""
         means = vector(answers, self.workload.n_queries, "answers")
         return self._law(means * (self.n / self.scale))
 
@@ -181,27 +175,8 @@ class Selection(abc.ABC):
     ) -> Choice:
         """Choose a query with a nearly largest answer on `records`.
 
-        Parameters
-        ----------
-        records : array, DataFrame, or iterable of arrays or DataFrames
-            Records in the encoding of `workload.universe`. Under replace-one there must be exactly
-            n records. Counts of records from `gd.data.count_records` are accepted, too.
-        rng : Generator, int or None
-            None draws from the entropy of the operating system. A seed or generator makes the
-            choice reproducible; the `guarantee` of the result then says ``seeded: no privacy
-            claim``.
-        ledger : Ledger, optional
-            The privacy budget. Before the records are read, the ledger is asked whether it can pay.
-            It pays after the records are found valid and before the choice.
-
-        Raises
-        ------
-        ValueError
-            For records outside the universe, or too many records for exact sums. Under replace-one,
-            also if the number of records is not n. Nothing is paid.
-        BudgetExhausted
-            If the ledger cannot pay. The records have then not been read, unless the budget was
-            spent elsewhere during the call. Nothing is released.
+        Parameters and errors are as in `Mechanism.release`. Too many records for exact sums are a
+        ``ValueError``, too, and nothing is paid.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
 
@@ -236,12 +211,7 @@ class Selection(abc.ABC):
 def spread(workload: Workload, adjacency: Adjacency) -> float:
     """A bound on how much the difference of two query sums can grow between neighbours.
 
-    Let l_j and u_j be the least and the largest value of query j. Replacing a record raises sum i
-    by at most u_i - l_i and lowers sum j by at most u_j - l_j. Adding a record raises the
-    difference of sum i and sum j by at most u_i - l_j.
-
-    ``ValueError`` if the bound is 0 or not finite. Cost: `extreme_answers` in 2m directions for m
-    queries.
+    ``ValueError`` if it is 0 or not finite. Cost: `extreme_answers` in 2m directions for m queries.
     """
     lowest, highest = _ranges(workload)
     if adjacency is Adjacency.ADD_REMOVE:

@@ -15,17 +15,14 @@ from geomdp.noise.exact.argmax import GUMBEL
 class ExponentialMechanism(Selection):
     """Choose query j with probability proportional to exp(eps s_j / R) (GEN-3).
 
-    The score s_j is the sum of query j over the records, and R is the spread of the scores (see
-    `Selection`). In the worst case R is twice the sensitivity Delta of a score, which gives the
-    textbook's exp(eps s_j / (2 Delta)).
+    The score s_j is the sum of query j over the records, and R is the spread of the scores. In the
+    worst case R is twice the sensitivity Delta of a score, which gives the textbook's
+    exp(eps s_j / (2 Delta)).
 
     Privacy: eps-DP. Let d_j be the change of s_j between neighbours. The weight exp(eps s_j / R)
     changes by one factor, and the sum of the weights of all queries by another. The ratio of the
-    two factors is at most exp(eps max (d_i - d_j) / R) <= exp(eps). Without a seed, and if the
-    answers on single records are whole numbers with sums below 2^53, this also holds on the
-    computer: sums are exact and the choice is decided exactly.
-
-    The parameters are described in `Selection`.
+    two factors is at most exp(eps max (d_i - d_j) / R) <= exp(eps). On the computer, and for the
+    parameters, see `Selection`.
 
     Examples
     --------
@@ -49,9 +46,8 @@ class ExponentialMechanism(Selection):
     def loss(self, gamma: float) -> float:
         """(R / (n eps)) ln((m - 1)(1 - gamma) / gamma) for m queries, or 0 if that is negative.
 
-        The loss, the largest answer minus the chosen answer, exceeds this bound with probability at
-        most `gamma`, for all data. If the bound is above 0, and the answer to one query exceeds all
-        others by exactly the bound, another query is chosen with probability `gamma`.
+        A bound above 0 is tight: if the answer to one query exceeds all others by exactly the
+        bound, another query is chosen with probability `gamma`.
         """
         share = probability(gamma, "gamma")
         ratio = (self.workload.n_queries - 1) * (1 - share) / share

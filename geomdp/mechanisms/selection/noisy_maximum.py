@@ -24,16 +24,12 @@ LONGEST, NODES = 2.0, 24
 class ReportNoisyMax(Selection):
     """Choose the query with the largest sum after adding Laplace noise of scale R / eps.
 
-    R is the spread of the scores (see `Selection`). The mechanism is Dwork-Roth's report-noisy-max
-    (Claim 3.9). `PermuteAndFlip` uses exponential noise instead. Its bound `loss` on the largest
-    answer minus the chosen answer is never larger than the bound for Laplace noise.
+    R is the spread of the scores. The mechanism is Dwork-Roth's report-noisy-max (Claim 3.9).
+    `PermuteAndFlip` uses exponential noise instead, and its bound `loss` is never larger.
 
     Privacy: eps-DP. For a query j, fix the noise on all other sums. Query j is chosen if its noise
-    is above a threshold, which moves by at most R between neighbours. Without a seed, and if all
-    answers are whole numbers with sums below 2^53, this also holds on the computer: sums are exact
-    and the choice is decided exactly.
-
-    The parameters are described in `Selection`.
+    is above a threshold, which moves by at most R between neighbours. On the computer, and for the
+    parameters, see `Selection`.
 
     Examples
     --------
@@ -52,9 +48,8 @@ class ReportNoisyMax(Selection):
     def loss(self, gamma: float) -> float:
         """(R / (n eps)) t for m queries, where (m - 1) (1 + t / 2) e^-t / 2 = gamma.
 
-        The largest answer minus the chosen answer exceeds this bound with probability at most
-        `gamma`. This is a union bound. Let D be the difference of two Laplace variables of scale 1.
-        Then Pr[D > t] = (1 + t / 2) e^-t / 2. The bound is 0 if (m - 1) / 2 <= gamma.
+        It is 0 if (m - 1) / 2 <= gamma. This is a union bound: the difference D of two Laplace
+        variables of scale 1 has Pr[D > t] = (1 + t / 2) e^-t / 2.
         """
         rivals = self.workload.n_queries - 1
         share = probability(gamma, "gamma")
@@ -73,17 +68,11 @@ class ReportNoisyMax(Selection):
 class PermuteAndFlip(Selection):
     """Choose the query with the largest sum after adding exponential noise of scale R / eps.
 
-    R is the spread of the scores (see `Selection`). This is report-noisy-max with one-sided noise.
-    The choice has the distribution of permute-and-flip (McKenna and Sheldon 2020). The loss is the
-    largest answer minus the chosen answer. For all data the expected loss is at most the expected
-    loss of the exponential mechanism.
+    R is the spread of the scores. This is report-noisy-max with one-sided noise. The choice has the
+    distribution of permute-and-flip (McKenna and Sheldon 2020). For all data the expected loss (the
+    largest answer minus the chosen answer) is at most that of the exponential mechanism.
 
-    Privacy: eps-DP. For a query j, fix the noise on all other sums. Query j is chosen if its noise
-    is above a threshold, which moves by at most R between neighbours. Without a seed, and if all
-    answers are whole numbers with sums below 2^53, this also holds on the computer: sums are exact
-    and the choice is decided exactly.
-
-    The parameters are described in `Selection`.
+    Privacy: eps-DP, as for `ReportNoisyMax`.
 
     Examples
     --------
@@ -102,9 +91,8 @@ class PermuteAndFlip(Selection):
     def loss(self, gamma: float) -> float:
         """(R / (n eps)) ln((m - 1) / (2 gamma)) for m queries, or 0 if this is negative.
 
-        The largest answer minus the chosen answer exceeds this bound with probability at most
-        `gamma`. This is a union bound. Let D be the difference of two exponential variables of
-        scale 1. Then Pr[D > t] = e^-t / 2.
+        This is a union bound: the difference D of two exponential variables of scale 1 has
+        Pr[D > t] = e^-t / 2.
         """
         ratio = (self.workload.n_queries - 1) / (2 * probability(gamma, "gamma"))
         return self.scale / self.n * max(0.0, math.log(ratio))
@@ -119,18 +107,18 @@ def _law_of_largest(
     distribution: Callable[[FloatArray], FloatArray],
     least: float,
 ) -> FloatArray:
-    """Probability that score s_j plus its noise is the largest, for each of m scores.
+    """Probability (m,) that score s_j plus its noise is the largest; scores in units of the scale.
 
-    Scores are in units of the scale of the noise. Let f be the density and F the distribution
-    function of the noise. Then this probability is the integral over v of f(v - s_j) times the
-    product over i != j of F(v - s_i). Between two scores the integrand is smooth, so a Gauss rule
-    on short pieces is exact up to rounding. Noise below `least` is neglected. Cost: O(m^2).
+    It is the integral over v of f(v - s_j) prod over i != j of F(v - s_i), for the density f and
+    the distribution function F of noise above `least`. Cost: O(m^2).
     """
     # The largest noisy score is at least the largest score plus the least noise.
     begin, end = scores.max() + least, scores.max() + FAR
     inside = np.unique(scores[(scores > begin) & (scores < end)])
     pieces = math.ceil((end - begin) / LONGEST)
     corners = np.unique(np.concatenate([np.linspace(begin, end, pieces + 1), inside]))
+    # Between two scores the integrand is smooth, so a Gauss rule on short pieces is exact up to
+    # rounding.
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     law = np.zeros(len(scores))
     for low, high in pairwise(corners):

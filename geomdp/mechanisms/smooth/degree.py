@@ -70,7 +70,6 @@ class TheoremDegree(DegreeRule):
     """
 
     def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
-        """The whole number nearest to n^(1 / (2 d + K)), at least 2."""
         del noise_at
         return int(max(2, round(n ** (1 / (2 * d + smoothness)))))
 
@@ -81,7 +80,7 @@ class LeastPredictedError(DegreeRule):
 
     t is the number of degrees in each variable. The predicted error is the sum of the two errors
     that `predicted_error` returns. With `WeightedLaplace` noise, additional degrees change this sum
-    little. The rule avoids the cost of these degrees.
+    little, and the rule avoids their cost.
 
     Parameters
     ----------
@@ -112,8 +111,8 @@ class LeastPredictedError(DegreeRule):
     def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
         """The smallest of 2, 3, 4, 5, 6, 8, 10, 13, ... with a small enough predicted error.
 
-        From 6 on, each candidate t is about a third larger than the candidate before. A t above 2
-        is tried only if t^d is at most `largest`.
+        From 6 on, each t is about a third larger than the one before. A t above 2 is tried only if
+        t^d is at most `largest`.
         """
         del n
         tried: dict[int, float] = {}
@@ -138,15 +137,12 @@ class LeastPredictedError(DegreeRule):
 def predicted_error(
     workload: SmoothQueries, deviations: FloatArray, smoothness: int
 ) -> tuple[float, float]:
-    """Predicted approximation error and noise error of the worst query of C^K_1.
+    """Predicted approximation error and noise error of the worst query of C^K_1, up to constants.
 
-    C^K_1 is the set of functions of d variables with all derivatives up to order K = `smoothness`
-    bounded by 1. The approximation error is t^-K for t degrees in each variable. This is the rate
-    of the best polynomial approximation, without the constant. Let ||m|| be the largest of the d
-    degrees of moment m, and s_m the `deviations` (t^d - 1,) of the noise on the means. The noise
-    error is (sum_m ||m||^(-2 K) s_m^2)^(1/2). The reason is SM-X1: for the coefficients c of a
-    query, sum_m ||m||^(2 K) c_m^2 is about 1. So |<c, noise>| is at most about
-    (sum_m ||m||^(-2 K) noise_m^2)^(1/2). Both errors are predictions up to constants, not bounds.
+    C^K_1 holds the functions with all derivatives up to order K = `smoothness` bounded by 1. The
+    errors are t^-K and (sum_m ||m||^(-2 K) s_m^2)^(1/2) for the `deviations` s_m (t^d - 1,) of the
+    noise on means, where ||m|| is the largest degree of moment m. By SM-X1, the coefficients c of a
+    query have sum_m ||m||^(2 K) c_m^2 of about 1.
     """
     decay = workload.orders() ** -float(smoothness)
     return workload.degree ** -float(smoothness), float(np.linalg.norm(decay * deviations))

@@ -27,12 +27,12 @@ class MomentProjection:
 
         argmin sum_{m != 0} ((M_m - Y_m) / s_m)^2   over moment vectors M.
 
-    The result is computed from public numbers and a released summary, so the projection is
-    post-processing and costs no privacy. Suppose that the true moments are the moments of a
-    distribution. Then, up to the accuracy of the solver, the projection of `semidefinite` does not
-    increase the error in the weighted norm. The projection of `on_grid` can increase this error,
-    but at most by the distance, in this norm, of the true moments from the set of moments of
-    distributions on the grid. Both projections can increase the errors of single queries.
+    It is computed from public numbers and a released summary, so it is post-processing and costs no
+    privacy. If the true moments are the moments of a distribution, the projection of `semidefinite`
+    does not increase the error in the weighted norm, up to the accuracy of the solver. The
+    projection of `on_grid` can increase this error, but at most by the distance, in this norm, of
+    the true moments from the moments of distributions on the grid. Both projections can increase
+    the errors of single queries.
 
     Parameters
     ----------
@@ -63,10 +63,9 @@ class MomentProjection:
 
     @classmethod
     def semidefinite(cls, deviations: npt.ArrayLike) -> Self:
-        """Projection on the moments of all distributions on [-1, 1], for d = 1.
+        """Projection on the moments of all distributions on [-1, 1] (d = 1); `deviations` (t,).
 
-        Each projection solves a semidefinite program. `deviations` (t,) are the s_m. All except
-        s_0, which is not used, must be above 0.
+        Each projection solves a semidefinite program.
         """
         scales = _relative(deviations)
         if scales.ndim != 1:
@@ -77,10 +76,9 @@ class MomentProjection:
     def on_grid(cls, deviations: npt.ArrayLike, per_axis: int) -> Self:
         """Projection on the moments of distributions on a grid of `per_axis`^d points, for any d.
 
-        The body is the convex hull of the moments of the points. `deviations` (t,) * d are the s_m.
-        All except s_0, which is not used, must be above 0. `per_axis` is at least 2. A number
-        several times as large as t is a good choice. Then the moments of every distribution are
-        close to the moments of a distribution on the grid.
+        The body is the convex hull of the moments of the points. `per_axis` is at least 2. If it is
+        several times as large as t, the moments of every distribution are close to the moments of a
+        distribution on the grid. `deviations` has shape (t,) * d.
         """
         scales = _relative(deviations)
         return cls(scales, grid_moment_body(scales, per_axis))
@@ -107,7 +105,7 @@ class MomentProjection:
 
 
 def _relative(deviations: npt.ArrayLike) -> FloatArray:
-    """`deviations` divided by the largest s_m with m != 0. A common factor then has no effect."""
+    """`deviations` divided by the largest s_m with m != 0: a common factor has no effect."""
     array = finite_array(deviations, "deviations", np.ndim(deviations))
     varying = array.ravel()[1:]
     if not (varying.size and (varying > 0).all()):

@@ -56,19 +56,15 @@ class ScaledLaplace(CalibratedNoise):
 
     @property
     def sampler(self) -> Exact:
-        """`Exact`: draws have the stated distribution."""
         return Exact()
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m)."""
         return rng.laplace(0.0, self.scales, (size, len(self.scales)))
 
     def larger(self, share: float) -> Self:
-        """The same noise times 1 + `share`."""
         return type(self)(self.scales * (1 + share))
 
     def computable(self) -> Computable:
-        """The noise as a function of uniform numbers, for correctly rounded draws."""
         return scaled_laplaces(self.scales)
 
 
@@ -80,19 +76,15 @@ class ScaledGaussian(CalibratedNoise):
 
     @property
     def sampler(self) -> Exact:
-        """`Exact`: draws have the stated distribution."""
         return Exact()
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m)."""
         return rng.normal(0.0, self.deviations, (size, len(self.deviations)))
 
     def larger(self, share: float) -> Self:
-        """The same noise times 1 + `share`."""
         return type(self)(self.deviations * (1 + share))
 
     def computable(self) -> Computable:
-        """The noise as a function of uniform numbers, for correctly rounded draws."""
         return scaled_gaussians(self.deviations)
 
 
@@ -125,17 +117,12 @@ class MomentNoise(abc.ABC):
         workload : SmoothQueries
             The moments.
         privacy : PureDP, ApproxDP or ZCDP
-            The guarantee that the noise must give.
+            The guarantee; ``ValueError`` for a kind of guarantee that this noise cannot give.
         adjacency : Adjacency
             Neighbour relation.
         slack : (t^d - 1,) array or float
             For each moment, a bound on how much more the computed sum can change between neighbours
             than the exact sum.
-
-        Raises
-        ------
-        ValueError
-            If this noise cannot give a guarantee of the kind of `privacy`.
         """
 
 
@@ -190,7 +177,6 @@ class UniformLaplace(MomentLaplace):
     """
 
     def shape(self, workload: SmoothQueries) -> FloatArray:
-        """The vector of ones."""
         return np.ones(workload.n_queries)
 
     def sensitivity(self, workload: SmoothQueries, adjacency: Adjacency) -> float:
@@ -208,16 +194,15 @@ class WeightedLaplace(MomentLaplace):
     a_m of about ||m||^-K. For these a_m, the scales b_m minimise the sum of a_m^2 b_m^2 among all
     scales with the same sum of 1 / b_m (SM-X1).
 
-    Privacy: let w_m = 1 / b_m. Let difference_m be the change of the sum of Q_m between neighbours.
-    The log-density of the noise changes by at most sum_m w_m |difference_m|. Under replace-one this
-    sum is at most
+    Privacy: let w_m = 1 / b_m. The log-density of the noise changes between neighbours by at most
+    the sum of w_m times the change of the sum of Q_m. Under replace-one this is at most
 
         max over x, x' of sum_m w_m |Q_m(x) - Q_m(x')| = max over x of sum_m w_m (1 - Q_m(x)),
 
     the weighted l1 diameter (`workloads.smooth.moment_diameters` proves the equality). Under
-    add/remove the change is at most sum_m w_m. The constant c makes this bound equal to epsilon.
-    The formula sheet has c = (2 / epsilon) sum_m ||m||^(-2 K / 3). That c is larger, because the
-    sheet bounds every |difference_m| by 2.
+    add/remove it is at most sum_m w_m. The constant c makes this bound equal to epsilon. The
+    formula sheet has c = (2 / epsilon) sum_m ||m||^(-2 K / 3). That c is larger, because the sheet
+    bounds every change by 2.
 
     Parameters
     ----------
@@ -266,9 +251,8 @@ class WeightedLaplace(MomentLaplace):
 class UniformGaussian(MomentNoise):
     """Gaussian noise of one scale on all moments, for zCDP and approximate differential privacy.
 
-    Under replace-one the noise is calibrated to the l2 diameter of the moments, about
-    (2 t^d)^(1/2). Under add/remove the noise is calibrated to the l2 radius of the moments,
-    (t^d - 1)^(1/2).
+    It is calibrated to the l2 diameter of the moments under replace-one, about (2 t^d)^(1/2), and
+    to their l2 radius under add/remove, (t^d - 1)^(1/2).
 
     Examples
     --------
@@ -292,7 +276,6 @@ class UniformGaussian(MomentNoise):
         adjacency: Adjacency,
         slack: FloatArray | float = 0.0,
     ) -> ScaledGaussian:
-        """Gaussian noise with the least standard deviation for the sensitivity plus the slack."""
         if isinstance(privacy, PureDP):
             raise ValueError(f"privacy must be ZCDP or ApproxDP for UniformGaussian, got {privacy}")
         replace_one = checked_adjacency(adjacency) is Adjacency.REPLACE_ONE

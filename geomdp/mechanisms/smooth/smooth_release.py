@@ -34,26 +34,24 @@ class SmoothAnswer(NamedTuple):
     add/remove the number N of records is private, and n is a declared number. The constant moment
     is then set to 1, though it would be N / n. So each of the n - N missing records counts as a
     record on which the query is `missing_record`. The answer estimates (sum of the values over the
-    records + (n - N) `missing_record`) / n. The errors below are measured against this quantity. If
-    N = n, the quantity is the mean. The error of the polynomial is averaged over n, so if N > n,
-    `approximation_error` and `error_bound` must be multiplied by N / n.
+    records + (n - N) `missing_record`) / n, which is the mean if N = n. The errors below are
+    measured against this quantity. If N > n, `approximation_error` and `error_bound` must be
+    multiplied by N / n, because the error of the polynomial is averaged over n.
 
     Parameters
     ----------
     value : float
         The answer: the private mean of the polynomial that approximates the query.
     noise_std : float
-        Standard deviation of the privacy noise in `value`. For projected moments, the standard
-        deviation before the projection.
+        Standard deviation of the privacy noise in `value`, before any projection of the moments.
     approximation_error : float
         The largest of the differences between the query and the polynomial at some public points.
     error_bound : float
         A proved bound on the difference at all points. It is infinite if the query states no bounds
         on the derivatives.
     missing_record : float
-        The value of a missing record under add/remove. It is the constant coefficient c_0 of the
-        polynomial. This is the mean of the polynomial under the density 1 / (pi sqrt(1 - x^2)) in
-        each variable.
+        The value of a missing record under add/remove: the constant coefficient c_0 of the
+        polynomial, its mean under the density 1 / (pi sqrt(1 - x^2)) in each variable.
 
     Examples
     --------
@@ -82,15 +80,14 @@ class SmoothRelease:
     ----------
     moments : (t,) * d array
         Noisy sums over the records, divided by n, for t degrees in each of d variables. The first
-        entry is the constant moment. This moment is set to 1 and is not measured; under add/remove
-        see `SmoothAnswer`.
+        entry, the constant moment, is set to 1 and not measured (see `SmoothAnswer`).
     noise_std : (t,) * d array
         Standard deviation of the noise on each moment; 0 for the constant moment.
     n : int
         Number of records; under add/remove, the declared number by which the sums are divided.
     smoothness : int
         Number K of bounded derivatives for which the number of moments was chosen. Queries with
-        fewer or more bounded derivatives are answered, too.
+        another number are answered, too.
     numerical_error : float
         Bound on the numerical error of every moment before noise.
     guarantee : Guarantee
@@ -98,8 +95,7 @@ class SmoothRelease:
     schema : Schema, optional
         The real columns that are the variables. Their public bounds are mapped to -1 and 1.
     post_processed : bool
-        Whether a `MomentProjection` has changed the moments. If so, `noise_std` still describes the
-        noise before the projection.
+        Whether a `MomentProjection` has changed the moments, but not `noise_std`.
 
     Examples
     --------
@@ -145,16 +141,15 @@ class SmoothRelease:
     def answer(self, query: Function, filter: Filter | None = None) -> SmoothAnswer:
         """Estimate the mean of a function over the records. Every call is post-processing.
 
-        Under add/remove the answer estimates the mean only if there are exactly n records: see
-        `SmoothAnswer`.
+        Under add/remove see `SmoothAnswer`.
 
         Parameters
         ----------
         query : callable
             A `SmoothQuery`, or a function that maps points (b, d) of [-1, 1]^d to values (b,).
         filter : Filter, optional
-            Rule that computes the coefficients of the polynomial from the Chebyshev coefficients of
-            the function; by default `Truncation()`.
+            Rule for the coefficients of the polynomial, from the Chebyshev coefficients of the
+            function; by default `Truncation()`.
 
         Raises
         ------
@@ -166,12 +161,9 @@ class SmoothRelease:
         return self.combine(approximate(query, self.degree, self.d, chosen))
 
     def combine(self, coefficients: Coefficients) -> SmoothAnswer:
-        """The answer for given coefficients of the polynomial, in O(t^d).
+        """The answer for `coefficients` of the polynomial, in the shape of the moments, in O(t^d).
 
-        Raises
-        ------
-        ValueError
-            If the coefficients have another shape than the moments.
+        ``ValueError`` for another shape.
         """
         return SmoothAnswer(
             coefficients.answer(self.moments),
@@ -184,23 +176,20 @@ class SmoothRelease:
     def projected(self, projection: MomentProjection) -> SmoothRelease:
         """This release with its moments replaced by the nearest moments of a distribution.
 
-        This is post-processing, so `guarantee` stays the same. `noise_std` still describes
-        the noise before the projection. Standard deviations after the projection are unknown,
-        because they depend on the records.
+        This is post-processing, so `guarantee` stays the same. So does `noise_std`: standard
+        deviations after the projection are unknown, because they depend on the records.
 
         Parameters
         ----------
         projection : MomentProjection
-            A projection of moments of the same shape. Use
-            `MomentProjection.semidefinite(release.noise_std)` for one variable, and
+            Use `MomentProjection.semidefinite(release.noise_std)` for one variable, and
             `MomentProjection.on_grid(release.noise_std, per_axis)` for several.
 
         Raises
         ------
         ValueError
             If the projection is for moments of another shape. Under add/remove: moments are then
-            sums over a private number of records divided by n. Every vector is a multiple of the
-            moments of a distribution, so no projection is known to lower its error.
+            multiples of the moments of distributions, so no projection is known to lower the error.
         """
         if self.guarantee.adjacency is Adjacency.ADD_REMOVE:
             raise ValueError(
@@ -232,14 +221,9 @@ class SmoothRelease:
 
     @classmethod
     def load(cls, path: str | Path) -> SmoothRelease:
-        """Read a summary that `save` wrote.
+        """Read a summary that `save` wrote; ``FileNotFoundError`` if there is no such file.
 
-        Raises
-        ------
-        ValueError
-            If the file has another layout, or contains contradictory entries.
-        FileNotFoundError
-            If there is no such file.
+        ``ValueError`` if the file has another layout, or contains contradictory entries.
         """
         try:
             arrays = read_arrays(Path(path), ("record", "moments", "noise_std"))
@@ -281,7 +265,6 @@ def _from_record(record: dict[str, Any], arrays: dict[str, FloatArray]) -> Smoot
 
 
 def check_schema(schema: Schema, d: int) -> None:
-    """Raise ``ValueError`` if `schema` does not have exactly d columns, all of them real."""
     require_type(schema, Schema, "schema")
     if schema.discrete_columns or len(schema.columns) != d:
         raise ValueError(

@@ -44,25 +44,23 @@ NUMERICAL_SHARE = 1000
 class SmoothSummary:
     """Release noisy Chebyshev product moments of records in [-1, 1]^d.
 
-    For records X, M(X) = (sum over x in X of Q(x) + Z) / n with noise Z from a `MomentNoise`. The
-    moments are Q_m(x) = prod_i cos(m_i arccos x_i) for all m in {0, ..., t-1}^d except m = 0.
-    Later, combinations of these moments answer every query with K bounded derivatives (Wang et al.,
-    Algorithms 1 and 2).
+    M(X) = (sum over x in X of Q(x) + Z) / n with noise Z from a `MomentNoise`. The moments are
+    Q_m(x) = prod_i cos(m_i arccos x_i) for all m in {0, ..., t-1}^d except m = 0. Later, their
+    combinations answer every query with K bounded derivatives (Wang et al., Algorithms 1 and 2).
 
     Parameters
     ----------
     d : int
         Number of variables.
     n : int
-        Number of records under replace-one. Under add/remove, a declared public number by which
-        sums are divided.
+        Number of records under replace-one; the declared public normaliser under add/remove.
     smoothness : int
         Number K >= 1 of bounded derivatives of the queries that will be asked.
     privacy : PureDP, ApproxDP or ZCDP
         The guarantee of one release; epsilon or rho is from 1e-12 to 1e12.
     degree : DegreeRule or int, optional
-        The number t >= 2 of degrees in each variable, or a rule that chooses t from public numbers;
-        by default `LeastPredictedError()`.
+        The number t >= 2 of degrees in each variable, or a rule for it; by default
+        `LeastPredictedError()`.
     noise : MomentNoise, optional
         By default `WeightedLaplace(smoothness)` for pure privacy, and `UniformGaussian()` for other
         privacy.
@@ -80,25 +78,23 @@ class SmoothSummary:
 
     Notes
     -----
-    Privacy, in real arithmetic: with `UniformLaplace` and `WeightedLaplace`, for all neighbouring
-    X, X' and measurable S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S]. With `UniformGaussian`, M has
-    the rho-zCDP or (epsilon, delta)-DP of the Gaussian mechanism. The sensitivities are proved in
-    `workloads.smooth.moment_diameters` and in the docstrings of the noises, whose samplers are
-    exact. The guarantee states the sampler of any other `MomentNoise`.
+    Privacy, in real arithmetic: with `UniformLaplace` and `WeightedLaplace`, M is epsilon-DP. With
+    `UniformGaussian`, it has the rho-zCDP or (epsilon, delta)-DP of the Gaussian mechanism. The
+    sensitivities are proved in `workloads.smooth.moment_diameters` and in the docstrings of the
+    noises, whose samplers are exact. The guarantee states the sampler of any other `MomentNoise`.
 
     Numerical errors: the computed sums are sums of a public function Q', which differs from Q by at
-    most `transform.errors`. Let r = `transform.rounding(n)`. The rounding errors of the sums are at
-    most n r. So between neighbours a computed sum changes by at most 2 (`transform.errors` + n r)
-    more than the exact sum. The noise is calibrated to allow for this addition. The errors of the
-    moments, `numerical_errors`, are at most a thousandth of the scales of the noise. All these
-    bounds are public and need no check on records. Under add/remove they hold for up to n records;
-    for more records the rounding errors can be larger.
+    most `transform.errors`. The rounding errors of the sums are at most n r with
+    r = `transform.rounding(n)`. So between neighbours a computed sum changes by at most
+    2 (`transform.errors` + n r) more than the exact sum, and the noise allows for this. The errors
+    of the moments, `numerical_errors`, are at most a thousandth of the scales of the noise. All
+    these bounds are public and need no check on records. Under add/remove they hold for up to n
+    records; for more records the rounding errors can be larger.
 
     On a computer: unless the attribute `grid` is None, an unseeded release rounds the computed sums
-    and the noise to multiples of 2^-grid. Between neighbours a rounded sum changes by up to 2^-grid
-    more than the sum itself. The noise is calibrated to allow for this, too. The sensitivities and
-    scales are computed in float64. To cover their rounding errors, the noise is multiplied by
-    1 + 1e-6.
+    and the noise to multiples of 2^-grid. A rounded sum changes by up to 2^-grid more than the sum
+    itself, and the noise allows for this, too. It is multiplied by 1 + 1e-6 to cover the rounding
+    errors of sensitivities and scales, which are computed in float64.
 
     The error of a query is its approximation error plus the noise. Every answer states both. Under
     add/remove see `SmoothAnswer`.
@@ -203,9 +199,9 @@ class SmoothSummary:
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """Root mean squared error per moment, without m = 0; the same for every data set.
+        """Root mean squared error per moment except m = 0, against sums over records divided by n.
 
-        The error is measured against the sums of the moments over the records, divided by n.
+        It is the same for every data set.
         """
         energy = float(self.noise.deviations @ self.noise.deviations)
         value = math.sqrt(energy / self.workload.n_queries) / self.n
@@ -219,11 +215,10 @@ class SmoothSummary:
         *,
         ledger: Ledger | None = None,
     ) -> SmoothRelease:
-        """The private summary of `records`, points of the cube [-1, 1]^d, one in each row.
+        """The private summary of `records`, points (n, d) of [-1, 1]^d; see `Mechanism.release`.
 
-        The parameters are described in `Mechanism.release`. `geomdp.data.encode` maps columns with
-        bounds to the cube. NaN and points outside the cube raise ``ValueError``. The message names
-        the row and the column. The error is raised before the ledger is charged.
+        `geomdp.data.encode` maps columns with bounds to the cube. NaN and points outside the cube
+        raise ``ValueError`` with the row and the column, before the ledger is charged.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
         exact = rng is None and self.grid is not None
@@ -264,13 +259,7 @@ class SmoothSummary:
 
 
 def _precise_transform(tolerances: FloatArray, n: int) -> MomentTransform:
-    """A transform with errors, including rounding errors, of at most `tolerances` (t,) * d.
-
-    Raises
-    ------
-    ValueError
-        If float64 sums of n terms are not that precise.
-    """
+    """A transform with errors and rounding of at most `tolerances` (t,) * d, or ``ValueError``."""
     transform = moment_transform(tolerances.ndim, len(tolerances), tolerances, n)
     errors = transform.errors + transform.rounding(n)
     if (errors > tolerances).any():
@@ -284,7 +273,7 @@ def _precise_transform(tolerances: FloatArray, n: int) -> MomentTransform:
 
 
 def rounded_means(sums: FloatArray, multiples: list[int], grid: int, n: int) -> FloatArray:
-    """Round `sums` (m,) to multiples of 2^-grid, add `multiples` times 2^-grid, and divide by n.
+    """(`sums` (m,) rounded to multiples of 2^-grid, plus `multiples` times 2^-grid) / n.
 
     The addition uses whole numbers, and only the quotient is rounded to float64.
     """

@@ -1,8 +1,6 @@
 """Encodings: public maps from elements of an open universe to columns of a hashed matrix.
 
-The elements of an open universe are hashable objects, which need not be listed in advance. The
-hashed matrix is the random sign matrix of `SparseProject`. Only a hash key of this matrix is
-stored.
+The elements of an open universe are hashable objects, which need not be listed in advance.
 """
 
 from __future__ import annotations
@@ -42,10 +40,7 @@ class IntegerElements:
     """
 
     def encode(self, elements: Iterable[Hashable]) -> IntArray:
-        """The elements (k,) as int64.
-
-        ``ValueError`` if an element is not a whole number from 0 to 2^63 - 1.
-        """
+        """The elements (k,) as int64; ``ValueError`` unless whole numbers from 0 to 2^63 - 1."""
         values = list(elements)
         for value in values:
             if not is_whole(value) or not 0 <= value < 1 << 63:

@@ -1,8 +1,4 @@
-"""Noise on the T rows of a sparse projection A D, in float64 or correctly rounded.
-
-`SparseProject` describes the random sign matrix A, which has T rows, and the histogram D of the
-records.
-"""
+"""Noise on the T rows of the sparse projection A D of `SparseProject`, in float64 or rounded."""
 
 from __future__ import annotations
 
@@ -29,7 +25,7 @@ ROWS = 1 << 16
 class GaussianRows:
     """Gaussian noise on all T rows, calibrated to the l2 sensitivity of the whole vector.
 
-    This sensitivity does not depend on T. So the noise on a row does not depend on T.
+    This sensitivity does not depend on T, so the noise on a row does not depend on T either.
 
     Examples
     --------
@@ -65,10 +61,10 @@ class GaussianRows:
 class LaplaceRows:
     """Laplace noise on every row, with privacy composed over the T rows, as in Blum and Roth.
 
-    Let s be the l2 sensitivity of the whole vector. All entries of A have the same modulus, so each
-    row has sensitivity s / sqrt(T). Laplace noise of scale
-    s sqrt(8 ln(1/delta)) / eps makes each row eps / sqrt(8 T ln(1/delta))-DP. For eps at most 1 and
-    delta below 1/2, the T rows together are then (eps, delta)-DP (GEN-2b).
+    Let s be the l2 sensitivity of the whole vector. Entries of A have the same modulus, so each row
+    has sensitivity s / sqrt(T). Laplace noise of scale s sqrt(8 ln(1/delta)) / eps makes each row
+    eps / sqrt(8 T ln(1/delta))-DP. For eps at most 1 and delta below 1/2, the T rows together are
+    then (eps, delta)-DP (GEN-2b).
 
     Examples
     --------
@@ -79,10 +75,9 @@ class LaplaceRows:
     """
 
     def sigma(self, privacy: ApproxDP | ZCDP, sensitivity: float, rows: int) -> float:
-        """Standard deviation of the noise on each row: sqrt(2) times the Laplace scale.
+        """Standard deviation on a row, sqrt(2) times the Laplace scale; `sensitivity` is s.
 
-        `sensitivity` is the l2 sensitivity s of the whole vector. ``ValueError`` for ZCDP, and for
-        eps above 1.
+        ``ValueError`` for ZCDP, and for eps above 1.
         """
         step = shortcut_step_epsilon(_approximate(privacy), rows)
         return math.sqrt(2) * sensitivity / math.sqrt(rows) / step
@@ -111,22 +106,10 @@ def _approximate(privacy: ApproxDP | ZCDP) -> ApproxDP:
 
 
 class RoundedRows:
-    """Correctly rounded noise on the whole numbers T^(1/2) A D (X-GRID).
+    """Correctly rounded noise on the whole numbers T^(1/2) A D (X-GRID), for T = `rows`.
 
     The entries of A are +-T^(-1/2). So for every choice of the signs, adding a record changes each
-    entry of T^(1/2) A D by 1. Replacing a record changes each entry by at most 2. Dividing the
-    noisy numbers by T^(1/2) is post-processing.
-
-    Parameters
-    ----------
-    noise : GaussianRows or LaplaceRows
-        Distribution of the noise.
-    privacy : ApproxDP or ZCDP
-        The guarantee.
-    change : int
-        Largest change of an entry between neighbours, 1 or 2.
-    rows : int
-        Number T of rows, a power of two.
+    entry of T^(1/2) A D by 1, and replacing a record by at most 2 (`change`).
     """
 
     def __init__(
@@ -147,10 +130,7 @@ class RoundedRows:
         return [np.array(self._part.draw()) for _ in range(0, self._rows, ROWS)]
 
     def released(self, sums: FloatArray, noise: list[IntArray]) -> FloatArray:
-        """A D with noise (T,): `sums`, which is T^(1/2) A D, plus `noise`, divided by T^(1/2).
-
-        `noise` is a result of `draw`.
-        """
+        """A D with noise (T,): `sums`, T^(1/2) A D, plus a result of `draw`, over T^(1/2)."""
         noisy = np.concatenate(list(self._noisy(sums, noise)))
         return np.asarray(noisy / math.sqrt(self._rows))
 

@@ -40,14 +40,12 @@ class SparseProject:
     values is <A Q, A D + noise> / n. It needs only the released vector and the key, and takes
     O(m T / 64) hash evaluations (Blum-Roth, Algorithm 2; BR-PROJ).
 
-    Every column of A has norm exactly 1. For any key, the l2 sensitivity of A D is therefore 1
-    under add/remove and at most 2 under replace-one. Privacy does not depend on the independence of
-    the entries of A; only accuracy does.
-
-    Privacy: the guarantee `privacy`. Gaussian noise on the whole vector gives (eps, delta)-DP or
-    rho-zCDP. Laplace noise on every row, composed over the rows, gives (eps, delta)-DP for eps at
-    most 1. Without a seed, the claim also holds for the computed vector, because the noise on the
-    whole numbers sqrt(T) A D is correctly rounded.
+    Privacy: the guarantee `privacy`. Every column of A has norm exactly 1. For any key, the l2
+    sensitivity of A D is therefore 1 under add/remove and at most 2 under replace-one, so only
+    accuracy depends on the independence of the entries of A. Gaussian noise on the whole vector
+    gives (eps, delta)-DP or rho-zCDP, and Laplace noise on every row, composed over the rows,
+    (eps, delta)-DP for eps at most 1. Without a seed, the claim also holds for the computed vector,
+    because the noise on the whole numbers sqrt(T) A D is correctly rounded.
 
     Parameters
     ----------
@@ -75,8 +73,7 @@ class SparseProject:
     Raises
     ------
     ValueError
-        For parameters out of range or of another type. For Laplace noise with `ZCDP`, or with
-        epsilon above 1.
+        For parameters out of range, and for Laplace noise with `ZCDP` or with epsilon above 1.
 
     Examples
     --------
@@ -139,9 +136,9 @@ class SparseProject:
 
     @property
     def grid(self) -> int:
-        """Unseeded releases round their noise correctly to multiples of 2^-grid.
+        """Unseeded releases round noise correctly to multiples of 2^-grid, in units of T^(-1/2).
 
-        These multiples are in units of T^(-1/2). In these units A D is a vector of whole numbers.
+        In these units A D is a vector of whole numbers.
         """
         return self._rounded.grid
 
@@ -152,10 +149,10 @@ class SparseProject:
         *,
         ledger: Ledger | None = None,
     ) -> SparseSummary:
-        """The private summary of `records`. Every record is an element as in `OpenUniverse`.
+        """The private summary of `records`, elements as in `OpenUniverse`; see `Mechanism.release`.
 
-        The parameters are described in `Mechanism.release`. If the encoding does not accept an
-        element, a ``ValueError`` is raised before the ledger is charged.
+        If the encoding does not accept an element, a ``ValueError`` is raised before the ledger is
+        charged.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
 
@@ -183,7 +180,6 @@ class SparseProject:
         )
 
     def _simulated(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """A D + noise (T,) in float64."""
         noise = self.noise.draw(rng, self.sigma, self.signs.rows)
         return np.asarray(sums / math.sqrt(self.signs.rows) + noise)
 

@@ -27,25 +27,7 @@ ENCODINGS = {kind.__name__: kind for kind in (IntegerElements, DigestedElements)
 
 
 class SparseAnswer(NamedTuple):
-    """An answer to a query Q, with the sizes of its two errors.
-
-    `SparseProject` describes the matrix A with T rows, and the histogram D.
-
-    Parameters
-    ----------
-    value : float
-        The answer: an estimate of the sum of the query over the records, divided by n. It is
-        unbiased if different elements have different columns. It can lie outside [0, 1].
-    noise_std : float
-        Standard deviation of the privacy noise in `value`.
-    distortion_std : float
-        Upper bound on the standard deviation of the projection error over random hash keys. The
-        variance of <A Q, A D> is at most 2 ||Q||^2 ||D||^2 / T for 4-wise independent signs. Under
-        replace-one ||D||_2 <= n, so the bound is sqrt(2 / T) ||Q||_2. Under add/remove the number
-        of records is private, and the norm of the released vector stands in place of ||D||_2. The
-        mean of its square is ||D||_2^2 plus the mean squared noise. So the mean of the square of
-        `distortion_std` bounds the variance for every data set.
-    """
+    """An answer to a query Q: its value and the standard deviations of its two errors."""
 
     value: float
     noise_std: float
@@ -102,7 +84,14 @@ class SparseSummary:
         )
 
     def answer(self, query: SparseQuery) -> SparseAnswer:
-        """Estimate the mean of `query` as <A Q, vector> / n. Every call is post-processing.
+        """Estimate the mean of `query` Q as <A Q, vector> / n. Every call is post-processing.
+
+        `value` estimates the sum of Q over the records, divided by n. It is unbiased if different
+        elements have different columns, and can lie outside [0, 1]. `noise_std` is the standard
+        deviation of the privacy noise in it. `distortion_std` is an upper bound on the standard
+        deviation of the projection error over random hash keys: sqrt(2 / T) ||Q||_2 under
+        replace-one. Under add/remove the number of records is private, so it uses the norm of the
+        released vector; the mean of its square bounds the variance for every data set.
 
         A query that lists s elements takes O(s T / 64) hash evaluations.
 
@@ -120,6 +109,9 @@ class SparseSummary:
         projected = self.signs.project(numbers, query.values)
         known = self.guarantee.adjacency is Adjacency.REPLACE_ONE
         length = 1.0 if known else float(np.linalg.norm(self.vector)) / self.n
+        # For 4-wise independent signs the variance of <A Q, A D> is at most 2 ||Q||^2 ||D||^2 / T.
+        # Under replace-one ||D||_2 <= n. The mean of ||vector||^2 is ||D||^2 plus the mean squared
+        # noise.
         return SparseAnswer(
             value=float(projected @ self.vector) / self.n,
             noise_std=self.sigma * float(np.linalg.norm(projected)) / self.n,
@@ -131,10 +123,7 @@ class SparseSummary:
     def save(self, path: str | Path) -> None:
         """Write the summary to an .npz file, completely or not at all.
 
-        Raises
-        ------
-        ValueError
-            If `encoding` has another type than `IntegerElements` and `DigestedElements`.
+        ``ValueError`` if `encoding` has another type than `IntegerElements` and `DigestedElements`.
         """
         name = type(self.encoding).__name__
         if name not in ENCODINGS:
@@ -153,14 +142,9 @@ class SparseSummary:
 
     @classmethod
     def load(cls, path: str | Path) -> SparseSummary:
-        """Read a summary that `save` wrote.
+        """Read a summary that `save` wrote; ``FileNotFoundError`` if there is no such file.
 
-        Raises
-        ------
-        ValueError
-            If the file has another layout, or a contradictory privacy record.
-        FileNotFoundError
-            If there is no such file.
+        ``ValueError`` if the file has another layout, or a contradictory privacy record.
         """
         try:
             arrays = read_arrays(Path(path), ("vector", "key", "record"))
@@ -186,10 +170,8 @@ def measured_distortion(
 ) -> FloatArray:
     """Relative errors |<Ax, Ay> - <x, y>| / (||x|| ||y||) on public synthetic vectors: (trials,).
 
-    A is the matrix of `signs`. In each trial the vectors x and y have `sparsity` random elements
-    each, and share half of them (rounded up). Their values are uniform on [0, 1]. No records are
-    read. The function only reports the distortion. It never draws another key, however large the
-    distortion.
+    x and y have `sparsity` random elements each and share half of them. The function never draws
+    another key, however large the distortion.
     """
     sparsity, trials = whole(sparsity, "sparsity"), whole(trials, "trials")
     shared = (sparsity + 1) // 2

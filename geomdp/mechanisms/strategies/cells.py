@@ -104,9 +104,7 @@ def cell_measurement(
 ) -> Measurement:
     """The measurement of counts of cells, with noise that spends the share `share` of epsilon.
 
-    The columns of `rows` (p, b) are points of a simplex: their entries are multiples of 1 / `unit`
-    and add up to exactly 1. `cells` is the kind of noise. `matrix`, `sums` and `table` are as in
-    `Measurement`.
+    The columns of `rows` (p, b) must be multiples of 1 / `unit` that add up to exactly 1.
     """
     count = rows.shape[0]
     # Between neighbours the counts change by a point of the simplex or a difference of two points.

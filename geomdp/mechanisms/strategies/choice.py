@@ -123,9 +123,6 @@ def best_design(strategies: Sequence[Strategy], workload: Workload, adjacency: A
 
 
 def enumerable(workload: Workload) -> Workload:
-    """Return `workload`; sparse queries become queries on a finite universe.
-
-    ``ValueError`` if `workload` is not a `Workload`.
-    """
+    """Return `workload`; sparse queries become queries on a finite universe."""
     checked_workload(workload)
     return workload.explicit if isinstance(workload, SparseQueries) else workload

@@ -36,31 +36,9 @@ Blocks = tuple[Columns, ...]
 def covering_designs(levels: Sequence[int], strength: int, max_cells: int) -> list[Blocks]:
     """Designs that cover all sets of `strength` columns by blocks of at most `max_cells` cells.
 
-    Columns are divided into groups with nearly the same number of cells. A greedy search covers all
-    sets of `strength` groups. This covers any `strength` columns, because these columns lie in at
-    most `strength` groups. The division with one column in each group is tried as well, unless this
-    search would be too large (see `MAX_COVERED`). Designs are sorted by the number of blocks times
-    the root of the number of cells of the largest block. The error for equal weights of all blocks
-    grows like this product.
-
-    Parameters
-    ----------
-    levels : sequence of int
-        Number of levels of each column, at least 2.
-    strength : int
-        Size t of the sets to be covered, from 1 to the number of columns.
-    max_cells : int
-        Largest number of cells of a block.
-
-    Returns
-    -------
-    list of tuple of tuple of int
-        For each design a tuple of blocks. The column numbers of a block increase. The search is
-        deterministic.
-
-    References
-    ----------
-    Gordon-Kuperberg-Patashnik 1995 (greedy coverings).
+    Groups of columns are covered greedily (Gordon-Kuperberg-Patashnik 1995), without randomness.
+    The first designs have the least number of blocks times root of the cells of the largest block:
+    the error grows like this product.
     """
     found: dict[Blocks, float] = {}
     counts = {*range(strength + 1, min(len(levels), MAX_GROUPS) + 1), len(levels)}
@@ -85,10 +63,7 @@ def covering_designs(levels: Sequence[int], strength: int, max_cells: int) -> li
 
 
 def _groups(levels: Sequence[int], count: int) -> list[Columns]:
-    """Divide the columns into `count` groups with nearly equal numbers of cells.
-
-    Columns with many levels are assigned first, each to the group with the fewest cells so far.
-    """
+    """Divide the columns into `count` groups with nearly equal numbers of cells."""
     groups: list[list[int]] = [[] for _ in range(count)]
     bits = [0.0] * count
     for column in sorted(range(len(levels)), key=lambda i: -levels[i]):
@@ -99,16 +74,9 @@ def _groups(levels: Sequence[int], count: int) -> list[Columns]:
 
 
 def _greedy_cover(bits: FloatArray, strength: int, limit: float) -> list[IntArray] | None:
-    """Blocks of points that cover every set of `strength` points.
+    """Blocks of points that cover every set of `strength` points; None above `MAX_BLOCKS` blocks.
 
-    A point is a group of columns. `bits` has the binary logarithm of the number of cells of each
-    group. The bits of the points of a block add up to at most `limit`. If the search needs more
-    than `MAX_BLOCKS` blocks, the result is None.
-
-    A block starts from an uncovered set of `strength` points and grows by one point at a time.
-    Uncovered sets have weights. A set weighs less if more of its points are missing from the block.
-    The gain of a point is the total weight of the uncovered sets with this point, divided by the
-    bits of the point. The point with the largest gain is added.
+    A point is a group of columns. The `bits` of the points of a block add up to at most `limit`.
     """
     count = len(bits)
     sets = np.array(list(itertools.combinations(range(count), strength)))

@@ -54,10 +54,10 @@ class Measurement:
     noise : callable
         A function from the epsilon of the design to the noise (p,) of this measurement.
     changes : (c,) array, optional
-        Exact bounds on the norm of the change of C h between neighbours. The norm is the l1 norm
-        for Laplace noise. For K-norm noise it is the norm with the unit ball K. There is one bound
-        for each of c cases, for instance for each number of columns in which two records differ.
-        Together the cases cover all pairs of neighbours. None if no exact bounds are known.
+        Exact bounds on the norm of the change of C h between neighbours: the l1 norm for Laplace
+        noise, the norm with the unit ball K for K-norm noise. There is one bound for each of c
+        cases, such as each number of columns in which two records differ. Together the cases cover
+        all pairs of neighbours. None if no exact bounds are known.
     unit : int
         A power of two. The entries of C are whole multiples of 1 / unit.
     sums : callable, optional
@@ -95,12 +95,10 @@ class Measurement:
 
 
 def exact_loss(measured: Sequence[Measurement], noises: Sequence[Noise]) -> Fraction | None:
-    """Privacy loss of independent noises on measurements, computed exactly from their parameters.
+    """Privacy loss of independent noises on measurements, computed exactly; None if not known.
 
-    The rate of a noise is 1 / scale for Laplace noise, and epsilon for K-norm noise. In each case
-    of `Measurement.changes` the loss is the sum over measurements of change times rate. The result
-    is the largest loss over all cases. The result is None if a change is not known, or if a noise
-    is of another type.
+    It is the largest sum over measurements of change times rate over the cases of
+    `Measurement.changes`. The rate is 1 / scale for Laplace noise, and epsilon for K-norm noise.
     """
     cases: list[Fraction] = [Fraction(0)]
     for part, noise in zip(measured, noises, strict=True):
@@ -136,8 +134,7 @@ class Design:
         Neighbour relation.
     measure : callable
         A function without arguments that returns the measurements, with `rows` for the elements of
-        `answers`. Slow computations belong in this function, because only a design that is used
-        calls it.
+        `answers`. Only a design that is used calls it, so slow computations belong here.
 
     Examples
     --------
@@ -167,15 +164,10 @@ class Design:
     def noise(self, epsilon: float) -> MappedNoise:
         """Distribution of the noise on the sums of answers, with a part for each measurement.
 
-        Scales and shares of epsilon are rounded to floats. If the changes of all measurements are
-        known and the rounded values spend more than `epsilon`, the noise is computed for an epsilon
-        that is lower by a few parts in 2^50. Then the rounded values spend at most `epsilon`.
-
-        Raises
-        ------
-        ValueError
-            If the measurements do not determine every answer (see `check_rebuilt`). Also if epsilon
-            is not finite and above 0.
+        If the changes of all measurements are known, the scales and shares, rounded to floats,
+        spend at most `epsilon`: where needed, they are computed for an epsilon lower by a few parts
+        in 2^50. ``ValueError`` if the measurements do not determine every answer (see
+        `check_rebuilt`), or if epsilon is not finite and above 0.
         """
         self.check_answers()
         return self._noise(positive(epsilon, "epsilon"))
@@ -211,19 +203,12 @@ def check_rebuilt(
     deviations: FloatArray,
     adjacency: Adjacency,
 ) -> None:
-    """Check that every answer follows from the measurements: W = sum of R_i C_i.
+    """Check that all answers follow from the measurements, W = sum of R_i C_i, else ``ValueError``.
 
-    Let h be the histogram of the records. W is the matrix of the queries, so the exact answers are
-    W h. Measurement i is C_i h + Z_i with noise Z_i, and R_i is its `matrix`. A mechanism adds the
-    sum of R_i Z_i to W h. If W = sum of R_i C_i, the result is a function of the noisy
-    measurements, and therefore private. If the two matrices differ, the product of their difference
-    with h is released without noise. Under replace-one the matrices can differ by a constant for
-    each query, because the number of records is public.
-
-    `answers` (b, m) is W^T on b elements. `measured` has R_i, and the columns of C_i for the same
-    elements. `deviations` (m,) are the standard deviations of the noise at epsilon = 1. The
-    difference of the matrices has one row for each query. ``ValueError`` if a row is longer than
-    an allowance for rounding. Products with 32 random vectors estimate the length of a row.
+    If W differs, the product of the difference with the histogram is released without noise. Under
+    replace-one it may differ by a constant for each query, because the number of records is public.
+    `answers` (b, m) is W^T on b elements, and `measured` has the columns of C_i for these elements.
+    `deviations` (m,) are the standard deviations of the noise at epsilon = 1.
     """
     weights = np.random.default_rng(PUBLIC_SEED).standard_normal((len(answers), WEIGHTS))
     if adjacency is Adjacency.REPLACE_ONE:
@@ -256,10 +241,7 @@ def laplace_measurement(
     unit: int = 1,
     sums: ExactSums | None = None,
 ) -> Measurement:
-    """The measurement `rows` (p, b) with independent Laplace noise of scale `scale` / epsilon.
-
-    The other parameters are as in `Measurement`.
-    """
+    """The measurement `rows` (p, b) with independent Laplace noise of scale `scale` / epsilon."""
     count = rows.shape[0]
     return Measurement(
         rows, matrix, lambda epsilon: LaplaceNoise(count, scale / epsilon), changes, unit, sums

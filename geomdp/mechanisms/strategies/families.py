@@ -23,32 +23,11 @@ def combined_split(
     families: Sequence[IntArray],
     known: Sequence[FloatArray],
 ) -> Split:
-    """Shares for the measurements of a few families; one family is chosen after the other.
+    """Shares for the measurements of a few `families`; one family is chosen after the other.
 
-    This is the problem of `best_split`: s measurements determine u quantities. Here s is so large
-    that a descent over all measurements ends far from the optimum. The search starts from every
-    known split, and from the best of the families that measure all quantities by themselves. The
-    family that lowers the error most is added, and the shares of all measurements are computed
-    anew. At most six families are added. The search ends earlier if no family lowers the error by
-    more than 0.1%.
-
-    Parameters
-    ----------
-    costs : (u,) array
-        The weights c of `best_split`, non-negative and not all 0.
-    overlap : (s, u) sparse array
-        The matrix g of `best_split`, non-negative. Every column has an entry above 0.
-    families : sequence of (f,) array of int
-        The numbers of the measurements of each family, in increasing order.
-    known : sequence of (s,) array
-        Splits that are known already: shares with sum 1 that measure all quantities. If no family
-        measures all quantities, at least one known split is needed.
-
-    Returns
-    -------
-    Split
-        Before tiny shares are set to 0, the error is at most the error of every split in `known`,
-        and at most the error of equal shares for any single family that measures all quantities.
+    It solves the problem of `best_split` if there are so many measurements that a descent over all
+    ends far from the optimum. Before tiny shares are set to 0, the error is at most that of every
+    split in `known` (s,), and at most that of equal shares for any single family that measures all.
     """
     error = SplitError.of(costs, overlap)
     even = np.zeros((overlap.shape[0], len(families)))
@@ -61,10 +40,7 @@ def combined_split(
 
 
 def _extended(error: SplitError, families: FloatArray, shares: FloatArray) -> FloatArray:
-    """The split `shares` (s,), after some columns of `families` (s, f) were added one by one.
-
-    Each column is a split with equal shares for the measurements of one family.
-    """
+    """The split `shares` (s,), after some columns of `families` (s, f) were added one by one."""
     for _ in range(MAX_COMBINED if families.size else 0):
         starts = (1 - FIRST_SHARE) * shares[:, None] + FIRST_SHARE * families
         added = error.lowest(starts)

@@ -28,15 +28,9 @@ class Interactions:
         theta_U = (tensor over i in U of B_i^T, and of 1^T over the other columns) h.
 
     The table of a set S of columns has a cell for each combination of levels: the number of records
-    with these levels. The table determines theta_U for all U within S: the product with [1, B_i]^T
-    along the axis of each column i computes these interactions from the cells. The product with the
-    inverse [1 / l_i, B_i] computes the cells from the interactions. So no matrix over the cells of
-    S is formed.
-
-    Parameters
-    ----------
-    workload : TableQueries
-        The queries, which are weighted cells of tables.
+    with these levels. It determines theta_U for all U within S: the product with [1, B_i]^T along
+    the axis of each column computes them from the cells, and the inverse [1 / l_i, B_i] computes
+    the cells.
     """
 
     def __init__(self, workload: TableQueries) -> None:
@@ -57,10 +51,7 @@ class Interactions:
 
     @cached_property
     def costs(self) -> FloatArray:
-        """For each U, the error caused by noise of variance 1 on every coordinate of theta_U.
-
-        The error is E ||Z||_2^2, where Z is the noise on the sums of answers.
-        """
+        """For each U, E ||Z||_2^2 of the noise Z on sums of answers from variance 1 on theta_U."""
         return np.asarray(self._weights_by_table.T @ self._sizes.astype(np.float64))
 
     def cells(self, table: Columns) -> int:
@@ -68,17 +59,15 @@ class Interactions:
         return math.prod(self.workload.shape(table))
 
     def within(self, table: Columns) -> list[int]:
-        """Numbers of the sets U within a table. The table need not belong to the workload."""
+        """Numbers of the sets U within a table, which need not belong to the workload."""
         orders = range(min(self.order, len(table)) + 1)
         sets = itertools.chain.from_iterable(itertools.combinations(table, j) for j in orders)
         return [self.number[U] for U in sets if U in self.number]
 
     def coordinates(self, table: Columns) -> list[tuple[int, IntArray, IntArray]]:
-        """Where the coordinates of each set U within a table are stored.
+        """The number of each U within a table, and two arrays of positions of its coordinates.
 
-        The list has a triple for each U: the number of U, the positions of its coordinates in the
-        result of `to_interactions` for this table, and the positions of its coordinates among the
-        coordinates of all interactions.
+        The first is for the result of `to_interactions`, the second for all interactions together.
         """
         patterns = _patterns(self.workload.shape(table), min(self.order, len(table)))
         found = []
@@ -94,10 +83,7 @@ class Interactions:
     def _named(
         self, table: Columns, patterns: Sequence[tuple[Columns, IntArray]]
     ) -> Iterator[tuple[Columns, IntArray]]:
-        """The sets of columns that `patterns` chooses from a table, and their positions.
-
-        Only the members of `sets` are returned.
-        """
+        """The sets of `sets` that `patterns` chooses from a table, and their positions."""
         named = ((tuple(table[i] for i in chosen), places) for chosen, places in patterns)
         return ((U, places) for U, places in named if U in self.number)
 
@@ -128,12 +114,10 @@ class Interactions:
 
     @cached_property
     def _weights_by_table(self) -> sp.csr_array:
-        """For each table T and set U, the variance that noise on theta_U causes in an answer of T.
+        """The variance in an answer of T from noise of variance 1 on theta_U: (tables, sets).
 
-        The array has shape (tables, sets). The noise has variance 1 on each coordinate of theta_U.
-        Each answer of the table T is a weighted sum of coordinates. Let w_T be the weight of the
-        table. The squared weights of the coordinates of theta_U add up to w_T^2 prod over U of
-        (1 - 1 / l_i) prod over T - U of 1 / l_i^2. This sum is the same for all cells of T.
+        For the weight w_T of the table it is, in all cells, w_T^2 prod over U of (1 - 1 / l_i)
+        times prod over T - U of 1 / l_i^2.
         """
         rows, columns, values = [], [], []
         weights = self.workload.table_weights.tolist()
@@ -149,10 +133,7 @@ class Interactions:
 
     @cached_property
     def _sources(self) -> IntArray:
-        """For each cell of each table, the number of the coordinate that `to_answers` puts there.
-
-        The shape is (m,).
-        """
+        """For each cell of each table (m,), the coordinate that `to_answers` puts there."""
         sources = np.zeros(self.workload.n_queries, dtype=np.int64)
         for table, cells in zip(self.workload.tables, self.workload.slices, strict=True):
             own = sources[cells]
@@ -172,10 +153,9 @@ class Interactions:
 
 
 def _patterns(shape: tuple[int, ...], most: int) -> list[tuple[Columns, IntArray]]:
-    """Sets of at most `most` axes, and the positions of their coordinates.
+    """Sets of at most `most` axes, and where their coordinates are after the change of basis.
 
-    The positions refer to a table of this shape after the change of basis. Along each axis,
-    position 0 is the sum. The other positions are the coordinates in the basis.
+    Along each axis, position 0 is the sum, and the others are the coordinates in the basis.
     """
     strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
     found = []

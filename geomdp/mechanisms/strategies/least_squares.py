@@ -16,11 +16,7 @@ SOLVED = 1e-9
 
 
 def gram(answers: FloatArray, adjacency: Adjacency) -> FloatArray:
-    """The sum of w w^T (N, N) over queries, where w (N,) holds the values of a query at N elements.
-
-    Under replace-one the mean of w is subtracted. The number of records is then public, so this
-    changes the answers only by a known constant.
-    """
+    """Sum of w w^T (N, N) over queries w (N,), the columns of `answers` (N, m) after `centred`."""
     queries = centred(answers, adjacency)
     return np.asarray(queries @ queries.T)
 
@@ -42,25 +38,10 @@ def reconstruct(
 ) -> list[FloatArray]:
     """Maps R_i (m, p_i) with sum_i R_i C_i = W for which the answers have least total variance.
 
-    Measurement i is C_i h + z_i, where h is the histogram and z_i has variance 1 / precision_i in
-    each coordinate. The maps are R_i = W S C_i^T precision_i, where S is the pseudo-inverse of
-    sum_i precision_i C_i^T C_i. Under replace-one the number of records 1^T h is public. So
-    sum_i R_i C_i = W is required on vectors of sum 0 only, and the formulas for R_i and S use the
-    `centred` W and C_i.
-
-    If the measurements do not determine all answers, the equation does not hold. `Design` checks
-    that it holds.
-
-    Parameters
-    ----------
-    answers : (N, m) array
-        W^T: the answers of all elements.
-    measurements : sequence of (p_i, N) arrays
-        The C_i.
-    precisions : sequence of float
-        The precisions of the measurements, above 0.
-    adjacency : Adjacency
-        Neighbour relation.
+    W is `answers`^T, and measurement i is C_i h + z_i, with C_i (p_i, N) and precision 1 / Var z_i.
+    Then R_i = W S C_i^T precision_i with the pseudo-inverse S of sum_i precision_i C_i^T C_i. Under
+    replace-one W and C_i are `centred`. `Design` checks that the measurements determine all
+    answers.
     """
     queries = centred(answers, adjacency)
     rows = [centred(matrix.T, adjacency) for matrix in measurements]
@@ -85,7 +66,7 @@ def reconstruct(
 
 
 def _solver(information: FloatArray, queries: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """A function that multiplies by the pseudo-inverse of the psd matrix `information` (N, N).
+    """Multiplication by the pseudo-inverse of the psd matrix `information` (N, N).
 
     A Cholesky factor is used if it is accurate for `queries` (N, m).
     """
@@ -107,13 +88,10 @@ def _solver(information: FloatArray, queries: FloatArray) -> Callable[[FloatArra
 def error_and_slopes(
     gram: FloatArray, diagonal: FloatArray, rows: FloatArray, adjacency: Adjacency
 ) -> tuple[float, FloatArray, FloatArray]:
-    """tr(G S) for S = (diag(d) + T^T T)^-1, and its gradients with respect to d and T.
+    """tr(G S) for S = (diag(d) + T^T T)^-1, and its gradients with respect to d (N,) and T (p, N).
 
-    `gram` (N, N) is G, `diagonal` (N,) is d and `rows` (p, N) is T. The value is the squared error
-    of least squares from measurements with the information matrix diag(d) + T^T T. Under
-    replace-one the number of records is known exactly. S is then a limit: larger and larger
-    multiples of 1 1^T are added to the information matrix. The cost is O(p N^2), by the matrix
-    inversion lemma.
+    It is the squared error of least squares, with G = `gram` (N, N). Under replace-one S is the
+    limit for growing multiples of 1 1^T in the information matrix. The cost is O(p N^2).
     """
     scaled = rows / diagonal
     inner = np.linalg.solve(np.eye(len(rows)) + scaled @ rows.T, scaled)

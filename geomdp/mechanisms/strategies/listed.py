@@ -35,9 +35,8 @@ def listed_answers(workload: Workload) -> FloatArray:
 def listed_sums(workload: Workload, rows: FloatArray) -> ExactSums:
     """The function from counts of records to `rows` @ h, where h is the histogram of the records.
 
-    `rows` can have more columns than the universe has elements. The histogram is 0 at the
-    additional columns. If the entries of `rows` are multiples of a power of two u, and the entries
-    of |rows| @ h are below 2^53 u, the result is exact in float64.
+    It is exact if entries of `rows` are multiples of a power of two u, and |rows| @ h is below
+    2^53 u. At additional columns of `rows`, h is 0.
     """
 
     def sums(counts: Counts) -> FloatArray:
@@ -54,8 +53,8 @@ class Tree:
 
     The elements keep their order. Additional elements, which occur in no record, extend the list to
     a power of two. Level l splits the list into 2^l intervals. `cells` is the noise on the counts
-    of a level. Every level has a share of the budget, which can be 0. If only the finest level has
-    a share above 0, the strategy is the histogram.
+    of a level. Every level has a share of the budget, which can be 0: with the finest level alone,
+    the strategy is the histogram.
 
     References
     ----------

@@ -56,9 +56,9 @@ class PIdentity:
     The measurements are (I; T) D h plus Laplace noise, where h is the histogram of N elements.
     (I; T) is the identity with the rows of T (p, N) below it. T has entries of 0 or more, and D is
     the diagonal matrix of 1 / (1 + column sums of T). So every column of (I; T) D has l1 norm 1, up
-    to rounding. T is chosen so that the answers, which least squares computes, have a small error.
-    This problem is not convex. At most 200 steps of a quasi-Newton method approach a local minimum.
-    The first step starts near hat functions along the list of elements.
+    to rounding. T is chosen for a small error of the answers, which least squares computes. This
+    problem is not convex. At most 200 steps of a quasi-Newton method, started near hat functions
+    along the list of elements, approach a local minimum.
 
     Parameters
     ----------
@@ -117,12 +117,7 @@ class PIdentity:
 
 
 def bump_counts(size: int) -> list[int]:
-    """Numbers of rows to try for N = `size` elements: 3/4 N^(1/2) and N^(1/2), rounded.
-
-    Suppose that each row counts an interval of elements. A prefix query is then a sum of whole
-    intervals plus single elements of one more interval. Intervals of N^(1/2) elements balance the
-    errors of the two parts.
-    """
+    """Numbers of rows to try for N = `size` elements: 3/4 N^(1/2) and N^(1/2), rounded."""
     return sorted({max(1, round(share * math.sqrt(size))) for share in (0.75, 1.0)})
 
 

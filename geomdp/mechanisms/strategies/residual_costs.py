@@ -34,43 +34,32 @@ SUM_ERROR = 256 * UNIT
 class ResidualCost(Protocol):
     """The cost of precisions: how much neighbours change all residuals, in units of the noise.
 
-    Let the residual of each set A of columns have Gaussian noise of variance 1 / s_A. For two
-    neighbours, multiply the squared change of each residual by s_A, and add up the products. The
-    cost c is the largest sum for any two neighbours. The noisy residuals are as private as a single
-    sum over the records that has l2 sensitivity sqrt(c) and Gaussian noise of variance 1.
+    It is the largest sum, over neighbours, of the squared change of the residual of each set A
+    times its precision s_A. Gaussian noise of variances 1 / s_A is then as private as noise of
+    variance 1 on one sum of l2 sensitivity sqrt(cost).
     """
 
     def at_most(self, precisions: FloatArray) -> float:
         """A proved upper bound on the cost for precisions s_A (sets,), rounding included."""
 
     def average(self) -> FloatArray:
-        """The prices (sets,): the price of a unit of precision on each residual.
-
-        For all precisions s (sets,), the bound `at_most` is at least s @ prices.
-        """
+        """The prices (sets,): `at_most` is at least s @ prices for all precisions s (sets,)."""
 
 
 @dataclass(frozen=True, eq=False)
 class AddRemoveCost:
     """The cost under add/remove, the same for all records: the sum over A of s_A p_A.
 
-    p_A = product over i in A of (1 - 1 / l_i) is the squared length of the residual of one record,
-    where column i has l_i levels.
-
-    Parameters
-    ----------
-    shares : (sets,) array
-        The p_A.
+    `shares` (sets,) holds p_A = product over i in A of (1 - 1 / l_i), the squared length of the
+    residual of one record, for l_i levels of column i.
     """
 
     shares: FloatArray
 
     def at_most(self, precisions: FloatArray) -> float:
-        """The sum, plus an allowance for rounding."""
         return math.fsum((self.shares * precisions).tolist()) * (1 + SUM_ERROR)
 
     def average(self) -> FloatArray:
-        """The p_A."""
         return self.shares
 
 
@@ -78,61 +67,42 @@ class AddRemoveCost:
 class CappedCost:
     """A bound under replace-one that adds up the largest change of each residual.
 
-    Let two records differ exactly in the columns D. Let E = A & D be the columns in both A and D.
-    If E is not empty, the residual of A changes by a vector of squared length
+    If two records differ exactly in the columns D, the residual of A changes by a vector of squared
+    length, with E = A & D not empty,
 
         c_A(D) = 2 prod over A - E of (1 - 1 / l_i)
                    (prod over E of (1 - 1 / l_i) - (-1)^|E| prod over E of 1 / l_i).
 
-    Let p_A be as in `AddRemoveCost`. For even |E|, c_A(D) is below 2 p_A. For odd |E|, c_A(D) is
-    2 p_A (1 + prod over E of 1 / (l_i - 1)). So c_A(D) is largest if E is the single column of A
-    with the fewest levels l. Then c_A(D) = 2 p_A l / (l - 1).
-
-    Parameters
-    ----------
-    shares : (sets,) array
-        The p_A, and 0 for the empty set: the number of records is public.
-    caps : (sets,) array
-        l / (l - 1) for each A, and 1 for the empty set.
+    It is below 2 p_A for even |E|, and 2 p_A (1 + prod over E of 1 / (l_i - 1)) for odd |E|. So it
+    is largest, 2 p_A l / (l - 1), if E is the column of A with the fewest levels l. `caps` (sets,)
+    holds l / (l - 1), and `shares` (sets,) holds p_A. For the empty set they are 1 and 0, because
+    the number of records is public.
     """
 
     shares: FloatArray
     caps: FloatArray
 
     def at_most(self, precisions: FloatArray) -> float:
-        """The sum over A of s_A times the largest c_A(D), plus an allowance for rounding."""
         terms = 2 * self.shares * self.caps * precisions
         return math.fsum(terms.tolist()) * (1 + SUM_ERROR)
 
     def average(self) -> FloatArray:
-        """The largest c_A(D) for each A. The bound adds up these prices times the s_A."""
         return 2 * self.shares * self.caps
 
 
 class ProfileCost:
     """The largest cost under replace-one over all sets D of columns in which two records differ.
 
-    Columns are divided into classes. Sets A with the same number of columns of each class are of
-    one kind. The cost is computed as if each column had the largest number of levels in its class,
-    and as if all possible sets of each kind were measured, with the highest precision of the kind.
-    The result is an upper bound, because c_A(D) of `CappedCost` is at least 0 and does not decrease
-    in any l_i. The bound is exact if two conditions hold: the columns of each class have equal
-    numbers of levels, and all possible sets of each kind are measured, with the same precision. The
-    bound depends on D only through its profile d: for each class g, d_g is the number of columns
-    that are in g and in D. The result is the maximum over all profiles d of
+    Columns are divided into classes g, with n_g columns and at most l_g levels. Sets A with a_g
+    columns of each class are of one kind a, with the highest precision s_a. D has the profile d:
+    d_g of its columns are in g. The result is the maximum over all profiles of
 
         cost(d) = 2 sum over kinds a of s_a (prod over g of K_g(0, a_g) - prod of K_g(d_g, a_g)),
-        K_g(x, y) = sum over e of C(x, e) C(n_g - x, y - e) (-1)^e (l_g - 1)^(y - e) / l_g^y,
+        K_g(x, y) = sum over e of C(x, e) C(n_g - x, y - e) (-1)^e (l_g - 1)^(y - e) / l_g^y.
 
-    with binomial coefficients C. A set of kind a has a_g columns of each class g, and s_a is the
-    highest precision of kind a. Class g has n_g columns, and l_g is their largest number of levels.
-
-    Parameters
-    ----------
-    residuals : Residuals
-        The sets A.
-    classes : sequence of sequences of int
-        Columns of each class. Every column of a set A is in one class.
+    It counts all possible sets of each kind. It is an upper bound, because c_A(D) of `CappedCost`
+    is at least 0 and does not decrease in any l_i. It is exact if levels within classes and
+    precisions within kinds are equal, and all possible sets of each kind are measured.
     """
 
     def __init__(self, residuals: Residuals, classes: Sequence[Sequence[int]]) -> None:
@@ -193,17 +163,15 @@ class ProfileCost:
         return 2 * (whole - float(tensor[place])) + allowance, [int(d) for d in place]
 
     def at_most(self, precisions: FloatArray) -> float:
-        """The cost if all sets of a kind had the highest precision of any set of this kind."""
         highest = np.zeros(len(self.kinds))
         np.maximum.at(highest, self.kind, precisions)
         return self.largest(highest)[0]
 
     def average(self) -> FloatArray:
-        """2 P / k for each A, where P is the sum of p_B over all possible sets B of the kind of A.
+        """2 P / k for each A, with P the sum of p_B over all possible sets B of its kind.
 
-        p_B is computed as if each column had the largest number of levels in its class. k is the
-        number of sets of this kind in `residuals`. For two records with uniform and independent
-        levels, 2 p_B is the mean of c_B(D).
+        k of these sets are measured. For uniform and independent levels, 2 p_B is the mean of
+        c_B(D).
         """
         counts = np.bincount(self.kind, minlength=len(self.kinds))
         return np.asarray((self.totals / counts)[self.kind])
@@ -212,10 +180,8 @@ class ProfileCost:
 def replace_one_classes(residuals: Residuals) -> list[list[list[int]]]:
     """At most two divisions of the columns into classes, each with at most 2^22 profiles.
 
-    The first division has a class for each number of levels l. While there are more than 2^22
-    profiles, the two successive classes with the smallest difference of 1 / l are merged. If one
-    class alone has too many profiles, the list is empty. If at most 22 columns occur, there is a
-    second division, with a class for each column.
+    The first has classes of similar levels. If at most 22 columns occur, the second has a class for
+    each column.
     """
     levels = residuals.workload.levels
     used = sorted({i for group in residuals.groups for i in np.unique(group.columns).tolist()})
@@ -240,7 +206,6 @@ def shares_of(residuals: Residuals) -> FloatArray:
 
 
 def capped_cost(residuals: Residuals) -> CappedCost:
-    """The bound that adds up the largest change of each residual."""
     shares, caps = shares_of(residuals), np.ones(residuals.count)
     for group in residuals.groups:
         if group.shape:
@@ -261,10 +226,7 @@ def _kinds(group: ColumnSets, class_of: IntArray, classes: int) -> IntArray:
 
 
 def _krawtchouk(count: int, levels: int, most: int) -> FloatArray:
-    """The matrix of K_g(d, a) of `ProfileCost` for one class g; each entry is rounded once.
-
-    Row d is for d = 0, ..., count, and column a is for a = 0, ..., most.
-    """
+    """The matrix of K_g(d, a) of `ProfileCost`, d to count, a to most, each entry rounded once."""
     found = np.empty((count + 1, most + 1))
     for d in range(count + 1):
         for a in range(most + 1):

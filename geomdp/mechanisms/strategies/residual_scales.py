@@ -1,11 +1,8 @@
 """The best variances of Gaussian noise on the residuals of tables.
 
-There is one residual for each set A of columns (see `Residuals`). The precision of its noise is
-1 / variance. The cost of precisions bounds the squared sensitivity of all residuals together, in
-units of the noise (see `ResidualCost`). For replace-one, `ProfileCost` divides the columns into
-classes. A profile counts, for each class, the columns in which two records differ. The cost of
-a profile bounds the squared sensitivity for two such records, and the cost is the largest cost of
-any profile. Sets A with the same number of columns of each class are of one kind.
+`Residuals` has one residual for each set A of columns, and the precision of its noise is 1 /
+variance. The cost of precisions (`ResidualCost`) bounds the squared sensitivity of all residuals
+together, in units of the noise. `ProfileCost` explains profiles and kinds of sets.
 """
 
 from __future__ import annotations
@@ -49,20 +46,11 @@ BARRIER_GAP, SHARPENING, MAX_STEPS, DECREMENT = 1e-9, 20.0, 50, 1e-9
 
 @dataclass(frozen=True, eq=False)
 class ResidualScales:
-    """Variances of the noise on residuals, at a cost of 1.
+    """Variances (sets,) of the noise on residuals, at a cost of 1; 0 for a public residual.
 
-    Parameters
-    ----------
-    variances : (sets,) array
-        Variance sigma_A^2 of the noise on the residual of each set A. The unit is the variance that
-        makes a sum of l2 sensitivity 1 private. If the residual is public, the variance is 0.
-    cost : ResidualCost
-        A bound on the cost. It is at most 1 for the precisions 1 / sigma_A^2, up to rounding.
-    energy : float
-        The sum of squared errors of all answers.
-    is_best : bool
-        Whether it is known that no linear mechanism with Gaussian noise has an energy that is
-        smaller by more than 0.1%.
+    The unit is the variance that makes a sum of l2 sensitivity 1 private. `energy` is the sum of
+    squared errors of all answers. `is_best` says whether it is known that no linear mechanism with
+    Gaussian noise has an energy smaller by more than 0.1%.
     """
 
     variances: FloatArray
@@ -74,37 +62,17 @@ class ResidualScales:
 def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
     """The variances of the least energy found, among variances with a cost of at most 1.
 
-    The energy is the sum of the squared errors of all answers. Let v_A be the energy of noise of
-    variance 1 on the residual of A. Let p_A be the squared length of that residual for one record.
-    Under add/remove, the cost of precisions 1 / sigma_A^2 is the sum of p_A / sigma_A^2, and
+    The energy is the sum of the squared errors of all answers: v_A for noise of variance 1 on the
+    residual of A. Under add/remove, sigma_A^2 = sqrt(p_A / v_A) (sum over B of sqrt(p_B v_B)) is
+    best among all linear mechanisms with Gaussian noise: by Schur's lemma, the optimal covariance,
+    averaged over renamings of levels, is a multiple of the identity on every residual.
 
-        sigma_A^2 = sqrt(p_A / v_A) (sum over B of sqrt(p_B v_B))
-
-    gives the least energy of all linear mechanisms with Gaussian noise. The reason: the optimal
-    covariance can be averaged over all renamings of levels. By Schur's lemma, the average is a
-    multiple of the identity on every residual.
-
-    Under replace-one, two records differ in a set D of columns, and the cost is the largest cost of
-    any D (`ProfileCost`). The argument by Schur's lemma holds here, too. The problem is convex in
-    the precisions, and is solved for a growing list of profiles. Each round adds the profile that
-    costs most. The search ends when no profile costs more than 1 + 1e-7, or after 100 profiles. If
-    fewer than 100 profiles suffice, the result is optimal up to 1e-7 in two cases. The first case
-    is all tables of k columns, with at most 2^22 profiles and 1024 kinds of sets. The second case
-    is any tables that use at most 22 columns together, with at most 1024 measured sets of columns.
-    With more than 1024 kinds in the first case, the precisions of `_closed_form` are scaled to an
-    exact cost of 1. In all other cases, proved upper bounds on the cost are tried, and the bound
-    with the least energy is used.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> from geomdp.mechanisms.strategies.residual_scales import best_scales
-    >>> from geomdp.workloads.structure.residuals import Residuals
-    >>> residuals = Residuals(gd.workloads.MarginalTables([2, 3, 2], k=2))
-    >>> round(best_scales(residuals, gd.Adjacency.ADD_REMOVE).energy, 6)
-    28.54178
-    >>> round(best_scales(residuals, gd.Adjacency.REPLACE_ONE).energy, 2)
-    52.2
+    Under replace-one the same holds, and the problem is convex in the precisions. It is solved for
+    a growing list of profiles, until no profile costs more than 1 + 1e-7, or for 100 profiles. With
+    fewer than 100, the result is optimal up to 1e-7 for all tables of k columns (at most 2^22
+    profiles and 1024 kinds), and for any tables that use at most 22 columns and 1024 sets. With
+    more kinds, the precisions of `_closed_form` are scaled to a cost of 1. In all other cases, the
+    best of several proved upper bounds on the cost is used.
     """
     energies = residuals.energies()
     if adjacency is Adjacency.ADD_REMOVE:
@@ -137,10 +105,7 @@ def _calibrated(energies: FloatArray, precisions: FloatArray, cost: ResidualCost
 
 
 def _closed_form(energies: FloatArray, cost: ResidualCost) -> tuple[FloatArray, ResidualCost]:
-    """The precisions x = sqrt(v / c) for the `energies` v and c = `cost.average()`.
-
-    These precisions are best if the cost is c @ x.
-    """
+    """Precisions x = sqrt(v / c) for `energies` v and c = `cost.average()`; best for cost c @ x."""
     prices = cost.average()
     precisions = np.zeros_like(energies)
     np.divide(energies, prices, out=precisions, where=prices > 0)
@@ -164,13 +129,10 @@ def _alike(energies: FloatArray, cost: ProfileCost) -> bool:
 
 
 def _is_solved(precisions: FloatArray, cost: ProfileCost) -> bool:
-    """Whether the precisions of `_optimised` have the least energy, up to a share `UNSOLVED`.
-
-    The search minimises the energy under the constraint that a part of all profiles cost at most 1.
-    This energy is at most the least energy for all profiles. The precisions divided by the largest
-    cost are allowed for all profiles. So their energy is at most the least energy times the largest
-    cost.
-    """
+    """Whether the precisions of `_optimised` have the least energy, up to a share `UNSOLVED`."""
+    # The search constrains only some profiles, so its energy is at most the least energy.
+    # Precisions divided by the largest cost are allowed, and have at most the least energy times
+    # this cost.
     return _is_searched(cost) and cost.at_most(precisions) <= 1 + UNSOLVED
 
 
@@ -205,15 +167,11 @@ def _optimised(energies: FloatArray, cost: ProfileCost) -> tuple[FloatArray, Pro
 
 
 def _least_energy(energies: FloatArray, costs: FloatArray) -> FloatArray:
-    """The x > 0 that minimise the sum of energies / x subject to costs @ x <= 1.
+    """The x (a,) > 0 that minimise the sum of energies / x subject to costs @ x <= 1.
 
-    `energies` (a,) are above 0. `costs` (b, a) are at least 0, and each column has an entry above
-    0. This is a barrier method: for growing t, Newton's method minimises
-
-        t (sum of energies / x) - sum of log(1 - costs @ x).
-
-    At the minimum of this function, the sum of energies / x is at most b / t above the least
-    possible sum.
+    `energies` (a,) and some entry of each column of `costs` (b, a) are above 0. A barrier method:
+    at the minimum of t (sum of energies / x) - sum of log(1 - costs @ x), the sum is at most b / t
+    above the least.
     """
     energies = energies / energies.sum()
     x = np.full(len(energies), 0.5 / costs.sum(axis=1).max())

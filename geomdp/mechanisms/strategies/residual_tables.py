@@ -1,10 +1,4 @@
-"""A bound on the cost of noisy residuals, for workloads of a few tables with many columns each.
-
-The residual of a set of columns is a part of the table of these columns: the part that tables of
-fewer columns do not determine (see `Residuals`). The precision of its noise is 1 / variance. The
-changes of all residuals between neighbours, in units of their noise, form a vector. The cost is the
-largest squared length of this vector (see `ResidualCost`).
-"""
+"""A bound on the cost of noisy residuals, for workloads of a few tables with many columns each."""
 
 from __future__ import annotations
 
@@ -27,22 +21,13 @@ class TableCost:
     """A bound on the cost under replace-one: the sum of the largest changes of the tables.
 
     The precision s_A of a set A is divided among the tables T that contain A, in proportion to
-    w_T^2 / product over T - A of l_j. Here w_T is the weight of T, and column j has l_j levels
-    (values). Let h_AT be these shares. Two records that differ in the columns D cost c_A(D) for
-    each unit of s_A (see `CappedCost`). c_A(D) depends only on A & D, the columns in both. So D
-    costs
+    w_T^2 / product over T - A of l_j, for the weight w_T and the levels l_j. With shares h_AT, and
+    c_A(D) of `CappedCost`, records that differ in the columns D cost
 
-        sum over A of s_A c_A(D) = sum over T of (sum over A in T of h_AT s_A c_A(D & T))
+        sum over A of s_A c_A(D) = sum over T of (sum over A in T of h_AT s_A c_A(D & T)).
 
-    in all. The bound is the sum over T of the largest value in brackets, over all sets D & T of
-    columns of T. For the precisions of equal noise on all answers, the bound is the squared l2
-    sensitivity: the sum of 2 w_T^2 over all tables with a column of several levels. So the best
-    precisions for this bound are never worse than equal noise.
-
-    Parameters
-    ----------
-    residuals : Residuals
-        The sets A.
+    The bound is the sum over T of the largest value in brackets. For equal noise on all answers it
+    is the squared l2 sensitivity, so its best precisions are never worse than equal noise.
     """
 
     def __init__(self, residuals: Residuals) -> None:
@@ -65,7 +50,6 @@ class TableCost:
         return np.asarray(weights**2 / rest)
 
     def at_most(self, precisions: FloatArray) -> float:
-        """The bound for `precisions`, plus an allowance for rounding."""
         found: list[float] = []
         for tables in self.residuals.tables:
             changes = self._changes[tables.shape]
@@ -84,10 +68,7 @@ class TableCost:
         return math.fsum(found) * (1 + SUM_ERROR + 4 * operations * UNIT)
 
     def average(self) -> FloatArray:
-        """Mean of c_A(D) over two uniform records: 2 times the product over A of (1 - 1 / l_j).
-
-        For the empty set A it is 0.
-        """
+        """Mean of c_A(D) for two uniform records: 2 prod over A of (1 - 1 / l_j); 0 for empty A."""
         return 2 * self._shares
 
 

@@ -31,12 +31,11 @@ class SoftBins:
     """Measure the histogram h and C h, each with a share of the budget.
 
     The rows of C are the hat functions of p bins. These are piecewise linear along the order of the
-    elements and add up to 1. So an element adds a point of a simplex to C h, and a point of another
-    simplex to h. The same kind of noise suits both. Hat functions can give a smaller error than the
-    indicators of a `Tree` with the same noise: for prefixes of 256 elements at epsilon = 1, the
-    root mean squared error of sums is 11.4 instead of 12.3. A descent over all entries of C,
-    started at hat functions, did not lower this error further. Without bins only the histogram is
-    measured.
+    elements and add up to 1. So an element adds a point of a simplex to C h and to h, and the same
+    kind of noise suits both. Hat functions can give a smaller error than the indicators of a `Tree`
+    with the same noise: for prefixes of 256 elements at epsilon = 1, the root mean squared error of
+    sums is 11.4 instead of 12.3. A descent over all entries of C, started at hat functions, did not
+    lower this error further. Without bins only the histogram is measured.
 
     Parameters
     ----------
@@ -69,10 +68,7 @@ class SoftBins:
         require_type(self.cells, CellNoise, "cells")
 
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
-        """The design with the best number of bins and the best shares.
-
-        ``ValueError`` if the universe has fewer than 2 or more than 2^10 elements.
-        """
+        """The design with the best bins; ``ValueError`` below 2 or above 2^10 elements."""
         answers = optimisable_answers(workload)
         # A single bin counts all records. This is useless if the number of records is public.
         least = 2 if adjacency is Adjacency.REPLACE_ONE else 1

@@ -24,23 +24,10 @@ MAX_NUMBERS = 1 << 22
 class TableMap:
     """The part R x of the answers that comes from one table, where x are the counts of its cells.
 
-    An interaction of some columns (see `Interactions`) can be computed from every table with these
-    columns. So several measured tables can give estimates of one interaction. The best linear
-    estimate is a weighted average of these estimates, with shares that add up to 1. Therefore R
-    multiplies each interaction of this table by the share of the table. A product with R changes
-    the basis along each axis of this table, and then along each axis of the tables of the workload.
-    For each column of the argument, the memory is proportional to the number of cells of these
-    tables. An axis with l levels takes O(l) operations for each cell.
-
-    Parameters
-    ----------
-    interactions : Interactions
-        The interactions that the answers need.
-    table : tuple of int
-        Columns of the measured table.
-    shares : dict of int to float
-        The keys are positions of interactions in `interactions.sets`. The value is the share of
-        this table in the estimate of the interaction. A missing key means a share of 0.
+    Several tables can estimate an interaction (see `Interactions`). R multiplies each by the share
+    of this table (`shares`, by the position in `interactions.sets`; 0 if missing), because shares
+    of all tables add up to 1. R is not formed: O(l) operations for each cell and axis with l
+    levels.
     """
 
     interactions: Interactions = field(repr=False)
@@ -49,7 +36,6 @@ class TableMap:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(number of answers, number of cells)."""
         return self.interactions.workload.n_queries, self.interactions.cells(self.table)
 
     @property
@@ -58,10 +44,7 @@ class TableMap:
         return self.interactions
 
     def to_coordinates(self, columns: Columns) -> FloatArray:
-        """Coordinates (dimension, b) of all interactions, times their shares.
-
-        Each of the b columns of `columns` (cells, b) has a number for each cell of the table.
-        """
+        """Coordinates (dimension, b) of all interactions times shares, from counts (cells, b)."""
         cells, width = columns.shape
         found = np.zeros((self.interactions.dimension, width))
         sources, targets, factors = self._entries
@@ -83,18 +66,12 @@ class TableMap:
         return self.interactions.to_answers(self.to_coordinates(columns))
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> FloatArray:
-        """The matrix R, of shape `shape`. It fits in memory only for tables of few cells."""
+        """The matrix R, of shape `shape`; it fits in memory only for tables of few cells."""
         del copy
         return np.asarray(self @ np.eye(self.shape[1]), dtype=dtype)
 
     def image_variances(self, noise: Noise) -> FloatArray:
-        """Variances (m,) of the m entries of R Z, for the noise Z of a `CellNoise`.
-
-        Z has the same variance along each unit vector of its support. The support is the whole
-        space, or all vectors of sum 0. The coordinates of the interaction of a set U of columns are
-        inner products of Z with orthogonal vectors. The squared length of each vector is (cells of
-        the table) / (cells of U).
-        """
+        """Variances (m,) of the m entries of R Z, for the noise Z of a `CellNoise`."""
         match noise:
             case LaplaceNoise():
                 along = 2 * noise.scale**2
@@ -102,6 +79,9 @@ class TableMap:
                 along = noise.second_moment().value / noise.effective_dimension
             case _:
                 along = noise.second_moment().value / noise.dimension
+        # Z has the same variance along each unit vector of its support. The coordinates of theta_U
+        # are inner products of Z with orthogonal vectors of squared length (cells of the table) /
+        # (cells of U).
         own, cells = np.zeros(len(self.interactions.sets)), self.shape[1]
         for u, share in self.shares.items():
             stretch = cells / self.interactions.cells(self.interactions.sets[u])
@@ -110,11 +90,7 @@ class TableMap:
 
     @cached_property
     def _entries(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """Positions of the coordinates that have a share, in the table and in all, and the shares.
-
-        The first array has rows of the result of `Interactions.to_interactions`. The second array
-        has the rows of the same coordinates in the result of `to_coordinates`.
-        """
+        """Positions of the coordinates with a share, in the table and in all, and the shares."""
         kept = [
             (sources, targets, np.full(len(sources), self.shares[u]))
             for u, sources, targets in self.interactions.coordinates(self.table)

@@ -63,9 +63,8 @@ class WeightedMarginals:
     * The blocks of covering designs. Each design has a strength t from 1 to k: every set of t
       columns lies in one of its blocks.
 
-    Every measured set that contains the columns of an interaction (`Interactions`) gives an
-    estimate of this interaction. Least squares weighs the estimates by their precision. `cells` is
-    the noise on the counts of a table.
+    Every measured set that contains the columns of an interaction estimates it. Least squares
+    weighs the estimates by their precision. `cells` is the noise on the counts of a table.
 
     References
     ----------
@@ -91,11 +90,8 @@ class WeightedMarginals:
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
         """The design with the best split of the budget over sets of columns.
 
-        Raises
-        ------
-        ValueError
-            If the workload is not `MarginalTables` or `ChosenTables`, or if its tables have too
-            many cells in all or too many columns.
+        ``ValueError`` if the workload is not `MarginalTables` or `ChosenTables`, or if its tables
+        have too many cells in all or too many columns.
         """
         if not isinstance(workload, TableQueries):
             raise ValueError(f"workload must be MarginalTables or ChosenTables, got {workload!r}")
@@ -136,10 +132,8 @@ class WeightedMarginals:
 class _Candidates:
     """The sets of columns that may be measured, and the families in which they are tried.
 
-    A family is the table of all columns, or the blocks of one covering design. The list `sets`
-    starts with all subsets of the columns, if there are few. If not, it starts with the subsets of
-    at most k columns, where k is as in `WeightedMarginals`. The sets of the families follow.
-    Subsets and families over which the budget cannot be split in seconds are left out.
+    A family is the table of all columns, or the blocks of one covering design. Only those over
+    which the budget can be split in seconds are kept.
     """
 
     def __init__(self, interactions: Interactions, adjacency: Adjacency) -> None:
@@ -166,17 +160,12 @@ class _Candidates:
         self._families = [np.array(sorted(place[S] for S in blocks)) for blocks in families]
 
     def _affordable(self, sets: Sequence[Columns]) -> bool:
-        """Whether the budget can be split over `sets` within seconds."""
         orders = range(self.interactions.order + 1)
         pairs = sum(math.comb(len(S), j) for S in sets for j in orders)
         return pairs <= MAX_OVERLAP
 
     def overlap(self) -> sp.csr_array:
-        """The number of cells of U over the number of cells of S, for S in `sets` and U within S.
-
-        U runs over the sets of columns with an interaction. The shape is (number of sets S, number
-        of sets U). If U is not within S, the entry is 0.
-        """
+        """Cells of U over cells of S for S in `sets` (rows) and U within S (columns), else 0."""
         rows, columns, values = [], [], []
         cells = np.array([float(self.interactions.cells(U)) for U in self.interactions.sets])
         for s, S in enumerate(self.sets):
@@ -199,10 +188,7 @@ class _Candidates:
 
 @functools.lru_cache(maxsize=4)
 def _families(levels: tuple[int, ...], order: int) -> list[Blocks]:
-    """The table of all columns, and covering designs for sets of 1 to `order` columns.
-
-    The last results are kept, because strategies with different noise use the same designs.
-    """
+    """The table of all columns, and covering designs for sets of 1 to `order` columns."""
     varying = [i for i, count in enumerate(levels) if count > 1]
     own = [levels[i] for i in varying]
     found: dict[Blocks, None] = {}
@@ -218,10 +204,7 @@ def _families(levels: tuple[int, ...], order: int) -> list[Blocks]:
 def _least_squares(
     split: Split, overlap: sp.csr_array, needed: IntArray
 ) -> Iterator[tuple[int, dict[int, float]]]:
-    """The index of each measured set, and its weight in the estimate of each interaction.
-
-    Only the interactions with the indices `needed` are estimated.
-    """
+    """The index of each measured set, and its weight in each of the `needed` interactions."""
     precision = sp.csr_array(sp.diags_array(split.shares**2) @ overlap)
     total = precision.sum(axis=0)
     wanted = set(needed.tolist())

@@ -51,10 +51,7 @@ class WeightedSigns:
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
         """The design with the weights of least predicted error.
 
-        Raises
-        ------
-        ValueError
-            For a workload that is not linear in products of at most two signs.
+        ``ValueError`` for a workload that is not linear in products of at most two signs.
         """
         products = sign_products(workload)
         if products is None:
@@ -116,10 +113,7 @@ def _product_sums(workload: Workload, places: npt.NDArray[np.bool_]) -> ExactSum
 
 
 def _best_weights(costs: FloatArray, limits: FloatArray) -> FloatArray:
-    """Weights t > 0 that minimise sum_j costs_j / t_j^2 subject to limits @ t <= 1.
-
-    `limits` (w, j) has one constraint in each row.
-    """
+    """Weights t > 0 that minimise sum_j costs_j / t_j^2 subject to `limits` (w, j) @ t <= 1."""
     if len(costs) == 1:
         return np.asarray(1 / limits.max(axis=0))
     from scipy.optimize import LinearConstraint, minimize  # slow import

@@ -42,15 +42,7 @@ LEAST_SHARE = 1e-6
 
 @dataclass(frozen=True)
 class Split:
-    """Shares of the budget, and the value of the sum that they minimise.
-
-    Parameters
-    ----------
-    shares : (s,) array
-        The shares, which are non-negative and add up to 1.
-    value : float
-        The sum over u of c_u / (sum over i of g_iu shares_i^2); see `best_split`.
-    """
+    """Shares (s,) of the budget with sum 1, and the `value` that `best_split` minimises."""
 
     shares: FloatArray
     value: float
@@ -59,21 +51,11 @@ class Split:
 def best_split(costs: FloatArray, overlap: sp.csr_array) -> Split:
     """Shares t >= 0 with sum 1 that minimise sum_u c_u / (sum_i g_iu t_i^2).
 
-    Measurement i has the share t_i of the budget. It determines quantity u with precision
-    g_iu t_i^2. c_u is the weight of the variance of u in the error. If every quantity is determined
-    by exactly one measurement, the solution has a closed form (JL-SPLIT). In general the problem is
-    not convex. It is solved by descents from many points, and the best result is returned.
-
-    Every quantity with a cost above 0, however small, is determined by a measurement with a share
-    above 0. Without this rule, the measurements would not determine answers that depend on such a
-    quantity.
-
-    Parameters
-    ----------
-    costs : (q,) array
-        The c_u, non-negative and not all 0.
-    overlap : (s, q) sparse array
-        The g_iu, non-negative. Every column has an entry above 0.
+    Measurement i with the share t_i determines quantity u with precision g_iu t_i^2, `overlap` (s,
+    q); c_u, in `costs` (q,), is the weight of its variance in the error. If one measurement
+    determines each quantity, the solution has a closed form (JL-SPLIT). Else the problem is not
+    convex, and is solved by descents from many points. Every quantity with a cost above 0, however
+    small, is measured: else the measurements would not determine the answers that depend on it.
     """
     error = SplitError.of(costs, overlap)
     count = overlap.shape[0]
@@ -83,17 +65,7 @@ def best_split(costs: FloatArray, overlap: sp.csr_array) -> Split:
 
 @dataclass(frozen=True, eq=False)
 class SplitError:
-    """The error that `best_split` minimises, as a function of the shares.
-
-    Many splits are evaluated at a time: an array (s, b) has the shares of b splits in its columns.
-
-    Parameters
-    ----------
-    costs : (q,) array
-        The c_u of `best_split`, above 0.
-    overlap, transposed : (s, q) and (q, s) sparse arrays
-        The matrix of the g_iu of `best_split`, and its transpose.
-    """
+    """The error that `best_split` minimises; arrays (s, b) hold the shares of b splits."""
 
     costs: FloatArray
     overlap: sp.csr_array
@@ -101,7 +73,7 @@ class SplitError:
 
     @classmethod
     def of(cls, costs: FloatArray, overlap: sp.csr_array) -> SplitError:
-        """The error of the quantities with costs above 0; arguments as in `best_split`."""
+        """The error of the quantities with costs above 0."""
         needed = np.flatnonzero(costs)
         kept = sp.csr_array(overlap.tocsc()[:, needed])
         return cls(costs[needed], kept, kept.T.tocsr())
@@ -116,11 +88,9 @@ class SplitError:
         return np.asarray((measured > 0).all(axis=0))
 
     def lowest(self, starts: FloatArray) -> FloatArray:
-        """The best shares (s,) that descents from the starting points (s, b) reach.
+        """The best shares (s,) that descents from the points (s, b) reach; a share of 0 stays 0.
 
-        Every point starts two descents, the second one with gradient steps first. After a few
-        rounds the best descents are continued. A share of 0 stays 0. The errors of the starting
-        points are upper bounds on the error of the result.
+        The errors of the starting points are upper bounds on the error of the result.
         """
         pieces = math.ceil(self.overlap.nnz * starts.shape[1] / BLOCK_PRODUCTS)
         blocks = np.array_split(starts, min(pieces, starts.shape[1]), axis=1)
@@ -130,10 +100,7 @@ class SplitError:
     def _where_used(
         self, shares: FloatArray, search: Callable[[SplitError, FloatArray], FloatArray]
     ) -> FloatArray:
-        """Run `search` from the splits `shares` (s, b).
-
-        Measurements with a share of 0 in all splits are left out, and their shares stay 0.
-        """
+        """Run `search` from `shares` (s, b) without measurements of share 0 in all splits."""
         used = np.flatnonzero(shares.any(axis=1))
         found = search(
             SplitError(self.costs, self.overlap[used], self.transposed[:, used]), shares[used]
@@ -143,11 +110,7 @@ class SplitError:
         return whole
 
     def _begun(self, starts: FloatArray) -> FloatArray:
-        """The best splits after the first rounds.
-
-        Each starting point begins two descents: one with gradient steps before the rounds, and one
-        without.
-        """
+        """The best splits after the first rounds of two descents from each point of `starts`."""
         shares = starts / starts.sum(axis=0)
         shares = np.hstack([shares, self._after_steps(shares)])
         for _ in range(FIRST_ROUNDS):
@@ -181,21 +144,16 @@ class SplitError:
         return parts.sum(axis=0), np.asarray(self.overlap @ (parts / precision))
 
     def _round(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Splits (s, b) with errors at most those of `shares`, and the errors (b,) of `shares`.
-
-        Let p_u = sum_i g_iu t_i^2 at the given shares t. By convexity of 1 / x, the error at shares
-        t' is at most sum_i k_i / t_i'^2 with k_i = t_i^4 a_i and a_i = sum_u c_u g_iu / p_u^2, with
-        equality at t' = t. The bound is least for t_i' proportional to k_i^(1/3) (JL-SPLIT).
-        """
+        """Splits (s, b) with errors at most those of `shares`, and the errors (b,) of `shares`."""
         errors, gains = self._with_gains(shares)
+        # By convexity of 1 / x, the error at shares t' is at most sum_i k_i / t_i'^2 for k_i =
+        # t_i^4 a_i (see `_with_gains`), with equality at t. This is least for t_i' proportional to
+        # k_i^(1/3) (JL-SPLIT).
         shares = shares * np.cbrt(shares * gains)
         return shares / shares.sum(axis=0), errors
 
     def _after_steps(self, shares: FloatArray) -> FloatArray:
-        """Splits (s, b) after steps of fixed length against the gradient in log t.
-
-        The steps change mostly the large shares, while rounds change small shares the most.
-        """
+        """Splits (s, b) after steps of fixed length against the gradient in log t."""
         for _ in range(STEPS):
             errors, gains = self._with_gains(shares)
             slopes = shares * (1 - shares * gains / errors)
@@ -208,11 +166,10 @@ class SplitError:
 
 
 def _without_tiny(shares: FloatArray, overlap: sp.csr_array) -> FloatArray:
-    """Set tiny shares to 0, except those that some quantity needs, and make the sum 1.
+    """Set tiny `shares` (s,) of largest entry 1 to 0 where no quantity needs them; make the sum 1.
 
-    If a quantity would lose more than half of its precision, the best measurement of this quantity
-    gets a share of at least `LEAST_SHARE`. `shares` (s,) are non-negative, and the largest is 1.
-    `overlap` (q, s) is the transpose of the matrix in `best_split`.
+    If a quantity would lose more than half of its precision, its best measurement gets a share of
+    at least `LEAST_SHARE`. `overlap` (q, s) is transposed.
     """
     useful = np.asarray(overlap.sum(axis=0)) > 0
     kept = np.where(useful & (shares >= LEAST_SHARE), shares, 0.0)

@@ -1,10 +1,4 @@
-"""The index of the largest noisy score, by float64 with error bounds or by ball arithmetic.
-
-A `Perturbation` is the noise on each score. With Gumbel noise the choice is the exponential
-mechanism. If the largest noisy score in float64 is ahead of all others by more than the error
-bounds, its index is returned. If not, the index is found by ball arithmetic (`arb`, intervals
-around the exact values).
-"""
+"""The index of the largest noisy score, by float64 with error bounds or by ball arithmetic."""
 
 from __future__ import annotations
 
@@ -33,18 +27,7 @@ from geomdp.noise.exact.variates import Vector, exponentials, laplaces
 
 @dataclass(frozen=True)
 class Perturbation:
-    """Independent noise of scale 1 on the scores of a choice.
-
-    Parameters
-    ----------
-    balls : callable
-        Takes k and uniform numbers (`Draw`). Returns the k noise variables in ball arithmetic.
-    near : callable
-        Takes k. Returns the same variables in float64 with error bounds, as a function of uniform
-        numbers.
-    sample : callable
-        Takes a generator and k. Returns k variables drawn by NumPy, for simulations from a seed.
-    """
+    """Independent noise of scale 1 on k scores: in balls, in float64 with bounds, and simulated."""
 
     balls: Callable[[int, Draw], Vector]
     near: Callable[[int], NearVector]
@@ -54,9 +37,7 @@ class Perturbation:
 def _near_gumbels(count: int) -> NearVector:
     """Gumbel variables -ln E with E = -ln U, in float64 with error bounds.
 
-    The computed E has an error of at most `off`. So ln E has an error of at most off / (E - off),
-    plus the error of `near_log`. The bound uses twice the quotient, to cover the rounding of the
-    quotient. If E is not above 2 off, the bound is infinite.
+    An error `off` of E causes one of at most off / (E - off), which is doubled here for rounding.
     """
 
     def evaluate(words: Words) -> Near:
@@ -92,10 +73,7 @@ def noisy_argmax(
     *,
     perturbation: Perturbation = GUMBEL,
 ) -> int:
-    """The index of the largest scores[i] + scale * noise, without rounding.
-
-    The k floats in `scores` and the float `scale` are taken as exact numbers. See `exact_argmax`.
-    """
+    """The index of the largest scores[i] + scale * noise; the floats are exact numbers."""
     values = scores.tolist()
     none = np.zeros(len(scores))
     return exact_argmax(scores, none, values.__getitem__, scale, entropy, perturbation=perturbation)
@@ -110,26 +88,10 @@ def exact_argmax(
     *,
     perturbation: Perturbation = GUMBEL,
 ) -> int:
-    """The index of the largest exact(i) + scale * noise.
+    """The index of the largest exact(i) + scale * noise, decided exactly.
 
-    With Gumbel noise -ln E_i, where the E_i are independent exponential variables, index i has a
-    probability proportional to exp(exact(i) / scale).
-
-    Parameters
-    ----------
-    near : (k,) array
-        Floats near the scores.
-    errors : (k,) array
-        Bounds on the distances of `near` from the scores.
-    exact : callable
-        Takes an index and returns the exact score. It is called for all indices if float64 does not
-        decide.
-    scale : float
-        Above 0; taken as an exact number.
-    entropy : callable, optional
-        Source of random bytes; by default `os.urandom`. Other sources are for tests only.
-    perturbation : Perturbation, optional
-        The noise; by default Gumbel noise.
+    `exact` is called for all indices if the floats `near` (k,), within `errors` (k,), do not
+    decide. With Gumbel noise, index i has a probability proportional to exp(exact(i) / scale).
     """
 
     def largest(draw: Draw) -> int:
@@ -153,16 +115,7 @@ def exact_argmax(
 def _by_floats(
     near: FloatArray, errors: FloatArray, scale: float, noise: NearVector, bits: UniformBits
 ) -> int:
-    """The index of the largest key, from the first 62 bits of each uniform number.
-
-    The key of index i is score / scale + noise. The quotient and the sum are rounded, each by at
-    most half a unit in the last place. The noise has error bounds of its own.
-
-    Raises
-    ------
-    Undecided
-        If the error bounds do not prove that one key is above all others.
-    """
+    """The index of the largest score / scale + noise from first words, or `Undecided`."""
     with np.errstate(all="ignore"):
         values, off = noise.evaluate(bits.first_words(noise.count))
         shift = near / scale

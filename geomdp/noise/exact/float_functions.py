@@ -1,9 +1,4 @@
-"""Logarithm, sine and cosine from IEEE sums, products and quotients, with proved error bounds.
-
-The functions of a mathematical library have no error bound that is proved on every machine. The
-functions here have a proved bound, because IEEE 754 rounds every operation in them correctly. One
-operation has a relative error of at most u = 2^-53.
-"""
+"""Logarithm, sine and cosine by IEEE operations alone, with proved error bounds; u = 2^-53."""
 
 from __future__ import annotations
 
@@ -22,9 +17,8 @@ _LOG_TERMS, _TURN_TERMS = 12, 11
 def logarithm(values: FloatArray) -> FloatArray:
     """ln x for a normal float x > 0, with a relative error of at most 2^-46.
 
-    With x = m 2^e as in `split_logarithm`, ln x = e ln 2 + ln m. If e = 0, the result is ln m as
-    computed by that function. If e is not 0, |ln x| is at least ln(2) / 2. Then both summands are
-    at most 3 |ln x| in modulus, and rounding adds at most 10 u.
+    If e = 0 in ln x = e ln 2 + ln m, the result is ln m. Else |ln x| >= ln(2) / 2, both summands
+    are at most 3 |ln x| in modulus, and rounding adds at most 10 u.
     """
     exponent, rest = split_logarithm(values)
     return np.asarray(exponent * math.log(2) + rest)
@@ -33,10 +27,9 @@ def logarithm(values: FloatArray) -> FloatArray:
 def split_logarithm(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(e, ln m) for a normal float x = m 2^e > 0 with a whole number e and 1/2 <= m^2 < 2.
 
-    Let s = (m - 1) / (m + 1). Then |s| < 0.172, and ln m = 2 s (1 + s^2/3 + s^4/5 + ...). So |ln m|
-    is at most 0.35. The series is cut after twelve terms. The terms left out add up to less than
-    2^-60 of the sum. Relative errors are at most 3 u for s and 50 u for the sum by Horner's rule,
-    because all terms are positive.
+    With s = (m - 1) / (m + 1), |s| < 0.172 and ln m = 2 s (1 + s^2/3 + s^4/5 + ...), at most 0.35
+    in modulus. After twelve terms the rest is below 2^-60 of the sum. Relative errors are at most 3
+    u for s and 50 u for the sum by Horner's rule, because all terms are positive.
     """
     mantissa, exponent = np.frexp(values)
     small = mantissa < math.sqrt(0.5)
@@ -53,11 +46,9 @@ def split_logarithm(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 def sine_cosine(turns: FloatArray) -> tuple[FloatArray, FloatArray]:
     """sin(2 pi v) and cos(2 pi v) for v in [0, 1], each with an absolute error of at most 2^-46.
 
-    Write v = k / 4 + r with a whole number k and |r| <= 1/8; r is computed exactly. Let t = 2 pi r,
-    so |t| <= pi / 4. The Taylor series of sin t and cos t are cut after the terms of degree 21 and
-    20. The terms left out add up to less than 2^-70. The relative error of t is at most 2 u, and
-    Horner's rule adds at most 80 u. Each of the k quarter turns swaps the two functions and changes
-    a sign.
+    v = k / 4 + r with exact |r| <= 1/8, and t = 2 pi r has a relative error of at most 2 u. The
+    Taylor series are cut after degrees 21 and 20, with a rest below 2^-70. Horner's rule adds at
+    most 80 u.
     """
     quarter = np.rint(4 * turns)
     angle = 2 * math.pi * (turns - quarter / 4)

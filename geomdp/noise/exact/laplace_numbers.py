@@ -1,7 +1,4 @@
-"""Laplace variables that are compared exactly, by float64 with a margin or in ball arithmetic.
-
-Ball arithmetic (`arb`) computes with a number and a bound on its error, together called a ball.
-"""
+"""Laplace variables that are compared exactly, by float64 with a margin or by ball arithmetic."""
 
 from __future__ import annotations
 
@@ -61,15 +58,7 @@ class _Block:
 
 @dataclass(frozen=True)
 class LaplaceNumber:
-    """One standard Laplace variable.
-
-    Parameters
-    ----------
-    block : _Block
-        The block that holds the random bits of the variable.
-    place : int
-        Index of the variable in the block.
-    """
+    """One standard Laplace variable: the one at index `place` of `block`."""
 
     block: _Block
     place: int
@@ -80,7 +69,6 @@ class LaplaceNumber:
         return self.block.floats[self.place]
 
     def ball(self, words: int) -> arb:
-        """A ball around the variable, from `words` words of each uniform number."""
         return self.block.balls(words)[self.place]
 
 
@@ -97,7 +85,6 @@ class LaplaceNumbers(NotCopied):
         return self.many(1)[0]
 
     def many(self, count: int) -> list[LaplaceNumber]:
-        """The next `count` variables."""
         with self._alone():
             return [self._next() for _ in range(count)]
 
@@ -116,10 +103,7 @@ def exact_ball(value: ExactNumber) -> arb:
 
 
 def decided(evaluate: Callable[[int], Result]) -> Result:
-    """Return `evaluate(words)`. Each time that `Undecided` is raised, double `words`.
-
-    ``PrecisionExhausted`` if `evaluate` raises `Undecided` even for `LAST_WORDS` words.
-    """
+    """`evaluate(words)`, with `words` doubled after each `Undecided`, up to `LAST_WORDS`."""
     words = FIRST_WORDS
     while words <= LAST_WORDS:
         try:
@@ -140,7 +124,6 @@ class NoisyThreshold:
         self.margin = MARGIN * (abs(value) + abs(spread)) + RADIUS * scale + TINY
 
     def ball(self, words: int) -> arb:
-        """A ball around T + b Z, from `words` words of each uniform number."""
         return arb(self._value) + arb(self._scale) * self._number.ball(words)
 
     def reached_by(self, value: ExactNumber, scale: float, number: LaplaceNumber) -> bool:
@@ -176,10 +159,7 @@ class NoisyValues:
         self._margins = MARGIN * (np.abs(near) + np.abs(spread)) + RADIUS * scale
 
     def first_reaching(self, begin: int, threshold: NoisyThreshold) -> int:
-        """The first i >= `begin` for which noisy value i is at least `threshold`.
-
-        If there is no such i, the result is the number of values.
-        """
+        """The first i >= `begin` with noisy value i >= `threshold`, or the number of values."""
         gaps = self._near[begin:] - threshold.near
         # Skip values that are certainly below the threshold. NaN is not skipped, because
         # comparisons with NaN are False.
@@ -192,10 +172,7 @@ class NoisyValues:
 
 
 def rounded_value(value: ExactNumber, scale: float, number: LaplaceNumber) -> float:
-    """value + scale Z for Z = `number`, rounded to the nearest multiple of a public power of two.
-
-    The power of two is the largest one that is at most 1/1024 of the scale.
-    """
+    """value + scale Z, rounded to a public power of two of at most 1/1024 of the scale."""
     grid = math.ceil(-math.log2(SHARE * scale))
 
     def rounded(words: int) -> int:

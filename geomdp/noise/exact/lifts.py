@@ -18,21 +18,7 @@ from geomdp.noise.exact.variates import Vector
 
 @dataclass(frozen=True)
 class Lift:
-    """A uniform point x of a body, and the answers of x: (matrix @ x + constant) / denominator.
-
-    A rational matrix is stored as exact whole numbers and a common denominator.
-
-    Parameters
-    ----------
-    point : callable
-        The point x as a function of uniform numbers, in some coordinates.
-    product : callable
-        The product of the matrix with a vector in these coordinates.
-    constant : list of arb or None
-        The constant; None for 0.
-    denominator : int
-        Common denominator, at least 1.
-    """
+    """A uniform point x of a body, with answers (matrix @ x + constant) / denominator."""
 
     point: Computable
     product: LinearMap
@@ -40,10 +26,7 @@ class Lift:
     denominator: int = 1
 
     def answers(self, vector: Vector, count: arb) -> Vector:
-        """(matrix @ vector + count * constant) / denominator.
-
-        `count` is the noise on the number of records.
-        """
+        """(matrix @ vector + count * constant) / denominator; `count` is noise on the number n."""
         images = self.product(vector)
         if self.constant is not None:
             images = [x + count * c for x, c in zip(images, self.constant, strict=True)]
@@ -51,13 +34,7 @@ class Lift:
 
 
 def lift_of(body: Body, matrix: sp.csr_array | None, constant: FloatArray | None = None) -> Lift:
-    """The uniform point of `body`, with the map to answers that `matrix` and `constant` define.
-
-    There is a special case for `TableMoments`. If the answers are combinations of cells with
-    rational coefficients that have a small common denominator (see `cell_map`), the point is given
-    by the cells of the tables. The rational coefficients are exact, but the entries of `matrix` are
-    rounded to float64.
-    """
+    """The uniform point of `body` and its map to answers: the exact `cell_map` if there is one."""
     if isinstance(body, TableMoments) and matrix is not None:
         cells = cell_map(body.levels, matrix, constant)
         if cells is not None:

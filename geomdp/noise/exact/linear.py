@@ -21,7 +21,6 @@ LinearMap = Callable[[Vector], Vector]
 
 
 def dyadic(values: FloatArray) -> Vector:
-    """The floats in `values` as balls of radius 0."""
     return [arb(value) for value in np.asarray(values, dtype=np.float64).tolist()]
 
 

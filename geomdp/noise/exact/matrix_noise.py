@@ -1,8 +1,4 @@
-"""Noise on the entries of symmetric matrices.
-
-Sums of entries can be exact in float64. Sums of svec coordinates are rounded, because these
-coordinates contain the entries off the diagonal times sqrt(2).
-"""
+"""Noise on matrix entries, whose sums can be exact; svec coordinates have factors sqrt(2)."""
 
 from __future__ import annotations
 
@@ -17,17 +13,7 @@ from geomdp.noise.exact.variates import Vector, bartlett_factor, exponentials
 def matrix_entries(on_svec: Computable, order: int) -> Computable:
     """Convert a vector in svec coordinates to matrix entries: the upper triangle, row by row.
 
-    Parameters
-    ----------
-    on_svec : Computable
-        The vector in svec coordinates. Its entries off the diagonal are divided by sqrt(2).
-    order : int
-        Number of rows of the matrix.
-
-    Returns
-    -------
-    Computable
-        The entries, as a function for `RoundedVector`.
+    Entries of `on_svec` off the diagonal are divided by sqrt(2). `order` is the number of rows.
 
     Examples
     --------
@@ -53,17 +39,7 @@ def matrix_entries(on_svec: Computable, order: int) -> Computable:
 def times(factor: int, vector: Computable) -> Computable:
     """A random vector multiplied by a whole number.
 
-    Parameters
-    ----------
-    factor : int
-        Multiplier of every entry.
-    vector : Computable
-        The random vector, as a function for `RoundedVector`.
-
-    Returns
-    -------
-    Computable
-        The product, as a function for `RoundedVector`.
+    `factor` multiplies every entry of `vector`, a function for `RoundedVector`, as is the result.
 
     Examples
     --------
@@ -82,11 +58,10 @@ def times(factor: int, vector: Computable) -> Computable:
 def wishart_difference(order: int, rate: float, centre: float) -> Computable:
     """Cone noise over {M psd, tr M <= 1}: the upper triangle of A_1 - A_2 - centre (r_1 - r_2) I.
 
-    The pairs (A_1, r_1) and (A_2, r_2) are independent. The density of a pair (A, r) is
-    proportional to e^(-rate r) on the cone {A psd, r >= tr A}. So A has density proportional to
-    e^(-rate tr A) on the psd cone. This is the law of G G^T / (2 rate) for a standard Gaussian
-    matrix G of shape (d, d + 1). Given A, r - tr A is exponential with rate `rate` (JL-WIS,
-    X-CONE). If `centre` is 0, the r_i are not drawn.
+    The pairs (A_i, r_i) are independent, with density proportional to e^(-rate r) on the cone {A
+    psd, r >= tr A}. So A has density proportional to e^(-rate tr A), the law of G G^T / (2 rate)
+    for a standard Gaussian G of shape (d, d + 1), and r - tr A is exponential with rate `rate`
+    (JL-WIS, X-CONE). If `centre` is 0, the r_i are not drawn.
 
     Parameters
     ----------
@@ -96,13 +71,7 @@ def wishart_difference(order: int, rate: float, centre: float) -> Computable:
         Rate of the exponential weight.
     centre : float
         Factor of I in the centre of the body. r_1 - r_2 is noise on the number of records. If the
-        number of records is public, this noise is known. Then `centre` (r_1 - r_2) I is subtracted.
-        If the number of records is not public, `centre` must be 0.
-
-    Returns
-    -------
-    Computable
-        The entries on and above the diagonal, as a function for `RoundedVector`.
+        number is public, `centre` (r_1 - r_2) I is known and subtracted; else `centre` must be 0.
 
     Examples
     --------

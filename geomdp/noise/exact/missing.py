@@ -11,7 +11,7 @@ class NoExactPath(TypeError):  # noqa: N818 (a name like MissingOracle)
     item : object
         The noise or body.
     reason : str
-        Why it cannot be drawn with correct rounding.
+        The reason.
 
     Examples
     --------

@@ -1,15 +1,10 @@
 """Laplace and Gaussian vectors in float64, with proved error bounds that settle most roundings.
 
-This is a filter, as in exact geometric predicates. Each exact value is to be rounded to a
-multiple of 2^-grid. Its float64 value comes with a bound on the distance between the two. If all
-numbers within this distance round to the same multiple, the result is this multiple. If not,
-ball arithmetic computes the result from more bits of the same uniform numbers. So the filter does
-not change any result.
-
-The values are computed by sums, products, quotients and square roots alone. IEEE 754 rounds these
-correctly, so without underflow each has a relative error of at most u = 2^-53. Logarithms, sines
-and cosines are computed by polynomials, because the functions of a mathematical library have no
-proved error bound. The docstrings derive bounds on the errors. The code uses larger bounds.
+If all numbers within the error of a float64 value round to the same multiple of 2^-grid, this is
+the result. If not, ball arithmetic decides from more bits of the same uniform numbers. So this
+filter, as in exact geometric predicates, changes no result. Sums, products, quotients and roots
+have a relative error of at most u = 2^-53 (IEEE 754, no underflow). The docstrings derive bounds on
+the errors, and the code uses larger ones.
 """
 
 from __future__ import annotations
@@ -45,43 +40,23 @@ LARGEST = 2.0**51
 
 @dataclass(frozen=True)
 class NearVector:
-    """A random vector in float64 with proved error bounds.
-
-    Parameters
-    ----------
-    count : int
-        Number of uniform numbers from which the vector is computed.
-    evaluate : callable
-        Takes the first words of the uniform numbers, of shape (count,). Returns values and bounds
-        on their errors.
-    """
+    """A random vector with error bounds: `evaluate` takes the first words of `count` uniforms."""
 
     count: int
     evaluate: Callable[[Words], Near]
 
     def rounded(self, bits: UniformBits, grid: int) -> list[int]:
-        """Whole numbers j, one for each coordinate, with j 2^-grid nearest to the exact coordinate.
-
-        Raises
-        ------
-        Undecided
-            If float64 leaves the rounding of a coordinate undecided.
-        """
+        """Whole numbers j with j 2^-grid nearest to the exact coordinates, or `Undecided`."""
         with np.errstate(all="ignore"):
             values, errors = self.evaluate(bits.first_words(self.count))
             return nearest_by_floats(values, errors, grid)
 
 
 def nearest_by_floats(values: FloatArray, errors: FloatArray, grid: int) -> list[int]:
-    """Whole numbers j, one for each exact number, with j 2^-grid nearest to the exact number.
+    """Whole numbers j with j 2^-grid nearest to each exact number within `errors` of `values`.
 
-    The exact numbers are known only through `values`, which differ from them by at most `errors`.
-
-    Raises
-    ------
-    Undecided
-        If two numbers within the error of a value have different nearest multiples. Also if a value
-        or an error is NaN, or if the modulus of a value is 2^51 2^-grid or more.
+    `Undecided` if numbers within an error have different multiples, for a NaN, and from 2^51
+    2^-grid.
     """
     # Scaling by a power of two is exact, with two exceptions: overflow to infinity, and underflow
     # with an error below 2^-1000.
@@ -115,10 +90,6 @@ def near_laplaces(count: int, scale: float) -> NearVector:
 
 
 def near_gaussians(count: int, scale: float) -> NearVector:
-    """`scale` times the Gaussian variables of `variates.gaussians`.
-
-    They come in pairs, (-2 ln U)^(1/2) sin(2 pi V) and (-2 ln U)^(1/2) cos(2 pi V).
-    """
     pairs = (count + 1) // 2
 
     def evaluate(words: Words) -> Near:
@@ -142,10 +113,8 @@ def rounding_error(values: FloatArray) -> FloatArray:
 def minus_log(words: Words) -> Near:
     """-ln U for uniform numbers U with first words `words`, and bounds on the errors.
 
-    With w = t 2^e as in `split_logarithm`, the value is (62 - e) ln 2 - ln t. If e = 62, only the
-    second term is left. If e is smaller, the value is at least 0.34, and the moduli of the two
-    terms are at most 2.1 and 1.1 times the value. So the relative error of the value is at most
-    80 u. For the word 0 the value is infinite.
+    In (62 - e) ln 2 - ln t for w = t 2^e with e < 62, the terms are at most 2.1 and 1.1 times the
+    value, so its relative error is at most 80 u. Word 0 gives infinity.
     """
     numbers = words.astype(np.float64)
     e, log = split_logarithm(numbers)
@@ -157,9 +126,8 @@ def minus_log(words: Words) -> Near:
 def near_log(numbers: FloatArray) -> FloatArray:
     """ln x for x from 2^-62 to 2^62, to within 2^-45; -inf for x = 0.
 
-    The bound holds even if x itself has a relative error of u. With x = t 2^e as in
-    `split_logarithm`, ln x = e ln 2 + ln t. Both e ln 2 and ln x are at most 43 in modulus. There
-    are four errors of at most 43 u, and the total error is below 2^-45.
+    It holds even if x has a relative error of u: in e ln 2 + ln t, there are four errors of at most
+    43 u, because e ln 2 and ln x are at most 43 in modulus.
     """
     return np.asarray(np.where(numbers > 0, logarithm(numbers), -np.inf))
 
@@ -167,9 +135,8 @@ def near_log(numbers: FloatArray) -> FloatArray:
 def near_turn(words: Words) -> tuple[FloatArray, FloatArray]:
     """sin and cos of 2 pi V to within 2^-48, for any V in [w, w + 1] 2^-62 with w in `words`.
 
-    The first three bits of V give the octant of the angle 2 pi V. The other bits give the angle x
-    from 0 to pi / 4 within the octant, to within 3 u. In odd octants x is measured from the end.
-    The series of sin x and cos x are cut after x^17 and x^18; the remainders are below 2^-63.
+    The first three bits give the octant, and the others the angle x in it to within 3 u (from its
+    end in odd octants). The series are cut after x^17 and x^18, with remainders below 2^-63.
     Horner's rule takes at most 10 steps with an error of at most 2 u each.
     """
     octant = (words >> np.uint64(WORD_BITS - 3)).astype(np.int64)

@@ -1,12 +1,4 @@
-"""Cone noise over the elliptope in float64, with proved bounds on the errors.
-
-The elliptope is the set of correlation matrices. Where the error bounds leave only one correctly
-rounded result, no exact arithmetic is needed (see `near`).
-
-Uniform numbers are read in the same order as by `vectors.noise_vector`. The first numbers give two
-gamma variables. The next numbers give two random correlation matrices, from Bartlett's factor. No
-step uses rejection, so the position of each uniform number is fixed.
-"""
+"""Cone noise over the elliptope in float64, with proved bounds on the errors."""
 
 from __future__ import annotations
 
@@ -34,10 +26,7 @@ UNIT = 2.0**-52
 
 
 def near_cone(noise: ConeNoise) -> NearVector | None:
-    """The noise in float64 with proved error bounds.
-
-    None if the body is not an elliptope of order 2 or more, or if `noise.centre` is not 0.
-    """
+    """The noise with error bounds; None unless K is an elliptope of order >= 2, with centre 0."""
     body = noise.body
     if not isinstance(body, Elliptope) or body.order < 2 or noise.centre.any():
         return None
@@ -72,10 +61,7 @@ def near_cone(noise: ConeNoise) -> NearVector | None:
 
 @dataclass(frozen=True)
 class _Linear:
-    """The map (x, t) -> matrix @ x + t * constant in float64.
-
-    If `matrix` is None, it is the identity. If `constant` is None, it is 0.
-    """
+    """The map (x, t) -> matrix @ x + t * constant in float64; None means identity and 0."""
 
     matrix: sp.csr_array | None
     constant: FloatArray | None
@@ -84,11 +70,7 @@ class _Linear:
     longest: int
 
     def image(self, x: FloatArray, off: float, t: float, size: float, wrong: float) -> Near:
-        """The image of (x, t), with bounds on the errors of its entries.
-
-        Entries of x have errors of at most `off`. The moduli of these entries and of t are at most
-        `size`, and t has an error of at most `wrong`.
-        """
+        """The image of (x, t) and error bounds: errors `off` and `wrong`, moduli at most `size`."""
         values = x if self.matrix is None else self.matrix @ x
         errors = self.weights * (off + (self.longest + 2) * UNIT * (size + off))
         if self.constant is not None:
@@ -109,13 +91,11 @@ def _linear(noise: ConeNoise, dimension: int) -> _Linear:
 
 @dataclass(frozen=True)
 class _Places:
-    """Positions of the uniform numbers of one correlation matrix among all numbers that are read.
+    """Positions of the uniform numbers of one correlation matrix of order p among all numbers.
 
-    The matrix has order p. The rows i = 0, .., p - 1 of Bartlett's factor are drawn one after the
-    other. Row i takes i Gaussian variables from (i + 1) // 2 pairs of uniform numbers (U, V), then
-    a gamma variable of shape (p + 1 - i) / 2. The gamma variable is a sum of exponential variables,
-    one for each whole unit of the shape. If the shape is not whole, half a squared Gaussian
-    variable is added.
+    Row i = 0, .., p - 1 of Bartlett's factor takes i Gaussian variables from (i + 1) // 2 pairs,
+    then a gamma variable of shape (p + 1 - i) / 2: one exponential for each whole unit, and half a
+    squared Gaussian variable if the shape is not whole.
     """
 
     order: int

@@ -1,7 +1,4 @@
-"""Uniform points of bodies as functions of uniform numbers in ball arithmetic, by type of body.
-
-Ball arithmetic (`arb`) computes with a number and a bound on its error, together called a ball.
-"""
+"""Uniform points of bodies as functions of uniform numbers in ball arithmetic, by type of body."""
 
 from __future__ import annotations
 
@@ -73,16 +70,7 @@ LARGEST_EXPONENT = 2.0**20
 
 @singledispatch
 def uniform_point(body: Body) -> Computable:
-    """A uniform point of `body`, within its affine hull, as a function of uniform numbers.
-
-    This call computes all numbers that depend only on the body. So errors are raised before any
-    draw.
-
-    Raises
-    ------
-    NoExactPath
-        If the body, or a body from which it is built, has no sampler in ball arithmetic.
-    """
+    """A uniform point of `body` in its affine hull; `NoExactPath` is raised before any draw."""
     reason = NO_EXACT_POINTS.get(type(body), "no sampler in ball arithmetic is written for it")
     raise NoExactPath(body, reason)
 
@@ -116,10 +104,7 @@ def _cross_polytope(body: CrossPolytope) -> Computable:
 
 @uniform_point.register
 def _lp_ball(body: LpBall) -> Computable:
-    """r x / (sum_i |x_i|^p + E)^(1/p), where x_i has density proportional to exp(-|x|^p) (SAM-4).
-
-    E is an exponential variable.
-    """
+    """r x / (sum_i |x_i|^p + E)^(1/p), density of x_i as exp(-|x|^p), E exponential (SAM-4)."""
     if body.p == 1:
         return _cross_polytope(CrossPolytope(body.m, body.r))
     if body.p > LARGEST_EXPONENT:
@@ -169,11 +154,8 @@ def _ellipsoid(body: Ellipsoid) -> Computable:
 def _symmetrised_box(body: SymmetrisedBox) -> Computable:
     """u_i (c_i - c_0) with one of c_0, .., c_m equal to 0 and the others uniform on [0, 1].
 
-    The u_i are the sides of the box. Let c be a point of R^(m + 1) whose largest and smallest
-    entries differ by at most 1. The vectors (x_1 / u_1, .., x_m / u_m) for points x of the body are
-    exactly the vectors (c_1 - c_0, .., c_m - c_0). The body has a cell for each i = 0, .., m. In
-    cell i the smallest entry of c is c_i, and can be taken as 0. The other entries fill [0, 1]^m,
-    so all cells have equal volumes.
+    The points x / u of the body are the (c_1 - c_0, .., c_m - c_0) for c whose entries differ by at
+    most 1. In cell i, the smallest entry c_i is taken as 0, and all cells have equal volumes.
     """
     upper = dyadic(body.upper)
 
@@ -197,11 +179,9 @@ def _simplex(body: Simplex) -> Computable:
 
 @uniform_point.register
 def _simplex_difference(body: SimplexDifference) -> Computable:
-    """See `SimplexDifference.sample_uniform` for the cells (I, J) and the point in a cell (X-SIM).
+    """A point in a cell (I, J) as in `SimplexDifference.sample_uniform` (X-SIM).
 
-    Let r be the dimension of the simplex. I has size k with probability C(r+1, k) C(r-1, k-1) /
-    C(2r, r), and is uniform among the sets of its size. To draw I, choose r of 2 r objects without
-    replacement. I is the set of chosen objects among the first r + 1.
+    I holds the chosen objects among the first r + 1, if r of 2 r are drawn without replacement.
     """
     rank = len(body.vertices) - 1
     if rank == 0:

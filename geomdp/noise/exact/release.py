@@ -35,7 +35,7 @@ class RoundedVector:
     vector : callable
         Z as a function of uniform numbers.
     grid : int
-        k; the unit of a draw is 2^-k. For units above 1, k is negative.
+        k; the unit of a draw is 2^-k (k is negative for units above 1).
     near : NearVector, optional
         Z in float64 with proved error bounds. It decides most roundings and changes no result.
 
@@ -60,23 +60,11 @@ class RoundedVector:
         self._vector, self.grid, self._near = vector, _checked(grid), near
 
     def draw(self, entropy: Entropy | None = None) -> list[int]:
-        """One whole number j for each coordinate: the rounded noise is j 2^-grid.
+        """One whole number j, of any size, for each coordinate: the rounded noise is j 2^-grid.
 
-        Parameters
-        ----------
-        entropy : callable, optional
-            Source of random bytes; by default `os.urandom`. Anything else is for tests.
-
-        Returns
-        -------
-        list of int
-            The numbers j, of any size.
-
-        Raises
-        ------
-        PrecisionExhausted
-            If the rounding of a coordinate is not decided by 15872 bits. Float64 is never used
-            instead.
+        ``PrecisionExhausted`` if 15872 bits do not decide a rounding; float64 is never a
+        substitute. `entropy` is the source of random bytes, by default `os.urandom`; anything else
+        is for tests.
         """
         near, filtered = self._near, None
         if near is not None:
@@ -93,26 +81,19 @@ def _checked(grid: int) -> int:
 class RoundedNoise(RoundedVector):
     """A noise on sums, prepared for correctly rounded draws.
 
-    A draw is Z rounded to a multiple of 2^-grid; halves are rounded up. Suppose that the true sums
-    S are multiples of 2^-grid. Then S plus the draw is the rounding of S + Z, so it is
-    post-processing of the mechanism with real-valued noise. A guarantee that is proved for real
-    arithmetic therefore holds for the computed numbers. The draw does not depend on S. So the
-    running time and the random bits of a draw do not depend on records.
+    A draw is Z rounded to a multiple of 2^-grid; halves are rounded up. If the true sums S are
+    multiples of 2^-grid, S plus the draw is the rounding of S + Z, so it is post-processing of the
+    mechanism with real-valued noise, and its guarantee holds for the computed numbers. Neither the
+    draw nor its running time and random bits depend on records. ``NoExactPath`` if the noise has no
+    sampler that can be computed to arbitrary precision.
 
     Parameters
     ----------
     noise : Noise
-        Noise on sums. Scales, and entries of matrices and bodies, are taken as exactly the numbers
-        that the floats represent. The privacy proof must hold for these numbers. The exception is a
-        map from the coordinates of a `TableMoments`. If such a map is the rounded form of a map
-        from table cells with rational coefficients, the rational map is used (see `cell_map`).
+        Noise on sums. Floats in it are taken as exact numbers, for which the privacy proof must
+        hold. The exception is a rounded map of cells of a `TableMoments` (see `cell_map`).
     grid : int
-        k; the unit of a draw is 2^-k. For units above 1, k is negative.
-
-    Raises
-    ------
-    NoExactPath
-        If the noise has no sampler that can be computed to arbitrary precision.
+        As in `RoundedVector`.
 
     References
     ----------
@@ -158,10 +139,9 @@ class RoundedGaussians(RoundedVector):
     dimension : int
         Number m of variables.
     scale : float
-        Standard deviation of each variable. It is taken as exactly the number that the float
-        represents.
+        Standard deviation of each variable, taken as an exact number.
     grid : int
-        k; the unit of a draw is 2^-k.
+        As in `RoundedVector`.
 
     Examples
     --------
@@ -187,20 +167,15 @@ class RoundedGaussians(RoundedVector):
 class RoundedParts:
     """Several independent noises, prepared for correctly rounded draws on one grid.
 
-    This class takes the place of `RoundedNoise` for sums that are measured in several parts. No two
-    parts share random bits.
+    It takes the place of `RoundedNoise` for sums measured in parts; parts share no random bits.
+    ``NoExactPath`` as in `RoundedNoise`.
 
     Parameters
     ----------
     noises : sequence of Noise
         The noise of each part, on sums.
     grid : int
-        k; the unit of a draw is 2^-k.
-
-    Raises
-    ------
-    NoExactPath
-        If a noise has no sampler that can be computed to arbitrary precision.
+        As in `RoundedVector`.
 
     Examples
     --------
@@ -225,17 +200,16 @@ class RoundedParts:
 class RoundedResiduals:
     """Noise on the coordinates of residuals, drawn with correct rounding to multiples of 2^-grid.
 
-    The coordinates (see `Residuals`) are sums and differences of counts. They are whole numbers, so
-    for grid >= 0 they are multiples of 2^-grid. Then the coordinates plus rounded noise are the
-    rounding of the coordinates plus noise. The result is post-processing of the mechanism with
-    real-valued noise (X-GRID). The cells of tables are computed from these noisy coordinates.
+    The coordinates (see `Residuals`) are whole numbers, so for grid >= 0 they are multiples of
+    2^-grid. As in `RoundedNoise`, the result is post-processing of the mechanism with real-valued
+    noise (X-GRID). The cells of tables are computed from the noisy coordinates.
 
     Parameters
     ----------
     noise : ResidualNoise
-        The noise. Its scales are taken as exactly the numbers that the floats represent.
+        The noise; its scales are taken as exact numbers.
     grid : int
-        k; the unit of a draw is 2^-k.
+        As in `RoundedVector`.
 
     Examples
     --------
@@ -278,28 +252,8 @@ Rounded: TypeAlias = RoundedVector | RoundedParts | RoundedResiduals
 def rounded_noise(noise: Noise, grid: int, entropy: Entropy | None = None) -> list[int]:
     """One draw of a noise on sums, correctly rounded, in units of 2^-grid.
 
-    To draw more than once, build a `RoundedNoise`, which prepares the noise only once.
-
-    Parameters
-    ----------
-    noise : Noise
-        Noise on sums.
-    grid : int
-        k; the unit of the draw is 2^-k.
-    entropy : callable, optional
-        Source of random bytes; by default `os.urandom`. Anything else is for tests.
-
-    Returns
-    -------
-    list of int
-        One whole number for each coordinate.
-
-    Raises
-    ------
-    NoExactPath
-        If the noise has no sampler that can be computed to arbitrary precision.
-    PrecisionExhausted
-        If the rounding of a coordinate is not decided by 15872 bits.
+    It is one `RoundedVector.draw` of a `RoundedNoise`, which prepares `noise` for more than one
+    draw, with the same arguments and errors.
 
     Examples
     --------

@@ -1,8 +1,4 @@
-"""Correct rounding to a public grid.
-
-More random bits are drawn until the nearest grid points are certain. The grid depends only on the
-distribution of the noise.
-"""
+"""Correct rounding to a public grid: bits are drawn until the nearest grid points are certain."""
 
 from __future__ import annotations
 
@@ -41,8 +37,7 @@ class PrecisionExhausted(ArithmeticError):  # noqa: N818 (a name like BudgetExha
     --------
     >>> from geomdp.noise.exact import PrecisionExhausted, RoundedVector
 
-    This vector is the constant 1/2. Any number of bits shows only that the vector is near 1/2. So
-    it remains open whether to round to 0 or to 1.
+    This vector is the constant 1/2, but any number of bits shows only that it is near 1/2:
 
     >>> def one_half(draw):
     ...     u = draw.uniform()
@@ -68,25 +63,9 @@ def refined(
     entropy: Entropy | None = None,
     filtered: Callable[[UniformBits], Result] | None = None,
 ) -> Result:
-    """The value of `evaluate` at the first precision at which it is decided.
+    """The value of `evaluate` at the first precision that decides it, up to 15872 bits.
 
-    Parameters
-    ----------
-    evaluate : callable
-        A function of the uniform numbers. It raises `Undecided` if too few bits of these numbers
-        are known, or if the working precision is too low. Every inexact ball (an `arb` with an
-        error above 0) must be computed inside the call. A ball from outside would not become
-        smaller at a higher precision.
-    entropy : callable, optional
-        Source of random bytes; by default `os.urandom`.
-    filtered : callable, optional
-        A faster function with the same value, which is tried first. It is given the same bits, and
-        raises `Undecided` if it cannot decide the value.
-
-    Raises
-    ------
-    PrecisionExhausted
-        If the value is not decided by 15872 bits.
+    Inexact balls must be computed inside the call, because a ball from outside would not shrink.
     """
     bits = UniformBits(entropy)
     if filtered is not None:
@@ -105,21 +84,7 @@ def refined(
 
 
 def nearest_multiples(values: Sequence[arb], grid: int) -> list[int]:
-    """The whole number j of the grid point j 2^-grid nearest to each value; ties are rounded up.
-
-    Parameters
-    ----------
-    values : sequence of arb
-        Balls around exact values.
-    grid : int
-        k; the unit of the grid is 2^-k. For units above 1, k is negative.
-
-    Raises
-    ------
-    Undecided
-        If a ball, widened by a rounding error, contains the midpoint of two grid points and also
-        numbers below this midpoint.
-    """
+    """The whole j of the nearest j 2^-grid, ties up; `Undecided` for a ball that is too wide."""
     # A product with a power of two is exact at any precision.
     scale = arb(2) ** grid
     result = []
@@ -135,23 +100,8 @@ def nearest_multiples(values: Sequence[arb], grid: int) -> list[int]:
 def public_grid(noise: Noise) -> int:
     """The least k >= 0 with 2^-k at most 1/1024 of the smallest standard deviation above 0.
 
-    This k depends only on the distribution of the noise, and this distribution is public. Sums of
-    whole numbers lie on the grid, because 1 is a multiple of 2^-k.
-
-    Parameters
-    ----------
-    noise : Noise
-        Noise on sums.
-
-    Returns
-    -------
-    int
-        k.
-
-    Raises
-    ------
-    ValueError
-        If `noise` is not a `Noise`, or all standard deviations are 0.
+    This k depends only on the public distribution of the noise, and sums of whole numbers lie on
+    the grid. ``ValueError`` if `noise` is not a `Noise`, or all standard deviations are 0.
 
     Examples
     --------
@@ -172,15 +122,7 @@ def public_grid(noise: Noise) -> int:
 def grid_for(deviation: float) -> int:
     """The least k >= 0 with 2^-k at most 1/1024 of a standard deviation.
 
-    Parameters
-    ----------
-    deviation : float
-        Standard deviation of the noise, above 0.
-
-    Returns
-    -------
-    int
-        k.
+    `deviation` is a standard deviation of noise, above 0.
 
     Examples
     --------

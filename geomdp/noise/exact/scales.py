@@ -1,7 +1,4 @@
-"""Scales of noise that are proved to give a guarantee.
-
-The proof takes every float as the exact number that it represents, and bounds all rounding errors.
-"""
+"""Scales of noise that are proved to give a guarantee, for floats taken as exact numbers."""
 
 from __future__ import annotations
 
@@ -23,20 +20,9 @@ DELTA_BITS = 512
 def proved_gaussian_scale(squared: int, privacy: ZCDP | ApproxDP) -> float:
     """A float64 sigma for which N(0, sigma^2 I) noise is proved to give `privacy`.
 
-    The result is `gaussian_scale`, made larger if the proof needs this, usually by a few parts in
-    10^16.
-
-    Parameters
-    ----------
-    squared : int
-        Upper bound, above 0, on ||v - v'||_2^2 for the noiseless vectors v and v' of neighbours.
-    privacy : ZCDP or ApproxDP
-        The guarantee. Its parameters are taken as exactly the numbers that the floats represent.
-
-    Returns
-    -------
-    float
-        sigma.
+    `squared` > 0 bounds ||v - v'||_2^2 for the noiseless vectors of neighbours. The parameters of
+    `privacy` are taken as exact numbers. The result is `gaussian_scale`, enlarged if the proof
+    needs it, usually by a few parts in 10^16.
 
     Examples
     --------
@@ -71,27 +57,8 @@ def _suffices(scale: float, squared: int, privacy: ZCDP | ApproxDP) -> bool:
 def proved_shortcut_scale(change: int, privacy: ApproxDP, steps: int) -> float:
     """A float64 b that is proved to be at least change / `shortcut_step_epsilon`.
 
-    Suppose that each of `steps` numbers changes by at most `change` between neighbours. Then
-    Laplace noise of scale b on each of these numbers gives `privacy` (GEN-2b).
-
-    Parameters
-    ----------
-    change : int
-        Largest change of a number between neighbours, above 0.
-    privacy : ApproxDP
-        The guarantee, with an epsilon of at most 1.
-    steps : int
-        How many numbers get noise.
-
-    Returns
-    -------
-    float
-        b.
-
-    Raises
-    ------
-    ValueError
-        For an epsilon above 1.
+    If each of `steps` numbers changes by at most `change` > 0 between neighbours, Laplace noise of
+    scale b on each of them gives `privacy` (GEN-2b). ``ValueError`` for an epsilon above 1.
 
     Examples
     --------
@@ -110,14 +77,10 @@ def proved_shortcut_scale(change: int, privacy: ApproxDP, steps: int) -> float:
 
 
 def gaussian_delta_ball(squared: int, scale: float, epsilon: float) -> arb:
-    """A ball that contains the least delta for which N(0, scale^2 I) is (epsilon, delta)-DP.
-
-    `squared` is the squared l2 sensitivity. The formula is in `gaussian_delta`.
-    """
+    """A ball with the `gaussian_delta` of N(0, scale^2 I), for a `squared` l2 sensitivity."""
     loss, theta = arb(epsilon), arb(squared).sqrt() / arb(scale)
     return _normal(theta / 2 - loss / theta) - loss.exp() * _normal(-theta / 2 - loss / theta)
 
 
 def _normal(x: arb) -> arb:
-    """The standard normal distribution function."""
     return (-x / arb(2).sqrt()).erfc() / 2

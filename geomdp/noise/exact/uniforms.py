@@ -33,13 +33,8 @@ class Undecided(ArithmeticError):  # noqa: N818 (a state, not a failure: refinem
 class UniformBits:
     """An infinite list of independent uniform numbers on [0, 1], known to finitely many bits.
 
-    The bits of number i come in words of 62 bits. If more words are needed, new words are appended.
-    Words that were read never change, so two readings of number i agree in the bits that both have.
-
-    Parameters
-    ----------
-    entropy : callable, optional
-        Source of the bits; by default `os.urandom`. Anything else is for tests.
+    The bits come in words of 62 bits. Words that were read never change. `entropy` is the source of
+    the bits, by default `os.urandom`; anything else is for tests.
     """
 
     def __init__(self, entropy: Entropy | None = None) -> None:
@@ -48,15 +43,7 @@ class UniformBits:
         self._words: list[list[int]] = []
 
     def words(self, first: int, last: int, count: int) -> list[list[int]]:
-        """The first `count` words of numbers `first` to `last` - 1.
-
-        List j of the result holds word j of each number.
-
-        Raises
-        ------
-        OSError
-            If the source of randomness gives fewer bytes than it is asked for.
-        """
+        """List j holds word j of numbers `first` to `last` - 1; ``OSError`` for too few bytes."""
         while len(self._words) < count:
             self._words.append([])
         for known in self._words[:count]:
@@ -65,15 +52,7 @@ class UniformBits:
         return [known[first:last] for known in self._words[:count]]
 
     def first_words(self, count: int) -> npt.NDArray[np.uint64]:
-        """The first words of the first `count` numbers. No other word may be read before these.
-
-        Raises
-        ------
-        RuntimeError
-            If a word was read before.
-        OSError
-            If the source of randomness gives fewer bytes than it is asked for.
-        """
+        """The first words of the first `count` numbers, which must be read before all others."""
         if self._words:
             raise RuntimeError("first_words must be called before any other word is read")
         fresh = self._fresh(max(count, BLOCK))
@@ -88,18 +67,10 @@ class UniformBits:
 
 
 class Draw:
-    """One evaluation of a random vector, which reads the uniform numbers in order at one precision.
+    """One evaluation of a random vector, which reads `word_count` words of each number in order.
 
-    Every evaluation of a vector makes the same decisions at any precision, so it reads the same
-    numbers in the same order. Its result is a box that contains the exact value of the vector for
-    these numbers.
-
-    Parameters
-    ----------
-    bits : UniformBits
-        The numbers. An evaluation at a higher precision is given the same object.
-    word_count : int
-        Number of words read of each number.
+    An evaluation must make the same decisions at any precision, so it reads the same numbers. Its
+    result is a box that contains the exact value of the vector for these numbers.
     """
 
     def __init__(self, bits: UniformBits, word_count: int) -> None:
@@ -121,21 +92,18 @@ class Draw:
         return values
 
     def uniform(self) -> arb:
-        """The next uniform number."""
         return self.uniforms(1)[0]
 
     def leading(self, count: int) -> FloatArray:
-        """The next `count` uniform numbers U as floats. The next read returns the same numbers.
+        """The next `count` numbers U, still unread, as floats x: |x - U| <= 2^-53 x + 2^-62.
 
-        Each float x is computed from the first word only, so it is the same at every precision, and
-        |x - U| <= 2^-53 x + 2^-62.
+        Only the first words are used, so each x is the same at every precision.
         """
         first = self._next
         (words,) = self._bits.words(first, first + count, 1)
         return np.array(words, dtype=np.float64) * 2.0**-WORD_BITS
 
     def skip(self, count: int) -> None:
-        """Skip the next `count` uniform numbers."""
         self._next += count
 
     def ahead(self, count: int) -> Draw:
@@ -145,15 +113,7 @@ class Draw:
         return other
 
     def order(self, count: int) -> list[int]:
-        """The positions of the next `count` uniform numbers from the smallest to the largest.
-
-        The result is a uniformly distributed permutation of 0, .., count - 1.
-
-        Raises
-        ------
-        Undecided
-            If two of the numbers agree in all bits read.
-        """
+        """A uniform permutation: positions of the next `count` numbers by size, or `Undecided`."""
         prefixes = list(zip(*self._read(count), strict=True))
         positions = sorted(range(count), key=prefixes.__getitem__)
         for low, high in pairwise(positions):

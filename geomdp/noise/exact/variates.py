@@ -1,8 +1,4 @@
-"""Random numbers and vectors as functions of uniform numbers, in ball arithmetic.
-
-A ball is a computed number with a bound on its error. In the formulas, U, V and U_1, U_2, ... are
-independent uniform numbers in [0, 1].
-"""
+"""Random numbers and vectors from independent uniform U, V, U_1, .. in [0, 1], in balls."""
 
 from __future__ import annotations
 
@@ -19,13 +15,7 @@ Vector = list[arb]
 
 
 def decided_below(first: arb, second: arb) -> bool:
-    """Whether first < second.
-
-    Raises
-    ------
-    Undecided
-        If the error bounds of the balls leave both answers possible.
-    """
+    """Whether first < second; `Undecided` if the balls leave both answers possible."""
     if first < second:
         return True
     if first >= second:
@@ -58,12 +48,7 @@ def laplaces(count: int, draw: Draw) -> Vector:
 
 
 def geometric_differences(means: Vector, draw: Draw) -> list[int]:
-    """For each m in `means`, a whole number j of probability proportional to exp(-|j| / m).
-
-    The numbers j are independent. The whole part of m E, with an exponential variable E, is
-    geometric: it is at least k with probability exp(-k / m). Each result is a difference of two
-    such numbers.
-    """
+    """Differences of floor(m E), m in `means`: whole j with P(j) proportional to exp(-|j| / m)."""
     pairs = exponentials(2 * len(means), draw)
     firsts, seconds = pairs[: len(means)], pairs[len(means) :]
     return [
@@ -112,12 +97,7 @@ def gaussians(count: int, draw: Draw) -> Vector:
 
 
 def half_gamma(twice_shape: int, draw: Draw) -> arb:
-    """A gamma variable of shape k / 2 and scale 1 for k = `twice_shape` >= 0; it is 0 for k = 0.
-
-    A gamma variable of whole shape s is a sum of s exponentials, -ln(U_1 .. U_s), which takes one
-    logarithm. For an odd k, g^2 / 2 with a standard Gaussian g is added. This term is drawn as
-    E cos^2(2 pi V), which has the same distribution for E exponential and V uniform on [0, 1].
-    """
+    """A gamma variable of shape `twice_shape` / 2: -ln(U_1 .. U_s), plus E cos^2(2 pi V) if odd."""
     total = arb(0)
     if twice_shape >= 2:
         total = -reduce(mul, draw.uniforms(twice_shape // 2)).log()
@@ -128,7 +108,6 @@ def half_gamma(twice_shape: int, draw: Draw) -> arb:
 
 
 def gamma(shape: int, draw: Draw) -> arb:
-    """A gamma variable of whole shape and scale 1."""
     return half_gamma(2 * shape, draw)
 
 
@@ -152,9 +131,8 @@ def direction(dimension: int, draw: Draw) -> Vector:
 def power_exponentials(count: int, exponent: arb, draw: Draw) -> Vector:
     """Independent variables of density proportional to exp(-x^p) on x > 0, for p > 1.
 
-    The method is rejection from exponential variables X. The function x - x^p has its maximum c at
-    x = p^(-1/(p - 1)). X is kept if another exponential variable exceeds c - X + X^p. The
-    probability of this is exp(X - X^p - c). On average at least 1/e of the proposals are kept.
+    An exponential X is kept with probability exp(X - X^p - c), at least 1/e on average, where c is
+    the maximum of x - x^p, at x = p^(-1/(p - 1)).
     """
     top = exponent ** (-1 / (exponent - 1))
     highest = top - top**exponent
@@ -167,21 +145,17 @@ def power_exponentials(count: int, exponent: arb, draw: Draw) -> Vector:
 
 
 def bartlett_row(place: int, order: int, draw: Draw) -> Vector:
-    """Row i = `place` (from 0) of a lower triangular matrix L such that L L^T has the law of G G^T.
+    """Row i = `place` of a lower triangular L such that L L^T has the law of G G^T (Bartlett 1933).
 
-    G is a standard Gaussian matrix of shape (p, p + 1) with p = `order`. The Gram-Schmidt process
-    turns the rows of G into an orthonormal basis. Row i of L holds the coordinates of row i of G in
-    this basis. The first i coordinates are independent Gaussian variables. The coordinate on the
-    diagonal is a chi variable with p + 1 - i degrees of freedom (Bartlett 1933).
+    G is a standard Gaussian matrix (p, p + 1) with p = `order`. The first i entries are Gaussian,
+    and the diagonal entry is a chi variable with p + 1 - i degrees of freedom.
     """
     return [*gaussians(place, draw), (2 * half_gamma(order + 1 - place, draw)).sqrt()]
 
 
 def bartlett_factor(order: int, draw: Draw) -> list[Vector]:
-    """All rows of the matrix L of `bartlett_row`."""
     return [bartlett_row(place, order, draw) for place in range(order)]
 
 
 def ball_sum(values: Vector) -> arb:
-    """The sum of `values`; 0 for an empty list."""
     return sum(values, start=arb(0))

@@ -1,7 +1,4 @@
-"""Noise as functions of uniform numbers in ball arithmetic, by the type of the noise.
-
-A ball (`arb`) is an interval that is proved to contain the exact value.
-"""
+"""Noise as functions of uniform numbers in ball arithmetic, by the type of the noise."""
 
 from __future__ import annotations
 
@@ -45,23 +42,8 @@ from geomdp.noise.residual import ResidualNoise
 def noise_vector(noise: Noise) -> Computable:
     """The noise Z on sums as a function of uniform numbers.
 
-    For independent uniform numbers, Z has the distribution that the class of `noise` states. This
-    call checks the noise and prepares its parameters. So `NoExactPath` is raised before any draw.
-
-    Parameters
-    ----------
-    noise : Noise
-        Noise on sums.
-
-    Returns
-    -------
-    Computable
-        A function for `RoundedVector`.
-
-    Raises
-    ------
-    NoExactPath
-        If the noise, or a body that it uses, has no sampler in ball arithmetic.
+    For independent uniform numbers, Z has the distribution that the class of `noise` states.
+    ``NoExactPath``, if the noise or its body has no sampler in balls, is raised before any draw.
 
     Examples
     --------
@@ -116,17 +98,8 @@ def _staircase(noise: StaircaseNoise) -> Computable:
 def gaussian_vector(dimension: int, scale: float) -> Computable:
     """Independent Gaussian variables as a function of uniform numbers.
 
-    Parameters
-    ----------
-    dimension : int
-        Number of variables.
-    scale : float
-        Standard deviation of each, taken as exactly the number that the float represents.
-
-    Returns
-    -------
-    Computable
-        A function for `RoundedVector`.
+    `scale` is the standard deviation of each of the `dimension` variables, taken as an exact
+    number.
 
     Examples
     --------
@@ -146,15 +119,7 @@ def gaussian_vector(dimension: int, scale: float) -> Computable:
 def scaled_laplaces(scales: FloatArray) -> Computable:
     """Independent Laplace variables as a function of uniform numbers.
 
-    Parameters
-    ----------
-    scales : (m,) array
-        Scale of each variable, taken as exactly the number that the float represents.
-
-    Returns
-    -------
-    Computable
-        A function for `RoundedVector`.
+    `scales` (m,) are the scales of the variables, taken as exact numbers.
 
     Examples
     --------
@@ -174,15 +139,7 @@ def scaled_laplaces(scales: FloatArray) -> Computable:
 def scaled_gaussians(deviations: FloatArray) -> Computable:
     """Independent Gaussian variables of different scales as a function of uniform numbers.
 
-    Parameters
-    ----------
-    deviations : (m,) array
-        Standard deviation of each variable, taken as exactly the number that the float represents.
-
-    Returns
-    -------
-    Computable
-        A function for `RoundedVector`.
+    `deviations` (m,) are the standard deviations of the variables, taken as exact numbers.
 
     Examples
     --------

@@ -20,26 +20,20 @@ class GeometricNoise:
 
     Z_i = u_i G_i with P(G_i = j) = q_i^|j| (1 - q_i) / (1 + q_i) for all whole numbers j.
 
-    The rates are q_i = exp(-u_i / b). So P(Z = z) is proportional to exp(-||z||_1 / b) on the
-    lattice of all z whose coordinate i is a whole multiple of the unit u_i. The density of
-    `LaplaceNoise` of scale b is proportional to the same function. Suppose that sums of neighbours
-    differ by a vector of the lattice with an l1 norm of at most D. Then the sums plus Z are
-    D/b-differentially private.
+    The rates are q_i = exp(-u_i / b). So P(Z = z) is proportional to exp(-||z||_1 / b), as for
+    `LaplaceNoise`, on the lattice of all z whose coordinate i is a whole multiple of the unit u_i.
+    If sums of neighbours differ by a vector of the lattice with an l1 norm of at most D, the sums
+    plus Z are D/b-differentially private.
 
-    The variance of Z_i is 2 u_i^2 q_i / (1 - q_i)^2. This is below the variance 2 b^2 of Laplace
-    noise for all u_i. For b far below u_i, the variance of Z_i is near 2 u_i^2 exp(-u_i / b).
+    The variance of Z_i is 2 u_i^2 q_i / (1 - q_i)^2, below the 2 b^2 of Laplace noise for all u_i.
+    For b far below u_i, it is near 2 u_i^2 exp(-u_i / b).
 
     Parameters
     ----------
     units : (m,) array
         The units u_i, all above 0, measured like the sums.
     scale : float
-        Scale b, measured like the sums.
-
-    Raises
-    ------
-    ValueError
-        If `units` is not a vector of finite numbers above 0, or `scale` is not finite and above 0.
+        Scale b above 0, measured like the sums.
 
     References
     ----------
@@ -78,32 +72,24 @@ class GeometricNoise:
 
     @property
     def dimension(self) -> int:
-        """Number of coordinates m."""
         return len(self.units)
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m); O(m) each.
-
-        The whole part of an exponential variable of mean b / u is geometric with rate q. G is the
-        difference of two such whole parts.
-        """
+        """O(m) per draw: G is a difference of floors of exponential variables of mean b / u."""
         means = self.scale / self.units
         shape = (2, size, self.dimension)
         first, second = np.floor(means * rng.standard_exponential(shape))
         return np.asarray(self.units * (first - second))
 
     def covariance(self) -> FloatArray:
-        """Covariance matrix, diagonal: (m, m)."""
         return np.diag(self.variances())
 
     def variances(self) -> FloatArray:
-        """Variance of each coordinate, 2 u_i^2 q_i / (1 - q_i)^2: (m,)."""
         rates = self.units / self.scale
         # exp(-x) / (1 - exp(-x))^2, written so that it is accurate for small x and 0 for large x.
         return np.asarray(2 * np.exp(-rates) * (self.units / np.expm1(-rates)) ** 2)
 
     def second_moment(self) -> Estimate:
-        """E ||Z||_2^2, the sum of the variances, exact."""
         return Estimate.exact(float(self.variances().sum()))
 
     def mean_sizes(self) -> FloatArray:
@@ -112,10 +98,7 @@ class GeometricNoise:
         return np.asarray(-2 * self.units * np.exp(-rates) / np.expm1(-2 * rates))
 
     def mean_length(self) -> float:
-        """An upper bound on E ||Z||_2, exact for one coordinate.
-
-        It is the smaller of (E ||Z||_2^2)^(1/2) and the sum of the E |Z_i|.
-        """
+        """The smaller of (E ||Z||_2^2)^(1/2) and the sum of the E |Z_i|; exact for m = 1."""
         return min(math.sqrt(self.second_moment().value), float(self.mean_sizes().sum()))
 
     def half_widths(self, beta: float) -> FloatArray:
@@ -136,12 +119,10 @@ class GeometricNoise:
         return np.where(on_lattice, at_zero - np.abs(points).sum(axis=1) / self.scale, -np.inf)
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
-        """log P(Z = z) - log P(Z = z - s) for each row z of `points` and its row s of `shifts`.
+        """log P(Z = z) - log P(Z = z - s), (b,), for rows of `points` and `shifts` (b, m).
 
-        Both arrays are (b, m), and the result is (b,). For s in the lattice, all z are treated as
-        points of the lattice, because sums in float64 may have rounding errors. For other s, the
-        result is inf if z is in the lattice, -inf if z - s is in the lattice, and nan if both
-        probabilities are 0.
+        For s in the lattice, all z are taken as lattice points, as float64 sums may have rounding
+        errors. Else it is inf if z is in the lattice, -inf if z - s is, and nan if neither is.
         """
         points = batch(points, self.dimension, "points")
         shifts = batch(shifts, self.dimension, "shifts")

@@ -15,11 +15,7 @@ ROUNDING = 1e-13
 
 
 def near_multiples(values: FloatArray, units: FloatArray, sizes: FloatArray) -> BoolArray:
-    """Whether entries of `values` (b, m) are multiples of `units` (m,), up to rounding: (b, m).
-
-    `sizes` (b, m) has, for each value, the sum of the moduli of the numbers from which the value
-    was computed.
-    """
+    """Whether `values` (b, m), from numbers of total modulus `sizes` (b, m), are near multiples."""
     return np.asarray(np.abs(values - units * np.rint(values / units)) <= ROUNDING * sizes)
 
 
@@ -29,12 +25,10 @@ def ratio_or_infinite(
     points: FloatArray,
     shifts: FloatArray,
 ) -> FloatArray:
-    """log P(Z = z) - log P(Z = z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,).
+    """log P(Z = z) - log P(Z = z - s), (b,), for rows of `points` and `shifts`, both (b, m).
 
-    `ratio` (b,) holds the values for shifts in the lattice. For other shifts, at most one of z and
-    z - s is in the lattice. The result is then inf if z is in the lattice, -inf if z - s is in the
-    lattice, and nan if neither is. `inside` takes values, and for each value the sum of the moduli
-    of its terms. It returns Booleans (b,) that tell which rows of the values are in the lattice.
+    It is `ratio` for s in the lattice; else inf if z is in the lattice, -inf if z - s is, and nan
+    if neither is. `inside` takes values and the sums of the moduli of their terms.
     """
     sizes = np.abs(points) + np.abs(shifts)
     cases = [inside(shifts, np.abs(shifts)), inside(points, sizes), inside(points - shifts, sizes)]

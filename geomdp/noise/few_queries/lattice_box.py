@@ -28,15 +28,13 @@ class LatticeBoxNoise:
     """K-norm noise of a box on a lattice: P(Z = z) is proportional to exp(-epsilon k(z)).
 
     Coordinate i of z is a whole multiple of the unit u_i, and k(z) is the largest of the
-    ceil(|z_i| / (c_i u_i)). So k(z) is the least number of lattice vectors in the box
-    {v: |v_i| <= c_i u_i} that add up to z. Suppose that sums of neighbours differ by a lattice
-    vector in the box. Then the sums plus Z are epsilon-differentially private, because a shift by
-    such a vector changes k by at most 1.
+    ceil(|z_i| / (c_i u_i)), the least number of lattice vectors in the box {v: |v_i| <= c_i u_i}
+    that add up to z. A shift by such a vector changes k by at most 1. So if sums of neighbours
+    differ by such vectors, the sums plus Z are epsilon-differentially private.
 
-    All coordinates are 0 with probability 1 / s, where s is the sum of exp(-epsilon k(z)) over all
-    z. For large epsilon, s - 1 is near a constant times exp(-epsilon). So the root mean squared
-    error falls like exp(-epsilon / 2), for any number of coordinates. For small epsilon the noise
-    is close to `KNormNoise` of the box.
+    Z is 0 with probability 1 / s, where s is the sum of exp(-epsilon k(z)) over all z. For large
+    epsilon, s - 1 is near a constant times exp(-epsilon), so the root mean squared error falls like
+    exp(-epsilon / 2) for any m. For small epsilon the noise is close to `KNormNoise` of the box.
 
     Parameters
     ----------
@@ -47,20 +45,14 @@ class LatticeBoxNoise:
     epsilon : float
         Privacy parameter, above 0 and at most 512.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     Notes
     -----
     With q = exp(-epsilon), exp(-epsilon k(z)) is the sum of (1 - q) q^r over all r >= k(z). So Z is
-    uniform on the lattice points with k(z) <= r, for a random r of probability proportional to
-    q^r V(r). Here V(r), the product of the 2 r c_i + 1, is the number of these lattice points. The
-    polynomial V(r) is the sum over j of a_j C(r, j), with binomial coefficients C(r, j) and whole
-    numbers a_j >= 0. The sum of C(r, j) q^r over r is t^j / (1 - q) with t = q / (1 - q). So r is
-    drawn in two steps: j has a probability proportional to a_j t^j, and r is j plus a sum of j + 1
-    independent geometric numbers, each equal to g with probability (1 - q) q^g for g = 0, 1, ...
+    uniform on the V(r) lattice points with k(z) <= r, where V(r) is the product of the 2 r c_i + 1,
+    and a random r has probability proportional to q^r V(r). V(r) is the sum over j of a_j C(r, j)
+    with whole a_j >= 0. The sum of C(r, j) q^r over r is t^j / (1 - q) with t = q / (1 - q). So j
+    is drawn with a probability proportional to a_j t^j, and r is j plus a sum of j + 1 independent
+    geometric numbers, each equal to g with probability (1 - q) q^g for g = 0, 1, ...
 
     References
     ----------
@@ -106,7 +98,6 @@ class LatticeBoxNoise:
 
     @property
     def dimension(self) -> int:
-        """Number of coordinates m."""
         return len(self.units)
 
     @cached_property
@@ -121,7 +112,6 @@ class LatticeBoxNoise:
 
     @cached_property
     def _log_weights(self) -> FloatArray:
-        """Array (m + 1,) of ln(a_j t^j) for each j; the entry is -inf if a_j = 0."""
         log_t = -self.epsilon - math.log(-math.expm1(-self.epsilon))
         return np.array(
             [math.log(a) + j * log_t if a else -math.inf for j, a in enumerate(self.coefficients)]
@@ -129,11 +119,11 @@ class LatticeBoxNoise:
 
     @cached_property
     def _shares(self) -> FloatArray:
-        """Array (m + 1,) of the probability of each j."""
+        """Probability of each j: (m + 1,)."""
         return np.asarray(np.exp(self._log_weights - np.logaddexp.reduce(self._log_weights)))
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m). Each draw takes O(m) operations."""
+        """Each draw costs O(m)."""
         terms = rng.choice(self.dimension + 1, size=size, p=self._shares)
         steps = np.floor(rng.standard_exponential((size, self.dimension + 1)) / self.epsilon)
         used = np.arange(self.dimension + 1) <= terms[:, None]
@@ -143,11 +133,10 @@ class LatticeBoxNoise:
         return np.asarray(self.units * places)
 
     def covariance(self) -> FloatArray:
-        """Covariance matrix (m, m), diagonal because the signs of coordinates are independent."""
         return np.diag(self.variances())
 
     def variances(self) -> FloatArray:
-        """Array (m,) of the variances of the coordinates, u_i^2 E[c_i r (c_i r + 1)] / 3."""
+        """u_i^2 E[c_i r (c_i r + 1)] / 3 of each coordinate: (m,)."""
         q, rest = math.exp(-self.epsilon), -math.expm1(-self.epsilon)
         j = np.arange(self.dimension + 1)
         # For given j, r - j is a sum of j + 1 geometric numbers of mean q / rest and variance
@@ -159,7 +148,6 @@ class LatticeBoxNoise:
         return np.asarray(self.units**2 * expected / 3)
 
     def second_moment(self) -> Estimate:
-        """E ||Z||_2^2, the sum of the variances, exact."""
         return Estimate.exact(float(self.variances().sum()))
 
     def mean_length(self) -> float:
@@ -186,12 +174,7 @@ class LatticeBoxNoise:
         return np.where(inside.all(axis=1), at_zero - self.epsilon * self._norms(points), -np.inf)
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
-        """Array (b,) of log P(Z = z) - log P(Z = z - s), for rows z of `points` and s of `shifts`.
-
-        For s in the lattice, all z are rounded to the lattice, because sums in float64 may have
-        rounding errors. For other s, the result is inf if z is in the lattice, -inf if z - s is in
-        the lattice, and nan if both probabilities are 0.
-        """
+        """Array (b,) of log P(Z = z) - log P(Z = z - s), as in `GeometricNoise`."""
         points = batch(points, self.dimension, "points")
         shifts = batch(shifts, self.dimension, "shifts")
         ratio = self.epsilon * (self._norms(points - shifts) - self._norms(points))

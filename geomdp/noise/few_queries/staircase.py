@@ -18,7 +18,7 @@ LARGEST_EPSILON = 512.0
 
 
 def checked_epsilon(epsilon: float) -> float:
-    """Return `epsilon` as a float if it is above 0 and at most 512, else ``ValueError``."""
+    """`epsilon` as a float in (0, 512]; else ``ValueError``."""
     epsilon = positive(epsilon, "epsilon")
     if epsilon > LARGEST_EPSILON:
         raise ValueError(
@@ -32,31 +32,24 @@ def checked_epsilon(epsilon: float) -> float:
 class StaircaseNoise:
     """The noise on one real number with the least variance under epsilon-differential privacy.
 
-    Let D = `width`, and let g be the share given below. The density at x is proportional to
+    Let D = `width`, and let g be the share below. The density at x is proportional to
     exp(-epsilon k(|x|)), where k(r) = floor(r / D) if r mod D < g D, else k(r) = floor(r / D) + 1.
-    So the density is constant on steps, and falls by the factor exp(-epsilon) from step to step. If
-    two numbers are at most D apart, their values of k differ by at most 1, so their densities
-    differ by at most the factor exp(epsilon). Let Z be this noise, and let s be a number that
-    changes by at most D between neighbours. Then s + Z is epsilon-differentially private.
+    For numbers at most D apart, the values of k differ by at most 1. So if a number s changes by at
+    most D between neighbours, s + Z is epsilon-differentially private.
 
     With b = exp(-epsilon), the share is
 
         g = ((b (1 + b) / 2)^(1/3) - b) / (1 - b).
 
-    This g minimises the variance. For large epsilon the standard deviation is near
-    D (b / 2)^(1/3). The standard deviation of Laplace noise is 2^(1/2) D / epsilon.
+    This g minimises the variance. For large epsilon the standard deviation is near D (b / 2)^(1/3),
+    and that of Laplace noise is 2^(1/2) D / epsilon.
 
     Parameters
     ----------
     width : float
-        Largest change D of the number between neighbours. The number is a sum over records.
+        Largest change D > 0 of the number, a sum over records, between neighbours.
     epsilon : float
         Privacy parameter, above 0 and at most 512.
-
-    Raises
-    ------
-    ValueError
-        If `width` or `epsilon` is not finite and above 0, or `epsilon` is above 512.
 
     References
     ----------
@@ -105,11 +98,9 @@ class StaircaseNoise:
         return rest / (self.share + rest)
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, 1).
+        """Draws (size, 1) of +-D (K + V), where K >= k with probability b^k.
 
-        |Z| / D = K + V. K is the whole part of an exponential variable of rate epsilon, so K is at
-        least k with probability b^k. V is uniform on [g, 1] with probability `outer`, and uniform
-        on [0, g] otherwise.
+        V is uniform on [g, 1] with probability `outer`, and uniform on [0, g] otherwise.
         """
         steps = np.floor(rng.standard_exponential(size) / self.epsilon)
         outside = rng.random(size) < self.outer
@@ -119,11 +110,10 @@ class StaircaseNoise:
         return np.asarray(signs * self.width * (steps + place))[:, None]
 
     def covariance(self) -> FloatArray:
-        """The variance as a matrix (1, 1)."""
         return np.diag(self.variances())
 
     def variances(self) -> FloatArray:
-        """Array (1,) of the variance D^2 (E K^2 + 2 E K E V + E V^2), for K and V of `sample`."""
+        """Array (1,) of D^2 (E K^2 + 2 E K E V + E V^2), for K and V of `sample`."""
         rest = -math.expm1(-self.epsilon)
         steps = math.exp(-self.epsilon) / rest
         squared_steps = steps * (1 + math.exp(-self.epsilon)) / rest
@@ -133,11 +123,9 @@ class StaircaseNoise:
         return np.array([self.width**2 * (squared_steps + 2 * steps * mean + square)])
 
     def second_moment(self) -> Estimate:
-        """E Z^2, exact."""
         return Estimate.exact(float(self.variances()[0]))
 
     def mean_sizes(self) -> FloatArray:
-        """Array (1,) of E |Z|, exact."""
         return np.array([self.mean_length()])
 
     def mean_length(self) -> float:
@@ -154,16 +142,12 @@ class StaircaseNoise:
         return np.asarray(math.log(highest) - self.epsilon * self._steps(points, "points"))
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
-        """log f(z) - log f(z - s) for the density f, for rows z of `points` and s of `shifts`.
-
-        Both arrays have one column and equally many rows.
-        """
+        """log f(z) - log f(z - s) for the density f; both arrays have one column."""
         points, shifts = batch(points, 1, "points"), batch(shifts, 1, "shifts")
         falls = self._steps(points - shifts, "points") - self._steps(points, "points")
         return np.asarray(self.epsilon * falls)
 
     def _steps(self, points: FloatArray, name: str) -> FloatArray:
-        """The number k(|x|) of the step of each point x."""
         sizes = np.abs(batch(points, 1, name)[:, 0]) / self.width
         whole = np.floor(sizes)
         return np.asarray(whole + (sizes - whole >= self.share))

@@ -16,12 +16,7 @@ BLOCK_ROWS = 512
 
 
 def l1_diameter(points: FloatArray) -> float:
-    """Upper bound on the largest l1 distance between rows of `points` (N, m).
-
-    For N^2 m <= 2^32 the result is the exact maximum, up to rounding. For larger sets it is the
-    smaller of two bounds. The first bound is the sum of the ranges of all coordinates. The second
-    bound is twice the largest l1 distance from the middle of the bounding box.
-    """
+    """Bound on the largest l1 distance of rows of `points` (N, m); exact for N^2 m <= 2^32."""
     from scipy.spatial.distance import cdist
 
     n_points, dimension = points.shape
@@ -38,12 +33,7 @@ def l1_diameter(points: FloatArray) -> float:
 
 
 def l2_diameter(points: FloatArray) -> float:
-    """Upper bound on the largest Euclidean distance between rows of `points` (N, m).
-
-    For N <= 2^14 the result is the exact maximum, up to rounding. For larger sets it is the
-    smaller of two bounds. The first bound is the diagonal of the bounding box. The second bound is
-    twice the largest distance from the middle of the box.
-    """
+    """Bound on the largest l2 distance of rows of `points` (N, m); exact for N <= 2^14."""
     low, high = points.min(axis=0), points.max(axis=0)
     middle = (low + high) / 2
     if len(points) > L2_POINTS:

@@ -11,10 +11,7 @@ from geomdp.workloads.base import CHUNK_ROWS, MAX_ENTRIES, Workload, WorkloadSiz
 def explicit_answers(workload: Workload) -> FloatArray:
     """Answer vectors (N, m) of all N elements of a finite universe, in the order of the universe.
 
-    Raises
-    ------
-    WorkloadSizeError
-        For an infinite universe, or if N m > 2^26.
+    `WorkloadSizeError` for an infinite universe, or if N m > 2^26.
 
     Examples
     --------

@@ -36,13 +36,7 @@ def interaction_block(
     weights: FloatArray,
     S: tuple[int, ...],
 ) -> Block:
-    """The block of a set S of columns, spanned by the parts of S, with exact diameter and radius.
-
-    S is not empty, and some table contains S. `levels` are the numbers of levels l_i of all
-    columns. Columns in S have at least 2 levels. The cells of all tables form one vector. `places`
-    maps each table, given by its column numbers, to the slice of the vector that holds the cells of
-    the table in row-major order. `weights` holds w_T for these tables, in the order of `places`.
-    """
+    """The block of columns S; `places` and `weights` give the cells and weight of each table."""
     contrasts: FloatArray = np.ones((1, 1))
     for i in S:
         contrasts = np.kron(contrasts, zero_sum_basis(levels[i])).astype(np.float64)

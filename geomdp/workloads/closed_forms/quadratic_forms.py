@@ -22,13 +22,7 @@ FREE_ORDER = {"nnan", "nsz", "reassoc", "contract"}
 
 @numba.njit(cache=True)
 def _doubled(linear, table):  # type: ignore[no-untyped-def]
-    """Fill `table` (2^k,) with <linear, x> for all x in {0, 1}^k.
-
-    The first coordinate of x is the highest bit of its index in the table.
-
-    The table of the last j + 1 coordinates is computed from the table of the last j coordinates,
-    with one addition per new point.
-    """
+    """Fill `table` (2^k,) with <linear, x> for x in {0, 1}^k; x_0 is the top bit of an index."""
     table[0] = 0.0
     half = 1
     for i in range(len(linear) - 1, -1, -1):
@@ -40,10 +34,7 @@ def _doubled(linear, table):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _pair_sums(pairs, table, row):  # type: ignore[no-untyped-def]
-    """Fill `table` (2^k,) with sum over i < j of pairs[i, j] x_i x_j for all x in {0, 1}^k.
-
-    `row` is scratch space.
-    """
+    """Fill `table` (2^k,) with sum over i < j of pairs[i, j] x_i x_j; `row` is scratch space."""
     size = len(pairs)
     table[0] = 0.0
     half = 1
@@ -57,10 +48,7 @@ def _pair_sums(pairs, table, row):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER)
 def _ends(sums, high, low, least, best):  # type: ignore[no-untyped-def]
-    """Smallest and largest of sums[i, j] + high[i] + low[j].
-
-    `least` and `best` (len(low),) are scratch space for the extremes of each column.
-    """
+    """Least and largest sums[i, j] + high[i] + low[j]; `least` and `best` are scratch space."""
     least[:], best[:] = np.inf, -np.inf
     together = len(high) - len(high) % ROWS
     for i in range(0, together, ROWS):
@@ -82,13 +70,7 @@ def _ends(sums, high, low, least, best):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _by_outer_points(linear, pairs):  # type: ignore[no-untyped-def]
-    """The result of `quadratic_ranges`, and for each form the outer point y of a maximiser.
-
-    The last coordinates form an inner cube, and the first coordinates form an outer cube. For each
-    form, the pair terms on the inner cube are tabulated once. For a fixed outer point y, the form
-    is this table plus an affine function of the inner coordinates. So the cost for each point of
-    the whole cube is one addition and two comparisons. Outer points are given by their numbers.
-    """
+    """`quadratic_ranges`, and the number of an outer point (first coordinates) of a maximiser."""
     forms, size = linear.shape
     inner = min(size, INNER)
     across = min(inner, LINE)
@@ -114,23 +96,14 @@ def _by_outer_points(linear, pairs):  # type: ignore[no-untyped-def]
 
 
 def quadratic_ranges(linear: FloatArray, pairs: FloatArray) -> FloatArray:
-    """Largest minus smallest value over x in {0, 1}^d of sum_i l_i x_i + sum_{i<j} q_ij x_i x_j.
-
-    The coefficients of b forms are l = `linear` (b, d) and q = `pairs` (b, d, d). Only entries
-    q_ij with i < j are read. The result has shape (b,). The cost is one pass over the cube for each
-    form.
-    """
+    """Range (b,) of sum_i linear_i x_i + sum_{i<j} pairs_ij x_i x_j for x in {0, 1}^d; O(2^d)."""
     ranges, _ = _by_outer_points(linear, pairs)
     return np.asarray(ranges)
 
 
 @numba.njit(cache=True)
 def quadratic_maximisers(linear: FloatArray, pairs: FloatArray) -> IntArray:
-    """Index (b,) of the point of {0, 1}^d that maximises each form of `quadratic_ranges`.
-
-    The first coordinate is the highest bit of the index. Up to rounding, the lowest index wins a
-    tie.
-    """
+    """Lowest index (b,) of a maximiser of each form; x_0 is the highest bit of an index."""
     forms, size = linear.shape
     inner = min(size, INNER)
     outer = size - inner
@@ -147,10 +120,7 @@ def quadratic_maximisers(linear: FloatArray, pairs: FloatArray) -> IntArray:
 
 @numba.njit(cache=True)
 def _restrict(linear, pairs, y, point, slopes):  # type: ignore[no-untyped-def]
-    """Restrict a form to the outer point y, which gives a form on the inner cube.
-
-    Fill `slopes` with the linear coefficients of the restricted form. Return its constant term.
-    """
+    """The constant term at the outer point y; `slopes` receives the linear coefficients."""
     outer = len(point)
     for i in range(outer):
         point[i] = (y >> (outer - 1 - i)) & 1

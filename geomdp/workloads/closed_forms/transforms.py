@@ -1,8 +1,4 @@
-"""Fast transforms over product universes, in place, for many rows: O(c N) additions per row.
-
-A row has one number for each of the N elements of a product of c columns, in row-major order (the
-last column changes fastest).
-"""
+"""Fast transforms in place: O(c N) additions for each row of N elements of c columns, row-major."""
 
 from __future__ import annotations
 
@@ -12,13 +8,7 @@ from geomdp._typing import FloatArray, IntArray
 
 @numba.njit(cache=True)
 def walsh_hadamard(values: FloatArray) -> None:
-    """Replace each row f (2^d,) by its Walsh-Hadamard transform g(x) = sum_y (-1)^<x,y> f(y).
-
-    Parameters
-    ----------
-    values : (b, 2^d) C-contiguous float64 array
-        Changed in place.
-    """
+    """Replace each C-contiguous row f (2^d,) by g(x) = sum_y (-1)^<x,y> f(y), in place."""
     size = values.shape[1]
     for row in range(values.shape[0]):
         line = values[row]
@@ -34,17 +24,7 @@ def walsh_hadamard(values: FloatArray) -> None:
 
 @numba.njit(cache=True)
 def corner_sum(values: FloatArray, levels: IntArray) -> None:
-    """Replace each row f by g(x) = sum of f(y) over y with y_i in {0, x_i} for all i.
-
-    If all columns have two levels, this is the zeta transform: the sum over all subsets of x.
-
-    Parameters
-    ----------
-    values : (b, N) C-contiguous float64 array
-        N is the product of `levels`. Changed in place.
-    levels : (c,) int64 array
-        Number of levels of each column.
-    """
+    """Replace C-contiguous rows f (b, N) by g(x) = sum of f(y) over y_i in {0, x_i}, in place."""
     size = values.shape[1]
     for row in range(values.shape[0]):
         line = values[row]

@@ -47,21 +47,13 @@ class BoxSecondMoment(OuterProducts):
 
     @property
     def universe(self) -> SymmetricCube:
-        """The cube [-1, 1]^d."""
         return SymmetricCube(self.d)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """svec(x x^T) for an x of the cube with largest <x, G x>, for each direction svec(G).
+        """A search over the faces of the cube, O(3^d d^2) for each direction svec(G).
 
-        The search over the faces of the cube costs O(3^d d^2) per direction. Suppose that a
-        maximiser lies in the interior of a face, and the form <x, G x> is not strictly concave on
-        this face. Then some point of the boundary of the face is a maximiser, too. So it suffices
-        to try the corners, and the faces on which the form is strictly concave.
-
-        Raises
-        ------
-        ValueError
-            For d above 8, because maximising a quadratic form over a cube is hard in general.
+        A maximiser of <x, G x> is a corner or lies in a face on which the form is strictly concave.
+        ``ValueError`` for d above 8, because the problem is hard in general.
         """
         if self.d > MAX_FACE_DIMENSION:
             raise ValueError(
@@ -75,18 +67,17 @@ class BoxSecondMoment(OuterProducts):
     def l1_diameter(self) -> float:
         """d + d (d - 1) / sqrt(2), attained by a corner and 0.
 
-        For x, y in the cube, let p = |x - y| and q = |x + y| entry by entry, so p + q <= 2. Let B
-        have entries 1 on the diagonal and 1 / sqrt(2) elsewhere. The l1 norm of Q(x) - Q(y) is at
-        most p^T B q, so at most p^T B (2 - p). This bound is concave in p, because B is positive
-        definite. It does not change if p is replaced by 2 - p, so p = (1, ..., 1) is a maximiser.
+        For x, y in the cube, p = |x - y| and q = |x + y| entry by entry: p + q <= 2. B has entries
+        1 on the diagonal and 1 / sqrt(2) elsewhere: ||Q(x) - Q(y)||_1 <= p^T B q <= p^T B (2 - p).
+        This is concave in p and does not change if p becomes 2 - p, so p = (1, ..., 1) is best.
         """
         return self.l1_radius()
 
     def l2_diameter(self) -> float:
         """sqrt(2) d for d > 1, and 1 for d = 1.
 
-        The value follows from ||x x^T - y y^T||_F^2 = |x|^4 + |y|^4 - 2 <x, y>^2. For even d it is
-        attained by orthogonal corners. For odd d > 1 it is an upper bound.
+        The value follows from ||x x^T - y y^T||_F^2 = |x|^4 + |y|^4 - 2 <x, y>^2. It is attained
+        for even d (orthogonal corners) and is an upper bound for odd d > 1.
         """
         return math.sqrt(2) * self.d if self.d > 1 else 1.0
 

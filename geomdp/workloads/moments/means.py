@@ -19,8 +19,8 @@ class Means(Workload):
     """Q(x) = x for x in the unit ball of R^d: the d coordinates of the mean.
 
     The convex hull of {Q(x)} is the unit ball. Under pure privacy, covariance estimation releases
-    the mean by the ball mechanism for this workload (JL-T3, and JL-L15 with Delta = 2: if one
-    record is replaced, the sum of Q(x) moves by a vector of length at most 2).
+    the mean by the ball mechanism (JL-T3, and JL-L15 with Delta = 2, the largest change of the
+    sum).
 
     Parameters
     ----------
@@ -45,23 +45,17 @@ class Means(Workload):
 
     @property
     def universe(self) -> UnitBall:
-        """The unit ball of R^d."""
         return UnitBall(self.d)
 
     @property
     def n_queries(self) -> int:
-        """Number of queries d."""
         return self.d
 
     def evaluate(self, records: Records) -> FloatArray:
-        """The records themselves, as an array (n, d)."""
         return np.array(self.universe.validate(records), dtype=np.float64)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """u / ||u||_2 for each row u of `directions`; for u = 0, the first unit vector.
-
-        For u = 0, every answer y maximises <u, y>.
-        """
+        """u / ||u||_2 for each row u of `directions`; for u = 0, the first unit vector."""
         directions = batch(directions, self.d, "directions")
         # Divide by the largest entry first, because squares of tiny or huge entries are outside the
         # range of float64.
@@ -71,7 +65,6 @@ class Means(Workload):
         return np.asarray(unit / np.linalg.norm(unit, axis=1, keepdims=True))
 
     def affine_hull(self) -> AffineHull:
-        """All of R^d."""
         return AffineHull.whole_space(self.d)
 
     def l1_diameter(self) -> float:
@@ -91,5 +84,4 @@ class Means(Workload):
         return 1.0
 
     def labels(self) -> list[str]:
-        """Names x0, x1, ..."""
         return [f"x{i}" for i in range(self.d)]

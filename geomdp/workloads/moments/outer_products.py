@@ -15,10 +15,7 @@ from geomdp.workloads.universe.universes import Records
 
 
 class OuterProducts(Workload):
-    """Q(x) = svec(x x^T) for records x of d reals: the m = d (d + 1) / 2 second moments.
-
-    `SecondMoment` defines svec.
-    """
+    """Q(x) = svec(x x^T) for records x of d reals; `SecondMoment` defines svec."""
 
     d: int
 
@@ -27,7 +24,6 @@ class OuterProducts(Workload):
 
     @property
     def n_queries(self) -> int:
-        """Number of queries d (d + 1) / 2."""
         return self.d * (self.d + 1) // 2
 
     def matrix(self, answers: FloatArray) -> FloatArray:
@@ -35,11 +31,10 @@ class OuterProducts(Workload):
         return unsvec(answers)
 
     def evaluate(self, records: Records) -> FloatArray:
-        """svec(x x^T) for each record: (n, m)."""
         return _outer_products(self.universe.validate(records))
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Number of records and svec of the sum of all x x^T, by one matrix product per chunk."""
+        """One matrix product for each chunk."""
         count, total = 0, np.zeros((self.d, self.d))
         for chunk in self.universe.chunks(records, CHUNK_ROWS):
             count += len(chunk)
@@ -47,7 +42,6 @@ class OuterProducts(Workload):
         return Totals(count, svec(total))
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """svec(x x^T) for a maximiser x of <x, G x>, for each direction svec(G)."""
         directions = batch(directions, self.n_queries, "directions")
         return _outer_products(self._maximisers(unsvec(directions)))
 
@@ -56,11 +50,9 @@ class OuterProducts(Workload):
         """A maximiser of <x, G x> over the universe for each G of `matrices` (b, d, d): (b, d)."""
 
     def affine_hull(self) -> AffineHull:
-        """All of R^m, because Q(0) = 0 and the matrices x x^T span the symmetric matrices."""
         return AffineHull.whole_space(self.n_queries)
 
     def labels(self) -> list[str]:
-        """Names such as x0^2 and sqrt(2)*x0*x1."""
         rows, columns = np.triu_indices(self.d)
         return [
             f"x{i}^2" if i == j else f"sqrt(2)*x{i}*x{j}"

@@ -46,7 +46,6 @@ class SecondMoment(OuterProducts):
 
     @property
     def universe(self) -> UnitBall:
-        """The unit ball of R^d."""
         return UnitBall(self.d)
 
     def _maximisers(self, matrices: FloatArray) -> FloatArray:
@@ -58,25 +57,17 @@ class SecondMoment(OuterProducts):
     def l1_diameter(self) -> float:
         """sqrt(d (d + 1)) for d > 1, and 1 for d = 1. For d >= 3, this is only an upper bound.
 
-        The bound follows from ||v||_1 <= sqrt(m) ||v||_2 in R^m, because the l2 diameter is
-        sqrt(2). For d = 3, 4 and 5, enumeration of sign patterns gives a diameter of 0.972, 0.991
-        and 0.983 times the bound.
+        It follows from ||v||_1 <= sqrt(m) ||v||_2. For d = 3, 4 and 5, enumeration of sign patterns
+        gives 0.972, 0.991 and 0.983 times the bound.
         """
         return math.sqrt(self.d * (self.d + 1)) if self.d > 1 else 1.0
 
     def l2_diameter(self) -> float:
-        """sqrt(2), attained by two orthogonal unit vectors; 1 for d = 1.
-
-        The value follows from ||x x^T - y y^T||_F^2 = ||x||^4 + ||y||^4 - 2 <x, y>^2.
-        """
+        """sqrt(2), as ||x x^T - y y^T||_F^2 = ||x||^4 + ||y||^4 - 2 <x, y>^2; 1 for d = 1."""
         return math.sqrt(2) if self.d > 1 else 1.0
 
     def l1_radius(self) -> float:
-        """1 + (d - 1) / sqrt(2), attained at x = (1, ..., 1) / sqrt(d).
-
-        ||svec(x x^T)||_1 = |x|^T A |x|. Here |x| is the vector of the moduli of the entries of x.
-        The matrix A has entries 1 on the diagonal and 1 / sqrt(2) elsewhere.
-        """
+        """1 + (d - 1) / sqrt(2), attained at x = (1, ..., 1) / sqrt(d)."""
         return 1 + (self.d - 1) / math.sqrt(2)
 
     def l2_radius(self) -> float:

@@ -1,8 +1,4 @@
-"""Single linear queries with values in [0, 1], for interactive mechanisms.
-
-A dense query lists its values on all elements of a finite universe. A sparse query lists some
-elements, of any universe, with values, and is 0 elsewhere.
-"""
+"""Single linear queries with values in [0, 1], for interactive mechanisms."""
 
 from __future__ import annotations
 
@@ -36,11 +32,7 @@ COUNT_ROWS = 1 << 16
 
 @runtime_checkable
 class LinearQuery(Protocol):
-    """A function on elements with values in [0, 1] that can be summed over records.
-
-    `tally` counts the records, and `total` sums over the counts. So a mechanism reads its records
-    once for many queries.
-    """
+    """A query with values in [0, 1], summed over counts of the records (the `tally`)."""
 
     def tally(self, records: Any) -> Any:
         """Counts of the records: an input for `total` of any query of this class and universe."""
@@ -59,12 +51,7 @@ class DenseQuery:
     Parameters
     ----------
     values : (N,) array
-        Numbers in [0, 1].
-
-    Raises
-    ------
-    ValueError
-        For a value that is not a number in [0, 1], or if there are no values.
+        Numbers in [0, 1], at least one; ``ValueError`` for others.
 
     Examples
     --------
@@ -117,18 +104,14 @@ class DenseQuery:
 class SparseQuery:
     """A query on hashable elements. It lists some elements with values, and is 0 for all others.
 
+    ``ValueError`` for an empty or repeated support, and for values outside [0, 1].
+
     Parameters
     ----------
     support : tuple of hashable
         The listed elements, each once.
     values : (m,) array
         The values of the query on these elements, numbers in [0, 1].
-
-    Raises
-    ------
-    ValueError
-        For an empty support, an element that is listed twice or is not hashable, a value that is
-        not in [0, 1], or different numbers of elements and values.
 
     Examples
     --------
@@ -213,21 +196,10 @@ class SparseQuery:
 def conjunction(d: int, literals: Iterable[int]) -> SparseQuery:
     """The conjunction of the bits `literals` on {0, 1}^d, as a sparse query (BR-CONJ).
 
-    Let S be the set `literals`, with d - k bits. The query is the product of x_i over i in S. An
-    element x is a Python integer with x_i as bit i, so d can be any number. The support consists of
-    the 2^k elements with all bits of S equal to 1. The k other bits are free.
-
-    Parameters
-    ----------
-    d : int
-        Number of bits.
-    literals : iterable of int
-        Distinct indices of bits, from 0 to d - 1.
-
-    Raises
-    ------
-    ValueError
-        For a literal out of range or repeated, or more than 20 free bits.
+    For the set S = `literals` of d - k distinct bits from 0 to d - 1, the query is the product of
+    x_i over i in S. An element x is a Python integer with x_i as bit i, so d can be any number. The
+    support is the 2^k elements with all bits of S equal to 1. ``ValueError`` for k > 20, or a
+    literal out of range or repeated.
 
     Examples
     --------
@@ -269,16 +241,9 @@ def conjunctions(d: int, k: int) -> list[SparseQuery]:
 
 
 def exact_product(values: FloatArray, counts: IntArray) -> Fraction:
-    """Sum of values[i] counts[i] as an exact rational number.
+    """Sum of values[i] counts[i] as an exact rational; ``ValueError`` for 2^36 records or more.
 
-    A float64 is a whole number of 53 bits times a power of two. Values with the same power are
-    summed as whole numbers. The 53 bits are split into 27 lower and 26 upper bits, so that sums
-    over fewer than 2^36 records are below 2^63.
-
-    Raises
-    ------
-    ValueError
-        For 2^36 records or more.
+    The 53 bits of values are split into 27 and 26, so that sums stay below 2^63.
     """
     if int(counts.sum()) >= MAX_RECORDS:
         raise ValueError("an exact sum of a query must be over fewer than 2^36 records")

@@ -24,19 +24,13 @@ COUNT_ROWS = 1 << 16
 class SparseQueries(ListedAnswers):
     """A list of m sparse queries on the open universe of all hashable elements.
 
-    Let u be the number of elements in the union of the supports. Q(x) is 0 for all other elements,
-    so one more element represents all of them. The workload `explicit` has these u + 1 elements and
-    the same answer vectors. To build `explicit` takes O(sum of sparsities) memory and time.
+    For u elements in the union of the supports, `explicit` has these and one more for all others,
+    where Q(x) = 0. It costs O(sum of sparsities) memory and time.
 
     Parameters
     ----------
     queries : iterable of SparseQuery
         At least one.
-
-    Raises
-    ------
-    ValueError
-        If there are no queries, or a query is not a `SparseQuery`.
 
     Examples
     --------
@@ -64,12 +58,10 @@ class SparseQueries(ListedAnswers):
 
     @property
     def universe(self) -> OpenUniverse:
-        """All hashable elements."""
         return OpenUniverse()
 
     @property
     def n_queries(self) -> int:
-        """Number of queries m."""
         return len(self.queries)
 
     @property
@@ -93,11 +85,9 @@ class SparseQueries(ListedAnswers):
         return np.array([find(element, other) for element in elements], dtype=np.int64)
 
     def evaluate(self, records: Elements) -> FloatArray:
-        """Answer vectors (n, m). A row is 0 if no query lists the element."""
         return self.explicit.evaluate(self._codes(self.universe.validate(records).tolist()))
 
     def totals(self, records: Elements) -> Totals:
-        """Number of records and sum of Q(x): the query matrix times the counts of the elements."""
         counts = np.zeros(len(self._number_of) + 1, dtype=np.int64)
         for chunk in self.universe.chunks(records, COUNT_ROWS):
             counts += np.bincount(self._codes(chunk.tolist()), minlength=len(counts))
@@ -105,5 +95,4 @@ class SparseQueries(ListedAnswers):
         return Totals(int(counts.sum()), np.asarray(sums))
 
     def answers(self, records: Elements) -> FloatArray:
-        """Mean answers Q(X) (m,) over all records; ``ValueError`` if there are no records."""
         return super().answers(cast("Records", records))  # `totals` takes any elements

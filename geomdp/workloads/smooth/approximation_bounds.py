@@ -10,13 +10,7 @@ from geomdp._typing import FloatArray
 
 
 def angular_bounds(bounds: FloatArray) -> FloatArray:
-    """Bounds on the derivatives of g(a) = f(.., cos a, ..) in one angle, from bounds for f.
-
-    Entry j of `bounds` (J + 1,) bounds the derivatives of f of order j. Entry K of the result
-    bounds |g^(K)|, for K = 0..J. Bounds can be infinite. All derivatives of cos have modulus at
-    most 1. So |g^(K)| <= sum_j S(K, j) |f^(j)| by Faa di Bruno's formula, where S(K, j) are the
-    Stirling numbers of the second kind.
-    """
+    """Bounds sum_j S(K, j) |f^(j)|, K = 0..J, on derivatives of f(cos a) in a (Faa di Bruno)."""
     angular = np.empty_like(bounds)
     stirling = np.zeros(len(bounds))
     stirling[0] = 1.0
@@ -30,18 +24,11 @@ def angular_bounds(bounds: FloatArray) -> FloatArray:
 
 
 def best_approximation(bounds: FloatArray, size: int) -> float:
-    """Bound on the maximal error of the best polynomial of degree < t for a function on [-1, 1].
+    """Bound on the error of the best polynomial of degree < t = `size` for a function on [-1, 1].
 
-    Entries D_0..D_J of `bounds` bound the derivatives of the function, G_0..G_J are the result of
-    `angular_bounds`, and `size` is t. The result is the least of these bounds over K = 1..J:
-
-    * D_0, the error of the polynomial 0;
-    * (pi / 2) G_K / t^K (Favard);
-    * (pi / 2)^K D_K / (t (t - 1) ... (t - K + 1)) for K <= t (Jackson);
-    * D_t / (2^(t - 1) t!), the error of interpolation at Chebyshev nodes, for t <= J.
-
-    References
-    ----------
+    It is the least, over K = 1..J, of D_0, of (pi / 2) G_K / t^K (Favard), of
+    (pi / 2)^K D_K / (t (t - 1) ... (t - K + 1)) for K <= t (Jackson), and of D_t / (2^(t - 1) t!)
+    (interpolation, for t <= J). `bounds` holds the D_j, and `angular_bounds` gives the G_K. Source:
     Cheney 1966, chapter 4, sections 6 and 7; DeVore and Lorentz 1993, chapter 7, section 4.
     """
     orders = np.arange(1, len(bounds))
@@ -59,12 +46,10 @@ def best_approximation(bounds: FloatArray, size: int) -> float:
 
 
 def truncation_norm(size: int, nodes: int) -> float:
-    """Bound on the norm of the map that truncates the discrete Chebyshev series to degree < t.
+    """Bound on the norm of truncating a series from N = `nodes` nodes to degree < t = `size`.
 
-    t is `size`. The coefficients are computed from N = `nodes` >= t Chebyshev nodes. The bound is
-    the product of two factors. The first is the Lebesgue constant of Fourier partial sums of degree
-    t - 1, by Fejer's exact formula. The second is 1 + pi (t - 1) / (2 N), because the coefficients
-    are sums over nodes and not integrals (Bernstein's inequality in the mean).
+    It is the Lebesgue constant of Fourier sums of degree t - 1 (Fejer's formula) times 1 + pi
+    (t - 1) / (2 N), because the coefficients are sums over nodes (Bernstein, in the mean).
     """
     degree = size - 1
     odd = 2 * degree + 1
@@ -74,20 +59,11 @@ def truncation_norm(size: int, nodes: int) -> float:
 
 
 def tensor_bound(error: float, norm: float, dimension: int) -> float:
-    """Bound on |f - P_1 ... P_d f| if each |f - P_i f| <= `error` and each ||P_i|| <= `norm`.
-
-    The P_i are linear maps on functions. The bound is error * sum_{i<d} norm^i, because
-    f - P_1 .. P_d f = sum_i P_1 .. P_{i-1} (f - P_i f).
-    """
+    """|f - P_1 ... P_d f| <= error sum_{i<d} norm^i if |f - P_i f| <= error, ||P_i|| <= norm."""
     return error * sum(norm**i for i in range(dimension))
 
 
 def truncation_bound(bounds: FloatArray, size: int, nodes: int, dimension: int) -> float:
-    """Bound on the maximal error of truncating the discrete Chebyshev series to degrees < t.
-
-    t is `size`. The series in each of d variables is computed from N = `nodes` >= t nodes. Entry j
-    of `bounds` (J + 1,) bounds all derivatives of order j. The error of a projection P onto the
-    polynomials is at most (1 + ||P||) times the error of the best polynomial.
-    """
+    """Bound by (1 + ||P||) times the error of `best_approximation` for truncations P."""
     norm = truncation_norm(size, nodes)
     return tensor_bound((1 + norm) * best_approximation(bounds, size), norm, dimension)

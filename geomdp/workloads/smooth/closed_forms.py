@@ -25,9 +25,6 @@ from geomdp.workloads.smooth.queries import SmoothQuery
 class ClosedForm(SmoothQuery):
     """A smooth query given by numbers and arrays. It can be written to a file.
 
-    Subclasses are frozen dataclasses. The last axis of the first parameter has length d, the number
-    of variables.
-
     Examples
     --------
     >>> import geomdp as gd
@@ -43,7 +40,7 @@ class ClosedForm(SmoothQuery):
 
     @property
     def dimension(self) -> int:
-        """Number of variables d."""
+        """Number of variables d: the length of the last axis of the first parameter."""
         return int(getattr(self, parameter_names(type(self))[0]).shape[-1])
 
     def to_dict(self) -> dict[str, Any]:
@@ -53,7 +50,6 @@ class ClosedForm(SmoothQuery):
         return {"kind": type(self).__name__, **plain}
 
     def _store(self, **arrays: FloatArray) -> None:
-        """Store read-only copies of the arrays as parameters."""
         for name, array in arrays.items():
             array = array.copy()
             array.setflags(write=False)
@@ -61,12 +57,10 @@ class ClosedForm(SmoothQuery):
 
 
 def parameter_names(kind: type[Any]) -> list[str]:
-    """Names of the parameters of a kind of query, in order."""
     return [field.name for field in dataclasses.fields(kind)]
 
 
 def _not_empty(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
-    """`values` as a finite array with at least one entry along each axis."""
     array = finite_array(values, name, ndim)
     if 0 in array.shape:
         raise ValueError(f"{name} must not be empty, got shape {array.shape}")
@@ -77,8 +71,7 @@ def _not_empty(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
 class GaussianMixture(ClosedForm):
     """Gaussian kernels f(x) = sum_j w_j exp(-||x - c_j||^2 / (2 h^2)).
 
-    |D^k f| <= sum_j |w_j| h^-|k| prod_i s_{k_i}, where s_r is the largest modulus of the r-th
-    derivative of exp(-u^2 / 2).
+    |D^k f| <= sum_j |w_j| h^-|k| prod_i s_{k_i} with s_r = max |(d/du)^r exp(-u^2 / 2)|.
 
     Parameters
     ----------
@@ -177,8 +170,8 @@ class Polynomial(ClosedForm):
 class Logistic(ClosedForm):
     """A logistic score f(x) = 1 / (1 + exp(-<w, x> - b)).
 
-    |D^k f| <= (max_i |w_i|)^|k| s_|k|, where s_j is a bound on the modulus of the j-th derivative
-    of the logistic function.
+    |D^k f| <= (max_i |w_i|)^|k| s_|k|, where s_j bounds the j-th derivative of the logistic
+    function.
 
     Parameters
     ----------
@@ -215,8 +208,7 @@ class Logistic(ClosedForm):
 class Waves(ClosedForm):
     """Plane waves f(x) = sum_j a_j cos(<w_j, x> + p_j).
 
-    The means of waves give characteristic functions and random features. |D^k f| is at most
-    sum_j |a_j| (max_i |w_ji|)^|k|.
+    Means of waves are characteristic functions. |D^k f| <= sum_j |a_j| (max_i |w_ji|)^|k|.
 
     Parameters
     ----------
@@ -257,8 +249,8 @@ class SoftRange(ClosedForm):
     """A range with soft edges, f(x) = prod_i (s((x_i - l_i) / h) - s((x_i - u_i) / h)).
 
     s is the logistic function. For small h the answer is nearly the share of records in the box
-    with sides [l_i, u_i]. Each factor is at most 1, and its j-th derivative is at most 2 s_j / h^j,
-    where s_j bounds the j-th derivative of s.
+    with sides [l_i, u_i]. The j-th derivative of a factor is at most 2 s_j / h^j, where s_j bounds
+    that of s.
 
     Parameters
     ----------

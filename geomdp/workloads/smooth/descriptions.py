@@ -21,17 +21,9 @@ KINDS: dict[str, type[ClosedForm]] = {
 def query_from_dict(description: object) -> ClosedForm:
     """The query with a given description, the inverse of `ClosedForm.to_dict`.
 
-    Parameters
-    ----------
-    description : dict
-        The name of the class under ``"kind"``, and its parameters, as read from JSON.
-
-    Raises
-    ------
-    ValueError
-        If `description` is not such a dict, or if the class refuses a parameter. For an unknown
-        kind, the message names the kinds. For missing or unknown parameters, the message
-        names the parameters of the kind.
+    `description` is a dict with the name of the class under ``"kind"``, and its parameters, as read
+    from JSON. ``ValueError`` for others; the message names the known kinds, or the parameters of
+    the kind.
 
     Examples
     --------

@@ -35,19 +35,19 @@ class Coefficients:
     """A polynomial p(x) = sum_m c_m prod_i T_{m_i}(x_i) that approximates a query f.
 
     T_j is the Chebyshev polynomial of degree j, and M_m is the mean of prod_i T_{m_i}(x_i) over the
-    records. The answer sum_m c_m M_m is the mean of p over the records. If the moments M_m are
-    exact, the error of the answer is at most max |f - p| over the cube.
+    records. The answer sum_m c_m M_m is the mean of p over the records. For exact moments, its
+    error is at most max |f - p| over the cube.
 
     Parameters
     ----------
     values : (t,) * d array
         Coefficients c_m.
     approximation_error : float
-        Largest |f - p| at 1024 public points and, for d <= 8, at the corners of the cube. It is a
-        lower bound on max |f - p| over the cube.
+        Largest |f - p| at 1024 public points and, for d <= 8, at the corners of the cube: a lower
+        bound on max |f - p|.
     error_bound : float
-        Proved upper bound on max |f - p| over the cube, in real arithmetic. It is infinite if the
-        query has no bounds on its derivatives.
+        Proved upper bound on max |f - p| over the cube, in real arithmetic; infinite if no bounds
+        on derivatives are known.
 
     Examples
     --------
@@ -94,10 +94,7 @@ class Coefficients:
         return float(np.vdot(self.values, self._like(moments, "moments")))
 
     def noise_std(self, deviations: npt.ArrayLike) -> float:
-        """Standard deviation of the answer, if each moment has independent noise.
-
-        `deviations`, of shape (t,) * d, holds the standard deviations of this noise.
-        """
+        """Standard deviation of the answer for independent noise of `deviations` (t,) * d."""
         return float(np.linalg.norm(self.values * self._like(deviations, "deviations")))
 
     def _like(self, array: npt.ArrayLike, name: str) -> FloatArray:
@@ -135,6 +132,12 @@ def approximate_many(
 ) -> tuple[Coefficients, ...]:
     """Chebyshev coefficients of queries for moments of degrees 0..t-1 in each variable.
 
+    Cost for each query: (2 t)^d evaluations (t^d if (2 t)^d exceeds 2^24), a cosine transform, and
+    about 1024 t^d operations to measure the error. ``ValueError`` if t, d or the number of
+    coefficients (above 2^24) is out of range, a `SmoothQuery` does not have d variables, or a query
+    does not take arrays of points, does not return finite real numbers (n,), or has values at a
+    point that depend on the other points.
+
     Parameters
     ----------
     queries : sequence of callable
@@ -146,24 +149,6 @@ def approximate_many(
         Number of variables d.
     filter : Filter
         Factors of the coefficients: `Truncation()`, `Jackson(K)` or `Shrinkage(...)`.
-
-    Returns
-    -------
-    tuple of Coefficients
-        One for each query.
-
-    Raises
-    ------
-    ValueError
-        If t or d is out of range, or there are more than 2^24 coefficients. If a query does not
-        take arrays of points, or does not return finite real numbers of shape (n,). If the value at
-        a point depends on the other points of the array. If a `SmoothQuery` does not have d
-        variables.
-
-    Notes
-    -----
-    Cost for each query: (2 t)^d evaluations (t^d if (2 t)^d exceeds 2^24), a cosine transform, and
-    about 1024 t^d operations to measure the error.
 
     References
     ----------
@@ -203,11 +188,10 @@ def approximate_many(
 
 
 def _proved(query: Function, filter: Filter, nodes: int, values: FloatArray, lost: float) -> float:
-    """Proved bound on the error of a filtered polynomial: the least of three bounds.
+    """Proved bound on the error of a filtered polynomial, infinite without bounds on derivatives.
 
-    The first is the bound on truncation plus `lost`, the sum of |c_m| |1 - factor| for the factors
-    of the filter. The second is the bound that the filter states. The third is a bound on max |f|
-    plus the sum of |c_m| after filtering. Without bounds on derivatives, the result is infinite.
+    It is the least of three: truncation plus `lost` = sum of |c_m| |1 - factor|; the bound of the
+    filter; and a bound on max |f| plus the sum of |c_m| after filtering.
     """
     if not isinstance(query, SmoothQuery):
         return math.inf
@@ -221,10 +205,7 @@ def _proved(query: Function, filter: Filter, nodes: int, values: FloatArray, los
 
 
 def _probed(query: Function, points: FloatArray, position: int) -> FloatArray:
-    """Values of a query at `points`; ``ValueError`` if a value depends on the other points.
-
-    `position` is the number of the query in messages.
-    """
+    """Values at `points`; ``ValueError`` if a value of query `position` depends on other points."""
     if not callable(query):
         raise ValueError(f"queries must be callable, number {position} is a {type(query).__name__}")
     if isinstance(query, SmoothQuery) and query.dimension != points.shape[1]:
@@ -244,11 +225,7 @@ def _probed(query: Function, points: FloatArray, position: int) -> FloatArray:
 
 
 def _probe_angles(dimension: int) -> FloatArray:
-    """Public points of the cube, as angles (p, d) in [0, pi]: evenly spread points, and corners.
-
-    The evenly spread points are a Kronecker sequence. Its steps are the powers 1..d of 1 / phi, for
-    the phi > 1 with phi^(d+1) = phi + 1. The corners are included for d <= 8.
-    """
+    """Public points as angles (p, d) in [0, pi]: a Kronecker sequence, and corners for d <= 8."""
     root = 2.0
     for _ in range(64):  # each step reduces the error by a factor above 2
         root = (1 + root) ** (1 / (dimension + 1))
@@ -261,11 +238,7 @@ def _probe_angles(dimension: int) -> FloatArray:
 
 
 def _polynomial_values(coefficients: FloatArray, angles: FloatArray) -> FloatArray:
-    """Values (q, n) of q polynomials sum_m c_m prod_i cos(m_i a_i) at n points with angles a_i.
-
-    `coefficients` (q, t, ..., t) holds the c_m, and `angles` (n, d) holds the a_i. Variables are
-    summed one at a time, O(q n t^d).
-    """
+    """Values (q, n) of sum_m c_m prod_i cos(m_i a_i) for `angles` (n, d); O(q n t^d)."""
     count, size = coefficients.shape[:2]
     tail = coefficients.size // (count * size)
     values = np.empty((count, len(angles)))

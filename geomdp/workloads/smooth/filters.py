@@ -42,8 +42,8 @@ class Filter(ABC):
     def error_bound(self, bounds: FloatArray, size: int, nodes: int, dimension: int) -> float:
         """Bound on the largest error of the filtered polynomial; infinite if no bound is known.
 
-        Entry j of `bounds` (J + 1,) is a bound on all derivatives of order j of the query. The
-        coefficients are computed from N = `nodes` Chebyshev nodes in each variable.
+        Entry j of `bounds` (J + 1,) bounds all derivatives of order j of the query; `nodes` is the
+        number N of Chebyshev nodes in each variable.
         """
         del bounds, size, nodes, dimension
         return math.inf
@@ -51,9 +51,7 @@ class Filter(ABC):
 
 @dataclass(frozen=True)
 class Truncation(Filter):
-    """Factors that are all 1. They give the truncated Chebyshev series.
-
-    Without noise, truncation is usually the most accurate filter for very smooth queries.
+    """Factors that are all 1, usually the most accurate without noise for very smooth queries.
 
     Examples
     --------
@@ -65,7 +63,6 @@ class Truncation(Filter):
     """
 
     def weights(self, size: int, dimension: int) -> FloatArray:
-        """The factors 1, an array of shape (t,) * d."""
         return np.ones((size,) * dimension)
 
 
@@ -76,9 +73,9 @@ class Jackson(Filter):
     The factor for degrees m_1, ..., m_d is prod_i lambda_{m_i}, where `jackson_multiplier` gives
     lambda_0, ..., lambda_{t-1}.
 
-    A query is in C^K_B if its derivatives up to order K are at most B. For such queries the error
-    is O(t^-K), without the logarithmic factors of truncation. The coefficients are at most
-    2^((K + 1) d) B. For the degrees t that noise allows, truncation is usually far more accurate.
+    If all derivatives up to order K are at most B, the error is O(t^-K), without the logarithmic
+    factors of truncation, and the coefficients are at most 2^((K + 1) d) B. For the degrees t that
+    noise allows, truncation is usually far more accurate.
 
     Parameters
     ----------
@@ -104,18 +101,15 @@ class Jackson(Filter):
         object.__setattr__(self, "smoothness", smoothness)
 
     def weights(self, size: int, dimension: int) -> FloatArray:
-        """Products of the factors of each variable, an array of shape (t,) * d."""
         multiplier = jackson_multiplier(self.smoothness, size)
         return reduce(np.multiply.outer, [multiplier] * dimension)
 
     def error_bound(self, bounds: FloatArray, size: int, nodes: int, dimension: int) -> float:
         """Bound on the largest error; infinite if `bounds` do not include order K.
 
-        Let g be the query as a function of angles, and mu_K the `kernel_moment`. In one variable,
-        the error of the operator is at most 2 mu_K sup|g^(K)|, and the norm of the operator is at
-        most 2^(K + 1) - 1. `tensor_bound` combines the variables. The operator is applied to the
-        interpolant of the query at N = `nodes` nodes. The error of the interpolant (aliasing from
-        degrees >= N), times the norm of the operator in d variables, is added.
+        In one angle, the error is at most 2 mu_K sup|g^(K)| (`kernel_moment`), and the norm at most
+        2^(K + 1) - 1; `tensor_bound` combines them. The error of the interpolant at `nodes` nodes,
+        times the norm in d variables, is added.
         """
         if len(bounds) <= self.smoothness:
             return math.inf
@@ -130,18 +124,16 @@ class Jackson(Filter):
 class Shrinkage(Filter):
     """Factors v_m / (v_m + s_m^2) that shrink noisy moments towards 0.
 
-    M_m is the Chebyshev moment of the records for degrees m = (m_1, ..., m_d), and s_m is the
-    standard deviation of its noise. If E M_m^2 = v_m, the factor w = v_m / (v_m + s_m^2) minimises
-    the mean squared error of w (M_m + noise) as an estimate of M_m. The v_m come from a model: n
-    records are drawn from a random density. For m != 0, the m-th Chebyshev moment of the density
-    has root mean square c_m ||m||^-a. Here ||m|| is the maximum norm, and
-    c_m^2 = 2^-(number of nonzero m_i) is the mean of prod_i T_{m_i}(x_i)^2 under the Chebyshev
-    measure. Then v_0 = 1, and for m != 0
+    If the moment M_m has noise of standard deviation s_m and E M_m^2 = v_m, the factor
+    w = v_m / (v_m + s_m^2) minimises the mean squared error of w (M_m + noise). The v_m come from a
+    model: n records are drawn from a random density, whose m-th moment has root mean square c_m
+    ||m||^-a for m != 0. Here ||m|| is the maximum norm, and c_m^2 = 2^-(number of nonzero m_i) is
+    the mean of prod_i T_{m_i}(x_i)^2 under the Chebyshev measure. Then v_0 = 1, and for m != 0
 
         v_m = c_m^2 ((1 - 1/n) ||m||^-2a + 1/n).
 
-    The choice a = 0 assumes that the density is not smooth. The coefficients are then a
-    least-squares fit to the query under the Chebyshev measure, with a penalty for the noise.
+    a = 0 assumes a density that is not smooth. The coefficients are then a least-squares fit to the
+    query under the Chebyshev measure, with a penalty for the noise.
 
     Parameters
     ----------
@@ -177,7 +169,7 @@ class Shrinkage(Filter):
             raise ValueError(f"decay must be a finite number, at least 0, got {self.decay!r}")
 
     def weights(self, size: int, dimension: int) -> FloatArray:
-        """The factors; ``ValueError`` if `noise_std` has another shape than (t,) * d."""
+        """``ValueError`` if `noise_std` has another shape than (t,) * d."""
         if self.noise_std.shape != (size,) * dimension:
             raise ValueError(
                 f"noise_std must have shape {(size,) * dimension}, got {self.noise_std.shape}"

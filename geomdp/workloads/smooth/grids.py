@@ -21,23 +21,14 @@ BLOCK_VALUES = 1 << 22
 
 
 def nodes_per_axis(size: int, dimension: int) -> int:
-    """Nodes in each variable for t = `size` degrees: 2 t if (2 t)^d <= 2^24, else t.
-
-    d is `dimension`. With t nodes, the polynomial with the computed coefficients interpolates the
-    function. Coefficients have an aliasing error: terms of a degree above the number of nodes add
-    to terms of lower degree. More nodes make this error smaller.
-    """
+    """Nodes in each variable for t = `size` degrees: 2 t if (2 t)^d <= 2^24, else t."""
     return 2 * size if (2 * size) ** dimension <= MAX_NODES else size
 
 
 def grid_coefficients(
     functions: Sequence[Function], size: int, nodes: int, dimension: int
 ) -> FloatArray:
-    """Chebyshev coefficients of q functions, for degrees below t = `size`: (q, t, ..., t).
-
-    Each function is evaluated at all N^d points of the product grid of N = `nodes` Chebyshev nodes
-    in each of d variables.
-    """
+    """Chebyshev coefficients (q, t, ..., t) of degrees < t = `size`, from a grid of `nodes`^d."""
     shape = (nodes,) * dimension
     kept = (slice(None), *[slice(size)] * dimension)
     coefficients = np.empty((len(functions), *[size] * dimension))
@@ -62,12 +53,7 @@ def _grid_values(functions: Sequence[Function], shape: tuple[int, ...]) -> Float
 
 
 def _interpolants(functions: Sequence[Function], shape: tuple[int, ...]) -> FloatArray:
-    """Coefficients (q, N_1, ..., N_d) of the interpolants at the nodes, by one DCT-II.
-
-    Let m_i be the degree in x_i, and c_i = 1 if m_i = 0, else c_i = 2. The coefficient for the
-    degrees m_1, ..., m_d is prod_i (c_i / N_i) times the sum of f(x) prod_i cos(m_i a_i) over the
-    nodes x = (cos a_1, ..., cos a_d).
-    """
+    """Coefficients (q, N_1, ..., N_d) of the interpolants at the Chebyshev nodes, by one DCT-II."""
     axes = tuple(range(1, len(shape) + 1))
     coefficients = scipy.fft.dctn(_grid_values(functions, shape), type=2, axes=axes)
     coefficients /= math.prod(shape)

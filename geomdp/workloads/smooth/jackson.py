@@ -17,23 +17,11 @@ MAX_SMOOTHNESS = 30
 def jackson_multiplier(smoothness: int, size: int) -> FloatArray:
     """Factors (t,) by which the operator multiplies the Chebyshev coefficients 0..t-1.
 
-    In each variable, the operator replaces a function g of the angle a by
-    I(g)(a) = int H(s) sum_{k=1}^{K+1} (-1)^(k+1) C(K+1, k) g(a + k s) ds. Here H is the kernel of
-    `kernel_coefficients`, and rho_l are the cosine moments of H. So the operator multiplies
-    cos(n a) by lambda_n = sum_k (-1)^(k+1) C(K+1, k) rho_{k n}. These factors have lambda_0 = 1 and
-    |lambda_n| <= 2^K.
-
-    Parameters
-    ----------
-    smoothness : int
-        Order K of the operator, from 1 to 30.
-    size : int
-        t, the number of degrees 0..t-1.
-
-    Raises
-    ------
-    ValueError
-        For K or t out of range.
+    `smoothness` is the order K of the operator, from 1 to 30, and `size` is t; ``ValueError`` for
+    others. In each variable, the operator replaces a function g of the angle a by I(g)(a) = int
+    H(s) sum_{k=1}^{K+1} (-1)^(k+1) C(K+1, k) g(a + k s) ds. H is the kernel of
+    `kernel_coefficients`, with cosine moments rho_l. So the operator multiplies cos(n a) by
+    lambda_n = sum_k (-1)^(k+1) C(K+1, k) rho_{k n}. Here lambda_0 = 1 and |lambda_n| <= 2^K.
 
     References
     ----------
@@ -59,10 +47,8 @@ def jackson_multiplier(smoothness: int, size: int) -> FloatArray:
 def kernel_coefficients(smoothness: int, size: int) -> FloatArray:
     """Cosine moments rho_l = int H(s) cos(l s) ds of the kernel H for l = 0..t-1, all in [0, 1].
 
-    H(s) = (sin(t' s / 2) / sin(s / 2))^(2 r) / gamma on [-pi, pi] with r = ceil((K + 3) / 2) and
-    t' = floor((t - 1) / r) + 1. The constant gamma makes the integral of H equal to 1. H is a
-    cosine polynomial of degree r (t' - 1) <= t - 1. Its coefficients are proportional to the
-    coefficients of (1 + z + ... + z^(t'-1))^(2 r).
+    H(s) = (sin(t' s / 2) / sin(s / 2))^(2 r) / gamma on [-pi, pi] has integral 1, with r, t' from
+    `kernel_orders`. Its coefficients are proportional to those of (1 + z + ... + z^(t'-1))^(2 r).
     """
     half_power, terms = kernel_orders(smoothness, size)
     # These coefficients are proportional to the probabilities of a sum of 2 r independent
@@ -87,10 +73,7 @@ def kernel_orders(smoothness: int, size: int) -> tuple[int, int]:
 
 
 def kernel_moment(smoothness: int, size: int) -> float:
-    """The absolute moment mu_K = int H(s) |s|^K ds, in radians^K. mu_K t^K converges as t grows.
-
-    The integral is computed by Gauss-Legendre quadrature, exactly up to rounding, in O(t).
-    """
+    """The moment mu_K = int H(s) |s|^K ds, in radians^K, by exact quadrature in O(t)."""
     half_power, terms = kernel_orders(smoothness, size)
     # Use one panel for each half period of the numerator. With 2 r + 32 nodes per panel, the
     # quadrature is exact up to rounding.

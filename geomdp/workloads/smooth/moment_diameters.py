@@ -43,15 +43,11 @@ ROUND_UP = 1 + 1e-11
 
 
 def weighted_l1_diameter(weights: FloatArray) -> float:
-    """Upper bound on the weighted l1 diameter, max over x, x' of sum_m w_m |Q_m(x) - Q_m(x')|.
+    """Upper bound on the weighted l1 diameter for `weights` w_m >= 0, (t,) * d.
 
-    By the module docstring, the diameter is the maximum of the polynomial sum_m w_m (1 - Q_m(x)).
-    The maximum is computed over a grid of N + 1 Chebyshev points in each variable. This maximum
-    times 1 / cos(pi (t - 1) / (2 N))^d bounds the maximum over the cube (Ehlich and Zeller 1964,
-    applied to one variable after the other). The result is the smaller of this bound and twice the
-    sum of all w_m with m != 0. If the finest allowed grid is too coarse (see `COARSEST`), the
-    result is twice this sum. `weights`, of shape (t,) * d, are at least 0. The weight of m = 0 is
-    ignored.
+    The maximum of sum_m w_m (1 - Q_m(x)) over a grid of N + 1 Chebyshev points in each variable,
+    times 1 / cos(pi (t - 1) / (2 N))^d, bounds the maximum over the cube (Ehlich and Zeller 1964).
+    The other bound, alone if the grid would be too coarse, is twice the sum of w_m over m != 0.
     """
     d, degree = weights.ndim, len(weights) - 1
     spread = weights.copy()
@@ -67,28 +63,19 @@ def weighted_l1_diameter(weights: FloatArray) -> float:
 
 @cache
 def l1_diameter(d: int, size: int) -> float:
-    """Upper bound on S(t, d) = t^(d-1) S(t, 1), for t = `size`.
-
-    For t <= 1024, the relative error of the bound is at most 2e-6. For t >= 3, S(t, d) is below
-    2 (t^d - 1) (SM-A1).
-    """
+    """Upper bound on S(t, d), with relative error at most 2e-6 for t = `size` <= 1024."""
     return float(size ** (d - 1)) * weighted_l1_diameter(np.ones(size))
 
 
 @cache
 def l2_diameter(d: int, size: int) -> float:
-    """Upper bound on max ||Q(x) - Q(x')||_2, close to the maximum if t is even or d = 1.
+    """Upper bound on max ||Q(x) - Q(x')||_2; relative error <= 1e-6 for t <= 512 even, or d = 1.
 
-    For such t and d with t <= 512, the relative error of the bound is at most 1e-6.
-
-    In one variable, the square of the maximum is D^2 = max_a sum_{r<t} (1 - cos(r a))^2. The proof
-    is as in the module docstring, with the square of 2 sin(r p) sin(r q) in place of the modulus.
-
-    In d > 1 variables, the square is at most t^(d-1) max(2 t, D^2). To see this, let q(x_i) be the
-    vector of the T_r(x_i), r < t. Let A_i = |q(x_i)|^2, B_i = |q(x'_i)|^2 and
-    G_i = <q(x_i), q(x'_i)>. Then the square is prod A_i + prod B_i - 2 prod G_i. A_i, B_i and |G_i|
-    are at most t. If prod G_i >= 0, the square is at most 2 t^d. If prod G_i < 0, some G_i is
-    negative, and the square is at most t^(d-1) (A_i + B_i - 2 G_i) <= t^(d-1) D^2.
+    In one variable, the square is D^2 = max_a sum_{r<t} (1 - cos(r a))^2, by the proof of the
+    module with squares. In d > 1 variables, it is at most t^(d-1) max(2 t, D^2): let q(x_i) hold
+    the T_r(x_i), r < t, A_i = |q(x_i)|^2, B_i = |q(x'_i)|^2 and G_i = <q(x_i), q(x'_i)>, all at
+    most t in modulus. The square is prod A_i + prod B_i - 2 prod G_i. It is at most 2 t^d if prod
+    G_i >= 0. Else some G_i < 0, and it is at most t^(d-1) (A_i + B_i - 2 G_i) <= t^(d-1) D^2.
     """
     # (1 - cos)^2 = 3/2 - 2 cos(r a) + cos(2 r a) / 2.
     series = np.zeros(2 * size - 1)
@@ -105,11 +92,7 @@ def l2_diameter(d: int, size: int) -> float:
 
 
 def grid_factor(degree: int, intervals: int) -> float:
-    """1 / cos(pi k / (2 N)) for k = `degree`, below N = `intervals`.
-
-    For any polynomial p of degree k, this number bounds max |p| over [-1, 1] divided by max |p|
-    over the points cos(pi j / N), j = 0..N.
-    """
+    """max |p| over [-1, 1] is at most this times max |p| over cos(pi j / N), if deg p = k < N."""
     return 1 / math.cos(math.pi * degree / (2 * intervals))
 
 

@@ -64,25 +64,21 @@ class MomentTransform(abc.ABC):
         """Add the records `points` (b, d) to a table, in place."""
 
     def _moments(self, table: FloatArray) -> FloatArray:
-        """Sums of the moments of all records added to a table, as an array (t,) * d."""
         return table
 
     def rounding(self, n: int) -> float:
         """Bound on the rounding of the sums over n records, divided by n.
 
-        Let u = 2^-53. If N terms of modulus at most 1 are added one after the other, the error of
-        the mean is at most N u. There are two kinds of such sums: over the records of one table,
-        and over the entries of a table when moments are computed. Tables are added with
-        compensation (Kahan 1965). This adds 2 u and a multiple of n u^2 to the bound.
+        For u = 2^-53, the mean of N terms of modulus at most 1 has an error of at most N u. Tables
+        are added with compensation (Kahan 1965), for 2 u and a multiple of n u^2.
         """
         steps = min(n, self.rows * self.blocks) + sum(self._empty().shape) + 4
         return (1 + n * ROUNDOFF) * steps * ROUNDOFF * self.amplification
 
     def sums(self, chunks: Iterable[FloatArray]) -> tuple[int, FloatArray]:
-        """The number of records, and the sums of moments as an array (t,) * d, from one reading.
+        """Number of records and sums of moments, (t,) * d; `chunks` (b, d) are not checked.
 
-        Each chunk (b, d) holds records in the cube [-1, 1]^d, which are not checked here. The
-        result is the same, to the last bit, for all ways of cutting the records into chunks.
+        The result is the same, to the last bit, for all ways of cutting the records into chunks.
         """
         count, held, table = 0, 0, self._empty()
         # For three variables, adding a table is as slow as adding many blocks of records. So the
@@ -107,7 +103,7 @@ class MomentTransform(abc.ABC):
 
 
 def _add_compensated(total: FloatArray, table: FloatArray, lost: FloatArray) -> None:
-    """Add `table` to `total` in place by Kahan's method; `lost` holds the rounding error so far."""
+    """Kahan's addition in place; `lost` holds the rounding error so far."""
     table -= lost
     new = total + table
     np.subtract(new, total, out=lost)
@@ -116,11 +112,7 @@ def _add_compensated(total: FloatArray, table: FloatArray, lost: FloatArray) -> 
 
 
 def equal_blocks(chunks: Iterable[FloatArray], rows: int, d: int) -> Iterator[FloatArray]:
-    """Cut records into blocks of `rows` records; only the last block can be shorter.
-
-    A block is a view of a chunk (b, d) or a copy of records. Use a block before taking the next
-    block, because the source may write the next chunk to the same memory.
-    """
+    """Cut records into blocks of `rows`; a block is valid only until the next one is taken."""
     rest = np.empty((0, d))
     for chunk in chunks:
         points = chunk

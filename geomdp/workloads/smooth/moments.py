@@ -26,12 +26,7 @@ LEAST_SIZE = {1: 2, 2: 7, 3: 11}
 
 
 class LocalExpansions(MomentTransform):
-    """Expansions about the centres of cells, for up to three variables; see `local_moments`.
-
-    For any t, a record takes 5, 36 or 120 additions for d = 1, 2 or 3. There are enough cells to
-    keep the interpolation error of each moment at or below its entry in `tolerances`, of shape
-    (t,) * d. The error bounds of the expansions are proved.
-    """
+    """Expansions in cells for d <= 3, with proved errors within `tolerances` (t,) * d."""
 
     def __init__(self, tolerances: FloatArray) -> None:
         self.cells = local_moments.cells_needed(tolerances)
@@ -48,7 +43,6 @@ class LocalExpansions(MomentTransform):
 
     @property
     def amplification(self) -> float:
-        """Bound on the sum of absolute values of the terms of an expansion."""
         return local_moments.amplification(self.d, self.size, self.cells)
 
     def _empty(self) -> FloatArray:
@@ -65,15 +59,10 @@ class LocalExpansions(MomentTransform):
 
 
 class NonUniformFFT(MomentTransform):
-    """A non-uniform fast Fourier transform of type 1, for three variables (X-NUFFT).
+    """A non-uniform FFT of type 1 for three variables (X-NUFFT), O(n w^3 + t^3 log t) for width w.
 
-    The transform computes sum_x exp(i <k, a(x)>) for all |k_i| < t, where a(x) are the angles of
-    record x. The moments are the real parts, averaged over the signs of each k_i. The cost is
-    O(n w^3 + t^3 log t) for a kernel of width w. The transform needs little memory.
-
-    `tolerance` is the error allowed, at least `FINEST`. The FINUFFT library promises a tolerance on
-    average only. So the library is called with a tenth of `tolerance`. At the public points of the
-    tests, no moment then has an error above `tolerance`, but this is not proved for all points.
+    FINUFFT promises a tolerance on average only, so it is called with a tenth of `tolerance`. Tests
+    find no larger error, but this is not proved.
     """
 
     rows = 1 << 18
@@ -124,21 +113,13 @@ class NonUniformFFT(MomentTransform):
 
 
 class Recurrences(MomentTransform):
-    """Chebyshev recurrences for blocks of records, and then products of matrices, for any d.
-
-    For d > 1, the variables are split into two halves. For each half there is a matrix. It has a
-    row for each product of polynomials of these variables, and a column for each record. The
-    product of one matrix and the transpose of the other takes 2 n t^d operations.
-    """
+    """Chebyshev recurrences, and a product of two matrices, one for each half of the variables."""
 
     rows = 1 << 11
 
     @property
     def errors(self) -> FloatArray:
-        """Rounding of the recurrences, for u = 2^-53: d times 2 t^2 u.
-
-        Each of t steps adds an error of 2 u, which later steps multiply by at most t.
-        """
+        """2 d t^2 u with u = 2^-53: t steps add 2 u each, which later steps multiply by <= t."""
         return np.full((self.size,) * self.d, self.d * 2 * self.size**2 * ROUNDOFF)
 
     def _empty(self) -> FloatArray:
@@ -159,30 +140,11 @@ def moment_transform(
 ) -> MomentTransform:
     """The fastest algorithm with errors at most `tolerance`, if float64 allows this precision.
 
-    Parameters
-    ----------
-    d : int
-        Number of variables.
-    size : int
-        t >= 2, with t^d at most 2^22.
-    tolerance : float or (t,) * d array
-        Largest allowed error of each moment, for one record and for the mean over n records,
-        including rounding.
-    n : int
-        Number of records.
-
-    Returns
-    -------
-    MomentTransform
-        Let d <= 3 and t >= `LEAST_SIZE[d]`. Then the first choice is `LocalExpansions`, if the
-        table is at most 96 MB and the errors are small enough. For d = 3, the second choice is
-        `NonUniformFFT`, if the errors are small enough. In all other cases, the result is
-        `Recurrences`, the most precise algorithm.
-
-    Raises
-    ------
-    ValueError
-        For parameters out of range.
+    `tolerance` is the largest error, one or (t,) * d, of each moment, for one of the `n` records
+    and for their mean, with rounding. For d <= 3 and t >= `LEAST_SIZE[d]`, the first choice is
+    `LocalExpansions`, for a table of at most 96 MB, and for d = 3 the second is `NonUniformFFT`, if
+    the errors are small enough. Otherwise the result is `Recurrences`, the most precise algorithm.
+    ``ValueError`` unless t >= 2 and t^d <= 2^22, for t = `size` degrees in each of `d` variables.
 
     Examples
     --------
@@ -205,7 +167,6 @@ def moment_transform(
 
 
 def _candidates(wanted: FloatArray) -> Iterator[MomentTransform]:
-    """Transforms that are faster than recurrences. Their errors may still exceed `wanted`."""
     d, size = wanted.ndim, len(wanted)
     if d > 3 or size < LEAST_SIZE[d]:
         return
@@ -221,13 +182,7 @@ def _candidates(wanted: FloatArray) -> Iterator[MomentTransform]:
 
 
 def angle_error(d: int, size: int) -> float:
-    """Bound on the error that rounded angles cause in a product of cosines.
-
-    Three numbers are rounded: the angle a = arccos x, the position of a in the grid, and the phase
-    r a. Each rounding changes the angle by at most 4 pi 2^-53. Together they change it by at most
-    12 pi 2^-53. A factor cos(r a) with r < t changes by at most t times this number. There are d
-    factors.
-    """
+    """Bound d t 12 pi 2^-53: the angle, its position in the grid and its phase are rounded."""
     return d * size * 12 * math.pi * ROUNDOFF
 
 

@@ -24,9 +24,9 @@ _NOT_VECTORISED = (TypeError, ValueError, IndexError, AttributeError)
 class SmoothQuery(ABC):
     """A function f on [-1, 1]^d with bounds on its derivatives.
 
-    The answer to the query is the mean of f over the records. f is in the class C^K_B if
-    |D^k f| <= B on the cube for all k with |k| = k_1 + ... + k_d <= K. For K <= 60, a query is in
-    C^K_B with B = `derivative_bound(K)` if this B is finite.
+    The answer is the mean of f over the records. f is in the class C^K_B if |D^k f| <= B on the
+    cube for all k with |k| = k_1 + ... + k_d <= K. For K <= 60, a query is in C^K_B with
+    B = `derivative_bound(K)` if this B is finite.
 
     Examples
     --------
@@ -56,8 +56,7 @@ class SmoothQuery(ABC):
     def order_bounds(self, order: int) -> FloatArray:
         """Bounds on |D^k f| over the cube for |k| = 0, 1, ..., `order` <= 60: (order + 1,).
 
-        A bound is infinite if the query has no finite bound of this order, or if the bound
-        overflows float64.
+        A bound that is unknown or overflows float64 is infinite.
         """
         order = whole(order, "order", minimum=0, maximum=MAX_ORDER)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -78,8 +77,6 @@ class SmoothQuery(ABC):
 class StatedSmoothness(SmoothQuery):
     """A user's function with a stated bound B on its derivatives up to order K.
 
-    If the bound is right, the function is in the class C^K_B of `SmoothQuery`.
-
     Parameters
     ----------
     function : callable
@@ -89,7 +86,7 @@ class StatedSmoothness(SmoothQuery):
     smoothness : int
         Largest order K of the bounded derivatives, from 1 to 60.
     bound : float
-        The bound B. It is not checked. If B is too small, error bounds can be wrong.
+        The bound B of `SmoothQuery`, which is not checked: a wrong one makes error bounds wrong.
 
     Examples
     --------
@@ -117,7 +114,6 @@ class StatedSmoothness(SmoothQuery):
 
     @property
     def dimension(self) -> int:
-        """Number of variables d."""
         return self.d
 
     def _values(self, points: FloatArray) -> FloatArray:
@@ -128,15 +124,7 @@ class StatedSmoothness(SmoothQuery):
 
 
 def values_of(function: Function, points: FloatArray) -> FloatArray:
-    """Values (n,) of a query, often a user's function, at points (n, d) of the cube.
-
-    Raises
-    ------
-    ValueError
-        If a value is not a finite real number. For a user's function, also if it does not return
-        an array (n,), or raises a ``TypeError``, ``ValueError``, ``IndexError`` or
-        ``AttributeError``.
-    """
+    """Values (n,) of a query at points (n, d) of the cube; ``ValueError`` for a faulty function."""
     values = function(points) if isinstance(function, SmoothQuery) else _called(function, points)
     if not np.isfinite(values).all():
         first = int(np.flatnonzero(~np.isfinite(values))[0])

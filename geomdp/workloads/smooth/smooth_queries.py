@@ -28,9 +28,12 @@ from geomdp.workloads.universe.universes import SymmetricCube
 class SmoothQueries(Workload):
     """Q_m(x) = prod_i cos(m_i arccos x_i) for all m != 0 in {0..t-1}^d and x in [-1, 1]^d.
 
-    A smooth function of d variables is close to a linear combination of the Q_m and the constant 1.
-    So the t^d - 1 moments approximate the mean of every smooth function. Queries are in row-major
-    order of m. `table` puts the answers and the constant into an array of shape (t,) * d.
+    Smooth functions of d variables are close to linear combinations of 1 and the Q_m. So the
+    t^d - 1 moments approximate the means of all smooth functions. Queries are in row-major order of
+    m; `table` puts answers and constant into an array of shape (t,) * d. Cost of `totals` per
+    record: 5, 36 or 120 additions for d = 1, 2 or 3, and 2 t^d operations for larger d or small t.
+    For d = 3 and a fine tolerance, a non-uniform fast Fourier transform can take over. Its errors
+    are tested, not proved, to be within `tolerance`; see `moment_transform`.
 
     Parameters
     ----------
@@ -39,21 +42,8 @@ class SmoothQueries(Workload):
     degree : int
         t >= 2. Each variable has degrees 0..t-1 (SM-A1, DISC-16). t^d must be at most 2^22.
     tolerance : float
-        Largest allowed error of a moment of one record in `totals` and `answers`, if float64 allows
-        this precision. In the mean over n records, rounding can add `transform.rounding(n)`.
-        `evaluate` has rounding errors only.
-
-    Raises
-    ------
-    ValueError
-        For parameters out of range.
-
-    Notes
-    -----
-    Cost of `totals` per record: 5, 36 or 120 additions for d = 1, 2 or 3, and 2 t^d operations for
-    larger d or small t. For d = 3, a fine tolerance can need too large a table. In this case, a
-    non-uniform fast Fourier transform computes the totals, if it is precise enough. Its errors are
-    tested, but not proved, to be within `tolerance`; see `moment_transform`.
+        Largest error of a moment of one record in `totals` and `answers`, if float64 allows it. In
+        a mean, rounding can add `transform.rounding(n)`. `evaluate` has rounding errors only.
 
     References
     ----------
@@ -89,12 +79,10 @@ class SmoothQueries(Workload):
 
     @property
     def universe(self) -> SymmetricCube:
-        """The cube [-1, 1]^d."""
         return SymmetricCube(self.d)
 
     @property
     def n_queries(self) -> int:
-        """Number of moments t^d - 1."""
         return int(self.degree**self.d - 1)
 
     @property
@@ -112,25 +100,20 @@ class SmoothQueries(Workload):
         return np.concatenate([[constant], answers]).reshape(self.shape)
 
     def evaluate(self, records: Records) -> FloatArray:
-        """Moments of each record (n, t^d - 1), by Chebyshev recurrences."""
+        """The moments are computed by Chebyshev recurrences."""
         points = self.universe.validate(records)
         return np.asarray(products(chebyshev_polynomials(points, self.degree))[1:].T)
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Number of records and sums of their moments. The sums do not depend on the chunks."""
+        """The sums do not depend on the chunks."""
         chunks = self.universe.chunks(records, self.transform.rows)
         count, sums = self.transform.sums(chunks)
         return Totals(count, np.asarray(sums.ravel()[1:]))
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Q(x*), where x* maximises the polynomial <u, Q(x)> over [-1, 1], for each row u.
+        """The candidates are the ends of [-1, 1] and the roots of the derivative.
 
-        The candidates for x* are the ends of the interval and the roots of the derivative.
-
-        Raises
-        ------
-        ValueError
-            For d above 1, because maximising a polynomial of several variables is hard in general.
+        ``ValueError`` for d above 1, because maximising polynomials is hard in general.
         """
         directions = batch(directions, self.n_queries, "directions")
         if self.d > 1:
@@ -148,7 +131,6 @@ class SmoothQueries(Workload):
         return self.evaluate(best)
 
     def affine_hull(self) -> AffineHull:
-        """The whole space, because 1 and the Q_m are linearly independent functions."""
         return AffineHull.whole_space(self.n_queries)
 
     def l1_diameter(self) -> float:
@@ -160,11 +142,11 @@ class SmoothQueries(Workload):
         return moment_diameters.l2_diameter(self.d, self.degree)
 
     def l1_radius(self) -> float:
-        """Largest l1 norm of an answer vector: t^d - 1, attained at (1, ..., 1)."""
+        """t^d - 1, attained at (1, ..., 1)."""
         return float(self.n_queries)
 
     def l2_radius(self) -> float:
-        """Largest l2 norm of an answer vector: (t^d - 1)^(1/2), attained at (1, ..., 1)."""
+        """(t^d - 1)^(1/2), attained at (1, ..., 1)."""
         return float(np.sqrt(self.n_queries))
 
     def weighted_l1_diameter(self, weights: FloatArray) -> float:
@@ -176,6 +158,5 @@ class SmoothQueries(Workload):
         return np.asarray(np.indices(self.shape).max(axis=0).ravel()[1:], dtype=np.float64)
 
     def labels(self) -> list[str]:
-        """Names such as T2(x0)*T1(x1)."""
         exponents = np.indices(self.shape).reshape(self.d, -1).T[1:]
         return ["*".join(f"T{m}(x{i})" for i, m in enumerate(row) if m) for row in exponents]

@@ -19,51 +19,20 @@ MAX_PAIRS = 1 << 24
 class Residuals:
     """Differences of counts, for each set of columns. They determine all tables of a workload.
 
-    The residual of a set A of columns is the part of the table of A that does not follow from
-    tables of fewer columns. Its coordinates are differences of counts: for each column of A, level
-    0 minus another level. So coordinates are whole numbers. Let h be the histogram of the records,
-    l_i the number of levels of column i, 1 a vector of ones, and C_i = [1, -I] a matrix of shape
-    (l_i - 1, l_i). Then the coordinates of A are
+    The coordinates of the residual of a set A are whole numbers: for each column of A, the count of
+    level 0 minus that of another level. With the histogram h, a vector 1 of ones and C_i = [1, -I]
+    of shape (l_i - 1, l_i) for a column of l_i levels,
 
         y_A = (tensor over i in A of C_i, and of 1^T over the other columns) h.
 
-    The sets A are the subsets of tables, except those with a column of a single level. The empty
-    set gives the number of records. Let C_i^+ be the pseudo-inverse of C_i. A table T is the sum
-    over A within T of
+    The sets A are the subsets of tables without columns of a single level; the empty set gives the
+    number of records. A table T is the sum over A within T of
 
         (tensor over i in A of C_i^+, and of the vectors 1 / l_i over the other columns of T) y_A.
 
-    No matrix is needed to compute y_A from tables, or tables from y_A. Both take O(k) additions for
-    each cell of a k-way table.
-
-    Parameters
-    ----------
-    workload : TableQueries
-        The tables and their weights.
-
-    Raises
-    ------
-    WorkloadSizeError
-        For more than 2^24 pairs of a table and a set within it.
-
-    References
-    ----------
-    Xiao-He-Zhang-Kifer 2023 (ResidualPlanner); formula sheet X-RES.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> from geomdp.workloads.structure.residuals import Residuals
-    >>> residuals = Residuals(gd.workloads.MarginalTables([2, 3], k=2))
-    >>> [group.columns.tolist() for group in residuals.groups]
-    [[[]], [[0]], [[1]], [[0, 1]]]
-    >>> counts = np.array([[4.0, 1.0, 0.0, 2.0, 0.0, 3.0]])
-    >>> coordinates = residuals.of_counts(counts)
-    >>> coordinates
-    array([[10.,  0.,  5.,  3.,  1.,  5.]])
-    >>> residuals.to_answers(coordinates).round(9)
-    array([[4., 1., 0., 2., 0., 3.]])
+    Both directions take O(k) additions for each cell of a k-way table, without matrices. More than
+    2^24 pairs of a table and a set within it raise `WorkloadSizeError`. Source: Xiao-He-Zhang-Kifer
+    2023 (ResidualPlanner); formula sheet X-RES.
     """
 
     def __init__(self, workload: TableQueries) -> None:
@@ -83,18 +52,15 @@ class Residuals:
 
     @property
     def dimension(self) -> int:
-        """Number of coordinates of all residuals."""
         last = self.groups[-1]
         return last.start + last.count * last.size
 
     def energies(self) -> FloatArray:
-        """For each set A, the sum over all answers of the variance that unit noise on A causes.
+        """For each set A, the total variance that unit noise on A adds to all answers.
 
-        Noise of variance s_A on the residual of A means noise on the coordinates with the
-        covariance s_A (tensor over i in A of C_i C_i^T). Unit noise has s_A = 1. Let T be a table
-        of weight w_T that contains A. The noise adds to the variance of each answer of T
-
-            w_T^2 s_A (prod over i in A of (1 - 1 / l_i)) (prod over i in T - A of 1 / l_i^2).
+        Noise of variance s_A has covariance s_A (tensor over i in A of C_i C_i^T) on the
+        coordinates. It adds w_T^2 s_A (prod over A of (1 - 1 / l_i)) (prod over T - A of 1 / l_i^2)
+        to each answer of T.
         """
         found = np.zeros(self.count)
         for tables in self.tables:
@@ -116,10 +82,7 @@ class Residuals:
         return np.repeat(by_table * self.workload.table_weights**2, sizes)
 
     def of_counts(self, counts: FloatArray) -> FloatArray:
-        """Coordinates (b, dimension) of all residuals, from the counts (b, m) of all tables.
-
-        Whole numbers give whole numbers, without rounding if all sums are below 2^53.
-        """
+        """Residuals (b, dimension) from the counts (b, m) of all cells, exact below 2^53."""
         found = np.empty((len(counts), self.dimension))
         for tables in self.tables:
             for block in tables.blocks(len(counts)):
@@ -152,16 +115,10 @@ class Residuals:
         return answers
 
     def _rows(self, coordinates: FloatArray, group: ColumnSets) -> FloatArray:
-        """The coordinates of a group of sets as a view (b, sets, coordinates of one set)."""
         return coordinates[:, group.places].reshape(len(coordinates), group.count, group.size)
 
     def squared_lengths(self, coordinates: FloatArray) -> FloatArray:
-        """The squared Euclidean length (b, sets) of the residual of each set.
-
-        As a vector, the residual is (tensor over i in A of I - 11^T / l_i) times the table of A.
-        The squared length of this vector is y^T (C C^T)^-1 y for the coordinates y. Here C is the
-        tensor product of the C_i, and (C_i C_i^T)^-1 = I - 11^T / l_i, now of size l_i - 1.
-        """
+        """Squared lengths (b, sets) y^T (C C^T)^-1 y, with (C_i C_i^T)^-1 = I - 11^T / l_i."""
         found = np.empty((len(coordinates), self.count))
         for group in self.groups:
             rows = self._rows(coordinates, group)
@@ -174,7 +131,7 @@ class Residuals:
 
 
 def differences(values: FloatArray, axis: int) -> FloatArray:
-    """Entry 0 minus each other entry along an axis. The axis becomes shorter by 1."""
+    """Entry 0 minus each other entry along an axis."""
     first, rest = np.split(values, [1], axis=axis)
     return np.asarray(first - rest)
 
@@ -188,7 +145,6 @@ def _to_sum_and_differences(cells: FloatArray, axis: int) -> None:
 
 
 def _from_sum_and_differences(cells: FloatArray, axis: int) -> None:
-    """The inverse of `_to_sum_and_differences`, in place."""
     moved = np.moveaxis(cells, axis, 0)
     # The differences x_0 - x_j for j = 1..l-1 add up to l x_0 - sum of x.
     moved[0] = moved.sum(axis=0) / len(moved)

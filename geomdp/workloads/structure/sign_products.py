@@ -18,17 +18,7 @@ from geomdp.workloads.tables import MarginalTables
 
 @dataclass(frozen=True)
 class SignProducts:
-    """Q(x) = constant + matrix @ (s_i s_j for i < j). Record x determines signs s in {-1, 1}^p.
-
-    Parameters
-    ----------
-    order : int
-        Number of signs p.
-    matrix : (m, p (p - 1) / 2) sparse array
-        The map from products to answers. Pairs i < j are in row-major order.
-    constant : (m,) array
-        The part of the answers that does not depend on the record.
-    """
+    """Q(x) = constant + matrix @ (s_i s_j for i < j, row-major) for the signs s of a record x."""
 
     order: int
     matrix: sp.csr_array
@@ -43,11 +33,7 @@ def _pairs(first: IntArray, second: IntArray, order: int) -> IntArray:
 def _assemble(
     order: int, entries: list[tuple[IntArray, FloatArray]], constant: FloatArray
 ) -> SignProducts:
-    """The map with the given entries of the matrix.
-
-    An item of `entries` consists of positions (m,) and coefficients (m,). It adds coefficients[q]
-    in row q and column positions[q], for every query q.
-    """
+    """The map whose row q has coefficients[q] at column positions[q], summed over `entries`."""
     m = len(constant)
     rows = np.tile(np.arange(m), len(entries))
     columns = np.concatenate([positions for positions, _ in entries])
@@ -59,11 +45,10 @@ def _assemble(
 
 @functools.singledispatch
 def sign_products(workload: Workload) -> SignProducts | None:
-    """The map from products of pairs of signs to the answers; None if no such map is known.
+    """The map from products of signs to the answers; None if no such map is known.
 
-    The map is known for `MarginalTables` of two-level columns with k <= 2, `Marginals` with k <= 2
-    and `Parities` with k = 2. If answers also depend on single signs s_i, the first sign is a
-    constant s_0 = 1. Then s_i is the product s_0 s_i.
+    It is known for `MarginalTables` of two-level columns and `Marginals` with k <= 2, and for
+    `Parities` with k = 2. Single signs are products with a constant first sign s_0 = 1.
     """
     del workload
     return None
@@ -121,14 +106,7 @@ def product_sums(
     table: Callable[[Sequence[int]], IntArray],
     places: npt.NDArray[np.bool_],
 ) -> FloatArray:
-    """Sums over records of the products of some pairs of signs, computed from counts.
-
-    `record_signs` defines the signs. `places` selects the pairs among all pairs in row-major order.
-    `table` maps a list of one or two attributes to the counts of their table. The code first
-    computes products of signs that are +1 for level 0 and -1 for level 1. The signs of `Marginals`
-    are the opposite. If both signs of a product are replaced by their opposites, the product stays
-    the same. So only products with the constant sign s_0 = 1 are changed.
-    """
+    """Sums over records of the pairs `places` of `record_signs`, from the counts of `table`."""
     leading = 0 if isinstance(workload, Parities) else 1
     order = len(workload.universe.elements(0, 1)[0]) + leading
     single = -1 if isinstance(workload, Marginals) else 1

@@ -1,10 +1,7 @@
 """Symmetries of a workload: orthogonal maps of the answer space that permute all answer vectors.
 
-For some workloads, relabelling the universe permutes the queries and possibly changes their signs.
-This gives a symmetry: an orthogonal map of the answer space that maps the sensitivity polytope K
-onto K. The symmetry also maps the difference body of K onto itself, and the symmetric hull of K
-onto itself. So if a slab contains one of these bodies, the image of the slab contains the same
-body.
+They map the sensitivity polytope, its difference body and its symmetric hull onto themselves. So if
+a slab contains one of these bodies, the image of the slab contains it, too.
 """
 
 from __future__ import annotations
@@ -27,18 +24,8 @@ RandomSymmetry = Callable[[FloatArray, np.random.Generator], FloatArray]
 def random_symmetry(workload: Workload) -> RandomSymmetry | None:
     """A function that applies random symmetries of `workload`, or None if no symmetry is known.
 
-    Each call of the returned function draws one symmetry uniformly from a known group.
-
-    Parameters
-    ----------
-    workload : Workload
-        A workload with m queries.
-
-    Returns
-    -------
-    callable or None
-        A function that takes directions (b, m) and a generator, and returns the images (b, m) of
-        all directions under the same random symmetry.
+    Each call of the returned function draws one symmetry uniformly from a known group. The function
+    takes directions (b, m) and a generator, and returns the images (b, m) of all directions.
 
     Examples
     --------
@@ -62,7 +49,7 @@ def random_symmetry(workload: Workload) -> RandomSymmetry | None:
 
 @random_symmetry.register
 def _(workload: MarginalTables) -> RandomSymmetry | None:
-    """Relabel the levels of each column, and permute columns with equal numbers of levels."""
+    """Permute the attributes; for parities, also flip some, which changes the signs of queries."""
     place_of = dict(zip(workload.tables, workload.slices, strict=True))
 
     def image(directions: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -102,7 +89,6 @@ def _(workload: Marginals | Parities) -> RandomSymmetry | None:
 
 
 def _permuted_within(levels: tuple[int, ...], rng: np.random.Generator) -> IntArray:
-    """A random permutation that maps each column to a column with the same number of levels."""
     counts = np.array(levels)
     target = np.empty(len(levels), dtype=np.int64)
     for count in np.unique(counts):

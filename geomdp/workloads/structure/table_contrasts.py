@@ -1,8 +1,7 @@
 """Workloads on tables of at most two columns, as affine functions of contrasts of levels.
 
-A contrast of a column is a linear combination of the indicators of its levels, with coefficients
-that add up to 0. A contrast of a pair of columns is the product of a contrast of one column and a
-contrast of the other.
+A contrast is a combination of the indicators of the levels with coefficients that add up to 0, and
+a contrast of a pair of columns is a product of two.
 """
 
 from __future__ import annotations
@@ -26,17 +25,8 @@ from geomdp.workloads.tables import MarginalTables
 class TableContrasts:
     """Q(x) = constant + matrix @ (H_i^T e_i(x) for i, H_i^T e_i(x) e_j(x)^T H_j for i < j).
 
-    Parameters
-    ----------
-    levels : tuple of int
-        Number of levels of each column. The record x determines a level of each column, and e_i(x)
-        is the unit vector of the level of column i.
-    matrix : (m, r) sparse array
-        The map from contrasts to answers. H_i is the matrix of `zero_sum_basis` for column i.
-        Contrasts of single columns come first. Contrasts of pairs follow; for each pair, the
-        entries of the matrix H_i^T e_i(x) e_j(x)^T H_j are in row-major order.
-    constant : (m,) array
-        The part of the answers that does not depend on the record.
+    e_i(x) is the unit vector of the level of column i, and H_i the `zero_sum_basis`. Single columns
+    come first in `matrix` (m, r); the contrasts of each pair are row-major.
     """
 
     levels: tuple[int, ...]
@@ -48,11 +38,8 @@ class TableContrasts:
 def table_contrasts(workload: Workload) -> TableContrasts | None:
     """The answers of a workload as a function of contrasts; None if no such function is known.
 
-    The function is known for `MarginalTables` and `Marginals` with k <= 2, and for `Parities` with
-    k = 2. For `MarginalTables`, columns of one level are left out; if no column is left, the result
-    is None. For `Parities`, there are d - 1 columns of two levels: the products s_1 s_i of the
-    first sign and another sign, where attribute i gives the sign s_i. Every product s_i s_j of two
-    other signs is the product of two of these columns.
+    It is known for `MarginalTables` (without columns of one level) and `Marginals` with k <= 2, and
+    for `Parities` with k = 2: the d - 1 columns are the products s_1 s_i of signs of attributes.
     """
     del workload
     return None

@@ -53,44 +53,20 @@ class Universe(abc.ABC):
         return None
 
     def validate(self, records: Records, first_row: int = 0) -> npt.NDArray[Any]:
-        """Records as an array of the type that the universe uses: int64 codes or float64 reals.
+        """Records as a C-contiguous array (n,) + `record_shape` of int64 codes or float64 reals.
 
-        Parameters
-        ----------
-        records : (n, ...) array, DataFrame or list of rows
-            One chunk of records.
-        first_row : int
-            Number of the first row, for messages.
-
-        Returns
-        -------
-        array
-            C-contiguous, of shape (n,) + `record_shape`.
-
-        Raises
-        ------
-        ValueError
-            For records that are not numeric, of another shape, NaN, or outside the universe. For a
-            record outside the universe, the message names its row. If a single entry of the record
-            is wrong, the message also names the column.
+        `records` are one chunk: a (n, ...) array, a DataFrame or a list of rows. ``ValueError`` if
+        they are not numeric, of another shape, NaN, or outside the universe. The message names the
+        row, counted from `first_row`, and the column if a single entry is wrong.
         """
         return self._check(numeric_array(records, self.record_shape, self.column_names), first_row)
 
     def chunks(self, records: Records | Iterable[Records], rows: int) -> Iterator[npt.NDArray[Any]]:
         """Checked chunks of at most `rows` records, read lazily and only once.
 
-        `validate` describes the arrays and the errors. Row numbers in messages count the rows of
-        all chunks.
-
-        Parameters
-        ----------
-        records : array, DataFrame, or iterable of arrays or DataFrames
-            A record array has 1 + len(`record_shape`) axes. A non-empty list or tuple is read as a
-            list of chunks if each item is a DataFrame or an array with this number of axes. Any
-            other list or tuple is one chunk, and its items are the records. Another iterable, such
-            as a generator, yields chunks, with one chunk in memory at a time.
-        rows : int
-            Largest number of rows of a yielded chunk. Larger chunks are split.
+        A list or tuple is a list of chunks if each item is a DataFrame or an array with the axes of
+        a record array; else its items are records. Another iterable yields chunks, with one in
+        memory at a time. Arrays and errors are as in `validate`; row numbers count over all chunks.
         """
         rows = whole(rows, "rows")
         first_row = 0
@@ -101,8 +77,8 @@ class Universe(abc.ABC):
     def elements(self, start: int = 0, stop: int | None = None) -> IntArray:
         """The elements with numbers `start` to `stop` - 1 of a finite universe, as a record array.
 
-        Products are enumerated in row-major order: the last column changes fastest. Raises
-        ``ValueError`` for an infinite universe, a range outside 0..|X|, or numbers of 2^62 or more.
+        Products are in row-major order: the last column changes fastest. ``ValueError`` for an
+        infinite universe, a range outside 0..|X|, or numbers of 2^62 or more.
         """
         end = self._finite_size()
         stop = whole(end if stop is None else stop, "stop", minimum=0, maximum=end)
@@ -110,11 +86,7 @@ class Universe(abc.ABC):
         return self._elements_at(np.arange(start, stop, dtype=np.int64))
 
     def elements_at(self, numbers: IntArray) -> IntArray:
-        """Elements with the given `numbers` (b,) in the order of `elements`, as a record array.
-
-        Raises ``ValueError`` for an infinite universe. Numbers must be at least 0, and below both
-        |X| and 2^62; ``ValueError`` for others.
-        """
+        """Elements with `numbers` (b,) in the order of `elements`; ``ValueError`` as there."""
         end = self._finite_size()
         if len(numbers) and not (numbers.min() >= 0 and numbers.max() < end):
             raise ValueError(
@@ -124,11 +96,7 @@ class Universe(abc.ABC):
         return self._elements_at(numbers)
 
     def numbers(self, records: Records) -> IntArray:
-        """Numbers (n,) of records in the order of `elements`: the inverse of `elements_at`.
-
-        Raises the errors of `validate`, and ``ValueError`` for an infinite universe or a universe
-        of more than 2^62 elements.
-        """
+        """The inverse (n,) of `elements_at`; ``ValueError`` also if |X| > 2^62."""
         if self._finite_size() != self.size:
             raise ValueError(f"{self!r} has more than 2^62 elements, too many to number")
         return self._numbers(self.validate(records))
@@ -140,11 +108,9 @@ class Universe(abc.ABC):
         return min(self.size, MAX_ELEMENT_NUMBER)
 
     def _elements_at(self, numbers: IntArray) -> IntArray:
-        """Elements with the given numbers, which are in range; only for finite universes."""
         raise NotImplementedError
 
     def _numbers(self, records: IntArray) -> IntArray:
-        """Numbers of valid records; only for finite universes."""
         raise NotImplementedError
 
     def sample(self, n: int, rng: RandomState = None) -> npt.NDArray[Any]:
@@ -153,10 +119,7 @@ class Universe(abc.ABC):
 
     @abc.abstractmethod
     def _check(self, array: npt.NDArray[Any], first_row: int) -> npt.NDArray[Any]:
-        """`array`, converted to the type that the universe uses.
-
-        ``ValueError`` for a record outside the universe, see `validate`.
-        """
+        """`array` in the type of the universe; ``ValueError`` for a record outside it."""
 
     @abc.abstractmethod
     def _sample(self, n: int, rng: np.random.Generator) -> npt.NDArray[Any]:

@@ -22,13 +22,11 @@ Elements: TypeAlias = "Iterable[Hashable] | Records | Iterable[Records]"
 class OpenUniverse(Universe):
     """All hashable Python objects, such as strings, whole numbers and tuples.
 
-    The size is not declared. Records are an iterable of elements, such as a list, a tuple, a
-    Series, a one-dimensional array or a generator, but not a text or a mapping. `chunks` reads a
-    generator once and holds one chunk of elements at a time. If an item of the iterable is an
-    array, a Series or a list, it is a chunk of records. If an item is a tuple, it is one element.
-    Two elements are the same if Python calls them equal (``1 == 1.0 == True``). An element must
-    equal itself. So NaN and ``pandas.NA`` are refused, also within tuples. The object None is
-    accepted.
+    Records are an iterable of elements, such as a list, a Series, a one-dimensional array or a
+    generator, but not a text or a mapping. An item that is an array, a Series or a list is a chunk
+    of records, and a tuple is one element. `chunks` reads a generator once, one chunk at a time.
+    Elements are the same if Python calls them equal (``1 == 1.0 == True``). An element must equal
+    itself, so NaN and ``pandas.NA`` are refused, also within tuples. None is accepted.
 
     Examples
     --------
@@ -44,30 +42,20 @@ class OpenUniverse(Universe):
 
     @property
     def size(self) -> int | None:
-        """None, because the universe is infinite."""
         return None
 
     @property
     def record_shape(self) -> tuple[int, ...]:
-        """(), because a record is a single element."""
         return ()
 
     def validate(self, records: Elements, first_row: int = 0) -> npt.NDArray[Any]:
-        """The records as an array (n,) of Python objects.
-
-        Raises
-        ------
-        ValueError
-            If `records` is not an iterable of elements. If an element is not hashable, or differs
-            from itself as NaN does; the message names the row of the first such element.
-        """
+        """The records as objects (n,); ``ValueError`` names the row of a wrong element."""
         chunk = list(_elements(records))
         array = np.empty(len(chunk), dtype=object)
         array[:] = chunk
         return self._check(array, first_row)
 
     def chunks(self, records: Elements, rows: int) -> Iterator[npt.NDArray[Any]]:
-        """Validated chunks of at most `rows` elements; `records` is read lazily, and only once."""
         rows = whole(rows, "rows")
         stream, first_row = _elements(records), 0
         while chunk := list(islice(stream, rows)):
@@ -106,10 +94,6 @@ def _equals_itself(element: Hashable) -> bool:
 
 
 def _elements(records: object) -> Iterator[Hashable]:
-    """The elements of `records`, one after the other; `records` can consist of chunks.
-
-    Elements of arrays and Series become Python objects, and so do NumPy scalars.
-    """
     if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
         raise ValueError(f"records must be an iterable of elements, got {type(records).__name__}")
     if hasattr(records, "tolist") or hasattr(records, "columns"):
@@ -121,7 +105,6 @@ def _elements(records: object) -> Iterator[Hashable]:
 
 
 def _as_list(chunk: Any) -> list[Hashable]:
-    """The elements of an array, Series or list. A NumPy scalar becomes a list of one element."""
     if isinstance(chunk, list):
         return [item.item() if isinstance(item, np.generic) else item for item in chunk]
     if getattr(chunk, "ndim", None) == 0:  # A NumPy scalar is an element, not a chunk.

@@ -25,10 +25,7 @@ SPLIT = 2.0**26
 
 
 def _is_frame(records: object) -> TypeGuard[pd.DataFrame]:
-    """Whether `records` is a DataFrame. This function does not import pandas.
-
-    If pandas is not imported yet, there is no DataFrame.
-    """
+    """Whether `records` is a DataFrame, without an import of pandas."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(records, pandas.DataFrame)
 
@@ -36,13 +33,7 @@ def _is_frame(records: object) -> TypeGuard[pd.DataFrame]:
 def numeric_array(
     records: object, record_shape: tuple[int, ...], column_names: tuple[str, ...] | None
 ) -> npt.NDArray[Any]:
-    """One chunk of records as a numeric array (n,) + `record_shape`; values are not checked.
-
-    A chunk is an array, a DataFrame or a list of rows, of booleans, integers or floats. From a
-    DataFrame, the columns `column_names` are taken, or all columns in order if `column_names` is
-    None. Raises ``ValueError`` if the chunk is not numeric or not rectangular, has masked entries
-    or another shape, or if a column of a DataFrame is missing or occurs twice.
-    """
+    """A chunk as a numeric array (n,) + `record_shape`, unchecked values; else ``ValueError``."""
     if _is_frame(records):
         array = _frame_array(records, column_names)
         if record_shape == () and array.shape[1] == 1:
@@ -93,10 +84,7 @@ def chunk_arrays(
     column_names: tuple[str, ...] | None,
     rows: int,
 ) -> Iterator[npt.NDArray[Any]]:
-    """Chunks of at most `rows` records as numeric arrays; an iterable is read once, lazily.
-
-    `Universe.chunks` explains which lists are one array and which are lists of chunks.
-    """
+    """Chunks of at most `rows` records as numeric arrays, read once; see `Universe.chunks`."""
     for chunk in _as_chunks(records, axes=1 + len(record_shape)):
         if _is_frame(chunk):
             # Convert part by part, to avoid a second copy of a large DataFrame.
@@ -110,7 +98,6 @@ def chunk_arrays(
 
 
 def _as_chunks(records: object, axes: int) -> Iterable[object]:
-    """The chunks of `records`: the items, or `records` itself as the only chunk."""
     if _is_frame(records) or hasattr(records, "__array__"):
         return [records]
     if isinstance(records, list | tuple):
@@ -163,7 +150,6 @@ def level_codes(
 
 
 def _finite(array: npt.NDArray[Any], first_row: int) -> FloatArray:
-    """`array` (n, d) as finite float64, or ``ValueError`` with row and column."""
     reals = np.ascontiguousarray(array, dtype=np.float64)
     broken = ~np.isfinite(reals)
     if broken.any():
@@ -174,19 +160,12 @@ def _finite(array: npt.NDArray[Any], first_row: int) -> FloatArray:
 def reals_in_ball(array: npt.NDArray[Any], first_row: int) -> FloatArray:
     """`array` (n, d) as rows of exact norm at most 1; ``ValueError`` if a row is clearly longer.
 
-    By rounding, a row x / ||x|| computed in float64 can have a norm above 1. Let u = 2^-53 and
-    t = (d + 8) u. A row is accepted if its computed norm is at most 1 + t. If the exact norm of an
-    accepted row is above 1, or float64 cannot decide whether it is, the row is multiplied by
-    1 - 2 t. So every row returned lies in the unit ball, and claims about records of norm at most 1
-    hold exactly. An entry that is NaN or infinite raises ``ValueError``, too.
-
-    Proof, up to terms of order (d u)^2. The relative error of a computed norm is at most
-    (d / 2 + 2) u, from the products, the sums in any order, and the root. In y = x / ||x|| each
-    entry is rounded once more. So the exact norm of y is at most 1 + (d / 2 + 3) u, the computed
-    norm of y is at most 1 + (d + 5) u, and y is accepted. An accepted row has an exact norm of at
-    most 1 + (d + 9) u + (d / 2 + 2) u. Multiplication by 1 - 2 t rounds each entry once more. The
-    norm is then at most 1 - (d / 2 + 4) u. If a computed norm is at most 1 - t, the exact norm is
-    below 1.
+    `UnitBall` states the rule, with u = 2^-53 and t = (d + 8) u. Proof, up to terms of order (d
+    u)^2: the relative error of a computed norm is at most (d / 2 + 2) u, and each entry of y = x /
+    ||x|| is rounded once more. So the exact norm of y is at most 1 + (d / 2 + 3) u, the computed
+    norm is at most 1 + (d + 5) u, and y is accepted. An accepted row has an exact norm of at most 1
+    + (d + 9) u + (d / 2 + 2) u, and after multiplication by 1 - 2 t, which rounds once more, of at
+    most 1 - (d / 2 + 4) u. A computed norm of at most 1 - t implies an exact norm below 1.
     """
     reals = _finite(array, first_row)
     tolerance = (reals.shape[1] + 8) * ROUNDOFF
@@ -207,13 +186,12 @@ def reals_in_ball(array: npt.NDArray[Any], first_row: int) -> FloatArray:
 
 
 def _above_one(rows: FloatArray) -> BoolArray:
-    """Whether the exact norm of each row x is above 1; True if float64 cannot decide.
+    """Whether the exact norm of each row x of `rows` (n, d) near 1 is above 1; True if unknown.
 
-    The norms of `rows` (n, d) are near 1. Let the entries of c be the multiples of 2^-26 nearest to
-    the entries of x, and f = x - c. Then ||x||^2 is the sum of all c_i^2 plus the sum of all
-    f_i (x_i + c_i). The first sum is exact in float64. Because |f_i| <= 2^-27, the rounding error
-    of the second sum is at most (d + 2) u 2^-27 (2 ||x|| + 2^-27 sqrt(d)) sqrt(d), which is below
-    2^-77 d^(3/2) for d < 2^50. This error is 0 if f is 0.
+    c holds the multiples of 2^-26 nearest to x, and f = x - c. ||x||^2 is the sum of c_i^2, exact
+    in float64, plus the sum of f_i (x_i + c_i). As |f_i| <= 2^-27, the rounding error of the second
+    sum is at most (d + 2) u 2^-27 (2 ||x|| + 2^-27 sqrt(d)) sqrt(d) < 2^-77 d^(3/2) for d < 2^50,
+    and 0 if f is 0.
     """
     coarse = np.round(rows * SPLIT) / SPLIT
     fine = rows - coarse

@@ -12,11 +12,9 @@ universe                records
 `SymmetricCube`         (n, d) reals in [-1, 1]
 ======================  =====================================================================
 
-`CategoricalProduct` takes the columns of a DataFrame by name. All other universes take all columns
-of a DataFrame, in order. An error about a wrong entry names the row (counted from 0 over all
-chunks) and the column, and an error about a norm names the row. No error states a value of a
-record. No record is clipped into the universe. Only `UnitBall` changes rows: it shortens a row if
-a rounding error makes the norm larger than 1, or if float64 cannot decide whether it does.
+`CategoricalProduct` takes the columns of a DataFrame by name, the others take all columns in order.
+Errors name the row (counted from 0 over all chunks) and for an entry the column, but no value. No
+record is clipped; only `UnitBall` shortens rows whose norm may exceed 1 by rounding.
 """
 
 from __future__ import annotations
@@ -79,12 +77,10 @@ class FiniteUniverse(Universe):
 
     @property
     def size(self) -> int:
-        """Number of elements N."""
         return self.N
 
     @property
     def record_shape(self) -> tuple[int, ...]:
-        """Shape of one record: ()."""
         return ()
 
     def _elements_at(self, numbers: IntArray) -> IntArray:
@@ -104,9 +100,8 @@ class FiniteUniverse(Universe):
 class CategoricalProduct(Universe):
     """Product of c categorical columns, column i with levels 0..l_i - 1.
 
-    Records are an array (n, c) of level codes in column order, or a DataFrame. The columns of a
-    DataFrame are taken by name, and additional columns are ignored. A missing column raises
-    ``ValueError``.
+    Records are an array (n, c) of level codes, or a DataFrame whose columns are taken by name. A
+    missing column raises ``ValueError``, and additional columns are ignored.
 
     Parameters
     ----------
@@ -149,17 +144,14 @@ class CategoricalProduct(Universe):
 
     @property
     def size(self) -> int:
-        """Number of elements: the product of the numbers of levels."""
         return math.prod(self.levels)
 
     @property
     def record_shape(self) -> tuple[int, ...]:
-        """Shape of one record: (c,)."""
         return (len(self.levels),)
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """Names of the columns to take from a DataFrame."""
         return self.names
 
     def _elements_at(self, numbers: IntArray) -> IntArray:
@@ -179,8 +171,6 @@ class CategoricalProduct(Universe):
 
 
 class _Rows(Universe):
-    """A universe of rows of d numbers."""
-
     d: int
 
     def __post_init__(self) -> None:
@@ -188,12 +178,10 @@ class _Rows(Universe):
 
     @property
     def size(self) -> int | None:
-        """None for an infinite universe. Finite universes override this property."""
         return None
 
     @property
     def record_shape(self) -> tuple[int, ...]:
-        """Shape of one record: (d,)."""
         return (self.d,)
 
 
@@ -220,7 +208,6 @@ class BooleanCube(_Rows):
 
     @property
     def size(self) -> int:
-        """Number of elements 2^d."""
         return 1 << self.d
 
     def _elements_at(self, numbers: IntArray) -> IntArray:
@@ -242,9 +229,8 @@ class BooleanCube(_Rows):
 class UnitBall(_Rows):
     """The ball {x in R^d : ||x||_2 <= 1}; records are an array (n, d) of reals.
 
-    By rounding, a row that was normalised in float64 can have a norm above 1. Let
-    t = (d + 8) 2^-53. A row is accepted if its computed norm is at most 1 + t, else refused. If the
-    exact norm of an accepted row is above 1, or float64 cannot decide whether it is, the row is
+    Let t = (d + 8) 2^-53. A row is accepted if its computed norm is at most 1 + t. If the exact
+    norm of an accepted row is above 1, or float64 cannot decide whether it is, the row is
     multiplied by 1 - 2 t. So all records lie in the ball exactly (proof: `records.reals_in_ball`).
 
     Examples

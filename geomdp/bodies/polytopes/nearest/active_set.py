@@ -1,24 +1,16 @@
-"""Nearest point of the hull of a table of points, by Wolfe's active-set method, compiled.
+"""Nearest point of the hull of a table of points, by Wolfe's active-set method, compiled (X-MNP).
 
-Let b in R^d be the target. The method keeps a set of points, the members. It also keeps x, the
-point nearest to b in the members' affine hull. The weights of x on the members are positive. The
-gain of a point p is <b - x, p - x>. In an exchange, a point with positive gain joins the members.
-If the nearest point of the new affine hull has a negative weight, x moves towards this nearest
-point until the first weight of x vanishes. The member with the vanished weight leaves. This is
-repeated until no weight is negative.
+Let b in R^d be the target. The method of Wolfe (1976), "Finding the nearest point in a polytope",
+keeps a set of points, the members, and x, the point nearest to b in their affine hull, with
+positive weights. The gain of a point p is <b - x, p - x>. In an exchange, a point with positive
+gain joins the members. While the nearest point of the new affine hull has a negative weight, x
+moves towards it until the first weight vanishes, and this member leaves.
 
-In exact arithmetic the distance from b to x falls with every exchange, so no set of members occurs
-twice. A sweep computes the gains of the whole table once. It then tries the points with large
-gains, the largest first. The gain of each point is recomputed (O(d)) before the point joins. The
-table holds lifted points: each point is followed by an entry 1 (see `qr_update`).
-
-A sweep is stalled if, because of rounding, neither the distance nor the largest gain falls enough.
-The search ends after `PATIENCE` stalled sweeps in a row. The caller then computes the largest gain
-that remains.
-
-References
-----------
-Wolfe (1976), "Finding the nearest point in a polytope"; formula sheet X-MNP.
+In exact arithmetic the distance falls with every exchange, so no set of members occurs twice. A
+sweep computes the gains of the whole table once, and tries the points with large gains, the largest
+first. The gain of a point is recomputed (O(d)) before it joins. A sweep is stalled if, because of
+rounding, neither the distance nor the largest gain falls enough. The search ends after `PATIENCE`
+stalled sweeps in a row. The table holds lifted points, followed by an entry 1.
 """
 
 from __future__ import annotations
@@ -65,7 +57,6 @@ def nearest_of_members(factor: Factor, points: FloatArray) -> FloatArray:
 
 @numba.njit(cache=True)
 def residual_at(factor: Factor, x: FloatArray) -> FloatArray:
-    """b - x with an entry 0 appended: (d+1,)."""
     residual = factor.target - x
     residual[-1] = 0.0
     return residual
@@ -73,10 +64,7 @@ def residual_at(factor: Factor, x: FloatArray) -> FloatArray:
 
 @numba.njit(cache=True)
 def settle(factor: Factor) -> bool:
-    """Move x to the nearest point of the members' affine hull; drop members of weight 0 on the way.
-
-    Returns whether x moved.
-    """
+    """Move x to the nearest point of the affine hull, dropping members; return whether x moved."""
     moved = False
     while True:
         k = factor.size[0]
@@ -103,10 +91,8 @@ def settle(factor: Factor) -> bool:
 
 @numba.njit(cache=True)
 def improve(factor: Factor, points: FloatArray, tolerance: float) -> int:
-    """Exchange members until no row of `points` (n, d+1) has a gain above `tolerance`.
-
-    The search also ends if it stalls, or after `EXCHANGES_PER_DIMENSION` exchanges per dimension.
-    Returns the number of exchanges.
+    """Exchange members until no row of `points` (n, d+1) has a gain above `tolerance`, the search
+    stalls, or the limit `EXCHANGES_PER_DIMENSION` is reached; return the number of exchanges.
     """
     limit = EXCHANGES_PER_DIMENSION * points.shape[1]
     exchanges, stalled = 0, 0

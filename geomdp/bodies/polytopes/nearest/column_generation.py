@@ -1,11 +1,9 @@
 """Nearest point of a hull by column generation: an active-set method on a small table of points.
 
-For a target b and the current point x, the gain of a point p is <b - x, p - x>. x is a convex
-combination of the members of the active set. The table holds these members and the points with the
-largest gains. Let g be the largest gain among all points. The active set is improved until all
-gains on the table are at most a small share of g, or the improvement stalls. Then the gains of all
-points are computed again. This computation is called a pricing. Improving and pricing together are
-a round.
+For a target b and the current point x, the gain of a point p is <b - x, p - x>. The table holds the
+members of the active set and the points with the largest gains. Let g be the largest gain among all
+points. A round improves the active set until all gains on the table are at most a small share of g,
+or the improvement stalls. Then it computes the gains of all points (a pricing).
 
 If g is within the tolerance of `search`, the search ends in one of these cases:
 
@@ -14,8 +12,8 @@ If g is within the tolerance of `search`, the search ends in one of these cases:
 * The target is reached up to rounding.
 * `DECIDING_ROUNDS` further pricings have not decided whether the target is outside.
 
-The search also ends if no gain is positive, or if g and the distance stop falling. In the latter
-case, g can still be above the tolerance.
+The search also ends if no gain is positive, or if g and the distance stop falling, even if g is
+above the tolerance.
 """
 
 from __future__ import annotations
@@ -72,11 +70,8 @@ Combination = tuple[IntArray, FloatArray]
 
 @dataclass(frozen=True)
 class Found:
-    """The nearest point, as convex `weights` of the points with `keys`, and how it was found.
-
-    `priced` are the keys that the last pricing found. One of them has the largest gain at the
-    nearest point, up to rounding. `reached` says whether the nearest point is the target itself up
-    to rounding. `rounds` is the number of pricings.
+    """The nearest point, as convex `weights` of points `keys`; `priced` are the last pricing's
+    keys, and `reached` tells whether the point is the target up to rounding.
     """
 
     keys: IntArray
@@ -113,11 +108,7 @@ class Table:
         settle(self._factor)
 
     def begin(self, keys: IntArray) -> None:
-        """Start from the point among `keys` that is nearest to the target.
-
-        The other points then improve the active set, until their gains are at most the share
-        `INNER_SHARE` of the largest gain at the start.
-        """
+        """Start from the point among `keys` nearest to the target, and improve with the others."""
         offsets = self._columns.offsets(keys)
         residuals = self._target - self._columns.centre - offsets
         nearest = int(np.argmin(np.einsum("nd,nd->n", residuals, residuals)))
@@ -127,19 +118,15 @@ class Table:
             self.take(keys, offsets, INNER_SHARE * gain)
 
     def members(self) -> Combination:
-        """Keys and weights of the active set."""
         size = self._factor.size[0]
         return self._keys[self._factor.members[:size]], self._factor.weights[:size].copy()
 
     def point(self) -> FloatArray:
-        """The current point minus the centre: (d,)."""
         return np.asarray(nearest_of_members(self._factor, self._points)[:-1] * self._unit)
 
     def take(self, keys: IntArray, offsets: FloatArray, tolerance: float) -> None:
-        """Make a table of the members and the points `keys`, and improve the active set.
-
-        The improvement ends when no gain is above `tolerance`, or when it stalls (see `improve`).
-        `offsets` are `columns.offsets(keys)`, which the caller has computed already.
+        """Make a table of the members and the points `keys` with `offsets`, and improve the active
+        set until no gain is above `tolerance`, or the improvement stalls.
         """
         members, weights = self.members()
         if self._columns.scale > OUTGROWN * self._unit:
@@ -160,12 +147,9 @@ class Table:
 def search(
     columns: Columns, target: FloatArray, tol: float, start: Combination | None = None
 ) -> Found:
-    """The point of the hull of `columns` that is nearest to `target` (d,).
+    """The point of the hull of `columns` nearest to `target` (d,), from the combination `start`.
 
-    The search starts from the convex combination `start`. Without `start`, it starts from the
-    points that are farthest in the direction from the centre to the target. The largest gain is
-    within tolerance if it is at most tol * columns.scale^2. The docstring of this module says when
-    the search ends.
+    The tolerance for the largest gain is tol * columns.scale^2.
     """
     rounds = _rounds(columns, target, tol, start)
     residual = next(rounds)
@@ -177,11 +161,7 @@ def search(
 
 
 def search_many(columns: VertexColumns, targets: FloatArray, tol: float) -> list[Found]:
-    """`search` for each row of `targets` (b, d).
-
-    All searches wait for each other at every pricing. Pricing is then one matrix product, which
-    reads the vertices once for all targets.
-    """
+    """`search` for each row of `targets` (b, d), with one matrix product per pricing."""
     searches = [_rounds(columns, target, tol, None) for target in targets]
     residuals = {row: next(rounds) for row, rounds in enumerate(searches)}
     found: dict[int, Found] = {}
@@ -198,16 +178,14 @@ def search_many(columns: VertexColumns, targets: FloatArray, tol: float) -> list
 
 
 def _table_size(target: FloatArray) -> int:
-    """Number of points taken into the table per pricing."""
     return max(SMALLEST_TABLE, len(target) // DIMENSIONS_PER_POINT)
 
 
 def _rounds(
     columns: Columns, target: FloatArray, tol: float, start: Combination | None
 ) -> Generator[FloatArray, IntArray, Found]:
-    """A search as a generator: it yields a residual, the vector from the current point to `target`.
-
-    In return, the caller sends the keys of points with large inner products with the residual.
+    """A search as a generator: it yields the residual from the current point to `target`, and is
+    sent the keys of points with large inner products with it.
     """
     table = Table(columns, target)
     offset = target - columns.centre

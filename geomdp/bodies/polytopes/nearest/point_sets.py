@@ -1,8 +1,4 @@
-"""Sets of points for projections on their hull: listed vertices, or extreme points found on demand.
-
-Points are identified by integer keys. Distances are measured between the images of the points under
-a matrix A. Without a given matrix, A is the identity.
-"""
+"""Points for projections on their hull, with integer keys: listed vertices, or found on demand."""
 
 from __future__ import annotations
 
@@ -20,11 +16,7 @@ BLOCK_ENTRIES = 1 << 22
 
 
 class Columns(abc.ABC):
-    """Images p_j = A s_j of points s_j of a body K.
-
-    Subclasses find the images with large <u, p_j> for a direction u. The images are listed or found
-    on demand. The hull of all images is A K.
-    """
+    """Images p_j = A s_j of points s_j of a body K, with hull A K, listed or found on demand."""
 
     centre: FloatArray  # (d,): a point of the affine hull of the images
     scale: float  # largest distance from `centre` to an image known so far
@@ -33,10 +25,7 @@ class Columns(abc.ABC):
 
     @abc.abstractmethod
     def price(self, direction: FloatArray, count: int) -> IntArray:
-        """Keys of `count` images p_j with large <direction, p_j>, or of all if there are fewer.
-
-        An image that maximises the inner product over A K is among them.
-        """
+        """Keys of `count` images with large <direction, p_j>, a maximiser over A K among them."""
 
     def offsets(self, keys: IntArray) -> FloatArray:
         """The differences p_j - centre (b, d) for the given keys j."""
@@ -48,10 +37,7 @@ class Columns(abc.ABC):
 
 
 class VertexColumns(Columns):
-    """A body with listed vertices s_j (N, m); `price` takes one matrix-vector product.
-
-    `matrix` is A (d, m), or None for the identity.
-    """
+    """A body with listed vertices s_j (N, m); `matrix` is A (d, m), or None for the identity."""
 
     def __init__(self, vertices: FloatArray, matrix: FloatArray | None = None) -> None:
         # Compiled code is slow to import.
@@ -69,7 +55,6 @@ class VertexColumns(Columns):
         return len(self._originals)
 
     def price(self, direction: FloatArray, count: int) -> IntArray:
-        """Keys of the `count` images with the largest <direction, p_j>; of all if N <= count."""
         if count >= len(self):
             return np.arange(len(self))
         return _smallest(self._images @ -direction, count)
@@ -91,9 +76,8 @@ class VertexColumns(Columns):
 
 
 def _smallest(scores: FloatArray, count: int) -> IntArray:
-    """Indices of the `count` smallest entries along the last axis.
-
-    The axis must have more than `count` entries, or `count` must be 1.
+    """Indices of the `count` smallest entries along the last axis, which must have more than
+    `count` entries unless `count` is 1.
     """
     if count == 1:
         return np.asarray(scores.argmin(axis=-1, keepdims=True))
@@ -101,10 +85,8 @@ def _smallest(scores: FloatArray, count: int) -> IntArray:
 
 
 class OracleColumns(Columns):
-    """Extreme points of a body, found on demand and kept.
-
-    `matrix` is A (d, m), or None for the identity. `seeds` (b, m) are points of the body that an
-    earlier projection found, or None. The keys of the seeds are 0..b-1.
+    """Extreme points of a body, found on demand and kept; `seeds` (b, m) are points of the body
+    known before, with the keys 0..b-1, or None.
     """
 
     def __init__(self, body: Body, matrix: FloatArray | None, seeds: FloatArray | None) -> None:
@@ -151,10 +133,7 @@ class OracleColumns(Columns):
         self.scale = max(self.scale, float(np.linalg.norm(offsets, axis=1).max()))
 
     def price(self, direction: FloatArray, count: int) -> IntArray:
-        """Keys of the `count` known images with the largest <direction, p_j>.
-
-        First, an extreme point of A K in this direction is added to the known images.
-        """
+        """Keys of the best known images, after the extreme point in this direction is added."""
         self._append(self._ask(self._pull_back(direction)[None]))
         self._measure(self._count - 1)
         if count >= self._count:

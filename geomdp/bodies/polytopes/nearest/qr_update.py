@@ -1,18 +1,14 @@
 """QR factors of an affinely independent set of points, updated when a point joins or leaves.
 
-Let p_1..p_k be points in R^d. The columns of the (d+1, k) matrix M are the lifted points (p_j, 1).
-The points are affinely independent if and only if M has full column rank. The factors Q and R of
-M = Q R are kept as arrays. The point of the affine hull nearest to a target b in R^d is
-sum_j w_j p_j. The weights w solve
+The columns of the (d+1, k) matrix M are the lifted points (p_j, 1). Points p_1..p_k in R^d are
+affinely independent if and only if M has full column rank. The factors of M = Q R are kept as
+arrays. The point of the affine hull nearest to a target b in R^d is sum_j w_j p_j, where
 
-    R w = Q^T (b, 0) + nu Q^T e,   e = (0, .., 0, 1).
+    R w = Q^T (b, 0) + nu Q^T e,   e = (0, .., 0, 1),
 
-The number nu makes sum_j w_j = e^T M w = 1. The computation forms no normal equations, so the
-nearest point is accurate even if some points are nearly equal. M does not depend on b, so the same
-factors can be used for every target.
-
-The caller scales the points to norm about 1. Arrays are allocated in advance, and the loops are
-compiled.
+and nu makes sum_j w_j = e^T M w = 1. No normal equations are formed, so the nearest point is
+accurate even if some points are nearly equal. M does not depend on b, so the factors serve every
+target. The caller scales the points to norm about 1.
 """
 
 from __future__ import annotations
@@ -38,10 +34,8 @@ PASSES = 3
 
 
 class Factor(NamedTuple):
-    """The factors Q and R, the points p_1..p_k, and convex weights of the points.
-
-    Only the first k = `size[0]` of the `capacity` entries of an array are in use. Points are rows
-    of the caller's table of lifted points (p, 1).
+    """The factors Q and R, the points p_1..p_k (rows of the caller's table of lifted points), and
+    their convex weights; the first k = `size[0]` of the `capacity` entries are in use.
     """
 
     basis: FloatArray  # (capacity, d+1): rows are the columns of Q
@@ -81,10 +75,8 @@ def with_capacity(factor: Factor, capacity: int) -> Factor:
 
 
 def load(factor: Factor, points: FloatArray, weights: FloatArray) -> None:
-    """Make the rows of `points` (n, d+1) the members, with `weights` (n,).
-
-    Rows that depend on earlier rows, or exceed the capacity, are left out. The weights of the other
-    rows are scaled to sum to 1.
+    """Make the rows of `points` (n, d+1) the members, with `weights` (n,) scaled to sum to 1;
+    dependent rows, and rows beyond the capacity, are left out.
     """
     count = len(points)
     factor.size[0] = 0
@@ -105,10 +97,7 @@ def load(factor: Factor, points: FloatArray, weights: FloatArray) -> None:
 
 @numba.njit(cache=True)
 def insert(factor: Factor, points: FloatArray, row: int) -> bool:
-    """Append the lifted point in row number `row` of `points` (n, d+1), with weight 0.
-
-    Returns False, and appends nothing, if the point is dependent or the capacity is used up.
-    """
+    """Append the lifted point points[row] with weight 0; False if dependent or without room."""
     k = factor.size[0]
     if k == factor.basis.shape[0]:
         return False
@@ -170,9 +159,8 @@ def delete(factor: Factor, position: int) -> None:
 def affine_weights(factor: Factor) -> FloatArray:
     """Weights (k,) of the point of the affine hull nearest to the target.
 
-    The weights sum to 1 up to a rounding error that is proportional to the largest weight. Weights
-    of nearly equal points can be huge. The caller therefore first shortens the step towards these
-    weights, and only then scales the result to sum to 1.
+    They sum to 1 up to a rounding error proportional to the largest weight, which can be huge. So
+    the caller shortens the step towards them first, and only then scales the result to sum to 1.
     """
     k = factor.size[0]
     last = factor.basis[:k, -1].copy()

@@ -1,11 +1,4 @@
-"""The update rule: how noisy answers correct a public hypothesis about the data.
-
-A rule with bound B is an iterative database construction (IDC; BR-IDC). Let D be the data and D_t
-the hypothesis before update t. Let every update get a query Q_t with |Q_t(D) - Q_t(D_t)| >= alpha
-and an answer that differs from Q_t(D) by less than alpha. Then after at most B(alpha) updates, no
-query Q with |Q(D) - Q(D_t)| >= alpha is left. The rules of this library use only whether an answer
-is above or below the answer of the hypothesis.
-"""
+"""The update rule: how noisy answers correct a public hypothesis about the data."""
 
 from __future__ import annotations
 
@@ -21,11 +14,7 @@ Query = TypeVar("Query", bound=LinearQuery, contravariant=True)
 
 
 class UnfollowedAnswerError(ValueError):
-    """No hypothesis of a rule agrees with a noisy answer. The hypothesis was not changed.
-
-    In this case the bound on the number of updates does not hold. A possible reason is that the
-    noise on this answer or on an earlier answer was too large.
-    """
+    """No hypothesis agrees with a noisy answer, so the bound does not hold; nothing was changed."""
 
 
 class Hypothesis(Protocol[Query]):
@@ -40,7 +29,12 @@ class Hypothesis(Protocol[Query]):
 
 @runtime_checkable
 class UpdateRule(Protocol[Query]):
-    """Starts hypotheses for a target accuracy and bounds the number of updates they need."""
+    """Starts hypotheses for a target accuracy and bounds the number of updates they need (BR-IDC).
+
+    Let D be the data and D_t the hypothesis before update t. Let every update get a query Q_t with
+    |Q_t(D) - Q_t(D_t)| >= alpha and an answer that differs from Q_t(D) by less than alpha. Then
+    after at most B(alpha) updates, no query Q with |Q(D) - Q(D_t)| >= alpha is left.
+    """
 
     def bound(self, alpha: float) -> float:
         """B(alpha), a bound on the number of updates at accuracy `alpha`; can be infinite."""
@@ -50,11 +44,7 @@ class UpdateRule(Protocol[Query]):
 
 
 def follow(hypothesis: Hypothesis[Query], query: Query, answer: float) -> bool:
-    """Update `hypothesis` by a noisy answer; False if its rule cannot follow the answer.
-
-    The rule's ``UnfollowedAnswerError`` is caught, because it must not end a run: the privacy
-    budget has already paid for the answer.
-    """
+    """Update `hypothesis`; False if its rule cannot follow the answer, which is paid for."""
     try:
         hypothesis.update(query, answer)
     except UnfollowedAnswerError:

@@ -20,16 +20,12 @@ MAX_NET_ENTRIES = 1 << 26
 def net_fineness(size: int, records: int, n_queries: int) -> float:
     """Fineness of the net `net(size, records)` for q = `n_queries` queries with values in [0, 1].
 
-    A candidate is a row of the net. For every data set, some candidate answers all q queries with
-    errors of at most the fineness. With M = `size` and l = `records`, the result is the smaller of
-    two bounds:
+    For every data set, some row of the net answers all q queries with errors of at most the
+    fineness. With M = `size` and l = `records`, the result is the smaller of two bounds:
 
-    * sqrt(ln(2 q) / (2 l)). Draw l records from the data set. By Hoeffding's inequality and the
-      union bound, for every t above this bound, all errors are at most t with probability above 0.
-      So some candidate has errors of at most t. The net is finite, so some candidate has errors of
-      at most the bound itself.
-    * floor(M / 2) ceil(M / 2) / (M l), for any number of queries. The total variation distance
-      between a distribution and the nearest candidate is at most this number.
+    * sqrt(ln(2 q) / (2 l)), by Hoeffding's inequality for l records drawn from the data set.
+    * floor(M / 2) ceil(M / 2) / (M l), for any number of queries: the largest total variation
+      distance between a distribution and the nearest row.
 
     Examples
     --------
@@ -47,9 +43,8 @@ def net_fineness(size: int, records: int, n_queries: int) -> float:
 def net_size(n_queries: int, alpha: float) -> int:
     """Number l of records per candidate that makes `net` an alpha-net for q queries (BR-MED).
 
-    A candidate is a row of `net`: the distribution of l records. The function returns
-    l = ceil(ln(2 q) / (2 alpha^2)) + 1 with q = `n_queries`. Then for every data set, some
-    candidate answers all q queries with errors of at most alpha, if queries have values in [0, 1].
+    The result is l = ceil(ln(2 q) / (2 alpha^2)) + 1 with q = `n_queries`. Then for every data set,
+    some row of `net` answers all q queries with values in [0, 1] with errors of at most alpha.
 
     Examples
     --------
@@ -64,12 +59,8 @@ def net_size(n_queries: int, alpha: float) -> int:
 def net(size: int, records: int) -> FloatArray:
     """All distributions of `records` records on {0, ..., size - 1}, one in each row.
 
-    With M = `size` and l = `records` the array has shape (C(M + l - 1, l), M).
-
-    Raises
-    ------
-    ValueError
-        If the array would have more than 2^26 entries.
+    With M = `size` and l = `records` the array has shape (C(M + l - 1, l), M). ``ValueError`` if it
+    would have more than 2^26 entries.
 
     Examples
     --------
@@ -94,28 +85,25 @@ class Median:
     """The update rule of the median mechanism: at most B(alpha) = log2 |net| updates.
 
     The net is the set of candidates. The hypothesis answers with the median of the candidates'
-    answers. If the noisy answer is below the median, an update keeps only candidates with answers
-    below the median. If not, an update keeps only candidates with answers above the median. At
-    least half of the candidates are deleted.
-
-    The bound holds if `fineness` is strictly below alpha. Otherwise, the candidate nearest to the
-    data can have the median answer and be deleted (DISC-20). The source is Dwork-Roth, Algorithm 9
-    and Theorem 5.8; BR-MED.
+    answers. An update keeps only candidates with answers on the side of the noisy answer, and so
+    deletes at least half of them (Dwork-Roth, Algorithm 9 and Theorem 5.8; BR-MED). The bound holds
+    if `fineness` is strictly below alpha. Otherwise, the candidate nearest to the data can have the
+    median answer and be deleted (DISC-20).
 
     Parameters
     ----------
     candidates : (K, M) array
         Distributions on {0, ..., M - 1}, one in each row. These rows are the net.
     fineness : float
-        A number f for which the caller vouches: for every data set, some candidate answers all
-        queries of the class with errors of at most f. `net_fineness` computes f for `net`. If f is
-        too small, the stated accuracy can be false; privacy does not depend on f.
+        For every data set, some candidate answers all queries of the class with errors of at most
+        this number. The caller vouches for it, or takes `net_fineness`. If it is too small, the
+        stated accuracy can be false; privacy does not depend on it.
 
     Raises
     ------
     ValueError
-        If `candidates` is empty. If a row has an entry that is negative or not finite, or a sum
-        that differs from 1 by more than 1e-9. If `fineness` is negative or not finite.
+        For no candidates, a row that is no distribution up to 1e-9, or `fineness` below 0 or
+        infinite.
 
     Examples
     --------
@@ -164,9 +152,7 @@ class Median:
 
 
 class MedianHypothesis:
-    """The rows of `candidates` (K, M) that no update has deleted.
-
-    The answer to a query is the lower median of the answers of these candidates.
+    """The rows of `candidates` (K, M) left; it answers with the lower median of their answers.
 
     Examples
     --------
@@ -202,14 +188,8 @@ class MedianHypothesis:
     def update(self, query: DenseQuery, answer: float) -> None:
         """Keep only candidates with answers on the same side of the median as `answer`.
 
-        If `answer` is the median, candidates with larger answers are kept. Candidates that answer
-        with the median itself are always deleted.
-
-        Raises
-        ------
-        UnfollowedAnswerError
-            If no candidate would be left. Possible reasons are that the net is not fine enough, and
-            that the noise on an answer was too large.
+        If `answer` is the median, candidates with larger answers are kept. Those that answer with
+        the median are deleted. ``UnfollowedAnswerError`` if none would be left.
         """
         median = self.evaluate(query)
         answers = self._candidates @ query.values

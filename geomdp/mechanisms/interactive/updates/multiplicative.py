@@ -16,10 +16,9 @@ from geomdp.workloads.single_queries.single_query import DenseQuery
 class MultiplicativeWeights:
     """Multiplicative weights on {0, ..., M - 1}: at most 4 ln M / alpha^2 updates.
 
-    At the start the divergence KL(data || hypothesis) is at most ln M. An update lowers this
-    divergence by at least alpha^2 / 4, if the hypothesis errs on the query by at least alpha, and
-    the noisy answer by less than alpha (Dwork-Roth, Algorithm 5 and Theorem 4.10; BR-MW). An
-    evaluation and an update take time O(M) each.
+    At the start KL(data || hypothesis) is at most ln M. An update lowers it by at least
+    alpha^2 / 4, if the hypothesis errs on the query by at least alpha, and the noisy answer by less
+    (Dwork-Roth, Algorithm 5 and Theorem 4.10; BR-MW). Evaluations and updates take time O(M).
 
     Parameters
     ----------
@@ -56,9 +55,7 @@ class MultiplicativeWeights:
 
 
 class WeightedHypothesis:
-    """A distribution on {0, ..., `size` - 1}, kept as logarithms of weights.
-
-    The first distribution is uniform. `rate` is the learning rate eta of the updates.
+    """A distribution on {0, ..., `size` - 1}, first uniform. `rate` is the learning rate eta.
 
     Examples
     --------

@@ -15,12 +15,10 @@ from geomdp.workloads.single_queries.single_query import DenseQuery
 class Perceptron:
     """The Frieze-Kannan rule on {0, ..., M - 1}, with at most B(alpha) = M / alpha^2 updates.
 
-    The hypothesis is a vector x in R^M, which starts at 0. Let Q be a query with values in [0, 1].
-    If <Q, x> is above the noisy answer, an update subtracts (alpha / M) Q from x. If not, the
-    update adds (alpha / M) Q to x. If <Q, x> errs by at least alpha, and the noisy answer by less
-    than alpha, the update lowers ||data - x||_2^2 by at least alpha^2 / M. At the start this
-    squared distance is ||data||_2^2, which is at most 1 for a distribution (Dwork-Roth,
-    Algorithm 10 and Theorem 5.11; BR-FK).
+    The hypothesis is a vector x in R^M, which starts at 0. For a query Q, an update subtracts
+    (alpha / M) Q from x if <Q, x> is above the noisy answer, else adds it. If <Q, x> errs by at
+    least alpha, and the noisy answer by less than alpha, this lowers ||data - x||_2^2, which starts
+    at most at 1, by at least alpha^2 / M (Dwork-Roth, Algorithm 10 and Theorem 5.11; BR-FK).
 
     Parameters
     ----------
@@ -56,9 +54,7 @@ class Perceptron:
 
 
 class LinearHypothesis:
-    """A real vector with `size` entries. The vector need not be a distribution.
-
-    An update adds or subtracts `step` times the values of its query.
+    """A real vector (`size`,). An update adds or subtracts `step` times the values of its query.
 
     Examples
     --------

@@ -1,11 +1,4 @@
-"""Sparse multiplicative weights, for an infinite universe of hashable elements (BR-SMW).
-
-The hypothesis is a distribution on s slots. A slot can hold one element of the universe. An element
-gets a slot at the first update by a query with this element in the support. All free slots have the
-same weight, which is stored once. A query of sparsity m (with m elements in its support) takes time
-O(m). Some updates also sum the weights of all assigned slots. Memory is proportional to the number
-of assigned slots. Time and memory do not depend on the size of the universe.
-"""
+"""Sparse multiplicative weights, for an infinite universe of hashable elements (BR-SMW)."""
 
 from __future__ import annotations
 
@@ -35,10 +28,11 @@ class SparseMultiplicativeWeights:
     """Sparse multiplicative weights for queries of sparsity at most m.
 
     At accuracy alpha, the number s of slots is the smallest whole number with
-    s / (ln s + 1) >= 4 m / alpha^2. Under the conditions of
-    `geomdp.mechanisms.interactive.updates.base`, there are at most
+    s / (ln s + 1) >= 4 m / alpha^2. Under the conditions of `UpdateRule`, there are at most
     B(alpha) = 4 (ln s + 1) / alpha^2 updates. Because s >= m B(alpha), there are enough slots for
-    all these updates (Blum-Roth, Definition 3.4, Algorithm 1, Theorem 3.5; BR-SMW, DISC-9).
+    all these updates (Blum-Roth, Definition 3.4, Algorithm 1, Theorem 3.5; BR-SMW, DISC-9). A query
+    takes time O(m); some updates also sum all assigned weights. Memory is proportional to their
+    number.
 
     Parameters
     ----------
@@ -84,10 +78,9 @@ class SparseMultiplicativeWeights:
 
 
 class SlotHypothesis:
-    """A distribution on `slots` slots. Elements get slots in the order of their first updates.
+    """A distribution on `slots` slots, which elements get in the order of their first updates.
 
-    All free slots have the same weight, and it is stored once. Weights are stored as logarithms, to
-    avoid overflow and underflow. `rate` is the learning rate eta.
+    All free slots have the same weight. `rate` is the learning rate eta.
 
     Examples
     --------
@@ -128,36 +121,21 @@ class SlotHypothesis:
         return len(self._place_of)
 
     def weight(self, element: Hashable) -> float:
-        """Probability of `element` under the distribution.
-
-        An element without a slot has the probability of one free slot, or 0 if no slot is free.
-        """
+        """Probability of `element`, or of one free slot for a new element (0 if none is free)."""
         return float(self._find((element,))[1][0]) / self._total
 
     def evaluate(self, query: SparseQuery) -> float:
-        """Mean of `query` under the distribution.
-
-        Raises
-        ------
-        ValueError
-            If the support of the query has more than `sparsity` elements.
-        """
+        """Mean of `query`; ``ValueError`` if its support has more than `sparsity` elements."""
         self._check(query)
         return float(query.values.dot(self._find(query.support)[1])) / self._total
 
     def update(self, query: SparseQuery, answer: float) -> None:
         """Assign slots to the elements of the query, then multiply their weights.
 
-        Let Q be the query. If `answer` is below the answer of the hypothesis, the weight of element
-        x is multiplied by exp(-eta Q(x)). If not, the factor is exp(eta Q(x)).
-
-        Raises
-        ------
-        ValueError
-            If the support of the query has more than `sparsity` elements.
-        RuntimeError
-            If the query needs more new slots than are free. In a hypothesis that the rule started,
-            this cannot happen in the first B(alpha) updates.
+        If `answer` is below the answer of the hypothesis, the weight of element x is multiplied by
+        exp(-eta Q(x)), else by exp(eta Q(x)). ``ValueError`` if the support of the query Q has more
+        than `sparsity` elements. ``RuntimeError`` if it needs more new slots than are free; in a
+        hypothesis that the rule started, this cannot happen in the first B(alpha) updates.
         """
         self._check(query)
         places, weights = self._find(query.support)
@@ -181,10 +159,7 @@ class SlotHypothesis:
             )
 
     def _find(self, support: tuple[Hashable, ...]) -> tuple[IntArray, FloatArray]:
-        """Places of the elements of `support` in the table of logarithms, and their weights.
-
-        The last result is kept, because an update usually follows an evaluation of the same query.
-        """
+        """Places of `support` in the table of logarithms, and weights; the last result is kept."""
         last = self._looked_up
         if last is not None and last[0] is support:
             return last[1], last[2]

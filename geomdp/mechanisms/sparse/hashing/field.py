@@ -40,13 +40,10 @@ def fill_multiples(factor: np.uint64, table: Words) -> None:
 
 @numba.njit(cache=True)
 def times(table: Words, word: np.uint64, fold: Words) -> np.uint64:
-    """The product of `word` and a factor; `table` has the multiples of the factor.
-
-    `fill_multiples` fills `table`, and `fold` is `FOLD`. The product is computed by Horner's rule,
-    with one look-up in `table` for each of the sixteen 4-bit digits of `word`.
-    """
+    """The product of `word` and a factor with the `table` of `fill_multiples`; `fold` is `FOLD`."""
     result: np.uint64 = table[word >> _SIXTY]
     shift = _SIXTY
+    # Horner's rule takes one look-up for each of the sixteen 4-bit digits.
     for _ in range(15):
         shift -= _FOUR
         result = (result << _FOUR) ^ fold[result >> _SIXTY] ^ table[(word >> shift) & _NIBBLE]
@@ -66,13 +63,7 @@ def multiply(first: Words, second: Words) -> Words:
 
 
 def inverse(word: int) -> int:
-    """The multiplicative inverse w^(2^64 - 2) of a non-zero word w.
-
-    Raises
-    ------
-    ValueError
-        For 0, which has no inverse.
-    """
+    """The multiplicative inverse w^(2^64 - 2) of a word w; ``ValueError`` for 0."""
     if word == 0:
         raise ValueError("0 has no inverse in GF(2^64)")
     result = np.ones(1, dtype=np.uint64)

@@ -2,10 +2,9 @@
 
 The matrix A has T rows and a column for each element of a universe. Its entries are +-T^(-1/2), and
 any r entries are independent, where r is the number of words of the key. The words of the key are
-the coefficients of a polynomial over GF(2^64), from which the entries are computed. Each pair of a
-block b of 64 rows and an element x has a point of its own. The value of the polynomial at this
-point is a uniform 64-bit word. The bits of this word are the signs of rows 64 b, ..., 64 b + 63 in
-column x (BR-JL, X-GF).
+the coefficients of a polynomial over GF(2^64). Each pair of a block b of 64 rows and an element x
+has a point of its own. The value of the polynomial at this point is a uniform 64-bit word, whose
+bits are the signs of rows 64 b, ..., 64 b + 63 in column x (BR-JL, X-GF).
 """
 
 from __future__ import annotations
@@ -30,16 +29,9 @@ MAX_ROWS = 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class HashedSigns:
-    """The matrix A of a key, with T rows and a column for each whole number below `elements`.
+    """The matrix A of a `key` of r = 2^k uniform words: T `rows`, a power of two from 64 to 2^24.
 
-    Any r entries are independent and uniform, where r = 2^k is the length of the key.
-
-    Parameters
-    ----------
-    rows : int
-        Number of rows T, a power of two from 64 to 2^24.
-    key : (2^k,) uint64 array
-        Uniform random words, the coefficients of the polynomial. k is from 1 to 12.
+    Any r entries are independent and uniform. k is from 1 to 12.
     """
 
     rows: int
@@ -71,10 +63,7 @@ class HashedSigns:
 
     @classmethod
     def draw(cls, rows: int, independence: int, rng: np.random.Generator) -> HashedSigns:
-        """A random matrix with entries that are at least `independence`-wise independent.
-
-        The length of the key is the least power of two that is at least `independence`.
-        """
+        """A random matrix with entries that are at least `independence`-wise independent."""
         independence = whole(independence, "independence", minimum=2)
         length = 1 << (independence - 1).bit_length()
         return cls(rows, rng.integers(0, 1 << 64, size=length, dtype=np.uint64))
@@ -86,7 +75,7 @@ class HashedSigns:
 
     @property
     def elements(self) -> int:
-        """Number of columns. Elements are the whole numbers below this number."""
+        """Number of columns; elements are the whole numbers below this number."""
         return 1 << (WORD_BITS - self._block_bits)
 
     @property
@@ -96,12 +85,7 @@ class HashedSigns:
     def words(self, elements: IntArray) -> Words:
         """The signs of the columns `elements` (c,), packed into an array (c, T / 64) of words.
 
-        Bit i of word b is the sign in row 64 b + i: 0 for +1, and 1 for -1.
-
-        Raises
-        ------
-        ValueError
-            For an element that is not the number of a column.
+        Bit i of word b is 1 if the sign in row 64 b + i is -1.
         """
         checked = self._check(elements)
         out = np.empty((len(checked), self.rows // WORD_BITS), dtype=np.uint64)
@@ -120,8 +104,7 @@ class HashedSigns:
     def signed_sums(self, elements: IntArray, weights: FloatArray) -> FloatArray:
         """T^(1/2) A v (T,), where v has the entries `weights` (c,) at `elements` (c,).
 
-        The sums are exact if the weights are whole numbers and their absolute values add up to less
-        than 2^53.
+        It is exact for whole weights with absolute values that add up to less than 2^53.
         """
         weights = np.ascontiguousarray(weights, dtype=np.float64)
         total = np.zeros(self.rows)
@@ -153,10 +136,9 @@ def _images(maps: Words, words: Words) -> Words:
 def _fill_words(
     key: Words, maps: Words, shifts: Words, cosets: Words, origins: Words, out: Words
 ) -> None:
-    """Fill row i of `out` (c, blocks) with the values of the polynomial at origins[i] + b.
+    """Fill row i of `out` (c, blocks) with the values of the polynomial at origins[i] + b, each b.
 
-    b runs over all blocks. `shifts` has the images under `maps` of the words below 2^k. `cosets`
-    has the images of the multiples of 2^k.
+    `shifts` has the images under `maps` of the words below 2^k, `cosets` those of multiples of 2^k.
     """
     levels, size, blocks = len(maps), len(key), out.shape[1]
     values = np.empty(size, dtype=np.uint64)

@@ -1,11 +1,10 @@
 """Evaluation of polynomials over GF(2^64) at all points of an affine subspace.
 
-The elements of GF(2^64) are the 64-bit words. Let V_j be the span of 1, 2, 4, ..., 2^(j-1): the set
-of all words below 2^j. The subspace polynomial s_j(x) = product over v in V_j of (x - v) is linear
-over GF(2). It is constant on every coset of V_j. Let s'_j = s_j / s_j(2^j), and let X_i be the
-product of the s'_j over all bits j that are 1 in i. Let a polynomial of degree below 2^k be written
-in the basis X_i. A butterfly network evaluates the polynomial on a coset of V_k with (k/2) 2^k
-multiplications (Lin, Chung and Han 2014; X-GF).
+The elements of GF(2^64) are the 64-bit words. Let V_j be the set of all words below 2^j. The
+subspace polynomial s_j(x) = product over v in V_j of (x - v) is linear over GF(2), and constant on
+every coset of V_j. Let s'_j = s_j / s_j(2^j), and let X_i be the product of the s'_j over all bits
+j that are 1 in i. A butterfly network evaluates a polynomial of degree below 2^k, written in the
+basis X_i, on a coset of V_k with (k/2) 2^k multiplications (Lin, Chung and Han 2014; X-GF).
 """
 
 from __future__ import annotations
@@ -29,12 +28,7 @@ MAX_LEVELS = 12
 
 
 def subspace_maps(levels: int) -> Words:
-    """The linear maps s'_0, ..., s'_(levels-1), each given by its values at the 64 unit words.
-
-    Entry (j, i) of the array (levels, 64) is s'_j(2^i). By linearity, s'_j of a word is the XOR of
-    the entries (j, i) over the bits i that are 1 in the word. The recursion is s_0(x) = x and
-    s_(j+1)(x) = s_j(x)^2 + s_j(2^j) s_j(x).
-    """
+    """The maps s'_0, ..., s'_(levels-1): entry (j, i) of the array (levels, 64) is s'_j(2^i)."""
     levels = whole(levels, "levels", minimum=0, maximum=MAX_LEVELS)
     values = np.uint64(1) << np.arange(64, dtype=np.uint64)
     maps = np.empty((levels, 64), dtype=np.uint64)
@@ -42,6 +36,7 @@ def subspace_maps(levels: int) -> Words:
         pivot = values[j]
         scale = np.full(64, inverse(int(pivot)), dtype=np.uint64)
         maps[j] = multiply(scale, values)
+        # s_0(x) = x and s_(j+1)(x) = s_j(x)^2 + s_j(2^j) s_j(x).
         values = multiply(values, values) ^ multiply(np.full(64, pivot), values)
     return maps
 
@@ -60,8 +55,8 @@ def apply_map(images: Words, word: np.uint64) -> np.uint64:
 def evaluate_on_coset(coefficients: Words, origin: Words, shifts: Words, out: Words) -> None:
     """Write the values of a polynomial at theta + v, for all words v below 2^k, to `out` (2^k,).
 
-    `coefficients` (2^k,) are the coefficients in the basis X_i. The word theta is given by `origin`
-    (k,), which holds s'_0(theta), ..., s'_(k-1)(theta). `shifts` (k, 2^k) holds s'_j(v) for all v.
+    `coefficients` (2^k,) are in the basis X_i, `origin` (k,) has all s'_j(theta), and `shifts`
+    (k, 2^k) has all s'_j(v).
     """
     table = np.empty(16, dtype=np.uint64)
     fold = FOLD

@@ -1,9 +1,7 @@
 """Rewrite linear maps of table contrasts as maps of table cells, with rational coefficients.
 
-The coordinates of `TableMoments` are Helmert contrasts: sums of cells with weights that add up to
-0. The weights are numbers like 1 / 6^(1/2). So the float64 matrix of a map from contrasts to counts
-has rounded irrational entries, and does not give the exact counts of records. As a map of the
-cells, the same map has rational coefficients. These coefficients are recovered here by rounding.
+The coordinates of `TableMoments` are contrasts with weights like 1 / 6^(1/2). So only the rational
+map of cells, recovered here by rounding, gives exact counts.
 """
 
 from __future__ import annotations
@@ -30,19 +28,8 @@ NEARNESS = 2.0**-10
 class CellMap:
     """An affine map T q + c of contrasts q, as (numerators @ cells + constant) / denominator.
 
-    Let i and j be attributes of the records. `cells` begins with the shares m_i of the levels of i,
-    for all i. The entries of the two-way tables M_ij for i < j follow, row by row. The contrasts
-    are q = (H_i^T m_i, H_i^T M_ij H_j) in the same order. Each column of the matrix H_i is a
-    Helmert contrast of the levels of i.
-
-    Parameters
-    ----------
-    numerators : (m, number of cells) sparse array
-        Whole numbers: the coefficients of T on cells, times the denominator.
-    constant : (m,) array
-        Whole numbers: c times the denominator.
-    denominator : int
-        Common denominator, at least 1.
+    `cells` begins with the shares m_i of the levels of each attribute i. The entries of the two-way
+    tables M_ij for i < j follow, row by row. q = (H_i^T m_i, H_i^T M_ij H_j) is in the same order.
     """
 
     numerators: sp.csr_array
@@ -53,24 +40,10 @@ class CellMap:
 def cell_map(
     levels: Sequence[int], matrix: sp.csr_array, constant: FloatArray | None = None
 ) -> CellMap | None:
-    """The rational map of cells that `matrix` and `constant` approximate; None if no map fits.
+    """The rational map of cells that `matrix` T (m, r) and `constant` (m,) approximate, or None.
 
-    Parameters
-    ----------
-    levels : sequence of int
-        Numbers of levels l_i of the columns of `TableMoments`.
-    matrix : (m, r) sparse array
-        T, a map of contrasts. Let D be the square of the least common multiple of the l_i. A
-        `CellMap` is found if D <= 2^32, and the coefficients of T on cells and the constant are
-        multiples of 1 / D. Maps to cells, marginals and sign products are of this form.
-    constant : (m,) array, optional
-        c; by default 0.
-
-    Returns
-    -------
-    CellMap or None
-        None if a coefficient or an entry of the constant is not a multiple of 1 / D up to rounding,
-        or if D is above 2^32.
+    It is found if the coefficients on cells and the constant are, up to rounding, multiples of
+    1 / D, where D <= 2^32 is the square of the least common multiple of the l_i in `levels`.
     """
     denominator = math.lcm(*levels) ** 2
     if denominator > MAX_DENOMINATOR:

@@ -1,11 +1,8 @@
 """Uniform points of `TableMoments`, by rejection if the body is cut.
 
-The cut removes points that violate the cell and triangle inequalities by more than a limit in
-total (see `violations`). The construction of `geomdp.bodies.conic.table_draws` is used in ball
-arithmetic (`arb`): each number is an interval that contains the exact value. A column of l levels
-(values) is represented by l orthogonal vectors y_a in R^(1 + P), where P is the sum of l - 1 over
-all columns. The squared length and the first coordinate of y_a are both the share m_a of the level.
-The inner products of the vectors of two columns form the two-way table of these columns.
+A column of l levels is represented by l orthogonal vectors y_a in R^(1 + P), with P the sum of
+l - 1 over all columns. The squared length and the first coordinate of y_a are both the share m_a of
+the level. The inner products of the vectors of two columns form their two-way table.
 """
 
 from __future__ import annotations
@@ -36,11 +33,7 @@ def table_contrasts(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
 
 
 def table_cells(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
-    """A uniform point of `TableMoments(levels, limit)`, given by the cells of its tables.
-
-    The result begins with the shares m_i of the levels of column i, for all i. The entries of the
-    two-way tables M_ij for i < j follow, row by row.
-    """
+    """The cells of a uniform point of `TableMoments(levels, limit)`, in the order of `CellMap`."""
     columns = _accepted(levels, limit, draw)
     products = gram([vector for column in columns for vector in column])
     starts = [0, *itertools.accumulate(map(len, columns))]
@@ -53,14 +46,7 @@ def table_cells(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
 
 
 def _accepted(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vector]]:
-    """The vectors of each column, for a uniform point of the cut body, by rejection.
-
-    Points of the uncut body are drawn. The first point that violates the inequalities of the cut by
-    at most `limit` in total is taken. Every try takes the same number of uniform numbers, and no
-    two tries share any. If a try takes more than 64 uniform numbers, a computation in float64 with
-    proved error bounds decides most tries (see `tries`). Every decision holds for the exact point,
-    so decisions do not depend on the precision.
-    """
+    """The vectors of each column, for the first try that violates the cut by at most `limit`."""
     if math.isinf(limit):
         return _columns(levels, draw)
     shape = try_shape(tuple(levels))
@@ -83,7 +69,6 @@ def _accepted(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vect
 
 
 def _columns(levels: Sequence[int], draw: Draw) -> list[list[Vector]]:
-    """The vectors of each column, for a uniform point of the uncut body."""
     order = sum(levels) - len(levels)
     columns: list[list[Vector]] = []
     first = 0
@@ -111,11 +96,10 @@ def _orthonormal(rows: list[Vector], width: int) -> list[Vector]:
 
 
 def _vectors(shares: Vector, frame: list[Vector]) -> list[Vector]:
-    """y_a = (m_a, row a of C Q), where Q has orthonormal rows and C C^T = diag(m) - m m^T.
+    """y_a = (m_a, row a of C Q) for shares m and orthonormal rows Q, with C C^T = diag(m) - m m^T.
 
-    m are the `shares`, and Q is the `frame`. C is the Cholesky factor, which follows from
-    conditional variances. Let t_k = m_k + m_(k+1) + ... . Column k of C is
-    (m_k t_(k+1) / t_k)^(1/2) in row k, and -m_a (m_k / (t_k t_(k+1)))^(1/2) in rows a > k.
+    With t_k = m_k + m_(k+1) + ..., column k of the Cholesky factor C is (m_k t_(k+1) / t_k)^(1/2)
+    in row k, and -m_a (m_k / (t_k t_(k+1)))^(1/2) in rows a > k.
     """
     tails = list(itertools.accumulate(reversed(shares)))[::-1]
     vectors = []
@@ -128,7 +112,6 @@ def _vectors(shares: Vector, frame: list[Vector]) -> list[Vector]:
 
 
 def _combined(weights: Vector, rows: list[Vector]) -> Vector:
-    """The weighted sum of the first rows; rows beyond the number of weights are left out."""
     chosen = rows[: len(weights)]
     return [
         ball_sum([weight * x for weight, x in zip(weights, entries, strict=True)])
@@ -137,11 +120,7 @@ def _combined(weights: Vector, rows: list[Vector]) -> Vector:
 
 
 def _coordinates(columns: list[list[Vector]]) -> Vector:
-    """H_i^T m_i for each column i of the data, and then H_i^T M_ij H_j row by row for i < j.
-
-    m_i are the shares of the levels of column i, and M_ij is the two-way table of columns i and j.
-    The matrix H_i holds the Helmert contrasts of column i side by side.
-    """
+    """H_i^T m_i for each column i, then H_i^T M_ij H_j row by row for i < j, as in `CellMap`."""
     contrasts = [
         _combined(weights, vectors) for vectors in columns for weights in _helmert(vectors)
     ]
@@ -168,12 +147,7 @@ def _helmert(vectors: list[Vector]) -> list[Vector]:
 
 
 def _is_within(columns: list[list[Vector]], limit: float) -> bool:
-    """Whether the total violation of a point is at most the limit.
-
-    The answer decides which random numbers are read next. It must therefore be the answer for the
-    exact point. If the balls are too wide to decide, `Undecided` is raised, and the caller tries
-    again with more bits.
-    """
+    """Whether the exact point is within the limit (later draws depend on this), or `Undecided`."""
     starts = [0, *itertools.accumulate(map(len, columns))]
     total = _violation(gram([vector for column in columns for vector in column]), starts)
     if total <= limit:
@@ -184,12 +158,7 @@ def _is_within(columns: list[list[Vector]], limit: float) -> bool:
 
 
 def _violation(cells: list[Vector], starts: list[int]) -> arb:
-    """Total violation of the cell and triangle inequalities, as in `table_draws.violations`.
-
-    `cells` is the matrix of the inner products of the vectors of all levels: the blocks off the
-    diagonal are the two-way tables, and the diagonal holds the shares. `starts` are the numbers of
-    the first level of each column, followed by the number of levels.
-    """
+    """Total violation, as in `table_draws.violations`, for inner products `cells` of all levels."""
     columns = [range(a, b) for a, b in itertools.pairwise(starts)]
     missing = [-cells[a][b] for i, j in itertools.combinations(columns, 2) for a in i for b in j]
     # An event is a level of a column. Use only one event of a column with two levels. The other

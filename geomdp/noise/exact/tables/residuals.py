@@ -1,7 +1,4 @@
-"""Gaussian noise on the residuals of tables, as functions of uniform numbers.
-
-The residual of a set of columns is given by differences of counts along each of these columns.
-"""
+"""Gaussian noise on the residuals of tables, as functions of uniform numbers."""
 
 from __future__ import annotations
 
@@ -43,8 +40,6 @@ def residual_vector(shape: tuple[int, ...], scales: FloatArray) -> Callable[[Dra
 
 
 def near_residuals(shape: tuple[int, ...], scales: FloatArray) -> NearVector:
-    """`residual_vector` in float64 with proved error bounds."""
-
     size = drawn_size(shape)
     factors = np.repeat(scales, size)
     standard = near_gaussians(len(factors), 1.0)

@@ -1,19 +1,8 @@
 """Evaluate many tries of rejection sampling in float64, with bounds on the errors.
 
-A uniform point of `TableMoments(levels, limit)` is found by rejection and may take a hundred tries.
-A try is refused if it violates the inequalities of `TableMoments` by more than `limit` in total. A
-try is a function of uniform numbers, and ball arithmetic evaluates it in a few milliseconds. This
-module evaluates the same function of the same numbers in float64, with a bound on the error of the
-result. Refused tries are then skipped, and ball arithmetic decides the tries that the bound leaves
-open (`geomdp.noise.exact.tables.points`).
-
-Notes
------
-The error bounds hold for additions, products, quotients and roots that are correctly rounded, with
-relative errors up to 2^-53, in any order of summation. The functions of `float_functions` have
-error bounds of their own. The bound for each step is at least twice the rounding error of the step.
-This covers products of errors, because every error is below 2^-20. If an error is larger, the total
-error is set to infinity. Then the try stays open: float64 does not decide it.
+Refused tries are skipped, and ball arithmetic decides those that the bounds leave open (`points`).
+The bound for each step is at least twice its rounding error, in any order of summation. This covers
+products of errors, as every error is below 2^-20; else the total error is set to infinity.
 """
 
 from __future__ import annotations
@@ -32,7 +21,7 @@ from geomdp.noise.exact.tables.violations import inequality_count, total_violati
 
 #: Logarithms are taken of uniform numbers U. A try with U or 1 - U below this number stays open.
 LEAST_UNIFORM = 2.0**-30
-#: Largest error of an intermediate result; see the notes of this module.
+#: Largest error of an intermediate result; see the docstring of this module.
 LARGEST_ERROR = 2.0**-20
 #: A try with a product of uniform numbers below this number stays open, because the product may
 #: underflow.
@@ -57,15 +46,7 @@ class Tries:
 
 @dataclass(frozen=True)
 class TryShape:
-    """The random variables of a try, and the uniform numbers from which each is computed.
-
-    `points._columns` reads the uniform numbers of a try in the order used here.
-
-    Parameters
-    ----------
-    levels : tuple of int
-        Numbers of levels of the columns.
-    """
+    """The random variables of a try for columns of `levels`, in the order of `points._columns`."""
 
     levels: tuple[int, ...]
 
@@ -76,10 +57,7 @@ class TryShape:
 
     @cached_property
     def starts(self) -> IntArray:
-        """Index of the first event of each column; the last entry is the number of events.
-
-        An event is a level (value) of a column.
-        """
+        """Index of the first event (level) of each column, and then the number of events."""
         return np.cumsum([0, *self.levels]).astype(np.int64)
 
     @cached_property
@@ -96,14 +74,10 @@ class TryShape:
 
     @property
     def numbers(self) -> int:
-        """Number of uniform numbers of one try."""
         return self._places.count
 
     def evaluate(self, uniforms: FloatArray) -> Tries:
-        """Evaluate b tries from their uniform numbers, an array of shape (b, numbers).
-
-        A uniform number may have a relative error of 2^-53 plus an absolute error of 2^-62.
-        """
+        """Evaluate b `uniforms` (b, numbers), exact up to relative 2^-53 and absolute 2^-62."""
         # Uniform numbers near 0 or 1 may give infinities and NaN here. Such tries stay open.
         with np.errstate(all="ignore"):
             return self._evaluate(uniforms)
@@ -138,7 +112,6 @@ class TryShape:
 
 @functools.lru_cache(maxsize=16)
 def try_shape(levels: tuple[int, ...]) -> TryShape:
-    """The shape of tries for columns with these numbers of levels, cached."""
     return TryShape(levels)
 
 
@@ -157,7 +130,6 @@ class _Places:
         self.parts: list[tuple[int, int]] = []
 
     def add_gaussians(self, row: int) -> None:
-        """Add the i Gaussian variables of row i = `row`, as in `variates.gaussians`."""
         pairs = (row + 1) // 2
         radii = range(self.count, self.count + pairs)
         self.pairs += [(row, 2 * i, radius, radius + pairs) for i, radius in enumerate(radii)]
@@ -170,8 +142,6 @@ class _Places:
 
 
 class _Variables:
-    """Gaussian and gamma variables of some tries, with bounds on their errors."""
-
     def __init__(self, uniforms: FloatArray, places: _Places) -> None:
         self._uniforms, self._places = uniforms, places
         logged = np.zeros(uniforms.shape[1], dtype=bool)
@@ -211,11 +181,7 @@ class _Variables:
         return values, errors
 
     def rows(self, order: int) -> tuple[FloatArray, FloatArray]:
-        """Rows of `variates.bartlett_row`, (b, P, P), and bounds on the errors of the rows, (b,).
-
-        The error of a row is the length of the difference from the exact row. For square roots,
-        |a^(1/2) - b^(1/2)| <= |a - b| / a^(1/2) is used.
-        """
+        """Rows of `variates.bartlett_row` (b, P, P), and bounds (b,) on the lengths of errors."""
         rows = np.zeros((len(self._uniforms), order, order))
         error = np.zeros(len(self._uniforms))
         if self._places.pairs:
@@ -243,10 +209,9 @@ _Pair = tuple[FloatArray, FloatArray]
 def _orthonormal(rows: FloatArray, error: FloatArray) -> _Pair:
     """Orthonormal rows (b, q, P) by Gram-Schmidt, and a bound (b,) on the sum of their errors.
 
-    Let r be a row, and u_j the unit vectors of earlier rows, with errors d_j. Let e be the error of
-    r plus ||r|| sum_j d_j. Subtracting the projections on the u_j from r leaves a vector with an
-    error of at most e. After division by the length l of this vector, the error is at most
-    e / (l - e).
+    Let e be the error of a row r plus ||r|| times the errors of earlier unit vectors. After their
+    projections are subtracted, the length is l and the error at most e, then e / (l - e) after
+    division.
     """
     frame = np.empty_like(rows)
     wrong = np.zeros(len(rows))
@@ -270,10 +235,8 @@ def _vectors(
 ) -> _Pair:
     """Vectors (b, l, 1 + P) for the l levels of a column, as in `points`, and error bounds (b,).
 
-    `points._vectors` defines the matrix C. The shares m are quotients of sums of positive numbers.
-    The entries of C are products of shares and of roots of quotients of sums of shares. So relative
-    errors add up. For each row a, the sum over k of |C_ak| is at most q^(1/2) / 2, where q is the
-    number of columns of C.
+    The entries of C are products of shares and of roots of quotients of sums of shares, so relative
+    errors add up. In row a, the sum of |C_ak| over the q columns is at most q^(1/2) / 2.
     """
     count = parts.shape[1]
     relative = 3 * (parts_error / parts).max(axis=1) + (count + 2) * 2.0**-50

@@ -1,8 +1,7 @@
 """Violations of cell and triangle inequalities by many matrices of tables, in float64.
 
-An event is a level (value) of a column. A cell of a two-way table is the share of records in two
-events. A cell inequality says that a cell is at least 0. The triangle inequalities of three events
-relate the shares of records in each event and in each pair of events.
+An event is a level of a column, and a cell is the share of records in two events. Cells must be at
+least 0, and triangle inequalities relate the shares of three events and of their pairs.
 """
 
 from __future__ import annotations
@@ -21,18 +20,10 @@ BLOCK = 1 << 15
 
 
 def total_violation(cells: FloatArray, starts: IntArray) -> FloatArray:
-    """Total violation of the cell and triangle inequalities by each of b matrices: (b,).
+    """Total violation (b,) of the cell and triangle inequalities by matrices `cells` (b, L, L).
 
-    The total violation is the sum of the amounts by which the inequalities are violated, as in
-    `bodies.conic.table_draws.violations`. The L events are the levels of all columns.
-
-    Parameters
-    ----------
-    cells : (b, L, L) array
-        Block (i, j), i != j, is the two-way table of columns i and j. The diagonal holds the shares
-        of the events. The other entries of diagonal blocks are not read.
-    starts : sequence of int
-        Index of the first event of each column; the last entry is L.
+    Block (i, j) of the L events is a two-way table, and the diagonal holds their shares; the rest
+    of diagonal blocks is not read. `starts` holds the first event of each column, and then L.
     """
     bounds = tuple(np.asarray(starts).tolist())
     # Store the b values of each entry next to each other in memory, so that reading them is fast.
@@ -53,10 +44,7 @@ def inequality_count(starts: IntArray) -> int:
 
 
 def _triangles(entries: FloatArray, triples: IntArray) -> FloatArray:
-    """Total violation of the triangle inequalities of `triples` by each of b matrices: (b,).
-
-    `entries` is (L, L, b), and `triples` is (3, t).
-    """
+    """Total violation (b,) of the triangles `triples` (3, t) by `entries` (L, L, b)."""
     a, b, c = triples
     ab, ac, bc = entries[a, b], entries[a, c], entries[b, c]
     aa, bb, cc = entries[a, a], entries[b, b], entries[c, c]
@@ -70,7 +58,6 @@ def _triangles(entries: FloatArray, triples: IntArray) -> FloatArray:
 
 @functools.lru_cache(maxsize=16)
 def _pairs(bounds: tuple[int, ...]) -> tuple[IntArray, IntArray]:
-    """All pairs of events of different columns, each pair once."""
     column = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
     first, second = np.nonzero(column[:, None] < column)
     return first, second
@@ -78,11 +65,7 @@ def _pairs(bounds: tuple[int, ...]) -> tuple[IntArray, IntArray]:
 
 @functools.lru_cache(maxsize=16)
 def _triples(bounds: tuple[int, ...]) -> IntArray:
-    """Triples (3, t) of events of three different columns.
-
-    For a column with two levels, only the first event is used. The second event is the complement
-    of the first, and has the same four inequalities in another order.
-    """
+    """Triples (3, t) of events of three columns; of two levels, only the first event is needed."""
     events = [
         range(low, low + 1 if high - low == 2 else high) for low, high in itertools.pairwise(bounds)
     ]
