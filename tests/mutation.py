@@ -60,7 +60,8 @@ def _of_mechanisms(names: str) -> tuple[str, ...]:
     return tuple(f"tests/mechanisms/test_{name}.py" for name in names.split())
 
 
-#: For each package of geomdp, the folders and files of tests that should kill its mutants.
+#: For each package of geomdp, or family of mechanisms, the folders and files of tests that should
+#: kill its mutants.
 TESTS = {
     "privacy": ("tests/privacy",),
     "noise": ("tests/noise", "tests/laws/test_noises.py", "tests/laws/test_single_numbers.py"),
@@ -75,7 +76,7 @@ TESTS = {
         *_of_mechanisms("online_iterative sparse_privacy sparse_vector transcripts"),
         *_of_mechanisms("updates exact_truths unseeded_streams stated_rounds ledger_use reprs"),
     ),
-    "mechanisms": (  # the modules of the package itself, without subpackages
+    "mechanisms": (  # the other modules of the package itself, without subpackages
         "tests/laws/test_mechanisms.py",
         "tests/hostile/test_extreme_scales.py",
         *_of_mechanisms("arguments contracts ledger_use release_order reprs texts"),
@@ -102,6 +103,15 @@ TESTS = {
     ),
     "bounds/checker": ("tests/bounds",),
 }
+#: Families of mechanisms with a row in `TESTS`, and their modules in `geomdp/mechanisms`.
+FAMILIES = {
+    "mechanisms/post_processed": ("projected", "fitted", "reduced_answers"),
+    "mechanisms/second_moments": ("second_moment", "covariance"),
+    "mechanisms/few_queries": ("few_queries",),
+    "mechanisms/selection": ("selection", "noisy_maximum"),
+    "mechanisms/smooth": ("smooth_noise", "smooth_release", "smooth_summary"),
+    "mechanisms/sparse": ("sparse_project", "sparse_sign_matrices", "sparse_summary"),
+}
 #: These tests are not run: tests that start processes, tests that measure time, and tests of the
 #: advisor, which take a minute.
 LEFT_OUT = "not process and not kill and not forked and not fast and not speed and not advisor_"
@@ -126,11 +136,14 @@ OUTCOMES = {0: "survived", 1: "killed", 3: "killed", 33: "no test", 34: "skipped
 
 
 def mutated(package: str) -> list[str]:
-    """Patterns of the modules to mutate, without subpackages if some have a row in `TESTS`."""
+    """Patterns of the modules to mutate, without those that have a row of their own in `TESTS`."""
+    if package in FAMILIES:
+        return [f"geomdp/mechanisms/{name}.py" for name in FAMILIES[package]]
     if not any(name.startswith(f"{package}/") for name in TESTS):
         return [f"geomdp/{package}/*"]
     modules = sorted((ROOT / "geomdp" / package).glob("*.py"))
-    return [module.relative_to(ROOT).as_posix() for module in modules]
+    others = {name for row in FAMILIES.values() for name in row}
+    return [path.relative_to(ROOT).as_posix() for path in modules if path.stem not in others]
 
 
 def prepare(package: str, folder: Path) -> None:

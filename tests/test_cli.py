@@ -16,11 +16,10 @@ import pandas as pd
 import pytest
 
 import geomdp
-from geomdp.advice.candidate import Candidate, Guarantees
-from geomdp.advice.candidates import CANDIDATES
+from geomdp.advice.candidates import CANDIDATES, Candidate, Guarantees
 from geomdp.cli import main
 from geomdp.data import Schema
-from geomdp.tabulation.specs import (
+from geomdp.tabulation.tasks import (
     MAX_CELLS,
     MAX_QUERIES,
     SIGNS_SEED,

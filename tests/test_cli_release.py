@@ -19,7 +19,7 @@ import pytest
 
 from geomdp.advice.setting import DEFAULT_EFFORT
 from geomdp.cli import main, output_files
-from geomdp.cli.progress import logged_to, working
+from geomdp.cli.display import logged_to, working
 from geomdp.privacy import Ledger, PureDP
 
 SCHEMA = {
@@ -443,7 +443,7 @@ def test_a_full_disk_ends_the_log_only(call):
 
 def test_a_slow_step_is_named_on_a_terminal(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr("geomdp.cli.progress.PATIENCE", 0.0)
+    monkeypatch.setattr("geomdp.cli.display.PATIENCE", 0.0)
     import logging
     import time
 
@@ -456,7 +456,7 @@ def test_a_slow_step_is_named_on_a_terminal(monkeypatch, capsys, tmp_path):
     assert "first step" in shown.err
     assert "second step" in shown.err
     assert len((tmp_path / "steps.log").read_text().splitlines()) == 2
-    monkeypatch.setattr("geomdp.cli.progress.PATIENCE", 60.0)
+    monkeypatch.setattr("geomdp.cli.display.PATIENCE", 60.0)
     with working("quick"):
         pass
     assert "quick" not in capsys.readouterr().err

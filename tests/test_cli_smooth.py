@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from geomdp.cli import main
-from geomdp.cli.smooth_queries.commands import FORMAT_HELP
+from geomdp.cli.smooth import FORMAT_HELP
 from geomdp.mechanisms import MomentProjection, SmoothRelease
 from geomdp.privacy import Ledger
 from geomdp.workloads.smooth import query_from_dict

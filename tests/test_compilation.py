@@ -5,7 +5,7 @@ import logging
 from numba.core.event import install_listener
 
 from geomdp._numerics.compilation import _Announcement, numba
-from geomdp.cli.progress import COMPILATION, working
+from geomdp.cli.display import COMPILATION, working
 
 
 def test_one_line_is_logged_however_many_functions_are_compiled(caplog) -> None:

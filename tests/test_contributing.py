@@ -255,13 +255,13 @@ def put_before(path: Path, mark: str, line: str) -> None:
 
 def test_a_body_is_a_file_an_export_and_a_row_of_the_catalogue(copy: Path) -> None:
     bodies, catalogue = copy / "geomdp" / "bodies", copy / "tests" / "catalogue.py"
-    (bodies / "norm_balls" / "segment.py").write_text(BODY)
-    export = "from .norm_balls.segment import Segment as Segment"
-    put_before(bodies / "__init__.pyi", "from .norm_balls.symmetrised_box", export)
+    (bodies / "segment.py").write_text(BODY)
+    export = "from .segment import Segment as Segment"
+    put_before(bodies / "__init__.pyi", "from .sensitivity", export)
     put_before(catalogue, "    Simplex,", "    Segment,")
     put_before(catalogue, '    BodyCase("segment as a ball"', BODY_ROW)
     assert changed(copy) == {
-        "geomdp/bodies/norm_balls/segment.py",
+        "geomdp/bodies/segment.py",
         "geomdp/bodies/__init__.pyi",
         "tests/catalogue.py",
     }
@@ -274,7 +274,7 @@ def test_a_competing_mechanism_is_a_file_an_export_and_three_rows(copy: Path) ->
     catalogue = copy / "tests" / "mechanisms" / "catalogue.py"
     (mechanisms / "additive_noise" / "whole_ball.py").write_text(MECHANISM)
     export = "from .additive_noise.whole_ball import WholeBall as WholeBall"
-    put_before(mechanisms / "__init__.pyi", "from .additive_noise.tight_cone", export)
+    put_before(mechanisms / "__init__.pyi", "from .base import Mechanism", export)
     put_before(candidates, "    TightCone,", "    WholeBall,")
     put_before(candidates, "    Candidate(\n        kind=Cone,", CANDIDATE)
     put_before(catalogue, "    TightCone,", "    WholeBall,")

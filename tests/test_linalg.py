@@ -17,7 +17,7 @@ from geomdp._numerics.linalg import (
 )
 from geomdp.bodies import Ellipsoid, LinearImage, MissingOracle, SlabBody
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE
-from geomdp.geometry.sampling.rounding import plain_walk
+from geomdp.geometry.sampling.samplers import plain_walk
 
 
 @given(d=st.integers(1, 7), batch=st.sampled_from([(), (3,), (2, 0), (2, 3)]))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from geomdp._numerics import wide_sums
-from geomdp._numerics.wide_sums import (
+from geomdp.mechanisms.additive_noise import real_answers as wide_sums
+from geomdp.mechanisms.additive_noise.real_answers import (
     EXACT_ROWS,
     REAL_BITS,
     WideSums,
@@ -15,7 +15,7 @@ from geomdp._numerics.wide_sums import (
     fixed_point,
     whole_numbers,
 )
-from geomdp.workloads.universe.universes import UnitBall
+from geomdp.workloads.universes import UnitBall
 
 
 def rows_of(n, d, seed=0):

@@ -45,8 +45,8 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import BAND_LEVEL, Look, draw_intervals, shared_legend
 from experiments.engine.statistics import LEVEL, MeanSquare, deviation, pooled_by, quantile
 from experiments.shared.records import Data, Queries, draw_records, workload
-from geomdp.geometry.outer_slabs.refinement import refine_slabs
-from geomdp.workloads.structure.symmetries import random_symmetry
+from geomdp.geometry.outer_slabs import refine_slabs
+from geomdp.workloads.structure import random_symmetry
 
 RECORDS = 5000
 PRIVACY = gd.PureDP(1.0)

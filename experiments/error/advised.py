@@ -44,8 +44,7 @@ from experiments.engine.drawing import (
 )
 from experiments.engine.statistics import MeanSquare, pooled_by
 from experiments.shared.workloads import Line, line_workload
-from geomdp.advice.comparison.order import try_for_every_n
-from geomdp.advice.comparison.ranking import WORTHWHILE, rank
+from geomdp.advice.comparison import WORTHWHILE, rank, try_for_every_n
 from geomdp.advice.setting import Setting
 from geomdp.mechanisms.additive_noise.base import additive_within
 

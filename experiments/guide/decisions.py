@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from experiments.guide.exports import exports
-from geomdp.advice.candidate import Candidate, Guarantees
-from geomdp.advice.candidates import CANDIDATES
+from geomdp.advice.candidates import CANDIDATES, Candidate, Guarantees
 
 #: How the table of mechanisms writes the guarantees that a mechanism can give.
 DEFINITIONS = {

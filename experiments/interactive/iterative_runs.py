@@ -16,7 +16,7 @@ import numpy.typing as npt
 import geomdp as gd
 from experiments.engine.cells import Row
 from experiments.engine.statistics import MeanSquare
-from geomdp.mechanisms.interactive.stopping import CORRECTED
+from geomdp.mechanisms.interactive.iterative import CORRECTED
 from geomdp.mechanisms.printed import PRINTED_STOPPING
 from geomdp.noise.scalar import GeneratorNoise
 

@@ -10,7 +10,7 @@ import numpy as np
 import geomdp as gd
 from experiments.interactive import sparse_vector_laws as laws
 from experiments.interactive.sparse_vector_laws import Law
-from geomdp.bounds.upper import sparse_vector as accuracy
+from geomdp.bounds.upper import interactive as accuracy
 
 BETA = 0.05
 PURE = gd.PureDP(1.0)

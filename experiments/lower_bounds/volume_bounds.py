@@ -48,8 +48,7 @@ from geomdp.bounds import volume_radii
 from geomdp.bounds.volume import count_error
 from geomdp.geometry.sampling import ExactSampler
 from geomdp.noise import KNormNoise, RecursiveNoise
-from geomdp.noise.decomposition import Variant, decompose
-from geomdp.noise.recursive import best_stop
+from geomdp.noise.recursive import Variant, best_stop, decompose
 
 #: The factor that the proof loses: the error of K-norm noise of a ball divided by the bound.
 CONSTANT = 8 * math.e**2
@@ -78,7 +77,7 @@ class Config:
 class Noise(Protocol):
     """Noise with an exact sampler."""
 
-    def sample(self, rng: np.random.Generator, size: int) -> FloatArray: ...  # noqa: D102
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray: ...
 
 
 def noise_of(method: Method, K: gd.bodies.Body) -> Noise:

@@ -54,9 +54,9 @@ ROUNDING = 1e-9
 class Noise(Protocol):
     """Noise with a known density."""
 
-    def sample(self, rng: np.random.Generator, size: int) -> FloatArray: ...  # noqa: D102
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray: ...
 
-    def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray: ...  # noqa: D102
+    def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray: ...
 
 
 class Family(enum.StrEnum):

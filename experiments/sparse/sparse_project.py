@@ -38,8 +38,8 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import LEVEL, MeanSquare, pooled_along, pooled_by, quantile
 from geomdp.bounds.upper.sparse_projection import paper_accuracy
-from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
-from geomdp.mechanisms.sparse.sparse_summary import measured_distortion
+from geomdp.mechanisms.sparse_sign_matrices import HashedSigns
+from geomdp.mechanisms.sparse_summary import measured_distortion
 from geomdp.workloads import SparseQuery
 
 PRIVACY = gd.ApproxDP(1.0, 1e-6)

@@ -22,7 +22,7 @@ ADDITIONS = (
         "Exact chords of polytopes by vertices",
         r"A dual simplex method, started from the last facet found, computes where a ray leaves"
         r" $\operatorname{conv}(\pm v_i)$ or $K-K$. Each pivot takes one pass over the vertices.",
-        ("geomdp.bodies.facets.ray_shooting.RayShooter", "geomdp.bodies.VPolytope"),
+        ("geomdp.bodies.ray_shooting.RayShooter", "geomdp.bodies.VPolytope"),
         claims=("geometry::X-RAY",),
         tests=("tests/bodies/test_ray_shooting.py::test_gauges_and_facets",),
     ),
@@ -103,7 +103,7 @@ ADDITIONS = (
         r"One evaluation of a random polynomial of degree $r-1$ over $\mathrm{GF}(2^{64})$ gives"
         r" 64 signs, one for each of 64 rows of the projection matrix. The signs of all rows and"
         r" columns are $r$-wise independent.",
-        ("geomdp.mechanisms.sparse.hashing.signs.HashedSigns",),
+        ("geomdp.mechanisms.sparse_sign_matrices.HashedSigns",),
         claims=("sparse::X-GF",),
         tests=(
             "tests/mechanisms/hashing/test_signs.py::test_words_are_r_wise_independent_in_the_full_field",

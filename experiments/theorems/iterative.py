@@ -68,7 +68,7 @@ ITERATIVE = (
         r" $\varepsilon_0\le\frac{\varepsilon}{2B}$, and $(\varepsilon,\delta)$-DP for"
         r" $\varepsilon_0\le\frac{\varepsilon}{4\sqrt{B\ln(1/\delta)}}$ if $\varepsilon\le1$ and"
         r" $\delta\le\frac12$.",
-        ("geomdp.mechanisms.interactive.rounds.step_epsilon", "geomdp.IterativeConstruction"),
+        ("geomdp.mechanisms.interactive.budgets.step_epsilon", "geomdp.IterativeConstruction"),
         ("Theorem 4",),
         claims=("iterative_construction::IC-T4",),
         tests=("tests/mechanisms/test_online_iterative.py::test_step_epsilon",),

@@ -199,7 +199,7 @@ NIKOLOV = (
         r" E\|A\dot y-AQ(X)\|_2^2\le\mathbb E\,h_{AK_Q}(Z)$.",
         (
             "geomdp.mechanisms.Projected",
-            "geomdp.mechanisms.post_processed.support_bound.expected_support_bound",
+            "geomdp.mechanisms.projected.expected_support_bound",
         ),
         claims=(
             "jl_error_vs_n::JL-L13b",

@@ -126,7 +126,7 @@ NIKOLOV_NOISE = (
         r" $V_1,\dots,V_{i-1}$, $D_i=\dim W_i$ and $j_i=\max(1,\lfloor D_i/2\rfloor)$. Then $\dim"
         r" V_i\ge\frac12D_i$, and there are bodies $K_i\supseteq\Pi_{V_i}K$ whose uniform points"
         r" $U_i$ have $\mathbb E\|U_i\|_2^2\le C\,\mathrm{vr}_{j_i}(K)^2$.",
-        ("geomdp.noise.decomposition.decompose", "geomdp.noise.RecursiveNoise"),
+        ("geomdp.noise.recursive.decompose", "geomdp.noise.RecursiveNoise"),
         ("Lemma 18",),
         claims=(
             "recursive_noise::JL-L18",
@@ -163,7 +163,7 @@ NIKOLOV_NOISE = (
         r" $j_i=\max(1,\lfloor D_i/2\rfloor)$. Recursive noise has"
         r" $\mathrm{err}\le\frac{C}{\varepsilon n\sqrt"
         r" k}\left(\sum_i\left(D_i\,\mathrm{vr}_{j_i}(\bar K)\right)^{2/3}\right)^{3/2}$.",
-        ("geomdp.mechanisms.Recursive", "geomdp.noise.decomposition.decompose"),
+        ("geomdp.mechanisms.Recursive", "geomdp.noise.recursive.decompose"),
         ("Lemma 19",),
         claims=("recursive_noise::JL-L19",),
         tests=("tests/noise/test_recursive_noise.py::test_cube",),

@@ -1,24 +1,316 @@
-"""The bracket: lower and upper bounds on the number of records that the best mechanism needs."""
+"""The bracket: lower and upper bounds on the number of records that the best mechanism needs.
+
+The upper side is the number of records that the mechanisms of this library need. `lower_side` has
+the lower bounds.
+"""
 
 from __future__ import annotations
 
 import html
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial, singledispatch
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from geomdp._numerics.bisection import least_whole
 from geomdp._typing import RandomState
+from geomdp.advice.candidates import CANDIDATES, PROJECTED
+from geomdp.advice.comparison import MAX_PROJECTED_UNIVERSE, Trials
 from geomdp.advice.lower_side import lower_bounds
-from geomdp.advice.upper_side import MOST_RECORDS, upper_bounds
-from geomdp.bounds import Bound, Metric
-from geomdp.bounds.certificates.problem import Problem
-from geomdp.bounds.metrics import MEAN_L2
+from geomdp.advice.setting import THOROUGH, Setting
+from geomdp.bodies import Body, CrossPolytope, sensitivity_polytope
+from geomdp.bounds import RMS, Bound, MeanL2, Metric, Side, WorstCase
+from geomdp.bounds.problem import MEAN_L2, Problem
+from geomdp.mechanisms import AdditiveMechanism, Mechanism, PredictionKind, Projected, SecondMoment
+from geomdp.mechanisms.few_queries import InexactSumsError
+from geomdp.mechanisms.projected import STANDARD_ERRORS, expected_support_bound, squared_noise_limit
 from geomdp.mechanisms.sensitivity import l1_sensitivity
+from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise
+from geomdp.noise.base import KnownSizes, Noise
+from geomdp.noise.tails import expected_maximum, is_log_concave
 from geomdp.privacy import Adjacency, Privacy
 from geomdp.workloads import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# Upper bounds on the error of a mechanism in three measures, for every data set of n records
+
+#: Two bounds whose ratio differs from 1 by less than this share count as equal. The duality gap
+#: that predictions of projections include is mostly a smaller share. It can be larger for tiny
+#: noise.
+TELLS_APART = 1e-5
+#: Largest number of draws for the expected largest coordinate of a noise. The confidence limit is
+#: then 1% to 3% above the mean.
+MAXIMUM_DRAWS = 2048
+
+
+@dataclass(frozen=True)
+class ErrorLimit:
+    """An upper bound on the error per query for all data sets of n records, and its reason.
+
+    If it is `simulated`, it uses an upper confidence limit from public draws.
+    """
+
+    value: float
+    reason: str
+    simulated: bool
+
+
+@singledispatch
+def error_limit(metric: Metric, mechanism: Mechanism) -> ErrorLimit:
+    """Upper bound on the error in `metric`, per query, for every data set of n records.
+
+    The sampler of the mechanism must be exact (JL-DEF, JL-KN, JL-L13, JL-L13b).
+    """
+    del mechanism
+    raise ValueError(f"metric must be MeanL2, RMS or WorstCase, got {metric!r}")
+
+
+@error_limit.register
+def _(metric: RMS, mechanism: Mechanism) -> ErrorLimit:
+    del metric
+    prediction = mechanism.predicted_rmse
+    value = prediction.value + STANDARD_ERRORS * prediction.stderr
+    return ErrorLimit(value, prediction.source, prediction.stderr > 0 or _simulated(mechanism))
+
+
+@error_limit.register
+def _(metric: MeanL2, mechanism: Mechanism) -> ErrorLimit:
+    """Bound on E Y for the l2 error Y, from a bound on its root mean square (E Y^2)^(1/2) >= E Y.
+
+    K-norm noise of a body K of dimension r is R U, with a uniform point U of K and an independent
+    radius R. Since (E R)^2 = (r + 1) / (r + 2) E R^2, the bound is multiplied by
+    ((r + 1) / (r + 2))^(1/2). A `KnownSizes` noise Z states a bound on E ||Z||_2. This bound is
+    used instead.
+    """
+    del metric
+    limit = error_limit(RMS(), mechanism)
+    if not isinstance(mechanism, AdditiveMechanism):
+        return limit
+    noise = mechanism.noise
+    if isinstance(noise, KnownSizes):
+        length = noise.mean_length() / mechanism.n + float(
+            np.linalg.norm(mechanism.answer_rounding)
+        )
+        length /= math.sqrt(mechanism.workload.n_queries)
+        return ErrorLimit(length, "the expected length of its noise", simulated=False)
+    if mechanism.predicted_rmse.kind is not PredictionKind.EXACT:
+        # The bound includes rounding of answers, which has no random radius.
+        return limit
+    if isinstance(noise, KNormNoise):
+        r = noise.effective_dimension
+    elif isinstance(noise, LaplaceNoise):
+        r = noise.dimension
+    else:
+        return limit
+    reason = f"{limit.reason} and the mean of its radius (JL-KN)"
+    return ErrorLimit(limit.value * math.sqrt((r + 1) / (r + 2)), reason, limit.simulated)
+
+
+@error_limit.register
+def _(metric: WorstCase, mechanism: Mechanism) -> ErrorLimit:
+    """The smaller of two bounds on the expected largest error of a query.
+
+    The first bound is the root mean squared l2 norm of the error. The second bound, for additive
+    noise only, is a bound on the expected largest coordinate of the noise.
+    """
+    del metric
+    root = error_limit(RMS(), mechanism)
+    value = root.value * math.sqrt(mechanism.workload.n_queries)
+    euclidean = ErrorLimit(value, f"{root.reason}, in l2 norm", root.simulated)
+    if not isinstance(mechanism, AdditiveMechanism):
+        return euclidean
+    # Every noise can be hashed: by its identity, or as a frozen dataclass of numbers.
+    noise = _largest_noise(mechanism.noise)  # type: ignore[arg-type]
+    largest = noise.value / mechanism.n + float(mechanism.answer_rounding.max())
+    return euclidean if largest > euclidean.value else replace(noise, value=largest)
+
+
+@lru_cache(maxsize=64)
+def _largest_noise(noise: Noise) -> ErrorLimit:
+    """Upper bound on E max over i of |Z_i| for the noise Z on sums, before the division by n.
+
+    It is the smaller of a proved bound and `expected_support_bound`, because the largest |z_i| is
+    the support function of the cross-polytope at z. The second is a confidence limit by Student's t
+    for log-concave noise. Let Y be the largest |Z_i|, and q = Pr[Y > t]. Then E Y - E min(Y, t) is
+    at most 2 t q / ln(1 / q) (Guedon 1999), 0.3% of t for q = 14 / 2048. For larger q, 2048 draws
+    are all below t with probability less than 1e-6. Only the proved bound is used for Gaussian
+    noise, where the second can be too small with a probability above 1e-6, and for Laplace noise,
+    where it is exact.
+    """
+    proved = expected_maximum(noise)
+    limit = ErrorLimit(proved, "the expected largest coordinate of its noise", simulated=False)
+    known = isinstance(noise, KnownSizes)
+    exact = isinstance(noise, LaplaceNoise | GaussianNoise)
+    if exact or not (known or is_log_concave(noise)):
+        return limit
+    drawn = expected_support_bound(noise, CrossPolytope(noise.dimension, 1.0), MAXIMUM_DRAWS)
+    if drawn.value >= proved * (1 - TELLS_APART):
+        return limit
+    reason = f"the largest coordinate of its noise, {drawn.source}"
+    return ErrorLimit(drawn.value, reason, simulated=not known)
+
+
+def _simulated(mechanism: Mechanism) -> bool:
+    """Whether the bound of a projection uses E h_K(Z), or a length with a standard error."""
+    if not isinstance(mechanism, Projected):
+        return False
+    others = mechanism.workload.l2_diameter() ** 2
+    if mechanism.inner.predicted_rmse.stderr == 0:
+        others = min(squared_noise_limit(mechanism.inner), others)
+    closed = math.sqrt(others / mechanism.workload.n_queries)
+    return mechanism.predicted_rmse.value < closed * (1 - TELLS_APART)
+
+
+# The upper side
+
+#: A mechanism that needs more records than this gives no bound. float64 holds all whole numbers up
+#: to this limit exactly.
+MOST_RECORDS = 1 << 53
+#: Largest number k of queries for which the range of each query is computed. For `WorstCase`, the
+#: ranges give the best constant answer. This takes k breadths of the sensitivity polytope.
+MAX_COORDINATES = 1 << 12
+
+
+def upper_bounds(
+    workload: Workload, *, privacy: Privacy, alpha: float, metric: Metric, adjacency: Adjacency
+) -> tuple[list[Bound], dict[str, str]]:
+    """Upper bounds from every mechanism, best first, and the reasons why others give none.
+
+    Certificates are mechanisms for the stated number of records; a constant answer has none. JL
+    mechanisms are left out, because their proved error is only an average over the random map. Up
+    to rounding, the error of additive noise is proportional to 1/n, so one division mostly gives
+    the least n; else bisection does.
+    """
+    setting = Setting(workload, 1, privacy, adjacency, True, THOROUGH)
+    constant = _constant_answer(workload, metric)
+    words = f"{metric.name} at most {alpha} under {privacy} ({adjacency.value})"
+    found, refused = [], {}
+    if constant.value <= alpha:
+        found.append(Bound(1.0, Side.UPPER, f"a constant answer has {words}: {constant.reason}"))
+    else:
+        refused["a constant answer"] = f"its error is {constant.value:.4g}: {constant.reason}"
+    built, left_out = _built(setting)
+    for name, mechanism in built.items():
+        try:
+            n = _least_records(mechanism, alpha, metric)
+        except InexactSumsError as reason:
+            left_out[name] = str(reason)
+            continue
+        if n is None:
+            left_out[name] = f"it needs more than {MOST_RECORDS} records"
+            continue
+        winner = mechanism.with_n(n)
+        limit, given = error_limit(metric, winner), winner.guarantee.privacy
+        calibrated = "" if given == privacy else f", calibrated for {given},"
+        shown = f"{name}{calibrated} has {words} on every data set of {n} records"
+        assumptions = (_simulation(len(built)),) if limit.simulated else ()
+        found.append(
+            Bound(float(n), Side.UPPER, f"{shown}, by {limit.reason}", assumptions, winner)
+        )
+    refused |= left_out
+    return sorted(found, key=lambda bound: bound.value), refused
+
+
+def _simulation(compared: int) -> str:
+    """The assumption of a bound from public draws; `compared` is the number of mechanisms."""
+    return (
+        "a mean over the noise is replaced by an upper confidence limit from public draws. The "
+        "limit is asymptotic. It fails with probability 1e-6 for one mechanism, and "
+        f"{compared} mechanisms are compared"
+    )
+
+
+def _built(setting: Setting) -> tuple[dict[str, Mechanism], dict[str, str]]:
+    """Mechanisms with exact samplers, by name, and the reasons why the others are left out.
+
+    On finite universes above `MAX_PROJECTED_UNIVERSE`, at most two noises are projected: the best
+    with the guarantee asked, and the best with a stronger one.
+    """
+    trials = Trials(setting)
+    for row in CANDIDATES:
+        if PROJECTED in row.steps:
+            trials.attempt(row)
+    noises = trials.built.copy()
+    size = setting.workload.universe.size
+    if noises and size is not None and size > MAX_PROJECTED_UNIVERSE:
+        groups = [
+            [t for t in noises if t.candidate.is_stronger(setting) is s] for s in (False, True)
+        ]
+        noises = [min(each, key=lambda trial: trial.prediction.value) for each in groups if each]
+    for noisy in noises:
+        assert isinstance(noisy.mechanism, AdditiveMechanism)
+        trials.attempt_after(noisy, PROJECTED, partial(PROJECTED.kind, noisy.mechanism))
+    trials.attempt(next(row for row in CANDIDATES if row.kind is SecondMoment))
+    built, refused = {}, trials.refused
+    for trial in trials.built:
+        if not trial.exact:
+            refused[trial.name] = "its sampler is not exact"
+        elif trial.prediction.kind is PredictionKind.PRIOR:
+            refused[trial.name] = "its error is known on a prior only"
+        else:
+            built[trial.name] = trial.mechanism
+    return built, refused
+
+
+def _least_records(mechanism: Mechanism, alpha: float, metric: Metric) -> int | None:
+    """The least n for which the error limit is at most alpha; None if above `MOST_RECORDS`."""
+
+    def enough(n: int) -> bool:
+        return error_limit(metric, mechanism.with_n(n)).value <= alpha
+
+    high = 1
+    if isinstance(mechanism, AdditiveMechanism):
+        # Without rounding of answers, the error for n records is the error for 1 record divided by
+        # n. The factor 1 - 1e-12 makes up for rounding errors of the quotient. The result may then
+        # be too small, so it is checked.
+        exact = error_limit(metric, mechanism.with_n(1)).value / alpha
+        if not exact <= MOST_RECORDS:
+            return None
+        high = max(1, math.ceil(exact * (1 - 1e-12)))
+        for n in (high, high + 1):
+            if enough(n):
+                return n
+    while not enough(high):
+        high *= 2
+        if high > MOST_RECORDS:
+            return None
+    return least_whole(enough, high // 2, high)
+
+
+def _constant_answer(workload: Workload, metric: Metric) -> ErrorLimit:
+    """An upper bound on the error of the best constant answer."""
+    hull, diameter, k = workload.affine_hull(), workload.l2_diameter(), workload.n_queries
+    K = sensitivity_polytope(workload)
+    if isinstance(metric, WorstCase):
+        size = workload.universe.size
+        if k > MAX_COORDINATES or (size is not None and size > MAX_PROJECTED_UNIVERSE):
+            return ErrorLimit(diameter, "the l2 diameter of the answers", simulated=False)
+        axes = np.eye(k)
+        half = float(K.breadth(axes).max()) / 2
+        return ErrorLimit(half, "half the widest range of a query", simulated=False)
+    r = hull.dimension
+    radius, reason = (
+        diameter * math.sqrt(r / (2 * (r + 1))),
+        "the radius of a ball around the answers (Jung)",
+    )
+    if K.implements(Body.vertex_list):
+        points = K.vertex_list()
+        middle = (points.max(axis=0) + points.min(axis=0)) / 2
+        listed = float(np.linalg.norm(points - middle, axis=1).max())
+        if listed < radius:
+            radius, reason = (
+                listed,
+                "the largest distance of an answer from the middle of all ranges",
+            )
+    return ErrorLimit(radius / math.sqrt(k), reason, simulated=False)
+
+
+# Both sides
 
 
 @dataclass(frozen=True, repr=False)

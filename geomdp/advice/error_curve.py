@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from geomdp._numerics.seeds import PUBLIC_SEED
+from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import RandomState
 from geomdp._validation import whole
 from geomdp.advice.candidates import EXACT_NOISE, JL_NAME
-from geomdp.advice.comparison.order import try_for_every_n
-from geomdp.advice.comparison.trials import Built
+from geomdp.advice.comparison import Built, try_for_every_n
 from geomdp.advice.lower_side import lower_bounds
 from geomdp.advice.setting import THOROUGH, Setting
 from geomdp.bounds import RMS
-from geomdp.bounds.certificates.problem import Problem
+from geomdp.bounds.problem import Problem
 from geomdp.mechanisms import (
     JL,
     AdditiveMechanism,
@@ -27,7 +26,7 @@ from geomdp.mechanisms import (
     Mechanism,
     predict_on_prior,
 )
-from geomdp.mechanisms.few_queries.lattice_mechanism import InexactSumsError
+from geomdp.mechanisms.few_queries import InexactSumsError
 from geomdp.mechanisms.sensitivity import l1_sensitivity
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Privacy, PureDP
 from geomdp.privacy.definitions import checked_adjacency

@@ -21,13 +21,12 @@ from geomdp.bounds import (
     packing_search,
     query_lines_bound,
 )
-from geomdp.bounds.certificates.certificate import covering_bound
-from geomdp.bounds.certificates.problem import Problem
-from geomdp.bounds.certificates.rung import ExcludedRange
-from geomdp.bounds.lines.bounds import line_rungs
-from geomdp.bounds.lines.query_line_search import query_line_rungs
+from geomdp.bounds.certificates import ExcludedRange, covering_bound
+from geomdp.bounds.orthogonal_lines import line_rungs
 from geomdp.bounds.packings.guessing import guess_rungs
 from geomdp.bounds.packings.search import DEFAULT_EFFORT
+from geomdp.bounds.problem import Problem
+from geomdp.bounds.query_lines import query_line_rungs
 from geomdp.workloads import Marginals, Workload, WorkloadSizeError
 
 #: A method that proves lower bounds. It takes a workload, copies of the question (see `_forms`) and

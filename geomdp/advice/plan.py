@@ -12,12 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from geomdp._numerics.seeds import PUBLIC_SEED
+from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._validation import require_type, whole
 from geomdp.advice.advisor import Advice
-from geomdp.advice.candidates import CANDIDATES
+from geomdp.advice.candidates import CANDIDATES, STEPS
 from geomdp.advice.setting import UNLIMITED, InapplicableError, Setting
-from geomdp.advice.steps import STEPS
 from geomdp.mechanisms import AdditiveMechanism, Mechanism
 from geomdp.privacy import Adjacency, Privacy
 from geomdp.privacy.definitions import checked_adjacency

@@ -1,12 +1,21 @@
-"""The inequalities that a privacy claim implies for the probabilities of one event."""
+"""What a privacy claim implies for probabilities, the bounds that refute it, and the result."""
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+from scipy.special import betainccinv, betaincinv, expit, ndtr
 
+from geomdp._typing import FloatArray
+from geomdp._validation import probability, whole
+from geomdp.audit.scores import Outputs, Score, scores_of
 from geomdp.privacy import (
     ZCDP,
     ApproxDP,
@@ -16,7 +25,9 @@ from geomdp.privacy import (
     PureDP,
     zcdp_to_approx_optimal_order,
 )
-from geomdp.privacy.definitions import check_privacy
+from geomdp.privacy.definitions import check_privacy, printed, printed_down
+
+# The inequalities for the probabilities of one event
 
 #: Deltas at which a zCDP claim is tested. rho-zCDP implies (epsilon, delta)-DP for every delta,
 #: with an epsilon that depends on delta. Smaller deltas would not help, because events of
@@ -61,3 +72,421 @@ def _implied(privacy: ZCDP) -> tuple[Claim, ...]:
     return tuple(
         Claim(zcdp_to_approx_optimal_order(privacy, delta).epsilon, delta) for delta in ZCDP_DELTAS
     )
+
+
+# Exact confidence bounds on a probability from a count (Clopper-Pearson 1934), and on epsilon
+
+#: Smallest level. The bounds divide a level by up to 16, and the result must not underflow.
+LEAST_LEVEL = 1e-300
+
+
+def checked_level(level: float) -> float:
+    """Return `level`; ``ValueError`` if it is not below 1 and at least `LEAST_LEVEL`."""
+    if 0 < probability(level, "level") < LEAST_LEVEL:
+        raise ValueError(f"level must be at least {LEAST_LEVEL:g}, got {level!r}")
+    return float(level)
+
+
+def lower_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArray:
+    """Lower confidence bounds on a probability p, one for each count.
+
+    A bound is above p with probability at most `level`, 0 < level < 1. For a count k in
+    `successes`, among n = `trials` independent trials, the bound is the q at which Binomial(n, q)
+    is k or more with probability `level`. This q is the `level` quantile of Beta(k, n - k + 1). For
+    k = 0, the bound is 0.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.audit.lower_bound([0, 50, 100], 100, level=0.01).round(3)
+    array([0.   , 0.381, 0.955])
+    """
+    k = np.asarray(successes, dtype=np.float64)
+    # The beta distribution needs k >= 1. The last line replaces the result for k = 0.
+    quantile = betaincinv(np.maximum(k, 1), trials - np.maximum(k, 1) + 1, level)
+    return np.where(k > 0, quantile, 0.0)
+
+
+def upper_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArray:
+    """Upper confidence bounds on a probability p, one for each count.
+
+    A bound is below p with probability at most `level`, 0 < level < 1. For a count k in
+    `successes`, among n = `trials` independent trials, the bound is the 1 - `level` quantile of
+    Beta(k + 1, n - k). For k = n, the bound is 1.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.audit.upper_bound([0, 50, 100], 100, level=0.01).round(3)
+    array([0.045, 0.619, 1.   ])
+    """
+    k = np.asarray(successes, dtype=np.float64)
+    kept = np.minimum(k, trials - 1)
+    return np.where(k < trials, betainccinv(kept + 1, trials - kept, level), 1.0)
+
+
+def epsilon_bounds(
+    hits_a: npt.ArrayLike, hits_b: npt.ArrayLike, trials: int, level: float, claims: Sequence[Claim]
+) -> FloatArray:
+    """Lower bounds on epsilon, one row per claim and one column per event, at `level` in all.
+
+    Each is the largest of the bounds of the event and its complement, in both orders of the inputs.
+    They follow from four bounds on probabilities, each of which fails with probability `level` / 4.
+    """
+    deltas = np.array([claim.delta for claim in claims])[:, None]
+    hits_a, hits_b = np.asarray(hits_a), np.asarray(hits_b)
+    best = np.full((len(claims), len(hits_a)), -np.inf)
+    for first, second in ((hits_a, hits_b), (hits_b, hits_a)):
+        low = lower_bound(first, trials, level / 4)
+        high = upper_bound(second, trials, level / 4)
+        # The event itself, and its complement with the inputs exchanged.
+        for numerator, denominator in ((low - deltas, high), (1 - high - deltas, 1 - low)):
+            possible = numerator > 0
+            ratio = np.divide(numerator, denominator, where=possible, out=np.ones_like(best))
+            best = np.maximum(best, np.where(possible, np.log(ratio), -np.inf))
+    return best
+
+
+# Tests of a zCDP claim by lower bounds on Renyi divergences
+
+#: Orders, factors of the score, and limits of the function g among which training chooses. For
+#: Gaussian noise, the best g is the log-density ratio. Some scores are half of it. Orders near 1
+#: need the fewest outputs. Larger orders are for losses that a few outputs carry.
+ORDERS = (1.05, 1.25, 1.5, 2.0, 4.0, 9.0)
+FACTORS = (0.5, 1.0, 1.4, 2.0)
+REACHES = (1.0, 2.0, 4.0, 8.0)
+#: Training looks at no more than this number of outputs on each input. More outputs hardly change
+#: the choice.
+MOST_LOOKED_AT = 20_000
+
+
+@dataclass(frozen=True)
+class RenyiTest:
+    """A lower bound on rho from a score, at one order.
+
+    rho-zCDP is D_order(p || q) <= order * rho. For every function g,
+
+        D_order / order >= ln E_p[e^((order - 1) g)] / (order - 1) - ln E_q[e^(order g)] / order
+
+    (Birrell et al. 2021). Here g is `factor` (score - `centre`), limited to [-`reach`, `reach`], so
+    that Maurer-Pontil 2009, Theorem 4, bounds both means. If `swapped`, p is the second law.
+    """
+
+    name: str
+    score: Score
+    centre: float
+    order: float
+    factor: float
+    reach: float
+    swapped: bool
+
+    def __str__(self) -> str:
+        return f"Renyi divergence of order {self.order:g}, from the {self.name}"
+
+    def rho(self, outputs_a: Outputs, outputs_b: Outputs, level: float) -> float:
+        """A number that is above the true rho with probability at most `level`."""
+        of_a, of_b = scores_of(self.score, outputs_a), scores_of(self.score, outputs_b)
+        return self.bound(of_a, of_b, level)
+
+    def bound(self, scores_a: FloatArray, scores_b: FloatArray, level: float) -> float:
+        """As `rho`, from the scores of the outputs on the two inputs."""
+        scores, sign = ((scores_b, scores_a), -1.0) if self.swapped else ((scores_a, scores_b), 1.0)
+        first, second = (
+            np.clip(sign * self.factor * (each - self.centre), -self.reach, self.reach)
+            for each in scores
+        )
+        return rho_bound(
+            self.order,
+            _moments(np.exp((self.order - 1) * first)),
+            _moments(np.exp(self.order * second)),
+            self.reach,
+            len(scores_a),
+            level,
+        )
+
+
+def _moments(values: FloatArray) -> tuple[float, float]:
+    return float(values.mean()), float(values.var(ddof=1)) if len(values) > 1 else math.inf
+
+
+def rho_bound(
+    order: float,
+    first: tuple[float, float],
+    second: tuple[float, float],
+    reach: float,
+    trials: int,
+    level: float,
+) -> float:
+    """The bound on rho from the means and variances of e^((order - 1) g) and e^(order g)."""
+    # A bound on the mean of numbers in an interval of length r fails with probability at most d:
+    # mean +- sqrt(2 v ln(2 / d) / n) + 7 r ln(2 / d) / (3 (n - 1)). Each of the two takes d =
+    # level / 2.
+    if trials < 2:
+        return -math.inf
+    log = math.log(4) - math.log(level)
+    away = [
+        math.sqrt(2 * variance * log / trials)
+        + 7 * 2 * math.sinh(power * reach) * log / (3 * (trials - 1))
+        for power, (_, variance) in ((order - 1, first), (order, second))
+    ]
+    low, high = first[0] - away[0], second[0] + away[1]
+    if low <= 0:
+        return -math.inf
+    return math.log(low) / (order - 1) - math.log(high) / order
+
+
+def event_rho(hits_a: int, hits_b: int, trials: int, level: float) -> float:
+    """A number from the counts of one event that is above rho with probability at most `level`.
+
+    The divergence of the outputs is at least that of the event. That of two Bernoulli laws grows
+    with their distance, so Clopper-Pearson bounds on both probabilities bound it for all orders at
+    once.
+    """
+    found = 0.0
+    for first, second in ((hits_a, hits_b), (hits_b, hits_a)):
+        p = float(lower_bound(first, trials, level / 4))
+        q = float(upper_bound(second, trials, level / 4))
+        if p > q:
+            orders = 1 + np.geomspace(1e-2, 1e2, 81)
+            for r, s in ((p, q), (1 - q, 1 - p)):
+                terms = [
+                    orders * math.log(x) + (1 - orders) * math.log(y)
+                    for x, y in ((r, s), (1 - r, 1 - s))
+                ]
+                divergences = np.logaddexp(*terms) / (orders - 1)
+                found = max(found, float((divergences / orders).max()))
+    return found
+
+
+def best_renyi(
+    scores: Sequence[tuple[str, Score]],
+    outputs_a: Outputs,
+    outputs_b: Outputs,
+    level: float,
+) -> tuple[RenyiTest, float]:
+    """The test with the largest bound on rho for training outputs, and this bound."""
+    found: list[tuple[RenyiTest, float]] = []
+    for name, score in scores:
+        a, b = (scores_of(score, each[:MOST_LOOKED_AT]) for each in (outputs_a, outputs_b))
+        both = np.concatenate([a, b])
+        finite = both[np.isfinite(both)]
+        centre = float(np.median(finite)) if len(finite) else 0.0
+        for choice in itertools.product(ORDERS, FACTORS, REACHES, (False, True)):
+            test = RenyiTest(name, score, centre, *choice)
+            found.append((test, test.bound(a, b, level)))
+    return max(found, key=lambda each: each[1])
+
+
+# The smallest violation of a claim that a sample can show
+
+#: Parameters of a violation are searched up to this factor times the claim plus `FARTHEST`.
+FARTHEST = 50.0
+#: Gaussian noise of standard deviation 1 is cut into cells that reach this far, 1/100 wide. What is
+#: beyond has probability below 1e-22.
+CUT, CELLS = 10.0, 2001
+
+
+def smallest_violation(
+    guarantee: Guarantee | Privacy, *, trials: int, level: float = 1e-6
+) -> float:
+    """The smallest true epsilon, or rho for a zCDP claim, that an audit of this size could show.
+
+    The number is the least parameter of a mechanism that the best test refutes if all counts are at
+    their expected values; infinite if no violation can be shown. Most of the time, an audit does
+    not find a smaller violation. For pure and approximate DP, the mechanism is randomised response
+    (with probability delta, it gives its input away). No mechanism is easier to refute. For zCDP,
+    it is Gaussian noise. Other mechanisms, and events that are learned, need more outputs.
+    ``ValueError`` if a parameter is out of range.
+
+    Parameters
+    ----------
+    guarantee : Guarantee, PureDP, ApproxDP or ZCDP
+        The claim.
+    trials : int
+        Number of outputs per input that test the claim: half of the outputs of an audit.
+    level : float
+        As for `audit`.
+
+    References
+    ----------
+    Clopper-Pearson 1934; Maurer-Pontil 2009.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> [round(gd.audit.smallest_violation(gd.PureDP(1.0), trials=n), 2) for n in (100, 10_000)]
+    [2.67, 1.12]
+    """
+    whole(trials, "trials")
+    return _smallest(definition(guarantee), trials, checked_level(level))
+
+
+@lru_cache
+def _smallest(privacy: Privacy, trials: int, level: float) -> float:
+    match privacy:
+        case PureDP(epsilon=claimed):
+            return _least(claimed, lambda epsilon: _response(epsilon, 0.0, privacy, trials, level))
+        case ApproxDP(epsilon=claimed, delta=delta):
+            return _least(
+                claimed, lambda epsilon: _response(epsilon, delta, privacy, trials, level)
+            )
+        case ZCDP(rho=claimed):
+            return _least(claimed, lambda rho: _gaussian(rho, privacy, trials, level))
+
+
+def _least(claimed: float, excess: Callable[[float], float]) -> float:
+    """The least parameter with a positive excess, up to 1e-4 of it; infinite if there is none."""
+    low, high = claimed, FARTHEST * (claimed + 1)
+    if excess(high) <= 0:
+        return math.inf
+    while high - low > 1e-4 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if excess(middle) > 0 else (middle, high)
+    return high
+
+
+def _response(epsilon: float, delta: float, privacy: Privacy, trials: int, level: float) -> float:
+    """The excess of randomised response over the claim, at expected counts."""
+    rare = (1 - delta) * float(expit(-epsilon))
+    hits = np.rint(trials * np.array([1 - rare, delta])), np.rint(trials * np.array([rare, 0.0]))
+    bounds = epsilon_bounds(*hits, trials, level, claims_of(privacy))
+    return float(bounds.max()) - privacy.epsilon if isinstance(privacy, PureDP | ApproxDP) else 0.0
+
+
+def _gaussian(rho: float, privacy: ZCDP, trials: int, level: float) -> float:
+    """The excess over rho of Gaussian noise that is rho-zCDP, at expected means and counts."""
+    shift = math.sqrt(2 * rho)
+    points = np.linspace(-CUT, CUT + shift, CELLS)
+    ends = (points[1:] + points[:-1]) / 2
+    above = [np.concatenate([[1.0], ndtr(centre - ends), [0.0]]) for centre in (shift, 0.0)]
+    laws = [each[:-1] - each[1:] for each in above]
+    losses = shift * points - rho
+    found = -math.inf
+    for order in ORDERS:
+        for reach in REACHES:
+            limited = np.clip(losses, -reach, reach)
+            values = np.exp((order - 1) * limited), np.exp(order * limited)
+            first, second = (
+                (float(law @ x), max(float(law @ x**2 - (law @ x) ** 2), 0.0))
+                for law, x in zip(laws, values, strict=True)
+            )
+            found = max(found, rho_bound(order, first, second, reach, trials, level / 2))
+    claims = claims_of(privacy)
+    hits_a, hits_b = (np.rint(trials * each[::10]) for each in above)
+    bounds = epsilon_bounds(hits_a, hits_b, trials, level / 2, claims)
+    epsilons = np.array([claim.epsilon for claim in claims])[:, None]
+    return max(found - privacy.rho, float((bounds - epsilons).max()))
+
+
+# The result of an audit
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """The result of an audit.
+
+    Parameters
+    ----------
+    refuted : bool
+        Whether the claim was shown to be false, at confidence 1 - `level`. False does not mean that
+        the claim is true.
+    epsilon_lower_bound : float
+        A lower bound on epsilon, at the same confidence. For every epsilon' below the bound, the
+        mechanism is not (epsilon', `delta`)-DP. The bound is 0 if the test gives no positive bound.
+    claimed_epsilon, delta : float
+        The claim that was tested; delta is 0 for pure DP. A zCDP claim implies many pairs (epsilon,
+        delta). The result holds the pair that the outputs contradict most.
+    level : float
+        Upper bound on the probability of refuting a true claim.
+    trials : int
+        Number of outputs per input that tested the event.
+    hits_a, hits_b : int
+        How many of these outputs are in the event, for the first and for the second input.
+    event : str
+        The event, in words.
+    pair : str
+        The neighbouring inputs, in words; empty for `audit` and `audit_event`.
+    claim : PureDP, ApproxDP or ZCDP
+        The claim, as it was made.
+    rho_lower_bound : float or None
+        For a zCDP claim, a lower bound on rho from Renyi divergences, at the same confidence. None
+        for other claims.
+    unseen : float
+        The largest difference between outputs that was taken for a rounding error, and so not
+        tested; see `null_space_score`.
+
+    Examples
+    --------
+    Laplace noise of scale 0.5 on a count, with the false claim that it is 1-DP:
+
+    >>> import geomdp as gd
+    >>> result = gd.audit.audit(
+    ...     lambda trials, rng: rng.laplace(0.0, 0.5, trials),
+    ...     lambda trials, rng: rng.laplace(1.0, 0.5, trials),
+    ...     gd.PureDP(1.0),
+    ...     trials=20_000,
+    ...     rng=0,
+    ... )
+    >>> result.refuted, result.claimed_epsilon, round(result.epsilon_lower_bound, 1)
+    (True, 1.0, 1.7)
+    """
+
+    refuted: bool
+    epsilon_lower_bound: float
+    claimed_epsilon: float
+    delta: float
+    level: float
+    trials: int
+    hits_a: int
+    hits_b: int
+    event: str
+    pair: str
+    claim: Privacy
+    rho_lower_bound: float | None
+    unseen: float
+
+    @property
+    def smallest_violation(self) -> float:
+        """The smallest true epsilon, or rho for zCDP, that could have been shown."""
+        return smallest_violation(self.claim, trials=self.trials, level=self.level)
+
+    def __repr__(self) -> str:
+        found = "refuted" if self.refuted else "not refuted"
+        return (
+            f"AuditResult({found}; claimed epsilon={printed(self.claimed_epsilon)}; "
+            f"epsilon_lower_bound={printed_down(self.epsilon_lower_bound, 4)}; "
+            f"delta={printed(self.delta)}; level={self.level:g}; trials={self.trials})"
+        )
+
+    def __str__(self) -> str:
+        epsilon, delta = self.claimed_epsilon, self.delta
+        verdict = (
+            f"The claim of {self.claim} is refuted at level {self.level:g}"
+            if self.refuted
+            else f"The claim of {self.claim} is not refuted, which proves nothing"
+        )
+        where = f" for {self.pair}" if self.pair else ""
+        shown = "the outputs are consistent with every epsilon"
+        if self.epsilon_lower_bound > 0:
+            shown = f"this shows an epsilon of at least {printed_down(self.epsilon_lower_bound, 4)}"
+        if self.rho_lower_bound is not None:
+            implied = ApproxDP(epsilon, delta) if delta > 0 else PureDP(epsilon)
+            shown += (
+                f", where {implied} is implied. Renyi divergences show a rho of at least "
+                f"{printed_down(self.rho_lower_bound, 4)}"
+            )
+        return (
+            f"{verdict}. The event ({self.event}) held for {self.hits_a} of {self.trials} outputs "
+            f"on the first input and for {self.hits_b} on the second{where}; {shown}. {self.limits}"
+        )
+
+    @property
+    def limits(self) -> str:
+        """What an audit of this size could not have seen, in sentences."""
+        least, name = self.smallest_violation, "rho" if isinstance(self.claim, ZCDP) else "epsilon"
+        seen = f"The smallest {name} that so many outputs could have shown is {least:.4g}"
+        if least == math.inf:
+            seen = "So few outputs could not have shown any violation"
+        if self.unseen > 0:
+            seen += f". Differences up to {self.unseen:.2g} were taken for rounding errors"
+        return f"{seen}."

@@ -1,18 +1,25 @@
-"""Privacy loss distributions of two discrete laws, computed from their exact probabilities."""
+"""Exact privacy losses of discrete laws, and those of short runs of sparse vector."""
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from geomdp._numerics.bisection import largest_at_most
-from geomdp._typing import FloatArray
-from geomdp._validation import finite_array
+from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import finite_array, positive, require_type, whole
+from geomdp.audit.scores import Learner, Outputs, Score
 from geomdp.privacy import ZCDP, ApproxDP, Privacy, PureDP
 from geomdp.privacy.definitions import check_privacy
+
+# Privacy loss distributions of two discrete laws, from their exact probabilities
 
 #: A zCDP claim is tested at these orders of the Renyi divergence D_order. From each order to the
 #: next, order - 1 grows by a tenth. (order - 1) D_order is convex in the order. So a claim that
@@ -127,3 +134,314 @@ class PrivacyLoss:
                 return 1.0
             case ZCDP(rho=rho):
                 return rho
+
+
+# Exact laws of the transcripts of short runs of sparse vector
+
+#: Entries of a transcript: a query was found below the threshold, found above it, or not asked.
+BELOW, ABOVE, UNASKED = 0, 1, -1
+#: Largest number of queries of a stream. It is small, because the number of transcripts can
+#: double with every query.
+MOST_QUERIES = 12
+#: The probability of a transcript is an integral over the threshold noise t. The integral covers 0
+#: and every difference (true answer minus threshold), and extends by this many scales of t to the
+#: left and to the right. Farther out, the integrand is an exponential times at most 12 factors
+#: between 1/2 and 1. The exponential falls at least as fast as the density of t. So the part that
+#: is left out is at most 2^12 e^-45 = 1.2e-16 of the probability of a transcript.
+REACH = 45.0
+#: Number of nodes of the Gauss-Legendre rule on each interval. Let c be the smaller of the two
+#: noise scales. An interval is at most 4 c long, and the integrand on it is a sum of exponentials
+#: e^(a t) with |a| c at most `MOST_QUERIES` + 1. The rule integrates each of these exponentials
+#: with a relative error of about 1e-16.
+NODES = 32
+
+
+@runtime_checkable
+class NoiseScales(Protocol):
+    """The noise of a sparse vector mechanism, for queries of sensitivity 1."""
+
+    @property
+    def threshold(self) -> float:
+        """Laplace scale of the noise on the threshold."""
+
+    @property
+    def query(self) -> float:
+        """Laplace scale of the fresh noise on each query."""
+
+    @property
+    def redraw(self) -> bool:
+        """Whether the threshold noise is drawn anew after each query found above the threshold."""
+
+
+@dataclass(frozen=True, eq=False)
+class SparseVectorLaw:
+    """The exact law of the transcript of a sparse vector run.
+
+    Query i has the true answer x_i. It is found above the threshold T if x_i + Lap(query scale) >=
+    T + Lap(threshold scale). The run halts once `cutoff` queries were found above. For each of the
+    k queries, the transcript states one outcome: found above, found below, or not asked.
+    ``ValueError`` if a parameter is out of range.
+
+    Parameters
+    ----------
+    truths : (k,) array
+        The differences x_i - T, at most 12 of them.
+    scales : NoiseScales
+        The noise.
+    cutoff : int
+        The run halts once this many queries were found above the threshold.
+
+    Examples
+    --------
+    The answers to two queries are 1 below and 1 above the threshold. In a transcript, 0 means found
+    below, 1 means found above, and -1 means not asked:
+
+    >>> import geomdp as gd
+    >>> scales = gd.AboveThreshold(threshold=0.0, privacy=gd.PureDP(1.0)).scales
+    >>> law = gd.audit.SparseVectorLaw([-1.0, 1.0], scales, cutoff=1)
+    >>> law.transcripts
+    array([[ 0,  0],
+           [ 0,  1],
+           [ 1, -1]])
+    >>> law.probabilities.round(3)
+    array([0.282, 0.3  , 0.418])
+    """
+
+    truths: FloatArray = field(repr=False)
+    scales: NoiseScales
+    cutoff: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "truths", finite_array(self.truths, "truths", ndim=1))
+        whole(len(self.truths), "number of queries", maximum=MOST_QUERIES)
+        whole(self.cutoff, "cutoff")
+        require_type(self.scales, NoiseScales, "scales")
+        positive(self.scales.threshold, "threshold scale")
+        positive(self.scales.query, "query scale")
+
+    @cached_property
+    def transcripts(self) -> IntArray:
+        """Every possible transcript (p, k), with entries `BELOW`, `ABOVE` and `UNASKED`."""
+        return np.array(list(_transcripts(len(self.truths), self.cutoff)), dtype=np.int64)
+
+    @cached_property
+    def probabilities(self) -> FloatArray:
+        """Probability (p,) of each transcript, with a relative error near machine precision."""
+        weights, below, above = self._conditional()
+        found = np.empty(len(self.transcripts))
+        for row, transcript in enumerate(self.transcripts):
+            total, segment = 1.0, weights
+            for i, entry in enumerate(transcript):
+                if entry == UNASKED:
+                    break
+                segment = segment * (above[i] if entry == ABOVE else below[i])
+                if entry == ABOVE and self.scales.redraw:
+                    total, segment = total * float(segment.sum()), weights
+            found[row] = total * float(segment.sum())
+        return found
+
+    def _conditional(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Weights (nodes,) of the integral over the noise; outcome probabilities (k, nodes)."""
+        first, second = self.scales.threshold, self.scales.query
+        kinks = np.concatenate([[0.0], self.truths])
+        reach = REACH * first
+        ends = np.unique([kinks.min() - reach, *kinks, kinks.max() + reach])
+        step = 4 * min(first, second)
+        cuts = np.concatenate(
+            [
+                np.linspace(low, high, math.ceil((high - low) / step), endpoint=False)
+                for low, high in itertools.pairwise(ends)
+            ]
+            + [ends[-1:]]
+        )
+        nodes, weights = _rule()
+        middles, halves = (cuts[1:] + cuts[:-1]) / 2, (cuts[1:] - cuts[:-1]) / 2
+        t = (middles[:, None] + halves[:, None] * nodes).ravel()
+        density = np.exp(-np.abs(t) / first) / (2 * first)
+        weights = (halves[:, None] * weights).ravel() * density
+        away = (t - self.truths[:, None]) / second
+        tail = np.exp(-np.abs(away)) / 2
+        below = np.where(away < 0, tail, 1 - tail)
+        above = np.where(away < 0, 1 - tail, tail)
+        return weights, below, above
+
+
+@cache
+def _rule() -> tuple[FloatArray, FloatArray]:
+    return np.polynomial.legendre.leggauss(NODES)
+
+
+def _transcripts(queries: int, cutoff: int) -> Iterator[tuple[int, ...]]:
+    if queries == 0 or cutoff == 0:
+        yield (UNASKED,) * queries
+        return
+    for entry in (BELOW, ABOVE):
+        for rest in _transcripts(queries - 1, cutoff - (entry == ABOVE)):
+            yield (entry, *rest)
+
+
+def law_learner(first: SparseVectorLaw, second: SparseVectorLaw) -> Learner:
+    """A learner that needs no training: its score is the log-ratio of two laws of transcripts.
+
+    It scores transcripts (trials, k), and gives 0 to those that are impossible under the laws.
+    ``ValueError`` unless both are a `SparseVectorLaw` with the same possible transcripts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> scales = gd.AboveThreshold(threshold=0.0, privacy=gd.PureDP(1.0)).scales
+    >>> laws = [gd.audit.SparseVectorLaw([truth], scales, cutoff=1) for truth in (0.0, 1.0)]
+    >>> learner = gd.audit.law_learner(*laws)
+    >>> score = learner.learn(np.array([[0]]), np.array([[1]]))
+    >>> score(np.array([[0], [1]])).round(3)
+    array([ 0.179, -0.152])
+    """
+    require_type(first, SparseVectorLaw, "first")
+    require_type(second, SparseVectorLaw, "second")
+    if not np.array_equal(first.transcripts, second.transcripts):
+        raise ValueError(
+            "first and second must have the same number of queries and the same cutoff, got laws "
+            f"of {len(first.transcripts)} and {len(second.transcripts)} transcripts"
+        )
+    ratios = np.zeros(3 ** len(first.truths))
+    ratios[_codes(first.transcripts)] = np.log(first.probabilities / second.probabilities)
+    score: Score = lambda outputs: ratios[_codes(outputs)]  # noqa: E731
+    return Learner("log ratio of the exact probabilities of the transcript", lambda _a, _b: score)
+
+
+def _codes(transcripts: Outputs) -> IntArray:
+    return np.asarray((transcripts.astype(np.int64) + 1) @ 3 ** np.arange(transcripts.shape[1]))
+
+
+# A search for the stream of queries on which a run has a large privacy loss
+
+#: The search tries these values of (true answer minus threshold). The unit is the scale of the
+#: noise on queries. The loss may reach its supremum only in the limit of large distances.
+DISTANCES = np.array([-16.0, -8.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 8.0, 16.0])
+#: Number of random starts of the search over streams.
+ROUNDS = 3
+#: In the search, an increase of the excess over the claim, or of epsilon, must exceed this number.
+#: Smaller increases may be rounding errors.
+GAIN = 1e-10
+
+
+@dataclass(frozen=True)
+class WorstStream:
+    """The true answers on two neighbouring inputs, and the privacy loss of a run on them.
+
+    Parameters
+    ----------
+    first, second : tuple of float
+        The differences (true answer minus threshold), on the first and on the second input. Each
+        answer differs by at most 1 between the two inputs.
+    excess : float
+        The larger `PrivacyLoss.excess` over the claim, of the two orders of the inputs.
+    epsilon : float
+        The least epsilon for which the run is epsilon-DP on these two inputs.
+    refuted : bool
+        Whether the claim is exceeded by more than rounding errors. The laws are exact, so this is a
+        proof and not a statistical test.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> scales = gd.AboveThreshold(threshold=0.0, privacy=gd.PureDP(1.0)).scales
+    >>> worst = gd.audit.worst_stream(scales, gd.PureDP(0.2), cutoff=1, queries=1)
+    >>> worst.refuted, round(worst.epsilon, 2)
+    (True, 0.25)
+    """
+
+    first: tuple[float, ...]
+    second: tuple[float, ...]
+    excess: float
+    epsilon: float
+    refuted: bool
+
+    def above(self, other: WorstStream) -> bool:
+        """Whether this pair has the larger excess or, at equal excess, the larger epsilon."""
+        ahead = self.excess - other.excess
+        return ahead > GAIN or (ahead > -GAIN and self.epsilon > other.epsilon + GAIN)
+
+
+def worst_stream(
+    scales: NoiseScales,
+    claim: Privacy,
+    *,
+    cutoff: int,
+    queries: int,
+    monotone: bool = False,
+    rng: np.random.Generator | int = 0,
+) -> WorstStream:
+    """Search for the stream of queries on which a sparse vector run exceeds a claim most.
+
+    For each query, the search chooses the distance of the true answer from the threshold, and
+    whether the answer moves by +1 or by -1 between the two neighbours. It is a coordinate ascent
+    from random starts. All laws are exact, so the loss of the stream found is not an estimate.
+    Another stream may have a larger loss.
+
+    Parameters
+    ----------
+    scales : NoiseScales
+        As for `SparseVectorLaw`.
+    claim : PureDP, ApproxDP or ZCDP
+        The guarantee that the mechanism claims.
+    cutoff : int
+        As for `SparseVectorLaw`.
+    queries : int
+        Length of the stream, at most 12. The time for each stream tried can grow like 2^queries.
+    monotone : bool
+        Whether all answers move in the same direction between neighbours.
+    rng : Generator or int
+        Source of the random starts.
+
+    Raises
+    ------
+    ValueError
+        If `queries`, `cutoff` or a scale of the noise is out of range, or `claim` is no definition
+        of privacy, for instance a `Guarantee`.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> scales = gd.AboveThreshold(threshold=0.0, privacy=gd.PureDP(1.0)).scales
+    >>> worst = gd.audit.worst_stream(scales, gd.PureDP(1.0), cutoff=1, queries=1)
+    >>> worst.refuted, worst.epsilon <= 1.0
+    (False, True)
+    """
+    require_type(scales, NoiseScales, "scales")
+    check_privacy(claim, name="claim")
+    whole(queries, "queries", maximum=MOST_QUERIES)
+    generator = np.random.default_rng(rng)
+    moves = (1.0,) if monotone else (-1.0, 1.0)
+    options = [(distance, move) for distance in DISTANCES * scales.query for move in moves]
+
+    def stream(choice: Sequence[int]) -> WorstStream:
+        first = np.array([options[i][0] for i in choice])
+        second = first + [options[i][1] for i in choice]
+        laws = [SparseVectorLaw(truths, scales, cutoff).probabilities for truths in (first, second)]
+        losses = [PrivacyLoss.of_laws(*pair) for pair in (laws, laws[::-1])]
+        return WorstStream(
+            tuple(first.tolist()),
+            tuple(second.tolist()),
+            max(loss.excess(claim) for loss in losses),
+            max(loss.epsilon() for loss in losses),
+            any(loss.refutes(claim) for loss in losses),
+        )
+
+    best: WorstStream | None = None
+    for _ in range(ROUNDS):
+        choice = generator.integers(len(options), size=queries).tolist()
+        found, improved = stream(choice), True
+        while improved:
+            improved = False
+            for place in generator.permutation(queries).tolist():
+                for option in range(len(options)):
+                    other = stream([*choice[:place], option, *choice[place + 1 :]])
+                    if other.above(found):
+                        found, improved = other, True
+                        choice = [*choice[:place], option, *choice[place + 1 :]]
+        if best is None or found.above(best):
+            best = found
+    assert best is not None
+    return best

@@ -1,14 +1,138 @@
-"""Scores that tell the outputs on two inputs apart: large if the first input is likelier."""
+"""Samplers of outputs, and scores that are large if the first of two inputs is likelier."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._typing import FloatArray, IntArray
-from geomdp.audit.samplers import Learner, Outputs, Score
+from geomdp._typing import BoolArray, FloatArray, IntArray
+
+#: Outputs of a mechanism, one for each trial: an array of shape (trials, ...).
+Outputs: TypeAlias = npt.NDArray[Any]
+#: Draws independent outputs of a mechanism on one fixed input.
+Sampler: TypeAlias = Callable[[int, np.random.Generator], Outputs]
+#: Maps outputs to an array (trials,) of numbers. Outputs that are likelier on the first of two
+#: inputs get larger numbers.
+Score: TypeAlias = Callable[[Outputs], FloatArray]
+#: Maps outputs to an array (trials,) of booleans: whether each output is in the event.
+Event: TypeAlias = Callable[[Outputs], BoolArray]
+
+# Samplers of a mechanism's outputs, and the types of scores, events and learners
+
+Data = TypeVar("Data")
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A way to learn a score from outputs of a mechanism on two inputs.
+
+    Parameters
+    ----------
+    name : str
+        The score in words, for the description of the event.
+    learn : callable
+        Maps two arrays of outputs, on the first and on the second input, to a score. The result is
+        None if no score is found that tells the inputs apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> learner = gd.audit.Learner("minus the output", lambda first, second: np.negative)
+    >>> pair = gd.audit.Pair(
+    ...     "0 and 1 records",
+    ...     lambda trials, rng: rng.laplace(0.0, 0.5, trials),
+    ...     lambda trials, rng: rng.laplace(1.0, 0.5, trials),
+    ...     learners=(learner,),
+    ... )
+    >>> gd.audit.audit_pairs([pair], gd.PureDP(1.0), trials=20_000, rng=0).refuted
+    True
+    """
+
+    name: str
+    learn: Callable[[Outputs, Outputs], Score | None]
+
+    def __repr__(self) -> str:
+        return f"Learner({self.name!r})"
+
+
+def repeat(mechanism: Callable[[Data, np.random.Generator], npt.ArrayLike], data: Data) -> Sampler:
+    """The sampler that runs `mechanism(data, rng)` once per trial.
+
+    Parameters
+    ----------
+    mechanism : callable
+        Returns one output, of the same shape every time. For a `geomdp` mechanism M:
+        ``lambda records, rng: M.release(records, rng).answers``. A mechanism whose outputs have
+        different lengths must pad them with NaN: the length is part of the output.
+    data : object
+        The input on which the mechanism is run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> mechanism = gd.mechanisms.Laplace(gd.workloads.Histogram(2), n=3, privacy=gd.PureDP(1.0))
+    >>> sample = gd.audit.repeat(
+    ...     lambda records, rng: mechanism.release(records, rng).answers, np.array([0, 0, 1])
+    ... )
+    >>> sample(100, np.random.default_rng(0)).shape
+    (100, 2)
+    """
+
+    def sample(trials: int, rng: np.random.Generator) -> Outputs:
+        return _stacked([mechanism(data, rng) for _ in range(trials)])
+
+    return sample
+
+
+def _stacked(outputs: list[npt.ArrayLike]) -> Outputs:
+    """The outputs as one array (trials, ...); ``ValueError`` if their shapes differ."""
+    arrays = [np.asarray(output) for output in outputs]
+    for array in arrays:
+        same_shape(array[None], arrays[0].shape, "in another run")
+    return np.stack(arrays)
+
+
+def draw(sample: Sampler, trials: int, rng: np.random.Generator) -> Outputs:
+    """`trials` outputs of a sampler; ``ValueError`` if it returns another number of outputs."""
+    returned = sample(trials, rng)
+    try:
+        outputs = np.asarray(returned)
+    except ValueError:  # NumPy's reason for ragged lists
+        raise ValueError("outputs must have one shape, got several; pad them with NaN") from None
+    if outputs.ndim == 0 or len(outputs) != trials:
+        raise ValueError(f"a sampler must return {trials} outputs, got shape {outputs.shape}")
+    if outputs.size == 0:
+        raise ValueError(f"outputs must hold at least 1 number, got shape {outputs.shape[1:]}")
+    return outputs
+
+
+def same_shape(outputs: Outputs, expected: tuple[int, ...], where: str) -> Outputs:
+    """The outputs; ``ValueError`` if one output has another shape than `expected`."""
+    if outputs.shape[1:] != expected:
+        raise ValueError(
+            f"outputs must have one shape, got {expected} and then {outputs.shape[1:]} {where}; "
+            "a shape that depends on the records is part of the output: pad outputs with NaN"
+        )
+    return outputs
+
+
+def scores_of(score: Score, outputs: Outputs) -> FloatArray:
+    """The scores (trials,) of outputs; ``ValueError`` for another shape or NaN."""
+    scores = np.asarray(score(outputs), dtype=np.float64)
+    if scores.shape != (len(outputs),):
+        raise ValueError(f"a score must have shape ({len(outputs)},), got {scores.shape}")
+    if np.isnan(scores).any():
+        raise ValueError(f"scores must not be NaN, got {np.isnan(scores).sum()} of {len(scores)}")
+    return scores
+
+
+# Scores computed from the outputs
 
 #: In each coordinate, standard deviations and differences of means below this share of the largest
 #: output count as rounding errors. The rounding error of a sum of 2^20 terms is at most
@@ -331,3 +455,62 @@ LINEAR = Learner("linear score", fisher_score)
 NON_FINITE = Learner("log frequency ratio of NaN and infinite entries", nonfinite_score)
 #: The learners that an audit uses by default. They need numeric outputs.
 DEFAULT_LEARNERS = (NULL_SPACE, NON_FINITE, OUTCOMES, LINEAR)
+
+
+# Scores learned by a classifier, for outputs of unknown density. Needs the extra ``audit``
+
+#: Largest number of outputs per input that the classifier learns from. More outputs take longer and
+#: change little.
+MOST_LEARNED = 50_000
+#: The smallest number of outputs in a leaf of a tree. The log-odds of a leaf are then known to
+#: about 2 / sqrt(200) = 0.14.
+LEAF = 200
+
+
+def classifier_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
+    """Log-odds that an output comes from the first input, by gradient-boosted trees (scikit-learn).
+
+    If both inputs have equal numbers of outputs, the log-odds of a perfect classifier are
+    ln(p_a / p_b) for the densities p_a and p_b of the outputs. No other score gives more powerful
+    tests. Outputs that are not whole numbers are first rounded to multiples of 2^-30 times the
+    largest absolute value in their coordinate, so that the classifier cannot learn from rounding
+    errors. Infinity counts as NaN. The result is None for fewer than 800 outputs on both inputs
+    together, or if no entry is finite. Parameters are as for `fisher_score`, and errors too, except
+    for ``ImportError`` if scikit-learn is missing, which the extra ``audit`` installs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> rng = np.random.default_rng(0)
+    >>> score = gd.audit.classifier_score(rng.normal(0.0, 1.0, 500), rng.normal(2.0, 1.0, 500))
+    >>> bool(score(np.array([-1.0]))[0] > score(np.array([3.0]))[0])
+    True
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    a, b = outputs_a[:MOST_LEARNED], outputs_b[:MOST_LEARNED]
+    if len(a) + len(b) < 4 * LEAF:
+        return None
+    units = grain(a, b)
+    # scikit-learn does not accept a column without any finite number.
+    usable = np.isfinite(np.concatenate([snapped(each, units) for each in (a, b)])).any(axis=0)
+    if not usable.any():
+        return None
+
+    def points(outputs: Outputs) -> FloatArray:
+        rows = snapped(outputs, units)[:, usable]
+        return np.where(np.isfinite(rows), rows, np.nan)
+
+    classifier = HistGradientBoostingClassifier(
+        max_iter=40, min_samples_leaf=LEAF, early_stopping=False, random_state=0
+    )
+    classifier.fit(np.concatenate([points(a), points(b)]), np.repeat([1, 0], [len(a), len(b)]))
+
+    def score(outputs: Outputs) -> FloatArray:
+        return np.asarray(classifier.decision_function(points(outputs)), dtype=np.float64)
+
+    return score
+
+
+CLASSIFIER = Learner("log-odds of a classifier", classifier_score)

@@ -41,9 +41,14 @@ import numpy as np
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp.bodies.arguments import SupportFunction, Verb, check_arguments
-from geomdp.bodies.oracles import Facets, Halfspace, MissingOracle
-from geomdp.bodies.point_lists import half_diameter_of
+from geomdp.bodies.oracles import (
+    Facets,
+    Halfspace,
+    MissingOracle,
+    SupportFunction,
+    Verb,
+    check_arguments,
+)
 
 #: Default tolerance of `contains`: for the gauge, or for the distance divided by the radius.
 MEMBERSHIP_TOLERANCE = 1e-9
@@ -52,6 +57,9 @@ MEMBERSHIP_TOLERANCE = 1e-9
 BISECTION_TOLERANCE = 1e-12
 #: Entries of one batch of axes in `half_diameter`: 2^21 float64 are 16 MB.
 BATCH_ENTRIES = 2**21
+#: `half_diameter_of` compares all pairs of points if the comparison takes at most this many
+#: multiplications.
+PAIRS_WORK = 10**8
 
 
 class Body(abc.ABC):
@@ -314,3 +322,20 @@ class Body(abc.ABC):
 
 
 check_arguments(Body)  # `__init_subclass__` makes this call for subclasses
+
+
+def half_diameter_of(points: FloatArray) -> float:
+    """Half the largest distance between two points, or an upper bound for too many pairs."""
+    centred = points - points.mean(axis=0)
+    squares = np.einsum("nm,nm->n", centred, centred)
+    if len(points) * points.size > PAIRS_WORK:
+        return math.sqrt(squares.max())
+    largest = (squares[:, None] + squares - 2 * centred @ centred.T).max()
+    return math.sqrt(max(largest, 0.0)) / 2
+
+
+def checked_body(body: object) -> Body:
+    """Return `body`; ``ValueError`` if it is not a `Body`."""
+    if not isinstance(body, Body):
+        raise ValueError(f"body must be a Body, got {type(body).__name__}")
+    return body

@@ -10,7 +10,6 @@ import scipy
 
 from geomdp._typing import FloatArray
 from geomdp._validation import finite_array, whole
-from geomdp.bodies.point_lists import common_edge
 
 #: From this dimension on, `mean_gaussian_norm` uses an asymptotic series. Its first omitted term is
 #: below 3e-16.
@@ -24,6 +23,10 @@ SERIES = (1.0, -1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144)
 NORM_REACH, NORM_STEP = 45.0, 0.125
 #: Adaptive quadrature stops if its absolute or its relative error is estimated below this number.
 QUADRATURE_TOLERANCE = 1e-13
+#: Squared lengths count as equal up to this relative difference, which rounding can cause.
+EQUAL_LENGTHS = 1e-12
+#: Largest number N of points that are tested for equal distances. In R^m the test takes O(N^2 m).
+LARGEST_TESTED = 2048
 
 
 def mean_gaussian_norm(dimension: int) -> float:
@@ -93,6 +96,22 @@ def regular_simplex_width(vertices: FloatArray) -> float | None:
     """Gaussian width of the hull of `vertices` (N, m), by `common_edge`; None if not regular."""
     edge = common_edge(vertices)
     return None if edge is None else edge / math.sqrt(2) * mean_gaussian_maximum(len(vertices))
+
+
+def common_edge(vertices: FloatArray) -> float | None:
+    """The distance between any two points if all are equal; None if not, or for too many points."""
+    count = len(vertices)
+    if count == 1:
+        return 0.0
+    if count > LARGEST_TESTED:
+        return None
+    centred = vertices - vertices.mean(axis=0)
+    products = centred @ centred.T
+    squares = np.diag(products)[:, None] + np.diag(products) - 2 * products
+    squares = squares[np.triu_indices(count, 1)]
+    if np.ptp(squares) > EQUAL_LENGTHS * squares.max():
+        return None
+    return math.sqrt(squares.mean())
 
 
 def _integrate(survivor: Callable[[float], float], knee: float) -> float:

@@ -1,11 +1,22 @@
-"""Results and errors of the verbs (methods) of bodies, and protocols for objects with one verb."""
+"""Arguments, results and errors of the verbs (methods) of bodies, and protocols for objects with
+one verb.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-from geomdp._typing import FloatArray
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
+from geomdp._typing import BoolArray, FloatArray
+from geomdp._validation import batch, finite_array, real_number, vector
 
 
 class MissingOracle(TypeError):  # noqa: N818 (a name given by the design)
@@ -116,3 +127,140 @@ class HasGauge(Protocol):
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """Gauges (b,) of the rows of `points` (b, m)."""
+
+
+# Checks on the arguments of constructors and verbs.
+
+#: A method of `Body`, such as `Body.chord`.
+Verb = Callable[..., Any]
+
+#: A function that maps directions (b, m) to values (b,) of a support function.
+SupportFunction = Callable[[FloatArray], FloatArray]
+#: Generous bound on the rounding error of a few float64 operations on numbers of modulus 1. It is
+#: thousands of units in the last place (2e-16).
+ROUNDING = 1e-12
+
+
+def frozen_array(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
+    array = finite_array(values, name, ndim).copy()
+    array.setflags(write=False)
+    return array
+
+
+def check_all_above_0(values: FloatArray, name: str) -> None:
+    if not values.size:
+        raise ValueError(f"{name} must hold at least one number above 0, got none")
+    if (values <= 0).any():
+        first = int(np.argmax(values <= 0))
+        raise ValueError(f"{name} must be above 0, got {values[first]} at index {first}")
+
+
+def off_span(vectors: FloatArray, basis: FloatArray, scale: float = 0.0) -> BoolArray:
+    """Whether each row of `vectors` is farther from the span of the orthonormal `basis` than 1e-9
+    of its norm, and than `ROUNDING` times `scale`, the size of the numbers it was computed from.
+    """
+    if basis.shape[0] == basis.shape[1]:
+        return np.zeros(len(vectors), dtype=bool)
+    residual = np.linalg.norm(vectors - (vectors @ basis) @ basis.T, axis=1)
+    slack = np.maximum(RANK_TOLERANCE * np.linalg.norm(vectors, axis=1), ROUNDING * scale)
+    return np.asarray(residual > slack)
+
+
+def off_hull(points: FloatArray, hull: AffineHull, slack: float) -> BoolArray:
+    """Whether each row of `points` is farther than `slack` from the affine subspace `hull`."""
+    if hull.ambient == hull.dimension:
+        return np.zeros(len(points), dtype=bool)
+    return np.asarray(hull.residual(points) > slack)
+
+
+def holds_origin(hull: AffineHull, scale: float) -> bool:
+    """Whether the affine subspace `hull` contains 0, up to rounding relative to `scale`."""
+    residual = float(hull.residual(np.zeros((1, hull.ambient)))[0])
+    return residual <= RANK_TOLERANCE * scale
+
+
+def ratio_test(
+    room: FloatArray, slopes: FloatArray, outside: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Ends lo, hi (b,) of {t : t slopes <= room} for `room` >= 0 (b, F); both 0 if `outside`."""
+    ends = []
+    for way in (-slopes, slopes):
+        times = np.full(room.shape, np.inf)
+        np.divide(room, way, out=times, where=way > 0)
+        ends.append(np.where(outside, 0.0, times.min(axis=1, initial=np.inf)))
+    return -ends[0], ends[1]
+
+
+def check_arguments(cls: type) -> None:
+    """Wrap the methods that `cls` itself defines, so that a call checks its arguments first."""
+    for name, check in _CHECKS.items():
+        if name in vars(cls):
+            setattr(cls, name, _checked(vars(cls)[name], check))
+
+
+def _checked(verb: Verb, check: Callable[..., tuple[Any, ...]]) -> Verb:
+    signature = inspect.signature(verb)
+
+    @functools.wraps(verb)
+    def call(body: Any, *arguments: Any, **named: Any) -> Any:
+        if named:
+            # Put named arguments into the order of the parameters, so that they are checked too.
+            arguments = signature.bind(body, *arguments, **named).args[1:]
+        return verb(body, *check(body, *arguments))
+
+    return call
+
+
+def _directions(body: Any, directions: FloatArray) -> tuple[FloatArray]:
+    return (batch(directions, body.dimension, "directions"),)
+
+
+def _points(body: Any, points: FloatArray) -> tuple[FloatArray]:
+    return (batch(points, body.dimension, "points"),)
+
+
+def _points_within(body: Any, points: FloatArray, *tolerance: float) -> tuple[Any, ...]:
+    for slack in tolerance:
+        if not 0 <= real_number(slack) < math.inf:  # also refuses NaN
+            raise ValueError(f"tolerance must be finite and at least 0, got {slack!r}")
+    return batch(points, body.dimension, "points"), *tolerance
+
+
+def _points_of_gauge(body: Any, points: FloatArray) -> tuple[FloatArray]:
+    points = batch(points, body.dimension, "points")
+    if not body._has_gauge:
+        raise ValueError(f"{body!r} has no gauge, because 0 is not in its relative interior")
+    return (points,)
+
+
+def _point(body: Any, point: FloatArray) -> tuple[FloatArray]:
+    return (vector(point, body.dimension, "point"),)
+
+
+def _rays(body: Any, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+    points = batch(points, body.dimension, "points")
+    directions = batch(directions, body.dimension, "directions")
+    if points.shape != directions.shape:
+        raise ValueError(
+            f"points and directions must have the same shape, got {points.shape} and "
+            f"{directions.shape}"
+        )
+    zero = ~directions.any(axis=1)
+    if zero.any():
+        raise ValueError(f"directions must not be 0, got 0 in row {int(np.argmax(zero))}")
+    return points, directions
+
+
+#: For each method of `Body` that takes points or directions, the function that checks them. The
+#: arguments of other methods are not checked here.
+_CHECKS: dict[str, Callable[..., tuple[Any, ...]]] = {
+    "support": _directions,
+    "breadth": _directions,
+    "extreme_point": _directions,
+    "gauge": _points_of_gauge,
+    "facets": _points_of_gauge,
+    "contains": _points_within,
+    "project": _points,
+    "separate": _point,
+    "chord": _rays,
+}

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from geomdp._validation import positive, require_type
-from geomdp.bounds.certificates.problem import Problem, SideConditionError
-from geomdp.bounds.certificates.rung import excluded_records
-from geomdp.bounds.metrics import MEAN_L2
-from geomdp.bounds.packings.separated import single_elements
+from geomdp.bounds.certificates import excluded_records
+from geomdp.bounds.packings.listed import single_elements
+from geomdp.bounds.problem import MEAN_L2, Problem, SideConditionError
 from geomdp.geometry.farthest_points import farthest_points
 from geomdp.workloads import Workload, WorkloadSizeError, explicit_answers
 

@@ -18,17 +18,15 @@ import scipy.linalg
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive
 from geomdp.bodies import Body, neighbour_body
+from geomdp.bodies.balls import log_unit_ball_volume
+from geomdp.bodies.base import checked_body
 from geomdp.bodies.gaussian_vectors import mean_gaussian_norm
-from geomdp.bodies.norm_balls.unit_ball import log_unit_ball_volume
-from geomdp.bodies.operand import checked_body
-from geomdp.bodies.polytopes.triangulated import triangulated
-from geomdp.bodies.shadows import shadow
-from geomdp.bounds.bound import Bound, Side
-from geomdp.bounds.certificates.problem import Problem, SideConditionError
-from geomdp.bounds.metrics import MEAN_L2, Metric
-from geomdp.bounds.rounding import rounded_down
-from geomdp.geometry.volumes.volume import volume_radius
-from geomdp.geometry.width.width import gaussian_width
+from geomdp.bodies.noise_bodies import shadow
+from geomdp.bodies.polytopes.vpolytope import triangulated
+from geomdp.bounds.bound import Bound, Side, rounded_down
+from geomdp.bounds.problem import MEAN_L2, Metric, Problem, SideConditionError
+from geomdp.geometry.volumes import volume_radius
+from geomdp.geometry.width import gaussian_width
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 

@@ -34,6 +34,6 @@ def main() -> NoReturn:
     """
     # Imported here because the commands import typer, which is slow to import.
     from geomdp.cli.app import app
-    from geomdp.cli.errors import run_reporting_errors
+    from geomdp.cli.display import run_reporting_errors
 
     run_reporting_errors(lambda: app(standalone_mode=False))

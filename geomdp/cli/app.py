@@ -8,20 +8,17 @@ from typing import Annotated
 import typer
 
 from geomdp import __version__
-from geomdp.cli.asking.command import ask
+from geomdp.cli.advise import advise
+from geomdp.cli.ask import ask
+from geomdp.cli.audit import audit
+from geomdp.cli.bounds import bracket, check_bound, width
+from geomdp.cli.curve import curve
+from geomdp.cli.display import logged_to
 from geomdp.cli.ledger import ledger
-from geomdp.cli.planning.advise import advise
-from geomdp.cli.planning.audit import audit
-from geomdp.cli.planning.bracket import bracket
-from geomdp.cli.planning.check_bound import check_bound
-from geomdp.cli.planning.curve import curve
-from geomdp.cli.planning.lessons import lessons
-from geomdp.cli.planning.lists import mechanisms, workloads
-from geomdp.cli.planning.width import width
-from geomdp.cli.progress import logged_to
-from geomdp.cli.releasing.command import release
+from geomdp.cli.lists import lessons, mechanisms, workloads
+from geomdp.cli.release import release
 from geomdp.cli.schema import app as schema
-from geomdp.cli.smooth_queries.commands import app as smooth
+from geomdp.cli.smooth import app as smooth
 
 app = typer.Typer(
     help="Private answers to a fixed set of queries about a table of records.",

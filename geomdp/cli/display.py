@@ -1,21 +1,32 @@
-"""Printing: short aligned rows that are readable on a terminal and in a log."""
+"""What the terminal shows: short aligned rows, progress, warnings, and errors with an exit code."""
 
 from __future__ import annotations
 
+import contextlib
 import io
+import logging
+import re
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from threading import Timer
+from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from rich.status import Status
+
     from geomdp.mechanisms import Prediction
     from geomdp.privacy import Guarantee, Privacy
+
+
+# Short aligned rows that are readable on a terminal and in a log
 
 #: Number of characters per line in a log or a pipe, which have no width of their own.
 LOG_WIDTH = 120
@@ -122,3 +133,185 @@ def in_words(prediction: Prediction) -> str:
 
 def number(value: float) -> str:
     return f"{value:.4g}"
+
+
+# Progress: the terminal shows warnings and the current step, and a log file lists all steps
+
+#: A step that takes longer than this number of seconds is shown on the terminal.
+PATIENCE = 0.5
+#: The parent of all loggers of the library. Their messages name steps, and never quote a record.
+STEPS = logging.getLogger("geomdp")
+#: Logger of one message per process, which says that functions are being compiled.
+COMPILATION = STEPS.getChild("compilation")
+FORMAT = "%(asctime)s %(name)s: %(message)s"
+
+
+@contextmanager
+def working(step: str) -> Iterator[None]:
+    """Log `step` and what the library reports until its end; animate it on a terminal if slow."""
+    console = Console(stderr=True)
+    status = console.status(Text(visible(step)))
+    handler, level = _OnTerminal(status), STEPS.level
+    announced = _OnALine(logging.INFO)
+    timer = Timer(PATIENCE, status.start)
+    timer.daemon = True
+    STEPS.addHandler(handler)
+    COMPILATION.addHandler(announced)
+    STEPS.setLevel(logging.INFO)
+    STEPS.info(step)
+    try:
+        if console.is_terminal:
+            timer.start()
+        yield
+    finally:
+        timer.cancel()
+        if timer.is_alive():
+            timer.join()
+        status.stop()
+        STEPS.removeHandler(handler)
+        COMPILATION.removeHandler(announced)
+        STEPS.setLevel(level)
+
+
+@contextmanager
+def logged_to(path: Path | None) -> Iterator[None]:
+    """Append the steps of a command, with times, to the file `path`; None means no file."""
+    if path is None:
+        yield
+        return
+    handler = _LogFile(path, encoding="utf-8")
+    handler.setFormatter(_OneLine(FORMAT))
+    STEPS.addHandler(handler)
+    try:
+        yield
+    finally:
+        STEPS.removeHandler(handler)
+        with contextlib.suppress(OSError):  # `_LogFile` has warned of it
+            handler.close()
+
+
+class _LogFile(logging.FileHandler):
+    """Appends messages to a file. When one cannot be written, it warns, and the log ends there."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        del record  # the warning is about the file
+        self.setLevel(logging.CRITICAL + 1)
+        warn(f"--log {self.baseFilename} ends here: {sys.exception()}")
+
+
+class _OneLine(logging.Formatter):
+    """Formats a message as one line without control characters."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return visible(super().formatMessage(record))
+
+
+class _OnTerminal(logging.Handler):
+    """Shows each message on the terminal, in place of the previous message."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(logging.INFO)
+        self._status = status
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._status.update(Text(visible(record.getMessage())))
+
+
+class _OnALine(logging.Handler):
+    """Prints each message as a line on standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print_message(f"geomdp: {record.getMessage()}")
+
+
+# Errors: messages on standard error and an exit code in place of a traceback
+
+#: Exit code for bad input: the usual code for wrong usage of a command.
+BAD_INPUT = 2
+#: Where a message about records has its next line, which is about another fault.
+RECORD_FAULT = re.compile(r"\n(?=records must be )")
+#: Exit code of a shell for a process stopped by Ctrl-C (128 + SIGINT).
+INTERRUPTED = 130
+
+
+First = TypeVar("First")
+Second = TypeVar("Second")
+
+
+def check_together(
+    first: Callable[[], First], second: Callable[[], Second], *checks: Callable[[], object]
+) -> tuple[First, Second]:
+    """The results of `first` and `second`, after all checks of a command's flags.
+
+    Several ``ValueError`` are raised as one group. Any other exception is raised at once. The
+    functions can call `check_together` themselves.
+    """
+    results: list[object] = []
+    errors: list[Exception] = []
+    for part in (first, second, *checks):
+        try:
+            results.append(part())
+        except ValueError as error:
+            errors.append(error)
+        except ExceptionGroup as group:
+            ours, theirs = group.split(ValueError)
+            if ours is None or theirs is not None:
+                raise
+            errors += ours.exceptions
+    if len(errors) > 1:
+        raise ExceptionGroup("bad input", errors)
+    if errors:
+        raise errors[0]
+    return cast("First", results[0]), cast("Second", results[1])
+
+
+@contextmanager
+def naming_flags(*parameters: str) -> Iterator[None]:
+    """Put ``--`` before a message of the library that begins with one of `parameters`."""
+    try:
+        yield
+    except ValueError as error:
+        if str(error).partition(" ")[0] in parameters:
+            raise ValueError(f"--{error}") from error
+        raise
+
+
+def run_reporting_errors(command: Callable[[], int | None]) -> NoReturn:
+    """Run `command`, and exit with the returned code; None means 0.
+
+    The code is 2 after an error of the user (usage, ``ValueError``, exhausted budget, files, too
+    large tables), which is printed on one line, and 130 after Ctrl-C. Any other exception is an
+    error of this program, and its traceback is printed.
+    """
+    # Imported here, so that --help appears without delay.
+    from geomdp.privacy.ledger import BudgetExhausted
+
+    try:
+        code = command()
+    except typer.TyperException as error:
+        message = error.format_message()
+        if not message:  # the command was called without arguments and has printed its help
+            sys.exit(0)
+        _fail(message)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        _fail(f"{error.filename}: {reason}" if error.filename is not None else reason)
+    except (ValueError, BudgetExhausted) as error:
+        _fail(*RECORD_FAULT.split(str(error)))
+    except ExceptionGroup as group:
+        ours = group.split(ValueError)[1]
+        if ours is not None:
+            raise
+        _fail(*map(str, group.exceptions))
+    except MemoryError as error:
+        _fail(f"not enough memory: {error}")
+    except (KeyboardInterrupt, typer.Abort):
+        sys.exit(INTERRUPTED)
+    sys.exit(code or 0)
+
+
+def _fail(*messages: str) -> NoReturn:
+
+    for message in messages:
+        print_message(f"geomdp: error: {message}")
+    sys.exit(BAD_INPUT)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from geomdp.cli import display
-from geomdp.cli.questions import Question
+from geomdp.cli.options import Question
 from geomdp.data import (
     Query,
     Sample,
@@ -22,7 +22,7 @@ from geomdp.data import (
     rand_health_insurance,
     source_of,
 )
-from geomdp.data.counting.count import encode_source
+from geomdp.data.counting import encode_source
 from geomdp.tabulation.tasks import Task
 
 if TYPE_CHECKING:

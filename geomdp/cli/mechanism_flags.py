@@ -8,17 +8,9 @@ from typing import ClassVar, Protocol
 
 from geomdp._validation import positive
 from geomdp.advice.advisor import advise_on
-from geomdp.advice.candidate import Candidate
-from geomdp.advice.candidates import CANDIDATES
+from geomdp.advice.candidates import CANDIDATES, FITTED, PROJECTED, SHRUNK, STEPS, Candidate, Step
 from geomdp.advice.plan import Plan, load_plan
-from geomdp.advice.setting import (
-    DEFAULT_BUDGET,
-    UNLIMITED,
-    Budget,
-    InapplicableError,
-    Setting,
-)
-from geomdp.advice.steps import FITTED, PROJECTED, SHRUNK, STEPS, Step
+from geomdp.advice.setting import DEFAULT_BUDGET, UNLIMITED, Budget, InapplicableError, Setting
 from geomdp.cli.options import AUTO
 from geomdp.mechanisms import AdditiveMechanism, Mechanism
 from geomdp.privacy import Adjacency, Exact, Privacy

@@ -1,14 +1,69 @@
-"""Options that several commands share, as annotated types."""
+"""Options that several commands share, as annotated types, and their meaning."""
 
 from __future__ import annotations
 
+import enum
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from geomdp.cli.privacy_flags import AdjacencyFlag
-from geomdp.privacy import Adjacency
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
+from geomdp.privacy.definitions import LARGEST_LOSS, LEAST_LOSS, weakness
+
+if TYPE_CHECKING:
+    from geomdp.data import Schema
+    from geomdp.tabulation.tasks import Asked, Task
+
+
+# The privacy flags: --epsilon alone, --epsilon with --delta, or --rho; and --adjacency
+
+
+class AdjacencyFlag(enum.StrEnum):
+    """Values of --adjacency."""
+
+    REPLACE_ONE = "replace-one"
+    ADD_REMOVE = "add-remove"
+
+    def relation(self) -> Adjacency:
+        return Adjacency[self.name]
+
+
+def parse_released(
+    epsilon: float | None, delta: float | None, rho: float | None, above_10: bool
+) -> Privacy:
+    """The privacy of a release; above 10, epsilon or rho needs the flag --epsilon-above-10."""
+    privacy = parse_privacy(epsilon, delta, rho)
+    meaning = weakness(privacy)
+    if meaning and not above_10:
+        raise ValueError(f"--{meaning}; to release with it, add --epsilon-above-10")
+    # By the flag, the user has admitted what the library would warn of.
+    warnings.filterwarnings("ignore", ".* protects little", UserWarning)
+    return privacy
+
+
+def parse_privacy(epsilon: float | None, delta: float | None, rho: float | None) -> Privacy:
+    """The privacy definition that the flags state; ``ValueError`` names a wrong or missing flag."""
+    if rho is not None and delta is not None:
+        raise ValueError(f"--delta needs --epsilon and excludes --rho, got {delta!r}")
+    for flag, value in (("--epsilon", epsilon), ("--rho", rho)):
+        if value is not None and not LEAST_LOSS <= value <= LARGEST_LOSS:
+            limits = f"from {LEAST_LOSS:g} to {LARGEST_LOSS:g}"
+            raise ValueError(f"{flag} must be {limits}, got {value!r}")
+    try:
+        match epsilon, rho:
+            case float(), None:
+                return PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
+            case None, float():
+                return ZCDP(rho)
+    except ValueError as error:
+        # The message begins with the name of a parameter. The flag has the same name.
+        raise ValueError(f"--{error}") from error
+    given = "neither" if rho is None else "both"
+    raise ValueError(f"give either --epsilon (with or without --delta) or --rho, got {given}")
 
 
 def real(text: str) -> float:
@@ -266,3 +321,74 @@ DatabaseOption: TypeAlias = Annotated[
         rich_help_panel=RECORDS,
     ),
 ]
+
+
+# The queries that --workload, --tables, --weight and --columns describe together
+
+
+@dataclass(frozen=True)
+class Question:
+    """Queries as written on the command line; None means weights of 1 and all columns of a kind.
+
+    `weights` are first those of `workloads`, and then those of `tables`.
+    """
+
+    workloads: tuple[str, ...]
+    tables: tuple[tuple[str, ...], ...] = ()
+    weights: tuple[float, ...] | None = None
+    columns: tuple[str, ...] | None = None
+
+    def __str__(self) -> str:
+        tables = [f"--tables {','.join(table)}" for table in self.tables]
+        return " ".join([*(f"--workload {spec}" for spec in self.workloads), *tables])
+
+    @property
+    def spec(self) -> str:
+        return "; ".join([*self.workloads, *(",".join(table) for table in self.tables)])
+
+    @property
+    def asked(self) -> list[Asked]:
+        return [*self.workloads, *self.tables]
+
+    def task(self, schema: Schema) -> Task:
+        """The workload for the columns of `schema`. Errors name the flags."""
+        from geomdp.tabulation.tasks import task_of  # slow import
+
+        try:
+            return task_of(schema, self.asked, columns=self.columns, weights=self.weights)
+        except ValueError as error:
+            raise ValueError(f"{self}: {error}") from error
+
+
+def parse_question(
+    workloads: Sequence[str] | None,
+    tables: Sequence[str] | None,
+    weights: Sequence[str] | None,
+    columns: str | None,
+) -> Question:
+    """The queries that the flags describe; ``ValueError`` names a wrong or missing flag."""
+    specs, crossed = tuple(workloads or ()), tuple(map(split_columns, tables or ()))
+    if not specs and not crossed:
+        raise ValueError("give --workload, for instance --workload marginals:2, or --tables A,B")
+    numbers = tuple(map(_weight, weights or ()))
+    if numbers and len(numbers) != len(specs) + len(crossed):
+        raise ValueError(
+            f"--weight must be given once for each of the {len(specs)} --workload and "
+            f"{len(crossed)} --tables, got {len(numbers)} times"
+        )
+    chosen = None if columns is None else split_columns(columns)
+    return Question(specs, crossed, numbers or None, chosen)
+
+
+def split_columns(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(","))
+
+
+def _weight(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError as error:
+        raise ValueError(f"--weight must be a number, got {text!r}") from error
+    if not 0 < number < float("inf"):
+        raise ValueError(f"--weight must be a finite number above 0, got {text!r}")
+    return number

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._numerics.written_files import room_for, write_together
+from geomdp._numerics.files import room_for, write_together
 from geomdp.cli import display
 from geomdp.cli.display import visible
 

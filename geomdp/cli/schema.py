@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 from typer.core import TyperGroup
 
-from geomdp._numerics.written_files import write_together
+from geomdp._numerics.files import write_together
 from geomdp.cli import display
 from geomdp.cli.options import RESULT, ForceOption
 from geomdp.cli.output_files import check_free, check_place

@@ -56,7 +56,7 @@ from geomdp.data.frames import (
     without_values,
 )
 from geomdp.data.schema import Schema
-from geomdp.workloads.universe.universes import (
+from geomdp.workloads.universes import (
     BooleanCube,
     CategoricalProduct,
     FiniteUniverse,

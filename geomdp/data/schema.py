@@ -71,16 +71,18 @@ from geomdp.data.columns import (
     NumericColumn,
     RealColumn,
     SkippedColumn,
+    as_text,
     check_name,
 )
-from geomdp.data.dtypes import columns_of_dtypes
+from geomdp.data.frames import is_polars
 from geomdp.workloads.finite import Histogram
 from geomdp.workloads.tables import MarginalTables
-from geomdp.workloads.universe.universes import CategoricalProduct, SymmetricCube
+from geomdp.workloads.universes import CategoricalProduct, SymmetricCube
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
 
 FORMAT = "geomdp schema"
 VERSION = 2
@@ -468,3 +470,42 @@ def _column(name: Any, declaration: object) -> Column | SkippedColumn:
     if faults or built is None:
         raise ValueError("\n".join(fault + remedy for fault in dict.fromkeys(faults)))
     return built
+
+
+# Columns declared by the types of a pandas or polars DataFrame. No values are read.
+
+
+def columns_of_dtypes(
+    frame: pd.DataFrame | pl.DataFrame, missing: Sequence[str]
+) -> tuple[DiscreteColumn, ...]:
+    """The declaration of each column of `frame`, as `Schema.from_dtypes` describes."""
+    names = list(frame.columns)
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError(f"columns must have texts as names, got {names!r}")
+    if isinstance(missing, str) or not set(missing) <= set(names):
+        raise ValueError(f"missing must list columns of the frame, {names}, got {missing!r}")
+    types = list(frame.schema.values()) if is_polars(frame) else list(frame.dtypes)
+    return tuple(
+        _column_of_dtype(name, dtype, name in missing)
+        for name, dtype in zip(names, types, strict=True)
+    )
+
+
+def _column_of_dtype(name: str, dtype: Any, missing: bool) -> DiscreteColumn:
+    kind = str(dtype)
+    if kind in ("bool", "boolean", "Boolean"):
+        return BooleanColumn(name, missing=missing)
+    # Categorical types of both libraries have the attribute `categories`. For the type Categorical
+    # of polars, the categories come from the records, so this type is refused.
+    categories = getattr(dtype, "categories", None)
+    if categories is None or kind.startswith("Categorical"):
+        raise ValueError(
+            f"column {name!r} of type {kind} declares no categories: make it boolean, "
+            "categorical (pandas) or Enum (polars) with publicly known categories, or declare it "
+            "with Schema.from_dict"
+        )
+    if len(categories) == 0:
+        raise ValueError(f"column {name!r} must declare at least 1 category, got 0")
+    return CategoricalColumn(
+        name, tuple(as_text(category) for category in categories), missing=missing
+    )

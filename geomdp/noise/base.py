@@ -1,7 +1,11 @@
-"""The protocol of noise distributions: the methods that every noise has."""
+"""The protocol of noise distributions: the methods that every noise has. Estimates of the energy.
+
+The energy E ||Z||_2^2 is estimated from independent public draws where no closed form is known.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -70,3 +74,24 @@ def checked_noise(noise: object) -> Noise:
     if not isinstance(noise, Noise):
         raise ValueError(f"noise must be a Noise, got {type(noise).__name__}")
     return noise
+
+
+# Estimates from independent public draws
+
+
+def mean_estimate(numbers: FloatArray) -> Estimate:
+    """Mean of independent `numbers` (n,) with standard error and an asymptotic 95% interval."""
+    value, stderr = float(numbers.mean()), float(numbers.std(ddof=1)) / math.sqrt(len(numbers))
+    # 1.96: the two-sided 95% quantile of the normal distribution.
+    return Estimate(value, stderr, (value - 1.96 * stderr, value + 1.96 * stderr), len(numbers))
+
+
+def scaled(estimate: Estimate, factor: float, offset: float = 0.0) -> Estimate:
+    """The estimate of factor * x + offset from an estimate of x; `factor` is at least 0."""
+    low, high = estimate.interval
+    return Estimate(
+        factor * estimate.value + offset,
+        factor * estimate.stderr,
+        (factor * low + offset, factor * high + offset),
+        estimate.samples,
+    )

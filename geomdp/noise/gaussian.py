@@ -1,17 +1,21 @@
-"""Isotropic Gaussian noise in a subspace."""
+"""Gaussian noise: isotropic in a subspace, or independent on the residuals of tables."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from geomdp._typing import FloatArray
-from geomdp._validation import batch, finite_array, positive
-from geomdp.bodies.arguments import off_span
+from geomdp._validation import batch, finite_array, positive, require_type
+from geomdp.bodies.oracles import off_span
 from geomdp.geometry.results import Estimate
 from geomdp.privacy import Exact
+from geomdp.workloads.residuals import Residuals, differences
 
 #: Columns count as orthonormal if no entry of basis^T basis - I has a modulus above this number.
 #: For a basis from a singular value decomposition in float64, rounding gives entries near 1e-15.
@@ -113,3 +117,144 @@ class GaussianNoise:
         shifts = batch(shifts, self.dimension, "shifts") @ self.basis
         squares = ((points - shifts) ** 2 - points**2).sum(axis=1)
         return np.asarray(squares / (2 * self.scale**2))
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualNoise:
+    """Noise on the weighted cells of all tables, from independent Gaussian noise on residuals.
+
+    The noise on the residual of a set A (see `Residuals`) consists of the same differences of
+    Gaussian variables of variance s_A. As a vector over cells, the noisy residual is (tensor over i
+    in A of I - J / l_i)(y + g), with the table y of A, g ~ N(0, s_A I), l_i levels of column i, and
+    a matrix J of ones. Cells are computed from the noisy residuals, so tables agree on the columns
+    they share.
+
+    For a column of two levels, one variable replaces the difference of two. So s_A = t_A^2 / 2^b,
+    where t_A is the standard deviation of the variables that are drawn, and b columns of A have two
+    levels.
+
+    Parameters
+    ----------
+    residuals : Residuals
+        The tables and their residuals.
+    scales : (sets,) array
+        t_A for each set A, in units of sums: above 0, or 0 if the residual of A (not all) has none.
+
+    References
+    ----------
+    Xiao-He-Zhang-Kifer 2023 (ResidualPlanner); formula sheet X-RES.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> from geomdp.workloads.residuals import Residuals
+    >>> residuals = Residuals(gd.workloads.MarginalTables([2, 3], k=1))
+    >>> noise = gd.noise.ResidualNoise(residuals, np.array([0.0, 2.0, 3.0]))
+    >>> noise.variances().round(9).tolist()
+    [1.0, 1.0, 6.0, 6.0, 6.0]
+
+    A simulation, from a seed. The number of records gets no noise, so the noise of each table adds
+    up to 0:
+
+    >>> simulation = noise.sample(np.random.default_rng(0), 4)
+    >>> bool(np.allclose(simulation[:, :2].sum(axis=1), 0))
+    True
+    """
+
+    residuals: Residuals
+    scales: FloatArray = field(repr=False)
+
+    sampler = Exact()
+
+    def __post_init__(self) -> None:
+        require_type(self.residuals, Residuals, "residuals")
+        scales = finite_array(self.scales, "scales", ndim=1)
+        if len(scales) != self.residuals.count:
+            raise ValueError(
+                f"scales must hold one number for each of {self.residuals.count} sets of columns, "
+                f"got {len(scales)}"
+            )
+        if scales.min() < 0 or scales.max() == 0:
+            raise ValueError(f"scales must be at least 0 and not all 0, got {scales.min()}")
+        object.__setattr__(self, "scales", scales)
+
+    def __repr__(self) -> str:
+        sets = int((self.scales > 0).sum())
+        return f"ResidualNoise(on {sets} sets of columns, in R^{self.dimension})"
+
+    @property
+    def dimension(self) -> int:
+        return self.residuals.workload.n_queries
+
+    @cached_property
+    def _set_variances(self) -> FloatArray:
+        return np.asarray(self.scales**2 / doublings(self.residuals))
+
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """A draw takes O(k) additions per cell of a k-way table."""
+        found = np.empty((size, self.residuals.dimension))
+        for group in self.residuals.groups:
+            drawn = rng.standard_normal((size * group.count, drawn_size(group.shape)))
+            drawn *= np.tile(self.scales[group.numbers], size)[:, None]
+            moved = to_coordinates(drawn, group.shape)
+            found[:, group.places] = moved.reshape(size, group.count * group.size)
+        return self.residuals.to_answers(found)
+
+    def covariance(self) -> FloatArray:
+        """For few cells: the cost is O(m^2) times the number of variables drawn."""
+        units = []
+        for group in self.residuals.groups:
+            for place, scale in enumerate(self.scales[group.numbers].tolist()):
+                moved = scale * to_coordinates(np.eye(drawn_size(group.shape)), group.shape)
+                unit = np.zeros((len(moved), self.residuals.dimension))
+                start = group.start + place * group.size
+                unit[:, start : start + group.size] = moved
+                units.append(unit)
+        root = self.residuals.to_answers(np.concatenate(units))
+        return np.asarray(root.T @ root)
+
+    def variances(self) -> FloatArray:
+        """The variances have a closed form (X-RES)."""
+        return self.residuals.cell_variances(self._set_variances)
+
+    def second_moment(self) -> Estimate:
+        terms = self.residuals.energies() * self._set_variances
+        return Estimate.exact(math.fsum(terms.tolist()))
+
+    def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
+        """log f(z) - log f(z - s), (b,), for rows of `points` and `shifts` (b, m).
+
+        f is the density of Z on the span of the noise, in which both must lie.
+        """
+        z = self._squares(batch(points, self.dimension, "points"))
+        return np.asarray((self._squares(points - shifts) - z) / 2)
+
+    def _squares(self, points: FloatArray) -> FloatArray:
+        """For each row, the sum of |residual of A|^2 / s_A over all sets A with s_A > 0."""
+        moving = self._set_variances > 0
+        coordinates = self.residuals.of_counts(points / self.residuals.workload.weights)
+        lengths = self.residuals.squared_lengths(coordinates)[:, moving]
+        return np.asarray(lengths @ (1 / self._set_variances[moving]))
+
+
+def doublings(residuals: Residuals) -> FloatArray:
+    """2^b for each set of columns, (sets,); b is the number of its columns with two levels."""
+    found = np.empty(residuals.count)
+    for group in residuals.groups:
+        found[group.numbers] = 2.0 ** group.shape.count(2)
+    return found
+
+
+def drawn_size(shape: tuple[int, ...]) -> int:
+    """Number of Gaussian variables drawn for a residual; `shape` is as for `to_coordinates`."""
+    return math.prod(levels for levels in shape if levels > 2)
+
+
+def to_coordinates(drawn: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """Noise (c, coordinates) on residuals of columns of `shape` levels, from (c, drawn_size)."""
+    wide = [levels for levels in shape if levels > 2]
+    cells = drawn.reshape(len(drawn), *wide)
+    for axis in range(1, cells.ndim):
+        cells = differences(cells, axis)
+    return cells.reshape(len(drawn), -1)

@@ -12,14 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from geomdp._numerics.seeds import PUBLIC_SEED
+from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import listed
 from geomdp.geometry.results import Estimate
-from geomdp.noise.base import Noise, checked_noise
-from geomdp.noise.estimates import mean_estimate
-from geomdp.noise.knorm import KNormNoise
-from geomdp.noise.laplace import LaplaceNoise
+from geomdp.noise.base import Noise, checked_noise, mean_estimate
+from geomdp.noise.knorm import KNormNoise, LaplaceNoise
 from geomdp.noise.recursive import combined_status
 from geomdp.privacy import SamplerStatus
 

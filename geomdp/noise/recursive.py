@@ -1,19 +1,140 @@
-"""Recursive Hardt-Talwar noise: K-norm noise on orthogonal subspaces that share one epsilon."""
+"""Hardt-Talwar noise: K-norm noise on orthogonal subspaces that share one epsilon.
+
+The decomposition finds the subspaces, which separate short axes of a body from long axes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import enum
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 
+from geomdp._numerics.linalg import RANK_TOLERANCE, is_diagonal
+from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
-from geomdp._validation import batch, listed, positive
-from geomdp.bodies.arguments import off_span
+from geomdp._validation import batch, listed, positive, require_type
+from geomdp.bodies.affine_images import LinearImage
+from geomdp.bodies.base import Body, checked_body
+from geomdp.bodies.noise_bodies import shadow
+from geomdp.bodies.oracles import off_span
+from geomdp.bodies.symmetrised import Scaled
+from geomdp.geometry.outer_slabs import refine_slabs
 from geomdp.geometry.results import Estimate
-from geomdp.noise.knorm import KNormNoise
-from geomdp.noise.levels import Level, Stage
+from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, UniformSampler
+from geomdp.noise.base import mean_estimate
+from geomdp.noise.knorm import MOMENT_DRAWS, KNormNoise
 from geomdp.privacy import Approximate, Exact, Heuristic, SamplerStatus
+
+# The subspaces and the noise in each
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseBody:
+    """A symmetric full-dimensional body in R^D, with a sampler of uniform points U in the body.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> K = gd.bodies.Box.centred([1.0, 2.0, 3.0])
+    >>> (first, *_) = gd.noise.decompose(K, gd.noise.Variant.INTRINSIC, exact=True)
+    >>> source = first.stop.source  # the body of K-norm noise on all of R^3
+    >>> source.body.dimension, source.moment.diagonal().round(3).tolist()
+    (3, [0.333, 1.333, 3.0])
+    """
+
+    body: Body
+    sampler: UniformSampler
+    #: E U U^T (D, D), exact or estimated from `draws`.
+    moment: FloatArray
+    #: Public draws (n, D) from which the moment is estimated; None if it is exact.
+    draws: FloatArray | None
+
+    def __repr__(self) -> str:
+        return f"NoiseBody({self.body!r})"
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """Noise in one subspace V of R^m: K-norm noise in R^D, mapped onto V.
+
+    The energy of a level is the expected squared length of its noise Z at epsilon = 1.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> K = gd.bodies.Box.centred([1.0, 2.0, 3.0])
+    >>> (first, *_) = gd.noise.decompose(K, gd.noise.Variant.INTRINSIC, exact=True)
+    >>> first.split.dimension  # the two axes of least width
+    2
+    >>> first.split.basis.T.tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+    >>> first.split.energy  # E ||Z||^2 at epsilon = 1: 3 * 4 * (1 + 4) / 3
+    Estimate(20, exact)
+    """
+
+    #: The K-norm body in R^D.
+    source: NoiseBody
+    #: Orthonormal columns (m, r) that span the decomposed body.
+    frame: FloatArray
+    #: Orthonormal rows (d, r) that span V, written in the basis `frame`.
+    rows: FloatArray
+    #: Orthonormal rows (d, D): the matrix that maps points of R^D to coordinates of V.
+    keep: FloatArray
+
+    def __repr__(self) -> str:
+        return f"Level(dimension={self.dimension}, {self.source!r})"
+
+    @cached_property
+    def basis(self) -> FloatArray:
+        """Orthonormal columns (m, d) that span V."""
+        return np.asarray(self.frame @ self.rows.T)
+
+    @property
+    def dimension(self) -> int:
+        """Dimension d of V."""
+        return len(self.rows)
+
+    @cached_property
+    def energy(self) -> Estimate:
+        """E ||Z||_2^2 at epsilon = 1, which is (D + 1)(D + 2) E ||keep U||_2^2 (JL-L14)."""
+        D = self.source.body.dimension
+        factor = (D + 1) * (D + 2)
+        draws = self.source.draws
+        if draws is None:
+            # A square orthogonal `keep` does not change the trace.
+            moment = self.source.moment
+            if self.dimension == D:
+                return Estimate.exact(factor * float(np.trace(moment)))
+            if is_diagonal(moment):
+                kept = (self.keep**2).sum(axis=0) @ np.diag(moment)
+            else:
+                kept = np.vdot(self.keep @ moment, self.keep)
+            return Estimate.exact(factor * float(kept))
+        return mean_estimate(factor * ((draws @ self.keep.T) ** 2).sum(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One step of the decomposition, with two choices of noise for the subspace W that remains.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> K = gd.bodies.Box.centred([1.0, 2.0, 3.0])
+    >>> stages = gd.noise.decompose(K, gd.noise.Variant.INTRINSIC, exact=True)
+    >>> [(stage.stop.dimension, stage.split and stage.split.dimension) for stage in stages]
+    [(3, 2), (1, None)]
+    """
+
+    #: K-norm noise on all of W. With this choice, the decomposition ends.
+    stop: Level
+    #: Noise on a subspace V of W; None at the last stage. With this choice, the next stage treats
+    #: the orthogonal complement of V in W.
+    split: Level | None
 
 
 class RecursiveNoise:
@@ -226,3 +347,199 @@ def stopped(stages: Sequence[Stage]) -> list[tuple[Level, ...]]:
 def energy_of(levels: Sequence[Level]) -> float:
     """E ||Z||_2^2 at epsilon = 1 under the best split of epsilon: (sum of A_i^(1/3))^3."""
     return float(np.cbrt([level.energy.value for level in levels]).sum() ** 3)
+
+
+# The decomposition of a body
+
+#: A matrix M is treated as an isometry if all entries of M^T M - I have moduli of at most this
+#: number. For float64 matrices with orthonormal columns, these entries are a few 1e-16 times the
+#: number of rows.
+ISOMETRY_TOLERANCE = 1e-12
+
+
+class Variant(enum.Enum):
+    """Which K-norm noise a level adds in its subspace V.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> [variant.value for variant in gd.noise.Variant]
+    ['projected', 'intrinsic']
+    """
+
+    #: Draw K-norm noise of the shadow of K on W, and project it on V (variant A, as published).
+    PROJECTED = "projected"
+    #: Draw K-norm noise of the shadow of K on V itself (variant B).
+    INTRINSIC = "intrinsic"
+
+
+def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]:
+    """The stages of the Hardt-Talwar recursion on a symmetric body K (JL-L18).
+
+    The first W is the span of K. The covariance of the uniform distribution on the shadow
+    (orthogonal projection) of K on W has D principal axes. The D - floor(D / 2) axes of least
+    variance span V, and the others the next W, until W has dimension 1. All V are orthogonal. A
+    body of dimension r has at most floor(log2 r) + 1 stages.
+
+    Unless `exact` is set, shadows without an exact sampler are sampled by Markov chains. A shadow
+    with neither `chord` nor `gauge` is first enclosed in an intersection of slabs (X-OUT).
+    ``ValueError`` if K is not known to be symmetric, or is the single point 0, or if `exact` is set
+    and K lacks an exact sampler or an exact second moment.
+
+    Parameters
+    ----------
+    body : Body
+        K in R^m, symmetric, possibly lower-dimensional.
+    variant : Variant
+        Which noise the levels add in their subspaces.
+    exact : bool
+        Whether to end the recursion before a shadow that has no exact sampler or second moment.
+
+    References
+    ----------
+    Hardt-Talwar 2010, section 7; Nikolov 2022, Lemma 18; formula sheet JL-L18.
+
+    Examples
+    --------
+    A box with two long and two short axes. The short axes are split off first:
+
+    >>> import geomdp as gd
+    >>> K = gd.bodies.Box.centred([1.0, 1.0, 30.0, 30.0])
+    >>> stages = gd.noise.decompose(K, gd.noise.Variant.INTRINSIC, exact=True)
+    >>> [stage.stop.dimension for stage in stages]
+    [4, 2, 1]
+    >>> [level.dimension for level in gd.noise.best_stop(stages)]
+    [2, 2]
+    """
+    return decompose_each(body, [variant], exact=exact)[0]
+
+
+def decompose_each(
+    body: Body, variants: Sequence[Variant], *, exact: bool
+) -> list[tuple[Stage, ...]]:
+    """`decompose` for several variants, which share the subspaces W and the noise on them."""
+    if not checked_body(body).symmetric:
+        raise ValueError(f"body must be symmetric, got {body!r}")
+    for variant in variants:
+        require_type(variant, Variant, "variant")
+    if body.effective_dimension == 0:
+        raise ValueError(f"body must have dimension at least 1, got {body!r}")
+    frame, core = _framed(body)
+    steps = list(_steps(frame, core, exact))
+    if not steps:
+        raise ValueError(f"body must have an exact sampler, got {body!r}")
+    return [tuple(_stages(steps, core, variant, exact)) for variant in variants]
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    #: K-norm noise on all of W.
+    stop: Level
+    #: Principal axes (D, D) of the shadow on W as rows, by decreasing variance; None if D = 1.
+    axes: FloatArray | None
+    #: The same axes (D, r) in coordinates of the span of K, which has dimension r.
+    rows: FloatArray
+
+
+def _steps(frame: FloatArray, core: Body, exact: bool) -> Iterator[_Step]:
+    """The subspaces W. If `exact` is set, stop before the first W without exact noise."""
+    rows = np.eye(core.dimension)
+    source = _prepared(core, exact)
+    while source is not None:
+        stop = Level(source, frame, rows, np.eye(len(rows)))
+        if len(rows) == 1:
+            yield _Step(stop, None, rows)
+            return
+        axes = principal_axes(source.moment)
+        # At the first stage `rows` is the identity, so the product with it is skipped.
+        axes_of_core = axes if len(rows) == core.dimension else _turned(axes, rows)
+        yield _Step(stop, axes, axes_of_core)
+        rows = axes_of_core[: len(rows) // 2]
+        # Use the shadow of K itself. The shadow of the slabs around K would be larger.
+        source = _prepared(shadow(core, rows), exact)
+
+
+def _stages(steps: list[_Step], core: Body, variant: Variant, exact: bool) -> Iterator[Stage]:
+    for step in steps[:-1]:
+        assert step.axes is not None
+        half = len(step.rows) // 2
+        released_rows, keep = step.rows[half:], step.axes[half:]
+        source_of_v: NoiseBody | None = step.stop.source
+        if variant is Variant.INTRINSIC:
+            source_of_v, keep = _prepared(shadow(core, released_rows), exact), np.eye(len(keep))
+        if source_of_v is None:
+            yield Stage(step.stop, None)
+            return
+        yield Stage(step.stop, Level(source_of_v, step.stop.frame, released_rows, keep))
+    yield Stage(steps[-1].stop, None)
+
+
+def _framed(body: Body) -> tuple[FloatArray, Body]:
+    """An isometry (m, r), and the full-dimensional body in R^r that it maps to `body`."""
+    if isinstance(body, Scaled):
+        frame, core = _framed(body.body)
+        return frame, Scaled(core, body.factor)
+    if isinstance(body, LinearImage):
+        gram = body.matrix.T @ body.matrix
+        isometry = bool(np.abs(gram - np.eye(len(gram))).max() <= ISOMETRY_TOLERANCE)
+        if isometry and body.body.effective_dimension == body.body.dimension:
+            return body.matrix, body.body
+    if body.effective_dimension == body.dimension:
+        return np.eye(body.dimension), body
+    frame = body.affine_hull().basis
+    if body.implements(Body.sample_uniform) and body.implements(Body.second_moment):
+        image = shadow(body, frame.T)
+        exact = image.implements(Body.sample_uniform) and image.implements(Body.second_moment)
+        # `LinearImage` keeps every method, because the map is one-to-one on the affine hull of the
+        # body.
+        return frame, image if exact else LinearImage(frame.T, body)
+    return frame, shadow(body, frame.T)
+
+
+def _prepared(body: Body, exact: bool) -> NoiseBody | None:
+    """`body`, or slabs around it, with sampler and moment; None if `exact` excludes it."""
+    if body.implements(Body.sample_uniform) and body.implements(Body.second_moment):
+        return NoiseBody(body, ExactSampler(body), body.second_moment(), None)
+    if exact:
+        return None
+    sampler: UniformSampler
+    if body.implements(Body.sample_uniform):
+        sampler = ExactSampler(body)
+    elif body.implements(Body.chord) or body.implements(Body.gauge):
+        sampler = ChainSampler(body)
+    else:
+        sampler = refine_slabs(body, rng=PUBLIC_SEED).sampler
+    draws = sampler.draw(np.random.default_rng(PUBLIC_SEED), MOMENT_DRAWS)
+    return NoiseBody(sampler.body, sampler, draws.T @ draws / len(draws), draws)
+
+
+def _turned(axes: FloatArray, rows: FloatArray) -> FloatArray:
+    """The product of orthonormal `axes` (D, D) and `rows` (D, r), cheap for a permutation."""
+    places = axes.argmax(axis=1)
+    is_permutation = np.count_nonzero(axes) == len(axes) and bool(axes.max(axis=1).min() == 1)
+    return rows[places] if is_permutation else axes @ rows
+
+
+def principal_axes(moment: FloatArray) -> FloatArray:
+    """Orthonormal eigenvectors of a psd matrix (D, D) as rows, by decreasing eigenvalue.
+
+    Uncorrelated blocks are decomposed separately, so no axis mixes factors of a product.
+    """
+    if is_diagonal(moment):
+        permutation = np.zeros_like(moment)
+        order = np.argsort(-np.diag(moment), kind="stable")
+        permutation[np.arange(len(moment)), order] = 1.0
+        return permutation
+    from scipy.sparse.csgraph import connected_components  # slow import
+
+    deviations = np.sqrt(np.diag(moment))
+    linked = np.abs(moment) > RANK_TOLERANCE * np.outer(deviations, deviations)
+    # The matrix is sparse, because SciPy searches a dense matrix for masked and infinite entries.
+    count, labels = connected_components(sp.csr_array(linked.astype(np.float64)), directed=False)
+    values, axes = np.diag(moment).copy(), np.eye(len(moment))
+    sizes = np.bincount(labels, minlength=count)
+    for label in np.flatnonzero(sizes > 1):
+        mine = np.flatnonzero(labels == label)
+        values[mine], vectors = np.linalg.eigh(moment[np.ix_(mine, mine)])
+        axes[np.ix_(mine, mine)] = vectors.T
+    return np.asarray(axes[np.argsort(-values, kind="stable")])

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import chi, gamma
 
-from geomdp._numerics.seeds import PUBLIC_SEED
+from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import finite_array, vector
 from geomdp.bodies import Ball, Body, CrossPolytope, LinearImage, Scaled
 from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise, Noise
 from geomdp.noise.base import checked_noise
 from geomdp.plotting.looks import COLOURS, axes_of, equal_units
-from geomdp.plotting.outlines import shadow_outline
+from geomdp.plotting.pictures import shadow_outline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from geomdp._validation import batch, finite_array, positive, require_type
 from geomdp.bodies import Body, Halfspace
-from geomdp.bodies.operand import checked_body
+from geomdp.bodies.base import checked_body
 from geomdp.geometry import project
 from geomdp.plotting.looks import COLOURS, axes_of, equal_units
 

@@ -1,14 +1,27 @@
-"""A task: a workload to release, with names for its columns, queries and tables."""
+"""Tasks: the workloads that users ask for, with names for columns, queries and tables."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from geomdp._typing import FloatArray
+from geomdp._validation import positive, require_type, whole
 from geomdp.data.schema import Schema
+from geomdp.workloads import (
+    ChosenTables,
+    Histogram,
+    Marginals,
+    MarginalTables,
+    Parities,
+    Prefixes,
+    RandomSigns,
+    Ranges,
+    SecondMoment,
+)
 from geomdp.workloads.base import Workload
 
 #: The chosen columns in order, each with the labels of its codes 0, 1, ....
@@ -104,3 +117,426 @@ def cell_labels(columns: ColumnLabels, names: Sequence[str]) -> list[str]:
     """Labels of the cells of one table in row-major order, such as sex=male,smoker=no."""
     cells = itertools.product(*(columns[name] for name in names))
     return [",".join(map("=".join, zip(names, cell, strict=True))) for cell in cells]
+
+
+def chosen_columns(
+    schema: Schema, names: Sequence[str] | None, *, real: bool = False
+) -> dict[str, tuple[str, ...]]:
+    """Check the names of columns, and return each column with the labels of its levels, by code.
+
+    Parameters
+    ----------
+    schema : Schema
+        Declares the columns.
+    names : sequence of str or None
+        The columns to return; None means all columns of the kind that `real` selects.
+    real : bool
+        False for discrete columns, True for real columns, which have no labels.
+
+    Raises
+    ------
+    ValueError
+        If a column is unknown, given twice or of the other kind. The message names the column. Also
+        if `names` is None and the schema has no column of the selected kind.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> schema = gd.data.Schema.from_dict({"sex": ["female", "male"], "smokes": bool})
+    >>> gd.tabulation.chosen_columns(schema, None)
+    {'sex': ('female', 'male'), 'smokes': ('false', 'true')}
+    >>> gd.tabulation.chosen_columns(schema, ["sex"])
+    {'sex': ('female', 'male')}
+    """
+    require_type(schema, Schema, "schema")
+    sort, other = ("real", "discrete") if real else ("discrete", "real")
+    labels = schema.labels
+    if real:
+        labels = {column.name: () for column in schema.real_columns}
+    if names is None:
+        if not labels:
+            raise ValueError(f"the schema must have at least 1 {sort} column, it has 0")
+        return labels
+    for name in names:
+        if name not in schema.names:
+            raise ValueError(
+                f"columns must name columns of the schema ({', '.join(schema.names)}), got {name!r}"
+            )
+        if name not in labels:
+            raise ValueError(
+                f"columns must name {sort} columns ({', '.join(labels)}); {name!r} is {other}"
+            )
+        if names.count(name) > 1:
+            raise ValueError(f"columns must name each column once, got {name!r} twice")
+    return {name: labels[name] for name in names}
+
+
+# Workload specifications such as ``marginals:2``, and the table `WORKLOAD_KINDS` of all kinds.
+
+
+#: Largest number of queries of a specification other than ``marginals``. Mechanisms that store a
+#: basis of the affine hull of the answers accept fewer queries.
+MAX_QUERIES = 32768
+#: Largest number of cells of all tables of ``marginals``. All 3-way tables of 100 binary columns
+#: have 1.3 million cells. Their release takes half a minute and a gigabyte.
+MAX_CELLS = 1 << 21
+#: Largest number of signs of random sign queries (2^24 float64 are 128 MB), and the public seed
+#: from which the signs are drawn.
+MAX_SIGNS, SIGNS_SEED = 1 << 24, 0
+
+
+@dataclass(frozen=True)
+class WorkloadKind:
+    """One kind of specification: a row of the table `WORKLOAD_KINDS`.
+
+    Parameters
+    ----------
+    name : str
+        The word before the colon, such as ``marginals``.
+    argument : str
+        Name of the argument after the colon, in capitals, such as ``K``; empty if there is none.
+    summary : str
+        The queries in a few words.
+    build : callable
+        Makes the task from the columns and the argument.
+    real : bool
+        Whether the queries are about real columns.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> [kind.usage for kind in gd.tabulation.WORKLOAD_KINDS][:2]
+    ['marginals:K', 'histogram']
+    >>> [kind.name for kind in gd.tabulation.WORKLOAD_KINDS if kind.real]
+    ['second-moments']
+    """
+
+    name: str
+    argument: str
+    summary: str
+    build: Callable[[ColumnLabels, str], Task]
+    real: bool = False
+
+    @property
+    def usage(self) -> str:
+        """How to write a specification of this kind, such as ``marginals:K``."""
+        return f"{self.name}:{self.argument}" if self.argument else self.name
+
+
+def takes_reals(spec: str) -> bool:
+    """Whether a specification is about real columns; False if its name is unknown.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.tabulation.takes_reals("marginals:2"), gd.tabulation.takes_reals("second-moments")
+    (False, True)
+    """
+    name = _parts(spec)[0]
+    return any(kind.real for kind in WORKLOAD_KINDS if kind.name == name)
+
+
+def parse_workload(spec: str, columns: ColumnLabels) -> Task:
+    """The task that the specification `spec` describes, for `columns`.
+
+    ``ValueError`` for a wrong `spec` or column names the wrong part and what is allowed.
+
+    Parameters
+    ----------
+    spec : str
+        A specification such as ``marginals:2``.
+    columns : mapping of str to sequence of str
+        The columns in order, with the labels of their levels.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> columns = {"sex": ["female", "male"], "smokes": ["no", "yes"]}
+    >>> task = gd.tabulation.parse_workload("histogram", columns)
+    >>> task.workload
+    Histogram(N=4)
+    >>> task.labels[0]
+    'sex=female,smokes=no'
+    """
+    name, colon, argument = _parts(spec)
+    kind = next((kind for kind in WORKLOAD_KINDS if kind.name == name), None)
+    if kind is None:
+        known = ", ".join(kind.usage for kind in WORKLOAD_KINDS)
+        raise ValueError(f"workload must be one of {known}; got {spec!r}")
+    if bool(argument) != bool(kind.argument) or (colon and not argument):
+        raise ValueError(f"workload {name} must be written {kind.usage}; got {spec!r}")
+    return kind.build(columns, argument)
+
+
+def _parts(spec: str) -> tuple[str, str, str]:
+    """Name, colon and argument of a specification; ``ValueError`` if it is not text."""
+    if not isinstance(spec, str):
+        raise ValueError(f"workload must be text such as 'marginals:2', got {spec!r}")
+    return spec.partition(":")
+
+
+def _order(argument: str, name: str, columns: ColumnLabels) -> int:
+    """The number K of columns in one query; ``ValueError`` if K is no whole number in range."""
+    if not (argument.isascii() and argument.isdigit()):
+        raise ValueError(
+            f"K in workload {name}:K must be a whole number from 1 to {len(columns)}, "
+            f"got {argument!r}"
+        )
+    return whole(int(argument), f"K in workload {name}:K", maximum=len(columns))
+
+
+def _limit(n_queries: int, spec: str, largest: int = MAX_QUERIES) -> None:
+    if n_queries > largest:
+        raise ValueError(
+            f"workload {spec} must have at most {largest} queries, got {n_queries}: "
+            "choose fewer columns or a smaller K"
+        )
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _table(columns: ColumnLabels, names: tuple[str, ...]) -> Table:
+    return Table(names, tuple(tuple(columns[name]) for name in names))
+
+
+def _marginals(columns: ColumnLabels, argument: str) -> Task:
+    k = _order(argument, "marginals", columns)
+    sizes = {name: len(levels) for name, levels in columns.items()}
+    # Each table has at least one cell. So if the number of tables is above the limit on cells,
+    # refuse the tables before they are listed.
+    _limit(math.comb(len(sizes), k), f"marginals:{k}", MAX_CELLS)
+    tables = list(itertools.combinations(columns, k))
+    cells = sum(math.prod(sizes[name] for name in table) for table in tables)
+    _limit(cells, f"marginals:{k}", MAX_CELLS)
+    labels = [label for table in tables for label in cell_labels(columns, table)]
+    described = f"{_plural(len(tables), f'{k}-way table')} of {_plural(len(columns), 'column')}"
+    crossed = tuple(_table(columns, table) for table in tables)
+    return Task(MarginalTables(sizes, k), tuple(columns), described, labels, crossed)
+
+
+def _histogram(columns: ColumnLabels, argument: str) -> Task:
+    del argument  # always empty: this kind takes no argument
+    sizes = tuple(len(levels) for levels in columns.values())
+    _limit(math.prod(sizes), "histogram")
+    described = f"joint histogram of {_plural(len(columns), 'column')}"
+    labels = cell_labels(columns, tuple(columns))
+    joint = (_table(columns, tuple(columns)),)
+    return Task(Histogram(math.prod(sizes)), tuple(columns), described, labels, joint)
+
+
+def _prefixes(columns: ColumnLabels, argument: str) -> Task:
+    levels = _levels(columns, argument, "prefixes")
+    _limit(len(levels), f"prefixes:{argument}")
+    labels = [f"{argument}<={level}" for level in levels]
+    described = f"all prefixes of the {len(levels)} levels of {argument}"
+    return Task(Prefixes(len(levels)), (argument,), described, labels)
+
+
+def _ranges(columns: ColumnLabels, argument: str) -> Task:
+    levels = _levels(columns, argument, "ranges")
+    workload = Ranges(len(levels))
+    _limit(workload.n_queries, f"ranges:{argument}")
+    pairs = itertools.combinations_with_replacement(levels, 2)
+    labels = [f"{low}<={argument}<={high}" for low, high in pairs]
+    described = f"all intervals of the {len(levels)} levels of {argument}"
+    return Task(workload, (argument,), described, labels)
+
+
+def _parities(columns: ColumnLabels, argument: str) -> Task:
+    k = _binary_order(columns, argument, "parities")
+    labels = ["parity(" + ",".join(names) + ")" for names in itertools.combinations(columns, k)]
+    described = f"{k}-way parities of {_plural(len(columns), 'binary column')}"
+    return Task(Parities(len(columns), k), tuple(columns), described, labels)
+
+
+def _conjunctions(columns: ColumnLabels, argument: str) -> Task:
+    k = _binary_order(columns, argument, "conjunctions")
+    labels = [
+        ",".join(f"{name}={columns[name][1]}" for name in names)
+        for names in itertools.combinations(columns, k)
+    ]
+    described = f"{k}-way conjunctions of {_plural(len(columns), 'binary column')}"
+    return Task(Marginals(len(columns), k), tuple(columns), described, labels)
+
+
+def _signs(columns: ColumnLabels, argument: str) -> Task:
+    elements = math.prod(len(levels) for levels in columns.values())
+    if not (argument.isascii() and argument.isdigit() and int(argument) > 0):
+        raise ValueError(f"M in signs:M must be a whole number, at least 1, got {argument!r}")
+    m = int(argument)
+    _limit(m, f"signs:{m}")
+    if m * elements > MAX_SIGNS:
+        raise ValueError(
+            f"workload signs:{m} must have at most {MAX_SIGNS} signs, got {m} for each of "
+            f"{elements} combinations of levels"
+        )
+    labels = [f"sign{i}" for i in range(1, m + 1)]
+    described = f"{m} random signs on the {elements} combinations of levels"
+    return Task(RandomSigns(m, elements, SIGNS_SEED), tuple(columns), described, labels)
+
+
+def _second_moments(columns: ColumnLabels, argument: str) -> Task:
+    del argument  # always empty: this kind takes no argument
+    d = len(columns)
+    _limit(d * (d + 1) // 2, "second-moments")
+    labels = [f"{a}*{b}" for a, b in itertools.combinations_with_replacement(columns, 2)]
+    described = (
+        f"second moments of {_plural(d, 'real column')}, scaled to [-1, 1] / sqrt({d}); products "
+        "of two different columns are multiplied by sqrt(2)"
+    )
+    return Task(SecondMoment(d), tuple(columns), described, labels)
+
+
+def _levels(columns: ColumnLabels, name: str, kind: str) -> Sequence[str]:
+    if name not in columns:
+        raise ValueError(
+            f"COLUMN in workload {kind}:COLUMN must be one of {', '.join(columns)}; got {name!r}"
+        )
+    return columns[name]
+
+
+def _binary_order(columns: ColumnLabels, argument: str, name: str) -> int:
+    """K of a workload on binary columns; ``ValueError`` if a column is not binary or K is wrong."""
+    k = _order(argument, name, columns)
+    for column, levels in columns.items():
+        if len(levels) != 2:
+            raise ValueError(
+                f"workload {name}:{k} needs columns with 2 levels, "
+                f"column {column!r} has {len(levels)}"
+            )
+    _limit(math.comb(len(columns), k), f"{name}:{k}")
+    return k
+
+
+WORKLOAD_KINDS = (
+    WorkloadKind("marginals", "K", "all cells of all K-way tables of the columns", _marginals),
+    WorkloadKind("histogram", "", "all cells of the joint table of the columns", _histogram),
+    WorkloadKind("prefixes", "COLUMN", "share of records at or below each level", _prefixes),
+    WorkloadKind("ranges", "COLUMN", "share of records in each interval of levels", _ranges),
+    WorkloadKind(
+        "conjunctions", "K", "share with the second level in all of K binary columns", _conjunctions
+    ),
+    WorkloadKind(
+        "parities", "K", "mean product of K binary columns with the levels +1 and -1", _parities
+    ),
+    WorkloadKind(
+        "signs", "M", "M random queries that are +1 or -1 on each combination of levels", _signs
+    ),
+    WorkloadKind(
+        "second-moments",
+        "",
+        "mean products of all pairs of real columns, scaled to the unit ball",
+        _second_moments,
+        real=True,
+    ),
+)
+
+
+# The workload that a user asks for: one specification, or several tables with weights.
+
+
+#: A specification such as ``"marginals:2"``, or the names of the columns of one table.
+Asked: TypeAlias = str | Sequence[str]
+
+
+def task_of(
+    schema: Schema,
+    asked: Sequence[Asked],
+    *,
+    columns: Sequence[str] | None = None,
+    weights: Sequence[float] | None = None,
+) -> Task:
+    """Combine specifications and tables over the columns of a schema into one workload.
+
+    Parameters
+    ----------
+    schema : Schema
+        Declares the columns.
+    asked : sequence of str or of sequence of str
+        Specifications, or tables given by the names of their columns. If `asked` has several
+        entries, each entry must consist of tables.
+    columns : sequence of str, optional
+        Columns to which the specifications apply; by default all real columns for
+        ``second-moments``, and all discrete columns for other specifications.
+    weights : sequence of float, optional
+        One positive weight for each entry of `asked`; by default 1. In the total error, the errors
+        of the queries of an entry are multiplied by its weight. A single entry keeps weight 1.
+
+    Raises
+    ------
+    ValueError
+        For no entry, a wrong specification, column or weight, several entries that are not all
+        tables, or too many queries. The message says what is wrong.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> schema = gd.data.Schema.from_dict({"sex": ["female", "male"], "smokes": bool, "old": bool})
+    >>> task = gd.tabulation.task_of(schema, ["marginals:1", ("sex", "smokes")], weights=[1.0, 2.0])
+    >>> task.row
+    ('queries', '10: 3 1-way tables of 3 columns (weight 1); the table sex x smokes (weight 2)')
+    >>> task.labels[-2:]
+    ['sex=male,smokes=false', 'sex=male,smokes=true']
+    """
+    if not asked:
+        raise ValueError("workload must be at least 1 specification or table, got 0")
+    given = [1.0] * len(asked) if weights is None else weights
+    if len(given) != len(asked):
+        raise ValueError(
+            f"weights must have {len(asked)} entries, one for each workload or table, "
+            f"got {len(given)}"
+        )
+    checked = [positive(weight, "weights") for weight in given]
+    parts = [_part(schema, each, columns) for each in asked]
+    task = parts[0] if len(parts) == 1 else _mixed(schema, parts, checked)
+    return replace(task, schema=schema.select(task.columns))
+
+
+def _part(schema: Schema, asked: Asked, columns: Sequence[str] | None) -> Task:
+    if isinstance(asked, str):
+        return parse_workload(asked, chosen_columns(schema, columns, real=takes_reals(asked)))
+    labels = chosen_columns(schema, asked)
+    # Columns of a table are always in the order of the schema.
+    ordered = {name: labels[name] for name in schema.names if name in labels}
+    task = parse_workload(f"marginals:{len(ordered)}", ordered)
+    return replace(task, description=f"the table {' x '.join(ordered)}")
+
+
+def _mixed(schema: Schema, parts: Sequence[Task], weights: Sequence[float]) -> Task:
+    for part in parts:
+        if not part.tables:
+            raise ValueError(
+                f"each of several workloads must consist of tables, got {part.description}"
+            )
+    used = {name for part in parts for name in part.columns}
+    labels: ColumnLabels = {name: found for name, found in schema.labels.items() if name in used}
+    tables = [_in_order(table, labels) for part in parts for table in part.tables]
+    n_cells = sum(table.n_cells for table in tables)
+    if n_cells > MAX_CELLS:
+        raise ValueError(f"workload must have at most {MAX_CELLS} queries, got {n_cells}")
+    workload = ChosenTables(
+        {name: len(levels) for name, levels in labels.items()},
+        [table.columns for table in tables],
+        [weight for part, weight in zip(parts, weights, strict=True) for _ in part.tables],
+    )
+    weighted = len(set(weights)) > 1
+    words = [_in_words(part, weight, weighted) for part, weight in zip(parts, weights, strict=True)]
+    return Task(
+        workload,
+        tuple(labels),
+        "; ".join(words),
+        [label for table in tables for label in cell_labels(labels, table.columns)],
+        tuple(tables),
+        workload.weights,
+    )
+
+
+def _in_order(table: Table, labels: ColumnLabels) -> Table:
+    names = tuple(name for name in labels if name in table.columns)
+    return Table(names, tuple(tuple(labels[name]) for name in names))
+
+
+def _in_words(part: Task, weight: float, weighted: bool) -> str:
+    return f"{part.description} (weight {weight:g})" if weighted else part.description

@@ -10,7 +10,7 @@ import numpy as np
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
-from geomdp.workloads.universe.universes import Records, Universe
+from geomdp.workloads.universes import Records, Universe
 
 #: Number of records, or of elements of a universe, that are evaluated at a time.
 CHUNK_ROWS = 8192

@@ -17,7 +17,7 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, whole
 from geomdp.workloads.base import MAX_SCORES, Block, Totals, Workload, WorkloadSizeError
-from geomdp.workloads.universe.universes import BooleanCube, Records
+from geomdp.workloads.universes import BooleanCube, Records
 
 #: Number of records that are packed into bits at a time. One machine word holds one attribute of
 #: 64 records.
@@ -108,7 +108,7 @@ class _SubsetQueries(Workload):
 
     def breadth(self, directions: FloatArray) -> FloatArray:
         """Cost and errors are as in `extreme_answers`."""
-        from geomdp.workloads.closed_forms import quadratic_forms  # compiled, so slow to import
+        from geomdp.workloads import compiled_loops  # slow to import
 
         directions = batch(directions, self.n_queries, "directions")
         if self.k == 1:
@@ -118,7 +118,7 @@ class _SubsetQueries(Workload):
         for rows in self._parts(len(directions)):
             part = directions[rows]
             if self.k == 2:
-                ranges[rows] = quadratic_forms.quadratic_ranges(*self._quadratic_forms(part))
+                ranges[rows] = compiled_loops.quadratic_ranges(*self._quadratic_forms(part))
             else:
                 ranges[rows] = np.ptp(self._scores(part), axis=1)
         return ranges
@@ -141,9 +141,9 @@ class _SubsetQueries(Workload):
         return scores
 
     def _best_of_pairs(self, directions: FloatArray) -> IntArray:
-        from geomdp.workloads.closed_forms import quadratic_forms  # compiled, so slow to import
+        from geomdp.workloads import compiled_loops  # slow to import
 
-        return np.asarray(quadratic_forms.quadratic_maximisers(*self._quadratic_forms(directions)))
+        return np.asarray(compiled_loops.quadratic_maximisers(*self._quadratic_forms(directions)))
 
     def _quadratic_forms(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """For k = 2, linear (b, d) and pair coefficients (b, d, d) of scores up to a constant."""
@@ -211,7 +211,7 @@ class Marginals(_SubsetQueries):
     _word_operation: ClassVar[np.ufunc] = np.bitwise_and
 
     def _transform(self, scores: FloatArray) -> None:
-        from geomdp.workloads.closed_forms.transforms import corner_sum
+        from geomdp.workloads.compiled_loops import corner_sum
 
         corner_sum(scores, np.full(self.d, 2, dtype=np.int64))
 
@@ -257,7 +257,7 @@ class Parities(_SubsetQueries):
     _word_operation: ClassVar[np.ufunc] = np.bitwise_xor
 
     def _transform(self, scores: FloatArray) -> None:
-        from geomdp.workloads.closed_forms.transforms import walsh_hadamard
+        from geomdp.workloads.compiled_loops import walsh_hadamard
 
         walsh_hadamard(scores)
 

@@ -1,10 +1,14 @@
-"""Workloads given by a query matrix, dense or sparse."""
+"""Workloads with a list of all their answer vectors: a query matrix, or sparse queries.
+
+`explicit_answers` lists the answer vectors of any workload on a small finite universe.
+"""
 
 from __future__ import annotations
 
 import abc
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +16,15 @@ import scipy.sparse as sp
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray, RandomState
-from geomdp._validation import batch, finite_array, whole
-from geomdp.workloads.base import MAX_ENTRIES, Workload
-from geomdp.workloads.closed_forms import diameters
+from geomdp._validation import batch, finite_array, listed, whole
+from geomdp.workloads.base import CHUNK_ROWS, MAX_ENTRIES, Totals, Workload, WorkloadSizeError
 from geomdp.workloads.finite import FiniteWorkload
-from geomdp.workloads.universe.universes import FiniteUniverse, Records
+from geomdp.workloads.single_queries import SparseQuery
+from geomdp.workloads.universes import Elements, FiniteUniverse, OpenUniverse, Records
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 #: Number of inner products of directions and columns in memory at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
@@ -130,7 +135,7 @@ class Explicit(FiniteWorkload):
     def _diameters(self) -> tuple[float, float]:
         if self._small:
             points = self._take(slice(None))
-            return diameters.l1_diameter(points), diameters.l2_diameter(points)
+            return l1_diameter_of_points(points), l2_diameter_of_points(points)
         ranges = (self._rows.max(axis=0) - self._rows.min(axis=0)).toarray()
         l1_bound = min(2 * self.l1_radius(), float(ranges.sum()))
         return l1_bound, min(2 * self.l2_radius(), float(np.linalg.norm(ranges)))
@@ -232,3 +237,164 @@ def _sparse_rows(matrix: Any) -> Any:
     rows.sum_duplicates()
     finite_array(rows.data, "matrix", ndim=1)
     return rows
+
+
+#: Number of records counted at a time.
+COUNT_ROWS = 1 << 16
+
+
+class SparseQueries(ListedAnswers):
+    """A list of m sparse queries on the open universe of all hashable elements.
+
+    For u elements in the union of the supports, `explicit` has these and one more for all others,
+    where Q(x) = 0. It costs O(sum of sparsities) memory and time.
+
+    Parameters
+    ----------
+    queries : iterable of SparseQuery
+        At least one.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> count = gd.workloads.SparseQuery.counting
+    >>> workload = gd.workloads.SparseQueries([count(["north"]), count(["north", "south"])])
+    >>> workload.answers(["north", "south", "west", "north"])
+    array([0.5 , 0.75])
+    """
+
+    def __init__(self, queries: Iterable[SparseQuery]) -> None:
+        given: tuple[object, ...] = listed(queries, "queries")
+        if not given:
+            raise ValueError("queries must hold at least 1 query, got 0")
+        for position, query in enumerate(given):
+            if not isinstance(query, SparseQuery):  # a mapping, for example
+                kind = type(query).__name__
+                raise ValueError(f"queries must be SparseQuery, number {position} is a {kind}")
+        self.queries = tuple(query for query in given if isinstance(query, SparseQuery))
+        elements = dict.fromkeys(x for query in self.queries for x in query.support)
+        self._number_of = {element: number for number, element in enumerate(elements)}
+
+    def _summary(self) -> str:
+        return f"{self.n_queries} queries on {len(self._number_of)} listed elements"
+
+    @property
+    def universe(self) -> OpenUniverse:
+        return OpenUniverse()
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.queries)
+
+    @property
+    def support(self) -> tuple[Hashable, ...]:
+        """The union of the supports: u elements, in the order in which they are first listed."""
+        return tuple(self._number_of)
+
+    @cached_property
+    def explicit(self) -> Explicit:
+        """These queries on {0, ..., u}: elements 0 to u - 1 stand for `support`, and Q(u) = 0."""
+        columns = [self._number_of[x] for query in self.queries for x in query.support]
+        rows = np.repeat(np.arange(self.n_queries), [query.sparsity for query in self.queries])
+        values = np.concatenate([query.values for query in self.queries])
+        shape = self.n_queries, len(self._number_of) + 1
+        return Explicit(sp.coo_array((values, (rows, columns)), shape=shape))
+
+    def _codes(self, elements: Sequence[Hashable]) -> IntArray:
+        """Element numbers in `explicit`; u for every element that no query lists."""
+        other = len(self._number_of)
+        find = self._number_of.get
+        return np.array([find(element, other) for element in elements], dtype=np.int64)
+
+    def evaluate(self, records: Elements) -> FloatArray:
+        return self.explicit.evaluate(self._codes(self.universe.validate(records).tolist()))
+
+    def totals(self, records: Elements) -> Totals:
+        counts = np.zeros(len(self._number_of) + 1, dtype=np.int64)
+        for chunk in self.universe.chunks(records, COUNT_ROWS):
+            counts += np.bincount(self._codes(chunk.tolist()), minlength=len(counts))
+        sums = self.explicit.matrix @ counts.astype(np.float64)
+        return Totals(int(counts.sum()), np.asarray(sums))
+
+    def answers(self, records: Elements) -> FloatArray:
+        return super().answers(cast("Records", records))  # `totals` takes any elements
+
+
+def explicit_answers(workload: Workload) -> FloatArray:
+    """Answer vectors (N, m) of all N elements of a finite universe, in the order of the universe.
+
+    `WorkloadSizeError` for an infinite universe, or if N m > 2^26.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.workloads.explicit_answers(gd.workloads.Marginals(2, 1))
+    array([[0., 0.],
+           [0., 1.],
+           [1., 0.],
+           [1., 1.]])
+    """
+    size, m = workload.universe.size, workload.n_queries
+    if size is None or size * m > MAX_ENTRIES:
+        raise WorkloadSizeError(
+            f"workload must have at most 2^26 answers over all elements, got {workload!r} "
+            f"with {m} queries on {'infinitely many' if size is None else size} elements"
+        )
+    answers = np.empty((size, m))
+    for start in range(0, size, CHUNK_ROWS):
+        stop = min(start + CHUNK_ROWS, size)
+        answers[start:stop] = workload.evaluate(workload.universe.elements(start, stop))
+    return answers
+
+
+# Diameters of finite sets of points: exact for small sets, upper bounds for large sets.
+
+
+#: Largest N^2 m for which the l1 diameter of N points in R^m is computed exactly. The largest sets
+#: take about 2 seconds on one core.
+L1_WORK = 1 << 32
+#: Largest number of points N for which the l2 diameter is computed exactly, by matrix products.
+L2_POINTS = 1 << 14
+#: Number of rows that are compared with all others at a time.
+BLOCK_ROWS = 512
+
+
+def l1_diameter_of_points(points: FloatArray) -> float:
+    """Bound on the largest l1 distance of rows of `points` (N, m); exact for N^2 m <= 2^32."""
+    from scipy.spatial.distance import cdist
+
+    n_points, dimension = points.shape
+    if n_points**2 * dimension > L1_WORK:
+        low, high = points.min(axis=0), points.max(axis=0)
+        radius = max(
+            float(np.abs(part - (low + high) / 2).sum(axis=1).max()) for part in _parts(points)
+        )
+        return min(2 * radius, float((high - low).sum()))
+    return max(
+        float(cdist(points[start : start + BLOCK_ROWS], points[start:], "cityblock").max())
+        for start in range(0, n_points, BLOCK_ROWS)
+    )
+
+
+def l2_diameter_of_points(points: FloatArray) -> float:
+    """Bound on the largest l2 distance of rows of `points` (N, m); exact for N <= 2^14."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    middle = (low + high) / 2
+    if len(points) > L2_POINTS:
+        radius = max(float(np.linalg.norm(part - middle, axis=1).max()) for part in _parts(points))
+        return min(2 * radius, float(np.linalg.norm(high - low)))
+    centred = points - middle
+    squares = np.einsum("nm,nm->n", centred, centred)
+    best = 0.0
+    for start in range(0, len(points), BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
+        distances = squares[rows, None] + squares[start:] - 2 * (centred[rows] @ centred[start:].T)
+        # The expansion |a|^2 + |b|^2 - 2 <a, b> loses digits. So it only serves to find the
+        # farthest pair. The distance of this pair is then computed directly.
+        i, j = np.unravel_index(distances.argmax(), distances.shape)
+        best = max(best, float(np.linalg.norm(points[start + i] - points[start + j])))
+    return best
+
+
+def _parts(points: FloatArray) -> list[FloatArray]:
+    return [points[start : start + BLOCK_ROWS] for start in range(0, len(points), BLOCK_ROWS)]

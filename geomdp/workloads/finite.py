@@ -19,7 +19,7 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, whole
 from geomdp.workloads.base import MAX_ENTRIES, Totals, Workload, WorkloadSizeError
-from geomdp.workloads.universe.universes import FiniteUniverse, Records
+from geomdp.workloads.universes import FiniteUniverse, Records
 
 #: Number of records counted at a time: 8 MB of integers. A chunk of c records costs O(N + c), so
 #: a few large chunks cost less than many small ones.

@@ -12,18 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geomdp import mechanisms
-from geomdp._numerics.seeds import PUBLIC_SEED
+from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp.advice import Advice, advise
-from geomdp.advice.builders import knorm, knorm_differs, knorm_exact, plain
-from geomdp.advice.candidate import Candidate, Guarantees
-from geomdp.advice.candidates import CANDIDATES
-from geomdp.advice.comparison.projection_floor import projection_floor
-from geomdp.advice.comparison.ranking import WORTHWHILE, rank
-from geomdp.advice.comparison.trials import Built
+from geomdp.advice.builders import (
+    SAMPLED,
+    _rounding_floor,
+    coarse,
+    jl,
+    knorm,
+    knorm_differs,
+    knorm_exact,
+    plain,
+)
+from geomdp.advice.candidates import CANDIDATES, PROJECTED, SHRUNK, STEPS, Candidate, Guarantees
+from geomdp.advice.comparison import WORTHWHILE, Built, projection_floor, rank
 from geomdp.advice.costs import table_levels
-from geomdp.advice.reductions import SAMPLED, _rounding_floor, coarse, jl
 from geomdp.advice.setting import UNLIMITED, InapplicableError, Setting, UntriedError
-from geomdp.advice.steps import PROJECTED, SHRUNK, STEPS
 from geomdp.bodies import SlabBody
 from geomdp.geometry.farthest_points import farthest_points
 from geomdp.mechanisms import (
@@ -41,7 +45,7 @@ from geomdp.mechanisms import (
     TightCone,
 )
 from geomdp.mechanisms.additive_noise.base import additive_within
-from geomdp.mechanisms.post_processed.projected import STANDARD_ERRORS
+from geomdp.mechanisms.projected import STANDARD_ERRORS
 from geomdp.privacy import (
     ZCDP,
     Adjacency,
@@ -65,7 +69,7 @@ from geomdp.workloads import (
     WorkloadSizeError,
     explicit_answers,
 )
-from geomdp.workloads.structure.table_contrasts import table_contrasts
+from geomdp.workloads.structure import table_contrasts
 
 COLUMNS = [
     "mechanism",
@@ -426,7 +430,7 @@ class TestTable:
             build=plain(Quiet),
             steps=STEPS,
         )
-        monkeypatch.setattr("geomdp.advice.comparison.order.CANDIDATES", (*CANDIDATES, row))
+        monkeypatch.setattr("geomdp.advice.comparison.CANDIDATES", (*CANDIDATES, row))
         result = advise(WORKLOADS["tables"], **PURE, exact_only=True)
         assert isinstance(additive_within(result.best), Quiet)
         assert "It is made up." in result.reasons
@@ -543,7 +547,7 @@ class TestCosts:
         assert below  # some floors are clearly below the error of the noise alone
 
     def test_projections_that_cannot_matter_are_left_out_where_they_are_slow(self, monkeypatch):
-        monkeypatch.setattr("geomdp.advice.comparison.post_processing.SMALL_WORK", 0)
+        monkeypatch.setattr("geomdp.advice.comparison.SMALL_WORK", 0)
         workload = MarginalTables([2, 3, 2, 3], 2)
         # KNorm has the error of TightCone up to estimation, but its sampler is heuristic.
         setting = {"privacy": PureDP(1.0), "exact_only": True}

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from geomdp import sample_complexity_bracket
-from geomdp.advice import Bracket, lower_side, upper_side
-from geomdp.advice.upper_side import error_limit, upper_bounds
+from geomdp.advice import Bracket, lower_side
+from geomdp.advice import bracket as bracket_module
+from geomdp.advice.bracket import error_limit, upper_bounds
 from geomdp.bounds import (
     RMS,
     Bound,
@@ -25,7 +26,7 @@ from geomdp.bounds import (
     WorstCase,
     certify,
 )
-from geomdp.bounds.certificates.files import write_certificate
+from geomdp.bounds.certificates import write_certificate
 from geomdp.bounds.checker import check_certificate
 from geomdp.mechanisms import (
     AdditiveMechanism,
@@ -40,7 +41,7 @@ from geomdp.mechanisms import (
 )
 from geomdp.mechanisms import SecondMoment as SecondMomentMechanism
 from geomdp.noise import GeometricNoise, MappedNoise, Part
-from geomdp.noise.maxima import expected_maximum, is_log_concave
+from geomdp.noise.tails import expected_maximum, is_log_concave
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Privacy, PureDP
 from geomdp.workloads import (
     Explicit,
@@ -75,8 +76,8 @@ STANDARD: list[Workload] = [
 def few_mechanisms(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep only mechanisms that are quick to set up. The others could only lower upper bounds."""
     quick = ("Laplace", "Ball", "Cone", "KNorm(exact=True)", "Ellipsoid", "SecondMoment")
-    kept = tuple(row for row in upper_side.CANDIDATES if row.name in quick)
-    monkeypatch.setattr(upper_side, "CANDIDATES", kept)
+    kept = tuple(row for row in bracket_module.CANDIDATES if row.name in quick)
+    monkeypatch.setattr(bracket_module, "CANDIDATES", kept)
 
 
 @pytest.mark.parametrize("workload", STANDARD, ids=repr)
@@ -213,9 +214,9 @@ def test_an_alpha_that_no_mechanism_reaches_is_refused(monkeypatch):
 
 def test_without_any_noise_the_constant_answer_is_left(monkeypatch):
     """If no noise can be built, there is nothing to project, although the universe is large."""
-    kept = tuple(row for row in upper_side.CANDIDATES if row.kind is SecondMomentMechanism)
-    monkeypatch.setattr(upper_side, "CANDIDATES", kept)
-    monkeypatch.setattr(upper_side, "MAX_PROJECTED_UNIVERSE", 2)
+    kept = tuple(row for row in bracket_module.CANDIDATES if row.kind is SecondMomentMechanism)
+    monkeypatch.setattr(bracket_module, "CANDIDATES", kept)
+    monkeypatch.setattr(bracket_module, "MAX_PROJECTED_UNIVERSE", 2)
     found, _ = upper_bounds(
         Histogram(8),
         privacy=PureDP(1.0),

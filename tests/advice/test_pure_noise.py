@@ -10,15 +10,11 @@ import numpy as np
 import pytest
 
 from geomdp import sample_complexity_bracket
-from geomdp.advice import advise
-from geomdp.advice.candidate import Guarantees
-from geomdp.advice.candidates import CANDIDATES, PURE_MATRIX
-from geomdp.advice.comparison import order
-from geomdp.advice.comparison.pure_noise import OPTIMAL, pure_noise_floor
-from geomdp.advice.comparison.trials import Trials
-from geomdp.advice.reductions import coarse
+from geomdp.advice import advise, comparison
+from geomdp.advice.builders import coarse
+from geomdp.advice.candidates import CANDIDATES, PROJECTED, PURE_MATRIX, Guarantees
+from geomdp.advice.comparison import OPTIMAL, Trials, pure_noise_floor
 from geomdp.advice.setting import InapplicableError, Setting
-from geomdp.advice.steps import PROJECTED
 from geomdp.bounds import RMS
 from geomdp.mechanisms import (
     Gaussian,
@@ -191,7 +187,7 @@ def test_what_the_floor_leaves_out_is_never_missed(name, privacy, monkeypatch) -
         setting = {"n": n, "privacy": privacy, "exact_only": True}
         found = advise(WORKLOADS[name], **setting).best.predicted_rmse.value
         with monkeypatch.context() as patched:
-            patched.setattr(order, "pure_noise_floor", lambda trials: 0.0)
+            patched.setattr(comparison, "pure_noise_floor", lambda trials: 0.0)
             everything = advise(WORKLOADS[name], **setting).best.predicted_rmse.value
         assert found <= everything * (1 + 1e-9)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from geomdp.advice.candidates import CANDIDATES
-from geomdp.advice.comparison.ranking import ready_to_release
-from geomdp.advice.comparison.trials import Built, Trials
+from geomdp.advice.comparison import Built, Trials, ready_to_release
 from geomdp.advice.setting import UNLIMITED, Setting
 from geomdp.mechanisms import Laplace
 from geomdp.privacy import Adjacency, Exact, Heuristic, PureDP

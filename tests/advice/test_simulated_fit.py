@@ -10,9 +10,15 @@ import pytest
 import scipy.stats
 
 from geomdp.advice import Advice, advise, plan_of
-from geomdp.advice.comparison.order import try_all
-from geomdp.advice.comparison.ranking import WORTHWHILE, ready_to_release
-from geomdp.advice.comparison.simulated_fit import FEW, LIMITS, public_datasets, with_fit
+from geomdp.advice.comparison import (
+    FEW,
+    LIMITS,
+    WORTHWHILE,
+    public_datasets,
+    ready_to_release,
+    try_all,
+    with_fit,
+)
 from geomdp.advice.setting import DEFAULT_BUDGET, Setting
 from geomdp.mechanisms import Fitted, PredictionKind, Projected, Shrunk, predict_on_prior
 from geomdp.mechanisms.additive_noise.base import additive_within

@@ -13,8 +13,7 @@ from geomdp.advice.candidates import CANDIDATES
 from geomdp.advice.costs import breadth_work
 from geomdp.advice.setting import OPERATIONS_A_SECOND
 from geomdp.audit import audit_mechanism, smallest_violation
-from geomdp.cli import main
-from geomdp.cli.planning import audited_mechanisms
+from geomdp.cli import audit, main
 from geomdp.mechanisms import Laplace
 from geomdp.noise import LaplaceNoise
 from geomdp.privacy import ZCDP, PureDP
@@ -69,8 +68,8 @@ def test_every_mechanism_is_audited_or_left_out_with_a_reason(run):
 @pytest.mark.statistical
 def test_beyond_the_allowance_mechanisms_are_left_out_and_all_brings_them(run, monkeypatch):
     asked = [*ASKED, "--epsilon", "1", "--trials", "64"]
-    work = audited_mechanisms.noise_audit_work(Marginals(2, 1), trials=64) / OPERATIONS_A_SECOND
-    monkeypatch.setattr(audited_mechanisms, "SECONDS", work / 1.5)
+    work = audit.noise_audit_work(Marginals(2, 1), trials=64) / OPERATIONS_A_SECOND
+    monkeypatch.setattr(audit, "SECONDS", work / 1.5)
     code, out, _ = run(*asked)
     assert code == 0
     above, _, below = out.partition("left out")
@@ -83,7 +82,7 @@ def test_beyond_the_allowance_mechanisms_are_left_out_and_all_brings_them(run, m
     above, _, below = out.partition("left out")
     assert above.count("not refuted") == 15
     assert "--all" not in below
-    monkeypatch.setattr(audited_mechanisms, "SECONDS", work / 3)
+    monkeypatch.setattr(audit, "SECONDS", work / 3)
     code, out, err = run(*asked)
     assert (code, out) == (2, "")
     assert "name a mechanism with --mechanism, or add --all" in err
@@ -92,9 +91,9 @@ def test_beyond_the_allowance_mechanisms_are_left_out_and_all_brings_them(run, m
 def test_the_allowance_is_spent_in_counted_work(monkeypatch):
     """Three audits of the same work fit in three times the work, however long they take."""
     laplace = Laplace(Marginals(6, 2), n=10, privacy=PureDP(1.0))
-    work = audited_mechanisms.noise_audit_work(laplace.workload, trials=64)
-    monkeypatch.setattr(audited_mechanisms, "SECONDS", 3.5 * work / OPERATIONS_A_SECOND)
-    allowance = audited_mechanisms.Allowance()
+    work = audit.noise_audit_work(laplace.workload, trials=64)
+    monkeypatch.setattr(audit, "SECONDS", 3.5 * work / OPERATIONS_A_SECOND)
+    allowance = audit.Allowance()
     given = [allowance.spent_on("laplace", laplace, 64) for _ in range(4)]
     assert [each is laplace for each in given] == [True, True, True, False]
 
@@ -113,7 +112,7 @@ def test_the_search_asks_for_no_more_directions_than_are_counted(monkeypatch):
         asked.clear()
         audit_mechanism(laplace, trials=64, rng=0)
         one_direction = breadth_work(laplace.workload)
-        counted_work = audited_mechanisms.noise_audit_work(laplace.workload, trials=0)
+        counted_work = audit.noise_audit_work(laplace.workload, trials=0)
         assert 1 <= counted_work / one_direction / (sum(asked) / 2) <= 2
 
 

@@ -18,7 +18,7 @@ from geomdp.audit import (
     worst_stream,
 )
 from geomdp.mechanisms import AboveThreshold, Sparse
-from geomdp.mechanisms.interactive import scales
+from geomdp.mechanisms.interactive import budgets
 from geomdp.privacy import ZCDP, ApproxDP, PureDP
 from tests.stats import LEVEL
 
@@ -92,8 +92,8 @@ def test_laws_are_checked(bad):
 
 TRUTHS = np.array([0.3, -1.0, 0.7])
 SCALES = {
-    "kept": scales.kept(PureDP(2.0), 2, monotone=False),
-    "redrawn": scales.redrawn(PureDP(2.0), 2, monotone=False),
+    "kept": budgets.kept(PureDP(2.0), 2, monotone=False),
+    "redrawn": budgets.redrawn(PureDP(2.0), 2, monotone=False),
 }
 
 
@@ -175,16 +175,16 @@ def test_runs_are_audited_by_their_exact_law(factor, refuted):
 def test_above_threshold_is_exactly_tight():
     """DISC-12: Lap(4 / eps) on queries is tight. A stream of four queries loses nearly eps."""
     claim = PureDP(1.0)
-    found = worst_stream(scales.above_threshold(1.0, monotone=False), claim, cutoff=1, queries=4)
+    found = worst_stream(budgets.above_threshold(1.0, monotone=False), claim, cutoff=1, queries=4)
     assert not found.refuted
     assert found.epsilon == pytest.approx(1.0, abs=0.02)
     # With 3% less noise on the queries, the exact loss exceeds the claim.
-    less = scales.Scales(threshold=2.0, query=3.88, answer=None, redraw=True)
+    less = budgets.Scales(threshold=2.0, query=3.88, answer=None, redraw=True)
     assert worst_stream(less, claim, cutoff=1, queries=4).refuted
 
 
 def test_monotone_noise_does_not_serve_general_queries():
-    claim, noise = PureDP(1.0), scales.above_threshold(1.0, monotone=True)
+    claim, noise = PureDP(1.0), budgets.above_threshold(1.0, monotone=True)
     assert not worst_stream(noise, claim, cutoff=1, queries=3, monotone=True).refuted
     found = worst_stream(noise, claim, cutoff=1, queries=3)
     # The largest loss over general streams tends to 1.5 as the number of queries grows.
@@ -197,11 +197,11 @@ def test_monotone_noise_does_not_serve_general_queries():
 
 @pytest.mark.parametrize("claim", [ApproxDP(1.0, 1e-3), ZCDP(0.5)])
 def test_other_claims_of_sparse_runs(claim):
-    noise = scales.above_threshold(1.0, monotone=False)
+    noise = budgets.above_threshold(1.0, monotone=False)
     found = worst_stream(noise, claim, cutoff=1, queries=2)
     assert not found.refuted
     assert found.excess < 0
-    tiny = scales.Scales(threshold=0.2, query=0.4, answer=None, redraw=True)
+    tiny = budgets.Scales(threshold=0.2, query=0.4, answer=None, redraw=True)
     assert worst_stream(tiny, claim, cutoff=1, queries=2).refuted
 
 

@@ -18,7 +18,7 @@ from geomdp.bodies import (
     Product,
     difference_body,
 )
-from geomdp.bodies.norm_balls.unit_ball import ball_chord, log_unit_ball_volume
+from geomdp.bodies.balls import ball_chord, log_unit_ball_volume
 from tests.stats import ks_uniform, mean_agrees
 
 

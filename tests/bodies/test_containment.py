@@ -27,7 +27,7 @@ from geomdp.bodies import (
     exact_noise_bodies,
     neighbour_body,
 )
-from geomdp.bodies.of_workloads.containment import GAUGE_ERROR
+from geomdp.bodies.noise_bodies import GAUGE_ERROR
 from geomdp.privacy import Adjacency
 from tests.catalogue import TURN, gaussian
 

@@ -7,7 +7,7 @@ import pytest
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp.bodies import Difference, MissingOracle, SymmetricHull, VPolytope, WorkloadPolytope
-from geomdp.bodies.facets.on_demand import independent_points
+from geomdp.bodies.ray_shooting import independent_points
 from geomdp.workloads import (
     BoxSecondMoment,
     Histogram,

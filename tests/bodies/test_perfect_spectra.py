@@ -10,16 +10,17 @@ import pytest
 from scipy.integrate import quad
 
 from geomdp.bodies import NuclearBall, Spectraplex, SpectraplexDifference
-from geomdp.bodies.spectral.coupling_from_the_past import (
+from geomdp.bodies.coupling_from_the_past import (
     _block,
     block_sweeps,
     difference_spectra,
     gas_spectra,
+    heat_bath,
     nuclear_spectra,
+    sweeps,
 )
-from geomdp.bodies.spectral.eigenvalues import eigenvalues
-from geomdp.bodies.spectral.log_gas import heat_bath, sweeps
-from geomdp.bodies.spectral.pfaffians import difference_moments, nuclear_moments
+from geomdp.bodies.pfaffians import difference_moments, nuclear_moments
+from geomdp.bodies.spectral import eigenvalues
 from tests.stats import LEVEL, binomial_agrees, ks_same, ks_uniform, mean_agrees
 
 #: Functions of n ascending spectra (n, d). Together they depend on every eigenvalue.
@@ -180,7 +181,7 @@ def test_moments_stay_accurate_as_d_grows(d):
 
     By the inequality of Rogers and Shephard, vol(K - K) is below C(2 D, D) vol(K).
     """
-    from geomdp.bodies.spectral.pfaffians import _gas
+    from geomdp.bodies.pfaffians import _gas
 
     D, gas = d * (d + 1) // 2, _gas(d)
     assert gas.shares.sum() == pytest.approx(1, rel=1e-12)

@@ -8,9 +8,9 @@ from scipy.optimize import linprog
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
-from geomdp.bodies.facets import pivots as facet_pivots
-from geomdp.bodies.facets.ray_shooting import RayShooter
+from geomdp.bodies import facet_pivots
 from geomdp.bodies.linear_programs import ConicProgram, SolverError
+from geomdp.bodies.ray_shooting import RayShooter
 from geomdp.workloads import MarginalTables, Parities, explicit_answers
 from tests.catalogue import cube, gaussian
 

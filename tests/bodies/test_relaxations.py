@@ -15,13 +15,13 @@ from geomdp.bodies import (
     Elliptope,
     MappedElliptope,
     MomentRelaxation,
+    elliptope,
     moment_relaxation,
     sensitivity_polytope,
 )
-from geomdp.bodies.conic import projection
-from geomdp.bodies.conic.projection import nearest_with_diagonal
-from geomdp.bodies.conic.sign_moments import MomentMatrix
-from geomdp.bodies.conic.support import GAP, highest_correlation
+from geomdp.bodies.elliptope import nearest_with_diagonal
+from geomdp.bodies.elliptope_support import GAP, highest_correlation
+from geomdp.bodies.relaxations import MomentMatrix
 from geomdp.geometry import project
 from geomdp.workloads import Marginals, MarginalTables, Parities, Prefixes
 from tests.catalogue import CONIC_PROGRAM, gaussian
@@ -91,8 +91,8 @@ def test_nearest_correlation_satisfies_the_variational_inequality(order, scale):
 def test_nearest_with_a_diagonal_of_any_size(order, power, monkeypatch):
     """Scaling a problem by 2^power scales the solution exactly; the number of steps stays."""
     calls = []
-    dual = projection._dual
-    monkeypatch.setattr(projection, "_dual", lambda *given: calls.append(1) or dual(*given))
+    dual = elliptope._dual
+    monkeypatch.setattr(elliptope, "_dual", lambda *given: calls.append(1) or dual(*given))
     target, diagonal = 3 * symmetric(order, 1), np.resize([4.0, 1, 1, 2, 0.5, 3], order)
     expected, steps = nearest_with_diagonal(target, diagonal), len(calls)
     found = nearest_with_diagonal(2.0**power * target, 2.0**power * diagonal)

@@ -25,7 +25,7 @@ from geomdp.bodies import (
     TriangulatedPolytope,
     VPolytope,
 )
-from geomdp.bodies.shadows import shadow
+from geomdp.bodies.noise_bodies import shadow
 from tests.stats import ks_uniform, mean_agrees
 
 RNG = np.random.default_rng(0)
@@ -48,7 +48,7 @@ CASES = {
     "turned box, own axes": (
         LinearImage(TURN, Box.centred([1, 2, 3, 4, 5])),
         # These rows times TURN have entries near 1e-17 in place of 0, so no closed form is found.
-        # `_framed` in `geomdp.noise.decomposition` removes TURN before it takes a shadow.
+        # `_framed` in `geomdp.noise.recursive` removes TURN before it takes a shadow.
         TURN.T[[2, 0]],
         False,
     ),

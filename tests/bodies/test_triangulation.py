@@ -10,7 +10,7 @@ from scipy.spatial import ConvexHull
 
 import geomdp as gd
 from geomdp.bodies import CrossPolytope, TriangulatedPolytope, exact_noise_bodies
-from geomdp.bodies.of_workloads.noise_bodies import triangulated_neighbours
+from geomdp.bodies.noise_bodies import triangulated_neighbours
 from geomdp.bodies.polytopes.triangulation import (
     MAX_SIMPLICES,
     MAX_WORK,

@@ -10,8 +10,8 @@ import pytest
 from flint import fmpz_mat
 
 from geomdp.bodies import TriangulatedPolytope
-from geomdp.bodies.polytopes import whole_cones as module
-from geomdp.bodies.polytopes.whole_cones import determinants, whole_cones
+from geomdp.bodies.polytopes import triangulation as module
+from geomdp.bodies.polytopes.triangulation import determinants, whole_cones
 
 
 def signs(r):

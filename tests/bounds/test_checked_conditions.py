@@ -11,14 +11,18 @@ import pytest
 
 from geomdp.bounds import RandomSignSets, ReedSolomon, ReedSolomonSets, Singletons
 from geomdp.bounds.checker.check import _check_packing, _Problem
-from geomdp.bounds.checker.guarantees import MOST_LOSS, Guarantee
+from geomdp.bounds.checker.code_packings import (
+    _check_orthogonal,
+    _check_union_bound,
+    _half_hadamard,
+    _Sets,
+    verify_blocks,
+    verify_signs,
+)
 from geomdp.bounds.checker.listed import _largest_distance, answers_of
-from geomdp.bounds.checker.marginals import _check_orthogonal, _half_hadamard, verify_blocks
-from geomdp.bounds.checker.norms import MEASURES
-from geomdp.bounds.checker.random_signs import _check_union_bound, _Sets, verify_signs
-from geomdp.bounds.checker.values import CLOSE, CertificateRejected, Part, Work
-from geomdp.bounds.checker.verified import VerifiedPacking
-from geomdp.bounds.packings.nearly_disjoint_sets import SetFamily, log_whole
+from geomdp.bounds.checker.problem import MEASURES, MOST_LOSS, Guarantee, VerifiedPacking
+from geomdp.bounds.checker.reading import CLOSE, CertificateRejected, Part, Work
+from geomdp.bounds.packings.random_signs import SetFamily, log_whole
 
 
 @pytest.mark.parametrize("side", [2, 4, 16])

@@ -11,7 +11,7 @@ import pytest
 
 from geomdp.bounds import CertificateRejected, check_certificate
 from geomdp.bounds.checker.check import _checked
-from geomdp.bounds.checker.values import Part, Work
+from geomdp.bounds.checker.reading import Part, Work
 from tests.bounds.test_checker import BOUNDS, saved
 
 STATEMENTS = {

@@ -33,7 +33,7 @@ from geomdp.bounds import (
     random_sign_bound,
     single_elements,
 )
-from geomdp.bounds.checker.codes import least_weight
+from geomdp.bounds.checker.code_packings import least_weight
 from geomdp.cli import main
 from geomdp.privacy import Adjacency
 from geomdp.workloads import (

@@ -27,10 +27,10 @@ from geomdp.bounds import (
     marginal_bound,
     random_sign_bound,
 )
-from geomdp.bounds.packings.cliques import largest_clique
-from geomdp.bounds.packings.marginal_queries import _parts
+from geomdp.bounds.packings.codes import prime_at_most
+from geomdp.bounds.packings.listed import largest_clique
+from geomdp.bounds.packings.marginals import _parts
 from geomdp.bounds.packings.random_signs import UnionBoundError, rate
-from geomdp.bounds.packings.reed_solomon import prime_at_most
 from geomdp.workloads import RandomSigns
 from tests.stats import binomial_below
 

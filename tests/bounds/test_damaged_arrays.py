@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from geomdp._numerics.array_files import read_arrays
+from geomdp._numerics.files import read_arrays
 from geomdp.bounds import Bound, CertificateRejected, check_certificate, guessing_bound
 from geomdp.bounds.checker.reading import _arrays
 from geomdp.cli import main

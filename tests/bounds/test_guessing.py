@@ -25,16 +25,18 @@ from geomdp.bounds import (
     check_certificate,
     guessing_bound,
 )
-from geomdp.bounds.certificates.certificate import Certificate, covering_bound
-from geomdp.bounds.certificates.problem import Problem
-from geomdp.bounds.packings.distant_elements import DistantElements, distant_elements
+from geomdp.bounds.certificates import Certificate, covering_bound
 from geomdp.bounds.packings.guessing import (
+    DistantElements,
     GuessedElements,
+    SeparatedElements,
     _numbers,
+    distant_elements,
     guess_rungs,
     rungs_of_elements,
+    separated_elements,
 )
-from geomdp.bounds.packings.separated_elements import SeparatedElements, separated_elements
+from geomdp.bounds.problem import Problem
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Explicit, Histogram, MarginalTables, Prefixes, RandomSigns, Workload
 from tests.bounds.test_checker import rejected, saved

@@ -34,12 +34,11 @@ from geomdp.bounds import (
     query_lines_bound,
     single_elements,
 )
-from geomdp.bounds.certificates.rung import rung
-from geomdp.bounds.checker import reading, values
+from geomdp.bounds.bound import rounded_down, rounded_up
+from geomdp.bounds.certificates import rung
+from geomdp.bounds.checker import reading
 from geomdp.bounds.checker.check import _check_range
-from geomdp.bounds.packings.distant_elements import DistantElements
-from geomdp.bounds.packings.separated_elements import SeparatedElements
-from geomdp.bounds.rounding import rounded_down, rounded_up
+from geomdp.bounds.packings.guessing import DistantElements, SeparatedElements
 from geomdp.cli import main
 from geomdp.privacy import ZCDP
 from geomdp.workloads import Explicit, Histogram, Prefixes
@@ -104,7 +103,7 @@ def test_means_that_overflow_hide_no_equal_data_sets(
     rejected(path, "rung 0: answers holds NaN, or numbers above")
     # The distances are tested even if all numbers of float64 are in the allowed range.
     path.write_text(huge)
-    monkeypatch.setattr(values, "LARGEST", sys.float_info.max)
+    monkeypatch.setattr(reading, "LARGEST", sys.float_info.max)
     with np.errstate(over="ignore", invalid="ignore"):
         rejected(path, "rung 1: a distance of two answers is not finite")
 
@@ -140,7 +139,7 @@ def test_the_union_bound_holds_exactly_for_any_number_of_queries(
     with localcontext() as context:
         context.prec = 100
         x, delta = Decimal(family.tilt), Decimal(family.deviation)
-        # In the notation of `random_signs`, E Y^4 <= 3 - 1/s = 2 for sets of s = 1 element, so
+        # In the notation of `verify_signs`, E Y^4 <= 3 - 1/s = 2 for sets of s = 1 element, so
         # E e^(-x Y^2) <= 1 - x + 2 x^2 / 2.
         moment = 1 - x + x * x
         rate = -x * (1 - delta) - moment.ln()
@@ -450,8 +449,8 @@ def test_certificates_and_their_parts_show_no_arrays() -> None:
 
 def test_the_checker_rounds_as_the_library_does() -> None:
     for value in (0.3, 1.0, 0.12345678, 1e-300, 123456789.0, math.pi):
-        assert values.rounded_down(value) == rounded_down(value)
-        assert values.rounded_up(value) == rounded_up(value)
+        assert reading.rounded_down(value) == rounded_down(value)
+        assert reading.rounded_up(value) == rounded_up(value)
 
 
 def test_ranges_without_gaps_need_the_whole_of_their_condition() -> None:
@@ -459,7 +458,7 @@ def test_ranges_without_gaps_need_the_whole_of_their_condition() -> None:
     for share, passes in ((1 + 1e-12, True), (1 - 5e-15, False)):
         rho = 1 + share * (size - 1) / (start * size)
         first, last = start * size, math.floor(5 * size * rho)
-        written = values.Part({"first": first, "last": last}, values.Work(1000))
+        written = reading.Part({"first": first, "last": last}, reading.Work(1000))
         if passes:
             assert _check_range(written, rho, size, 5) == (first, last)
         else:

@@ -24,7 +24,7 @@ from geomdp.bounds import (
     query_lines_bound,
     smooth_line,
 )
-from geomdp.bounds.checker.steps import _differences
+from geomdp.bounds.checker.lines import _differences
 from geomdp.privacy import ZCDP, ApproxDP
 from geomdp.workloads import Explicit, Histogram
 from tests.bounds.test_checker import Document, saved, seal

@@ -26,10 +26,9 @@ from geomdp.bounds import (
     paired_line,
     smooth_line,
 )
-from geomdp.bounds.checker.guarantees import Guarantee
-from geomdp.bounds.lines.bounds import STEP_EPSILONS
-from geomdp.bounds.lines.overlaps import overlap
-from geomdp.bounds.lines.risks import Accuracy
+from geomdp.bounds.checker.problem import Guarantee
+from geomdp.bounds.count_risks import Accuracy, overlap
+from geomdp.bounds.orthogonal_lines import STEP_EPSILONS
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.workloads import Histogram, Marginals, Prefixes, Workload
 from tests.bounds.test_checker import saved

@@ -23,12 +23,11 @@ from geomdp.bounds import (
     check_certificate,
     single_elements,
 )
-from geomdp.bounds.certificates.rung import rung
+from geomdp.bounds.certificates import rung
 from geomdp.bounds.checker.check import _check_packing, _Problem
-from geomdp.bounds.checker.guarantees import Guarantee
 from geomdp.bounds.checker.listed import verify_listed
-from geomdp.bounds.checker.norms import MEASURES
-from geomdp.bounds.checker.values import Part, Work
+from geomdp.bounds.checker.problem import MEASURES, Guarantee
+from geomdp.bounds.checker.reading import Part, Work
 from geomdp.workloads import Explicit, Histogram
 from tests.bounds.test_checker import rejected, saved
 

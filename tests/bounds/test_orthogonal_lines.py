@@ -25,19 +25,25 @@ from geomdp.bounds import (
     WorstCase,
     additive_noise_error,
     check_certificate,
+    orthogonal_lines,
     orthogonal_lines_bound,
     orthogonal_lines_error,
     private_line,
 )
-from geomdp.bounds.certificates.problem import Problem
+from geomdp.bounds.bayes_risk import least_risk
 from geomdp.bounds.checker.lines import _lengths
-from geomdp.bounds.checker.values import Part, Work
-from geomdp.bounds.lines import frames
-from geomdp.bounds.lines.bayes_risk import least_risk
-from geomdp.bounds.lines.bounds import line_plans, line_rungs
-from geomdp.bounds.lines.frames import ASCENT_STEPS, coordinates, widest_frame
-from geomdp.bounds.lines.orthogonal_lines import line_plan, line_rung
-from geomdp.bounds.lines.risks import Accuracy
+from geomdp.bounds.checker.reading import Part, Work
+from geomdp.bounds.count_risks import Accuracy
+from geomdp.bounds.orthogonal_lines import (
+    ASCENT_STEPS,
+    coordinates,
+    line_plan,
+    line_plans,
+    line_rung,
+    line_rungs,
+    widest_frame,
+)
+from geomdp.bounds.problem import Problem
 from geomdp.privacy import Adjacency
 from geomdp.workloads import (
     Explicit,
@@ -166,7 +172,7 @@ def test_the_climb_never_descends(monkeypatch: pytest.MonkeyPatch) -> None:
     points = np.random.default_rng(5).standard_normal((40, 12))
     sums = []
     for steps in range(ASCENT_STEPS + 1):
-        monkeypatch.setattr(frames, "ASCENT_STEPS", steps)
+        monkeypatch.setattr(orthogonal_lines, "ASCENT_STEPS", steps)
         sums.append(float((widest_frame(points, 6)[1] ** 2).sum()))
     assert (np.diff(sums) >= -1e-9 * sums[-1]).all()
     assert sums[1] > sums[0]

@@ -21,9 +21,8 @@ from geomdp.bounds import (
     certify,
     single_elements,
 )
-from geomdp.bounds.certificates.certificate import cover
-from geomdp.bounds.certificates.problem import Problem
-from geomdp.bounds.certificates.rung import rung
+from geomdp.bounds.certificates import cover, rung
+from geomdp.bounds.problem import Problem
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Explicit, Histogram, Marginals, Prefixes
 

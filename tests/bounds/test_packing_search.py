@@ -26,8 +26,8 @@ from geomdp.bounds import (
     packing_search,
     single_elements,
 )
-from geomdp.bounds.metrics import MEAN_L2
-from geomdp.bounds.packings.local_search import means_of, spread_out
+from geomdp.bounds.packings.search import means_of, spread_out
+from geomdp.bounds.problem import MEAN_L2
 from geomdp.workloads import (
     Explicit,
     Histogram,

@@ -23,11 +23,16 @@ from geomdp.bounds import (
     check_certificate,
     query_lines_bound,
 )
-from geomdp.bounds.certificates.certificate import Certificate
-from geomdp.bounds.checker.query_lines import _least_tail, _length
-from geomdp.bounds.checker.values import Part, Work
-from geomdp.bounds.lines.query_line_search import _plans, found_lines, query_line_rungs
-from geomdp.bounds.lines.tail_risk import least_tails, smooth_priors
+from geomdp.bounds.certificates import Certificate
+from geomdp.bounds.checker.lines import _least_tail, _length
+from geomdp.bounds.checker.reading import Part, Work
+from geomdp.bounds.query_lines import (
+    _plans,
+    found_lines,
+    least_tails,
+    query_line_rungs,
+    smooth_priors,
+)
 from geomdp.privacy import Adjacency
 from geomdp.workloads import (
     Explicit,

@@ -10,7 +10,8 @@ import pytest
 
 from geomdp._numerics.bisection import smallest_accuracy
 from geomdp.bounds import upper
-from geomdp.bounds.upper import interactive, near_contraction_width, smooth
+from geomdp.bounds.upper import interactive, near_contraction_width
+from geomdp.bounds.upper import offline as smooth
 from geomdp.mechanisms import (
     Ball,
     Covariance,
@@ -22,11 +23,11 @@ from geomdp.mechanisms import (
     SecondMoment,
     SparseMultiplicativeWeights,
 )
-from geomdp.mechanisms.interactive.online_accuracy import solve_accuracy
+from geomdp.mechanisms.interactive.online import solve_accuracy
 from geomdp.privacy import ZCDP, ApproxDP, PureDP
 from geomdp.workloads import Marginals, RandomSigns
 from geomdp.workloads import SecondMoment as SecondMoments
-from geomdp.workloads.single_queries.single_query import DenseQuery
+from geomdp.workloads.single_queries import DenseQuery
 
 AT = {"epsilon": 0.5, "alpha": 0.1}
 

@@ -19,9 +19,8 @@ from geomdp.data import (
     encode,
     source_of,
 )
-from geomdp.data.counting.covering import CACHED_CELLS, MAX_WHOLE, covering_tables
-from geomdp.data.counting.tallies import Tallies
 from geomdp.data.frames import CHUNK_ROWS
+from geomdp.data.tallies import CACHED_CELLS, MAX_WHOLE, Tallies, covering_tables
 
 SCHEMA = Schema.from_dict(
     {

@@ -32,7 +32,7 @@ from experiments.lower_bounds.volume_ceilings import (
     principal,
     radii,
 )
-from geomdp.bounds.lines.frames import coordinates, widest_frame
+from geomdp.bounds.orthogonal_lines import coordinates, widest_frame
 from geomdp.workloads import explicit_answers
 
 FloatArray = npt.NDArray[np.float64]

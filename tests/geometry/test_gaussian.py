@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
+from geomdp.bodies.balls import unit_ball_volume
 from geomdp.bodies.gaussian_vectors import (
     mean_gaussian_maximum,
     mean_gaussian_modulus,
     mean_gaussian_norm,
     mean_norm,
 )
-from geomdp.bodies.norm_balls.unit_ball import unit_ball_volume
 from tests.stats import mean_agrees
 
 

@@ -8,11 +8,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from geomdp.bodies.balls import Ball, CrossPolytope, Ellipsoid
 from geomdp.bodies.base import Body
-from geomdp.bodies.norm_balls.balls import Ball, CrossPolytope
-from geomdp.bodies.norm_balls.boxes import Box
-from geomdp.bodies.norm_balls.ellipsoids import Ellipsoid
-from geomdp.bodies.polytopes.simplex import Simplex
+from geomdp.bodies.boxes import Box
+from geomdp.bodies.polytopes.simplices import Simplex
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.geometry.projection import Projector, project
 from geomdp.geometry.results import Projection

@@ -10,10 +10,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+from geomdp.bodies.balls import Ellipsoid
 from geomdp.bodies.base import Body
-from geomdp.bodies.norm_balls.ellipsoids import Ellipsoid
-from geomdp.bodies.of_workloads.workload_polytope import WorkloadPolytope
-from geomdp.bodies.polytopes.nearest.qr_update import (
+from geomdp.bodies.polytopes.active_set import (
     affine_weights,
     delete,
     empty_factor,
@@ -21,6 +20,7 @@ from geomdp.bodies.polytopes.nearest.qr_update import (
     load,
 )
 from geomdp.bodies.polytopes.vpolytope import VPolytope
+from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.geometry.projection import project
 from geomdp.workloads import Parities, explicit_answers
 from tests.geometry.bodies import OracleOnly

@@ -18,7 +18,7 @@ from geomdp.geometry.sampling import (
     run_chains,
     sample_uniform,
 )
-from geomdp.geometry.sampling.rounding import preimage, symmetric_roots
+from geomdp.geometry.sampling.samplers import preimage, symmetric_roots
 from geomdp.privacy import Exact
 from tests.catalogue import BODIES, CONIC_PROGRAM, BodyCase
 from tests.stats import LEVEL, ks_uniform

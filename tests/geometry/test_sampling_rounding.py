@@ -27,7 +27,7 @@ from geomdp.geometry.sampling import (
     run_chains,
 )
 from geomdp.geometry.sampling.chains import chain_mean
-from geomdp.geometry.sampling.rounding import ROUND, interior_point, plain_walk, round_walk
+from geomdp.geometry.sampling.samplers import ROUND, interior_point, plain_walk, round_walk
 from tests.stats import binomial_agrees
 
 #: A diagonal matrix of determinant 1 with entries from 10^-3 to 10^3.

@@ -22,21 +22,22 @@ from geomdp.bodies import (
     difference_body,
     neighbour_body,
 )
-from geomdp.bodies.of_workloads.containment import check_contains_neighbours
-from geomdp.bodies.of_workloads.relaxations import moment_relaxation
-from geomdp.geometry.outer_slabs.cuts import CutPool, greedy_cover
-from geomdp.geometry.outer_slabs.refinement import refine_slabs
-from geomdp.geometry.outer_slabs.search import INFLATION
-from geomdp.geometry.outer_slabs.separation import (
+from geomdp.bodies.noise_bodies import check_contains_neighbours
+from geomdp.bodies.relaxations import moment_relaxation
+from geomdp.geometry.outer_slabs import (
+    INFLATION,
+    CutPool,
     direction_source,
     facet_directions,
+    greedy_cover,
     nearest_point_directions,
     point_directions,
+    refine_slabs,
 )
 from geomdp.mechanisms import KNorm
 from geomdp.privacy import Adjacency, Heuristic, PureDP
 from geomdp.workloads import MarginalTables, Parities, explicit_answers
-from geomdp.workloads.structure.symmetries import random_symmetry
+from geomdp.workloads.structure import random_symmetry
 from tests.geometry.bodies import OracleOnly
 from tests.stats import binomial_agrees
 

@@ -10,10 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
-from geomdp.geometry.ellipsoids import blocks, least_trace
-from geomdp.geometry.ellipsoids.blocks import capped_ellipsoid, profile_ellipsoid
-from geomdp.geometry.ellipsoids.least_trace import INFLATION, least_trace_ellipsoid
-from geomdp.geometry.ellipsoids.vector_sets import PairDifferences, Rows
+from geomdp.geometry import ellipsoids
+from geomdp.geometry.ellipsoids import (
+    INFLATION,
+    PairDifferences,
+    Rows,
+    capped_ellipsoid,
+    least_trace_ellipsoid,
+    profile_ellipsoid,
+)
 
 
 def dual_value(vectors, weights):
@@ -123,7 +128,7 @@ def test_zero_vectors_are_refused():
 
 
 def test_stopping_early_stays_feasible(monkeypatch):
-    monkeypatch.setattr(least_trace, "MAX_SEARCHES", 1)
+    monkeypatch.setattr(ellipsoids, "MAX_SEARCHES", 1)
     points = np.random.default_rng(1).standard_normal((60, 8))
     found = least_trace_ellipsoid(PairDifferences(points))
     assert not found.converged
@@ -184,7 +189,7 @@ class TestProfile:
         assert ((vectors / axes) ** 2).sum(axis=1).max() <= 1
 
     def test_feasible_without_convergence(self, monkeypatch):
-        monkeypatch.setattr(blocks, "MAX_UPDATES", 1)
+        monkeypatch.setattr(ellipsoids, "MAX_UPDATES", 1)
         profiles = np.random.default_rng(4).random((50, 6))
         axes = profile_ellipsoid(np.arange(1, 7), profiles)
         assert (profiles / axes**2).sum(axis=1).max() <= 1

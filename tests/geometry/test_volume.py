@@ -8,19 +8,17 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from geomdp.bodies.norm_balls.balls import Ball, CrossPolytope
-from geomdp.bodies.norm_balls.boxes import Box
-from geomdp.bodies.norm_balls.unit_ball import unit_ball_volume
-from geomdp.bodies.operations.products import Product
-from geomdp.bodies.operations.shifted import Shifted
-from geomdp.bodies.operations.symmetrised import Difference, SymmetricHull
+from geomdp.bodies.affine_images import Shifted
+from geomdp.bodies.balls import Ball, CrossPolytope, unit_ball_volume
+from geomdp.bodies.boxes import Box
 from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.hpolytope import HPolytope
-from geomdp.bodies.polytopes.simplex import Simplex
+from geomdp.bodies.polytopes.simplices import Simplex
 from geomdp.bodies.polytopes.vpolytope import VPolytope
-from geomdp.geometry.volumes.second_moment import second_moment
-from geomdp.geometry.volumes.volume import volume, volume_radius
-from geomdp.geometry.width.width import gaussian_width
+from geomdp.bodies.products import Product
+from geomdp.bodies.symmetrised import Difference, SymmetricHull
+from geomdp.geometry.volumes import second_moment, volume, volume_radius
+from geomdp.geometry.width import gaussian_width
 from tests.geometry.bodies import MembershipOnly, OracleOnly, SamplerOnly
 from tests.stats import LEVEL, binomial_below
 

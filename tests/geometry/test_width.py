@@ -10,25 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
+from geomdp.bodies.affine_images import LinearImage, Shifted
+from geomdp.bodies.balls import Ball, CrossPolytope, Ellipsoid
 from geomdp.bodies.base import Body
+from geomdp.bodies.boxes import Box
 from geomdp.bodies.gaussian_vectors import mean_gaussian_maximum, mean_gaussian_norm
-from geomdp.bodies.norm_balls.balls import Ball, CrossPolytope
-from geomdp.bodies.norm_balls.boxes import Box
-from geomdp.bodies.norm_balls.ellipsoids import Ellipsoid
-from geomdp.bodies.of_workloads.workload_polytope import WorkloadPolytope
-from geomdp.bodies.operations.linear_image import LinearImage
-from geomdp.bodies.operations.products import Product
-from geomdp.bodies.operations.scaled import Scaled
-from geomdp.bodies.operations.shifted import Shifted
-from geomdp.bodies.operations.symmetrised import Difference
 from geomdp.bodies.oracles import MissingOracle
-from geomdp.bodies.polytopes.simplex import Simplex
-from geomdp.bodies.polytopes.simplex_difference import SimplexDifference
+from geomdp.bodies.polytopes.simplices import Simplex, SimplexDifference
 from geomdp.bodies.polytopes.vpolytope import VPolytope
-from geomdp.bodies.spectral.spectraplex import Spectraplex, SpectraplexDifference
-from geomdp.geometry.concentration import gaussian_deviation, hoeffding_deviation
-from geomdp.geometry.width.control_variates import EllipsoidControl
-from geomdp.geometry.width.width import gaussian_width
+from geomdp.bodies.products import Product
+from geomdp.bodies.sensitivity import WorkloadPolytope
+from geomdp.bodies.spectral import Spectraplex, SpectraplexDifference
+from geomdp.bodies.symmetrised import Difference, Scaled
+from geomdp.geometry.results import gaussian_deviation, hoeffding_deviation
+from geomdp.geometry.width import EllipsoidControl, gaussian_width
 from geomdp.workloads import Parities, explicit_answers
 from tests.geometry.bodies import OracleOnly
 from tests.stats import LEVEL, binomial_below, mean_agrees

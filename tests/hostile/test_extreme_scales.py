@@ -13,7 +13,7 @@ import geomdp as gd
 from geomdp import mechanisms, workloads
 from geomdp.mechanisms.sensitivity import LARGEST_ANSWER, LEAST_ANSWER
 from geomdp.privacy import ZCDP, ApproxDP, Ledger, Privacy, PureDP
-from geomdp.privacy.parameter_range import LARGEST_LOSS, LEAST_LOSS
+from geomdp.privacy.definitions import LARGEST_LOSS, LEAST_LOSS
 from tests.hostile.constructors import CONSTRUCTORS
 
 ABSURD = (5e-324, 1e-300, 1e-100, 0.99 * LEAST_LOSS, 1.01 * LARGEST_LOSS, 1e100, 1e300)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import geomdp as gd
 from geomdp.advice import Plan, load_plan, save_plan
 from geomdp.bounds import check_certificate, guessing_bound
-from geomdp.bounds.certificates.files import write_certificate
+from geomdp.bounds.certificates import write_certificate
 from geomdp.data import Schema
 from geomdp.mechanisms import SmoothRelease, SparseSummary
 from tests.hostile.test_files import FORMATS, HARMFUL, saved

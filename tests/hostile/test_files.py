@@ -21,8 +21,7 @@ import numpy as np
 import pytest
 
 import geomdp as gd
-from geomdp._numerics.array_files import read_arrays
-from geomdp._numerics.written_files import write_together
+from geomdp._numerics.files import read_arrays, write_together
 from geomdp.bounds import CertificateRejected, check_certificate
 from geomdp.data import Schema, read_chunks
 from geomdp.mechanisms import SmoothRelease, SparseSummary
@@ -284,7 +283,7 @@ def test_a_zip_bomb_is_not_unpacked(
     monkeypatch.setattr(
         zipfile.ZipFile, "open", lambda archive, member, *rest: opened.append(member)
     )
-    monkeypatch.setattr("geomdp._numerics.array_files.MOST_BYTES", 4 << 20)
+    monkeypatch.setattr("geomdp._numerics.files.MOST_BYTES", 4 << 20)
     with pytest.raises(ValueError, match=r"must take at most"):
         read(path)
     with pytest.raises(ValueError, match=r"must hold the arrays"):

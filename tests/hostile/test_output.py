@@ -24,13 +24,12 @@ from matplotlib.figure import Figure
 import geomdp as gd
 from experiments.report.markup import breakable, linked_ids, table
 from geomdp.cli import display, main
-from geomdp.cli.errors import run_reporting_errors
+from geomdp.cli.display import logged_to, run_reporting_errors, working
 from geomdp.cli.output_files import OutputFiles, encoded
-from geomdp.cli.progress import logged_to, working
 from geomdp.data.columns import is_shown
 from geomdp.plotting.error_curves import ErrorCurve
 from geomdp.privacy import Exact, Guarantee, Ledger, PureDP
-from geomdp.tabulation.covariances import CovarianceTable
+from geomdp.tabulation.tabulate import CovarianceTable
 
 #: Number of labels, in groups that a test shows together.
 LABELS, GROUP = 1000, 20
@@ -174,7 +173,7 @@ def test_the_report_shows_labels_as_text():
 @pytest.mark.filterwarnings("ignore:Glyph .* missing from font")
 def test_a_notebook_shows_labels_as_text(monkeypatch):
     monkeypatch.setattr("geomdp.tabulation.results.ROWS_IN_NOTEBOOK", LABELS)
-    monkeypatch.setattr("geomdp.mechanisms.results.FIRST_IN_TABLE", 2 * LABELS)
+    monkeypatch.setattr("geomdp.mechanisms.release.FIRST_IN_TABLE", 2 * LABELS)
     all_shown = tuple(piece for piece in PIECES if is_shown(piece) and piece.strip())
     labels = {label for group in groups(all_shown) for label in group}
     labels = sorted({unicodedata.normalize("NFC", label).strip() for label in labels})

@@ -15,7 +15,7 @@ import pytest
 import scipy.stats
 
 import geomdp.mechanisms.interactive.iterative as iterative_module
-import geomdp.mechanisms.interactive.stream as stream_module
+import geomdp.mechanisms.interactive.sparse_vector as sparse_vector_module
 from geomdp.mechanisms.interactive.distinguishers import EnumeratedQueries
 from geomdp.mechanisms.interactive.iterative import IterativeConstruction
 from geomdp.mechanisms.interactive.online import OnlineConstruction
@@ -28,7 +28,7 @@ from geomdp.mechanisms.interactive.sparse_vector import (
 from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, Perceptron
 from geomdp.noise.scalar import ExactNoise, GeneratorNoise
 from geomdp.privacy import ApproxDP, PureDP
-from geomdp.workloads.single_queries.single_query import DenseQuery
+from geomdp.workloads.single_queries import DenseQuery
 from tests.laws.laplace_comparisons import all_reach, outcomes
 from tests.noise.exact.reference import seeded
 from tests.stats import binomial_agrees, ks_uniform, mean_agrees
@@ -214,7 +214,7 @@ def test_scales_are_those_of_the_theorems(name):
 @pytest.mark.parametrize("name", STREAMS)
 def test_scales_are_rounded_up_and_the_same_for_every_comparison(name, monkeypatch):
     noise = Recording()
-    monkeypatch.setattr(stream_module, "scalar_noise", lambda rng: noise)
+    monkeypatch.setattr(sparse_vector_module, "scalar_noise", lambda rng: noise)
     run = stream(name, 0)
     run.ask(-1e9)
     run.ask_many(np.full(3, -1e9))

@@ -10,12 +10,10 @@ import pytest
 
 import geomdp.noise
 from geomdp.bodies import Box
-from geomdp.mechanisms import SmoothSummary
-from geomdp.mechanisms.sparse import row_noise
-from geomdp.mechanisms.sparse.row_noise import GaussianRows, LaplaceRows, RoundedRows
+from geomdp.mechanisms import SmoothSummary, sparse_project
+from geomdp.mechanisms.sparse_project import GaussianRows, LaplaceRows, RoundedRows
 from geomdp.noise import GaussianNoise, LaplaceNoise, MappedNoise, Noise, RecursiveNoise
-from geomdp.noise.decomposition import Variant, decompose
-from geomdp.noise.recursive import stopped
+from geomdp.noise.recursive import Variant, decompose, stopped
 from geomdp.privacy import ZCDP, ApproxDP, PureDP
 from tests.noise.exact.test_vectors import noises
 from tests.stats import mean_agrees
@@ -166,7 +164,7 @@ def test_rounded_rows_have_the_noise_of_seeded_ones(kind, privacy, monkeypatch):
 
     The noise is added to sqrt(T) A D, where A D is the sparse projection with T = 64 rows.
     """
-    monkeypatch.setattr(row_noise, "ROWS", 16)
+    monkeypatch.setattr(sparse_project, "ROWS", 16)
     noise = RoundedRows(kind, privacy, 2, 64)
     drawn = np.array([np.concatenate(noise.draw()) for _ in range(1000)]) * 2.0**-noise.grid
     draws = drawn / 8 / kind.sigma(privacy, 2.0, 64)  # sqrt(T) = 8

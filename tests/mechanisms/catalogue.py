@@ -33,7 +33,7 @@ from geomdp.mechanisms import (
     Staircase,
     TightCone,
 )
-from geomdp.noise.decomposition import Variant
+from geomdp.noise.recursive import Variant
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.workloads import (
     Explicit,

@@ -23,12 +23,12 @@ from geomdp.bodies import (
 )
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.mechanisms import KNorm, Recursive
-from geomdp.mechanisms.additive_noise.certified_bodies import (
+from geomdp.mechanisms.additive_noise.knorm import (
     certified_body,
     core_holds,
     holds_as_given,
 )
-from geomdp.mechanisms.additive_noise.certified_rows import SLACK
+from geomdp.mechanisms.additive_noise.real_answers import SLACK
 from geomdp.noise import KNormNoise
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic

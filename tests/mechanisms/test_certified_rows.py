@@ -11,7 +11,7 @@ from flint import fmpq, fmpq_mat
 
 from geomdp.bodies import Ellipsoid as EllipsoidBody
 from geomdp.mechanisms import Ball, Ellipsoid, Matrix
-from geomdp.mechanisms.additive_noise.certified_rows import SLACK, certified_rows, holds_differences
+from geomdp.mechanisms.additive_noise.real_answers import SLACK, certified_rows, holds_differences
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import LinearMap, Marginals, MarginalTables, Prefixes, Ranges

@@ -14,7 +14,7 @@ from geomdp.bodies import Elliptope
 from geomdp.mechanisms import Cone
 from geomdp.mechanisms.additive_noise import cone
 from geomdp.noise import ConeNoise, half_widths, simultaneous_half_widths
-from geomdp.noise.intervals import LEAST_DRAWS
+from geomdp.noise.tails import LEAST_DRAWS
 from geomdp.privacy import ZCDP, Adjacency, PureDP
 from geomdp.workloads import (
     BoxSecondMoment,
@@ -30,7 +30,7 @@ from geomdp.workloads import (
     Workload,
     explicit_answers,
 )
-from geomdp.workloads.structure.sign_products import sign_products
+from geomdp.workloads.structure import sign_products
 from tests.stats import LEVEL, ks_same, ks_uniform, mean_agrees
 
 PURE = PureDP(1.0)

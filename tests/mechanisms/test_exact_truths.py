@@ -16,14 +16,13 @@ from geomdp.mechanisms import (
     MultiplicativeWeights,
     OnlineConstruction,
 )
-from geomdp.noise.exact import argmax
-from geomdp.noise.exact.argmax import exact_argmax, noisy_argmax
-from geomdp.noise.exact.uniforms import Undecided
-from geomdp.noise.scalar import ExactNoise
+from geomdp.noise import scalar
+from geomdp.noise.exact.variates import Undecided
+from geomdp.noise.scalar import ExactNoise, exact_argmax, noisy_argmax
 from geomdp.privacy import ApproxDP
 from geomdp.privacy.guarantees import DECIDED_ARITHMETIC
 from geomdp.workloads import DenseQuery, SparseQuery
-from geomdp.workloads.single_queries.single_query import MAX_RECORDS, exact_product
+from geomdp.workloads.single_queries import MAX_RECORDS, exact_product
 from tests.noise.exact.reference import seeded
 from tests.stats import LEVEL, binomial_agrees, ks_same
 
@@ -113,7 +112,7 @@ def check_the_filter_changes_no_choice():
             given = (moved.tolist().__getitem__, 1.0, seeded(seed))
             found = exact_argmax(scores, errors, *given)
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(argmax, "_by_floats", undecided)
+                patch.setattr(scalar, "_by_floats", undecided)
                 plain = exact_argmax(scores, errors, *given[:2], seeded(seed))
             assert found == plain
 
@@ -125,15 +124,15 @@ def undecided(*arguments):
 
 def test_the_filter_changes_no_choice(monkeypatch):
     check_the_filter_changes_no_choice()
-    right = argmax.near_log
+    right = scalar.near_log
     # The planted defect is an error of up to 0.3 in the logarithms.
-    monkeypatch.setattr(argmax, "near_log", lambda x: right(x) + 0.3 * np.sin(100 * right(x)))
+    monkeypatch.setattr(scalar, "near_log", lambda x: right(x) + 0.3 * np.sin(100 * right(x)))
     with pytest.raises(AssertionError):
         check_the_filter_changes_no_choice()
 
 
 def test_the_filter_decides_nearly_all_choices(monkeypatch):
-    monkeypatch.setattr(argmax, "exponentials", None)
+    monkeypatch.setattr(scalar, "exponentials", None)
     scores = np.random.default_rng(0).random(10_000)
     for seed in range(50):
         noisy_argmax(scores, 0.1, seeded(seed))

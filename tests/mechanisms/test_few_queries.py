@@ -9,16 +9,15 @@ import numpy as np
 import pytest
 
 import geomdp as gd
-from geomdp.advice.comparison.error_limits import error_limit
+from geomdp.advice.bracket import error_limit, upper_bounds
 from geomdp.advice.error_curve import error_table
-from geomdp.advice.upper_side import upper_bounds
 from geomdp.audit import audit_noise
-from geomdp.mechanisms import Geometric, KNorm, Laplace, LatticeBox, Staircase
-from geomdp.mechanisms.few_queries import lattice as lattice_module
-from geomdp.mechanisms.few_queries.lattice import listed_lattice
+from geomdp.mechanisms import Geometric, KNorm, Laplace, LatticeBox, Staircase, few_queries
+from geomdp.mechanisms.few_queries import listed_lattice
 from geomdp.noise import StaircaseNoise, half_widths
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.workloads import Explicit, Histogram, Marginals, MarginalTables, Parities, Prefixes
+from geomdp.workloads.structure import sign_products
 from tests.stats import mean_agrees
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
@@ -94,9 +93,9 @@ def test_the_unit_of_a_query_is_the_greatest_that_divides_its_changes():
 def test_workloads_that_are_not_listed_get_the_unit_one(monkeypatch):
     large = Explicit([[0, 2**53]])
     assert listed_lattice(large, REPLACE) is None
-    monkeypatch.setattr(lattice_module, "MAX_ANSWERS", 4)
+    monkeypatch.setattr(few_queries, "MAX_ANSWERS", 4)
     assert listed_lattice(Explicit([[0, 2, 4, 6]]), REPLACE) is not None
-    monkeypatch.setattr(lattice_module, "MAX_ANSWERS", 3)
+    monkeypatch.setattr(few_queries, "MAX_ANSWERS", 3)
     assert listed_lattice(Explicit([[0, 2, 4, 6]]), REPLACE) is None
     assert build(Geometric, Explicit([[0, 2, 4, 6]])).noise.units.tolist() == [1]
     with pytest.raises(ValueError, match="at most"):
@@ -385,7 +384,7 @@ def test_a_fit_to_noise_that_is_almost_never_drawn():
     fitted = gd.mechanisms.Fitted(inner)
     fitted.set_up()
     workload = inner.workload
-    signs = gd.mechanisms.post_processed.noise_norm.sign_products(workload)
+    signs = sign_products(workload)
     matrix = signs.matrix.toarray()
     covariance = np.linalg.pinv(matrix) ** 2 @ inner.noise.variances()
     singles = signs.order - 1
@@ -394,9 +393,7 @@ def test_a_fit_to_noise_that_is_almost_never_drawn():
 
 
 def test_too_many_queries_are_refused_before_answers_are_listed(monkeypatch):
-    monkeypatch.setattr(
-        gd.mechanisms.few_queries.lattice_box, "listed_lattice", lambda *_: pytest.fail("listed")
-    )
+    monkeypatch.setattr(few_queries, "listed_lattice", lambda *_: pytest.fail("listed"))
     with pytest.raises(ValueError, match="1 to 64 queries for LatticeBox, got 2000"):
         build(LatticeBox, Histogram(2000))
 

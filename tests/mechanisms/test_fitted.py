@@ -10,11 +10,10 @@ import pytest
 
 from geomdp.bodies import Elliptope
 from geomdp.mechanisms import Cone, Fitted, Geometric, Hierarchical, KNorm, Laplace, Projected
-from geomdp.mechanisms.post_processed.fitted import moved_towards
-from geomdp.mechanisms.post_processed.noise_norm import LEAST_SHARE, noise_norm
+from geomdp.mechanisms.fitted import LEAST_SHARE, moved_towards, noise_norm
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import LinearMap, Marginals, MarginalTables, explicit_answers
-from geomdp.workloads.structure.sign_products import sign_products
+from geomdp.workloads.structure import sign_products
 
 PRIVACY = PureDP(1.0)
 TABLES = MarginalTables([2, 3, 2], 2)

@@ -14,18 +14,15 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 
 from geomdp.data import BooleanColumn, CountedRecords, Schema
-from geomdp.data.counting.count import count_records
-from geomdp.data.counting.covering import tables_of
-from geomdp.data.counting.tallies import Tallies
+from geomdp.data.counting import count_records
 from geomdp.data.files import source_of
+from geomdp.data.tallies import Tallies, tables_of
 from geomdp.mechanisms import Hierarchical, Matrix
 from geomdp.mechanisms.strategies import LaplaceCells, SimplexCells, WeightedMarginals
-from geomdp.mechanisms.strategies.covering_designs import covering_designs
-from geomdp.mechanisms.strategies.families import combined_split
-from geomdp.mechanisms.strategies.interactions import Interactions
-from geomdp.mechanisms.strategies.least_squares import reconstruct
-from geomdp.mechanisms.strategies.table_map import TableMap
-from geomdp.mechanisms.strategies.weights import SplitError, best_split
+from geomdp.mechanisms.strategies.histograms import reconstruct
+from geomdp.mechanisms.strategies.interactions import Interactions, TableMap
+from geomdp.mechanisms.strategies.tables import covering_designs
+from geomdp.mechanisms.strategies.weights import SplitError, best_split, combined_split
 from geomdp.noise import GaussianNoise, LaplaceNoise
 from geomdp.noise.mapped import sum_of_images
 from geomdp.privacy import Adjacency, PureDP

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from geomdp.mechanisms.additive_noise.laplace import Laplace
+from geomdp.mechanisms.additive_noise.independent_noise import Laplace
 from geomdp.mechanisms.interactive.distinguishers import AllParities
 from geomdp.mechanisms.interactive.iterative import IterativeConstruction
 from geomdp.mechanisms.interactive.online import OnlineConstruction
 from geomdp.mechanisms.interactive.sparse_vector import AboveThreshold, NumericSparse, Sparse
 from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, SparseMultiplicativeWeights
-from geomdp.mechanisms.sparse.sparse_project import SparseProject
+from geomdp.mechanisms.sparse_project import SparseProject
 from geomdp.privacy import ZCDP, ApproxDP, BudgetExhausted, Ledger, PureDP, Spend
 from geomdp.workloads import Histogram
-from geomdp.workloads.single_queries.single_query import SparseQuery
+from geomdp.workloads.single_queries import SparseQuery
 
 
 def test_interactive_mechanisms_pay_when_built() -> None:

@@ -19,11 +19,10 @@ import numpy as np
 import pytest
 
 import geomdp as gd
-from geomdp._numerics.single_use import NotCopied
-from geomdp.mechanisms.interactive.stream import SparseVectorStream
-from geomdp.noise.exact.laplace_numbers import BLOCK, LaplaceNumbers
-from geomdp.noise.scalar import ExactNoise
-from geomdp.privacy.ledger_file import LedgerFile
+from geomdp._numerics.randomness import NotCopied
+from geomdp.mechanisms.interactive.sparse_vector import SparseVectorStream
+from geomdp.noise.scalar import BLOCK, ExactNoise, LaplaceNumbers
+from geomdp.privacy.ledger import LedgerFile
 
 ONE = gd.PureDP(1.0)
 N = 100_000

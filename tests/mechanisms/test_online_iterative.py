@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from geomdp.mechanisms.interactive.budgets import composed_pairs, step_epsilon
 from geomdp.mechanisms.interactive.distinguishers import AllParities, EnumeratedQueries
-from geomdp.mechanisms.interactive.iterative import IterativeConstruction
-from geomdp.mechanisms.interactive.online import OnlineConstruction
-from geomdp.mechanisms.interactive.online_accuracy import solve_accuracy
-from geomdp.mechanisms.interactive.rounds import composed_pairs, step_epsilon
-from geomdp.mechanisms.interactive.stopping import CORRECTED, StoppingDesign
-from geomdp.mechanisms.interactive.transcript import Answer, replay
+from geomdp.mechanisms.interactive.iterative import CORRECTED, IterativeConstruction, StoppingDesign
+from geomdp.mechanisms.interactive.online import OnlineConstruction, solve_accuracy
+from geomdp.mechanisms.interactive.sparse_vector import Answer, replay
 from geomdp.mechanisms.interactive.updates import (
     MultiplicativeWeights,
     Perceptron,
@@ -26,7 +24,7 @@ from geomdp.mechanisms.printed import PRINTED_STOPPING
 from geomdp.noise.scalar import ExactNoise, GeneratorNoise
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
-from geomdp.workloads.single_queries.single_query import DenseQuery, SparseQuery
+from geomdp.workloads.single_queries import DenseQuery, SparseQuery
 from tests.stats import binomial_above, binomial_agrees
 
 APPROX = ApproxDP(1.0, 1e-6)

@@ -32,7 +32,7 @@ from geomdp.mechanisms import (
     SecondMoment,
     Shrunk,
 )
-from geomdp.mechanisms.second_moments.second_moment import nearest_psd
+from geomdp.mechanisms.second_moment import nearest_psd
 from geomdp.workloads import (
     DenseQuery,
     Histogram,

@@ -11,13 +11,13 @@ import scipy.stats
 from geomdp.bodies import Ball, Box, MappedElliptope, VPolytope
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.mechanisms import JL, Cone, Geometric, Laplace, Projected, Shrunk
-from geomdp.mechanisms.post_processed.projected import is_relaxed
-from geomdp.mechanisms.post_processed.support_bound import (
+from geomdp.mechanisms.projected import (
     LEVEL,
     MAX_DRAWS,
     ExpectedSupport,
     _upper_limit,
     expected_support_bound,
+    is_relaxed,
 )
 from geomdp.noise import GaussianNoise, GeometricNoise, KNormNoise, LaplaceNoise
 from geomdp.privacy import PureDP

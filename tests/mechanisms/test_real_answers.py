@@ -12,7 +12,6 @@ import pytest
 from flint import fmpq, fmpq_mat
 
 from geomdp._numerics.linalg import svec, unsvec
-from geomdp._numerics.wide_sums import fixed_point, whole_numbers
 from geomdp.audit import audit
 from geomdp.mechanisms import (
     JL,
@@ -29,11 +28,15 @@ from geomdp.mechanisms import (
     Projected,
     SecondMoment,
 )
-from geomdp.mechanisms.additive_noise import real_records
-from geomdp.mechanisms.additive_noise.certified_rows import SLACK
-from geomdp.mechanisms.additive_noise.units import units_of
-from geomdp.mechanisms.second_moments.covariance import _shares
-from geomdp.mechanisms.second_moments.second_moment import wishart_energy
+from geomdp.mechanisms.additive_noise import real_answers
+from geomdp.mechanisms.additive_noise.real_answers import (
+    SLACK,
+    fixed_point,
+    units_of,
+    whole_numbers,
+)
+from geomdp.mechanisms.covariance import _shares
+from geomdp.mechanisms.second_moment import wishart_energy
 from geomdp.mechanisms.sensitivity import l2_sensitivity, whole_square
 from geomdp.noise import LaplaceNoise
 from geomdp.noise.exact import matrix_entries, noise_vector, wishart_difference
@@ -185,7 +188,7 @@ def test_laplace_scales_cover_the_rounded_answers(adjacency, monkeypatch):
     mechanism = ON_ELEMENTS["laplace"](adjacency)
     seen = []
     monkeypatch.setattr(
-        "geomdp.mechanisms.additive_noise.laplace.LaplaceNoise",
+        "geomdp.mechanisms.additive_noise.independent_noise.LaplaceNoise",
         lambda m, scale: (seen.append(scale), LaplaceNoise(m, scale))[1],
     )
     own_noise(mechanism)
@@ -403,7 +406,7 @@ def test_noise_on_real_records_is_larger_by_the_slack(mechanism, monkeypatch):
     """The slack covers rounding errors in the axes, so it must enlarge the noise."""
     given = []
     monkeypatch.setattr(
-        real_records, "noise_vector", lambda noise: given.append(noise) or noise_vector(noise)
+        real_answers, "noise_vector", lambda noise: given.append(noise) or noise_vector(noise)
     )
     assert mechanism._on_real_records() is not None
     (noise,) = given

@@ -14,7 +14,7 @@ from geomdp.bodies import Box, SlabBody, exact_noise_bodies, neighbour_body
 from geomdp.bodies.polytopes.triangulation import triangulate
 from geomdp.mechanisms import KNorm, Recursive
 from geomdp.mechanisms.additive_noise.base import additive_within
-from geomdp.noise.decomposition import Variant
+from geomdp.noise.recursive import Variant
 from geomdp.privacy import ZCDP, Adjacency, Exact, Heuristic, PureDP
 from geomdp.workloads import (
     Explicit,
@@ -151,7 +151,7 @@ def test_spoiled_simplices_anywhere(monkeypatch, adjacency) -> None:
         raise ArithmeticError("simplices have another volume than their hull")
 
     workload = Explicit(np.random.default_rng(1).standard_normal((2, 6)))
-    monkeypatch.setattr("geomdp.bodies.polytopes.triangulated.triangulate", spoiled)
+    monkeypatch.setattr("geomdp.bodies.polytopes.vpolytope.triangulate", spoiled)
     assert "triangulated neighbour body" not in {
         named.name for named in exact_noise_bodies(workload, adjacency)
     }

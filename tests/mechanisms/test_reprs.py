@@ -17,7 +17,7 @@ from geomdp.mechanisms.interactive.updates import (
     SparseMultiplicativeWeights,
 )
 from geomdp.privacy import Exact, Guarantee
-from geomdp.workloads.single_queries.single_query import DenseQuery
+from geomdp.workloads.single_queries import DenseQuery
 
 PURE = gd.PureDP(1.0)
 

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 
 from geomdp.mechanisms import Gaussian, Matrix, ResidualGaussian
-from geomdp.mechanisms.strategies import residual_costs, residual_scales
-from geomdp.mechanisms.strategies.residual_costs import (
+from geomdp.mechanisms.strategies import residual_scales
+from geomdp.mechanisms.strategies.residual_scales import (
     AddRemoveCost,
     ProfileCost,
+    TableCost,
+    best_scales,
     capped_cost,
     replace_one_classes,
     shares_of,
 )
-from geomdp.mechanisms.strategies.residual_scales import best_scales
-from geomdp.mechanisms.strategies.residual_tables import TableCost
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP
 from geomdp.workloads import ChosenTables, MarginalTables
-from geomdp.workloads.structure.residuals import Residuals
+from geomdp.workloads.residuals import Residuals
 from tests.workloads.test_residuals import residual_matrix, sets_of
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
@@ -198,7 +198,7 @@ def test_merged_classes_and_caps_are_proved_bounds(monkeypatch):
     If even a single class has too many profiles, coarser bounds are used. In both cases, the noise
     is larger than necessary, but sufficient.
     """
-    monkeypatch.setattr(residual_costs, "MAX_PROFILES", 40)
+    monkeypatch.setattr(residual_scales, "MAX_PROFILES", 40)
     workload = MarginalTables([2, 2, 3, 4, 5, 7], 2)
     residuals = Residuals(workload)
     (classes,) = replace_one_classes(residuals)
@@ -211,7 +211,7 @@ def test_merged_classes_and_caps_are_proved_bounds(monkeypatch):
     assert 0.85 <= spent <= 1 + 1e-12
     best = best_scales(residuals, REPLACE).energy
     assert best <= scales.energy <= 1.1 * best
-    monkeypatch.setattr(residual_costs, "MAX_PROFILES", 1)
+    monkeypatch.setattr(residual_scales, "MAX_PROFILES", 1)
     assert replace_one_classes(residuals) == []
     capped = best_scales(residuals, REPLACE)
     assert 0.5 <= alone.at_most(precisions_of(capped)) <= 1 + 1e-12

@@ -12,10 +12,10 @@ import pytest
 from mpmath import mpf
 
 from geomdp.mechanisms import Fitted, Gaussian, Projected, Shrunk
-from geomdp.mechanisms.quotients import quotients
+from geomdp.mechanisms.release import quotients
 from geomdp.mechanisms.sensitivity import whole_square
 from geomdp.noise.exact import RoundedVector, gaussian_vector, proved_gaussian_scale
-from geomdp.noise.exact.scales import gaussian_delta_ball
+from geomdp.noise.exact.rounding import gaussian_delta_ball
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP
 from geomdp.privacy.calibration import gaussian_scale
 from geomdp.privacy.guarantees import rounded_arithmetic

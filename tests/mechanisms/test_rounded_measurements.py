@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from geomdp.data import CountedRecords
-from geomdp.data.counting.covering import tables_of
-from geomdp.data.counting.tallies import Tallies
+from geomdp.data.tallies import Tallies, tables_of
 from geomdp.mechanisms import Fitted, Hierarchical, Matrix, Projected
 from geomdp.mechanisms.strategies import (
     Haar,

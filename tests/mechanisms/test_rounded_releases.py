@@ -12,7 +12,7 @@ import pytest
 from geomdp import bodies
 from geomdp.audit import audit
 from geomdp.data import CountedRecords
-from geomdp.data.counting.tallies import Tallies
+from geomdp.data.tallies import Tallies
 from geomdp.mechanisms import (
     Ball,
     Coarse,
@@ -27,11 +27,10 @@ from geomdp.mechanisms import (
     TightCone,
 )
 from geomdp.mechanisms.additive_noise.base import additive_within
-from geomdp.mechanisms.additive_noise.certified_bodies import framed
-from geomdp.mechanisms.additive_noise.certified_rows import SLACK
 from geomdp.mechanisms.additive_noise.ellipsoid import is_around_differences_alone
-from geomdp.mechanisms.additive_noise.units import is_upright_box
-from geomdp.mechanisms.quotients import quotients
+from geomdp.mechanisms.additive_noise.knorm import framed
+from geomdp.mechanisms.additive_noise.real_answers import SLACK, is_upright_box
+from geomdp.mechanisms.release import quotients
 from geomdp.mechanisms.strategies import Haar
 from geomdp.noise.exact import rounded_noise
 from geomdp.privacy import ZCDP, Adjacency, Guarantee, Ledger, PureDP

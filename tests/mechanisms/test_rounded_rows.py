@@ -15,7 +15,7 @@ import pytest
 from mpmath import mpf
 
 from geomdp.mechanisms import GaussianRows, LaplaceRows, SparseProject
-from geomdp.mechanisms.sparse.row_noise import ROWS, RoundedRows
+from geomdp.mechanisms.sparse_project import ROWS, RoundedRows
 from geomdp.noise.exact import proved_shortcut_scale
 from geomdp.privacy import ZCDP, ApproxDP, shortcut_step_epsilon
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic

@@ -16,9 +16,8 @@ import geomdp as gd
 from geomdp._numerics.linalg import svec, unsvec
 from geomdp.audit import audit
 from geomdp.bodies import NuclearBall, SpectraplexDifference
-from geomdp.bodies.of_workloads.containment import GAUGE_ERROR
-from geomdp.geometry.ellipsoids.least_trace import least_trace_ellipsoid
-from geomdp.geometry.ellipsoids.vector_sets import PairDifferences, Rows
+from geomdp.bodies.noise_bodies import GAUGE_ERROR
+from geomdp.geometry.ellipsoids import PairDifferences, Rows, least_trace_ellipsoid
 from geomdp.mechanisms import (
     Cone,
     Covariance,
@@ -28,17 +27,17 @@ from geomdp.mechanisms import (
     PredictionKind,
     SecondMoment,
 )
+from geomdp.mechanisms import second_moment as second_moment_module
 from geomdp.mechanisms.additive_noise.ellipsoid import least_trace_root
-from geomdp.mechanisms.second_moments import isotropic_shrinkage
-from geomdp.mechanisms.second_moments.clipping import clipped_to_ball
-from geomdp.mechanisms.second_moments.covariance import _shares
-from geomdp.mechanisms.second_moments.isotropic_shrinkage import (
+from geomdp.mechanisms.covariance import _shares
+from geomdp.mechanisms.second_moment import (
     DRAWS,
     RANK,
     IsotropicShrinkage,
+    clipped_to_ball,
     top_eigenvalue_limit,
+    wishart_energy,
 )
-from geomdp.mechanisms.second_moments.second_moment import wishart_energy
 from geomdp.privacy import (
     ZCDP,
     Adjacency,
@@ -609,9 +608,9 @@ class Numbered:
 
 @pytest.mark.parametrize("block", [1, 300, 1000, 2000])
 def test_the_limit_is_the_fifth_largest_of_a_thousand_draws(block, monkeypatch):
-    monkeypatch.setattr(isotropic_shrinkage, "BLOCK_ENTRIES", 4 * block)
+    monkeypatch.setattr(second_moment_module, "BLOCK_ENTRIES", 4 * block)
     noise = Numbered()
-    assert isotropic_shrinkage.top_eigenvalue_limit(noise, 2) == pytest.approx(995, rel=1e-12)
+    assert second_moment_module.top_eigenvalue_limit(noise, 2) == pytest.approx(995, rel=1e-12)
     assert noise.drawn == 1000
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from geomdp.mechanisms import Ball, Cone, Laplace, Projected, Shrunk, TightCone
-from geomdp.mechanisms.post_processed.shrunk import centre_and_radius
+from geomdp.mechanisms.projected import centre_and_radius
 from geomdp.privacy import PureDP
 from geomdp.workloads import (
     ChosenTables,

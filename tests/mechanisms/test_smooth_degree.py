@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from geomdp.mechanisms import LeastPredictedError, UniformLaplace, WeightedLaplace
-from geomdp.mechanisms.smooth.degree import predicted_error
-from geomdp.mechanisms.smooth.noise import MomentNoise
+from geomdp.mechanisms.smooth_noise import MomentNoise
+from geomdp.mechanisms.smooth_summary import predicted_error
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import SmoothQueries
 

@@ -9,7 +9,7 @@ import pytest
 
 from geomdp.audit import audit_event
 from geomdp.mechanisms import UniformGaussian, UniformLaplace, WeightedLaplace
-from geomdp.mechanisms.smooth.noise import ScaledGaussian, ScaledLaplace
+from geomdp.mechanisms.smooth_noise import ScaledGaussian, ScaledLaplace
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.workloads import SmoothQueries
 from tests.stats import mean_agrees

@@ -23,16 +23,15 @@ from geomdp.mechanisms import (
     UniformLaplace,
     WeightedLaplace,
 )
-from geomdp.mechanisms.additive_noise.certified_rows import SLACK
-from geomdp.mechanisms.smooth import smooth_summary as smooth_summary_module
-from geomdp.mechanisms.smooth.noise import ScaledLaplace
-from geomdp.mechanisms.smooth.smooth_summary import rounded_means
+from geomdp.mechanisms import smooth_summary as smooth_summary_module
+from geomdp.mechanisms.additive_noise.real_answers import SLACK
+from geomdp.mechanisms.smooth_noise import ScaledLaplace
+from geomdp.mechanisms.smooth_summary import rounded_means
 from geomdp.noise.exact import RoundedVector
 from geomdp.privacy import Adjacency, BudgetExhausted, Exact, Heuristic, Ledger, Spend
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads.smooth import GaussianMixture, Jackson, Polynomial, approximate
-from geomdp.workloads.smooth.moment_sums import MomentTransform
-from geomdp.workloads.smooth.moments import NonUniformFFT
+from geomdp.workloads.smooth.moments import MomentTransform, NonUniformFFT
 from tests.mechanisms.test_contracts import Untouchable
 from tests.noise.exact.reference import seeded
 from tests.stats import mean_agrees

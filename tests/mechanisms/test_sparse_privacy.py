@@ -22,16 +22,15 @@ from geomdp.mechanisms.interactive.iterative import IterativeConstruction
 from geomdp.mechanisms.interactive.online import OnlineConstruction
 from geomdp.mechanisms.interactive.sparse_vector import (
     AboveThreshold,
+    Answer,
     NumericSparse,
     PrintedNumericSparse,
     Sparse,
 )
-from geomdp.mechanisms.interactive.transcript import Answer
 from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, Perceptron
-from geomdp.mechanisms.sparse.row_noise import GaussianRows, LaplaceRows
-from geomdp.mechanisms.sparse.sparse_project import SparseProject
+from geomdp.mechanisms.sparse_project import GaussianRows, LaplaceRows, SparseProject
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
-from geomdp.workloads.single_queries.single_query import DenseQuery
+from geomdp.workloads.single_queries import DenseQuery
 from tests.mechanisms import broken_sparse_vector as broken
 
 BELOW, ABOVE, SILENT = broken.BELOW, broken.ABOVE, broken.SILENT

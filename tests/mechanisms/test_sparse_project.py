@@ -12,13 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geomdp.bounds.upper import sparse_projection as sizes
-from geomdp.mechanisms.sparse.elements import DigestedElements, ElementEncoding, IntegerElements
-from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
-from geomdp.mechanisms.sparse.row_noise import GaussianRows, LaplaceRows
-from geomdp.mechanisms.sparse.sparse_project import SparseProject
-from geomdp.mechanisms.sparse.sparse_summary import SparseSummary, measured_distortion
+from geomdp.mechanisms.sparse_project import GaussianRows, LaplaceRows, SparseProject
+from geomdp.mechanisms.sparse_sign_matrices import HashedSigns
+from geomdp.mechanisms.sparse_summary import (
+    DigestedElements,
+    ElementEncoding,
+    IntegerElements,
+    SparseSummary,
+    measured_distortion,
+)
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Ledger, PureDP
-from geomdp.workloads.single_queries.single_query import SparseQuery
+from geomdp.workloads.single_queries import SparseQuery
 from tests.noise.exact.reference import seeded
 from tests.stats import binomial_above, binomial_below, mean_agrees, mean_at_most
 

@@ -10,15 +10,15 @@ from functools import partial
 import numpy as np
 import pytest
 
-import geomdp.bounds.upper.sparse_vector as accuracy
-import geomdp.mechanisms.interactive.scales as scales
+import geomdp.bounds.upper.interactive as accuracy
+import geomdp.mechanisms.interactive.budgets as scales
 from geomdp.mechanisms.interactive.sparse_vector import (
     AboveThreshold,
+    Answer,
     NumericSparse,
     PrintedNumericSparse,
     Sparse,
 )
-from geomdp.mechanisms.interactive.transcript import Answer
 from geomdp.noise.scalar import FIRST_WINDOW
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.privacy.ledger import BudgetExhausted, Ledger

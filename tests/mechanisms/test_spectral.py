@@ -13,10 +13,10 @@ import pytest
 from geomdp._numerics.linalg import svec
 from geomdp.audit import audit
 from geomdp.mechanisms import Cone, PredictionKind, Spectral
-from geomdp.mechanisms.additive_noise.spectral import _on_matrices
+from geomdp.mechanisms.additive_noise.cone import _on_matrices
 from geomdp.privacy import ZCDP, Adjacency, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities, Prefixes, explicit_answers
-from geomdp.workloads.structure.sign_products import sign_products
+from geomdp.workloads.structure import sign_products
 from tests.stats import mean_agrees
 
 PURE = PureDP(1.0)

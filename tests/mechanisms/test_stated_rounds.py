@@ -11,7 +11,7 @@ import pytest
 
 import geomdp as gd
 from geomdp.mechanisms.interactive import iterative
-from geomdp.mechanisms.interactive.transcript import replay
+from geomdp.mechanisms.interactive.sparse_vector import replay
 from geomdp.mechanisms.interactive.updates import net
 from geomdp.noise.scalar import ExactNoise
 from geomdp.privacy import Adjacency, ApproxDP, Ledger, PureDP

@@ -30,8 +30,7 @@ from geomdp.mechanisms.strategies import (
     laplace_strategies,
 )
 from geomdp.mechanisms.strategies.design import laplace_measurement
-from geomdp.mechanisms.strategies.least_squares import error_and_slopes, reconstruct
-from geomdp.mechanisms.strategies.p_identity import hat_functions
+from geomdp.mechanisms.strategies.histograms import error_and_slopes, hat_functions, reconstruct
 from geomdp.mechanisms.strategies.weights import LEAST_SHARE, _without_tiny, best_split
 from geomdp.noise import KNormNoise, LaplaceNoise, MappedNoise, Part
 from geomdp.privacy import ZCDP, Adjacency, Exact, Heuristic, PureDP

@@ -10,12 +10,12 @@ import scipy.integrate
 
 from geomdp.bodies import Elliptope, Simplex, TableMoments
 from geomdp.mechanisms import Cone, Hierarchical, Matrix, TightCone
-from geomdp.mechanisms.additive_noise.tight_cone import KEPT, tight_table_moments
-from geomdp.noise import ConeNoise, PairedNoise, image_moments
-from geomdp.noise.image_moments import ImageMoments
+from geomdp.mechanisms.additive_noise.cone import KEPT, tight_table_moments
+from geomdp.noise import ConeNoise, PairedNoise, differences
+from geomdp.noise.differences import ImageMoments
 from geomdp.privacy import ZCDP, Adjacency, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities
-from geomdp.workloads.structure.table_contrasts import table_contrasts
+from geomdp.workloads.structure import table_contrasts
 from tests.stats import ks_uniform, mean_agrees
 
 PURE = PureDP(1.0)
@@ -122,8 +122,8 @@ def test_trace_of_an_estimated_covariance(workload) -> None:
 
 def test_fewer_draws_than_dimensions_leave_no_direction_without_noise(monkeypatch) -> None:
     """A fit would trust answers in a direction of estimated variance 0, and have large errors."""
-    monkeypatch.setattr(image_moments, "DRAWS", 32)
-    monkeypatch.setattr(image_moments, "_uniform_tables", image_moments._uniform)
+    monkeypatch.setattr(differences, "DRAWS", 32)
+    monkeypatch.setattr(differences, "_uniform_tables", differences._uniform)
     contrasts = table_contrasts(MarginalTables([8, 8], 2))
     body = tight_table_moments(contrasts.levels)
     assert body.cut

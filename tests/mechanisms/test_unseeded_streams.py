@@ -15,11 +15,15 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-import geomdp.mechanisms.interactive.scales as scales
+import geomdp.mechanisms.interactive.budgets as scales
 from geomdp.mechanisms import MultiplicativeWeights
 from geomdp.mechanisms.interactive.online import OnlineConstruction
-from geomdp.mechanisms.interactive.sparse_vector import AboveThreshold, NumericSparse, Sparse
-from geomdp.mechanisms.interactive.stream import ROUNDED_UP
+from geomdp.mechanisms.interactive.sparse_vector import (
+    ROUNDED_UP,
+    AboveThreshold,
+    NumericSparse,
+    Sparse,
+)
 from geomdp.noise.scalar import ExactNoise
 from geomdp.privacy import Adjacency, ApproxDP, Ledger, PureDP
 from geomdp.privacy.guarantees import DECIDED_ARITHMETIC

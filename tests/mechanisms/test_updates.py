@@ -21,7 +21,7 @@ from geomdp.mechanisms.interactive.updates import (
     net_fineness,
     net_size,
 )
-from geomdp.workloads.single_queries.single_query import DenseQuery, SparseQuery
+from geomdp.workloads.single_queries import DenseQuery, SparseQuery
 
 SIZE = 40
 ALPHA = 0.2

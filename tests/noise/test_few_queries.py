@@ -18,7 +18,7 @@ from geomdp.noise import (
     half_widths,
 )
 from geomdp.noise.exact import RoundedNoise
-from geomdp.noise.maxima import expected_maximum
+from geomdp.noise.tails import expected_maximum
 from tests.stats import mean_agrees
 
 #: Noises on lattices, each with a number. Multiples of the units that are above this number give

@@ -11,7 +11,7 @@ import scipy.stats
 from geomdp.bodies import TableMoments
 from geomdp.mechanisms import TightCone
 from geomdp.noise import GaussianNoise, GeometricNoise, LaplaceNoise, MappedNoise, Part
-from geomdp.noise.intervals import (
+from geomdp.noise.tails import (
     EXCEEDANCES,
     LEAST_DRAWS,
     MOST_DRAWS,

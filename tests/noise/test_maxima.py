@@ -11,7 +11,7 @@ from geomdp.bodies import Ball, Box, CrossPolytope, Ellipsoid, VPolytope
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler
 from geomdp.mechanisms import Cone, Gaussian, Hierarchical, Recursive
 from geomdp.noise import KNormNoise, LaplaceNoise
-from geomdp.noise.maxima import expected_maximum, log_concave_maximum
+from geomdp.noise.tails import expected_maximum, log_concave_maximum
 from geomdp.privacy import ZCDP, PureDP
 from geomdp.workloads import LinearMap, Marginals, Prefixes, RandomSigns
 from tests.stats import mean_agrees, mean_at_most

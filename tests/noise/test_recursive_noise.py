@@ -19,9 +19,18 @@ from geomdp.bodies import (
 )
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.noise import KNormNoise, Noise, RecursiveNoise
-from geomdp.noise.decomposition import Variant, decompose, decompose_each, principal_axes
-from geomdp.noise.levels import Level, NoiseBody
-from geomdp.noise.recursive import best_stop, combined_status, energy_of, stopped
+from geomdp.noise.recursive import (
+    Level,
+    NoiseBody,
+    Variant,
+    best_stop,
+    combined_status,
+    decompose,
+    decompose_each,
+    energy_of,
+    principal_axes,
+    stopped,
+)
 from geomdp.privacy import Approximate, Exact, Heuristic
 from tests.stats import ks_same, mean_agrees
 

@@ -11,10 +11,10 @@ from mpmath import mpf
 
 from geomdp.noise import ResidualNoise, simultaneous_half_widths
 from geomdp.noise.exact import RoundedResiduals, RoundedVector, release
-from geomdp.noise.exact.tables.residuals import near_residuals, residual_vector
-from geomdp.noise.exact.uniforms import Draw, UniformBits
+from geomdp.noise.exact.tables import near_residuals, residual_vector
+from geomdp.noise.exact.variates import Draw, UniformBits
 from geomdp.workloads import MarginalTables
-from geomdp.workloads.structure.residuals import Residuals
+from geomdp.workloads.residuals import Residuals
 from tests.noise.exact.reference import REFERENCE_BITS, Reference, nearest, seeded
 
 #: The residuals of the number of records, of three columns and of three pairs of columns have

@@ -11,10 +11,9 @@ import scipy.sparse as sp
 from geomdp.bodies import Box
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.samplers import ExactSampler
-from geomdp.noise import KNormNoise, LaplaceNoise, MappedNoise, Part, intervals, maxima
-from geomdp.noise.intervals import half_widths, simultaneous_half_widths
-from geomdp.noise.maxima import log_concave_maximum
+from geomdp.noise import KNormNoise, LaplaceNoise, MappedNoise, Part, tails
 from geomdp.noise.scalar import FIRST_WINDOW, GeneratorNoise
+from geomdp.noise.tails import half_widths, log_concave_maximum, simultaneous_half_widths
 from geomdp.privacy import Heuristic
 
 
@@ -57,14 +56,14 @@ def least_ordered(values, kth, axis=-1):
     return np.concatenate([np.flip(first, axis), middle, np.flip(last, axis)], axis=axis)
 
 
-@pytest.mark.parametrize("block", [intervals.BLOCK_ENTRIES, 100])
+@pytest.mark.parametrize("block", [tails.BLOCK_ENTRIES, 100])
 @pytest.mark.parametrize(
     ("confidence", "count", "rank"),
     [(0.5, 1999, 1000), (0.75, 1999, 1500), (0.96875, 1999, 1938), (0.998046875, 10240, 10221)],
 )
 def test_half_widths_are_order_statistics(confidence, count, rank, block, monkeypatch):
     """The rank is ceil((B + 1) confidence) of B = max(1999, 20 / (1 - confidence)) draws."""
-    monkeypatch.setattr(intervals, "BLOCK_ENTRIES", block)
+    monkeypatch.setattr(tails, "BLOCK_ENTRIES", block)
     monkeypatch.setattr(np, "partition", least_ordered)
     assert rank == math.ceil((count + 1) * confidence)
     assert half_widths(shuffled(count), confidence).tolist() == [rank, 2 * rank, 0]
@@ -146,7 +145,7 @@ def test_the_maximum_of_equal_deviations_without_a_tail_in_steps(count, monkeypa
     For m variables of standard deviation 1, the sum is then s(ln m), and the bound on the tail is
     s(ln m) / ln m.
     """
-    monkeypatch.setattr(maxima, "REACH", 0.0)
+    monkeypatch.setattr(tails, "REACH", 0.0)
     last = math.log(count)
     expected = limit(last) * (1 + 1 / last)
     found = log_concave_maximum(np.full(count, 0.25))

@@ -9,7 +9,7 @@ import pytest
 
 import geomdp as gd
 from geomdp.bodies import Body, MissingOracle
-from geomdp.plotting.outlines import (
+from geomdp.plotting.pictures import (
     Outline,
     hull_of,
     shadow_outline,

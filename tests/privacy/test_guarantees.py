@@ -18,9 +18,8 @@ from geomdp.privacy import (
     pure_to_zcdp,
     shortcut_step_epsilon,
 )
-from geomdp.privacy.definitions import checked_adjacency
+from geomdp.privacy.definitions import LARGEST_LOSS, LEAST_LOSS, check_range, checked_adjacency
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
-from geomdp.privacy.parameter_range import LARGEST_LOSS, LEAST_LOSS, check_range
 
 BAD = [0.0, -1.0, math.nan, math.inf, -math.inf]
 

@@ -33,7 +33,7 @@ from geomdp.privacy import (
     Spend,
     zcdp_to_approx,
 )
-from geomdp.privacy.ledger_file import WAIT, _connect
+from geomdp.privacy.ledger import WAIT, _connect
 
 
 def claim(privacy: Privacy, sampler: SamplerStatus | None = None) -> Guarantee:

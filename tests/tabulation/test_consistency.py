@@ -8,9 +8,9 @@ import pytest
 
 import geomdp as gd
 from geomdp.mechanisms import JL, Laplace, Projected
-from geomdp.tabulation import local_polytope
+from geomdp.tabulation import consistency
 from geomdp.tabulation.consistency import MAX_ELEMENTS, Form, whole_counts
-from geomdp.tabulation.mixtures import task_of
+from geomdp.tabulation.tasks import task_of
 from tests.projection_gaps import recorded_gaps
 
 SCHEMA = gd.data.Schema.from_dict(
@@ -102,7 +102,7 @@ def test_tables_of_many_columns_agree():
 
 def test_tables_of_too_many_cells_are_moved_one_by_one(monkeypatch):
     frame, schema, asked = many_columns()
-    monkeypatch.setattr(local_polytope, "MAX_BASIS_ENTRIES", 100)
+    monkeypatch.setattr(consistency, "MAX_BASIS_ENTRIES", 100)
     result = gd.release(frame, schema, asked, **FEW)
     assert result.form is Form.EACH_TABLE
     assert result.answers.min() >= 0

@@ -12,7 +12,7 @@ import scipy.optimize
 from geomdp.mechanisms.sensitivity import answer_hull
 from geomdp.privacy import Adjacency
 from geomdp.tabulation import Table
-from geomdp.tabulation.local_polytope import LocalPolytope, fits
+from geomdp.tabulation.consistency import LocalPolytope, fits
 from geomdp.workloads import ChosenTables, MarginalTables
 
 REPLACE = Adjacency.REPLACE_ONE

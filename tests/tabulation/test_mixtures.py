@@ -8,7 +8,7 @@ import pytest
 
 import geomdp as gd
 from geomdp.mechanisms import Laplace
-from geomdp.tabulation.mixtures import task_of
+from geomdp.tabulation.tasks import task_of
 from tests.stats import LEVEL
 
 SCHEMA = gd.data.Schema.from_dict(

@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 
 from geomdp.workloads import Explicit, RandomSigns, explicit
-from geomdp.workloads.closed_forms import diameters
 
 
 @pytest.fixture
@@ -61,10 +60,10 @@ def test_large_sparse_workloads_have_bounds(monkeypatch, sparse_matrix):
 @pytest.mark.parametrize("m", [1, 5])
 def test_bounds_for_large_point_sets(monkeypatch, m):
     points = np.random.default_rng(m).normal(size=(1500, m))
-    exact = diameters.l1_diameter(points), diameters.l2_diameter(points)
-    monkeypatch.setattr(diameters, "L1_WORK", 1000)
-    monkeypatch.setattr(diameters, "L2_POINTS", 1000)
-    bounds = diameters.l1_diameter(points), diameters.l2_diameter(points)
+    exact = explicit.l1_diameter_of_points(points), explicit.l2_diameter_of_points(points)
+    monkeypatch.setattr(explicit, "L1_WORK", 1000)
+    monkeypatch.setattr(explicit, "L2_POINTS", 1000)
+    bounds = explicit.l1_diameter_of_points(points), explicit.l2_diameter_of_points(points)
     from_middle = points - (points.min(axis=0) + points.max(axis=0)) / 2
     for order, value, bound in zip((1, 2), exact, bounds, strict=True):
         # No two points are farther apart than twice the largest distance from the middle. On a
@@ -78,7 +77,7 @@ def test_diameter_far_from_the_origin():
     # Expanding the square of a distance at offset 1e8 would lose all digits.
     points = 1e8 + np.random.default_rng(0).normal(size=(700, 3))
     expected = np.linalg.norm(points[:, None] - points, axis=2).max()
-    assert diameters.l2_diameter(points) == pytest.approx(expected, rel=1e-14)
+    assert explicit.l2_diameter_of_points(points) == pytest.approx(expected, rel=1e-14)
 
 
 def test_the_matrix_is_a_copy_and_cannot_be_changed():

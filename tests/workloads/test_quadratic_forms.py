@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from geomdp.workloads import Marginals, Parities
-from geomdp.workloads.closed_forms.quadratic_forms import (
+from geomdp.workloads.compiled_loops import (
     INNER,
     LINE,
     quadratic_maximisers,

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from geomdp.workloads import ChosenTables, MarginalTables, WorkloadSizeError, explicit_answers
-from geomdp.workloads.structure.column_sets import _distinct_rows
-from geomdp.workloads.structure.residuals import Residuals
-from geomdp.workloads.table_queries import TableQueries
+from geomdp.workloads.residuals import Residuals, _distinct_rows
+from geomdp.workloads.tables import TableQueries
 
 WORKLOADS = [
     MarginalTables([2, 3, 2], 2),

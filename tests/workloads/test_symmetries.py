@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from geomdp.workloads import Histogram, Marginals, MarginalTables, Parities, explicit_answers
-from geomdp.workloads.structure.symmetries import random_symmetry
+from geomdp.workloads.structure import random_symmetry
 
 WORKLOADS = {
     "binary tables": MarginalTables([2, 2, 2, 2], 2),

@@ -12,7 +12,7 @@ import pytest
 
 from geomdp.workloads import Marginals, MarginalTables, Parities, Prefixes, explicit_answers
 from geomdp.workloads.finite import zero_sum_basis
-from geomdp.workloads.structure.table_contrasts import table_contrasts
+from geomdp.workloads.structure import table_contrasts
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geomdp.workloads import CategoricalProduct
-from geomdp.workloads.closed_forms.transforms import corner_sum, walsh_hadamard
+from geomdp.workloads.compiled_loops import corner_sum, walsh_hadamard
 
 
 @given(d=st.integers(0, 8), b=st.integers(0, 3))

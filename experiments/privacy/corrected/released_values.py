@@ -15,8 +15,8 @@ import geomdp as gd
 from experiments.privacy.corrected.statement import Measured, Version
 from experiments.shared.large_values import chance_of_a_large_value
 from geomdp.bounds.upper import numeric_sparse, numeric_sparse_printed
-from geomdp.mechanisms.interactive import scales
-from geomdp.mechanisms.interactive.online_accuracy import solve_accuracy
+from geomdp.mechanisms.interactive import budgets
+from geomdp.mechanisms.interactive.online import solve_accuracy
 
 #: NumericSparse: its guarantee, the number of values released, and the failure probability.
 APPROX, CUTOFF, BETA = gd.ApproxDP(1.0, 1e-6), 10, 0.05
@@ -70,6 +70,6 @@ def updated(version: Version, beta: float, *_: object) -> Measured:
         else solve_accuracy(rule, privacy=PURE, n=n, queries=ASKED, beta=beta)
     )
     count = math.floor(rule.bound(alpha))
-    scale = scales.numeric(PURE, count, monotone=False).answer
+    scale = budgets.numeric(PURE, count, monotone=False).answer
     assert scale is not None
     return Measured(chance_of_a_large_value(alpha, scale / n, count), beta)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import geomdp as gd
 from experiments.privacy.corrected.statement import Measured, Version
 from experiments.shared.known_shares import KnownShares
-from geomdp.mechanisms.interactive.stopping import CORRECTED
+from geomdp.mechanisms.interactive.iterative import CORRECTED
 from geomdp.mechanisms.printed import PRINTED_STOPPING
 from geomdp.noise.scalar import ScalarNoise
 

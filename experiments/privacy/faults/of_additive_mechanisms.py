@@ -37,7 +37,7 @@ ADDITIVE = (
     Fault(
         "K used in place of K - K",
         "the noise covers answers but not their differences",
-        "bodies.of_workloads.sensitivity:neighbour_body",
+        "bodies.sensitivity:neighbour_body",
         "return difference_body(K)",
         "return symmetric_hull(K)",
         BUDGET,
@@ -45,7 +45,7 @@ ADDITIVE = (
     Fault(
         "K - K used in place of conv(K, -K)",
         "adding a record can change the sums by more than the body allows",
-        "bodies.of_workloads.sensitivity:neighbour_body",
+        "bodies.sensitivity:neighbour_body",
         "return symmetric_hull(K)",
         "return difference_body(K)",
         BUDGET,
@@ -61,7 +61,7 @@ ADDITIVE = (
     Fault(
         "ball with half the radius",
         "the body of the K-norm noise leaves out some differences",
-        "mechanisms.additive_noise.ball:Ball._root",
+        "mechanisms.additive_noise.ellipsoid:Ball._root",
         "self._radius * self._span.basis",
         "self._radius / 2 * self._span.basis",
         BUDGET,
@@ -77,7 +77,7 @@ ADDITIVE = (
     Fault(
         "certified rows: too small an ellipsoid is accepted",
         "exact releases claim a guarantee whose proof fails",
-        "mechanisms.additive_noise.certified_rows:proved_bound",
+        "mechanisms.additive_noise.real_answers:proved_bound",
         "(longest + 2 * error)",
         "0.99 * (longest + 2 * error)",
         ("tests/mechanisms/test_certified_rows.py::test_what_sticks_out_is_refused",),
@@ -85,7 +85,7 @@ ADDITIVE = (
     Fault(
         "certified bodies: too small a body is accepted",
         "exact releases claim a guarantee whose proof fails",
-        "mechanisms.additive_noise.certified_bodies:core_holds",
+        "mechanisms.additive_noise.knorm:core_holds",
         "adjacency) <= 1)",
         "adjacency) <= 1.01)",
         (
@@ -95,7 +95,7 @@ ADDITIVE = (
     Fault(
         "certified polytopes: a polytope that leaves out differences is accepted",
         "exact releases claim a guarantee whose proof fails",
-        "mechanisms.additive_noise.certified_bodies:_whole_image",
+        "mechanisms.additive_noise.knorm:_whole_image",
         "(widths <= offsets).all()",
         "(widths <= 2 * offsets).all()",
         (
@@ -137,7 +137,7 @@ ADDITIVE = (
     Fault(
         "TightCone: epsilon is doubled",
         "the noise has half its radius",
-        "mechanisms.additive_noise.tight_cone:TightCone.noise",
+        "mechanisms.additive_noise.cone:TightCone.noise",
         "PairedNoise(body, epsilon, matrix)",
         "PairedNoise(body, 2 * epsilon, matrix)",
         LAWS,
@@ -145,7 +145,7 @@ ADDITIVE = (
     Fault(
         "TightCone: the count is exact under add/remove",
         "the constant part of the answers gets no noise",
-        "mechanisms.additive_noise.tight_cone:TightCone.noise",
+        "mechanisms.additive_noise.cone:TightCone.noise",
         "np.zeros(body.dimension), matrix, constant)",
         "np.zeros(body.dimension), matrix)",
         LAWS,
@@ -153,7 +153,7 @@ ADDITIVE = (
     Fault(
         "Spectral: the body is not scaled by the number of columns",
         "differences are larger than the body by this number",
-        "mechanisms.additive_noise.spectral:Spectral.noise",
+        "mechanisms.additive_noise.cone:Spectral.noise",
         "Scaled(SpectraplexDifference(p), float(p))",
         "Scaled(SpectraplexDifference(p), 1.0)",
         ("tests/mechanisms/test_spectral.py",),
@@ -172,7 +172,7 @@ ADDITIVE = (
     Fault(
         "Matrix: a replaced record counts as a change of 1, not 2",
         "cells get half their Laplace noise",
-        "mechanisms.strategies.cells:_l1_change",
+        "mechanisms.strategies.design:_l1_change",
         "2.0 if",
         "1.0 if",
         (f"{STRATEGIES}test_measurements_stay_within_the_budget",),
@@ -212,7 +212,7 @@ ADDITIVE = (
     Fault(
         "ledger paid after drawing",
         "a process that is killed in between gives answers without payment",
-        "mechanisms.protocol:release_once",
+        "mechanisms.release:release_once",
         "        ledger.spend(guarantee, label)\n    return draw(prepared, statistic)",
         "        pass\n    output = draw(prepared, statistic)\n    if ledger is not None:\n"
         "        ledger.spend(guarantee, label)\n    return output",
@@ -221,7 +221,7 @@ ADDITIVE = (
     Fault(
         "ledger is not asked before records are read",
         "records are read although the budget is spent",
-        "mechanisms.protocol:release_once",
+        "mechanisms.release:release_once",
         "ledger.require(guarantee, label)",
         "pass",
         PAYS,
@@ -229,7 +229,7 @@ ADDITIVE = (
     Fault(
         "ledger not paid",
         "releases cost nothing",
-        "mechanisms.protocol:release_once",
+        "mechanisms.release:release_once",
         "ledger.spend(guarantee, label)",
         "pass",
         PAYS,
@@ -237,7 +237,7 @@ ADDITIVE = (
     Fault(
         "number of records not checked",
         "sums are divided by a wrong public n",
-        "mechanisms.protocol:release_once",
+        "mechanisms.release:release_once",
         "count != n",
         "count < 0",
         PAYS,
@@ -253,7 +253,7 @@ ADDITIVE = (
     Fault(
         "Coarse: answers not rounded to the net",
         "one record changes the sums by more than the noise covers",
-        "mechanisms.post_processed.coarse:Coarse.totals",
+        "mechanisms.reduced_answers:Coarse.totals",
         "self.inner.totals(records)",
         "Mechanism.totals(self, records)",
         ("tests/mechanisms/test_coarse.py",),
@@ -261,7 +261,7 @@ ADDITIVE = (
     Fault(
         "Coarse of Coarse: answers rounded to the outer net only",
         "one record changes the sums by more than the noise covers",
-        "mechanisms.post_processed.coarse:Coarse.totals",
+        "mechanisms.reduced_answers:Coarse.totals",
         "self.inner.totals(records)",
         "self._coarsened.totals(records)",
         ("tests/mechanisms/test_coarse.py",),
@@ -269,7 +269,7 @@ ADDITIVE = (
     Fault(
         "clipping leaves records outside the ball",
         "one record changes more than the noise covers",
-        "mechanisms.second_moments.clipping:clipped_to_ball",
+        "mechanisms.second_moment:clipped_to_ball",
         "norms > (1 - margin) / largest",
         "norms > 1.5 / largest",
         (

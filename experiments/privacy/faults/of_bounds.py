@@ -27,7 +27,7 @@ BOUNDS = (
     Fault(
         "checker: answers of any size are accepted",
         "sums of answers overflow, and equal data sets hide behind NaN",
-        "bounds.checker.values:Part.array",
+        "bounds.checker.reading:Part.array",
         "np.abs(values.astype(np.float64)) <= LARGEST",
         "np.abs(values.astype(np.float64)) < np.inf",
         (f"{HOSTILE}test_means_that_overflow_hide_no_equal_data_sets",),
@@ -67,7 +67,7 @@ BOUNDS = (
     Fault(
         "checker: wrong exponent in Markov's inequality",
         "for the root mean square, the odds of the mean are used",
-        "bounds.checker.norms:Measure.log_odds",
+        "bounds.checker.problem:Measure.log_odds",
         "if self.moment == 2",
         "if self.moment == 3",
         CHECKER,
@@ -75,7 +75,7 @@ BOUNDS = (
     Fault(
         "checker: union bound over sets, not pairs",
         "the failure probability of a random family is too small",
-        "bounds.checker.random_signs:_check_union_bound",
+        "bounds.checker.code_packings:_check_union_bound",
         "2 * sets.log_count",
         "1 * sets.log_count",
         CHECKER,
@@ -83,7 +83,7 @@ BOUNDS = (
     Fault(
         "checker: the union bound is not checked",
         "any stated failure probability passes",
-        "bounds.checker.random_signs:_check_union_bound",
+        "bounds.checker.code_packings:_check_union_bound",
         "found <= stated and least",
         "least",
         (f"{HOSTILE}test_a_deviation_too_small_for_many_queries_is_rejected", *CHECKER),
@@ -91,7 +91,7 @@ BOUNDS = (
     Fault(
         "checker: polynomials agree in too few points",
         "two words of a Reed-Solomon code differ in at least one place fewer than is proved",
-        "bounds.checker.codes:Polynomials.differing",
+        "bounds.checker.code_packings:Polynomials.differing",
         "self.length - (self.degree - 1)",
         "self.length - (self.degree - 2)",
         CHECKER,
@@ -99,7 +99,7 @@ BOUNDS = (
     Fault(
         "checker: least weight of generators only",
         "a sum of generators can have less weight",
-        "bounds.checker.codes:least_weight",
+        "bounds.checker.code_packings:least_weight",
         "range(1, 1 << len(masks))",
         "(1 << i for i in range(len(masks)))",
         CHECKER,
@@ -107,7 +107,7 @@ BOUNDS = (
     Fault(
         "checker: wrong exponent of Hadamard blocks",
         "projected blocks count as longer",
-        "bounds.checker.marginals:verify_blocks",
+        "bounds.checker.code_packings:verify_blocks",
         "** (width - 1)) / size",
         "** width) / size",
         CHECKER,
@@ -115,7 +115,7 @@ BOUNDS = (
     Fault(
         "checker: blocks need not be orthogonal",
         "nothing proves that the answers of blocks are separated",
-        "bounds.checker.marginals:_check_orthogonal",
+        "bounds.checker.code_packings:_check_orthogonal",
         "bool(good)",
         "True",
         CONDITIONS,
@@ -123,7 +123,7 @@ BOUNDS = (
     Fault(
         "checker: privacy of a line in one direction only",
         "risks of lines come out too large",
-        "bounds.checker.allowances:_holds",
+        "bounds.checker.lines:_holds",
         "np.where(least > 0, math.exp(-epsilon), math.exp(epsilon))",
         "math.exp(-epsilon)",
         LINES,
@@ -131,7 +131,7 @@ BOUNDS = (
     Fault(
         "checker: statements rounded up",
         "a printed bound may be larger than what was proved",
-        "bounds.checker.values:rounded_down",
+        "bounds.checker.reading:rounded_down",
         "decimal.ROUND_FLOOR",
         "decimal.ROUND_CEILING",
         (f"{HOSTILE}test_statements_are_rounded_to_the_safe_side",),
@@ -195,7 +195,7 @@ BOUNDS = (
     Fault(
         "upper bound: second moments without the factor 4",
         "the Wishart eigenvalue is understated",
-        "bounds.upper.moments:second_moment_error",
+        "bounds.upper.offline:second_moment_error",
         "(4 * d + 3) / per_record",
         "(2 * d + 3) / per_record",
         (
@@ -206,7 +206,7 @@ BOUNDS = (
     Fault(
         "upper bound: covariance with all of epsilon",
         "the bound ignores that moments and mean share epsilon",
-        "bounds.upper.moments:covariance_error",
+        "bounds.upper.offline:covariance_error",
         'positive(epsilon, "epsilon") / 2',
         'positive(epsilon, "epsilon")',
         (*UPPER, "tests/mechanisms/test_second_moment.py::test_explicit_bound_of_theorem_3"),
@@ -214,7 +214,7 @@ BOUNDS = (
     Fault(
         "sparse vector accuracy: half the multiple",
         "the theorem promises half of what is proved",
-        "bounds.upper.sparse_vector:_logs",
+        "bounds.upper.interactive:_logs",
         "return ",
         "return 0.5 * ",
         ("tests/mechanisms/test_sparse_vector.py::test_accuracy_functions",),
@@ -222,7 +222,7 @@ BOUNDS = (
     Fault(
         "line risk: privacy in one direction only",
         "the Bayes risk of a line is too large",
-        "bounds.lines.bayes_risk:_least_ratio",
+        "bounds.bayes_risk:_least_ratio",
         "previous * total, shrink, 1 / shrink)",
         "previous * total, shrink, 1.0)",
         LINES,

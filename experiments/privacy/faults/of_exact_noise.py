@@ -166,7 +166,7 @@ EXACT_NOISE = (
     Fault(
         "uniform numbers without their highest bit",
         "all uniform numbers lie below one half",
-        "noise.exact.uniforms:UniformBits._fresh",
+        "noise.exact.variates:UniformBits._fresh",
         "(64 - WORD_BITS)",
         "(65 - WORD_BITS)",
         ("tests/noise/exact/test_uniforms.py",),
@@ -174,7 +174,7 @@ EXACT_NOISE = (
     Fault(
         "a uniform number is read twice",
         "two variables share their randomness",
-        "noise.exact.uniforms:Draw._read",
+        "noise.exact.variates:Draw._read",
         "self._next += count",
         "self._next += count - 1",
         PLANTED,
@@ -182,7 +182,7 @@ EXACT_NOISE = (
     Fault(
         "one Laplace variable for all comparisons",
         "the noise of the threshold and of the query cancel",
-        "noise.exact.laplace_numbers:LaplaceNumbers._next",
+        "noise.scalar:LaplaceNumbers._next",
         "LaplaceNumber(self._block, self._used - 1)",
         "LaplaceNumber(self._block, 0)",
         NUMBERS,
@@ -214,7 +214,7 @@ EXACT_NOISE = (
     Fault(
         "exact exponential mechanism: half the scale",
         "the choice spends twice its epsilon",
-        "noise.exact.argmax:exact_argmax",
+        "noise.scalar:exact_argmax",
         "/ unit + z for",
         "/ unit + z / 2 for",
         NUMBERS,
@@ -222,7 +222,7 @@ EXACT_NOISE = (
     Fault(
         "proof of the Gaussian scale skipped",
         "a scale below the least one is accepted",
-        "noise.exact.scales:_suffices",
+        "noise.exact.rounding:_suffices",
         ">= squared",
         ">= 0",
         (

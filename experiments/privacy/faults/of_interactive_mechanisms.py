@@ -7,7 +7,7 @@ from experiments.privacy.faults.fault import Fault
 SCALES = ("tests/mechanisms/test_sparse_vector.py",)
 LAWS = ("tests/laws/test_interactive.py",)
 STEPS = ("tests/mechanisms/test_online_iterative.py::test_step_epsilon",)
-STREAM = "mechanisms.interactive.stream:SparseVectorStream."
+STREAM = "mechanisms.interactive.sparse_vector:SparseVectorStream."
 QUERY = "self._noise.values(truths, self._scaled(self.scales.query))"
 VALUE = "self._noise.laplace(truth, self._scaled(self.scales.answer))"
 
@@ -38,7 +38,7 @@ INTERACTIVE = (
     Fault(
         "AboveThreshold: all queries get the noise of monotone queries",
         "general queries get half their noise",
-        "mechanisms.interactive.scales:above_threshold",
+        "mechanisms.interactive.budgets:above_threshold",
         "2 if monotone else 4",
         "2 if monotone else 2",
         SCALES,
@@ -46,7 +46,7 @@ INTERACTIVE = (
     Fault(
         "AboveThreshold: half the threshold noise",
         "comparisons spend more than epsilon",
-        "mechanisms.interactive.scales:above_threshold",
+        "mechanisms.interactive.budgets:above_threshold",
         "Scales(2 / epsilon,",
         "Scales(1 / epsilon,",
         SCALES,
@@ -54,7 +54,7 @@ INTERACTIVE = (
     Fault(
         "Sparse: composition missing",
         "every run spends all of epsilon",
-        "mechanisms.interactive.scales:redrawn",
+        "mechanisms.interactive.budgets:redrawn",
         "epsilon / cutoff",
         "epsilon",
         SCALES,
@@ -62,7 +62,7 @@ INTERACTIVE = (
     Fault(
         "Sparse with a kept threshold: all queries get the noise of monotone queries",
         "general queries get half their noise",
-        "mechanisms.interactive.scales:kept",
+        "mechanisms.interactive.budgets:kept",
         "cutoff if monotone else 2 * cutoff",
         "cutoff",
         SCALES,
@@ -70,7 +70,7 @@ INTERACTIVE = (
     Fault(
         "NumericSparse: released values not composed",
         "every value spends the epsilon that is for all values together",
-        "mechanisms.interactive.scales:numeric",
+        "mechanisms.interactive.budgets:numeric",
         "9 * cutoff / epsilon",
         "9 / epsilon",
         SCALES,
@@ -78,7 +78,7 @@ INTERACTIVE = (
     Fault(
         "NumericSparse: budget split ignored",
         "the values spend all of epsilon, and the comparisons spend more",
-        "mechanisms.interactive.scales:numeric",
+        "mechanisms.interactive.budgets:numeric",
         "ApproxDP(epsilon - share, delta / 2)",
         "ApproxDP(epsilon, delta / 2)",
         SCALES,
@@ -86,7 +86,7 @@ INTERACTIVE = (
     Fault(
         "NumericSparse: delta spent twice",
         "comparisons and values together spend more than delta",
-        "mechanisms.interactive.scales:numeric",
+        "mechanisms.interactive.budgets:numeric",
         "ApproxDP(share, delta / 2)",
         "ApproxDP(share, delta)",
         SCALES,
@@ -188,7 +188,7 @@ INTERACTIVE = (
     Fault(
         "IterativeConstruction: one private step per update",
         "the choice and the answer each spend the epsilon of both",
-        "mechanisms.interactive.rounds:step_epsilon",
+        "mechanisms.interactive.budgets:step_epsilon",
         "epsilon / (2 * updates)",
         "epsilon / updates",
         STEPS,
@@ -196,7 +196,7 @@ INTERACTIVE = (
     Fault(
         "IterativeConstruction: wrong constant of advanced composition",
         "each step spends twice the epsilon that composition allows",
-        "mechanisms.interactive.rounds:step_epsilon",
+        "mechanisms.interactive.budgets:step_epsilon",
         "epsilon / (4 * math",
         "epsilon / (2 * math",
         STEPS,
@@ -212,7 +212,7 @@ INTERACTIVE = (
     Fault(
         "IterativeConstruction: the choice uses all of epsilon",
         "every choice spends all of epsilon",
-        "mechanisms.interactive.iterative_answers:SeededAnswers.choose",
+        "mechanisms.interactive.iterative:SeededAnswers.choose",
         "epsilon=run.step_epsilon",
         "epsilon=run.privacy.epsilon",
         LAWS,
@@ -220,7 +220,7 @@ INTERACTIVE = (
     Fault(
         "IterativeConstruction: exact choices use all of epsilon",
         "every choice of an unseeded run spends all of epsilon",
-        "mechanisms.interactive.iterative_answers:ExactAnswers.choose",
+        "mechanisms.interactive.iterative:ExactAnswers.choose",
         "epsilon=self.run.step_epsilon",
         "epsilon=self.run.privacy.epsilon",
         LAWS,
@@ -228,7 +228,7 @@ INTERACTIVE = (
     Fault(
         "IterativeConstruction: exact answers with half the noise",
         "answers of unseeded runs spend twice their epsilon",
-        "mechanisms.interactive.iterative_answers:ExactAnswers.value",
+        "mechanisms.interactive.iterative:ExactAnswers.value",
         "self.run.answer_scale",
         "self.run.answer_scale / 2",
         LAWS,

@@ -10,7 +10,7 @@ MOMENTS = (
     Fault(
         "Covariance: each of two parts spends all of epsilon",
         "moments and mean together spend 2 epsilon",
-        "mechanisms.second_moments.covariance:_shares",
+        "mechanisms.covariance:_shares",
         "PureDP(_rest(epsilon, share)), PureDP(share * epsilon)",
         "PureDP(epsilon), PureDP(epsilon)",
         ("tests/mechanisms/test_second_moment.py::test_shares_compose_to_the_whole",),
@@ -18,7 +18,7 @@ MOMENTS = (
     Fault(
         "Covariance: the whole rho for the second moments",
         "moments and mean together spend more than rho",
-        "mechanisms.second_moments.covariance:_shares",
+        "mechanisms.covariance:_shares",
         "ZCDP(_rest(rho, share))",
         "ZCDP(rho)",
         ("tests/mechanisms/test_second_moment.py::test_shares_compose_to_the_whole",),
@@ -26,7 +26,7 @@ MOMENTS = (
     Fault(
         "PairMarginals: records not scaled into the ball",
         "one record changes the sums by d times as much as the noise covers",
-        "mechanisms.second_moments.pair_marginals:PairMarginals.totals",
+        "mechanisms.second_moment:PairMarginals.totals",
         "Totals(count, svec(total) / self.workload.d)",
         "Totals(count, svec(total))",
         ("tests/mechanisms/test_pair_marginals.py",),
@@ -34,7 +34,7 @@ MOMENTS = (
     Fault(
         "smooth moments: one Gaussian draw for all",
         "differences of moments have no noise",
-        "mechanisms.smooth.noise:ScaledGaussian.sample",
+        "mechanisms.smooth_noise:ScaledGaussian.sample",
         "rng.normal(0.0, self.deviations, (size, len(self.deviations)))",
         "rng.normal(0.0, 1.0, (size, 1)) * self.deviations",
         NOISES,
@@ -42,7 +42,7 @@ MOMENTS = (
     Fault(
         "smooth moments: last moment without noise",
         "one moment has no noise",
-        "mechanisms.smooth.noise:ScaledGaussian.sample",
+        "mechanisms.smooth_noise:ScaledGaussian.sample",
         "rng.normal(0.0, self.deviations, (size, len(self.deviations)))",
         "rng.normal(0.0, np.r_[self.deviations[:-1], 0.0], (size, len(self.deviations)))",
         NOISES,
@@ -50,7 +50,7 @@ MOMENTS = (
     Fault(
         "smooth moments: half the Laplace scale",
         "epsilon is twice what is claimed",
-        "mechanisms.smooth.noise:ScaledLaplace.sample",
+        "mechanisms.smooth_noise:ScaledLaplace.sample",
         "rng.laplace(0.0, self.scales,",
         "rng.laplace(0.0, self.scales / 2,",
         NOISES,
@@ -58,7 +58,7 @@ MOMENTS = (
     Fault(
         "smooth moments: weighted sensitivity halved",
         "the noise covers half of the largest difference between two records",
-        "mechanisms.smooth.noise:WeightedLaplace.sensitivity",
+        "mechanisms.smooth_noise:WeightedLaplace.sensitivity",
         "workload.weighted_l1_diameter(weights)",
         "workload.weighted_l1_diameter(weights) / 2",
         ("tests/mechanisms/test_smooth_noise.py",),
@@ -66,7 +66,7 @@ MOMENTS = (
     Fault(
         "smooth moments: radius in place of the diameter",
         "Gaussian noise covers adding a record, but not replacing one",
-        "mechanisms.smooth.noise:UniformGaussian.calibrate",
+        "mechanisms.smooth_noise:UniformGaussian.calibrate",
         "workload.l2_diameter() if replace_one",
         "workload.l2_radius() if replace_one",
         ("tests/mechanisms/test_smooth_noise.py",),
@@ -74,7 +74,7 @@ MOMENTS = (
     Fault(
         "smooth moments: noise ignores numerical errors",
         "computed sums of neighbours can differ by more than the noise covers",
-        "mechanisms.smooth.smooth_summary:SmoothSummary.__init__",
+        "mechanisms.smooth_summary:SmoothSummary.__init__",
         "privacy, adjacency, slack)",
         "privacy, adjacency)",
         ("tests/mechanisms/test_smooth_summary.py",),
@@ -82,7 +82,7 @@ MOMENTS = (
     Fault(
         "sparse projection: sensitivity to adding a record",
         "replacing a record moves the projection by 2",
-        "mechanisms.sparse.sparse_project:SparseProject.__init__",
+        "mechanisms.sparse_project:SparseProject.__init__",
         "2 if adjacency",
         "1 if adjacency",
         ("tests/mechanisms/test_sparse_project.py::test_noise_follows_the_adjacency",),
@@ -90,7 +90,7 @@ MOMENTS = (
     Fault(
         "sparse projection: one draw for all rows",
         "differences of rows have no noise",
-        "mechanisms.sparse.row_noise:GaussianRows.draw",
+        "mechanisms.sparse_project:GaussianRows.draw",
         "rng.standard_normal(rows)",
         "np.full(rows, rng.standard_normal())",
         NOISES,
@@ -98,7 +98,7 @@ MOMENTS = (
     Fault(
         "sparse projection: rows not composed",
         "every row spends all of epsilon",
-        "mechanisms.sparse.row_noise:LaplaceRows.sigma",
+        "mechanisms.sparse_project:LaplaceRows.sigma",
         "shortcut_step_epsilon(_approximate(privacy), rows)",
         "shortcut_step_epsilon(_approximate(privacy), 1)",
         NOISES,
@@ -106,7 +106,7 @@ MOMENTS = (
     Fault(
         "sparse projection: exact noise for one row",
         "exact noise covers the change of one row, but T rows change",
-        "mechanisms.sparse.row_noise:GaussianRows.proved_scale",
+        "mechanisms.sparse_project:GaussianRows.proved_scale",
         "rows * change**2",
         "change**2",
         NOISES,
@@ -114,7 +114,7 @@ MOMENTS = (
     Fault(
         "sparse projection: exact noise of one part for all",
         "parts of the rows share their noise",
-        "mechanisms.sparse.row_noise:RoundedRows.draw",
+        "mechanisms.sparse_project:RoundedRows.draw",
         "[np.array(self._part.draw()) for _ in range(0, self._rows, ROWS)]",
         "[np.array(self._part.draw())] * len(range(0, self._rows, ROWS))",
         NOISES,

@@ -12,7 +12,7 @@ NOISE = (
     Fault(
         "Laplace: half the scale",
         "every coordinate gets half its noise",
-        "noise.laplace:LaplaceNoise.sample",
+        "noise.knorm:LaplaceNoise.sample",
         "self.scale, (size, self.dimension)",
         "self.scale / 2, (size, self.dimension)",
         ADDED,
@@ -20,7 +20,7 @@ NOISE = (
     Fault(
         "Laplace: one draw for all coordinates",
         "differences of answers have no noise",
-        "noise.laplace:LaplaceNoise.sample",
+        "noise.knorm:LaplaceNoise.sample",
         "rng.laplace(0.0, self.scale, (size, self.dimension))",
         "rng.laplace(0.0, self.scale, (size, 1)).repeat(self.dimension, axis=1)",
         ADDED,
@@ -28,7 +28,7 @@ NOISE = (
     Fault(
         "Laplace: one draw for all rows",
         "repeated releases share their noise",
-        "noise.laplace:LaplaceNoise.sample",
+        "noise.knorm:LaplaceNoise.sample",
         "rng.laplace(0.0, self.scale, (size, self.dimension))",
         "rng.laplace(0.0, self.scale, (1, self.dimension)).repeat(size, axis=0)",
         LAWS,
@@ -36,7 +36,7 @@ NOISE = (
     Fault(
         "Laplace: last coordinate without noise",
         "one answer has no noise",
-        "noise.laplace:LaplaceNoise.sample",
+        "noise.knorm:LaplaceNoise.sample",
         "rng.laplace(0.0, self.scale, (size, self.dimension))",
         "rng.laplace(0.0, self.scale, (size, self.dimension)) * "
         "(np.arange(self.dimension) < self.dimension - 1)",
@@ -93,7 +93,7 @@ NOISE = (
     Fault(
         "Cone: wrong dimension in the Gamma law",
         "radii are those of a cone of one dimension less",
-        "noise.cone:ConeNoise._radii",
+        "noise.differences:ConeNoise._radii",
         "self.effective_dimension + 1, 1 / self.rate",
         "self.effective_dimension, 1 / self.rate",
         LAWS,
@@ -101,7 +101,7 @@ NOISE = (
     Fault(
         "Cone: one radius for both vectors",
         "the noise is the difference of two dependent vectors",
-        "noise.cone:ConeNoise._at",
+        "noise.differences:ConeNoise._at",
         "radii[0] * points[:size] - radii[1] * points[size:]",
         "radii[0] * points[:size] - radii[0] * points[size:]",
         LAWS,
@@ -109,7 +109,7 @@ NOISE = (
     Fault(
         "Cone: one point for both vectors",
         "the noise has only one direction",
-        "noise.cone:ConeNoise._at",
+        "noise.differences:ConeNoise._at",
         "radii[1] * points[size:]",
         "radii[1] * points[:size]",
         LAWS,
@@ -117,7 +117,7 @@ NOISE = (
     Fault(
         "Cone: noise on the count forgotten",
         "the number of records has no noise under add/remove",
-        "noise.cone:ConeNoise._at",
+        "noise.differences:ConeNoise._at",
         "(radii[0] - radii[1]) * self.constant",
         "0 * self.constant",
         LAWS,
@@ -125,7 +125,7 @@ NOISE = (
     Fault(
         "Paired: wrong dimension in the Gamma law",
         "radii are those of a cone of one dimension less",
-        "noise.paired:PairedNoise._radii",
+        "noise.differences:PairedNoise._radii",
         "2 * self.body.dimension + 1",
         "2 * self.body.dimension",
         LAWS,
@@ -133,7 +133,7 @@ NOISE = (
     Fault(
         "Paired: one point in place of two",
         "the noise hides the new record but not the old one",
-        "noise.paired:PairedNoise._at",
+        "noise.differences:PairedNoise._at",
         "radii * (first - second)",
         "radii * first",
         LAWS,

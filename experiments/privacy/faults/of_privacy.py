@@ -14,7 +14,7 @@ PRIVACY = (
     Fault(
         "composition: the largest epsilon in place of the sum",
         "many steps cost as much as one",
-        "privacy.composition:basic_composition",
+        "privacy.accounting:basic_composition",
         "sum_of_costs([part.epsilon for",
         "max([part.epsilon for",
         COMPOSITION,
@@ -22,7 +22,7 @@ PRIVACY = (
     Fault(
         "composition: deltas do not add up",
         "many steps have the delta of one",
-        "privacy.composition:basic_composition",
+        "privacy.accounting:basic_composition",
         "sum_of_costs(deltas)",
         "max(deltas)",
         COMPOSITION,
@@ -30,7 +30,7 @@ PRIVACY = (
     Fault(
         "groups: rho grows linearly",
         "rho is too small: it grows as the square of the group size",
-        "privacy.composition:group_privacy",
+        "privacy.accounting:group_privacy",
         "size**2 * r",
         "size * r",
         COMPOSITION,
@@ -38,7 +38,7 @@ PRIVACY = (
     Fault(
         "groups: delta grows linearly",
         "the factors e^epsilon are missing",
-        "privacy.composition:group_privacy",
+        "privacy.accounting:group_privacy",
         "d * (size * e).expm1() / e.expm1()",
         "d * size",
         COMPOSITION,
@@ -46,7 +46,7 @@ PRIVACY = (
     Fault(
         "advanced composition: deltas of steps forgotten",
         "only the slack is counted",
-        "privacy.composition:advanced_composition",
+        "privacy.accounting:advanced_composition",
         "steps * each + slack,",
         "slack,",
         COMPOSITION,
@@ -54,7 +54,7 @@ PRIVACY = (
     Fault(
         "advanced composition: wrong constant",
         "the concentration term lacks the factor sqrt(2)",
-        "privacy.composition:_advanced_epsilon",
+        "privacy.accounting:_advanced_epsilon",
         "-2 * steps",
         "-1 * steps",
         COMPOSITION,
@@ -62,7 +62,7 @@ PRIVACY = (
     Fault(
         "advanced composition: second summand forgotten",
         "the mean of the loss is not counted",
-        "privacy.composition:_advanced_epsilon",
+        "privacy.accounting:_advanced_epsilon",
         "steps * step * step.expm1()",
         "0",
         COMPOSITION,
@@ -70,7 +70,7 @@ PRIVACY = (
     Fault(
         "shortcut: wrong constant",
         "each step spends twice the epsilon that is proved",
-        "privacy.composition:shortcut_step_epsilon",
+        "privacy.accounting:shortcut_step_epsilon",
         "-8 * steps",
         "-2 * steps",
         COMPOSITION,
@@ -78,7 +78,7 @@ PRIVACY = (
     Fault(
         "pure to zCDP: rho = epsilon^2 / 8",
         "this conversion holds for mechanisms of bounded range, not for all pure ones",
-        "privacy.conversions:rho_of_pure",
+        "privacy.accounting:rho_of_pure",
         "e * e / 2",
         "e * e / 8",
         CONVERSIONS,
@@ -86,7 +86,7 @@ PRIVACY = (
     Fault(
         "pure privacy for zCDP: twice the rho",
         "a mechanism that should be rho-zCDP is only 2 rho-zCDP",
-        "privacy.conversions:pure_implying",
+        "privacy.accounting:pure_implying",
         "(2 * r).sqrt()",
         "(4 * r).sqrt()",
         CONVERSIONS,
@@ -94,7 +94,7 @@ PRIVACY = (
     Fault(
         "zCDP to approximate: factor 2 forgotten",
         "the stated epsilon is half of what is proved",
-        "privacy.conversions:zcdp_to_approx",
+        "privacy.accounting:zcdp_to_approx",
         "2 * (-r * d.log()).sqrt()",
         "(-r * d.log()).sqrt()",
         CONVERSIONS,
@@ -102,7 +102,7 @@ PRIVACY = (
     Fault(
         "zCDP to approximate: order of another delta",
         "the order that is used is optimal for another delta, not for this one",
-        "privacy.conversions:zcdp_to_approx_optimal_order",
+        "privacy.accounting:zcdp_to_approx_optimal_order",
         "(d.log() + t.log1p()) / t",
         "(d.log() / 2 + t.log1p()) / t",
         CONVERSIONS,
@@ -110,7 +110,7 @@ PRIVACY = (
     Fault(
         "add/remove counts as replace-one",
         "a replaced record is counted as one change, not two",
-        "privacy.conversions:convert_adjacency",
+        "privacy.accounting:convert_adjacency",
         "group_privacy(privacy, 2)",
         "group_privacy(privacy, 1)",
         CONVERSIONS,
@@ -214,7 +214,7 @@ PRIVACY = (
     Fault(
         "ledger: altered entries are accepted",
         "the file can be edited so that a spend is smaller",
-        "privacy.ledger_file:LedgerFile._verified",
+        "privacy.ledger:LedgerFile._verified",
         "(number, stored) != (count, digest)",
         "number != count",
         (f"{LEDGER}test_altered_entries_are_refused",),
@@ -222,7 +222,7 @@ PRIVACY = (
     Fault(
         "ledger: lost entries are not missed",
         "spends that are deleted at the end of the file can be spent again",
-        "privacy.ledger_file:LedgerFile._verified",
+        "privacy.ledger:LedgerFile._verified",
         "!= [(count, digest)]",
         "== []",
         (f"{LEDGER}test_lost_and_moved_spends_are_noticed",),
@@ -230,7 +230,7 @@ PRIVACY = (
     Fault(
         "ledger: an older copy is accepted",
         "putting back an older copy of the file restores its budget",
-        "privacy.ledger_file:LedgerFile._verified",
+        "privacy.ledger:LedgerFile._verified",
         "if not seen:",
         "if False:",
         (f"{LEDGER}test_an_older_copy_is_noticed_by_a_process_that_read_the_newer_one",),
@@ -238,7 +238,7 @@ PRIVACY = (
     Fault(
         "ledger: forked children spend on their own",
         "each fork of a ledger in memory has the whole budget",
-        "privacy.ledger_file:LedgerFile._transaction",
+        "privacy.ledger:LedgerFile._transaction",
         "os.getpid() != self._process",
         "False",
         (f"{LEDGER}test_a_forked_child_cannot_spend",),
@@ -246,7 +246,7 @@ PRIVACY = (
     Fault(
         "ledger: an empty file is a fresh budget",
         "a truncated ledger grants everything again",
-        "privacy.ledger_file:LedgerFile.__init__",
+        "privacy.ledger:LedgerFile.__init__",
         "path.is_file() and path.stat().st_size == 0",
         "False",
         (f"{LEDGER}test_an_empty_file_is_refused",),

@@ -9,8 +9,8 @@ MECHANISM = "tests/mechanisms/test_residual_gaussian.py::"
 NOISE = "tests/noise/test_residual_noise.py::"
 PAIRS = (f"{SCALES}test_no_pair_of_records_costs_more",)
 FARTHEST = (f"{MECHANISM}test_no_neighbours_are_farther_apart_than_the_guarantee_allows",)
-COSTS = "mechanisms.strategies.residual_costs:"
-GAUSSIAN = "mechanisms.additive_noise.residual_gaussian:"
+COSTS = "mechanisms.strategies.residual_scales:"
+GAUSSIAN = "mechanisms.additive_noise.strategy_mechanism:"
 
 RESIDUALS = (
     Fault(
@@ -75,7 +75,7 @@ RESIDUALS = (
     Fault(
         "residuals: the mean change of a table used in place of the largest",
         "two records can differ in the columns that change each table most",
-        "mechanisms.strategies.residual_tables:TableCost.at_most",
+        "mechanisms.strategies.residual_scales:TableCost.at_most",
         "(held @ changes).max(axis=1)",
         "(held @ changes).mean(axis=1)",
         PAIRS,
@@ -99,7 +99,7 @@ RESIDUALS = (
     Fault(
         "residuals: no noise on the first residual of each shape",
         "its sums are released without noise",
-        "noise.residual:ResidualNoise.sample",
+        "noise.gaussian:ResidualNoise.sample",
         "drawn *= np.tile(self.scales[group.numbers], size)[:, None]",
         "drawn *= np.tile(self.scales[group.numbers], size)[:, None]\n"
         "        drawn[:: group.count] = 0",
@@ -108,7 +108,7 @@ RESIDUALS = (
     Fault(
         "residuals: one draw for two Gaussian variables",
         "two of the three variables of a column of three levels are the same",
-        "noise.exact.tables.residuals:residual_vector",
+        "noise.exact.tables:residual_vector",
         "gaussians(len(factors), draw)",
         "[g for g in gaussians((len(factors) + 1) // 2, draw) for _ in range(2)][: len(factors)]",
         (f"{NOISE}test_the_noise_is_that_of_the_proof",),
@@ -116,7 +116,7 @@ RESIDUALS = (
     Fault(
         "residuals: the float filter ignores the error of a difference",
         "coordinates are rounded although the rounding is uncertain",
-        "noise.exact.tables.residuals:near_residuals",
+        "noise.exact.tables:near_residuals",
         "off = (one + others) * (1 + 2.0**-40) + rounding_error(cells)",
         "off = 0 * (one + others)",
         (f"{NOISE}test_float_errors_are_proved",),

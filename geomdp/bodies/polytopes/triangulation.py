@@ -1,14 +1,15 @@
-"""Cutting the hull of a few points into simplices."""
+"""Cutting the hull of a few points into simplices, in float64 or with a proof in whole numbers."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from geomdp._numerics.linalg import AffineHull
-from geomdp._numerics.seeds import PUBLIC_SEED
+from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
 #: Points are cut into simplices only if the upper bound theorem allows at most this many simplices.
@@ -163,3 +164,209 @@ def _lower_faces(points: FloatArray) -> IntArray:
 def _volumes(points: FloatArray, simplices: IntArray) -> FloatArray:
     edges = points[simplices[:, 1:]] - points[simplices[:, :1]]
     return np.asarray(np.abs(np.linalg.det(edges)) / math.factorial(points.shape[1]))
+
+
+#: Largest number of facets, and largest number of simplices. In dimension 10, finding 2^14
+#: simplices and proving that they tile the polytope takes seconds.
+MAX_FACETS, MAX_CONES = 1 << 10, 1 << 14
+
+
+# Polytopes with few whole-number vertices. Facets are found in float64. Arithmetic in whole numbers
+# then proves that the simplices tile the polytope. A rounding error can make this proof fail, but
+# not accept a wrong result.
+
+#: The minors (determinants of square submatrices) of all matrices here stay below this number. The
+#: product of two minors is then below 2^62, so int64 does not overflow.
+MAX_MINOR = 2.0**31
+#: A vertex counts as a point of a facet up to this distance from the facet's hyperplane, in units
+#: of the largest coordinate. A vertex that is assigned to a wrong facet can make the proof fail,
+#: but cannot make the proof accept a wrong result.
+ON_FACET = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class WholeCones:
+    """A polytope in R^r with 0 inside, as the union of simplices conv(0, v_1, .., v_r).
+
+    Row j of `cones` (s, r) has the numbers of v_1, .., v_r in `points` (N, r), and `volumes` the
+    volumes times r!. {x : <a_j, x> <= b_j}, from `normals` and `offsets` > 0, is bounded by their
+    facet.
+    """
+
+    points: IntArray
+    cones: IntArray
+    volumes: list[int]
+    normals: IntArray
+    offsets: IntArray
+
+    def heights(self, points: FloatArray) -> tuple[IntArray, IntArray]:
+        """Products <a, x> (n, F) of `points` (n, r) with all distinct normals, and offsets (F,);
+        ``ValueError`` for coordinates that are not whole, or so large that products might overflow.
+        """
+        whole = points.astype(np.int64)
+        largest = int(np.abs(whole).max(initial=0)) * int(np.abs(self.normals).sum(axis=1).max())
+        if (whole != points).any() or largest >= MAX_MINOR**2 / 2:
+            raise ValueError("points must be whole numbers with products <a, x> below 2^61")
+        rows, first = np.unique(self.normals, axis=0, return_index=True)
+        return np.asarray(whole @ rows.T), self.offsets[first]
+
+
+def whole_cones(points: FloatArray) -> WholeCones | None:
+    """Cut the hull of whole-number points (N, r) into simplices; None if no proof is found.
+
+    Notes
+    -----
+    The simplices are conv(0, v_1, .., v_r). The cone of a simplex is the set of all nonnegative
+    multiples of its points. The proof checks three statements.
+
+    1. Every simplex is the part of the hull in its cone: <a, v> <= b holds for all points v, with
+       equality for v_1, .., v_r, and b > 0, so v_1, .., v_r lie on a facet of the hull.
+    2. Almost all points of R^r lie in the same number of cones: any r - 1 of v_1, .., v_r belong to
+       exactly one other simplex, on the other side of the hyperplane through them and 0. So a path
+       through such a wall of cones enters one cone for each cone that it leaves.
+    3. This number is 1, because a point inside the first cone lies in no other cone.
+    """
+    order = points.shape[1]
+    # Hadamard's bound on the determinants that the proof computes. The rows of the matrices are
+    # points. In some matrices, one column is all ones, or one row is the sum of r points.
+    longest = float(np.linalg.norm(points, axis=1).max(initial=0.0))
+    if not (longest + 2) ** order * order < MAX_MINOR or (points != np.rint(points)).any():
+        return None
+    whole = np.unique(points.astype(np.int64), axis=0)
+    cones = _pulled(whole)
+    if cones is None:
+        return None
+    corners = whole[cones]
+    volumes = determinants(corners)
+    if (volumes == 0).any():
+        return None
+    normals = _normals(corners, volumes)
+    offsets = np.abs(volumes)
+    supporting = (normals @ whole.T <= offsets[:, None]).all()
+    touching = (np.einsum("skr,sr->sk", corners, normals) == offsets[:, None]).all()
+    if not (supporting and touching and _closed(cones, volumes) and _once(corners, volumes)):
+        return None
+    sizes = [int(size) for size in offsets.tolist()]
+    return WholeCones(whole, cones, sizes, normals, offsets)
+
+
+def determinants(matrices: IntArray) -> IntArray:
+    """Determinants of whole-number matrices (s, r, r), exact by Bareiss' elimination if the
+    absolute values of all minors are below 2^31, which is not checked.
+    """
+    work = matrices.astype(np.int64)
+    count, order = work.shape[:2]
+    sign, before = np.ones(count, dtype=np.int64), np.ones(count, dtype=np.int64)
+    singular, each = np.zeros(count, dtype=bool), np.arange(count)
+    for k in range(order - 1):
+        pivot = k + np.argmax(work[:, k:, k] != 0, axis=1)
+        chosen, replaced = work[each, pivot].copy(), work[:, k].copy()
+        work[each, pivot], work[:, k] = replaced, chosen
+        sign = np.where(pivot == k, sign, -sign)
+        lead = work[:, k, k].copy()
+        singular |= lead == 0
+        lead = np.where(singular, 1, lead)
+        inner = work[:, k + 1 :, k + 1 :] * lead[:, None, None]
+        inner -= work[:, k + 1 :, k : k + 1] * work[:, k : k + 1, k + 1 :]
+        work[:, k + 1 :, k + 1 :] = inner // before[:, None, None]
+        before = lead
+    return np.asarray(np.where(singular, 0, sign * work[:, -1, -1]))
+
+
+def _normals(corners: IntArray, volumes: IntArray) -> IntArray:
+    """For each matrix in `corners` (s, r, r) of determinant `volumes`, the whole-number a (r,) by
+    Cramer's rule with <a, v_i> = |determinant| for all rows v_i.
+    """
+    order = corners.shape[1]
+    columns = []
+    for k in range(order):
+        replaced = corners.copy()
+        replaced[:, :, k] = 1
+        columns.append(determinants(replaced))
+    return np.asarray(np.column_stack(columns) * np.sign(volumes)[:, None])
+
+
+def _closed(cones: IntArray, volumes: IntArray) -> bool:
+    """Whether each wall (r - 1 points of a cone, and 0) lies between exactly two cones."""
+    order = cones.shape[1]
+    sides: dict[tuple[int, ...], list[int]] = {}
+    for cone, volume in zip(cones.tolist(), np.sign(volumes).tolist(), strict=True):
+        for place in range(order):
+            wall = (*cone[:place], *cone[place + 1 :])
+            # Moving row `place` of the matrix to the end takes r - 1 - place exchanges.
+            side = volume if (order - 1 - place) % 2 == 0 else -volume
+            sides.setdefault(wall, []).append(side)
+    return all(sorted(found) == [-1, 1] for found in sides.values())
+
+
+def _once(corners: IntArray, volumes: IntArray) -> bool:
+    """Whether the sum of the points v_1, .., v_r of the first simplex lies in no other cone."""
+    middle = corners[0].sum(axis=0)
+    outside = np.zeros(len(corners), dtype=bool)
+    for k in range(corners.shape[1]):
+        replaced = corners.copy()
+        replaced[:, k] = middle
+        outside |= determinants(replaced) * np.sign(volumes) < 0
+    return bool(outside[1:].all() and not outside[0])
+
+
+def _pulled(points: IntArray) -> IntArray | None:
+    """The simplices (s, r) that tile the facets of the hull, as sorted row numbers; None if this
+    fails.
+
+    A face is cut into the point with the lowest row number joined to the cut facets that lack it.
+    This depends on the face alone, so two facets cut a common face in the same way.
+    """
+    faces = _facets(points)
+    if faces is None:
+        return None
+    known: dict[frozenset[int], list[tuple[int, ...]]] = {}
+
+    def cut(face: frozenset[int], dimension: int) -> list[tuple[int, ...]]:
+        if len(face) == dimension + 1:
+            return [tuple(sorted(face))]
+        if face not in known:
+            least = min(face)
+            known[face] = []
+            for part in _maximal(face & other for other in faces if not face <= other):
+                # Stop as soon as one face has more simplices than allowed.
+                if least not in part and len(known[face]) <= MAX_CONES:
+                    known[face] += [(least, *rest) for rest in cut(part, dimension - 1)]
+        return known[face]
+
+    found: list[tuple[int, ...]] = []
+    order = points.shape[1]
+    for face in faces:
+        found += cut(face, order - 1)
+        if len(found) > MAX_CONES:
+            return None
+    if not found or any(len(cone) != order for cone in found):
+        return None
+    return np.array(sorted(found), dtype=np.int64)
+
+
+def _facets(points: IntArray) -> list[frozenset[int]] | None:
+    """Row numbers of the points on each facet, in float64; None if too many, or if Qhull fails."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    if points.shape[1] == 1:
+        return [frozenset([int(points.argmin())]), frozenset([int(points.argmax())])]
+    size = float(np.abs(points).max(initial=1))
+    try:
+        equations = ConvexHull(points / size).equations
+    except QhullError:
+        return None
+    heights = (points / size) @ equations[:, :-1].T + equations[:, -1]
+    on_facets = np.unique(np.abs(heights).T <= ON_FACET, axis=0)
+    if len(on_facets) > MAX_FACETS:
+        return None
+    return [frozenset(np.flatnonzero(row).tolist()) for row in on_facets]
+
+
+def _maximal(parts: Iterable[frozenset[int]]) -> list[frozenset[int]]:
+    distinct = sorted(set(parts), key=len, reverse=True)
+    kept: list[frozenset[int]] = []
+    for part in distinct:
+        if not any(part < other for other in kept):
+            kept.append(part)
+    return kept

@@ -1,4 +1,6 @@
-"""Polytopes given by vertices."""
+"""Polytopes given by vertices, and polytopes with few vertices, cut into simplices: exact volume,
+moments and uniform points.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +11,67 @@ from functools import cached_property
 import numpy as np
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
-from geomdp._typing import FloatArray, IntArray
+from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch
-from geomdp.bodies.arguments import holds_origin
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
-from geomdp.bodies.facets.gauges import PolytopeByRays, VertexGauge
-from geomdp.bodies.facets.ray_shooting import RayShooter
 from geomdp.bodies.gaussian_vectors import regular_simplex_width
 from geomdp.bodies.linear_programs import origin_depth
-from geomdp.bodies.oracles import Facets, Halfspace
-from geomdp.bodies.polytopes.nearest.point_sets import VertexColumns
-from geomdp.bodies.polytopes.triangulated import HullOfPoints, TriangulatedPolytope
-from geomdp.bodies.polytopes.triangulation import can_triangulate
+from geomdp.bodies.oracles import (
+    Facets,
+    Halfspace,
+    SupportFunction,
+    frozen_array,
+    holds_origin,
+    off_hull,
+    off_span,
+    ratio_test,
+)
+from geomdp.bodies.polytopes.point_sets import VertexColumns
+from geomdp.bodies.polytopes.triangulation import (
+    Triangulation,
+    WholeCones,
+    can_triangulate,
+    triangulate,
+    whole_cones,
+)
+from geomdp.bodies.ray_shooting import PolytopeByRays, RayShooter, VertexGauge
+
+
+@dataclass(frozen=True, eq=False)
+class HullOfPoints(Body):
+    """conv{v_1, ..., v_N} for listed points v_i, the rows of `vertices` (N, m)."""
+
+    vertices: FloatArray
+
+    def __post_init__(self) -> None:
+        vertices = frozen_array(self.vertices, "vertices", ndim=2)
+        if 0 in vertices.shape:
+            raise ValueError(f"vertices must have shape (N, m), N, m >= 1, got {vertices.shape}")
+        object.__setattr__(self, "vertices", vertices)
+
+    def _summary(self) -> str:
+        return f"{len(self.vertices)} points"
+
+    @property
+    def dimension(self) -> int:
+        return int(self.vertices.shape[1])
+
+    @cached_property
+    def symmetric(self) -> bool:
+        return closed_under_negation(self.vertices)
+
+    def radius(self) -> float:
+        return float(np.linalg.norm(self.vertices, axis=1).max())
+
+    def vertex_list(self) -> FloatArray:
+        return self.vertices
+
+    def _images(self, matrix: FloatArray) -> FloatArray:
+        """Images of the vertices, closed under negation if the vertices are."""
+        if self.symmetric:
+            return image_closed_under_negation(self.vertices, matrix)
+        return self.vertices @ matrix.T
+
 
 #: Largest number of inner products <u, v_i> in one block: 2^22 float64 numbers take 32 MB. A block
 #: is larger if there are more directions u than this number.
@@ -137,7 +188,7 @@ class VPolytope(HullOfPoints, PolytopeByRays):
         If it neither separates the point nor reaches it, ray shooting decides, as in `contains`.
         """
         # Compiled code is slow to import.
-        from geomdp.bodies.polytopes.nearest.column_generation import search
+        from geomdp.bodies.polytopes.column_generation import search
 
         columns = self._columns
         if columns.scale > RANK_TOLERANCE * self.radius():
@@ -163,3 +214,208 @@ class VPolytope(HullOfPoints, PolytopeByRays):
     def gaussian_width(self) -> float | None:
         simplex = len(self.vertices) <= self.dimension + 1
         return regular_simplex_width(self.vertices) if simplex else None
+
+
+@dataclass(frozen=True, eq=False)
+class TriangulatedPolytope(HullOfPoints):
+    """The hull of a few points in R^m, of any dimension r <= m, cut into simplices.
+
+    The simplices give an exact uniform sampler, volume, centroid and second moment. With the F
+    facets, found together with them, membership, gauge and chords have closed forms, O(F m) per
+    point. All this is computed at first use (JL-L14, SAM-4).
+
+    Parameters
+    ----------
+    vertices : (N, m) array
+        Finite; the body is the hull of the rows. Repeated points and points that are no vertices
+        are allowed.
+
+    Raises
+    ------
+    ValueError
+        At first use: if, by the upper bound theorem, the hull of N points can have too many facets,
+        or the vertices can give too many simplices. The limit is the smaller of 2^20 and
+        2^33 / (r + 1)^4 simplices. So at most 1449 vertices are allowed for r = 3, 187 for r = 5,
+        75 for r = 7 and 27 for r = 15. `VPolytope` has no such limit.
+    ArithmeticError
+        At first use: if rounding makes the simplices wrong (see `cut_into_simplices`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> corners = [[-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]]
+    >>> square = gd.bodies.TriangulatedPolytope(corners)
+    >>> round(square.volume(), 6)
+    4.0
+    >>> square.second_moment().round(6).tolist()
+    [[0.333333, 0.0], [0.0, 0.333333]]
+    >>> square.sample_uniform(5, np.random.default_rng(0)).shape
+    (5, 2)
+    """
+
+    @cached_property
+    def _parts(self) -> tuple[AffineHull, Triangulation]:
+        return triangulate(self.vertices)
+
+    @property
+    def _cells(self) -> Triangulation:
+        return self._parts[1]
+
+    @cached_property
+    def whole_cones(self) -> WholeCones | None:
+        """The body as a union of simplices with a vertex at 0, proved in integer arithmetic.
+
+        None if a coordinate is no whole number or too large, if 0 is no interior point, if there
+        are too many facets or simplices, or if the proof fails.
+        """
+        return whole_cones(self.vertices)
+
+    @cached_property
+    def _corners(self) -> FloatArray:
+        """The points that are vertices of the hull, as the rows of an array (k, m)."""
+        return self._parts[0].embed(self._cells.points)
+
+    @cached_property
+    def _linear_offsets(self) -> FloatArray:
+        """Offsets b_i of the facets: <a_i, x> <= b_i on the body, for unit normals a_i in R^m."""
+        hull, cells = self._parts
+        return np.asarray(cells.offsets + cells.normals @ (hull.offset @ hull.basis))
+
+    @cached_property
+    def _has_gauge(self) -> bool:
+        inside = (self._linear_offsets > RANK_TOLERANCE * self.radius()).all()
+        return bool(inside and holds_origin(self._parts[0], self.radius()))
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        return np.asarray((directions @ self._corners.T).max(axis=1))
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        return np.asarray(self._corners[(directions @ self._corners.T).argmax(axis=1)])
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """Largest <a_i, x> / b_i over the facets <a_i, x> <= b_i; inf outside the span."""
+        return self.facets(points).gauges
+
+    def facets(self, points: FloatArray) -> Facets:
+        """Gauges, and for each point the facet normal a_i / b_i with the largest inner product."""
+        rows = self.facet_normals()
+        outside = off_span(points, self._parts[0].basis, self.radius())
+        if len(rows) == 0:
+            return Facets(np.where(outside, np.inf, 0.0), np.zeros(points.shape))
+        ratios = points @ rows.T
+        gauges = np.where(outside, np.inf, np.maximum(ratios.max(axis=1), 0.0))
+        return Facets(gauges, rows[ratios.argmax(axis=1)])
+
+    def facet_normals(self) -> FloatArray:
+        """Rows a_i / b_i (F, m) for the facets <a_i, x> <= b_i.
+
+        If 0 is in the relative interior, the body is {x in its span : <row, x> <= 1 for all rows}.
+        """
+        rows = self._cells.normals / self._linear_offsets[:, None]
+        return np.asarray(rows @ self._parts[0].basis.T)
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Facets and affine hull are checked up to `tolerance` times the radius; for the hull, the
+        factor is at least `RANK_TOLERANCE`.
+        """
+        hull, cells = self._parts
+        heights = hull.coordinates(points) @ cells.normals.T
+        inside = (heights <= cells.offsets + tolerance * self.radius()).all(axis=1)
+        slack = max(tolerance, RANK_TOLERANCE) * self.radius()
+        return np.asarray(inside & ~off_hull(points, hull, slack))
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        hull, cells = self._parts
+        room = np.maximum(cells.offsets - hull.coordinates(points) @ cells.normals.T, 0.0)
+        slopes = directions @ hull.basis @ cells.normals.T
+        return ratio_test(room, slopes, off_span(directions, hull.basis))
+
+    def affine_hull(self) -> AffineHull:
+        return self._parts[0]
+
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Exact: a simplex drawn by volume, and Dirichlet(1, ..., 1) weights (SAM-4)."""
+        hull, cells = self._parts
+        shares = cells.volumes / cells.volumes.sum()
+        chosen = cells.simplices[rng.choice(len(shares), size=n, p=shares)]
+        weights = rng.standard_exponential(chosen.shape)
+        weights /= weights.sum(axis=1, keepdims=True)
+        return hull.embed(np.einsum("nk,nkr->nr", weights, cells.points[chosen]))
+
+    def centroid(self) -> FloatArray:
+        hull, cells = self._parts
+        centres = cells.points[cells.simplices].mean(axis=1)
+        return np.asarray(hull.embed((cells.volumes @ centres / cells.volumes.sum())[None])[0])
+
+    def second_moment(self) -> FloatArray:
+        """Mean of the simplices' second moments, weighted by volume (JL-L14).
+
+        For vertices v_i, this is (sum v_i v_i^T + (sum v_i)(sum v_i)^T) / ((r + 1) (r + 2)).
+        """
+        cells = self._cells
+        corners = self._corners[cells.simplices]
+        count = cells.simplices.shape[1]
+        shares = cells.volumes / cells.volumes.sum() / (count * (count + 1))
+        totals = corners.sum(axis=1)
+        weighted = corners * shares[:, None, None]
+        each = np.einsum("ski,skj->ij", weighted, corners, optimize=True)
+        return np.asarray(each + totals.T @ (totals * shares[:, None]))
+
+    def volume(self) -> float:
+        return float(self._cells.volumes.sum())
+
+    def linear_image(self, matrix: FloatArray) -> Body | None:
+        """The hull of the images of the vertices; None if it cannot be cut into simplices."""
+        images = self._images(matrix)
+        return cut_into_simplices(images) if can_triangulate(*images.shape) else None
+
+    def largest_gauge(self, support: SupportFunction) -> float:
+        """The largest value of `support` at a facet normal a_i / b_i."""
+        return float(support(self.facet_normals()).max(initial=0.0))
+
+
+def closed_under_negation(points: FloatArray) -> bool:
+    """Whether the set of rows equals the set of their negatives exactly."""
+    if not np.array_equal(points.min(axis=0), -points.max(axis=0)):
+        return False  # decided without sorting the rows
+    # Adding 0 turns -0 into 0. The two numbers compare equal, but their bits differ.
+    return np.array_equal(np.unique(points + 0.0, axis=0), np.unique(-points + 0.0, axis=0))
+
+
+def image_closed_under_negation(points: FloatArray, matrix: FloatArray) -> FloatArray:
+    """Distinct rows of points @ matrix^T with their exact negatives, for points in pairs x and -x;
+    without 0, unless 0 is alone.
+    """
+    if not points.any():
+        return np.zeros((1, len(matrix)))
+    first = np.argmax(points != 0, axis=1)
+    # From each pair of opposite points, take the point whose first nonzero entry is above 0.
+    half = points[points[np.arange(len(points)), first] > 0] @ matrix.T
+    return np.unique(np.vstack([half, -half]) + 0.0, axis=0)
+
+
+def cut_into_simplices(vertices: FloatArray) -> TriangulatedPolytope | None:
+    """The hull of a few points (N, m), cut into simplices; None if rounding makes them wrong, as
+    for widths that differ by many orders of magnitude.
+    """
+    from scipy.spatial import QhullError
+
+    body = TriangulatedPolytope(vertices)
+    try:
+        _ = body._parts
+    except (ArithmeticError, QhullError):
+        return None
+    return body
+
+
+def triangulated(body: Body) -> TriangulatedPolytope | None:
+    """The body cut into simplices; None if it lists no vertices or too many, or if rounding
+    prevents it.
+    """
+    if not body.implements(Body.vertex_list):
+        return None
+    vertices = body.vertex_list()
+    if not can_triangulate(len(vertices), body.affine_hull().dimension):
+        return None
+    return cut_into_simplices(vertices)

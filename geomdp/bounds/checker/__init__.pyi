@@ -1,3 +1,3 @@
 from .check import Checked as Checked
 from .check import check_certificate as check_certificate
-from .values import CertificateRejected as CertificateRejected
+from .reading import CertificateRejected as CertificateRejected

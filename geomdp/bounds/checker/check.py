@@ -19,26 +19,28 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from geomdp.bounds.checker.guarantees import Guarantee, guarantee_of
-from geomdp.bounds.checker.guesses import TYPES, verify_guesses
-from geomdp.bounds.checker.lines import verify_lines
-from geomdp.bounds.checker.listed import verify_listed
-from geomdp.bounds.checker.marginals import verify_blocks, verify_words
-from geomdp.bounds.checker.norms import MEASURES, Measure
-from geomdp.bounds.checker.query_lines import verify_query_lines
-from geomdp.bounds.checker.random_signs import verify_signs
-from geomdp.bounds.checker.reading import read
-from geomdp.bounds.checker.values import (
+from geomdp.bounds.checker.code_packings import verify_blocks, verify_signs, verify_words
+from geomdp.bounds.checker.lines import verify_lines, verify_query_lines
+from geomdp.bounds.checker.listed import TYPES, verify_guesses, verify_listed
+from geomdp.bounds.checker.problem import (
+    MEASURES,
+    Guarantee,
+    Measure,
+    Verified,
+    VerifiedPacking,
+    guarantee_of,
+)
+from geomdp.bounds.checker.reading import (
     CLOSE,
     CertificateRejected,
     Part,
+    read,
     require,
     require_at_most,
     require_close,
     rounded_down,
     rounded_up,
 )
-from geomdp.bounds.checker.verified import Verified, VerifiedPacking
 
 #: Relative rounding error allowed in the constants of a rung with a packing. A certificate rounds
 #: these constants to the safe side by 1e-12, which is less. For the sum ln(M - 1) + log odds (see

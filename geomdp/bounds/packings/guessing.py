@@ -1,6 +1,6 @@
 """Lower bounds from the average error over elements far apart, without Markov's inequality.
 
-`geomdp.bounds.checker.guesses` has the argument, its notation and the proofs. `separated_elements`
+`geomdp.bounds.checker.listed` has the argument, its notation and the proofs. `separated_elements`
 uses the geometry of Euclidean space, and `distant_elements` distances alone, in any norm.
 
 References
@@ -14,19 +14,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import numpy.typing as npt
 
-from geomdp.bounds.bound import Bound
-from geomdp.bounds.certificates.certificate import covering_bound
-from geomdp.bounds.certificates.problem import Problem
-from geomdp.bounds.certificates.rung import ExcludedRange, without_dominated
-from geomdp.bounds.certificates.workloads import bounded_answers, listing_document
-from geomdp.bounds.metrics import MEAN_L2, Metric
-from geomdp.bounds.packings.distant_elements import distant_elements
-from geomdp.bounds.packings.separated_elements import separated_elements
-from geomdp.bounds.rounding import rounded_down
+from geomdp._numerics.randomness import PUBLIC_SEED
+from geomdp._typing import FloatArray
+from geomdp.bounds.bound import Bound, rounded_down
+from geomdp.bounds.certificates import (
+    ExcludedRange,
+    bounded_answers,
+    covering_bound,
+    listing_document,
+    without_dominated,
+)
+from geomdp.bounds.packings.listed import elements_or_sample
+from geomdp.bounds.problem import MEAN_L2, Metric, Problem, WorstCase
+from geomdp.geometry.farthest_points import farthest_points
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
@@ -180,3 +186,196 @@ def _numbers(most: int) -> list[int]:
     steps = max(0, math.ceil(math.log(most / 20) / math.log(COPIES_RATIO))) if most > 20 else 0
     grown = [math.floor(20 * COPIES_RATIO**i) for i in range(1, steps)]
     return sorted({*range(1, min(most, 20) + 1), *grown, most})
+
+
+# Bound on the average error over elements separated in l2 norm, without Markov's inequality.
+#
+# `geomdp.bounds.checker.listed` has the proof and the notation. For p = 2, G is the mean squared
+# distance of the answers a_i from their mean. For p = 1, vectors z_i of length at most 1 that add
+# up to 0 prove that G is at least the mean of <z_i, a_i - c>, for any centre c and
+# <u, v> = u^T v / k.
+
+#: Number of steps of Weiszfeld's iteration for the centre, and least distance of an answer from the
+#: centre, as a share of the separation. Smaller distances are raised to it, so that no division by
+#: 0 occurs.
+CENTRE_STEPS, LEAST_DISTANCE = 100, 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class SeparatedElements:
+    """M elements with gamma (`separation`) and a bound on G^(1/p) (`spread`), rounded down."""
+
+    workload: Workload
+    elements: npt.NDArray[Any]
+    #: The mean of the answers for p = 2, the point c for p = 1.
+    centre: FloatArray
+    separation: float
+    spread: float
+    moment: int
+
+    def risk(self, log_ratio: float) -> float:
+        count = len(self.elements)
+        share = count / (count + math.expm1(log_ratio))
+        root = share if self.moment == 1 else math.sqrt(share)
+        return min(self.separation / math.sqrt(2), self.spread * root)
+
+    def constants(self) -> dict[str, Any]:
+        return {"separation": self.separation, "spread": self.spread}
+
+    def document(self) -> dict[str, Any]:
+        return {"type": "separated elements", "centre": self.centre}
+
+
+@lru_cache(maxsize=8)
+def separated_elements(workload: Workload, moment: int) -> tuple[SeparatedElements, ...]:
+    """Sets of the first 2, 3, 4, 6, 8, ... elements of the farthest-point order."""
+    spread_out, found = farthest_elements(workload, MEAN_L2), []
+    for count in spread_out.counts:
+        chosen, rounding = spread_out.answers[:count], spread_out.rounding(count)
+        gap = float(spread_out.radii[count - 1]) * (1 - rounding)
+        if gap > 0:
+            centre = _centre(chosen, gap, moment)
+            spread = _spread(chosen - centre, gap, moment, rounding)
+            taken = spread_out.elements[:count]
+            found.append(SeparatedElements(workload, taken, centre, gap, spread, moment))
+    return tuple(packed for packed in found if packed.spread > 0)
+
+
+def _centre(answers: FloatArray, separation: float, moment: int) -> FloatArray:
+    """The point (k,) with about the least mean p-th power of the distance from `answers` (M, k)."""
+    centre: FloatArray = answers.mean(axis=0)
+    for _ in range(CENTRE_STEPS if moment == 1 else 0):
+        distances = MEAN_L2.norm(answers - centre)
+        weights = separation / np.maximum(distances, LEAST_DISTANCE * separation)
+        centre = weights @ answers / weights.sum()
+    return centre
+
+
+def _spread(steps: FloatArray, separation: float, moment: int, rounding: float) -> float:
+    """A lower bound on G^(1/p), rounded down, from `steps` (M, k): the answers minus the centre."""
+    lengths, k = MEAN_L2.norm(steps), steps.shape[1]
+    # An entry of `steps` has a relative error of one rounding, and every further operation one of
+    # 2^-53. Let D be the largest length: sums are at most 2 D^p. For p = 1 the z_i add up to 0 only
+    # up to rounding; their sum is multiplied by c - v for the best v, which is no longer than D, as
+    # v is in the convex hull of the answers. So the error of G is at most
+    # 2^-53 (3 k + 3 M + 20) D^p. Twice this error, for the two programs that compute G, and the
+    # margin of the checker, are together below `rounding` D^p.
+    slack = rounding * float(lengths.max()) ** moment
+    if moment == 2:
+        centred = steps - steps.mean(axis=0)
+        return math.sqrt(max(0.0, float((centred**2).sum()) / steps.size - slack)) * (1 - rounding)
+    # The least length makes z_i continuous at a_i = c, so that rounding errors remain small.
+    units = steps / np.maximum(lengths, separation / 2)[:, None]
+    units -= units.mean(axis=0)
+    longest = max(1.0, float(MEAN_L2.norm(units).max()))
+    mean = float(np.einsum("ij,ij->i", units, steps).mean()) / k
+    return float((mean / longest - slack) * (1 - rounding))
+
+
+# Average error over elements that are far apart: an estimate is near at most one of them.
+#
+# `geomdp.bounds.checker.listed` has the proof and the notation. For two elements and p = 1 the
+# bound is the error of randomised response, which is optimal. For the largest error, the bound of
+# `separated_elements`, which uses the root mean square of all entries, is often much smaller.
+
+#: Largest number M^2 k of differences of answers that are computed for M elements and k queries, if
+#: M is above 2. Two elements are compared for every k.
+MOST_DIFFERENCES = 1 << 26
+
+
+@dataclass(frozen=True, eq=False)
+class DistantElements:
+    """M elements, with gamma = `separation` and D = `distance` of their answers, rounded down."""
+
+    workload: Workload
+    elements: npt.NDArray[Any]
+    separation: float
+    distance: float
+    moment: int
+
+    def risk(self, log_ratio: float) -> float:
+        others = len(self.elements) - 1
+        ratio = math.exp(log_ratio)
+        share = others if self.moment == 1 else math.sqrt(ratio) * math.sqrt(others)
+        return min(self.separation / 2, self.distance * share / (others + ratio))
+
+    def constants(self) -> dict[str, Any]:
+        return {"separation": self.separation, "distance": self.distance}
+
+    def document(self) -> dict[str, Any]:
+        return {"type": "distant elements"}
+
+
+def distant_elements(workload: Workload, metric: Metric) -> tuple[DistantElements, ...]:
+    """Sets of the first 2, 3, 4, 6, 8, ... elements in farthest-point order of their answers."""
+    norm = WorstCase() if isinstance(metric, WorstCase) else MEAN_L2
+    return _distant(workload, norm, metric.moment)
+
+
+@lru_cache(maxsize=8)
+def _distant(workload: Workload, metric: Metric, moment: int) -> tuple[DistantElements, ...]:
+    """The sets of `distant_elements` for the norm of `metric` and for the `moment`."""
+    spread_out, found = farthest_elements(workload, metric), []
+    most = max(2, math.isqrt(MOST_DIFFERENCES // workload.n_queries))
+    answers = spread_out.answers[:most]
+    distances = np.array([metric.norm(answers - answer) for answer in answers])
+    for count in spread_out.counts:
+        if count > len(answers):
+            break
+        rounded = 1 - spread_out.rounding(count)
+        gap = float(spread_out.radii[count - 1]) * rounded
+        mean = _least_mean(distances[:count, :count]) * rounded
+        if gap > 0:
+            taken = spread_out.elements[:count]
+            found.append(DistantElements(workload, taken, gap, mean, moment))
+    return tuple(found)
+
+
+def _least_mean(distances: FloatArray) -> float:
+    """The least mean distance from an element to the M - 1 others; `distances` is (M, M)."""
+    return float(distances.sum(axis=1).min()) / (len(distances) - 1)
+
+
+# Elements of a universe with answers that are far apart.
+
+#: Largest number of elements searched, largest number of entries of their answers, and largest
+#: number of elements chosen.
+MAX_ELEMENTS, MAX_ANSWERS, MOST_CHOSEN = 1 << 11, 1 << 21, 1 << 9
+#: Ratio of successive numbers M of elements that are tried.
+COUNT_RATIO = 2**0.5
+#: Relative rounding error allowed for each operation. It is four times the error that
+#: `check_certificate` allows, so that the checker accepts a number that is rounded down by it.
+ROUNDING = 2.0**-49
+
+
+class FarthestElements(NamedTuple):
+    """Elements (E, ...) with answers (E, k) as far as possible from all earlier answers."""
+
+    elements: npt.NDArray[Any]
+    answers: FloatArray
+    #: The first M answers are pairwise at least radii[M - 1] apart.
+    radii: FloatArray
+
+    @property
+    def counts(self) -> list[int]:
+        """The numbers M = 2, 3, 4, 6, 8, ... of elements that are tried, up to all E elements."""
+        most = len(self.elements)
+        sizes = {round(COUNT_RATIO**i) for i in range(2, 64) if COUNT_RATIO**i < most}
+        return [count for count in sorted({*sizes, most}) if count >= 2]
+
+    def rounding(self, count: int) -> float:
+        """Bound on the relative error of a distance, or mean distance, of exact answers."""
+        # Each entry of a difference has a relative error of one rounding, however close the answers
+        # are.
+        operations: int = self.answers.shape[1] + count + 8
+        return operations * ROUNDING
+
+
+@lru_cache(maxsize=8)
+def farthest_elements(workload: Workload, metric: Metric) -> FarthestElements:
+    """Up to 2^9 elements in farthest-point order of their answers, in the norm of `metric`."""
+    most = max(2, min(MAX_ELEMENTS, MAX_ANSWERS // workload.n_queries))
+    elements = elements_or_sample(workload, most, PUBLIC_SEED)
+    answers = bounded_answers(workload, elements)
+    found = farthest_points(answers, metric.norm, most=min(MOST_CHOSEN, len(elements)))
+    return FarthestElements(elements[found.order], answers[found.order], found.radii)

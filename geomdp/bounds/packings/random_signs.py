@@ -1,26 +1,36 @@
-"""Packings for random sign queries, whose data sets a rule gives (Nikolov, Theorem 24; JL-T24).
+"""Theorem 24 of Nikolov (2022): random sign queries need many records (JL-T24).
 
-`geomdp.bounds.checker.random_signs` has the proof and the notation. The bound depends on the family
-of sets only through ln M, w and s, so the sets need not be listed.
+`geomdp.bounds.checker.code_packings` has the proof and the notation. The bound depends on the
+family of sets only through ln M, w and s, so the sets need not be listed.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.optimize import brentq
 
-from geomdp._typing import FloatArray
-from geomdp._validation import probability, require_type, whole
-from geomdp.bounds.certificates.problem import SideConditionError
-from geomdp.bounds.certificates.rung import MARGIN, PackingFamily
-from geomdp.bounds.metrics import MEAN_L2, Metric
-from geomdp.bounds.packings.nearly_disjoint_sets import ReedSolomonSets, SetFamily, log_whole
-from geomdp.bounds.rounding import rounded_up
+from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import positive, probability, require_type, whole
+from geomdp.bounds.bound import Bound, rounded_up
+from geomdp.bounds.certificates import (
+    MARGIN,
+    PackingFamily,
+    cover,
+    covering_bound,
+    excluded_records,
+    rung,
+)
+from geomdp.bounds.packings.codes import MAX_PRIME, ReedSolomon, prime_at_most
+from geomdp.bounds.problem import MEAN_L2, Metric, Problem, SideConditionError
+from geomdp.privacy import Adjacency
+
+# Packings for random sign queries, whose data sets a rule gives (Nikolov, Theorem 24; JL-T24).
 
 #: Default for the largest probability, over the signs, that a bound fails.
 FAILURE = 1e-6
@@ -217,3 +227,289 @@ def _least_deviation(needed: float, size: int) -> tuple[float, float]:
     tilt = float(brentq(excess, 1e-12, top, xtol=1e-15)) if excess(1e-12) < 0 else 1e-12
     deviation = 1 + (needed + _log_moment(tilt, size)) / tilt
     return min(1.0, max(0.0, deviation) * (1 + MARGIN) + MARGIN), tilt
+
+
+# Families of sets with s elements each. Any two sets of a family share few elements (JL-T24).
+
+#: Relative error allowed in a number of sets that is computed from its logarithm.
+COUNT_ERROR = 1e-13
+
+
+@runtime_checkable
+class SetFamily(Protocol):
+    """A family of sets, given by a rule because it is too large for a list."""
+
+    @property
+    def log_count(self) -> float:
+        """ln of a lower bound on the number of sets."""
+
+    @property
+    def size(self) -> int:
+        """Number of elements s of each set."""
+
+    @property
+    def difference(self) -> int:
+        """Least size of the symmetric difference of two sets."""
+
+    @property
+    def log_universe(self) -> float:
+        """ln of the number of elements of the universe from which the sets are chosen."""
+
+    def document(self) -> dict[str, Any]:
+        """The family as written to a certificate file."""
+
+
+@dataclass(frozen=True)
+class Singletons:
+    """Sets of one element each.
+
+    Parameters
+    ----------
+    log_count : float
+        ln of the number of sets, above 0.
+
+    Examples
+    --------
+    >>> import math
+    >>> import geomdp as gd
+    >>> sets = gd.bounds.Singletons(math.log(1000))
+    >>> sets.size, sets.difference
+    (1, 2)
+    >>> packing = gd.bounds.RandomSignSets(500, sets)
+    >>> round(packing.separation(gd.bounds.MeanL2()), 3)
+    1.109
+    """
+
+    log_count: float
+
+    size = 1
+    #: The symmetric difference of two different sets of one element holds both elements.
+    difference = 2
+
+    def __post_init__(self) -> None:
+        positive(self.log_count, "log_count")
+
+    @property
+    def log_universe(self) -> float:
+        return self.log_count
+
+    def document(self) -> dict[str, Any]:
+        return {"type": "singletons", "log_count": self.log_count}
+
+
+@dataclass(frozen=True)
+class ReedSolomonSets:
+    """The sets {(i, w_i) : i < s}, one for each word w of a Reed-Solomon code.
+
+    The code has length s and degree t over a field of q elements. The universe has s blocks of q
+    elements each. The pair (i, a) is element number i q + a. There are q^t sets, and any two sets
+    share at most t - 1 elements.
+
+    Parameters
+    ----------
+    code : ReedSolomon
+        The code, with s q below 2^63.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> sets = gd.bounds.ReedSolomonSets(gd.bounds.ReedSolomon(prime=5, length=3, degree=1))
+    >>> sets.elements(sets.code.words())
+    array([[ 0,  5, 10],
+           [ 1,  6, 11],
+           [ 2,  7, 12],
+           [ 3,  8, 13],
+           [ 4,  9, 14]])
+    >>> sets.difference
+    6
+    """
+
+    code: ReedSolomon
+
+    def __post_init__(self) -> None:
+        require_type(self.code, ReedSolomon, "code")
+        if self.universe >= 2**63:
+            raise ValueError(
+                f"code must have fewer than 2^63 element numbers s q, got {self.universe}"
+            )
+
+    @property
+    def log_count(self) -> float:
+        """ln of the number of sets, t ln q."""
+        return self.code.log_count
+
+    @property
+    def size(self) -> int:
+        return self.code.length
+
+    @property
+    def difference(self) -> int:
+        """Least size 2 (s - t + 1) of the symmetric difference of two sets."""
+        return 2 * self.code.differing
+
+    @property
+    def universe(self) -> int:
+        """Number of elements s q."""
+        return self.code.length * self.code.prime
+
+    @property
+    def log_universe(self) -> float:
+        return math.log(self.universe)
+
+    def elements(self, words: IntArray) -> IntArray:
+        """Element numbers (b, s) of the sets that the rows of `words` (b, s) define."""
+        return words + self.code.prime * np.arange(self.size)
+
+    def document(self) -> dict[str, Any]:
+        code = self.code
+        return {
+            "type": "reed-solomon",
+            "prime": code.prime,
+            "size": code.length,
+            "degree": code.degree,
+        }
+
+
+def log_whole(log_count: float) -> float:
+    """ln M, where M is e^`log_count` rounded down to a whole number."""
+    if log_count > 36:
+        return log_count
+    count = math.exp(log_count)
+    # Without the share, a rounding error could lower a whole number of words by one. With the limit
+    # 1/2, M sets do not have more pairs than the e^(2 log_count) / 2 of the union bound.
+    return math.log(max(1, math.floor(count + min(COUNT_ERROR * count, 0.5))))
+
+
+# The bound, with a search for the best family of sets.
+
+#: Logarithm of the largest number of elements that Reed-Solomon sets are chosen from. The numbers
+#: of the elements must fit in int64.
+MAX_LOG_UNIVERSE = math.log(MAX_PRIME)
+#: Largest size of sets that is tried, and the ratio of each size to the size before.
+MAX_SIZE, SIZE_RATIO = 1 << 20, 2**0.25
+#: Degrees that are tried for one size of sets, as shares of the size.
+DEGREE_SHARES = tuple(i / 16 for i in range(1, 17))
+#: `_best_singletons` tries this many families. They differ in the number of singletons.
+SINGLETON_COUNTS = 64
+
+
+def random_sign_bound(
+    queries: int,
+    log_universe: float,
+    *,
+    epsilon: float,
+    alpha: float,
+    metric: Metric = MEAN_L2,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    failure: float = FAILURE,
+    seed: int = 0,
+) -> Bound:
+    """Lower bound for all but a `failure` share of workloads of k random sign queries (JL-T24).
+
+    The data sets of the proof are single elements, and Reed-Solomon sets of growing size. Under the
+    conditions of the theorem, the bound is at least a constant times min{k / (alpha epsilon),
+    sqrt(k ln N) / (alpha epsilon), ln N / (alpha^2 epsilon)}. For N above 2^60, or if the theorem
+    needs sets of more than 2^20 elements, it can be smaller.
+
+    Parameters
+    ----------
+    queries : int
+        Number k of queries. Too few for a packing raise `SideConditionError`.
+    log_universe : float
+        ln N for a universe of N elements, above ln 3. N can be huge, for example e^1000.
+    epsilon, alpha, metric, adjacency : as for `Problem`
+        Privacy, error, how the error is measured, and the neighbour relation.
+    failure : float
+        Largest probability, over the signs, that the bound does not hold.
+    seed : int
+        Seed of the signs. Signs are drawn for sampled checks only.
+
+    References
+    ----------
+    Nikolov 2022, Theorem 24; formula sheet JL-T24.
+
+    Examples
+    --------
+    >>> import math
+    >>> import textwrap
+    >>> import geomdp as gd
+    >>> bound = gd.bounds.random_sign_bound(200, math.log(10**6), epsilon=0.1, alpha=0.1)
+    >>> bound
+    Bound(sc > 192, 1 assumptions)
+    >>> print(textwrap.fill(bound.assumptions[0], 80))
+    the signs are independent and uniform on at least e^13.6137 elements; for sets
+    of 1 elements, all pairs are separated with probability at least 1 - 1.11112e-07
+    over the signs (union bound), not checked pair by pair
+    """
+    problem = Problem(epsilon, alpha, metric, adjacency)
+    whole(queries, "queries")
+    positive(log_universe, "log_universe")
+    sizes = list(set_sizes(log_universe, problem))
+    share = positive(failure, "failure") / (len(sizes) + 1)
+    families = [_best_singletons(queries, log_universe, problem, share, seed)]
+    for size in sizes:
+        found = _best_sets(queries, log_universe, size, problem, share, seed)
+        families += [] if found is None else [found]
+    rungs = [rung(family, problem) for family in families]
+    used = cover(rungs)
+    for family, own in zip(families, rungs, strict=True):
+        if any(own is part for part in used):
+            family.check_sample()
+    return covering_bound(used, problem)
+
+
+def set_sizes(log_universe: float, problem: Problem) -> Iterator[int]:
+    """Set sizes s to try: s^2 <= N for a prime q >= s, and sqrt(2 s) / s >= c alpha."""
+    most = min(
+        2 / problem.required_separation**2,
+        math.exp(min(log_universe, MAX_LOG_UNIVERSE) / 2),
+        float(MAX_SIZE),
+    )
+    size = 2
+    while size <= most:
+        yield size
+        size = math.ceil(size * SIZE_RATIO)
+
+
+def _best_singletons(
+    queries: int, log_universe: float, problem: Problem, failure: float, seed: int
+) -> RandomSignSets:
+    """Of several families of singletons, the one that excludes the most records."""
+    # The union bound allows the most singletons for delta = 1 and x = 1/2, in the notation of
+    # `random_signs`. The proved separation is then 0.
+    most = (queries * rate(1.0, 0.5, 1) + math.log(2 * failure)) / 2
+    limit = min(log_universe, most * (1 - MARGIN))
+    if limit <= math.log(3):
+        raise SideConditionError(
+            f"ln M of M separated elements must be above ln 3, but is at most {limit:.4g} for "
+            f"{queries} queries on a universe of e^{log_universe:.4g} elements: more queries or a "
+            "larger universe are needed"
+        )
+    counts = np.linspace(math.log(3), limit, SINGLETON_COUNTS)
+    families = [RandomSignSets(queries, Singletons(float(x)), failure, seed) for x in counts]
+    return max(families, key=lambda family: excluded_records(family, problem))
+
+
+def _best_sets(
+    queries: int,
+    log_universe: float,
+    size: int,
+    problem: Problem,
+    failure: float,
+    seed: int,
+) -> RandomSignSets | None:
+    """The Reed-Solomon family of one size that excludes the most records; None if none does."""
+    best, furthest = None, 0
+    prime = prime_at_most(int(math.exp(min(log_universe, MAX_LOG_UNIVERSE)) / size))
+    if prime < size:
+        return None
+    for degree in sorted({max(1, round(share * size)) for share in DEGREE_SHARES}):
+        sets = ReedSolomonSets(ReedSolomon(prime, size, degree))
+        try:
+            family = RandomSignSets(queries, sets, failure, seed)
+        except UnionBoundError:
+            break  # Families of higher degree have more sets, so the union bound fails for them.
+        reach = excluded_records(family, problem)
+        if reach > furthest:
+            best, furthest = family, reach
+    return best

@@ -13,15 +13,14 @@ import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, finite_array, positive, vector
-from geomdp.bodies.base import Body
-from geomdp.bodies.operand import checked_body
+from geomdp.bodies.base import Body, checked_body
 from geomdp.bodies.oracles import MissingOracle
-from geomdp.bodies.polytopes.nearest.point_sets import OracleColumns, VertexColumns
+from geomdp.bodies.polytopes.point_sets import OracleColumns, VertexColumns
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.geometry.results import Projection
 
 if TYPE_CHECKING:
-    from geomdp.bodies.polytopes.nearest.column_generation import Found
+    from geomdp.bodies.polytopes.column_generation import Found
 
 #: A body counts as a single point if its scale (see `project`) is at most this share of the largest
 #: coordinate of its centre. The computed centre has a rounding error of this size.
@@ -203,7 +202,7 @@ class Projector:
         tol = positive(tol, "tol")
         columns = self._vertices
         if columns is not None and len(targets) and not _is_point(columns):
-            from geomdp.bodies.polytopes.nearest.column_generation import (
+            from geomdp.bodies.polytopes.column_generation import (
                 search_many,  # compiled: costs import time
             )
 
@@ -377,7 +376,7 @@ def _search(
     start: tuple[IntArray, FloatArray] | None,
 ) -> Found:
     """Run column generation; if the body is a single point, return this point without a search."""
-    from geomdp.bodies.polytopes.nearest.column_generation import (  # compiled: costs import time
+    from geomdp.bodies.polytopes.column_generation import (  # compiled: costs import time
         Found,
         search,
     )

@@ -1,7 +1,7 @@
 """Markov kernels: steps of chains whose stationary distribution is uniform on a body.
 
 A kernel is a frozen dataclass with one method `step`. Each row of a batch of points is one chain.
-Bodies must be full-dimensional; `rounding` gives other bodies such coordinates. CONTRIBUTING.md
+Bodies must be full-dimensional; `samplers` gives other bodies such coordinates. CONTRIBUTING.md
 describes how to add a kernel.
 """
 

@@ -14,30 +14,28 @@ import numpy as np
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
-from geomdp.data.counting.tallies import CountedRecords
-from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows
-from geomdp.mechanisms.additive_noise.real_records import has_real_records
-from geomdp.mechanisms.additive_noise.units import (
+from geomdp.data.tallies import CountedRecords
+from geomdp.mechanisms.additive_noise.real_answers import (
+    CertifiedRows,
     Measurement,
     ScaledAnswers,
     Units,
     far_above_rounding,
+    has_real_records,
     units_of,
 )
 from geomdp.mechanisms.base import Mechanism, Privatiser, once
-from geomdp.mechanisms.quotients import LARGEST_SUM, quotients
-from geomdp.mechanisms.results import Prediction, PredictionKind
-from geomdp.mechanisms.sensitivity import checked_size, checked_workload
+from geomdp.mechanisms.release import LARGEST_SUM, Prediction, PredictionKind, quotients
+from geomdp.mechanisms.sensitivity import checked_size, checked_workload, l1_sensitivity, pure_only
 from geomdp.noise.base import Noise
 from geomdp.noise.exact import RoundedNoise, public_grid
 from geomdp.noise.exact.release import Rounded
-from geomdp.privacy import Adjacency, Guarantee, Privacy, SamplerStatus
-from geomdp.privacy.definitions import checked_adjacency
+from geomdp.privacy import Adjacency, Guarantee, Privacy, PureDP, SamplerStatus
+from geomdp.privacy.definitions import check_range, checked_adjacency
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
-from geomdp.privacy.parameter_range import check_range
 from geomdp.workloads import Workload
 from geomdp.workloads.base import Totals
-from geomdp.workloads.universe.universes import Records
+from geomdp.workloads.universes import Records
 
 #: If rounding of answers changes a predicted error by less than this share, the prediction leaves
 #: the rounding out.
@@ -287,3 +285,25 @@ def additive_within(mechanism: Mechanism) -> AdditiveMechanism | None:
     if isinstance(inner, AdditiveMechanism) and inner.workload is mechanism.workload:
         return inner
     return None
+
+
+class PureMechanism(AdditiveMechanism):
+    """An additive mechanism with an epsilon-DP claim. Any other `privacy` raises ``ValueError``."""
+
+    privacy: PureDP
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        n: int,
+        privacy: PureDP,
+        adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    ) -> None:
+        pure = pure_only(privacy, type(self).__name__)
+        super().__init__(workload, n=n, privacy=pure, adjacency=adjacency)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Compute quick parameters; ``ValueError`` for a workload that is not supported."""
+        l1_sensitivity(self.workload, self.adjacency)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
@@ -12,13 +13,33 @@ import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import listed, positive, require_type, whole
-from geomdp.mechanisms.interactive.exact_truths import ExactTruths
-from geomdp.mechanisms.interactive.scales import ROUNDED_UP
-from geomdp.mechanisms.interactive.updates.base import Hypothesis
-from geomdp.mechanisms.interactive.updates.multiplicative import WeightedHypothesis
+from geomdp.mechanisms.interactive.budgets import ROUNDED_UP
+from geomdp.mechanisms.interactive.updates.finite_universe import Hypothesis, WeightedHypothesis
 from geomdp.noise.scalar import ExactNoise, ScalarNoise
-from geomdp.workloads.single_queries.single_query import DenseQuery, LinearQuery
-from geomdp.workloads.universe.universes import FiniteUniverse
+from geomdp.workloads.single_queries import DenseQuery, LinearQuery
+from geomdp.workloads.universes import FiniteUniverse
+
+
+@dataclass(frozen=True)
+class ExactTruths:
+    """The means `totals` / `n` of k queries, as exact rational numbers."""
+
+    totals: FloatArray | Sequence[Fraction]
+    n: int
+
+    def __len__(self) -> int:
+        return len(self.totals)
+
+    def __getitem__(self, index: int) -> Fraction:
+        return Fraction(self.totals[index]) / self.n
+
+    def near(self) -> FloatArray:
+        """The true answers in float64 (k,), each with a relative error of at most 2^-51."""
+        return np.array(self.totals, dtype=np.float64) / self.n
+
+    def gap(self, index: int, estimate: float) -> Fraction:
+        return abs(self[index] - Fraction(estimate))
+
 
 AnyQuery = TypeVar("AnyQuery", bound=LinearQuery)
 
@@ -200,7 +221,7 @@ class AllParities(Distinguisher[DenseQuery]):
         return self._means(hypothesis.distribution, 1.0)
 
     def _means(self, weights: FloatArray, total: float) -> FloatArray:
-        from geomdp.workloads.closed_forms.transforms import walsh_hadamard  # compiled: slow import
+        from geomdp.workloads.compiled_loops import walsh_hadamard  # compiled: slow import
 
         signed = weights[None].copy()
         walsh_hadamard(signed)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic
+from typing import Any, Generic, Protocol
 
 from geomdp._numerics.bisection import smallest_accuracy
-from geomdp._numerics.single_use import Turn
+from geomdp._numerics.randomness import Turn
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive, probability, require_type, whole
-from geomdp.mechanisms.interactive.distinguishers import AnyQuery, Distinguisher
-from geomdp.mechanisms.interactive.iterative_answers import Answers, ExactAnswers, SeededAnswers
-from geomdp.mechanisms.interactive.iterative_release import IterativeRelease, accuracy_in_words
-from geomdp.mechanisms.interactive.rounds import (
+from geomdp.mechanisms.interactive.budgets import (
+    ROUNDED_UP,
     Rounds,
     checked_alpha,
     checked_step,
@@ -23,16 +22,176 @@ from geomdp.mechanisms.interactive.rounds import (
     rounds_within,
     step_epsilon,
 )
-from geomdp.mechanisms.interactive.scales import ROUNDED_UP
-from geomdp.mechanisms.interactive.stopping import CORRECTED, StoppingDesign
-from geomdp.mechanisms.interactive.transcript import Answer
-from geomdp.mechanisms.interactive.updates.base import Hypothesis, UpdateRule, follow
-from geomdp.mechanisms.protocol import release_once
-from geomdp.noise.scalar import ExactNoise, GeneratorNoise
+from geomdp.mechanisms.interactive.distinguishers import AnyQuery, Distinguisher, ExactTruths
+from geomdp.mechanisms.interactive.sparse_vector import Answer
+from geomdp.mechanisms.interactive.updates.finite_universe import Hypothesis, UpdateRule, follow
+from geomdp.mechanisms.release import release_once
+from geomdp.noise.scalar import ExactNoise, GeneratorNoise, ScalarNoise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
-from geomdp.privacy.definitions import checked_adjacency
+from geomdp.privacy.definitions import check_range, checked_adjacency
 from geomdp.privacy.ledger import Ledger
-from geomdp.privacy.parameter_range import check_range
+
+# The two private steps of a round: a choice and an answer.
+
+
+class Run(Protocol[AnyQuery]):
+    distinguisher: Distinguisher[AnyQuery]
+    n: int
+    step_epsilon: float
+
+    @property
+    def answer_scale(self) -> float:
+        """Scale of the Laplace noise on an answer."""
+
+
+class Answers(Protocol):
+    """The two private steps of a round. In an unseeded run, each call is `step_epsilon`-DP."""
+
+    def choose(self, hypothesis: Hypothesis[Any]) -> int:
+        """Index of a query on which the data and the hypothesis differ much."""
+
+    def value(self, index: int) -> float:
+        """The true answer to query number `index`, plus noise."""
+
+
+@dataclass(frozen=True)
+class SeededAnswers(Generic[AnyQuery]):
+    """The steps of a seeded run, simulated in float64."""
+
+    run: Run[AnyQuery]
+    truths: FloatArray
+    noise: ScalarNoise
+
+    def choose(self, hypothesis: Hypothesis[AnyQuery]) -> int:
+        run = self.run
+        return run.distinguisher.choose(
+            self.truths, hypothesis, epsilon=run.step_epsilon, n=run.n, noise=self.noise
+        )
+
+    def value(self, index: int) -> float:
+        return self.noise.laplace(float(self.truths[index]), self.run.answer_scale)
+
+
+@dataclass(frozen=True)
+class ExactAnswers(Generic[AnyQuery]):
+    """The steps of an unseeded run, decided and rounded exactly on rational true answers."""
+
+    run: Run[AnyQuery]
+    truths: ExactTruths
+    noise: ExactNoise
+
+    def choose(self, hypothesis: Hypothesis[AnyQuery]) -> int:
+        return self.run.distinguisher.choose_exactly(
+            self.truths, hypothesis, epsilon=self.run.step_epsilon, noise=self.noise
+        )
+
+    def value(self, index: int) -> float:
+        return self.noise.laplace(self.truths[index], self.run.answer_scale)
+
+
+# The result of a run, and the division of its target accuracy among sources of error.
+
+
+@dataclass(frozen=True)
+class IterativeRelease(Generic[AnyQuery]):
+    """The result of one run: a public hypothesis with its error bound, and the privacy guarantee.
+
+    Parameters
+    ----------
+    hypothesis : Hypothesis
+        It answers every query of the class. These answers are post-processing and cost no privacy.
+    accuracy : float or None
+        With probability at least 1 - beta, no answer of the hypothesis to a query of the class has
+        a larger error. None if no theorem gives a bound for the run (see `IterativeConstruction`),
+        or if no hypothesis of the update rule agreed with a noisy answer. Under add/remove, errors
+        are against sums divided by n, and it is None unless the run ended by its stopping test.
+    guarantee : Guarantee
+        The privacy guarantee of the run.
+    exchanges : tuple of (query, Answer)
+        Queries and noisy answers, in order; after the stopping test, the last has ``above=False``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> cells = [gd.workloads.DenseQuery(row) for row in np.eye(3)]
+    >>> mechanism = gd.IterativeConstruction(
+    ...     gd.mechanisms.MultiplicativeWeights(3),
+    ...     gd.mechanisms.EnumeratedQueries(cells),
+    ...     n=100_000,
+    ...     privacy=gd.PureDP(1.0),
+    ... )
+    >>> records = np.array([0] * 70_000 + [1] * 30_000)
+    >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
+    >>> round(release.accuracy, 3), len(release.exchanges)
+    (0.378, 6)
+    >>> release.hypothesis.distribution.round(2)
+    array([0.43, 0.3 , 0.27])
+    """
+
+    hypothesis: Hypothesis[AnyQuery]
+    accuracy: float | None
+    guarantee: Guarantee
+    exchanges: tuple[tuple[AnyQuery, Answer], ...]
+
+    def __repr__(self) -> str:
+        return (
+            f"IterativeRelease({accuracy_in_words(self.accuracy)} after {len(self.exchanges)} "
+            f"queries; {self.guarantee})"
+        )
+
+
+def accuracy_in_words(accuracy: float | None) -> str:
+    return "no stated accuracy" if accuracy is None else f"accuracy {accuracy:.3g}"
+
+
+@dataclass(frozen=True)
+class StoppingDesign:
+    """Shares of the target accuracy alpha for noise, distinguisher and stopping test (IC-T5).
+
+    In a round, the distinguisher finds a query Q on which the hypothesis H errs, and v is the noisy
+    answer to Q. With probability at least 1 - beta, in all rounds the noise in v is at most
+    noise * alpha, and H errs on any query by at most loss * alpha more than on Q. The run stops if
+    |v - Q(H)| < level * alpha. Then H errs by at most (level + noise + loss) * alpha on every
+    query. Else H errs by at least (level - noise) * alpha on Q. An update needs an error of at
+    least alpha / 2, so level - noise must be at least 1/2. ``ValueError`` for a share that is not
+    above 0, or level - noise below 1/2.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> design = gd.mechanisms.StoppingDesign(noise=1 / 8, loss=1 / 4, level=5 / 8)
+    >>> design.guaranteed
+    1.0
+    >>> gd.mechanisms.printed.PRINTED_STOPPING.guaranteed
+    1.5
+    """
+
+    noise: float
+    loss: float
+    level: float
+
+    def __post_init__(self) -> None:
+        for name in ("noise", "loss", "level"):
+            positive(getattr(self, name), name)
+        if self.level - self.noise < 0.5:
+            raise ValueError(
+                f"level - noise must be at least 1/2 for a valid update, got {self.level} - "
+                f"{self.noise}"
+            )
+
+    @property
+    def guaranteed(self) -> float:
+        """Bound on the error of every query after a stop, in units of alpha; at least 1."""
+        return max(1.0, self.level + self.noise + self.loss)
+
+
+#: With noise and loss alpha / 8 and level 3 alpha / 4, a stop guarantees an error of at most alpha
+#: (IC-T5 with corrected constants).
+CORRECTED = StoppingDesign(noise=1 / 8, loss=1 / 8, level=3 / 4)
+
+
+# The mechanism.
 
 #: Rounding error that is allowed when the range of true answers is checked.
 ROUNDING = 1e-9

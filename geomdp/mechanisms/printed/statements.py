@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from geomdp._numerics.bisection import smallest_accuracy
 from geomdp._validation import positive, probability, universe_size, whole
-from geomdp.bounds.upper.sparse_vector import numeric_sparse_printed as numeric_sparse_printed
+from geomdp.bounds.upper.interactive import numeric_sparse_printed as numeric_sparse_printed
+from geomdp.mechanisms.interactive.iterative import StoppingDesign
 from geomdp.mechanisms.interactive.sparse_vector import PrintedNumericSparse as PrintedNumericSparse
-from geomdp.mechanisms.interactive.stopping import StoppingDesign
 from geomdp.privacy import ApproxDP, PureDP
 from geomdp.privacy.definitions import check_privacy
 

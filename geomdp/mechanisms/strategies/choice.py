@@ -6,18 +6,21 @@ from collections.abc import Sequence
 
 from geomdp._validation import require_type
 from geomdp.mechanisms.sensitivity import checked_workload
-from geomdp.mechanisms.strategies.cells import LaplaceCells, SimplexCells
-from geomdp.mechanisms.strategies.design import Design, Strategy
-from geomdp.mechanisms.strategies.listed import MAX_LISTED, Haar, Tree
-from geomdp.mechanisms.strategies.p_identity import MAX_OPTIMISED, PIdentity
-from geomdp.mechanisms.strategies.soft_bins import SoftBins
-from geomdp.mechanisms.strategies.tables import WeightedMarginals
-from geomdp.mechanisms.strategies.weighted_signs import WeightedSigns
+from geomdp.mechanisms.strategies.design import Design, LaplaceCells, SimplexCells, Strategy
+from geomdp.mechanisms.strategies.histograms import (
+    MAX_LISTED,
+    MAX_OPTIMISED,
+    Haar,
+    PIdentity,
+    SoftBins,
+    Tree,
+)
+from geomdp.mechanisms.strategies.tables import WeightedMarginals, WeightedSigns
 from geomdp.privacy import Adjacency
 from geomdp.workloads import MarginalTables, SparseQueries, Workload
 from geomdp.workloads.base import MAX_ENTRIES, WorkloadSizeError
-from geomdp.workloads.structure.sign_products import sign_products
-from geomdp.workloads.table_queries import TableQueries
+from geomdp.workloads.structure import sign_products
+from geomdp.workloads.tables import TableQueries
 
 #: Largest universe for which a p-identity strategy is tried by default. The search for a universe
 #: of this size takes two seconds on one core.

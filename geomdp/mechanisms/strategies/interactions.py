@@ -5,17 +5,22 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from geomdp._typing import FloatArray, IntArray
+from geomdp.noise import KNormNoise, LaplaceNoise
+from geomdp.noise.base import Noise
+from geomdp.noise.mapped import Columns
 from geomdp.workloads.finite import zero_sum_basis
-from geomdp.workloads.table_queries import TableQueries
+from geomdp.workloads.tables import TableQueries
 
 #: Numbers of the columns of a table, in increasing order.
-Columns = tuple[int, ...]
+ColumnSet = tuple[int, ...]
 
 
 class Interactions:
@@ -38,7 +43,7 @@ class Interactions:
         self.order = max(map(len, workload.tables))
         within = [S for S in workload._interacting() if min(workload.shape(S)) > 1]
         #: The sets U, the empty set first.
-        self.sets: list[Columns] = [(), *within]
+        self.sets: list[ColumnSet] = [(), *within]
         #: Number of each set in `sets`.
         self.number = {U: u for u, U in enumerate(self.sets)}
         sizes = [math.prod(n - 1 for n in workload.shape(U)) for U in self.sets]
@@ -54,17 +59,17 @@ class Interactions:
         """For each U, E ||Z||_2^2 of the noise Z on sums of answers from variance 1 on theta_U."""
         return np.asarray(self._weights_by_table.T @ self._sizes.astype(np.float64))
 
-    def cells(self, table: Columns) -> int:
+    def cells(self, table: ColumnSet) -> int:
         """Number of cells of a table."""
         return math.prod(self.workload.shape(table))
 
-    def within(self, table: Columns) -> list[int]:
+    def within(self, table: ColumnSet) -> list[int]:
         """Numbers of the sets U within a table, which need not belong to the workload."""
         orders = range(min(self.order, len(table)) + 1)
         sets = itertools.chain.from_iterable(itertools.combinations(table, j) for j in orders)
         return [self.number[U] for U in sets if U in self.number]
 
-    def coordinates(self, table: Columns) -> list[tuple[int, IntArray, IntArray]]:
+    def coordinates(self, table: ColumnSet) -> list[tuple[int, IntArray, IntArray]]:
         """The number of each U within a table, and two arrays of positions of its coordinates.
 
         The first is for the result of `to_interactions`, the second for all interactions together.
@@ -76,18 +81,18 @@ class Interactions:
             found.append((u, places, np.arange(self._starts[u], self._starts[u + 1])))
         return found
 
-    def _within(self, table: Columns) -> Iterator[tuple[Columns, IntArray]]:
+    def _within(self, table: ColumnSet) -> Iterator[tuple[ColumnSet, IntArray]]:
         """Each U within a table of the workload, and its positions as in `coordinates`."""
         return self._named(table, _known_patterns(self.workload.shape(table), len(table)))
 
     def _named(
-        self, table: Columns, patterns: Sequence[tuple[Columns, IntArray]]
-    ) -> Iterator[tuple[Columns, IntArray]]:
+        self, table: ColumnSet, patterns: Sequence[tuple[ColumnSet, IntArray]]
+    ) -> Iterator[tuple[ColumnSet, IntArray]]:
         """The sets of `sets` that `patterns` chooses from a table, and their positions."""
         named = ((tuple(table[i] for i in chosen), places) for chosen, places in patterns)
         return ((U, places) for U, places in named if U in self.number)
 
-    def to_interactions(self, table: Columns, cells: FloatArray) -> FloatArray:
+    def to_interactions(self, table: ColumnSet, cells: FloatArray) -> FloatArray:
         """The interactions of a table, computed from its counts `cells` (cells, b)."""
         return _along_axes([_analysis(n) for n in self.workload.shape(table)], cells)
 
@@ -152,7 +157,7 @@ class Interactions:
         return {shape: np.stack(places) for shape, places in groups.items()}
 
 
-def _patterns(shape: tuple[int, ...], most: int) -> list[tuple[Columns, IntArray]]:
+def _patterns(shape: tuple[int, ...], most: int) -> list[tuple[ColumnSet, IntArray]]:
     """Sets of at most `most` axes, and where their coordinates are after the change of basis.
 
     Along each axis, position 0 is the sum, and the others are the coordinates in the basis.
@@ -192,3 +197,90 @@ def _along_axes(maps: Sequence[FloatArray], values: FloatArray) -> FloatArray:
         values = matrix @ values.reshape(left, n, -1)
         left *= n
     return np.asarray(values.reshape(shape))
+
+
+# The map from the noisy counts of one table to the answers, without forming a matrix.
+
+#: Largest number of cell counts whose basis is changed at a time: 2^22 float64 take 32 MB. A larger
+#: array is divided into parts of whole columns, and each part has at least one column.
+MAX_NUMBERS = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class TableMap:
+    """The part R x of the answers that comes from one table, where x are the counts of its cells.
+
+    Several tables can estimate an interaction (see `Interactions`). R multiplies each by the share
+    of this table (`shares`, by the position in `interactions.sets`; 0 if missing), because shares
+    of all tables add up to 1. R is not formed: O(l) operations for each cell and axis with l
+    levels.
+    """
+
+    interactions: Interactions = field(repr=False)
+    table: tuple[int, ...]
+    shares: dict[int, float] = field(repr=False)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.interactions.workload.n_queries, self.interactions.cells(self.table)
+
+    @property
+    def expansion(self) -> Interactions:
+        """The last step of a product with R: it computes the answers from the interactions."""
+        return self.interactions
+
+    def to_coordinates(self, columns: Columns) -> FloatArray:
+        """Coordinates (dimension, b) of all interactions times shares, from counts (cells, b)."""
+        cells, width = columns.shape
+        found = np.zeros((self.interactions.dimension, width))
+        sources, targets, factors = self._entries
+        step = max(1, MAX_NUMBERS // cells)
+        for start in range(0, width, step):
+            part = columns[:, start : start + step]
+            dense = part.toarray() if sp.issparse(part) else np.ascontiguousarray(part)
+            own = self.interactions.to_interactions(self.table, dense)[sources]
+            found[targets, start : start + step] = factors[:, None] * own
+        return found
+
+    def __matmul__(self, columns: Columns) -> FloatArray:
+        """The product R x, where x is `columns`, of shape (cells, b) or (cells,)."""
+        if columns.ndim == 1:
+            return self._image(columns.reshape((-1, 1)))[:, 0]
+        return self._image(columns)
+
+    def _image(self, columns: Columns) -> FloatArray:
+        return self.interactions.to_answers(self.to_coordinates(columns))
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> FloatArray:
+        """The matrix R, of shape `shape`; it fits in memory only for tables of few cells."""
+        del copy
+        return np.asarray(self @ np.eye(self.shape[1]), dtype=dtype)
+
+    def image_variances(self, noise: Noise) -> FloatArray:
+        """Variances (m,) of the m entries of R Z, for the noise Z of a `CellNoise`."""
+        match noise:
+            case LaplaceNoise():
+                along = 2 * noise.scale**2
+            case KNormNoise():
+                along = noise.second_moment().value / noise.effective_dimension
+            case _:
+                along = noise.second_moment().value / noise.dimension
+        # Z has the same variance along each unit vector of its support. The coordinates of theta_U
+        # are inner products of Z with orthogonal vectors of squared length (cells of the table) /
+        # (cells of U).
+        own, cells = np.zeros(len(self.interactions.sets)), self.shape[1]
+        for u, share in self.shares.items():
+            stretch = cells / self.interactions.cells(self.interactions.sets[u])
+            own[u] = share**2 * along * stretch
+        return self.interactions.variances(own)
+
+    @cached_property
+    def _entries(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Positions of the coordinates with a share, in the table and in all, and the shares."""
+        kept = [
+            (sources, targets, np.full(len(sources), self.shares[u]))
+            for u, sources, targets in self.interactions.coordinates(self.table)
+            if u in self.shares
+        ]
+        sources, targets, factors = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+        return sources, targets, factors

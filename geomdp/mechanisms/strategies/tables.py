@@ -1,4 +1,4 @@
-"""The strategy for workloads of tables: measure marginal tables, each with a share of the budget.
+"""Strategies for workloads of tables or signs: measurements that each get a share of the budget.
 
 The table of a set of columns has a cell for each combination of levels (values) of these columns.
 """
@@ -12,22 +12,124 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-from geomdp._numerics.seeds import PUBLIC_SEED
+from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import require_type
-from geomdp.data.counting.covering import MAX_WHOLE
-from geomdp.mechanisms.strategies.cells import CellNoise, LaplaceCells, cell_measurement
-from geomdp.mechanisms.strategies.covering_designs import Blocks, covering_designs
-from geomdp.mechanisms.strategies.design import Design, ExactSums, Measurement
-from geomdp.mechanisms.strategies.families import combined_split
-from geomdp.mechanisms.strategies.interactions import Columns, Interactions
-from geomdp.mechanisms.strategies.table_map import TableMap
-from geomdp.mechanisms.strategies.weights import Split, best_split
+from geomdp.data.tallies import MAX_WHOLE, Counts, RecordCounts
+from geomdp.mechanisms.strategies.design import (
+    CellNoise,
+    Design,
+    ExactSums,
+    LaplaceCells,
+    Measurement,
+    cell_measurement,
+    laplace_measurement,
+)
+from geomdp.mechanisms.strategies.interactions import ColumnSet, Interactions, TableMap
+from geomdp.mechanisms.strategies.weights import Split, best_split, combined_split
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, WorkloadSizeError
-from geomdp.workloads.table_queries import TableQueries
+from geomdp.workloads.structure import product_sums, record_signs, sign_products
+from geomdp.workloads.tables import TableQueries
+
+# Covering designs: blocks of columns such that every set of t columns lies in some block.
+
+#: Largest number of blocks of a design. Each block is measured as a table. A table has one cell for
+#: each combination of levels (values) of the columns. The error of the answers grows like the
+#: number of blocks times the root of the number of cells per block. So a design with very many
+#: small blocks usually has a larger error than a design with few large blocks.
+MAX_BLOCKS = 400
+#: Largest number of groups into which the columns are divided. The limit keeps the number of
+#: searches small, because each number of groups needs several searches. The division with one
+#: column in each group is tried even beyond this limit.
+MAX_GROUPS = 12
+#: A search runs only if (number of sets of t groups) x (number of groups) is at most this. Finding
+#: a block then takes milliseconds.
+MAX_COVERED = 300_000
+#: The weight of an uncovered set of groups in `_greedy_cover` is `LOOK_AHEAD`^k, where k is the
+#: number of groups of the set that are not in the block yet.
+LOOK_AHEAD = 0.25
+#: Largest number of designs that `covering_designs` returns.
+KEPT = 16
+
+Block = tuple[int, ...]
+Blocks = tuple[Block, ...]
+
+
+def covering_designs(levels: Sequence[int], strength: int, max_cells: int) -> list[Blocks]:
+    """Designs that cover all sets of `strength` columns by blocks of at most `max_cells` cells.
+
+    Groups of columns are covered greedily (Gordon-Kuperberg-Patashnik 1995), without randomness.
+    The first designs have the least number of blocks times root of the cells of the largest block:
+    the error grows like this product.
+    """
+    found: dict[Blocks, float] = {}
+    counts = {*range(strength + 1, min(len(levels), MAX_GROUPS) + 1), len(levels)}
+    for count in sorted(counts):
+        if math.comb(count, strength) * count > MAX_COVERED:
+            continue
+        groups = _groups(levels, count)
+        bits = np.array([sum(math.log2(levels[i]) for i in group) for group in groups])
+        largest = np.sort(bits)[::-1][:strength].sum()
+        for limit in range(math.ceil(largest), math.floor(math.log2(max_cells)) + 1):
+            cover = _greedy_cover(bits, strength, limit + 1e-9)
+            if cover is None:
+                continue
+            blocks = tuple(
+                sorted({tuple(sorted(itertools.chain(*(groups[g] for g in b)))) for b in cover})
+            )
+            cells = max(math.prod(levels[i] for i in block) for block in blocks)
+            found[blocks] = len(blocks) * math.sqrt(cells)
+            if len(blocks) == 1:
+                break
+    return sorted(found, key=lambda blocks: found[blocks])[:KEPT]
+
+
+def _groups(levels: Sequence[int], count: int) -> list[Block]:
+    """Divide the columns into `count` groups with nearly equal numbers of cells."""
+    groups: list[list[int]] = [[] for _ in range(count)]
+    bits = [0.0] * count
+    for column in sorted(range(len(levels)), key=lambda i: -levels[i]):
+        least = min(range(count), key=lambda g: (bits[g], g))
+        groups[least].append(column)
+        bits[least] += math.log2(levels[column])
+    return [tuple(group) for group in groups]
+
+
+def _greedy_cover(bits: FloatArray, strength: int, limit: float) -> list[IntArray] | None:
+    """Blocks of points that cover every set of `strength` points; None above `MAX_BLOCKS` blocks.
+
+    A point is a group of columns. The `bits` of the points of a block add up to at most `limit`.
+    """
+    count = len(bits)
+    sets = np.array(list(itertools.combinations(range(count), strength)))
+    member = np.zeros((len(sets), count))
+    np.put_along_axis(member, sets, 1, axis=1)
+    rng = np.random.default_rng(PUBLIC_SEED)
+    blocks: list[IntArray] = []
+    while len(member):
+        # Each new block covers at least one more set, so the loop ends.
+        if len(blocks) == MAX_BLOCKS:
+            return None
+        block = member[rng.integers(len(member))] > 0
+        weights = LOOK_AHEAD ** (strength - member @ block.astype(np.float64))
+        while (room := limit - bits[block].sum()) > 0:
+            free = ~block & (bits <= room)
+            if not free.any():
+                break
+            gains = np.where(free, (weights @ member) / bits, -1.0)
+            point = int(np.argmax(gains))
+            block[point] = True
+            weights *= np.where(member[:, point] > 0, 1 / LOOK_AHEAD, 1.0)
+        blocks.append(np.flatnonzero(block))
+        member = member[member @ block.astype(np.float64) < strength]
+    return blocks
+
+
+# Marginal tables.
 
 #: If there are more sets of columns than this, not all of them are candidates for measurement.
 MAX_SETS = 1 << 11
@@ -46,7 +148,7 @@ MAX_OVERLAP = 1 << 22
 MAX_ANSWERS = 1 << 19
 #: Number of random elements for which the answers are compared with the answers computed from the
 #: measurements. If an interaction is not measured, the comparison fails almost surely.
-CHECKED = 64
+CHECKED_RECORDS = 64
 
 
 @dataclass(frozen=True)
@@ -108,7 +210,7 @@ class WeightedMarginals:
         if adjacency is Adjacency.REPLACE_ONE:
             costs[0] = 0.0  # the number of records is public
         split = candidates.split(costs, overlap)
-        records = workload.universe.sample(CHECKED, np.random.default_rng(PUBLIC_SEED))
+        records = workload.universe.sample(CHECKED_RECORDS, np.random.default_rng(PUBLIC_SEED))
 
         def measure() -> list[Measurement]:
             needed = np.flatnonzero(costs)
@@ -159,7 +261,7 @@ class _Candidates:
         place = {S: s for s, S in enumerate(self.sets)}
         self._families = [np.array(sorted(place[S] for S in blocks)) for blocks in families]
 
-    def _affordable(self, sets: Sequence[Columns]) -> bool:
+    def _affordable(self, sets: Sequence[ColumnSet]) -> bool:
         orders = range(self.interactions.order + 1)
         pairs = sum(math.comb(len(S), j) for S in sets for j in orders)
         return pairs <= MAX_OVERLAP
@@ -214,7 +316,7 @@ def _least_squares(
         yield int(s), {u: part / float(total[u]) for u, part in told if u in wanted}
 
 
-def _indicators(interactions: Interactions, S: Columns, records: IntArray) -> sp.csr_array:
+def _indicators(interactions: Interactions, S: ColumnSet, records: IntArray) -> sp.csr_array:
     """A matrix (cells, b) for b records: column j has its only 1 at the cell of record j in S."""
     b = len(records)
     # The table of no columns has one cell, which holds all records.
@@ -226,12 +328,136 @@ def _indicators(interactions: Interactions, S: Columns, records: IntArray) -> sp
     return sp.coo_array((np.ones(b), (cells, np.arange(b))), shape=shape).tocsr()
 
 
-def _sums(S: Columns) -> ExactSums:
+def _sums(S: ColumnSet) -> ExactSums:
     """A function from counts of records to the number of records in each cell of table S."""
     return lambda counts: counts.table(S).ravel().astype(np.float64)
 
 
-def _subsets(columns: list[int], least: int, most: int) -> list[Columns]:
+def _subsets(columns: list[int], least: int, most: int) -> list[ColumnSet]:
     """Subsets of `columns` with `least` to `most` elements, by size and then lexicographically."""
     sizes = range(least, most + 1)
     return [S for size in sizes for S in itertools.combinations(columns, size)]
+
+
+# Columns of two levels: weighted products of at most two signs.
+
+#: Number of random elements on which `Design` checks that the measurements determine the answers.
+#: If a product is needed but not measured, it takes both values on these elements except with
+#: probability 2^-63, so the check fails.
+CHECKED_SIGNS = 64
+
+
+@dataclass(frozen=True)
+class WeightedSigns:
+    """Measure single signs and products of two signs, with one weight for each kind.
+
+    The d columns have two levels each, written as signs -1 and +1. The noise is Laplace noise. All
+    products of order j (of j signs) get the same weight t_j. If two records differ in w signs,
+    o_1(w) = w products of order 1 and o_2(w) = w (d - w) products of order 2 change, each by 2. So
+    the l1 change of the weighted products between neighbours is at most
+
+        2 max over w of sum_j t_j o_j(w)   under replace-one,
+        sum_j t_j n_j                      under add/remove,
+
+    where n_j is the number of products of order j that are measured. Under add/remove the number of
+    records (order 0) is measured as well if answers depend on it. The weights minimise the squared
+    error subject to an l1 change of 1. This problem is convex.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms.strategies import WeightedSigns
+    >>> workload = gd.workloads.Marginals(d=3, k=2)
+    >>> design = WeightedSigns().design(workload, gd.Adjacency.REPLACE_ONE)
+    >>> design.name, [measurement.matrix.shape for measurement in design.measurements]
+    ('weighted sign products', [(3, 3), (3, 3)])
+    """
+
+    def design(self, workload: Workload, adjacency: Adjacency) -> Design:
+        """The design with the weights of least predicted error.
+
+        ``ValueError`` for a workload that is not linear in products of at most two signs.
+        """
+        products = sign_products(workload)
+        if products is None:
+            raise ValueError(f"workload must be linear in pairwise sign products, got {workload!r}")
+        order = products.order
+        # If there are more signs than columns, the first sign is the constant 1. The products of
+        # this sign with the other signs are the single signs.
+        leading = products.order > len(workload.universe.elements(0, 1)[0])
+        first, second = np.triu_indices(order, 1)
+        singles = (first == 0) if leading else np.zeros(len(first), dtype=bool)
+        groups = [places for places in (singles, ~singles) if abs(products.matrix[:, places]).sum()]
+        columns = [sp.csr_array(products.matrix[:, places]) for places in groups]
+        d = order - leading
+        flipped = np.arange(1, d + 1)
+        changes = [flipped if places is singles else flipped * (d - flipped) for places in groups]
+        limits = 2.0 * np.stack(changes, axis=1)
+        if adjacency is Adjacency.ADD_REMOVE:
+            if products.constant.any():
+                columns.append(sp.csr_array(products.constant[:, None]))
+            limits = np.array([[float(part.shape[1]) for part in columns]])
+        costs = np.array([float(part.multiply(part).sum()) for part in columns])
+        weights = _best_weights(costs, limits)
+
+        signs = np.random.default_rng(PUBLIC_SEED).choice([-1.0, 1.0], size=(CHECKED_SIGNS, order))
+        signs[:, :leading] = 1
+        told = np.stack([s[first] * s[second] for s in signs])
+
+        def measure() -> list[Measurement]:
+            rows = [told[:, places].T for places in groups]
+            sums = [_product_sums(workload, places) for places in groups]
+            if len(columns) > len(groups):
+                rows.append(np.ones((1, CHECKED_SIGNS)))
+                sums.append(lambda counts: np.array([float(counts.count)]))
+            # The weighted products of all orders have l1 sensitivity 1. Noise of scale 1 on a
+            # weighted product is noise of scale 1 / weight on the product without the weight.
+            return [
+                laplace_measurement(1 / weight, C, part, changes=limit, sums=total)
+                for weight, C, part, limit, total in zip(
+                    weights, rows, columns, limits.T, sums, strict=True
+                )
+            ]
+
+        answers = products.constant + told @ products.matrix.T
+        energy = 2 * float((costs / weights**2).sum())
+        return Design("weighted sign products", energy, answers, adjacency, measure)
+
+
+def _product_sums(workload: Workload, places: npt.NDArray[np.bool_]) -> ExactSums:
+    """A function from counts of records to the sums of the sign products chosen by `places`."""
+
+    def sums(counts: Counts) -> FloatArray:
+        if not isinstance(counts, RecordCounts):
+            return product_sums(workload, counts.table, places)
+        signs = record_signs(workload, counts.records).astype(np.float64)
+        products = signs.T @ signs
+        return np.asarray(products[np.triu_indices(len(products), 1)][places])
+
+    return sums
+
+
+def _best_weights(costs: FloatArray, limits: FloatArray) -> FloatArray:
+    """Weights t > 0 that minimise sum_j costs_j / t_j^2 subject to `limits` (w, j) @ t <= 1."""
+    if len(costs) == 1:
+        return np.asarray(1 / limits.max(axis=0))
+    from scipy.optimize import LinearConstraint, minimize  # slow import
+
+    even = np.full(len(costs), 1 / limits.sum(axis=1).max())
+    scale = float((costs / even**2).sum())
+
+    def error(x: FloatArray) -> tuple[float, FloatArray]:
+        relative = costs / (x * even) ** 2 / scale
+        return float(relative.sum()), -2 * relative / x
+
+    found = minimize(
+        error,
+        np.ones(len(costs)),
+        jac=True,
+        method="SLSQP",
+        bounds=[(1e-3, None)] * len(costs),
+        constraints=LinearConstraint(limits * even, ub=1.0),
+    )
+    weights = found.x * even
+    # Rescale, so that the l1 change is at most 1 whatever the solver returned.
+    return np.asarray(weights / (limits @ weights).max())

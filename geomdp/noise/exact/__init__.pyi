@@ -1,8 +1,5 @@
-from .matrix_noise import matrix_entries as matrix_entries
-from .matrix_noise import times as times
-from .matrix_noise import wishart_difference as wishart_difference
-from .missing import NoExactPath as NoExactPath
 from .points import Computable as Computable
+from .points import NoExactPath as NoExactPath
 from .release import RoundedGaussians as RoundedGaussians
 from .release import RoundedNoise as RoundedNoise
 from .release import RoundedParts as RoundedParts
@@ -11,10 +8,13 @@ from .release import RoundedVector as RoundedVector
 from .release import rounded_noise as rounded_noise
 from .rounding import PrecisionExhausted as PrecisionExhausted
 from .rounding import grid_for as grid_for
+from .rounding import proved_gaussian_scale as proved_gaussian_scale
+from .rounding import proved_shortcut_scale as proved_shortcut_scale
 from .rounding import public_grid as public_grid
-from .scales import proved_gaussian_scale as proved_gaussian_scale
-from .scales import proved_shortcut_scale as proved_shortcut_scale
 from .vectors import gaussian_vector as gaussian_vector
+from .vectors import matrix_entries as matrix_entries
 from .vectors import noise_vector as noise_vector
 from .vectors import scaled_gaussians as scaled_gaussians
 from .vectors import scaled_laplaces as scaled_laplaces
+from .vectors import times as times
+from .vectors import wishart_difference as wishart_difference

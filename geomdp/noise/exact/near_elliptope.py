@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies import Elliptope
-from geomdp.noise.cone import ConeNoise
+from geomdp.noise.differences import ConeNoise
 from geomdp.noise.exact.near import (
     TURN_ERROR,
     Near,

@@ -1,14 +1,20 @@
-"""Uniform points of bodies as functions of uniform numbers in ball arithmetic, by type of body."""
+"""Uniform points of bodies as functions of uniform numbers in ball arithmetic, by type of body.
+
+`lift_of` adds a map to answers.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import singledispatch
 from itertools import accumulate
 
+import scipy.sparse as sp
 from flint import arb
 
+from geomdp._typing import FloatArray
 from geomdp.bodies import (
     Ball,
     Body,
@@ -31,14 +37,13 @@ from geomdp.bodies import (
     TableMoments,
     TriangulatedPolytope,
 )
-from geomdp.noise.exact import matrices
-from geomdp.noise.exact.linear import dyadic, linear_map
-from geomdp.noise.exact.missing import NoExactPath
-from geomdp.noise.exact.tables.points import table_contrasts
-from geomdp.noise.exact.uniforms import Draw
+from geomdp.noise.exact.linear import LinearMap, dyadic, gram, linear_map
+from geomdp.noise.exact.tables import cell_map, table_cells, table_contrasts
 from geomdp.noise.exact.variates import (
+    Draw,
     Vector,
     ball_sum,
+    bartlett_factor,
     direction,
     dirichlet,
     exponentials,
@@ -46,6 +51,84 @@ from geomdp.noise.exact.variates import (
     power_exponentials,
     whole_number,
 )
+
+
+class NoExactPath(TypeError):  # noqa: N818 (a name like MissingOracle)
+    """Raised for a noise or body that cannot be drawn with correct rounding.
+
+    Parameters
+    ----------
+    item : object
+        The noise or body.
+    reason : str
+        The reason.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.geometry import sampling
+    >>> from geomdp.noise.exact import NoExactPath, RoundedNoise
+    >>> K = gd.bodies.NuclearBall(2)
+    >>> noise = gd.noise.KNormNoise(K, 1.0, sampling.ExactSampler(K))
+    >>> try:
+    ...     RoundedNoise(noise, grid=10)
+    ... except NoExactPath as error:
+    ...     print(str(error).partition(":")[0])
+    NuclearBall(2 x 2 matrices in R^3) has no correctly rounded draws
+    """
+
+    def __init__(self, item: object, reason: str) -> None:
+        super().__init__(f"{item!r} has no correctly rounded draws: {reason}")
+
+
+# Bodies of psd matrices, from Bartlett's factor L of a Wishart matrix L L^T
+
+
+def correlations(order: int, draw: Draw) -> Vector:
+    """Entries above the diagonal of a uniform correlation matrix: normalised rows of L (X-LKJ)."""
+    rows = [_over(row, _squared_length(row).sqrt()) for row in bartlett_factor(order, draw)]
+    products = gram(rows)
+    return [products[i][j] for i in range(order) for j in range(i + 1, order)]
+
+
+def spectraplex(order: int, draw: Draw) -> Vector:
+    """A uniform psd matrix of trace <= 1 (X-SPX): svec of U^(1/D) W / tr W for a Wishart W."""
+    size = draw.uniform().root(order * (order + 1) // 2)
+    rows = bartlett_factor(order, draw)
+    trace = ball_sum([_squared_length(row) for row in rows])
+    return [size * entry / trace for entry in _svec(gram(rows))]
+
+
+def psd_box(order: int, draw: Draw) -> Vector:
+    """A uniform psd matrix of diagonal <= 1 (X-PSDBOX): svec of S R S, S_ii = U_i^(1 / (d + 1))."""
+    scales = [value.root(order + 1) for value in draw.uniforms(order)]
+    above = iter(correlations(order, draw) if order > 1 else [])
+    two = arb(2).sqrt()
+    return [
+        scales[i] * scales[i] if i == j else two * scales[i] * scales[j] * next(above)
+        for i in range(order)
+        for j in range(i, order)
+    ]
+
+
+def _svec(matrix: list[Vector]) -> Vector:
+    two, order = arb(2).sqrt(), len(matrix)
+    return [
+        matrix[i][j] if i == j else two * matrix[i][j]
+        for i in range(order)
+        for j in range(i, order)
+    ]
+
+
+def _squared_length(row: Vector) -> arb:
+    return ball_sum([x * x for x in row])
+
+
+def _over(row: Vector, length: arb) -> Vector:
+    return [x / length for x in row]
+
+
+# Uniform points by type of body
 
 #: A random vector as a function of uniform numbers, evaluated in ball arithmetic.
 Computable = Callable[[Draw], Vector]
@@ -228,17 +311,17 @@ def _triangulated(body: TriangulatedPolytope) -> Computable:
 
 @uniform_point.register
 def _elliptope(body: Elliptope) -> Computable:
-    return lambda draw: matrices.correlations(body.order, draw)
+    return lambda draw: correlations(body.order, draw)
 
 
 @uniform_point.register
 def _spectraplex(body: Spectraplex) -> Computable:
-    return lambda draw: matrices.spectraplex(body.d, draw)
+    return lambda draw: spectraplex(body.d, draw)
 
 
 @uniform_point.register
 def _psd_box(body: PsdBox) -> Computable:
-    return lambda draw: matrices.psd_box(body.d, draw)
+    return lambda draw: psd_box(body.d, draw)
 
 
 @uniform_point.register
@@ -273,3 +356,39 @@ def _linear_image(body: LinearImage) -> Computable:
 
 def _composed(outer: Callable[[Vector], Vector], inner: Computable) -> Computable:
     return lambda draw: outer(inner(draw))
+
+
+# A uniform point with a map to answers
+
+
+@dataclass(frozen=True)
+class Lift:
+    """A uniform point x of a body, with answers (matrix @ x + constant) / denominator."""
+
+    point: Computable
+    product: LinearMap
+    constant: Vector | None
+    denominator: int = 1
+
+    def answers(self, vector: Vector, count: arb) -> Vector:
+        """(matrix @ vector + count * constant) / denominator; `count` is noise on the number n."""
+        images = self.product(vector)
+        if self.constant is not None:
+            images = [x + count * c for x, c in zip(images, self.constant, strict=True)]
+        return images if self.denominator == 1 else [x / self.denominator for x in images]
+
+
+def lift_of(body: Body, matrix: sp.csr_array | None, constant: FloatArray | None = None) -> Lift:
+    """The uniform point of `body` and its map to answers: the exact `cell_map` if there is one."""
+    if isinstance(body, TableMoments) and matrix is not None:
+        cells = cell_map(body.levels, matrix, constant)
+        if cells is not None:
+            levels, limit = body.levels, body.violation
+            return Lift(
+                lambda draw: table_cells(levels, limit, draw),
+                linear_map(cells.numerators),
+                None if constant is None else dyadic(cells.constant),
+                cells.denominator,
+            )
+    product = (lambda vector: vector) if matrix is None else linear_map(matrix)
+    return Lift(uniform_point(body), product, None if constant is None else dyadic(constant))

@@ -8,16 +8,16 @@ from typing import TypeAlias
 
 from geomdp._validation import listed, positive, require_type, whole
 from geomdp.noise.base import Noise
-from geomdp.noise.cone import ConeNoise
+from geomdp.noise.differences import ConeNoise
 from geomdp.noise.exact.near import NearVector, near_gaussians, near_laplaces
 from geomdp.noise.exact.near_elliptope import near_cone
 from geomdp.noise.exact.points import Computable
 from geomdp.noise.exact.rounding import nearest_multiples, refined
-from geomdp.noise.exact.tables.residuals import near_residuals, residual_vector
-from geomdp.noise.exact.uniforms import Entropy
+from geomdp.noise.exact.tables import near_residuals, residual_vector
+from geomdp.noise.exact.variates import Entropy
 from geomdp.noise.exact.vectors import gaussian_vector, noise_vector
-from geomdp.noise.laplace import LaplaceNoise
-from geomdp.noise.residual import ResidualNoise, drawn_size
+from geomdp.noise.gaussian import ResidualNoise, drawn_size
+from geomdp.noise.knorm import LaplaceNoise
 
 #: Number of Gaussian variables of residuals that are drawn at a time. If float64 does not decide
 #: the rounding of one variable, ball arithmetic draws all of these variables. This takes a second.
@@ -216,7 +216,7 @@ class RoundedResiduals:
     >>> import numpy as np
     >>> import geomdp as gd
     >>> from geomdp.noise.exact import RoundedResiduals
-    >>> from geomdp.workloads.structure.residuals import Residuals
+    >>> from geomdp.workloads.residuals import Residuals
     >>> residuals = Residuals(gd.workloads.MarginalTables([2, 3], k=1))
     >>> noise = gd.noise.ResidualNoise(residuals, np.array([0.0, 2.0, 3.0]))
     >>> rounded = RoundedResiduals(noise, grid=9)

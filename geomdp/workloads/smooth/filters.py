@@ -8,15 +8,10 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 import numpy as np
+import scipy.special
 
 from geomdp._typing import FloatArray
 from geomdp._validation import finite_array, real_number, whole
-from geomdp.workloads.smooth.approximation_bounds import (
-    angular_bounds,
-    tensor_bound,
-    truncation_bound,
-)
-from geomdp.workloads.smooth.jackson import MAX_SMOOTHNESS, jackson_multiplier, kernel_moment
 
 
 class Filter(ABC):
@@ -179,3 +174,143 @@ class Shrinkage(Filter):
         norms = np.maximum(degrees.max(axis=0), 1).astype(np.float64)
         expected = spread * ((1 - 1 / self.n) * norms ** (-2 * self.decay) + 1 / self.n)
         return np.asarray(expected / (expected + self.noise_std**2))
+
+
+# A Jackson-type approximation operator, given by its factors for Chebyshev coefficients.
+
+
+#: Largest order K. In `jackson_multiplier`, cancellation loses up to K + 1 of 53 binary digits.
+MAX_SMOOTHNESS = 30
+
+
+def jackson_multiplier(smoothness: int, size: int) -> FloatArray:
+    """Factors (t,) by which the operator multiplies the Chebyshev coefficients 0..t-1.
+
+    `smoothness` is the order K of the operator, from 1 to 30, and `size` is t; ``ValueError`` for
+    others. In each variable, the operator replaces a function g of the angle a by I(g)(a) = int
+    H(s) sum_{k=1}^{K+1} (-1)^(k+1) C(K+1, k) g(a + k s) ds. H is the kernel of
+    `kernel_coefficients`, with cosine moments rho_l. So the operator multiplies cos(n a) by
+    lambda_n = sum_k (-1)^(k+1) C(K+1, k) rho_{k n}. Here lambda_0 = 1 and |lambda_n| <= 2^K.
+
+    References
+    ----------
+    Wang, Fan, Zhang and Wang 2013, Theorem 3.2; formula sheet SM-JK, DISC-16, DISC-18.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> np.round(gd.workloads.smooth.jackson_multiplier(2, 5), 4)
+    array([1.  , 1.4 , 0.9 , 0.15, 0.  ])
+    """
+    rho = kernel_coefficients(smoothness, size)
+    padded = np.concatenate([rho, np.zeros((smoothness + 1) * size)])
+    degrees = np.arange(size)
+    multiplier = np.zeros(size)
+    for k in range(1, smoothness + 2):
+        multiplier -= (-1) ** k * math.comb(smoothness + 1, k) * padded[k * degrees]
+    multiplier[0] = 1.0  # the exact sum of the signed binomials
+    return multiplier
+
+
+def kernel_coefficients(smoothness: int, size: int) -> FloatArray:
+    """Cosine moments rho_l = int H(s) cos(l s) ds of the kernel H for l = 0..t-1, all in [0, 1].
+
+    H(s) = (sin(t' s / 2) / sin(s / 2))^(2 r) / gamma on [-pi, pi] has integral 1, with r, t' from
+    `kernel_orders`. Its coefficients are proportional to those of (1 + z + ... + z^(t'-1))^(2 r).
+    """
+    half_power, terms = kernel_orders(smoothness, size)
+    # These coefficients are proportional to the probabilities of a sum of 2 r independent
+    # variables, each uniform on 0..t'-1. A convolution of probabilities has no overflow and no
+    # cancellation.
+    uniform = np.full(terms, 1.0 / terms)
+    law = np.ones(1)
+    for _ in range(2 * half_power):
+        law = np.convolve(law, uniform)
+    centre = half_power * (terms - 1)
+    rho = np.zeros(size)
+    rho[: centre + 1] = law[centre:] / law[centre]
+    return rho
+
+
+def kernel_orders(smoothness: int, size: int) -> tuple[int, int]:
+    """The pair r = ceil((K + 3) / 2) and t' = floor((t - 1) / r) + 1."""
+    smoothness = whole(smoothness, "smoothness", maximum=MAX_SMOOTHNESS)
+    size = whole(size, "size")
+    half_power = (smoothness + 4) // 2
+    return half_power, (size - 1) // half_power + 1
+
+
+def kernel_moment(smoothness: int, size: int) -> float:
+    """The moment mu_K = int H(s) |s|^K ds, in radians^K, by exact quadrature in O(t)."""
+    half_power, terms = kernel_orders(smoothness, size)
+    # Use one panel for each half period of the numerator. With 2 r + 32 nodes per panel, the
+    # quadrature is exact up to rounding.
+    nodes, weights = scipy.special.roots_legendre(2 * half_power + 32)
+    panel = math.pi / terms
+    angles = panel * (np.arange(terms)[:, None] + (nodes + 1) / 2)
+    kernel = (np.sin(terms * angles / 2) / (terms * np.sin(angles / 2))) ** (2 * half_power)
+    return float((kernel * angles**smoothness @ weights).sum() / (kernel @ weights).sum())
+
+
+# Bounds on the error of polynomial approximation on the cube, from bounds on derivatives.
+
+
+def angular_bounds(bounds: FloatArray) -> FloatArray:
+    """Bounds sum_j S(K, j) |f^(j)|, K = 0..J, on derivatives of f(cos a) in a (Faa di Bruno)."""
+    angular = np.empty_like(bounds)
+    stirling = np.zeros(len(bounds))
+    stirling[0] = 1.0
+    orders = np.arange(len(bounds))
+    with np.errstate(over="ignore"):
+        for order in orders:
+            used = stirling > 0
+            angular[order] = stirling[used] @ bounds[used]
+            stirling = orders * stirling + np.concatenate([[0.0], stirling[:-1]])
+    return angular
+
+
+def best_approximation(bounds: FloatArray, size: int) -> float:
+    """Bound on the error of the best polynomial of degree < t = `size` for a function on [-1, 1].
+
+    It is the least, over K = 1..J, of D_0, of (pi / 2) G_K / t^K (Favard), of
+    (pi / 2)^K D_K / (t (t - 1) ... (t - K + 1)) for K <= t (Jackson), and of D_t / (2^(t - 1) t!)
+    (interpolation, for t <= J). `bounds` holds the D_j, and `angular_bounds` gives the G_K. Source:
+    Cheney 1966, chapter 4, sections 6 and 7; DeVore and Lorentz 1993, chapter 7, section 4.
+    """
+    orders = np.arange(1, len(bounds))
+    # Use logarithms, because t^K can overflow although the quotient does not.
+    with np.errstate(divide="ignore", over="ignore"):
+        favard = np.exp(np.log(angular_bounds(bounds)[1:]) - orders * math.log(size))
+    least = min(float(bounds[0]), math.pi / 2 * float(favard.min(initial=math.inf)))
+    jackson = 1.0
+    for order in range(1, min(size, len(bounds) - 1) + 1):
+        jackson *= math.pi / 2 / (size - order + 1)
+        least = min(least, jackson * float(bounds[order]))
+    if size < len(bounds):
+        least = min(least, float(bounds[size]) / (2.0 ** (size - 1) * math.factorial(size)))
+    return least
+
+
+def truncation_norm(size: int, nodes: int) -> float:
+    """Bound on the norm of truncating a series from N = `nodes` nodes to degree < t = `size`.
+
+    It is the Lebesgue constant of Fourier sums of degree t - 1 (Fejer's formula) times 1 + pi
+    (t - 1) / (2 N), because the coefficients are sums over nodes (Bernstein, in the mean).
+    """
+    degree = size - 1
+    odd = 2 * degree + 1
+    k = np.arange(1, size)
+    lebesgue = 1 / odd + 2 / math.pi * float((np.tan(math.pi * k / odd) / k).sum())
+    return lebesgue * (1 + math.pi * degree / (2 * nodes))
+
+
+def tensor_bound(error: float, norm: float, dimension: int) -> float:
+    """|f - P_1 ... P_d f| <= error sum_{i<d} norm^i if |f - P_i f| <= error, ||P_i|| <= norm."""
+    return error * sum(norm**i for i in range(dimension))
+
+
+def truncation_bound(bounds: FloatArray, size: int, nodes: int, dimension: int) -> float:
+    """Bound by (1 + ||P||) times the error of `best_approximation` for truncations P."""
+    norm = truncation_norm(size, nodes)
+    return tensor_bound((1 + norm) * best_approximation(bounds, size), norm, dimension)

@@ -10,7 +10,7 @@ from geomdp import audit, bodies, noise
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.noise import exact
 from geomdp.noise.recursive import stopped
-from geomdp.workloads.structure.residuals import Residuals
+from geomdp.workloads.residuals import Residuals
 from tests.hostile.constructors.row import Constructor, of
 
 BALL = bodies.Ball(2, 1.0)

@@ -7,8 +7,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from geomdp.mechanisms.sparse.hashing.field import REDUCTION, inverse, multiply
-from geomdp.mechanisms.sparse.hashing.subspaces import apply_map, evaluate_on_coset, subspace_maps
+from geomdp.mechanisms.sparse_sign_matrices import (
+    REDUCTION,
+    apply_map,
+    evaluate_on_coset,
+    inverse,
+    multiply,
+    subspace_maps,
+)
 
 Words = npt.NDArray[np.uint64]
 

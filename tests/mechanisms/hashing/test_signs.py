@@ -9,9 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from geomdp.mechanisms.sparse.hashing.field import inverse, multiply
-from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
-from geomdp.mechanisms.sparse.hashing.subspaces import apply_map, evaluate_on_coset, subspace_maps
+from geomdp.mechanisms.sparse_sign_matrices import (
+    HashedSigns,
+    apply_map,
+    evaluate_on_coset,
+    inverse,
+    multiply,
+    subspace_maps,
+)
 from tests.stats import mean_agrees
 
 Words = npt.NDArray[np.uint64]

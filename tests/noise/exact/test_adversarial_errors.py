@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from geomdp.noise.exact.argmax import EXPONENTIAL, GUMBEL, LAPLACE
-from geomdp.noise.exact.float_functions import FUNCTION_ERROR, logarithm, sine_cosine
-from geomdp.noise.exact.laplace_numbers import RADIUS, _Block
-from geomdp.noise.exact.tables import points as tables
-from geomdp.noise.exact.tables.tries import TryShape
-from geomdp.noise.exact.uniforms import WORD_BITS, Draw, UniformBits
+from geomdp.noise.exact import tables
+from geomdp.noise.exact.near import FUNCTION_ERROR, logarithm, sine_cosine
+from geomdp.noise.exact.tables import TryShape
+from geomdp.noise.exact.variates import WORD_BITS, Draw, UniformBits
+from geomdp.noise.scalar import EXPONENTIAL, GUMBEL, LAPLACE, RADIUS, _Block
 from tests.noise.exact.test_near import Words
 from tests.noise.exact.test_table_tries import exact_violation
 

@@ -11,12 +11,11 @@ import math
 import numpy as np
 import pytest
 
-from geomdp.noise.exact import laplace_numbers
-from geomdp.noise.exact.argmax import _by_floats
-from geomdp.noise.exact.laplace_numbers import NoisyThreshold, NoisyValues
+from geomdp.noise import scalar
+from geomdp.noise.exact import tables
 from geomdp.noise.exact.near import LARGEST, NearVector, nearest_by_floats
-from geomdp.noise.exact.tables import tries
-from geomdp.noise.exact.uniforms import Undecided, UniformBits
+from geomdp.noise.exact.variates import Undecided, UniformBits
+from geomdp.noise.scalar import NoisyThreshold, NoisyValues, _by_floats
 from tests.noise.exact.reference import seeded
 from tests.noise.exact.terms import Known, Supply, Terms
 
@@ -50,7 +49,7 @@ def single_comparisons(term):
 def decision(threshold, value, scale, z):
     """Whether float64 decides; asserts that the decision is right."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(laplace_numbers, "decided", lambda _: None)
+        patch.setattr(scalar, "decided", lambda _: None)
         found = threshold.reached_by(value, scale, Known(z))
     if found is not None:
         assert found == (value + scale * z > threshold.near)
@@ -164,12 +163,12 @@ def test_the_room_of_a_rounding_exceeds_the_error_by_the_stated_margins(grid):
 
 
 def test_a_try_is_decided_only_beyond_its_error():
-    found = tries.Tries(np.array([1.0]), np.array([0.5]))
+    found = tables.Tries(np.array([1.0]), np.array([0.5]))
     assert [found.refused(limit)[0] for limit in (0.25, 0.5, 1.0, 2.0)] == [True] + 3 * [False]
     assert [found.accepted(limit)[0] for limit in (0.25, 1.0, 1.5, 1.75)] == 3 * [False] + [True]
 
 
-SHAPE = tries.TryShape((3, 2, 4))
+SHAPE = tables.TryShape((3, 2, 4))
 
 
 def test_numbers_next_to_0_and_1_leave_a_try_open():
@@ -177,23 +176,23 @@ def test_numbers_next_to_0_and_1_leave_a_try_open():
     for start, *_ in SHAPE._places.chi + SHAPE._places.parts:
         uniforms = np.full((4, SHAPE.numbers), 0.3)
         uniforms[:, start] = ends
-        assert tries._Variables(uniforms, SHAPE._places).open.tolist() == [0, 0, 1, 1]
+        assert tables._Variables(uniforms, SHAPE._places).open.tolist() == [0, 0, 1, 1]
     for _, _, radius, angle in SHAPE._places.pairs:
         uniforms = np.full((4, SHAPE.numbers), 0.3)
         uniforms[:, angle] = [0.0, 1.0, 0.5, 0.25]  # an angle may have any value
         uniforms[2:, radius] = ends[2:]
-        assert tries._Variables(uniforms, SHAPE._places).open.tolist() == [0, 0, 1, 1]
+        assert tables._Variables(uniforms, SHAPE._places).open.tolist() == [0, 0, 1, 1]
     for start, twice in SHAPE._places.chi + SHAPE._places.parts:
         if twice % 2:  # then the last number of the variable is an angle
             uniforms = np.full((2, SHAPE.numbers), 0.3)
             uniforms[:, start + twice // 2 + 1] = [0.0, 1.0]
-            assert tries._Variables(uniforms, SHAPE._places).open.tolist() == [0, 0]
+            assert tables._Variables(uniforms, SHAPE._places).open.tolist() == [0, 0]
 
 
 def test_an_error_above_the_largest_leaves_a_try_open(monkeypatch):
     given = np.array([2.0**-20, math.nextafter(2.0**-20, 1), math.nan, 0.0])
     monkeypatch.setattr(
-        tries, "_vectors", lambda parts, *_: (np.zeros((4, parts.shape[1], 7)), given)
+        tables, "_vectors", lambda parts, *_: (np.zeros((4, parts.shape[1], 7)), given)
     )
     uniforms = np.full((4, SHAPE.numbers), 0.3)
     uniforms[3, 0] = 2.0**-31
@@ -205,9 +204,9 @@ def test_a_row_with_an_error_of_half_its_rest_leaves_a_try_open():
     rows = np.zeros((3, 2, 2))
     # The part of the second row that is orthogonal to the first row has length 1.
     rows[:, 0, 0], rows[:, 1] = 4.0, [3.0, 1.0]
-    _, wrong = tries._orthonormal(rows, np.array([0.0, 0.05, 0.17]))
+    _, wrong = tables._orthonormal(rows, np.array([0.0, 0.05, 0.17]))
     # The last error gives the second row an error of 0.34, and the error of the first row adds
     # 10^(1/2) 1.01 0.34 / 3.66 = 0.30. The sum is above 1/2.
     assert np.isfinite(wrong).tolist() == [True, True, False]
-    single = tries._orthonormal(rows[:, :1], np.array([0.99, 1.01, math.nan]))[1]
+    single = tables._orthonormal(rows[:, :1], np.array([0.99, 1.01, math.nan]))[1]
     np.testing.assert_allclose(single, [1.98 / 2.02, math.inf, math.inf], rtol=1e-12)

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from flint import ctx
 
-from geomdp.noise.exact import argmax, gaussian_vector, matrix_entries, times, wishart_difference
-from geomdp.noise.exact.argmax import EXPONENTIAL, GUMBEL, LAPLACE, exact_argmax, noisy_argmax
-from geomdp.noise.exact.uniforms import WORD_BITS, Draw, Undecided, UniformBits
+from geomdp.noise import scalar
+from geomdp.noise.exact import gaussian_vector, matrix_entries, times, wishart_difference
+from geomdp.noise.exact.variates import WORD_BITS, Draw, Undecided, UniformBits
 from geomdp.noise.exact.vectors import scaled_gaussians, scaled_laplaces
+from geomdp.noise.scalar import EXPONENTIAL, GUMBEL, LAPLACE, exact_argmax, noisy_argmax
 from tests.noise.exact.reference import REFERENCE_BITS, REFERENCE_WORDS, Reference, seeded
 
 SCALES = [1.0, 2.0, 0.1]
@@ -101,7 +102,7 @@ def undecided(*_):
 @pytest.mark.parametrize("name", PERTURBATIONS)
 def test_choices_are_those_of_the_same_numbers(name, by_balls, monkeypatch):
     if by_balls:
-        monkeypatch.setattr(argmax, "_by_floats", undecided)
+        monkeypatch.setattr(scalar, "_by_floats", undecided)
     perturbation, reference = PERTURBATIONS[name]
     rough = np.round(SCORES) + 0.25
     errors = np.abs(rough - SCORES)

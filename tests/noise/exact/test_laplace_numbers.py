@@ -11,18 +11,18 @@ import pytest
 from flint import arb, ctx
 from mpmath import mpf
 
-from geomdp.noise.exact import argmax, laplace_numbers
-from geomdp.noise.exact.argmax import noisy_argmax
-from geomdp.noise.exact.laplace_numbers import (
+from geomdp.noise import scalar
+from geomdp.noise.exact.variates import WORD_BITS, Undecided
+from geomdp.noise.scalar import (
     BLOCK,
     LaplaceNumber,
     LaplaceNumbers,
     NoisyThreshold,
     NoisyValues,
     exact_ball,
+    noisy_argmax,
     rounded_value,
 )
-from geomdp.noise.exact.uniforms import WORD_BITS, Undecided
 from tests.noise.exact.reference import REFERENCE_BITS, Reference, nearest, seeded
 from tests.stats import binomial_agrees, ks_uniform
 
@@ -58,8 +58,8 @@ def test_comparisons_are_those_of_the_real_numbers():
 
 def test_float64_decides_nearly_always(monkeypatch):
     calls = []
-    decided = laplace_numbers.decided
-    monkeypatch.setattr(laplace_numbers, "decided", lambda f: calls.append(1) or decided(f))
+    decided = scalar.decided
+    monkeypatch.setattr(scalar, "decided", lambda f: calls.append(1) or decided(f))
     supply = LaplaceNumbers(seeded(2))
     for _ in range(2000):
         NoisyThreshold(1.0, 2.0, supply.one()).reached_by(0.5, 4.0, supply.one())
@@ -150,7 +150,7 @@ def test_variables_are_standard_laplace_and_used_once():
 @pytest.mark.parametrize("by_balls", [False, True], ids=["as it is", "balls alone"])
 def test_argmax_has_the_law_of_the_exponential_mechanism(by_balls, monkeypatch):
     if by_balls:
-        monkeypatch.setattr(argmax, "_by_floats", undecided)
+        monkeypatch.setattr(scalar, "_by_floats", undecided)
     entropy, scores = seeded(10), np.array([0.0, 1.0, -2.0])
     picks = np.array([noisy_argmax(scores, 2.0, entropy) for _ in range(6000)])
     weights = np.exp(scores / 2)

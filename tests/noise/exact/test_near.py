@@ -19,7 +19,7 @@ from geomdp.noise.exact.near import (
     nearest_by_floats,
 )
 from geomdp.noise.exact.release import noise_vector
-from geomdp.noise.exact.uniforms import WORD_BITS, Undecided, UniformBits
+from geomdp.noise.exact.variates import WORD_BITS, Undecided, UniformBits
 from geomdp.noise.exact.vectors import gaussian_vector
 from tests.noise.exact.reference import REFERENCE_BITS, Reference, seeded
 

@@ -14,7 +14,7 @@ from geomdp.mechanisms import Cone
 from geomdp.noise import ConeNoise
 from geomdp.noise.exact import RoundedNoise, RoundedVector, near_elliptope, noise_vector
 from geomdp.noise.exact.near_elliptope import near_cone
-from geomdp.noise.exact.uniforms import WORD_BITS, Draw, Undecided, UniformBits
+from geomdp.noise.exact.variates import WORD_BITS, Draw, Undecided, UniformBits
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import MarginalTables, Parities
 from tests.noise.exact.reference import seeded

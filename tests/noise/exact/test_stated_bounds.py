@@ -18,9 +18,9 @@ import scipy.sparse as sp
 from geomdp.bodies import Elliptope
 from geomdp.noise import ConeNoise
 from geomdp.noise.exact import near, near_elliptope
-from geomdp.noise.exact.argmax import GUMBEL
 from geomdp.noise.exact.near import minus_log, near_gaussians, near_laplaces
-from geomdp.noise.exact.uniforms import WORD_BITS
+from geomdp.noise.exact.variates import WORD_BITS
+from geomdp.noise.scalar import GUMBEL
 from tests.noise.exact.terms import check_bound_has_all_its_terms
 
 TOP = 1 << WORD_BITS

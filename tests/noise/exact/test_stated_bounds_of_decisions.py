@@ -9,9 +9,9 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from geomdp.noise.exact.float_functions import logarithm
-from geomdp.noise.exact.laplace_numbers import NoisyThreshold, NoisyValues
-from geomdp.noise.exact.tables import tries
+from geomdp.noise.exact import tables
+from geomdp.noise.exact.near import logarithm
+from geomdp.noise.scalar import NoisyThreshold, NoisyValues
 from tests.noise.exact.terms import Known, Supply, check_bound_has_all_its_terms
 
 LEVELS = (3, 2, 4)
@@ -23,12 +23,12 @@ INEQUALITIES = 26 + 4 * 12
 
 def variables():
     """Variables of 40 tries, whose uniform numbers include the least and the largest allowed."""
-    shape = tries.TryShape(LEVELS)
+    shape = tables.TryShape(LEVELS)
     uniforms = np.random.default_rng(5).random((40, shape.numbers))
     uniforms[:20] = np.clip(uniforms[:20] ** 8, 2.0**-30, 1 - 2.0**-30)
     uniforms[20:30] = 1 - 2.0**-30
     uniforms[30:35] = 0.3
-    return tries._Variables(uniforms, shape._places), uniforms, shape._places
+    return tables._Variables(uniforms, shape._places), uniforms, shape._places
 
 
 def relative(term, uniforms, places):
@@ -88,7 +88,7 @@ def rows_of_tries(term):
 def orthonormal_rows(term):
     width, rows = 4, np.array([[3.0, 4.0, 0, 0], [1.0, 1.0, 1.0, 0], [0.5, 0.0, 1.0, 2.0]])
     given = np.array([0.0, 2.0**-45, 0.1])
-    frame, errors = tries._orthonormal(np.repeat(rows[None], 3, axis=0), given)
+    frame, errors = tables._orthonormal(np.repeat(rows[None], 3, axis=0), given)
     exact, _ = np.linalg.qr(rows.T)
     np.testing.assert_allclose(np.abs(frame[0]), np.abs(exact.T), atol=1e-14)
     wrong = np.zeros(3)
@@ -112,7 +112,7 @@ def vectors_of_a_column(term):
     for parts_error, frame_error in ((0.0, 0.0), (0.25, 0.0), (0.0, 0.5)):
         wrong = parts_error * np.array([[0.1, 0.4, 0.3], [0.9, 0.9, 0.9]])
         frame_errors = np.array([frame_error, 0.9])
-        found.append(tries._vectors(parts, wrong, frame, frame_errors)[1][0])
+        found.append(tables._vectors(parts, wrong, frame, frame_errors)[1][0])
         share = term("parts", 3 * parts_error * 0.2) + term("shares", (3 + 2) * 2.0**-50)
         entries = term("factors", 4 * share) + term("roots", (3 + 4) * 2.0**-50)
         first = share + term("frame", frame_error)
@@ -121,11 +121,11 @@ def vectors_of_a_column(term):
 
 
 def violations_of_tries(term):
-    shape = tries.TryShape(LEVELS)
+    shape = tables.TryShape(LEVELS)
     given = np.array([[0.0, 2.0**-40, 2.0**-21], [0.0, 2.0**-39, 0.0], [0.0, 2.0**-41, 0.0]])
     with pytest.MonkeyPatch.context() as patch:
         columns = [(np.zeros((3, count, 7)), off) for count, off in zip(LEVELS, given, strict=True)]
-        patch.setattr(tries, "_vectors", Mock(side_effect=columns))
+        patch.setattr(tables, "_vectors", Mock(side_effect=columns))
         found = shape.evaluate(np.full((3, shape.numbers), 0.3)).error
     cells = term("vectors", 3 * given.max(axis=0)) + term("cells", (ORDER + 1) * 2.0**-50)
     stated = term("inequalities", 7 * INEQUALITIES * cells)

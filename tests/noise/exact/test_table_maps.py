@@ -13,12 +13,11 @@ from flint import ctx
 from geomdp.bodies import TableMoments
 from geomdp.noise import ConeNoise, PairedNoise
 from geomdp.noise.exact.points import uniform_point
-from geomdp.noise.exact.tables.cell_maps import cell_map
-from geomdp.noise.exact.tables.points import table_cells
-from geomdp.noise.exact.uniforms import Draw, UniformBits
+from geomdp.noise.exact.tables import cell_map, table_cells
+from geomdp.noise.exact.variates import Draw, UniformBits
 from geomdp.noise.exact.vectors import noise_vector
 from geomdp.workloads import Marginals, MarginalTables, Parities
-from geomdp.workloads.structure.table_contrasts import table_contrasts
+from geomdp.workloads.structure import table_contrasts
 from tests.noise.exact.reference import seeded
 
 

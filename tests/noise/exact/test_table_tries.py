@@ -7,14 +7,11 @@ import pytest
 from flint import arb, ctx
 
 from geomdp.bodies import TableMoments
-from geomdp.noise.exact.float_functions import FUNCTION_ERROR, logarithm, sine_cosine
+from geomdp.noise.exact import tables
 from geomdp.noise.exact.linear import gram
-from geomdp.noise.exact.tables import points as tables
-from geomdp.noise.exact.tables import tries as table_tries
-from geomdp.noise.exact.tables.tries import try_shape
-from geomdp.noise.exact.tables.violations import total_violation
-from geomdp.noise.exact.uniforms import Draw, UniformBits
-from geomdp.noise.exact.variates import Vector
+from geomdp.noise.exact.near import FUNCTION_ERROR, logarithm, sine_cosine
+from geomdp.noise.exact.tables import total_violation, try_shape
+from geomdp.noise.exact.variates import Draw, UniformBits, Vector
 
 LEVELS = [(2, 2), (3, 2, 4), (2, 2, 2, 2, 2, 2), (7, 2, 5, 3)]
 
@@ -59,14 +56,14 @@ def test_a_try_reads_as_many_numbers_as_its_shape_says(levels):
 
 def test_one_number_read_in_the_wrong_place_is_seen(monkeypatch):
     """The comparison fails if float64 reads the first two numbers of a try instead of the last."""
-    true = table_tries.TryShape.evaluate
+    true = tables.TryShape.evaluate
 
     def swapped(self, uniforms):
         wrong = uniforms.copy()
         wrong[:, [-1, -2]] = uniforms[:, [0, 1]]
         return true(self, wrong)
 
-    monkeypatch.setattr(table_tries.TryShape, "evaluate", swapped)
+    monkeypatch.setattr(tables.TryShape, "evaluate", swapped)
     errors, bounds = compared((3, 2, 4), 40, 1)
     assert (errors > bounds).any()
 
@@ -116,7 +113,7 @@ def test_points_do_not_depend_on_what_float64_decides(monkeypatch):
 
     for decisions in ({}, {"accepted": undecided, "refused": undecided}):
         for name, decision in decisions.items():
-            monkeypatch.setattr(table_tries.Tries, name, decision)
+            monkeypatch.setattr(tables.Tries, name, decision)
         with ctx.workprec(124):
             draw = Draw(bits, 2)
             columns = tables._accepted(levels, limit, draw)

@@ -11,7 +11,7 @@ from flint import arb, ctx
 
 from geomdp.noise import LaplaceNoise
 from geomdp.noise.exact import rounded_noise
-from geomdp.noise.exact.uniforms import BLOCK, WORD_BITS, Draw, Undecided, UniformBits
+from geomdp.noise.exact.variates import BLOCK, WORD_BITS, Draw, Undecided, UniformBits
 from tests.noise.exact.reference import seeded
 from tests.stats import LEVEL, ks_uniform
 

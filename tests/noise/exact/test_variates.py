@@ -7,8 +7,10 @@ import pytest
 import scipy.stats
 from flint import arb, ctx
 
-from geomdp.noise.exact.uniforms import Draw, Undecided, UniformBits
 from geomdp.noise.exact.variates import (
+    Draw,
+    Undecided,
+    UniformBits,
     bartlett_factor,
     decided_below,
     direction,

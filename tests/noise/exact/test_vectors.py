@@ -39,13 +39,12 @@ from geomdp.noise import (
     ResidualNoise,
     StaircaseNoise,
 )
-from geomdp.noise.decomposition import Variant, decompose
 from geomdp.noise.exact import NoExactPath, noise_vector, public_grid, rounded_noise
-from geomdp.noise.exact.uniforms import WORD_BITS, Draw, UniformBits
-from geomdp.noise.recursive import best_stop
+from geomdp.noise.exact.variates import WORD_BITS, Draw, UniformBits
+from geomdp.noise.recursive import Variant, best_stop, decompose
 from geomdp.workloads import ChosenTables, MarginalTables
-from geomdp.workloads.structure.residuals import Residuals
-from geomdp.workloads.structure.table_contrasts import table_contrasts
+from geomdp.workloads.residuals import Residuals
+from geomdp.workloads.structure import table_contrasts
 from tests.noise.exact.reference import floats, seeded
 from tests.stats import LEVEL, ks_same, mean_agrees
 

@@ -21,12 +21,12 @@ from geomdp.workloads.smooth import (
     approximate_many,
     jackson_multiplier,
 )
-from geomdp.workloads.smooth.approximation_bounds import (
+from geomdp.workloads.smooth.evaluation import nodes_per_axis
+from geomdp.workloads.smooth.filters import (
     angular_bounds,
     best_approximation,
     truncation_norm,
 )
-from geomdp.workloads.smooth.grids import nodes_per_axis
 from tests.workloads.smooth.forms import FORMS, cube_points
 
 

@@ -18,12 +18,12 @@ from geomdp.workloads.smooth import (
     Waves,
     query_from_dict,
 )
-from geomdp.workloads.smooth.derivative_bounds import (
+from geomdp.workloads.smooth.queries import (
+    KINDS,
     gaussian_derivative,
     largest_product,
     logistic_derivative,
 )
-from geomdp.workloads.smooth.descriptions import KINDS
 from tests.workloads.smooth.forms import FORMS, cube_points
 
 #: Half-width and number of nodes of the stencils below. Derivatives up to order 4 are accurate to

@@ -10,9 +10,9 @@ from scipy.spatial.distance import cdist
 
 import geomdp as gd
 from geomdp.workloads import SmoothQueries
-from geomdp.workloads.smooth.moment_diameters import (
-    l1_diameter,
-    l2_diameter,
+from geomdp.workloads.smooth.smooth_queries import (
+    l1_diameter_of_moments,
+    l2_diameter_of_moments,
     weighted_l1_diameter,
 )
 
@@ -33,24 +33,24 @@ def grid(d: int, count: int) -> np.ndarray:
 @pytest.mark.parametrize("size", TABLE)
 def test_table_of_l1_diameters(size):
     # The table has six or seven digits, and the bound has a relative error of at most 2e-6.
-    assert l1_diameter(1, size) == pytest.approx(TABLE[size], rel=4e-6)
-    assert l1_diameter(3, size) == pytest.approx(size**2 * TABLE[size], rel=4e-6)
+    assert l1_diameter_of_moments(1, size) == pytest.approx(TABLE[size], rel=4e-6)
+    assert l1_diameter_of_moments(3, size) == pytest.approx(size**2 * TABLE[size], rel=4e-6)
 
 
 def test_the_printed_scale_is_too_small_from_three_degrees_on():
     sizes = [2, 3, 4, 5, 6, 7, 10, 30, 100, 199]
-    excess = [l1_diameter(2, size) / size**2 for size in sizes]
+    excess = [l1_diameter_of_moments(2, size) / size**2 for size in sizes]
     assert excess[0] == pytest.approx(1, rel=3e-6)
     assert min(excess[1:]) > 1.04
     # For many degrees, the ratio tends to 1 - min over u of sin(u) / u.
     assert max(excess) < 1.21724
-    assert all(l1_diameter(2, size) < 2 * (size**2 - 1) for size in sizes[1:])
+    assert all(l1_diameter_of_moments(2, size) < 2 * (size**2 - 1) for size in sizes[1:])
 
 
 @pytest.mark.parametrize("size", [64, 3000])
 def test_l2_diameter_of_many_degrees(size):
     """For even t, the moments at 1 and -1 differ by 2 in t/2 degrees, a distance of (2 t)^(1/2)."""
-    assert 1 <= l2_diameter(1, size) / (2 * size) ** 0.5 < 1 + 3e-5
+    assert 1 <= l2_diameter_of_moments(1, size) / (2 * size) ** 0.5 < 1 + 3e-5
 
 
 @pytest.mark.parametrize(("d", "size"), GRIDS)

@@ -10,8 +10,8 @@ import numpy as np
 
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import finite_array, positive, real_number, whole
-from geomdp.mechanisms.interactive.updates.base import UnfollowedAnswerError
-from geomdp.workloads.single_queries.single_query import DenseQuery
+from geomdp.mechanisms.interactive.updates.finite_universe import UnfollowedAnswerError
+from geomdp.workloads.single_queries import DenseQuery
 
 #: Largest number of entries of a net: 2^26 float64 are 512 MB.
 MAX_NET_ENTRIES = 1 << 26

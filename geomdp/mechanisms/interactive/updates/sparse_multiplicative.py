@@ -12,8 +12,8 @@ import numpy as np
 from geomdp._numerics.bisection import least_whole
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import positive, whole
-from geomdp.mechanisms.interactive.updates.base import LEAST_ALPHA
-from geomdp.workloads.single_queries.single_query import SparseQuery
+from geomdp.mechanisms.interactive.updates.finite_universe import LEAST_ALPHA
+from geomdp.workloads.single_queries import SparseQuery
 
 #: Number of updates after which the sum of the weights is computed anew. The rounding errors of
 #: more updates cannot add up in the sum.

@@ -1,0 +1,141 @@
+"""Read files of unknown origin, and write files so that no path ever holds half a file.
+
+Damaged or hostile .npz files and JSON texts are rejected.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import secrets
+import sys
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+# Reading
+
+#: Largest total size of the unpacked arrays of one file: 2^30 bytes.
+MOST_BYTES = 1 << 30
+#: Ending of the names of the array files in an .npz archive.
+ENDING = ".npy"
+
+
+def read_arrays(path: Path, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
+    """Read an .npz file that must hold exactly the arrays called `names`.
+
+    ``ValueError`` before anything is unpacked if it holds others or would unpack to more than 2^30
+    bytes, and if it is damaged. Nothing is unpickled, because a pickle can run code.
+    """
+    with path.open("rb") as stream:
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                return _members(archive, names)
+        except ValueError:
+            raise
+        except Exception as error:  # damaged files raise many kinds of exceptions
+            raise ValueError(f"the file must be an undamaged .npz file: {error}") from error
+
+
+def _members(archive: zipfile.ZipFile, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
+    found = sorted(member.filename for member in archive.infolist())
+    if found != sorted(name + ENDING for name in names):
+        raise ValueError(
+            f"the file must hold the arrays {sorted(names)} and no others, got {len(found)} members"
+        )
+    size = sum(member.file_size for member in archive.infolist())
+    if size > MOST_BYTES:
+        raise ValueError(
+            f"the arrays of the file must take at most {MOST_BYTES} bytes unpacked, got {size}"
+        )
+    return {name: _array(archive, name + ENDING) for name in names}
+
+
+def _array(archive: zipfile.ZipFile, member: str) -> np.ndarray[Any, Any]:
+    with archive.open(member) as file:
+        read_header = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }.get(np.lib.format.read_magic(file))
+        if read_header is None:
+            raise ValueError(f"{member} must be an array file of version 1.0 or 2.0")
+        shape, _, dtype = read_header(file)
+        # numpy allocates the size that the header states, even if the file holds fewer bytes.
+        if math.prod(shape) * dtype.itemsize > archive.getinfo(member).file_size:
+            raise ValueError(f"{member} must be as long as its header says, but it is shorter")
+    with archive.open(member) as file:
+        array = np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+    if array.dtype.kind == "U":
+        # NumPy reads any 32-bit numbers as text, and fails only when it makes a string of them.
+        codes = np.frombuffer(
+            array.tobytes(), np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
+        )
+        if codes.max(initial=0) > sys.maxunicode:
+            raise ValueError(f"{member} must hold Unicode text, got the code {codes.max():#x}")
+    return array
+
+
+def parsed(text: str) -> Any:
+    """Parse a JSON document. ``ValueError`` if `text` is not JSON or is nested too deeply."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("JSON is nested too deeply") from None
+
+
+# Writing
+
+
+def write_together(contents: Mapping[Path, bytes]) -> None:
+    """Write several files in full under other names, then rename them in the order given.
+
+    If a file cannot be written (``OSError``), nothing has changed; if a rename fails, its path and
+    all later ones are unchanged. A symbolic link is replaced, not followed. Other writers may run
+    at once.
+    """
+    with room_for(dict.fromkeys(contents, 0)) as write:
+        write(contents)
+
+
+@contextmanager
+def room_for(sizes: Mapping[Path, int]) -> Iterator[Callable[[Mapping[Path, bytes]], None]]:
+    """Take `sizes` bytes of the disk, so that a full disk shows now; yield `write_together`."""
+    # Each call has names of its own, so that calls at the same time do not share a partial file.
+    call = secrets.token_hex(8)
+    parts = {path: path.with_name(f".{path.name}.{call}.part") for path in sizes}
+
+    def write(contents: Mapping[Path, bytes]) -> None:
+        for path, content in contents.items():
+            _write(path, parts[path], content)
+        for path in contents:
+            os.replace(parts[path], path)
+
+    try:
+        for path, part in parts.items():
+            if sizes[path] > 0:
+                _write(path, part, bytes(sizes[path]))
+        yield write
+    finally:
+        for part in parts.values():
+            part.unlink(missing_ok=True)
+
+
+def _write(path: Path, part: Path, content: bytes) -> None:
+    """Replace the content of `part`; an ``OSError`` names `path`, for which `part` stands."""
+    try:
+        # The bytes that the file has already are overwritten first, and stay taken until then.
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        with os.fdopen(descriptor, "wb", buffering=0) as file:
+            left = memoryview(content)
+            while left:
+                left = left[os.write(descriptor, left) :]
+            file.truncate()
+            os.fsync(descriptor)
+    except OSError as error:
+        error.filename = str(path)
+        raise

@@ -1,0 +1,585 @@
+"""Balls centred at 0: the Euclidean ball, the cross-polytope, any l_p ball, and ellipsoids."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from geomdp._numerics.linalg import AffineHull, significant
+from geomdp._typing import FloatArray
+from geomdp._validation import positive, real_number, whole
+from geomdp.bodies.base import Body
+from geomdp.bodies.boxes import axes_of
+from geomdp.bodies.gaussian_vectors import mean_gaussian_modulus, mean_gaussian_norm, mean_norm
+from geomdp.bodies.oracles import Facets, frozen_array, off_span
+
+
+@dataclass(frozen=True, init=False)
+class NormBall(Body):
+    """Base class of the balls {x in R^m : ||x||_p <= r} for 1 <= p < infinity."""
+
+    m: int
+    r: float
+    p: float
+
+    symmetric = True
+
+    def __init__(self, exponent: float, dimension: int, radius: float = 1.0) -> None:
+        number = real_number(exponent)
+        if not (math.isfinite(number) and number >= 1):
+            raise ValueError(f"exponent must be finite and at least 1, got {exponent!r}")
+        object.__setattr__(self, "m", whole(dimension, "dimension"))
+        object.__setattr__(self, "r", positive(radius, "radius"))
+        object.__setattr__(self, "p", number)
+
+    def _summary(self) -> str:
+        return f"radius {self.r:g}"
+
+    @property
+    def dimension(self) -> int:
+        return self.m
+
+    def radius(self) -> float:
+        """r for p <= 2, attained on the axes; m^(1/2 - 1/p) r for p above 2, on the diagonals."""
+        return float(self.r * self.m ** max(0.0, 1 / 2 - 1 / self.p))
+
+    def volume(self) -> float:
+        """(2 Gamma(1 + 1/p) r)^m / Gamma(1 + m/p)."""
+        return math.exp(log_lp_ball_volume(self.m, self.p) + self.m * math.log(self.r))
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """CVXPY replaces p by a fraction of denominator at most 1024."""
+        import cvxpy as cp
+
+        return [cp.pnorm(variable, self.p) <= self.r]
+
+    def gauge_bound(self, l1: float, l2: float) -> float:
+        """l1^s l2^(1 - s) / r, s = max(2 / p - 1, 0), by Littlewood's inequality for p < 2."""
+        share = max(2 / self.p - 1, 0.0)
+        return math.pow(l1, share) * math.pow(l2, 1 - share) / self.r
+
+
+@dataclass(frozen=True, init=False)
+class LpBall(NormBall):
+    """The ball {x in R^m : ||x||_p <= r}, ||x||_p = (sum |x_i|^p)^(1/p), 1 <= p < infinity.
+
+    Support function, extreme points, gauge, facets and exactly uniform points have closed forms and
+    cost O(m) per point. Volume and second moment have closed forms, too. Chords are found by
+    bisection. `project` is not implemented. For p = 1, p = 2 and infinite p use `CrossPolytope`,
+    `Ball` and `Box.centred`, which have more closed forms. The sampler is SAM-4, from Barthe,
+    Guedon, Mendelson and Naor (2005).
+
+    Parameters
+    ----------
+    exponent : float
+        p, at least 1 and finite.
+    dimension : int
+        m, at least 1.
+    radius : float
+        r, finite and above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> ball = gd.bodies.LpBall(exponent=4, dimension=2)
+    >>> ball.gauge(np.array([[1.0, 1.0]])).round(6).tolist()
+    [1.189207]
+    >>> round(ball.dual_exponent, 6), round(ball.radius(), 6)
+    (1.333333, 1.189207)
+    >>> ball.sample_uniform(5, np.random.default_rng(0)).shape
+    (5, 2)
+    """
+
+    def _summary(self) -> str:
+        return f"p {self.p:g}, radius {self.r:g}"
+
+    @property
+    def dual_exponent(self) -> float:
+        """The q with 1/p + 1/q = 1; infinite for p = 1."""
+        return self.p / (self.p - 1) if self.p > 1 else math.inf
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """r ||u||_q with the dual exponent q."""
+        return self.r * lp_norms(directions, self.dual_exponent)
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """r sign(u_i) (|u_i| / ||u||_q)^(q - 1); r e_1 for u = 0, and a vertex for p = 1."""
+        directions = directions.copy()
+        directions[~directions.any(axis=1), 0] = 1.0
+        return self.r * _polar(directions, self.dual_exponent)
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """||x||_p / r."""
+        return lp_norms(points, self.p) / self.r
+
+    def facets(self, points: FloatArray) -> Facets:
+        """Gauges, and normals sign(x_i) (|x_i| / ||x||_p)^(p - 1) / r; for x = 0 that of e_1."""
+        away = points.copy()
+        away[~away.any(axis=1), 0] = 1.0
+        return Facets(self.gauge(points), _polar(away, self.p) / self.r)
+
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
+        return self.r * lp_ball_points(n, self.m, self.p, rng)
+
+    def second_moment(self) -> FloatArray:
+        """r^2 E x_1^2 times the identity; see `lp_ball_variance`."""
+        return self.r**2 * lp_ball_variance(self.m, self.p) * np.eye(self.m)
+
+    def difference(self) -> Body:
+        return LpBall(self.p, self.m, 2 * self.r)
+
+
+@dataclass(frozen=True, init=False)
+class Ball(NormBall):
+    """The Euclidean ball {x in R^m : ||x||_2 <= r}.
+
+    Its verbs (methods of `Body`) are closed forms that cost O(m) per point. It implements neither
+    `facets` nor `vertex_list`.
+
+    Parameters
+    ----------
+    dimension : int
+        m, at least 1.
+    radius : float
+        r, finite and above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> ball = gd.bodies.Ball(dimension=2, radius=5.0)
+    >>> ball.gauge(np.array([[3.0, 4.0]])).tolist()
+    [1.0]
+    >>> ball.project(np.array([[6.0, 8.0]])).round(6).tolist()
+    [[3.0, 4.0]]
+    >>> round(ball.volume(), 3)
+    78.54
+    """
+
+    def __init__(self, dimension: int, radius: float = 1.0) -> None:
+        super().__init__(2.0, dimension, radius)
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """r ||u||_2."""
+        return np.asarray(self.r * np.linalg.norm(directions, axis=1))
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """r u / ||u||_2, or r e_1 for u = 0."""
+        # First divide by the largest entry, because the squares of tiny or huge entries underflow
+        # or overflow.
+        largest = np.abs(directions).max(axis=1, keepdims=True, initial=0.0)
+        unit = np.divide(directions, largest, out=np.zeros_like(directions), where=largest > 0)
+        unit[largest[:, 0] == 0, 0] = 1.0
+        return np.asarray(self.r * unit / np.linalg.norm(unit, axis=1, keepdims=True))
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """||x||_2 / r."""
+        return np.asarray(np.linalg.norm(points, axis=1) / self.r)
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Roots t of ||x + t u||^2 = r^2; points outside by rounding count as boundary points."""
+        return ball_chord(points / self.r, directions / self.r)
+
+    def project(self, points: FloatArray) -> FloatArray:
+        """x for points x inside the ball, and r x / ||x||_2 for points outside."""
+        norms = np.linalg.norm(points, axis=1, keepdims=True)
+        return np.asarray(points * (self.r / np.maximum(norms, self.r)))
+
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """r U^(1/m) times a uniform direction, with U uniform on [0, 1]; exact (SAM-4)."""
+        return self.r * unit_ball_points(n, self.m, rng)
+
+    def second_moment(self) -> FloatArray:
+        """r^2 / (m + 2) times the identity (JL-L14)."""
+        return self.r**2 / (self.m + 2) * np.eye(self.m)
+
+    def difference(self) -> Body:
+        return Ball(self.m, 2 * self.r)
+
+    def linear_image(self, matrix: FloatArray) -> Body:
+        return Ellipsoid(self.r * matrix)
+
+    def gaussian_width(self) -> float:
+        """r E ||g||_2 for a standard Gaussian vector g."""
+        return mean_gaussian_norm(self.m) * self.r
+
+
+@dataclass(frozen=True, init=False)
+class CrossPolytope(NormBall):
+    """The l1 ball {x in R^m : ||x||_1 <= r}, the hull of the points +-r e_i.
+
+    Its verbs are closed forms that cost at most O(m log m) per point, except the quadrature
+    `gaussian_width`. It implements neither `facets` nor `vertex_list`.
+
+    Parameters
+    ----------
+    dimension : int
+        m, at least 1.
+    radius : float
+        r, finite and above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> octahedron = gd.bodies.CrossPolytope(3)
+    >>> octahedron.gauge(np.array([[0.5, -0.5, 0.0]])).tolist()
+    [1.0]
+    >>> octahedron.extreme_point(np.array([[1.0, -3.0, 2.0]])).tolist()
+    [[0.0, -1.0, 0.0]]
+    >>> round(octahedron.volume(), 6)
+    1.333333
+    """
+
+    def __init__(self, dimension: int, radius: float = 1.0) -> None:
+        super().__init__(1.0, dimension, radius)
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """r ||u||_inf."""
+        return np.asarray(self.r * np.abs(directions).max(axis=1))
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """sign(u_i) r e_i, where u_i is the first entry of u of largest modulus."""
+        winners = np.abs(directions).argmax(axis=1)
+        rows = np.arange(len(directions))
+        points = np.zeros_like(directions)
+        points[rows, winners] = np.copysign(self.r, directions[rows, winners])
+        return points
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """||x||_1 / r."""
+        return np.asarray(np.abs(points).sum(axis=1) / self.r)
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Ends of {t : ||x + t u||_1 <= r}, by sorting the t at which entries change sign."""
+        both = np.hstack([points, -points])
+        ways = np.hstack([directions, -directions])
+        return -exit_time(both, -ways, self.r), exit_time(both, ways, self.r)
+
+    def project(self, points: FloatArray) -> FloatArray:
+        """Points outside are soft-thresholded to l1 norm r."""
+        return np.asarray(np.copysign(nearest_in_corner(np.abs(points), self.r), points))
+
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """r x / (||x||_1 + E) for Laplace entries of x and exponential E; exact (SAM-4, p = 1)."""
+        return self.r * lp_ball_points(n, self.m, 1.0, rng)
+
+    def second_moment(self) -> FloatArray:
+        """2 r^2 / ((m + 1) (m + 2)) times the identity (JL-L14)."""
+        return 2 * self.r**2 / ((self.m + 1) * (self.m + 2)) * np.eye(self.m)
+
+    def difference(self) -> Body:
+        return CrossPolytope(self.m, 2 * self.r)
+
+    def linear_image(self, matrix: FloatArray) -> Body | None:
+        """A cross-polytope if the rows of `matrix` are distinct e_j times c or -c; else None."""
+        columns = axes_of(matrix)
+        if columns is None:
+            return None
+        lengths = np.abs(matrix[np.arange(len(matrix)), columns])
+        return CrossPolytope(len(matrix), self.r * lengths[0]) if np.ptp(lengths) == 0 else None
+
+    def gaussian_width(self) -> float:
+        """r E ||g||_inf for a standard Gaussian vector g."""
+        return mean_gaussian_modulus(self.m) * self.r
+
+
+#: Two columns (or two rows) of the matrix `root` of an ellipsoid count as orthogonal if their inner
+#: product is at most this share of the product of their lengths. Rounding alone leaves about 1e-15.
+ORTHOGONAL = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class Ellipsoid(Body):
+    """The ellipsoid {root @ u : ||u||_2 <= 1} in R^m.
+
+    Parameters
+    ----------
+    root : (m, r) array
+        Any finite matrix, m >= 1; its rank is the dimension of the ellipsoid. For r = 0 the
+        ellipsoid is {0}. The ellipsoid {z : z^T S^(-1) z <= 1} has the root S^(1/2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> ellipse = gd.bodies.Ellipsoid(np.diag([2.0, 1.0]))
+    >>> ellipse.support(np.eye(2)).tolist()
+    [2.0, 1.0]
+    >>> ellipse.contains(np.array([[1.9, 0.0], [0.0, 1.9]])).tolist()
+    [True, False]
+    >>> ellipse.second_moment().tolist()
+    [[1.0, 0.0], [0.0, 0.25]]
+    """
+
+    root: FloatArray
+
+    symmetric = True
+
+    def __post_init__(self) -> None:
+        root = frozen_array(self.root, "root", ndim=2)
+        if root.shape[0] == 0:
+            raise ValueError(f"root must have shape (m, r), m >= 1, got {root.shape}")
+        object.__setattr__(self, "root", root)
+
+    def _summary(self) -> str:
+        return f"{self.effective_dimension} axes"
+
+    @cached_property
+    def _axes(self) -> tuple[FloatArray, FloatArray]:
+        """Orthonormal axis directions (m, rank) and semi-axis lengths (rank,)."""
+        left, lengths, _ = np.linalg.svd(self.root, full_matrices=False)
+        kept = significant(lengths)
+        return np.ascontiguousarray(left[:, kept]), lengths[kept]
+
+    @cached_property
+    def _lengths(self) -> FloatArray:
+        """Semi-axis lengths (rank,), longest first; fast if columns or rows are orthogonal."""
+        size = float(np.abs(self.root).max(initial=0.0)) or 1.0
+        columns = self.root / size  # prevents underflow and overflow of squares
+        if columns.shape[0] < columns.shape[1]:
+            columns = columns.T  # the singular values are the same
+        gram = columns.T @ columns
+        lengths = np.sqrt(np.diagonal(gram))
+        between = np.abs(gram - np.diag(np.diagonal(gram)))
+        if (between <= ORTHOGONAL * np.outer(lengths, lengths)).all():
+            lengths = -np.sort(-lengths)
+            return np.asarray(size * lengths[significant(lengths)])
+        return self._axes[1]
+
+    @property
+    def effective_dimension(self) -> int:
+        return len(self._lengths)
+
+    @property
+    def dimension(self) -> int:
+        return int(self.root.shape[0])
+
+    def _whiten(self, points: FloatArray) -> FloatArray:
+        """The `points` in coordinates (b, rank) in which the ellipsoid is the unit ball."""
+        directions, lengths = self._axes
+        return np.asarray(points @ directions / lengths)
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """||root^T u||_2 for each direction u."""
+        return np.asarray(np.linalg.norm(directions @ self.root, axis=1))
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """root w / ||w||_2 for w = root^T u; 0 if w = 0, where all points are maximisers."""
+        images = directions @ self.root
+        norms = np.linalg.norm(images, axis=1, keepdims=True)
+        units = np.divide(images, norms, out=np.zeros_like(images), where=norms > 0)
+        return np.asarray(units @ self.root.T)
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """Norm in coordinates in which the ellipsoid is the unit ball; inf outside the span."""
+        norms = np.linalg.norm(self._whiten(points), axis=1)
+        return np.where(off_span(points, self._axes[0], self.radius()), np.inf, norms)
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        low, high = np.zeros(len(points)), np.zeros(len(points))
+        along = ~off_span(directions, self._axes[0])
+        low[along], high[along] = ball_chord(
+            self._whiten(points[along]), self._whiten(directions[along])
+        )
+        return low, high
+
+    def radius(self) -> float:
+        return float(self._lengths.max(initial=0.0))
+
+    def affine_hull(self) -> AffineHull:
+        return AffineHull(np.zeros(self.dimension), self._axes[0])
+
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Linear image of uniform points of the unit ball, exact (SAM-4)."""
+        directions, lengths = self._axes
+        if len(lengths) == 0:
+            return np.zeros((n, self.dimension))
+        return np.asarray(unit_ball_points(n, len(lengths), rng) * lengths @ directions.T)
+
+    def second_moment(self) -> FloatArray:
+        """root root^T / (rank + 2) (JL-L14)."""
+        return np.asarray(self.root @ self.root.T / (self.effective_dimension + 2))
+
+    def volume(self) -> float:
+        """The product of the semi-axes, times the volume of the unit ball in R^rank."""
+        lengths = self._lengths
+        return math.exp(log_unit_ball_volume(len(lengths)) + float(np.log(lengths).sum()))
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        import cvxpy as cp
+
+        directions, lengths = self._axes
+        if len(lengths) == 0:
+            return [variable == 0]
+        unit = cp.Variable(len(lengths))
+        return [variable == (directions * lengths) @ unit, cp.norm(unit, 2) <= 1]
+
+    def difference(self) -> Body:
+        return Ellipsoid(2 * self.root)
+
+    def linear_image(self, matrix: FloatArray) -> Body:
+        return Ellipsoid(matrix @ self.root)
+
+    def gaussian_width(self) -> float:
+        """E ||(s_1 g_1, s_2 g_2, ...)||_2 for singular values s_i of the root and g_i ~ N(0, 1)."""
+        return mean_norm(np.asarray(np.linalg.svd(self.root, compute_uv=False), dtype=np.float64))
+
+    def gauge_bound(self, l1: float, l2: float) -> float | None:
+        """The bound `l2` / (shortest semi-axis); None if the ellipsoid is {0}."""
+        del l1
+        lengths = self._lengths
+        return l2 / float(lengths.min()) if len(lengths) else None
+
+
+# Norms, uniform points, moments and volume of l_p balls.
+
+
+def lp_norms(points: FloatArray, exponent: float) -> FloatArray:
+    """The norms ||x||_p (b,) of rows of `points` (b, m) for p = `exponent`, without overflow."""
+    sizes = np.abs(points)
+    largest = sizes.max(axis=1, initial=0.0)
+    if math.isinf(exponent):
+        return np.asarray(largest)
+    shares = np.divide(sizes, largest[:, None], out=np.zeros_like(sizes), where=sizes > 0)
+    return np.asarray(largest * (shares**exponent).sum(axis=1) ** (1 / exponent))
+
+
+def _polar(vectors: FloatArray, exponent: float) -> FloatArray:
+    """Vectors y (b, m) with ||y||_q = 1, <y, x> = ||x||_p, for rows x != 0, 1/p + 1/q = 1."""
+    if math.isinf(exponent):
+        places = np.abs(vectors).argmax(axis=1)
+        unit = np.zeros_like(vectors)
+        rows = np.arange(len(vectors))
+        unit[rows, places] = np.sign(vectors[rows, places])
+        return unit
+    shares = np.abs(vectors) / lp_norms(vectors, exponent)[:, None]
+    return np.asarray(np.sign(vectors) * shares ** (exponent - 1))
+
+
+def lp_ball_points(n: int, dimension: int, exponent: float, rng: np.random.Generator) -> FloatArray:
+    """Uniform points g / (sum |g_i|^p + X)^(1/p) (n, m) of the unit l_p ball, for g_i with density
+    proportional to e^(-|g|^p) and X ~ Exp(1) (SAM-4).
+
+    Each g_i is G^(1/p) U with G ~ Gamma(1 + 1/p) and U uniform on [-1, 1], because the simpler draw
+    of |g_i|^p from Gamma(1/p) would underflow for large p.
+    """
+    gammas = rng.standard_gamma(1 + 1 / exponent, (n, dimension))
+    points = rng.uniform(-1, 1, (n, dimension)) * gammas ** (1 / exponent)
+    powers = (np.abs(points) ** exponent).sum(axis=1) + rng.standard_exponential(n)
+    return np.asarray(points / powers[:, None] ** (1 / exponent))
+
+
+def lp_ball_variance(dimension: int, exponent: float) -> float:
+    """E x_1^2 on the unit ball: Gamma(3/p) Gamma(m/p + 1) / (Gamma(1/p) Gamma((m + 2)/p + 1))."""
+    p, m = exponent, dimension
+    logs = math.lgamma(3 / p) - math.lgamma(1 / p) + math.lgamma(m / p + 1)
+    return math.exp(logs - math.lgamma((m + 2) / p + 1))
+
+
+def log_lp_ball_volume(dimension: int, exponent: float) -> float:
+    """Logarithm of (2 Gamma(1 + 1/p))^m / Gamma(1 + m/p), the volume of the unit ball."""
+    side = math.log(2) + math.lgamma(1 + 1 / exponent)
+    return dimension * side - math.lgamma(1 + dimension / exponent)
+
+
+# The Euclidean unit ball: volume, uniform points and chords, shared by balls and ellipsoids.
+
+
+def log_unit_ball_volume(dimension: int) -> float:
+    """Logarithm of kappa_m = pi^(m/2) / Gamma(m/2 + 1), the volume of the unit ball (GEN-4)."""
+    return log_lp_ball_volume(dimension, 2.0)
+
+
+def unit_ball_volume(dimension: int) -> float:
+    """Volume kappa_m = pi^(m/2) / Gamma(m/2 + 1) of the Euclidean unit ball of R^m (GEN-4).
+
+    Parameters
+    ----------
+    dimension : int
+        m, at least 1.
+
+    Returns
+    -------
+    float
+        kappa_m.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> [round(gd.geometry.unit_ball_volume(m), 4) for m in (1, 2, 3, 20)]
+    [2.0, 3.1416, 4.1888, 0.0258]
+    """
+    return math.exp(log_unit_ball_volume(whole(dimension, "dimension")))
+
+
+def unit_ball_points(n: int, dimension: int, rng: np.random.Generator) -> FloatArray:
+    """Uniform points (n, m) of the unit ball: Gaussian directions times norms U^(1/m)."""
+    points = rng.standard_normal((n, dimension))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    return np.asarray(points * rng.random((n, 1)) ** (1 / dimension))
+
+
+def ball_chord(points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Ends lo, hi (b,) of {t : ||x + t u||_2 <= 1} for x in the ball, u != 0, to full accuracy."""
+    square = np.einsum("bm,bm->b", directions, directions)
+    slope = np.einsum("bm,bm->b", points, directions)
+    below = np.minimum(np.einsum("bm,bm->b", points, points) - 1, 0.0)
+    far = -(slope + np.copysign(np.sqrt(slope**2 - square * below), slope))
+    first = far / square
+    second = np.divide(below, far, out=np.zeros_like(far), where=far != 0)
+    return np.minimum(first, second), np.maximum(first, second)
+
+
+# Exits from {y : sum_i max(y_i, 0) <= level}, and projections on simplices, by sorting.
+
+
+def exit_time(values: FloatArray, slopes: FloatArray, level: float) -> FloatArray:
+    """Largest t with sum_i (y_i + t w_i)_+ <= level, or inf, for rows y, w (b, k), by sorting."""
+    active = (values > 0) | ((values == 0) & (slopes > 0))
+    moving = np.where(values > 0, slopes < 0, (values < 0) & (slopes > 0))
+    times = np.full(values.shape, np.inf)
+    np.divide(-values, slopes, out=times, where=moving)
+    order = np.argsort(times, axis=1)
+    times = np.take_along_axis(times, order, axis=1)
+    jumps = np.take_along_axis(np.where(moving, np.abs(slopes), 0.0), order, axis=1)
+    reached = np.isfinite(times)
+    times = np.where(reached, times, 0.0)
+
+    first_slope = np.where(active, slopes, 0.0).sum(axis=1, keepdims=True)
+    rises = first_slope + np.cumsum(jumps, axis=1)
+    # A breakpoint is a t at which some y_i + t w_i changes its sign. The piece after breakpoint j
+    # is the sum of the y_i + t w_i that are positive there. Its slope is in `rises`, and its value
+    # at t = 0 in `heights`.
+    first_height = np.where(active, values, 0.0).sum(axis=1, keepdims=True)
+    heights = first_height - np.cumsum(jumps * times, axis=1)
+    rises = np.hstack([first_slope, rises])
+    heights = np.hstack([first_height, heights])
+    usable = np.hstack([np.ones((len(values), 1), dtype=bool), reached]) & (rises > 0)
+    bounds = np.full(rises.shape, np.inf)
+    np.divide(level - heights, rises, out=bounds, where=usable)
+    return np.asarray(np.maximum(bounds.min(axis=1), 0.0))
+
+
+def nearest_in_corner(values: FloatArray, level: float) -> FloatArray:
+    """The points of {x >= 0, sum x <= level} nearest to the rows of `values` (b, k)."""
+    nearest = np.maximum(values, 0.0)
+    outside = nearest.sum(axis=1) > level
+    if outside.any():
+        nearest[outside] = nearest_in_simplex(values[outside], level)
+    return nearest
+
+
+def nearest_in_simplex(values: FloatArray, level: float) -> FloatArray:
+    """The points of {x >= 0, sum x = level} nearest to `values` (b, k), at O(k log k) a row."""
+    ordered = -np.sort(-values, axis=1)
+    counts = np.arange(1, values.shape[1] + 1)
+    shifts = (np.cumsum(ordered, axis=1) - level) / counts
+    kept = (ordered > shifts).sum(axis=1)
+    tau = np.take_along_axis(shifts, kept[:, None] - 1, axis=1)
+    return np.asarray(np.maximum(values - tau, 0.0))

@@ -1,1 +1,0 @@
-"""Bodies of positive semidefinite matrices, and bodies given to a conic solver."""

@@ -1,0 +1,287 @@
+"""Bodies described by a user's own CVXPY constraints, and CVXPY problems that are solved for many
+parameter values.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from geomdp._numerics.linalg import AffineHull
+from geomdp._numerics.randomness import PUBLIC_SEED
+from geomdp._typing import BoolArray, FloatArray
+from geomdp._validation import whole
+from geomdp.bodies.base import Body
+from geomdp.bodies.linear_programs import SolverError
+from geomdp.bodies.oracles import Halfspace
+
+#: Relative accuracy of points found by conic programs. With Clarabel or SCS, the residuals of
+#: these programs are at most 1e-8.
+CONIC_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class CvxBody(Body):
+    """The body {x in R^m : x satisfies the constraints build(x)}, written in CVXPY.
+
+    Support, extreme points, projection, separation and gauge solve one conic program for each row,
+    and chords two. A program is compiled once, with the row as parameter. The first gauge, chord,
+    membership test or separation also computes the radius, by 2 m programs. Results are accurate to
+    about 1e-6 relative to the size of the body.
+
+    Parameters
+    ----------
+    dimension : int
+        Dimension m of the space.
+    build : callable
+        Takes a `cvxpy.Variable` of shape (m,) and returns a list of convex constraints on it
+        (auxiliary variables are allowed). `build` is called once at construction, later once for
+        each kind of program, and at each call of `cvxpy_constraints`.
+    solver : str, optional
+        A CVXPY solver constant, `cvxpy.CLARABEL` by default; `cvxpy.SCS` is faster and less
+        accurate on large semidefinite bodies.
+
+    Raises
+    ------
+    ValueError
+        At construction: for a parameter out of range, or if `build` does not return a list of
+        constraints. At use: if a conic program shows that the body is empty or unbounded.
+    SolverError
+        If the solver stops without an accurate answer.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> half_disc = gd.bodies.CvxBody(2, lambda x: [cp.norm(x, 2) <= 1, x[0] >= 0])
+    >>> half_disc.support(np.array([[1.0, 0.0]])).round(4).tolist()
+    [1.0]
+    >>> half_disc.contains(np.array([[0.5, 0.5], [-0.5, 0.5]])).tolist()
+    [True, False]
+    """
+
+    m: int
+    build: Callable[[Any], list[Any]]
+    solver: str
+
+    def __init__(
+        self, dimension: int, build: Callable[[Any], list[Any]], solver: str | None = None
+    ) -> None:
+        import cvxpy as cp
+
+        object.__setattr__(self, "m", whole(dimension, "dimension"))
+        if not callable(build):
+            raise ValueError(f"build must be a function of a variable, got {build!r}")
+        object.__setattr__(self, "build", build)
+        object.__setattr__(self, "solver", cp.CLARABEL if solver is None else solver)
+        if self.solver not in cp.installed_solvers():
+            raise ValueError(
+                f"solver must be one of {', '.join(cp.installed_solvers())}, got {solver!r}"
+            )
+        self._constraints(cp.Variable(self.m))
+
+    def _summary(self) -> str:
+        return f"by {self.solver}"
+
+    def _constraints(self, variable: Any) -> list[Any]:
+        import cvxpy as cp
+
+        constraints = self.build(variable)
+        if not isinstance(constraints, list) or not all(
+            isinstance(each, cp.constraints.constraint.Constraint) for each in constraints
+        ):
+            raise ValueError(f"build must return a list of CVXPY constraints, got {constraints!r}")
+        return constraints
+
+    @property
+    def dimension(self) -> int:
+        return self.m
+
+    @cached_property
+    def _highest(self) -> KeptProblem:
+        """The program that maximises <u, x> over the body, for a parameter u."""
+        import cvxpy as cp
+
+        point, direction = cp.Variable(self.m), cp.Parameter(self.m)
+        objective = cp.Maximize(direction @ point)
+        return KeptProblem(objective, self._constraints(point), [direction], point, self.solver)
+
+    @cached_property
+    def _nearest(self) -> KeptProblem:
+        """The program that minimises ||x - y||^2 over x in the body, for a parameter y."""
+        import cvxpy as cp
+
+        point, target = cp.Variable(self.m), cp.Parameter(self.m)
+        objective = cp.Minimize(cp.sum_squares(point - target))
+        return KeptProblem(objective, self._constraints(point), [target], point, self.solver)
+
+    @cached_property
+    def _farthest(self) -> KeptProblem:
+        """The program that maximises t with x + t u in the body, for parameters x and u."""
+        import cvxpy as cp
+
+        point, time = cp.Variable(self.m), cp.Variable()
+        start, direction = cp.Parameter(self.m), cp.Parameter(self.m)
+        constraints = [*self._constraints(point), point == start + time * direction]
+        return KeptProblem(cp.Maximize(time), constraints, [start, direction], time, self.solver)
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        points = np.empty(directions.shape)
+        for i, direction in enumerate(directions):
+            # Scale the direction to length 1, because solvers stop at an absolute error.
+            length = np.linalg.norm(direction) or 1.0
+            points[i] = self._solved(self._highest, direction / length)
+        return points
+
+    def _solved(self, problem: KeptProblem, *values: FloatArray) -> FloatArray:
+        """The solution; ``ValueError`` if there is none because the body is empty or unbounded."""
+        status, solution = problem.solve(*values)
+        if status != "optimal":
+            what = "empty" if status == "infeasible" else "unbounded"
+            raise ValueError(f"{self!r} is {what}: its constraints do not describe a body")
+        return np.asarray(solution)
+
+    def project(self, points: FloatArray) -> FloatArray:
+        return np.array([self._solved(self._nearest, point) for point in points]).reshape(
+            points.shape
+        )
+
+    def contains(self, points: FloatArray, tolerance: float = CONIC_TOLERANCE) -> BoolArray:
+        """Whether the distance to the body is at most max(`tolerance`, 1e-6) times its radius."""
+        distances = np.linalg.norm(points - self.project(points), axis=1)
+        return np.asarray(distances <= max(tolerance, CONIC_TOLERANCE) * self.radius())
+
+    def separate(self, point: FloatArray) -> Halfspace | None:
+        normal = point - self.project(point[None])[0]
+        if np.linalg.norm(normal) <= CONIC_TOLERANCE * self.radius():
+            return None
+        return Halfspace(normal, float(self.support(normal[None])[0]))
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """1 / max{t : t x in K}; inf if the maximum is 0, as for some x if 0 is on the boundary."""
+        gauges = np.zeros(len(points))
+        lengths = np.linalg.norm(points, axis=1) / self.radius()
+        for i in np.flatnonzero(lengths > 0):
+            # The direction has the length of the radius, so the ray leaves K at some t in [0, 1].
+            time = self._time(np.zeros(self.m), points[i] / lengths[i])
+            gauges[i] = lengths[i] / time if time > CONIC_TOLERANCE else np.inf
+        return gauges
+
+    @cached_property
+    def _has_gauge(self) -> bool:
+        """Whether the body contains 0: one conic program, or 2 m + 1 if no radius is known yet."""
+        return bool(self.contains(np.zeros((1, self.m)))[0])
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """An end is 0 if the solver finds no point of the line in the body."""
+        lengths = np.linalg.norm(directions, axis=1) / self.radius()
+        ways = directions / lengths[:, None]
+        ends = [
+            np.array([self._time(x, sign * u) for x, u in zip(points, ways, strict=True)])
+            for sign in (-1.0, 1.0)
+        ]
+        return -ends[0] / lengths, ends[1] / lengths
+
+    def _time(self, point: FloatArray, direction: FloatArray) -> float:
+        status, time = self._farthest.solve(point, direction)
+        if status == "infeasible":
+            return 0.0
+        if status != "optimal":
+            raise ValueError(f"{self!r} is unbounded: its constraints do not describe a body")
+        return max(0.0, float(time))
+
+    @cached_property
+    def _hull(self) -> AffineHull:
+        """The affine hull: if the body has width 0 in a random direction orthogonal to the
+        differences of known extreme points, these differences almost surely span the hull.
+        """
+        rng = np.random.default_rng(PUBLIC_SEED)
+        basis = np.zeros((self.m, 0))
+        offset = self.extreme_point(np.ones((1, self.m)))[0]
+        while basis.shape[1] < self.m:
+            normal = rng.standard_normal(self.m)
+            normal -= basis @ (basis.T @ normal)
+            normal /= np.linalg.norm(normal)
+            ends = self.extreme_point(np.stack([normal, -normal]))
+            span = ends[0] - ends[1]
+            if normal @ span <= CONIC_TOLERANCE * self.radius():
+                return AffineHull(offset, basis)
+            span -= basis @ (basis.T @ span)
+            basis = np.column_stack([basis, span / np.linalg.norm(span)])
+        return AffineHull.whole_space(self.m)
+
+    def affine_hull(self) -> AffineHull:
+        """Found from at most 2 m + 1 extreme points; widths below 1e-6 of the radius count as 0."""
+        return self._hull
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        import cvxpy as cp
+
+        point = cp.Variable(self.m)
+        return [point == variable, *self._constraints(point)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the description alone, because compiled programs contain the state of a solver."""
+        return {"m": self.m, "build": self.build, "solver": self.solver}
+
+
+#: Tolerances for the duality gap and for the constraints at which the solver Clarabel stops.
+CLARABEL_SETTINGS = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
+#: Residuals at which the solver SCS stops, and its largest number of iterations. By default, CVXPY
+#: lets SCS stop at residuals of 1e-5, which is too early for the accuracy of `CvxBody`.
+SCS_SETTINGS = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 100_000}
+
+
+class KeptProblem:
+    """A parametrised CVXPY problem, compiled once and solved for many parameter values."""
+
+    def __init__(
+        self,
+        objective: Any,
+        constraints: list[Any],
+        parameters: list[Any],
+        wanted: Any,
+        solver: str,
+        reduced: float = 1e-8,
+    ) -> None:
+        import cvxpy as cp
+
+        self._problem = cp.Problem(objective, constraints)
+        self._parameters = parameters
+        self._wanted = wanted
+        self._solver = solver
+        self._settings: dict[str, Any] = {}
+        self._accepted = [cp.OPTIMAL]
+        if solver == cp.CLARABEL:
+            names = ("reduced_tol_gap_abs", "reduced_tol_gap_rel", "reduced_tol_feas")
+            self._settings = CLARABEL_SETTINGS | dict.fromkeys(names, reduced)
+            # The status of a solution that meets only the reduced tolerances.
+            self._accepted.append(cp.OPTIMAL_INACCURATE)
+        elif solver == cp.SCS:
+            self._settings = dict(SCS_SETTINGS)
+
+    def solve(self, *values: FloatArray) -> tuple[str, Any]:
+        """Status, and the value of `wanted` if optimal; ``SolverError`` for a failed solve."""
+        import cvxpy as cp
+
+        for parameter, value in zip(self._parameters, values, strict=True):
+            parameter.value = value
+        try:
+            with warnings.catch_warnings():
+                # The warning is not needed, because the status is checked below.
+                warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+                self._problem.solve(solver=self._solver, **self._settings)
+        except cp.error.SolverError as error:
+            raise SolverError(f"{self._solver} failed: {error}") from error
+        status = self._problem.status
+        if status in self._accepted:
+            return "optimal", self._wanted.value
+        if status in (cp.INFEASIBLE, cp.UNBOUNDED):
+            return status, None
+        raise SolverError(f"{self._solver} stopped with status {status}")

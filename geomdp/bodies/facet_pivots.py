@@ -1,0 +1,335 @@
+"""Compiled simplex pivots from facet to facet of conv(+-v_i) or conv(v_i), for ray shooting.
+
+A facet is stored by the indices and signs of m vertices b_1..b_m on it, and by the inverse of the
+matrix of these vertices. Its normal z solves <z, b_k> = (bound of b_k) for all k. The bounds 1 are
+lowered by tiny random amounts to break ties. See `ray_shooting` for the algorithm.
+
+In all functions, `columns` (N, m) holds the vertices v_i as rows, `bounds` (N,) their lowered
+bounds, and `ray` (2, m) the start and the direction of a ray. `two_sided` is True for conv(+-v_i).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from geomdp._numerics.compilation import numba
+from geomdp._typing import FloatArray, IntArray
+
+# The ratio test of Harris (1973): how far a pivot can move a facet normal z along an edge of the
+# polar body, until another product <z, v_i> meets its bound. Compilers often fail to vectorise a
+# running extreme, so the loops keep one for each position in groups of `LANES` numbers.
+
+#: Tolerance of the ratio test. It is far above the rounding errors of <z, v_i>, and far below the
+#: random amounts by which the bounds are perturbed to break ties.
+HARRIS_SLACK = 1e-11
+#: Number of running extremes. 32 float64 fill 4 registers of 512 bits or 8 registers of 256 bits.
+LANES = 32
+#: Flags of LLVM: sums and extremes may be taken in any order; infinities keep their meaning.
+FREE_ORDER = {"nnan", "nsz", "reassoc", "contract"}
+
+
+@numba.njit(cache=True, fastmath=FREE_ORDER)
+def steepest_slope(slopes, two_sided):  # type: ignore[no-untyped-def]
+    """Largest slope, or largest modulus of a slope if bounds are two-sided; at least 0."""
+    largest, least = np.zeros(LANES), np.zeros(LANES)
+    whole = len(slopes) - len(slopes) % LANES
+    for start in range(0, whole, LANES):
+        row = slopes[start : start + LANES]
+        for j in range(LANES):
+            largest[j], least[j] = max(largest[j], row[j]), min(least[j], row[j])
+    for i in range(whole, len(slopes)):
+        largest[0], least[0] = max(largest[0], slopes[i]), min(least[0], slopes[i])
+    return max(largest.max(), -least.min()) if two_sided else largest.max()
+
+
+@numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
+def _time(bound, value, slope, rising, falling):  # type: ignore[no-untyped-def]
+    """Step until a product meets its bound (inf for small slopes), and what the tolerance adds."""
+    inverse = 1.0 / abs(slope)
+    gap = bound - (value if slope > 0.0 else -value)
+    least = rising if slope > 0.0 else falling
+    return (gap * inverse if abs(slope) > least else np.inf), HARRIS_SLACK * inverse
+
+
+@numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
+def entering_vertex(bounds, two_sided, values, slopes, smallest, times):  # type: ignore[no-untyped-def]
+    """The vertex that stops z by Harris' ratio test, or -1, and the length of the step.
+
+    Products stay in [-bound, bound] if `two_sided`, else in (-inf, bound]; `times` is overwritten.
+    """
+    falling = smallest if two_sided else np.inf
+    soonest, latest = np.full(LANES, np.inf), np.full(LANES, np.inf)
+    whole = len(slopes) - len(slopes) % LANES
+    for start in range(0, whole, LANES):
+        end = start + LANES
+        b, v, s, t = bounds[start:end], values[start:end], slopes[start:end], times[start:end]
+        for j in range(LANES):
+            time, more = _time(b[j], v[j], s[j], smallest, falling)
+            t[j] = time
+            soonest[j], latest[j] = min(soonest[j], time), min(latest[j], time + more)
+    for i in range(whole, len(slopes)):
+        j = i - whole
+        times[i], more = _time(bounds[i], values[i], slopes[i], smallest, falling)
+        soonest[j], latest[j] = min(soonest[j], times[i]), min(latest[j], times[i] + more)
+    limit = latest.min()
+    pivot, entering = 0.0, -1
+    for j in range(LANES):
+        if soonest[j] <= limit and soonest[j] < np.inf:
+            for i in range(j, len(slopes), LANES):
+                if times[i] <= limit and abs(slopes[i]) > pivot:
+                    pivot, entering = abs(slopes[i]), i
+    return entering, max(times[entering], 0.0)
+
+
+# The pivots.
+
+#: Points have coordinates in the basis of the vertices b_k. A coordinate counts as negative below
+#: -`NEGATIVE` times the sum of the moduli of all coordinates.
+NEGATIVE = 1e-11
+#: Number of pivots between two recomputations of the inverse.
+REFACTOR = 100
+#: The pivot element is computed twice, from the leaving row and from the entering column. If the
+#: two values differ by more than this share, the inverse has become inaccurate and is recomputed.
+#: If the inverse is new and they still differ, the try fails.
+DISAGREEMENT = 1e-6
+#: Largest number of facets of earlier rays that a ray is compared with. The pivots of the ray start
+#: at the one among these facets that the ray meets first. For N vertices, the number is at most
+#: N / 2, so that the comparison costs at most as much as one pivot.
+POOL = 512
+#: Largest number of pivots per dimension in one try of a ray. A ray that starts at the first facet
+#: needs about 6 pivots per dimension.
+PIVOTS_PER_DIMENSION = 200
+#: A facet counts as exact if no vertex has a product above 1 + `BEYOND` with its normal.
+BEYOND = 1e-9
+#: Largest number of vertices per dimension that are exchanged when the lowered bounds are replaced
+#: by the true bounds 1.
+CORRECTIONS_PER_DIMENSION = 20
+#: On the first try of a ray, slopes below this share of the largest slope are not used as pivots,
+#: because division by such a small slope would magnify rounding errors. A slope is the change of
+#: the product of z with a vertex, per unit of length of a step.
+PIVOT = 1e-7
+#: The same share on the second try of a ray.
+CAREFUL_PIVOT = 1e-5
+#: On the second try of a ray, number of pivots between two recomputations of the inverse.
+CAREFUL_REFACTOR = 10
+
+
+class Facet(NamedTuple):
+    """A facet, and the current ray in coordinates of the vertices b_k. Pivots change the arrays."""
+
+    basis: IntArray  # (m,): indices of b_1..b_m
+    signs: FloatArray  # (m,): signs of b_1..b_m
+    inverse: FloatArray  # (m, m): row j has product 1 with b_j, and 0 with all other b_k
+    normal: FloatArray  # (m,): the normal z
+    along: FloatArray  # (2, m): start and direction of the ray, in coordinates of the b_k
+
+
+@numba.njit(cache=True)
+def _factor(facet, columns, bounds, ray):  # type: ignore[no-untyped-def]
+    """Recompute inverse, normal and ray coordinates; False if the vertices are dependent."""
+    size = columns.shape[1]
+    matrix = np.empty((size, size))
+    for k in range(size):
+        matrix[k] = facet.signs[k] * columns[facet.basis[k]]
+    try:
+        facet.inverse[:] = np.linalg.inv(matrix).T
+    except Exception:  # numba catches no narrower class; the only cause is a singular matrix
+        return False
+    facet.normal[:] = bounds[facet.basis] @ facet.inverse
+    facet.along[0] = facet.inverse @ ray[0]
+    facet.along[1] = facet.inverse @ ray[1]
+    return True
+
+
+@numba.njit(cache=True)
+def _coordinates(facet, ray):  # type: ignore[no-untyped-def]
+    """Coordinates (m,) in the b_k of the point where the ray meets the hyperplane of `facet`, or of
+    the ray's direction if the ray does not approach the hyperplane.
+    """
+    reach = facet.normal @ ray[1]
+    if reach <= NEGATIVE * np.abs(facet.along[1]).sum():
+        return facet.along[1].copy()  # the hyperplane is met at infinity
+    time = (1.0 - facet.normal @ ray[0]) / reach
+    return facet.along[0] + time * facet.along[1]
+
+
+@numba.njit(cache=True, fastmath=FREE_ORDER)
+def _steepest(inverse, coordinates):  # type: ignore[no-untyped-def]
+    """Index of the b_k, of negative coordinate, that the steepest edge drops; -1 for none."""
+    tolerance = -NEGATIVE * np.abs(coordinates).sum()
+    best, leaving = 0.0, -1
+    for k in range(len(coordinates)):
+        if coordinates[k] < tolerance:
+            row, square = inverse[k], 0.0
+            for i in range(len(row)):
+                square += row[i] * row[i]
+            gain = coordinates[k] * coordinates[k] / square
+            if gain > best:
+                best, leaving = gain, k
+    return leaving
+
+
+@numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
+def _exchange(facet, column, leaving, length):  # type: ignore[no-untyped-def]
+    """Replace vertex b_k, k = `leaving`, by the vertex with coordinates `column` in b_1..b_m."""
+    inverse, along, size = facet.inverse, facet.along, len(column)
+    # z moves by `length` against the row of the inverse that belongs to the leaving vertex.
+    for i in range(size):
+        facet.normal[i] -= length * inverse[leaving, i]
+    pivot = column[leaving]
+    for i in range(size):
+        inverse[leaving, i] /= pivot
+    along[0, leaving] /= pivot
+    along[1, leaving] /= pivot
+    pivot_row = inverse[leaving]
+    for k in range(size):
+        factor = column[k]
+        if k != leaving and factor != 0.0:
+            row = inverse[k]
+            for i in range(size):
+                row[i] -= factor * pivot_row[i]
+            along[0, k] -= factor * along[0, leaving]
+            along[1, k] -= factor * along[1, leaving]
+
+
+@numba.njit(cache=True)
+def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # type: ignore[no-untyped-def]
+    """Pivot until the ray leaves through `facet`; return the number of pivots and if it does."""
+    if not _factor(facet, columns, bounds, ray):
+        return 0, False
+    if two_sided and facet.normal @ ray[1] < 0:  # the opposite facet is met first
+        facet.signs[:] = -facet.signs
+        facet.inverse[:] = -facet.inverse
+        facet.normal[:] = -facet.normal
+        facet.along[:] = -facet.along
+    values, times = columns @ facet.normal, np.empty(len(columns))
+    fresh = True
+    for pivots in range(PIVOTS_PER_DIMENSION * columns.shape[1]):
+        leaving = _steepest(facet.inverse, _coordinates(facet, ray))
+        if leaving < 0:
+            return pivots, True
+        slopes = columns @ -facet.inverse[leaving]
+        smallest = share * steepest_slope(slopes, two_sided)
+        entering, length = entering_vertex(bounds, two_sided, values, slopes, smallest, times)
+        if entering < 0:  # an unbounded edge: up to rounding, 0 is on the boundary of the body
+            return pivots, False
+        sign = 1.0 if slopes[entering] > 0 else -1.0
+        column = facet.inverse @ (sign * columns[entering])
+        size = abs(slopes[entering])
+        trusted = abs(column[leaving] + size) <= DISAGREEMENT * size
+        if trusted:
+            _exchange(facet, column, leaving, length)
+            facet.basis[leaving], facet.signs[leaving] = entering, sign
+            values += length * slopes
+        elif fresh:
+            return pivots, False
+        fresh = not trusted or (pivots + 1) % period == 0
+        if fresh:
+            if not _factor(facet, columns, bounds, ray):
+                return pivots, False
+            values = columns @ facet.normal
+    return PIVOTS_PER_DIMENSION * columns.shape[1], False
+
+
+@numba.njit(cache=True)
+def _true_normal(facet, columns):  # type: ignore[no-untyped-def]
+    """The normal of the hyperplane through the vertices of `facet`, for the true bounds 1."""
+    normal = np.ones(len(facet.basis)) @ facet.inverse
+    rest = np.empty(len(facet.basis))
+    for k in range(len(rest)):
+        rest[k] = 1.0 - facet.signs[k] * (columns[facet.basis[k]] @ normal)
+    # One step of refinement, because the inverse was updated many times and is not exact.
+    return normal + rest @ facet.inverse
+
+
+@numba.njit(cache=True)
+def _exit_with_true_bounds(facet, columns, two_sided, ray):  # type: ignore[no-untyped-def]
+    """Move `facet` to the facet that the ray meets if the bounds are 1, by dual simplex exchanges.
+
+    Returns the normal, scaled so that its largest product with a vertex is 1, and whether no vertex
+    was more than `BEYOND` outside before. Only then is the exit time of a ray from 0 accurate to
+    `BEYOND`.
+    """
+    for _ in range(CORRECTIONS_PER_DIMENSION * columns.shape[1]):
+        facet.normal[:] = _true_normal(facet, columns)
+        values = columns @ facet.normal
+        entering, sign = np.argmax(values), 1.0
+        if two_sided and -values.min() > values[entering]:
+            entering, sign = np.argmin(values), -1.0
+        height = sign * values[entering]
+        if height <= 1.0 + BEYOND:
+            return facet.normal / height, True
+        column = facet.inverse @ (sign * columns[entering])
+        coordinates = _coordinates(facet, ray)
+        least, leaving = np.inf, -1
+        for k in range(len(column)):
+            if column[k] > PIVOT and max(coordinates[k], 0.0) / column[k] < least:
+                least, leaving = max(coordinates[k], 0.0) / column[k], k
+        if leaving < 0:
+            break
+        facet.basis[leaving], facet.signs[leaving] = entering, sign
+        if not _factor(facet, columns, np.ones(len(columns)), ray):
+            break
+    return np.zeros(columns.shape[1]), False
+
+
+@numba.njit(cache=True, fastmath=FREE_ORDER)
+def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped-def]
+    """Which earlier ray, counted from 1, has the facet that `ray` meets first, of the last `pool`
+    of `rays` earlier rays; 0 if `ray` meets no such facet.
+    """
+    start, best = 0, np.inf
+    for k in range(max(0, rays - pool), rays):
+        reach, depth = 0.0, 0.0
+        for i in range(normals.shape[1]):
+            reach += normals[k, i] * ray[1, i]
+            depth += normals[k, i] * ray[0, i]
+        time = np.inf
+        if reach > 0:
+            time = (1.0 - depth) / reach
+        elif reach < 0 and two_sided:  # the opposite facet
+            time = (1.0 + depth) / -reach
+        if time < best:
+            start, best = k + 1, time
+    return start
+
+
+@numba.njit(cache=True)
+def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type: ignore[no-untyped-def]
+    """Normals (b, m) where rays leave, numbers of pivots (b,), and `converged` (b,).
+
+    A ray starts at a facet of an earlier ray (see `POOL`), or at the first facet (`basis`,
+    `signs`). After a failure it is tried once more, more carefully; if this fails too, its normal
+    is 0.
+    """
+    rays, size = points.shape
+    normals = np.zeros((rays, size))
+    pivots = np.zeros(rays, dtype=np.int64)
+    converged = np.zeros(rays, dtype=np.bool_)
+    bases = np.empty((rays + 1, size), dtype=np.int64)
+    orientations = np.empty((rays + 1, size))
+    bases[0], orientations[0] = basis, signs
+    inverse, normal = np.empty((size, size)), np.empty(size)
+    ray = np.empty((2, size))
+    pool = min(POOL, len(columns) // 2)
+    for k in range(rays):
+        ray[0], ray[1] = points[k], directions[k]
+        facet = Facet(bases[k + 1], orientations[k + 1], inverse, normal, np.empty((2, size)))
+        for careful in range(2):
+            start = 0 if careful else _best_start(normals, ray, k, pool, two_sided)
+            facet.basis[:], facet.signs[:] = bases[start], orientations[start]
+            share = CAREFUL_PIVOT if careful else PIVOT
+            period = CAREFUL_REFACTOR if careful else REFACTOR
+            used, converged[k] = _pivot_to_exit(
+                facet, columns, bounds, two_sided, ray, share, period
+            )
+            pivots[k] += used
+            if converged[k]:
+                normals[k], converged[k] = _exit_with_true_bounds(facet, columns, two_sided, ray)
+            if converged[k]:
+                break
+        if not converged[k]:
+            bases[k + 1], orientations[k + 1] = basis, signs
+    return normals, pivots, converged

@@ -1,1 +1,0 @@
-"""Balls of norms: l_p balls, boxes, ellipsoids, and hulls made from them."""

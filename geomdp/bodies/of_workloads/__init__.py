@@ -1,1 +1,0 @@
-"""The bodies of a workload: sensitivity polytope, neighbour body, relaxations."""

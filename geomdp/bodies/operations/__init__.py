@@ -1,1 +1,0 @@
-"""Operations on bodies: images, products, intersections, differences."""

@@ -1,1 +1,0 @@
-"""Nearest points of convex hulls, by Wolfe's active-set method with column generation (X-MNP)."""

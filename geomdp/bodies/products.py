@@ -1,0 +1,287 @@
+"""Products of bodies in orthogonal coordinate blocks, and intersections of bodies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy
+
+from geomdp._numerics.linalg import AffineHull
+from geomdp._typing import BoolArray, FloatArray, IntArray
+from geomdp._validation import listed
+from geomdp.bodies.affine_images import LinearImage
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.oracles import Halfspace, SupportFunction, Verb
+from geomdp.bodies.symmetrised import difference_body
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, eq=False)
+class Product(Body):
+    """The product K_1 x ... x K_s = {(x_1, ..., x_s) : x_i in K_i} in R^(m_1 + ... + m_s).
+
+    A verb of the product uses the same verb of the factors. `facets` and `vertex_list` are not
+    implemented.
+
+    Parameters
+    ----------
+    bodies : sequence of Body
+        The factors, at least one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> cylinder = gd.bodies.Product([gd.bodies.Ball(2), gd.bodies.Box([0.0], [3.0])])
+    >>> cylinder.support(np.array([[3.0, 4.0, 1.0]])).tolist()
+    [8.0]
+    >>> round(cylinder.volume() / np.pi, 6)
+    3.0
+    """
+
+    bodies: Sequence[Body]
+
+    def __post_init__(self) -> None:
+        bodies = listed(self.bodies, "bodies")
+        if not bodies or not all(isinstance(body, Body) for body in bodies):
+            raise ValueError(f"bodies must be a sequence of at least one Body, got {bodies!r}")
+        object.__setattr__(self, "bodies", bodies)
+
+    def _summary(self) -> str:
+        return f"{len(self.bodies)} factors"
+
+    @cached_property
+    def slices(self) -> tuple[slice, ...]:
+        """For each factor, the slice of its coordinates."""
+        ends = np.cumsum([body.dimension for body in self.bodies])
+        starts = [0, *ends[:-1]]
+        return tuple(slice(int(a), int(b)) for a, b in zip(starts, ends, strict=True))
+
+    @property
+    def dimension(self) -> int:
+        return int(self.slices[-1].stop)
+
+    @property
+    def symmetric(self) -> bool:
+        return all(body.symmetric for body in self.bodies)
+
+    def implements(self, verb: Verb) -> bool:
+        """All factors must implement the verb; `affine_hull` needs only one factor with the verb,
+        because one flat factor makes the product flat.
+        """
+        known = (body.implements(verb) for body in self.bodies)
+        return super().implements(verb) and (any(known) if verb is Body.affine_hull else all(known))
+
+    def _each(self, verb: Callable[[Body, FloatArray], Result], rows: FloatArray) -> list[Result]:
+        return [
+            verb(body, rows[:, part]) for body, part in zip(self.bodies, self.slices, strict=True)
+        ]
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        return np.asarray(np.sum(self._each(lambda K, u: K.support(u), directions), axis=0))
+
+    def breadth(self, directions: FloatArray) -> FloatArray:
+        return np.asarray(np.sum(self._each(lambda K, u: K.breadth(u), directions), axis=0))
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        return np.hstack(self._each(lambda K, u: K.extreme_point(u), directions))
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """The largest of the factors' gauges."""
+        return np.asarray(np.max(self._each(lambda K, x: K.gauge(x), points), axis=0))
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        return np.asarray(np.all(self._each(lambda K, x: K.contains(x, tolerance), points), axis=0))
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Intersection of the chords of those factors in which the direction is not 0."""
+        low, high = np.full(len(points), -np.inf), np.full(len(points), np.inf)
+        for body, part in zip(self.bodies, self.slices, strict=True):
+            moving = directions[:, part].any(axis=1)
+            ends = body.chord(points[moving, part], directions[moving, part])
+            low[moving] = np.maximum(low[moving], ends[0])
+            high[moving] = np.minimum(high[moving], ends[1])
+        return low, high
+
+    def project(self, points: FloatArray) -> FloatArray:
+        return np.hstack(self._each(lambda K, x: K.project(x), points))
+
+    def radius(self) -> float:
+        """Root of the sum of squared radii: exact if the radii of the factors are exact."""
+        return math.hypot(*(body.radius() for body in self.bodies))
+
+    def affine_hull(self) -> AffineHull:
+        hulls = [body.affine_hull() for body in self.bodies]
+        basis = scipy.linalg.block_diag(*(hull.basis for hull in hulls))
+        return AffineHull(np.concatenate([hull.offset for hull in hulls]), basis)
+
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Independent samples of the factors, side by side; exact if all samplers are exact."""
+        return np.hstack([body.sample_uniform(n, rng) for body in self.bodies])
+
+    def centroid(self) -> FloatArray:
+        return np.concatenate([body.centroid() for body in self.bodies])
+
+    def second_moment(self) -> FloatArray:
+        """The factors' second moments in the diagonal blocks, products of centroids elsewhere."""
+        moment = scipy.linalg.block_diag(*(body.second_moment() for body in self.bodies))
+        if self.symmetric:
+            return np.asarray(moment)
+        means = scipy.linalg.block_diag(*(body.centroid()[:, None] for body in self.bodies))
+        everywhere = means.sum(axis=1)
+        return np.asarray(moment + np.outer(everywhere, everywhere) - means @ means.T)
+
+    def volume(self) -> float:
+        return math.prod(body.volume() for body in self.bodies)
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        return [
+            constraint
+            for body, part in zip(self.bodies, self.slices, strict=True)
+            for constraint in body.cvxpy_constraints(variable[part])
+        ]
+
+    def half_diameter(self) -> float:
+        return math.hypot(*(body.half_diameter() for body in self.bodies))
+
+    def difference(self) -> Body:
+        return Product([difference_body(body) for body in self.bodies])
+
+    def linear_image(self, matrix: FloatArray) -> Body | None:
+        """The product of the factors' images; None unless all have a closed form, and each row of
+        the matrix is nonzero on the coordinates of exactly one factor.
+        """
+        seen = np.stack([matrix[:, part].any(axis=1) for part in self.slices], axis=1)
+        if (seen.sum(axis=1) != 1).any():
+            return None
+        images: list[Body] = []
+        order: list[IntArray] = []
+        for number in np.flatnonzero(seen.any(axis=0)).tolist():
+            rows = np.flatnonzero(seen[:, number])
+            image = self.bodies[number].linear_image(matrix[rows][:, self.slices[number]])
+            if image is None:
+                return None
+            images.append(image)
+            order.append(rows)
+        places = np.concatenate(order)
+        stacked = images[0] if len(images) == 1 else Product(images)
+        if (places == np.arange(len(matrix))).all():
+            return stacked
+        # Coordinate i of `stacked` is coordinate places[i] of the image.
+        return LinearImage(np.eye(len(matrix))[:, places], stacked)
+
+    def gaussian_width(self) -> float | None:
+        """Sum of the Gaussian widths of the factors; None if a width has no closed form."""
+        widths = [body.gaussian_width() for body in self.bodies]
+        known = [width for width in widths if width is not None]
+        return math.fsum(known) if len(known) == len(widths) else None
+
+    def largest_gauge(self, support: SupportFunction) -> float | None:
+        """Maximum over the factors, for the set's projections; None if a factor returns None."""
+
+        def largest(body: Body, part: slice) -> float | None:
+            rows = np.eye(self.dimension)[part]
+            return body.largest_gauge(lambda u: support(u @ rows))
+
+        found = [largest(*factor) for factor in zip(self.bodies, self.slices, strict=True)]
+        known = [gauge for gauge in found if gauge is not None]
+        return max(known) if len(known) == len(found) else None
+
+
+#: Verbs (methods of `Body`) of an intersection that need the same verb of all parts.
+_SHARED = frozenset({Body.gauge, Body.cvxpy_constraints})
+
+
+@dataclass(frozen=True, eq=False)
+class Intersection(Body):
+    """The intersection of K_1, ..., K_s, whose interiors must have a point in common.
+
+    Gauges, chords and membership follow from those of the parts. The support function does not:
+    each value needs a convex program. A `CvxBody` with the constraints of the intersection has one.
+
+    Parameters
+    ----------
+    bodies : sequence of Body
+        The parts K_1, ..., K_s, at least one, all full-dimensional in the same R^m.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> K = gd.bodies.Intersection([gd.bodies.Ball(2), gd.bodies.Box.centred([0.8, 0.8])])
+    >>> K.gauge(np.array([[0.8, 0.0], [0.8, 0.8]])).round(4).tolist()
+    [1.0, 1.1314]
+    >>> low, high = K.chord(np.zeros((1, 2)), np.array([[1.0, 0.0]]))
+    >>> low.tolist(), high.tolist()
+    ([-0.8], [0.8])
+    """
+
+    bodies: Sequence[Body]
+
+    def __post_init__(self) -> None:
+        bodies = listed(self.bodies, "bodies")
+        if not bodies or not all(isinstance(body, Body) for body in bodies):
+            raise ValueError(f"bodies must be a sequence of at least one Body, got {bodies!r}")
+        dimensions = {body.dimension for body in bodies}
+        if len(dimensions) > 1:
+            raise ValueError(f"bodies must share one dimension, got {sorted(dimensions)}")
+        flat = [body for body in bodies if body.effective_dimension < body.dimension]
+        if flat:
+            raise ValueError(f"bodies must be full-dimensional, got {flat[0]!r}")
+        object.__setattr__(self, "bodies", bodies)
+
+    @property
+    def dimension(self) -> int:
+        return self.bodies[0].dimension
+
+    @property
+    def symmetric(self) -> bool:
+        return all(body.symmetric for body in self.bodies)
+
+    def implements(self, verb: Verb) -> bool:
+        """Gauges and CVXPY constraints need the same verb of all parts, and a chord needs a chord
+        or a membership test of each; `contains`, `separate` and `radius` always count.
+        """
+        if verb is Body.chord:
+            return all(body.implements(verb) or body.has_membership for body in self.bodies)
+        if verb in _SHARED:
+            return all(body.implements(verb) for body in self.bodies)
+        return super().implements(verb)
+
+    def _summary(self) -> str:
+        return f"{len(self.bodies)} parts"
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """The largest of the parts' gauges."""
+        return np.asarray(np.max([body.gauge(points) for body in self.bodies], axis=0))
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        return np.asarray(
+            np.all([body.contains(points, tolerance) for body in self.bodies], axis=0)
+        )
+
+    def separate(self, point: FloatArray) -> Halfspace | None:
+        for body in self.bodies:
+            found = body.separate(point)
+            if found is not None:
+                return found
+        return None
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        chords = [body.chord(points, directions) for body in self.bodies]
+        low = np.max([low for low, _ in chords], axis=0)
+        high = np.min([high for _, high in chords], axis=0)
+        return np.asarray(low), np.asarray(high)
+
+    def radius(self) -> float:
+        """Upper bound: the smallest of the parts' radii."""
+        return min(body.radius() for body in self.bodies)
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        return [each for body in self.bodies for each in body.cvxpy_constraints(variable)]

@@ -1,0 +1,445 @@
+"""Where rays leave a polytope given by its vertices, and through which facet (X-RAY, JL-DEF).
+
+`RayShooter` shoots rays in hulls of listed vertices; `OracleShooter` finds the vertices on demand.
+`PolytopeByRays` derives gauges, facets and chords of bodies from them.
+
+The body in R^m is conv(v_i) with 0 inside, conv(+-v_i), or K - K for K = conv(v_i). The normal z of
+the facet through which a ray p + t u leaves conv(+-v_i) solves
+
+    minimise t(z) = (1 - <z, p>) / <z, u>   over z with |<z, v_i>| <= 1 for all i and <z, u> > 0.
+
+This is a linear-fractional program over the polar body, whose vertices are the facet normals. For
+conv(v_i) the bounds are one-sided: <z, v_i> <= 1. The simplex method on facets keeps m signed
+vertices b_1..b_m with <z, b_k> = 1, and the inverse of the matrix B with these rows. At t = t(z)
+the ray meets the hyperplane of the facet, in the point with coordinates lambda = B^-T p + t B^-T u
+in the b_k. If all are >= 0, z is the normal wanted. If not, a pivot drops a vertex with a negative
+coordinate, and moves z along the edge of the polar body on which <z, b_k> = 1 for all other b_k,
+until another vertex becomes tight: its product with z meets its bound. A pivot costs a product of
+all N vertices with a vector, O(N m), and a rank-one update of the inverse, O(m^2).
+
+* The vertices are first mapped to coordinates in which their second moment is the identity. A
+  stretched body is then as easy as a round body.
+* The vertex with the steepest edge is dropped. The edges are parallel to the columns of B^-1.
+* Thousands of 0/1 vertices may lie on one facet. Then pivots do not move z. To make ties rare, each
+  bound 1 is lowered by a random amount of at most `PERTURBATION` (public, fixed seed). At the end,
+  z is recomputed with the true bounds. While a vertex lies outside the halfspace of z by more than
+  a relative 1e-9, the dual simplex method exchanges vertices. Then z is scaled so that its
+  halfspace contains every vertex, and therefore the body.
+* Among vertices that become tight within a tolerance far below the perturbation, the vertex with
+  the largest pivot enters: Harris (1973), "Pivot selection methods of the Devex LP code".
+* Every ray starts from the facet, among those found last in the same call, that it meets first. If
+  its pivots fail, it is tried again from the first facet, with larger pivots and a more frequently
+  recomputed inverse. If this fails too, HiGHS solves the linear program of the ray.
+
+K - K is twice the section of conv(+-(v_i, 1)) where the last coordinate is 0. So N vertices
+represent K - K, although K - K can have almost N^2 vertices.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
+from geomdp._numerics.randomness import PUBLIC_SEED
+from geomdp._typing import BoolArray, FloatArray, IntArray
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.linear_programs import ConicProgram, SolverError
+from geomdp.bodies.oracles import Facets, Halfspace, off_hull, off_span
+
+#: Largest amount by which a bound 1 is lowered to break ties.
+PERTURBATION = 1e-8
+
+
+@dataclass(frozen=True)
+class Exits:
+    """Times and normals z where rays leave a body in {x : <z, x> <= 1}; NaN if all methods fail."""
+
+    #: (b,): the largest t with p + t u in the body. The computed t is below the true t by rounding
+    #: errors at most. For rays from 0, it is above the true t by at most a relative 1e-9 and
+    #: rounding errors.
+    times: FloatArray
+    normals: FloatArray  # (b, m): normals of the facets through which the rays leave
+    pivots: IntArray  # (b,): simplex pivots used
+    converged: BoolArray  # (b,): whether the exit was found
+
+
+@dataclass(frozen=True)
+class RayShooter:
+    """Exact ray shooting in a polytope by simplex pivots on its facets (X-RAY)."""
+
+    #: (N, R): the rows are the vertices v_i in whitened coordinates, R = m; for a difference body
+    #: the rows are the vectors (v_i, 1), R = m + 1.
+    columns: FloatArray
+    whitening: FloatArray  # (m, m): whitened coordinates of x are x @ whitening
+    #: Products of the rows of `columns` with a facet normal lie in [-lower, 1]. `lower` is 1 for
+    #: hulls of these rows and their negatives, and infinity for conv(v_i).
+    lower: float
+    #: True if the body is twice the section {last coordinate = 0} of the hull; else it is the hull.
+    section: bool
+    _bounds: FloatArray = field(init=False, repr=False)
+    _basis: IntArray = field(init=False, repr=False)
+    _signs: FloatArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        rng = np.random.default_rng(PUBLIC_SEED)
+        # Every bound is lowered by at least half of the largest amount, so that none stays at 1.
+        bounds = 1 - PERTURBATION * rng.uniform(0.5, 1.0, len(self.columns))
+        basis, signs = first_facet(self.columns, bounds, self.lower, rng)
+        object.__setattr__(self, "_bounds", bounds)
+        object.__setattr__(self, "_basis", basis)
+        object.__setattr__(self, "_signs", signs)
+
+    @classmethod
+    def hull(cls, vertices: FloatArray) -> RayShooter:
+        """A shooter for the hull of the rows (N, m); ``ValueError`` if 0 is not in its interior."""
+        columns, whitening = whitened(distinct(vertices, up_to_sign=False))
+        centre = columns.mean(axis=0)
+        if np.linalg.norm(centre) > DEGENERATE:
+            # The mean is inside. The ray from the mean to 0 reaches 0 at t = 1, so 0 is inside if
+            # the ray leaves the hull later.
+            about_centre = cls(*whitened(columns - centre), lower=np.inf, section=False)
+            leaves = about_centre.exits(np.zeros((1, len(centre))), -centre[None]).times[0]
+            if leaves <= 1 + RANK_TOLERANCE:
+                raise ValueError(
+                    "vertices must surround 0: the ray from their mean, which reaches 0 at t = 1, "
+                    f"leaves their hull at t = {leaves:g}"
+                )
+        return cls(columns, whitening, lower=np.inf, section=False)
+
+    @classmethod
+    def symmetric_hull(cls, vertices: FloatArray) -> RayShooter:
+        """A shooter for the hull of the rows (N, m) and their negatives; ``ValueError`` if flat."""
+        columns, whitening = whitened(distinct(vertices, up_to_sign=True))
+        return cls(columns, whitening, lower=1.0, section=False)
+
+    @classmethod
+    def difference(cls, vertices: FloatArray) -> RayShooter:
+        """A shooter for K - K, K the hull of the rows (N, m); ``ValueError`` if K is flat."""
+        vertices = distinct(vertices, up_to_sign=False)
+        columns, whitening = whitened(vertices - vertices.mean(axis=0))
+        lifted = np.column_stack([columns, np.ones(len(columns))])
+        return cls(lifted, whitening, lower=1.0, section=True)
+
+    def exits(self, points: FloatArray, directions: FloatArray) -> Exits:
+        """Where rays p + t u, t >= 0, leave; u != 0 and p inside (up to 1e-9) are not checked."""
+        from geomdp.bodies.facet_pivots import shoot  # numba is slow to import
+
+        starts, ways = self._lifted(points), self._lifted(directions)
+        normals, pivots, converged = shoot(
+            self.columns, self._bounds, self.lower == 1, self._basis, self._signs, starts, ways
+        )
+        for ray in np.flatnonzero(~converged):
+            normal = self._by_linear_program(starts[ray], ways[ray])
+            if normal is not None:
+                normals[ray], converged[ray] = normal, True
+        normals[~converged] = np.nan
+        if self.section:
+            normals = normals[:, :-1] / 2
+        normals = normals @ self.whitening.T
+        reach = np.einsum("bm,bm->b", normals, directions)
+        left = np.maximum(0.0, 1 - np.einsum("bm,bm->b", normals, points))
+        return Exits(left / reach, normals, pivots, converged)
+
+    def _by_linear_program(self, point: FloatArray, direction: FloatArray) -> FloatArray | None:
+        """The facet normal (R,) by HiGHS, or None: the dual solution of max {t : p + t u = sum w_i
+        c_i, sum w = 1, w, t >= 0} is a positive multiple of (z, -1).
+        """
+        columns = self.columns if self.lower > 1 else np.vstack([self.columns, -self.columns])
+        sums = np.append(np.ones(len(columns)), 0.0)
+        rows = np.vstack([np.column_stack([columns.T, -direction]), sums])
+        program = ConicProgram(rows, np.append(np.zeros(len(columns)), -1.0))
+        try:
+            times, duals = program.solve(np.append(point, 1.0)[None])
+        except SolverError:
+            return None
+        normal = duals[0, :-1]
+        height = float((columns @ normal).max())
+        if not np.isfinite(times[0]) or height <= 0 or normal @ direction <= 0:
+            return None
+        return normal / height
+
+    def _lifted(self, vectors: FloatArray) -> FloatArray:
+        """The `vectors` (b, m) in the coordinates of the rows of `columns`, as an array (b, R)."""
+        vectors = vectors @ self.whitening
+        if self.section:
+            vectors = np.column_stack([vectors / 2, np.zeros(len(vectors))])
+        return np.ascontiguousarray(vectors)
+
+
+# Preparation of ray shooting: distinct vertices, whitened coordinates and a first facet.
+
+#: A step of `first_facet` moves a point z until the product of z with some vertex meets its bound.
+#: A vertex is ignored if its product with z changes by less than this share of the largest change,
+#: because division by such a small change would magnify rounding errors.
+SMALLEST_CHANGE = 1e-7
+#: Three kinds of numbers count as rounding errors if they are at most this share of another number.
+#: A singular value is compared with the largest singular value. In `first_facet`, the largest
+#: change of a product is compared with the norm of the longest vertex. In whitened coordinates, the
+#: norm of the mean of the vertices is compared with 1.
+DEGENERATE = 1e-13
+
+
+def distinct(vertices: FloatArray, *, up_to_sign: bool) -> FloatArray:
+    """The distinct rows of `vertices` (N, m), in order; x and -x count as equal if `up_to_sign`."""
+    keys = vertices @ np.random.default_rng(PUBLIC_SEED).standard_normal(vertices.shape[1])
+    signs = np.where(keys < 0, -1.0, 1.0) if up_to_sign else np.ones(len(keys))
+    order = np.argsort(signs * keys, kind="stable")
+    ordered = signs[order, None] * vertices[order]
+    first = np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))
+    return np.asarray(vertices[np.sort(order[first])])
+
+
+def whitened(vertices: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Rows mapped to second moment I, and the map (m, m); ``ValueError`` if they span less."""
+    count, dimension = vertices.shape
+    # The triangular factor of the QR decomposition has the same singular values and right singular
+    # vectors as the vertices.
+    factor = np.linalg.qr(vertices, mode="r") if count > dimension else vertices
+    _, singular, rows = np.linalg.svd(factor, full_matrices=False)
+    rank = int(np.count_nonzero(singular > DEGENERATE * singular.max(initial=0.0)))
+    if rank < dimension or rank == 0:
+        raise ValueError(f"vertices must span {dimension} dimensions (at least 1), got {rank}")
+    whitening = rows.T * (np.sqrt(count) / singular)
+    return np.ascontiguousarray(vertices @ whitening), whitening
+
+
+def first_facet(
+    columns: FloatArray, bounds: FloatArray, lower: float, rng: np.random.Generator
+) -> tuple[IntArray, FloatArray]:
+    """Numbers (R,) and signs (R,) of rows of `columns` (N, R) with tight bounds at a vertex z of
+    the polar body {z : |<row, z>| <= bound}; without the modulus if `lower` is infinity.
+    """
+    size = columns.shape[1]
+    scale = float(np.linalg.norm(columns, axis=1).max())
+    normal: FloatArray = np.zeros(size)
+    tight: FloatArray = np.zeros((size, 0))
+    basis, signs = np.zeros(size, dtype=np.int64), np.zeros(size)
+    for k in range(size):
+        step = np.asarray(rng.standard_normal(size))
+        for _ in range(2):  # the second pass removes the rounding errors of the first
+            step -= tight @ (tight.T @ step)
+        step /= float(np.linalg.norm(step))
+        slope, value = columns @ step, columns @ normal
+        rising = np.abs(slope) if lower == 1 else slope
+        usable = rising > SMALLEST_CHANGE * rising.max()
+        if rising.max() <= DEGENERATE * scale:
+            raise ValueError(f"vertices must surround 0 in {size} dimensions")
+        times = np.full(len(columns), np.inf)
+        gaps = bounds[usable] - np.sign(slope[usable]) * value[usable]
+        times[usable] = gaps / np.abs(slope[usable])
+        entering = int(np.argmin(times))
+        normal += times[entering] * step
+        basis[k], signs[k] = entering, np.sign(slope[entering])
+        rest = columns[entering].copy()
+        for _ in range(2):
+            rest -= tight @ (tight.T @ rest)
+        tight = np.column_stack([tight, rest / np.linalg.norm(rest)])
+    return basis, signs
+
+
+# Ray shooting with extreme points found on demand (column generation). A ray is first shot in the
+# hull of the known extreme points, which lies inside the body. It meets a facet with normal z. If
+# the extreme point of the body in direction z is not beyond this facet, the facet is part of a
+# facet of the body. Otherwise the point joins the known points, which are kept from call to call,
+# and the ray is shot again. Every round adds a new extreme point or ends the search. In practice,
+# the number of rounds is about the number of vertices near the rays.
+
+#: A facet of the hull of known points, in the hyperplane <z, x> = 1, counts as part of a facet of
+#: the body if <z, x> <= 1 + BEYOND for all x in the body.
+BEYOND = 1e-10
+#: Largest number of rounds in a call of `_shoot`; a few dozen usually suffice. Rays that are not
+#: done by then get `converged` = False.
+ROUNDS = 2000
+
+
+class OracleShooter:
+    """Ray shooting like `RayShooter` at a target derived from `body`, in coordinates of `frame`
+    (X-RAY).
+
+    `build` makes the shooter of the known points, and `height` the target's support function from
+    the largest and smallest products (b,) with points of `body`. Calls add known points, so a
+    shooter is not thread safe.
+    """
+
+    def __init__(
+        self,
+        body: Body,
+        frame: AffineHull,
+        build: Callable[[FloatArray], RayShooter],
+        height: Callable[[FloatArray, FloatArray], FloatArray],
+    ) -> None:
+        self._body = body
+        self._frame = frame
+        self._build = build
+        self._height = height
+        self._points = frame.coordinates(independent_points(body))
+        self._shooter = build(self._points)
+
+    def exits(self, points: FloatArray, directions: FloatArray) -> Exits:
+        apart = points.any(axis=1)
+        if apart.any():
+            # A ray can start only inside the known polytope. Therefore first shoot rays from 0
+            # through `points`. These rays make the known polytope grow until it contains `points`.
+            self._shoot(np.zeros_like(points[apart]), points[apart], enough=1.0)
+        return self._shoot(points, directions, enough=np.inf)
+
+    def _shoot(self, points: FloatArray, directions: FloatArray, enough: float) -> Exits:
+        """Exits from the target; times of `enough` or later may be too early."""
+        found = self._shooter.exits(points, directions)
+        unproved = found.converged & (found.times < enough)
+        for _ in range(ROUNDS):
+            rays = np.flatnonzero(unproved)
+            if not len(rays):
+                return found
+            unproved[rays] = self._learn(found.normals[rays])
+            rays = np.flatnonzero(unproved)
+            again = self._shooter.exits(points[rays], directions[rays])
+            for old, new in (
+                (found.times, again.times),
+                (found.normals, again.normals),
+                (found.converged, again.converged),
+            ):
+                old[rays] = new
+            found.pivots[rays] += again.pivots
+            unproved[rays] = again.converged & (again.times < enough)
+        found.converged[unproved] = False
+        return found
+
+    def _learn(self, normals: FloatArray) -> BoolArray:
+        """Add extreme points beyond the facets with `normals` (b, r); whether each has one (b,)."""
+        directions = normals @ self._frame.basis.T
+        best = self._frame.coordinates(self._body.extreme_point(directions))
+        worst = self._frame.coordinates(self._body.extreme_point(-directions))
+        largest = np.einsum("br,br->b", best, normals)
+        smallest = np.einsum("br,br->b", worst, normals)
+        beyond = self._height(largest, smallest) > 1 + BEYOND
+        if beyond.any():
+            points = np.vstack([self._points, best[beyond], worst[beyond]])
+            self._points = np.unique(points, axis=0)
+            self._shooter = self._build(self._points)
+        return np.asarray(beyond)
+
+
+def independent_points(body: Body) -> FloatArray:
+    """Affinely independent extreme points (r + 1, m), from 2 r + 1 calls along random directions;
+    ``ValueError`` if the body has a smaller dimension than its declared affine hull.
+    """
+    hull, rng = body.affine_hull(), np.random.default_rng(PUBLIC_SEED)
+    size = hull.dimension
+    found = np.empty((size + 1, body.dimension))
+    found[0] = body.extreme_point(np.ones((1, body.dimension)))[0]
+    spanned = np.empty((size, size))  # rows: an orthonormal basis of the differences so far
+    for k in range(size):
+        direction = hull.basis @ _across(spanned[:k], rng.standard_normal(size))
+        ends = body.extreme_point(np.stack([direction, -direction]))
+        heights = np.abs((ends - found[0]) @ direction)
+        if heights.max() <= MEMBERSHIP_TOLERANCE * float(np.abs(ends).max()):
+            raise ValueError(
+                f"body must have dimension {size}, like the affine hull that it declares, but its "
+                f"extreme points span {k} dimensions"
+            )
+        found[k + 1] = ends[np.argmax(heights)]
+        spanned[k] = _across(spanned[:k], (found[k + 1] - found[0]) @ hull.basis)
+    return found
+
+
+def _across(rows: FloatArray, vector: FloatArray) -> FloatArray:
+    for _ in range(2):  # the second pass removes the rounding errors of the first
+        vector = vector - (rows @ vector) @ rows
+    return np.asarray(vector / np.linalg.norm(vector))
+
+
+# Gauges, facets and chords, in coordinates of the span of the polytope.
+
+
+class VertexGauge:
+    """Gauge, facets and chords of a polytope about 0, in the span of orthonormal `basis` (m, r)."""
+
+    def __init__(self, basis: FloatArray, build: Callable[[], RayShooter | OracleShooter]) -> None:
+        self._basis = basis
+        self._shooter = build() if basis.shape[1] else None
+
+    def _exits(self, points: FloatArray, directions: FloatArray) -> Exits:
+        assert self._shooter is not None, "a single point has no directions"
+        found = self._shooter.exits(points, directions)
+        if not found.converged.all():
+            raise SolverError(
+                "ray shooting failed: neither simplex pivots nor HiGHS found the facet"
+            )
+        return found
+
+    def solve(self, coordinates: FloatArray) -> Facets:
+        """Gauges (b,) and normals (b, r) at points with `coordinates` (b, r); both are 0 at 0."""
+        gauges, normals = np.zeros(len(coordinates)), np.zeros(coordinates.shape)
+        away = coordinates.any(axis=1)
+        if away.any():
+            found = self._exits(np.zeros_like(coordinates[away]), coordinates[away])
+            gauges[away], normals[away] = 1 / found.times, found.normals
+        return Facets(gauges, normals)
+
+    def facets(self, points: FloatArray, scale: float) -> Facets:
+        """Gauges (b,) and normals (b, m) at points (b, m); inf and the component orthogonal to the
+        span for points outside it, by `off_span` with `scale`.
+        """
+        coordinates = points @ self._basis
+        found = self.solve(coordinates)
+        outside = off_span(points, self._basis, scale)
+        residuals = points - coordinates @ self._basis.T
+        normals = np.where(outside[:, None], residuals, found.normals @ self._basis.T)
+        return Facets(np.where(outside, np.inf, found.gauges), normals)
+
+    def span_chord(
+        self, points: FloatArray, directions: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        along = ~off_span(directions, self._basis)
+        low, high = np.zeros(len(points)), np.zeros(len(points))
+        if along.any():
+            starts, ways = points[along] @ self._basis, directions[along] @ self._basis
+            # Shoot the rays to both ends in one batch, so that later rays can start from the facets
+            # of earlier rays.
+            both = self._exits(np.vstack([starts, starts]), np.vstack([-ways, ways]))
+            backward, high[along] = np.split(both.times, 2)
+            low[along] = -backward
+        return low, high
+
+
+class PolytopeByRays(Body):
+    """A polytope that computes membership, separation and chords by ray shooting."""
+
+    @property
+    @abc.abstractmethod
+    def _centre(self) -> FloatArray:
+        """A point (m,) in the relative interior."""
+
+    @property
+    @abc.abstractmethod
+    def _about_centre(self) -> VertexGauge:
+        """Gauge of the body shifted by -`_centre`, in the basis of the body's affine hull."""
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether the gauge of the body shifted by -`_centre` is at most 1 + `tolerance`."""
+        hull = self.affine_hull()
+        inside = ~off_hull(points, hull, max(tolerance, RANK_TOLERANCE) * self.radius())
+        within = (points[inside] - self._centre) @ hull.basis
+        inside[inside] = self._about_centre.solve(within).gauges <= 1 + tolerance
+        return inside
+
+    def separate(self, point: FloatArray) -> Halfspace | None:
+        """Bounded by the facet on the ray from `_centre`, or orthogonal to the affine hull."""
+        basis = self.affine_hull().basis
+        within = (point - self._centre) @ basis
+        residual = point - self._centre - basis @ within
+        if np.linalg.norm(residual) > RANK_TOLERANCE * self.radius():
+            return Halfspace(residual, float(self.support(residual[None])[0]))
+        found = self._about_centre.solve(within[None])
+        if found.gauges[0] <= 1 + MEMBERSHIP_TOLERANCE:
+            return None
+        normals = found.normals @ basis.T
+        return Halfspace(normals[0], float(self.support(normals)[0]))
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self._about_centre.span_chord(points - self._centre, directions)

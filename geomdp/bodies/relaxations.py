@@ -1,0 +1,345 @@
+"""Semidefinite outer bodies of marginals and parities, from matrices of moments of signs.
+
+Each binary attribute is coded as a sign, -1 or 1. The moments are the means, over records, of
+products of signs; they are the entries of a positive semidefinite (psd) matrix (`MomentMatrix`).
+The answers are affine functions of the moments. The outer body is the set of the answers for all
+moments with a psd matrix, so it contains the sensitivity polytope. Maximising a linear function
+over it takes one semidefinite program. Over the polytope of d attributes, this takes, in general,
+the values at the answers of all 2^d elements. Projections use these outer bodies; lower bounds
+never do, because a lower bound for a larger body need not hold for the polytope.
+
+References
+----------
+Lasserre 2001 (moment matrices); Grothendieck 1953 and Alon and Naor 2006 (how loose the
+relaxation of products of two signs is); Nikolov 2022, section 5 (2-way marginals): JL-T23.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import whole
+from geomdp.bodies.base import Body
+from geomdp.bodies.cvx_body import KeptProblem
+from geomdp.bodies.elliptope import Elliptope, MappedElliptope, stretching_weights
+from geomdp.bodies.sensitivity import sensitivity_polytope
+from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
+from geomdp.workloads.structure import sign_products
+
+
+@dataclass(frozen=True, eq=False)
+class MomentRelaxation(Body):
+    """The body {c + L z : M(z) psd}, where M(z) is a matrix of moments z of signs.
+
+    `moment_relaxation` builds it for a workload. It has a support function and extreme points, from
+    which `geomdp.project` finds nearest points.
+
+    Parameters
+    ----------
+    matrix : MomentMatrix
+        M.
+    terms : sequence of dict
+        For each coordinate of the body, a row of L and an entry of c. A dictionary maps sets T of
+        attributes, as ascending tuples, to the coefficients of z_T, the mean of the product of
+        their signs. The value of the empty tuple is the constant. Every other T must occur in M.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> W = gd.workloads.Marginals(d=4, k=2)
+    >>> K = gd.bodies.moment_relaxation(W)
+    >>> K
+    MomentRelaxation(moment matrix of order 5 in R^6)
+    >>> K.support(np.eye(W.n_queries)[:2]).round(4).tolist()
+    [1.0, 1.0]
+    """
+
+    matrix: MomentMatrix
+    terms: Sequence[dict[tuple[int, ...], float]]
+
+    def __post_init__(self) -> None:
+        missing = {T for term in self.terms for T in term if T} - set(self.matrix.numbers)
+        if missing:
+            raise ValueError(
+                f"terms must use sets that occur in the moment matrix, got {min(missing)}"
+            )
+
+    def _summary(self) -> str:
+        return f"moment matrix of order {self.matrix.order}"
+
+    @property
+    def dimension(self) -> int:
+        return len(self.terms)
+
+    @cached_property
+    def _map(self) -> tuple[sp.csr_array, FloatArray]:
+        """L (m, q) and c (m,)."""
+        numbers = self.matrix.numbers
+        linear, constant = sp.lil_array((self.dimension, len(numbers))), np.zeros(self.dimension)
+        for row, term in enumerate(self.terms):
+            for T, coefficient in term.items():
+                if T:
+                    linear[row, numbers[T]] = coefficient
+                else:
+                    constant[row] = coefficient
+        return linear.tocsr(), constant
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """Upper bounds on max <u, y> over points y, from dual matrices, valid up to rounding.
+
+        For 2-way marginals, they are nearly always too large by at most a relative 1e-9. For other
+        workloads, each takes one semidefinite program and is too large by about a relative 1e-8.
+        """
+        linear, constant = self._map
+        weights = (linear.T @ directions.T).T
+        return np.asarray(self.matrix.highest(weights).bounds + directions @ constant)
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        linear, constant = self._map
+        weights = (linear.T @ directions.T).T
+        return np.asarray((linear @ self.matrix.highest(weights).moments.T).T + constant)
+
+    def radius(self) -> float:
+        """Upper bound sqrt(sum of (|c_i| + ||row i of L||_1)^2) on ||y||_2, as |z_T| <= 1."""
+        linear, constant = self._map
+        return float(np.linalg.norm(abs(linear).sum(axis=1) + np.abs(constant)))
+
+
+@functools.singledispatch
+def moment_relaxation(workload: Workload) -> Body:
+    """A semidefinite body that contains the sensitivity polytope of a workload on the Boolean cube.
+
+    =====================  ========================================================================
+    workload               sets of attributes that index the rows of the matrix of moments
+    =====================  ========================================================================
+    Marginals, Parities    k = 1: no matrix; the sensitivity polytope is a box and is returned
+    Marginals, k >= 2      all sets of up to ceil(k / 2) attributes
+    Parities, k = 2 < d    single attributes: the body is the `Elliptope` of order d
+    Parities, 2 < k < d    sets of k / 2 attributes, or of (k - 1) / 2 and (k + 1) / 2 for odd k
+    Parities, k = d        no matrix; the sensitivity polytope is a segment and is returned
+    MarginalTables, k = 2  for columns of two levels: the empty set and single attributes; the body
+                           is an image of the elliptope of order d + 1, and has its own projection
+    =====================  ========================================================================
+
+    Parameters
+    ----------
+    workload : Workload
+        One of the workloads in the table above.
+
+    Returns
+    -------
+    Body
+        The body in R^m, with coordinates in the order of the workload's m queries.
+
+    Raises
+    ------
+    ValueError
+        For other workloads, and for matrices of order above 200. The limit does not apply to
+        `Parities` with k = 2 and to `MarginalTables`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> W = gd.workloads.Parities(d=5, k=2)
+    >>> K = gd.bodies.moment_relaxation(W)
+    >>> K
+    Elliptope(order 5 in R^10)
+    >>> u = -np.ones((1, W.n_queries))
+    >>> inner = gd.sensitivity_polytope(W).support(u)
+    >>> inner.tolist(), K.support(u).round(4).tolist()
+    ([2.0], [2.5])
+    """
+    raise ValueError(
+        "workload must be Marginals, Parities or 2-way MarginalTables of two-level columns to have "
+        f"a moment relaxation, got {type(workload).__name__}"
+    )
+
+
+@moment_relaxation.register
+def _(workload: Marginals) -> Body:
+    if workload.k == 1:
+        return sensitivity_polytope(workload)
+    sizes = range((workload.k + 1) // 2 + 1)
+    # The product of (1 + s_i) / 2 over i in a set S is the mean of s_T over all subsets T of S,
+    # where s_i is the sign of attribute i, and s_T is the product of the signs in T.
+    share = 0.5**workload.k
+
+    def term(subset: IntArray) -> dict[tuple[int, ...], float]:
+        inside = tuple(int(i) for i in subset)
+        return dict.fromkeys(_subsets(inside, range(len(inside) + 1)), share)
+
+    matrix = MomentMatrix(_subsets(range(workload.d), sizes))
+    return MomentRelaxation(matrix, [term(subset) for subset in workload.subsets])
+
+
+@moment_relaxation.register
+def _(workload: Parities) -> Body:
+    d, k = workload.d, workload.k
+    if k in (1, d):  # a cube for k = 1, and a segment for k = d, which has a single query
+        return sensitivity_polytope(workload)
+    if k == 2:
+        return Elliptope(d)
+    matrix = MomentMatrix(_subsets(range(d), sorted({k // 2, (k + 1) // 2})))
+    terms = [{tuple(int(i) for i in subset): 1.0} for subset in workload.subsets]
+    return MomentRelaxation(matrix, terms)
+
+
+@moment_relaxation.register
+def _(workload: MarginalTables) -> Body:
+    products = sign_products(workload)
+    weights = None
+    if products is not None and workload.k == 2:
+        weights = stretching_weights(products.matrix, products.order)
+    if products is None or weights is None:
+        raise ValueError(
+            "tables must be 2-way and of two-level columns to have a moment relaxation, got levels "
+            f"{workload.levels}, k = {workload.k}"
+        )
+    return MappedElliptope(products.matrix, weights, products.constant)
+
+
+def _subsets(elements: Sequence[int], sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    return [each for size in sizes for each in itertools.combinations(elements, size)]
+
+
+# Moment matrices of signs, and bounds on linear functions of moments by semidefinite programs. For
+# signs s in {-1, 1}^d, let s_A be the product of the s_i for i in a set A of attributes. Then s_A
+# s_B = s_T, where T is the symmetric difference of A and B. For fixed sets A_1..A_p and v = (s_A1,
+# ..., s_Ap), the mean of v v^T over records is a positive semidefinite matrix M(z) with diagonal 1.
+# Its entry for A_a and A_b is z_T, the mean of s_T; z lists the z_T of the q different sets T. The
+# programs are solved in the dual, over psd matrices S. Each S proves a bound, because <S, M(z)> >=
+# 0.
+
+#: Largest order p of a moment matrix: an interior point method takes O(p^4) memory.
+MAX_ORDER = 200
+#: Largest residuals at which the solver Clarabel may stop if it makes no further progress. The
+#: residuals are added to the bounds, so the bounds stay valid.
+REDUCED = 1e-6
+
+
+class HighestMoments(NamedTuple):
+    """For b vectors w: moments z (b, q) that maximise <w, z> over psd M(z), and bounds (b,)."""
+
+    moments: FloatArray
+    bounds: FloatArray
+
+
+class Multiplied(NamedTuple):
+    """The variable S of a program, and a constraint on the entries of S with multipliers z."""
+
+    variable: Any
+    sums: Any
+
+    @property
+    def value(self) -> tuple[FloatArray, FloatArray]:
+        return np.asarray(self.variable.value), np.asarray(self.sums.dual_value)
+
+
+@dataclass(frozen=True, eq=False)
+class MomentMatrix:
+    """The matrix M(z)_ab = z_T with T the symmetric difference of A_a and A_b; M(z)_aa = 1."""
+
+    sets: Sequence[tuple[int, ...]]  # 2 to 200 distinct sets A_1..A_p of attribute numbers
+
+    def __post_init__(self) -> None:
+        order = whole(len(self.sets), "number of sets", minimum=2, maximum=MAX_ORDER)
+        if len({frozenset(each) for each in self.sets}) != order:
+            raise ValueError(f"sets must be distinct, got {self.sets!r}")
+
+    @property
+    def order(self) -> int:
+        return len(self.sets)
+
+    @cached_property
+    def _differences(self) -> list[tuple[int, ...]]:
+        return [
+            tuple(sorted(set(first) ^ set(second)))
+            for first, second in itertools.combinations(self.sets, 2)
+        ]
+
+    @cached_property
+    def numbers(self) -> dict[tuple[int, ...], int]:
+        """Index in z of each T that occurs; sets are ordered by size, then by elements."""
+        found = sorted(set(self._differences), key=lambda T: (len(T), T))
+        return {T: number for number, T in enumerate(found)}
+
+    @cached_property
+    def _entries(self) -> IntArray:
+        """Index in z of each entry above the diagonal, in row-major order."""
+        return np.array([self.numbers[T] for T in self._differences])
+
+    @cached_property
+    def _upper(self) -> tuple[IntArray, IntArray]:
+        rows, columns = np.triu_indices(self.order, 1)
+        return rows.astype(np.int64), columns.astype(np.int64)
+
+    @cached_property
+    def _sums(self) -> sp.csr_array:
+        """Matrix (q, p (p - 1) / 2) that adds up the entries above the diagonal with the same T."""
+        count = len(self._entries)
+        shape = (len(self.numbers), count)
+        return sp.csr_array((np.ones(count), (self._entries, np.arange(count))), shape=shape)
+
+    @cached_property
+    def _program(self) -> KeptProblem:
+        """Minimise tr S >= <w, z> over psd S with entries that add up to -w_T for each T."""
+        import cvxpy as cp
+
+        weights = cp.Parameter(len(self.numbers))
+        slack = cp.Variable((self.order, self.order), PSD=True)
+        sums = 2 * self._sums @ slack[self._upper] == -weights
+        goal, found = cp.Minimize(cp.trace(slack)), Multiplied(slack, sums)
+        return KeptProblem(goal, [sums], [weights], found, cp.CLARABEL, REDUCED)
+
+    def highest(self, weights: FloatArray) -> HighestMoments:
+        """Largest <w, z> over psd M(z) for rows w of `weights` (b, q), with valid upper bounds."""
+        if len(self.numbers) < len(self._entries):
+            found = [self._programmed(each) for each in weights]
+            moments = np.array([z for z, _ in found]).reshape(weights.shape)
+            return HighestMoments(moments, np.array([bound for _, bound in found]))
+        from geomdp.bodies.elliptope_support import (
+            highest_correlation,  # compiled, so slow to import
+        )
+
+        rows, columns = self._upper
+        matrices = np.zeros((len(weights), self.order, self.order))
+        matrices[:, rows, columns] = matrices[:, columns, rows] = weights[:, self._entries]
+        best = highest_correlation(matrices)
+        moments = np.empty(weights.shape)
+        moments[:, self._entries] = best.matrices[:, rows, columns]
+        return HighestMoments(moments, best.bounds)
+
+    def _programmed(self, weights: FloatArray) -> tuple[FloatArray, float]:
+        """z (q,) and the bound <w, z> <= tr S + p delta + ||r||_1 for one row w, where r is the
+        residual of the sums, S + delta I is psd, and |z_T| <= 1.
+        """
+        length = float(np.linalg.norm(weights))
+        if length == 0:
+            return np.zeros(len(weights)), 0.0
+        _, (slack, multipliers) = self._program.solve(weights / length)
+        residual = weights / length + 2 * (self._sums @ slack[self._upper])
+        deficit = max(0.0, -float(np.linalg.eigvalsh(slack)[0]))
+        bound = float(np.trace(slack)) + self.order * deficit + float(np.abs(residual).sum())
+        return self.repaired(multipliers), length * bound
+
+    def repaired(self, moments: FloatArray) -> FloatArray:
+        """z / (1 + delta) with delta = max(0, -lambda_min(M(z))); its moment matrix is psd."""
+        matrix = np.eye(self.order)
+        rows, columns = self._upper
+        matrix[rows, columns] = matrix[columns, rows] = moments[self._entries]
+        return moments / (1 + max(0.0, -float(np.linalg.eigvalsh(matrix)[0])))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the sets alone, because the kept program contains the state of a solver."""
+        return {"sets": self.sets}

@@ -1,1 +1,0 @@
-"""Bodies of symmetric matrices defined by eigenvalues, with exact samplers."""

@@ -1,0 +1,435 @@
+"""The difference body and the symmetric hull of any body, and scaled bodies."""
+
+from __future__ import annotations
+
+import abc
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
+from geomdp._typing import BoolArray, FloatArray
+from geomdp._validation import positive
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, checked_body
+from geomdp.bodies.oracles import Facets, Halfspace, MissingOracle, SupportFunction, Verb
+from geomdp.bodies.ray_shooting import OracleShooter, RayShooter, VertexGauge
+
+#: Verbs that count as implemented only if K lists its vertices.
+_BY_VERTICES = frozenset({Body.gauge, Body.facets, Body.contains, Body.chord})
+
+
+@dataclass(frozen=True, eq=False)
+class Symmetrised(Body):
+    """Base class of `Difference` and `SymmetricHull`, which shoot rays at facets: from the N listed
+    vertices of K, O(N r) per pivot in dimension r without the N^2 differences (X-RAY, JL-DEF), or
+    else from the extreme points of K by column generation.
+    """
+
+    body: Body
+
+    symmetric = True
+
+    def __post_init__(self) -> None:
+        checked_body(self.body)
+
+    def _summary(self) -> str:
+        return f"of {self.body!r}"
+
+    @property
+    def dimension(self) -> int:
+        return self.body.dimension
+
+    def implements(self, verb: Verb) -> bool:
+        """Gauge, facets, contains and chord need listed vertices of K (column generation alone does
+        not count); `affine_hull` and `radius` always count; other verbs need the same verb of K.
+        """
+        if not super().implements(verb):
+            return False
+        if verb in (Body.affine_hull, Body.radius):
+            return True
+        return self.body.implements(Body.vertex_list if verb in _BY_VERTICES else verb)
+
+    @abc.abstractmethod
+    def _shooter(self, points: FloatArray) -> RayShooter:
+        """The ray shooter for this body, if K is the hull of the points with these coordinates."""
+
+    @abc.abstractmethod
+    def _height(self, largest: FloatArray, smallest: FloatArray) -> FloatArray:
+        """Support function of this body at z, from the largest and smallest <z, x> over x in K."""
+
+    def _frame(self) -> AffineHull:
+        return self.affine_hull()
+
+    @cached_property
+    def _gauge(self) -> VertexGauge:
+        frame = self._frame()
+
+        def build() -> RayShooter | OracleShooter:
+            if self.body.implements(Body.vertex_list):
+                return self._shooter(frame.coordinates(self.body.vertex_list()))
+            if self.body.finitely_generated:
+                return OracleShooter(self.body, frame, self._shooter, self._height)
+            raise MissingOracle(self, "gauge", "vertex_list or finitely many extreme points of K")
+
+        return VertexGauge(frame.basis, build)
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        return self.facets(points).gauges
+
+    def facets(self, points: FloatArray) -> Facets:
+        return self._gauge.facets(points, self.radius())
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        return np.asarray(self.gauge(points) <= 1 + tolerance)
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self._gauge.span_chord(points, directions)
+
+    def linear_image(self, matrix: FloatArray) -> Body | None:
+        """The same construction on K's image; None if it has no closed form or is a segment."""
+        inner = self.body.linear_image(matrix) if len(matrix) > 1 else None
+        return None if inner is None else type(self)(inner)
+
+
+@dataclass(frozen=True, eq=False)
+class Difference(Symmetrised):
+    """The difference body K - K = {x - y : x, y in K}, for any K with a support function.
+
+    `difference_body` returns a closed form instead if there is one. Gauge, membership and chords
+    need a K with listed vertices or with finitely many extreme points.
+
+    Parameters
+    ----------
+    body : Body
+        K.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> triangle = gd.bodies.VPolytope([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> hexagon = gd.bodies.Difference(triangle)
+    >>> hexagon.support(np.array([[1.0, 1.0]])).tolist()
+    [1.0]
+    >>> hexagon.contains(np.array([[1.0, 0.0], [1.0, 1.0]])).tolist()
+    [True, False]
+    """
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """The breadth h_K(u) + h_K(-u) of K."""
+        return self.body.breadth(directions)
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        return self.body.extreme_point(directions) - self.body.extreme_point(-directions)
+
+    def _shooter(self, points: FloatArray) -> RayShooter:
+        return RayShooter.difference(points)
+
+    def _height(self, largest: FloatArray, smallest: FloatArray) -> FloatArray:
+        return largest - smallest
+
+    def _frame(self) -> AffineHull:
+        return self.body.affine_hull()
+
+    def radius(self) -> float:
+        """Upper bound: twice the radius of K."""
+        return 2 * self.body.radius()
+
+    def affine_hull(self) -> AffineHull:
+        return AffineHull(np.zeros(self.dimension), self.body.affine_hull().basis)
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        import cvxpy as cp
+
+        first, second = cp.Variable(self.dimension), cp.Variable(self.dimension)
+        return [
+            variable == first - second,
+            *self.body.cvxpy_constraints(first),
+            *self.body.cvxpy_constraints(second),
+        ]
+
+    def width_rule(self) -> tuple[float, Body]:
+        """w(K - K) = 2 w(K) for the Gaussian width w."""
+        return 2.0, self.body
+
+
+@dataclass(frozen=True, eq=False)
+class SymmetricHull(Symmetrised):
+    """The symmetric hull, the convex hull of K and -K, for any K with a support function.
+
+    Its affine hull is the linear span of K. `symmetric_hull` returns a closed form instead if there
+    is one. Gauge, membership and chords need a K as in `Difference`.
+
+    Parameters
+    ----------
+    body : Body
+        K.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> triangle = gd.bodies.VPolytope([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> hull = gd.bodies.SymmetricHull(triangle)
+    >>> hull.support(np.array([[1.0, 1.0], [-1.0, 0.0]])).tolist()
+    [1.0, 1.0]
+    >>> hull.symmetric
+    True
+    """
+
+    def implements(self, verb: Verb) -> bool:
+        """`cvxpy_constraints` needs listed vertices of K."""
+        if verb is Body.cvxpy_constraints:
+            return self.body.implements(Body.vertex_list)
+        return super().implements(verb)
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """max(h_K(u), h_K(-u))."""
+        return np.maximum(self.body.support(directions), self.body.support(-directions))
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        first, second = self.body.extreme_point(directions), -self.body.extreme_point(-directions)
+        gain = np.einsum("bm,bm->b", directions, first - second)
+        return np.where(gain[:, None] >= 0, first, second)
+
+    def _shooter(self, points: FloatArray) -> RayShooter:
+        return RayShooter.symmetric_hull(points)
+
+    def _height(self, largest: FloatArray, smallest: FloatArray) -> FloatArray:
+        return np.maximum(largest, -smallest)
+
+    @cached_property
+    def _span(self) -> FloatArray:
+        hull = self.body.affine_hull()
+        residual = hull.offset - hull.basis @ (hull.basis.T @ hull.offset)
+        length = np.linalg.norm(residual)
+        if length <= RANK_TOLERANCE * self.body.radius():
+            return hull.basis
+        return np.hstack([hull.basis, residual[:, None] / length])
+
+    def radius(self) -> float:
+        return self.body.radius()
+
+    def affine_hull(self) -> AffineHull:
+        return AffineHull(np.zeros(self.dimension), self._span)
+
+    def vertex_list(self) -> FloatArray:
+        points = self.body.vertex_list()
+        return np.vstack([points, -points])
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """Weights of the vertices with moduli that add up to at most 1."""
+        import cvxpy as cp
+
+        points = self.body.vertex_list()
+        weights = cp.Variable(len(points))
+        return [variable == points.T @ weights, cp.norm1(weights) <= 1]
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled(Body):
+    """The body {factor x : x in K}.
+
+    Verbs use the same verbs of K. Support functions, points, radii and Gaussian widths of K are
+    multiplied by the factor; gauges and facet normals are divided by it.
+
+    Parameters
+    ----------
+    body : Body
+        K.
+    factor : float
+        Finite and above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> K = gd.bodies.Scaled(gd.bodies.CrossPolytope(2), 3.0)
+    >>> K.gauge(np.array([[1.0, 2.0]])).tolist()
+    [1.0]
+    >>> round(K.volume(), 6)
+    18.0
+    """
+
+    body: Body
+    factor: float
+
+    def __post_init__(self) -> None:
+        checked_body(self.body)
+        object.__setattr__(self, "factor", positive(self.factor, "factor"))
+
+    def _summary(self) -> str:
+        return f"{self.factor:g} times {self.body!r}"
+
+    @property
+    def dimension(self) -> int:
+        return self.body.dimension
+
+    @property
+    def symmetric(self) -> bool:
+        return self.body.symmetric
+
+    def implements(self, verb: Verb) -> bool:
+        return self.body.implements(verb)
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        return self.factor * self.body.support(directions)
+
+    def breadth(self, directions: FloatArray) -> FloatArray:
+        return self.factor * self.body.breadth(directions)
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        return self.factor * self.body.extreme_point(directions)
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        return self.body.gauge(points) / self.factor
+
+    def facets(self, points: FloatArray) -> Facets:
+        found = self.body.facets(points)
+        return Facets(found.gauges / self.factor, found.normals / self.factor)
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        return self.body.contains(points / self.factor, tolerance)
+
+    def separate(self, point: FloatArray) -> Halfspace | None:
+        found = self.body.separate(point / self.factor)
+        return None if found is None else Halfspace(found.normal, self.factor * found.offset)
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self.body.chord(points / self.factor, directions / self.factor)
+
+    def project(self, points: FloatArray) -> FloatArray:
+        return self.factor * self.body.project(points / self.factor)
+
+    def radius(self) -> float:
+        return self.factor * self.body.radius()
+
+    def affine_hull(self) -> AffineHull:
+        hull = self.body.affine_hull()
+        return AffineHull(self.factor * hull.offset, hull.basis)
+
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
+        return self.factor * self.body.sample_uniform(n, rng)
+
+    def centroid(self) -> FloatArray:
+        return self.factor * self.body.centroid()
+
+    def second_moment(self) -> FloatArray:
+        """Second moment of K times factor^2."""
+        return self.factor**2 * self.body.second_moment()
+
+    def volume(self) -> float:
+        """Volume of K times factor^r, where r is the dimension of the affine hull of K."""
+        rank = self.body.affine_hull().dimension
+        return math.exp(math.log(self.body.volume()) + rank * math.log(self.factor))
+
+    def vertex_list(self) -> FloatArray:
+        return self.factor * self.body.vertex_list()
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        return self.body.cvxpy_constraints(variable / self.factor)
+
+    def half_diameter(self) -> float:
+        return self.factor * self.body.half_diameter()
+
+    def difference(self) -> Body:
+        return Scaled(difference_body(self.body), self.factor)
+
+    def symmetric_hull(self) -> Body:
+        return Scaled(symmetric_hull(self.body), self.factor)
+
+    def linear_image(self, matrix: FloatArray) -> Body | None:
+        inner = self.body.linear_image(matrix)
+        return None if inner is None else Scaled(inner, self.factor)
+
+    def width_rule(self) -> tuple[float, Body]:
+        return self.factor, self.body
+
+    def largest_gauge(self, support: SupportFunction) -> float | None:
+        inner = self.body.largest_gauge(support)
+        return None if inner is None else inner / self.factor
+
+    def gauge_bound(self, l1: float, l2: float) -> float | None:
+        inner = self.body.gauge_bound(l1, l2)
+        return None if inner is None else inner / self.factor
+
+
+def difference_body(body: Body) -> Body:
+    """The difference body K - K = {x - y : x, y in K} of a body K.
+
+    The difference body is symmetric. If two data sets are neighbours under replace-one adjacency,
+    the difference of their sums of answers lies in the difference body of the sensitivity polytope.
+
+    Parameters
+    ----------
+    body : Body
+        K in R^m.
+
+    Returns
+    -------
+    Body
+        The closed form (`Body.difference`) if there is one; else 2 K for a K known to be symmetric,
+        and the wrapper `Difference` for any other K.
+
+    Raises
+    ------
+    ValueError
+        If `body` is not a `Body`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> gd.difference_body(gd.bodies.Ball(3))
+    Ball(radius 2 in R^3)
+    >>> triangle = gd.bodies.VPolytope([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> hexagon = gd.difference_body(triangle)
+    >>> hexagon
+    Difference(of VPolytope(3 points in R^2) in R^2)
+    >>> hexagon.gauge(np.array([[1.0, -1.0], [1.0, 1.0]])).round(6).tolist()
+    [1.0, 2.0]
+    """
+    closed = checked_body(body).difference()
+    if closed is not None:
+        return closed
+    return Scaled(body, 2.0) if body.symmetric else Difference(body)
+
+
+def symmetric_hull(body: Body) -> Body:
+    """The symmetric hull of a body K, that is, the convex hull of K and -K.
+
+    If two data sets are neighbours under add/remove adjacency, the difference of their sums of
+    answers lies in the symmetric hull of the sensitivity polytope.
+
+    Parameters
+    ----------
+    body : Body
+        K in R^m.
+
+    Returns
+    -------
+    Body
+        The closed form (`Body.symmetric_hull`) if there is one; else K itself for a K known to be
+        symmetric, and the wrapper `SymmetricHull` for any other K.
+
+    Raises
+    ------
+    ValueError
+        If `body` is not a `Body`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> segment = gd.bodies.VPolytope([[1.0, 0.0], [0.0, 1.0]])
+    >>> square = gd.bodies.symmetric_hull(segment)
+    >>> square.gauge(np.array([[0.5, -0.5], [1.0, 1.0]])).round(6).tolist()
+    [1.0, 2.0]
+    """
+    closed = checked_body(body).symmetric_hull()
+    if closed is not None:
+        return closed
+    return body if body.symmetric else SymmetricHull(body)

@@ -1,1 +1,0 @@
-"""Lower bounds from one private estimation in each of several orthogonal directions."""

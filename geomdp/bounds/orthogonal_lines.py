@@ -1,0 +1,589 @@
+"""Lower bounds from orthogonal lines for any workload: choice of the lines and of their steps.
+
+On each of several orthogonal lines of data sets, a mechanism must estimate one number.
+
+`geomdp.bounds.checker.lines` has the proof and the notation; `known_risk` proves the numbers
+lambda_j. The frame U = (u_1, ..., u_i) is the polar factor of W D, for W = (w_1, ..., w_i) and a
+diagonal matrix D of weights above 0. With S = (D W^T W D)^(1/2), U^T W D = S gives
+delta_j = S_jj / D_jj, so only inner products of answers are needed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from geomdp._numerics.randomness import PUBLIC_SEED
+from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import finite_array, require_type, whole
+from geomdp.bounds.bayes_risk import LONGEST, MOST_EPSILON, MOST_STEP
+from geomdp.bounds.bound import Bound, rounded_down
+from geomdp.bounds.certificates import (
+    ExcludedRange,
+    bounded_answers,
+    covering_bound,
+    element_rows,
+    listing_document,
+    without_dominated,
+)
+from geomdp.bounds.count_risks import Accuracy, LineRisk
+from geomdp.bounds.packings.listed import elements_or_sample
+from geomdp.bounds.problem import CHANGES, MEAN_L2, Metric, Problem, WorstCase, stated_privacy
+from geomdp.privacy import Adjacency, Privacy
+from geomdp.privacy.definitions import checked_adjacency
+from geomdp.workloads import Workload
+
+# Data sets on orthogonal lines: in each of many directions, a mechanism must estimate one number.
+
+#: Eigenvalues of D W^T W D below this share of the largest eigenvalue are set to 0, which lowers S.
+#: Rounding changes an eigenvalue by about 2^-52 times the largest eigenvalue. The root of an
+#: eigenvalue that is kept then changes by less than `LENGTH_MARGIN` times the largest root.
+LEAST_EIGENVALUE = 1e-9
+#: Relative margin by which C is rounded down.
+LENGTH_MARGIN = 5e-10
+
+
+@dataclass(frozen=True, eq=False)
+class OrthogonalLines:
+    """Pairs of elements with answers that differ along orthogonal directions.
+
+    Let w_j = Q(x_j) - Q(x'_j), and let u_j be the columns of the polar factor of W D for
+    W = (w_1, ..., w_i). With T_j steps of b copies on line j, data sets of n >= b sum_j T_j records
+    prove an error of at least C / n on one of them. For risks lambda_j of the steps and
+    delta_j = <u_j, w_j>, C is b (sum_j lambda_j^(2/p) delta_j^2 / k)^(1/2): p = 2 for `RMS`, else
+    1. For k' queries, k' replaces k. Cost: O(i^2 k + i^3) for `lengths`.
+
+    Parameters
+    ----------
+    workload : Workload
+        The workload Q, with k queries.
+    elements : (E, ...) array
+        Records of the workload's universe.
+    pairs : (i, 2) array of int
+        Row numbers of `elements`: x_j and x'_j in row j. The number i of pairs is at most k, and at
+        most k' if `queries` is given.
+    weights : (i,) array
+        The diagonal of D, above 0.
+    queries : (k',) array of int, optional
+        Numbers of the queries whose errors are bounded, in increasing order; by default all. With
+        fewer than k queries, only the largest error over the queries is bounded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> lines = gd.bounds.OrthogonalLines(
+    ...     gd.workloads.Marginals(4, 1),
+    ...     elements=np.array([[0, 0, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1]]),
+    ...     pairs=np.array([[0, 1], [0, 2]]),
+    ...     weights=np.ones(2),
+    ... )
+    >>> lines
+    OrthogonalLines(Marginals(d=4, k=1), 2 pairs)
+    >>> np.round(lines.lengths, 4)
+    array([1.4142, 1.4142])
+    """
+
+    workload: Workload
+    elements: npt.NDArray[Any]
+    pairs: IntArray
+    weights: FloatArray
+    queries: IntArray | None = None
+
+    def __post_init__(self) -> None:
+        require_type(self.workload, Workload, "workload")
+        elements = self.workload.universe.validate(self.elements)
+        pairs = element_rows(self.pairs, len(elements), "pairs")
+        if pairs.shape[1] != 2:
+            raise ValueError(f"pairs must have shape (i, 2), got {pairs.shape}")
+        object.__setattr__(self, "queries", self._checked_queries())
+        whole(len(pairs), "number of pairs", maximum=self.count)
+        weights = finite_array(self.weights, "weights", ndim=1)
+        if weights.shape != (len(pairs),) or not weights.min() > 0:
+            raise ValueError(f"weights must be {len(pairs)} numbers above 0, got {weights}")
+        for name, value in (("elements", elements), ("pairs", pairs), ("weights", weights)):
+            object.__setattr__(self, name, value)
+
+    def _checked_queries(self) -> IntArray | None:
+        """The numbers of the queries; None for all of them."""
+        if self.queries is None:
+            return None
+        k, queries = self.workload.n_queries, np.asarray(self.queries)
+        known = queries.ndim == 1 and queries.dtype.kind in "iu" and len(queries) > 0
+        if not (known and queries[0] >= 0 and queries[-1] < k and (np.diff(queries) > 0).all()):
+            raise ValueError(
+                f"queries must be increasing whole numbers from 0 to {k - 1}, got {self.queries!r}"
+            )
+        return None if len(queries) == k else queries
+
+    def __repr__(self) -> str:
+        some = "" if self.queries is None else f" for {self.count} queries"
+        return f"OrthogonalLines({self.workload!r}, {len(self.pairs)} pairs{some})"
+
+    @property
+    def count(self) -> int:
+        """Number of queries whose errors are bounded."""
+        return self.workload.n_queries if self.queries is None else len(self.queries)
+
+    @cached_property
+    def answers(self) -> FloatArray:
+        """Answers of the elements to all queries: (E, k)."""
+        return bounded_answers(self.workload, self.elements)
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """delta_1, ..., delta_i: lengths of the answer differences along the directions."""
+        answers = self.answers if self.queries is None else self.answers[:, self.queries]
+        differences = answers[self.pairs[:, 0]] - answers[self.pairs[:, 1]]
+        # In units of the largest difference, products of differences are in the range of float64.
+        unit = float(np.abs(differences).max())
+        if unit == 0:
+            return np.zeros(len(differences))
+        differences /= unit
+        weights = self.weights / self.weights.max()
+        gram = differences @ differences.T
+        values, vectors = np.linalg.eigh(gram * np.outer(weights, weights))
+        kept = values > LEAST_EIGENVALUE * values[-1]
+        inverse_root = (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
+        # Compute <u_j, w_j> from U = W D S^-1. The ratio S_jj / D_jj is the same number, but the
+        # division would amplify rounding errors for a tiny D_jj.
+        return np.asarray(unit * np.abs(((inverse_root * weights) * gram).sum(axis=1)))
+
+    def document(self) -> dict[str, Any]:
+        """The lines as written to a certificate file."""
+        used, rows = np.unique(self.pairs, return_inverse=True)
+        some = {} if self.queries is None else {"queries": self.queries}
+        return {
+            "type": "orthogonal lines",
+            **some,
+            **listing_document(self.workload, self.elements[used], self.answers[used]),
+            "pairs": rows.reshape(self.pairs.shape),
+            "weights": self.weights,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class LinePlan:
+    """Steps (i,) of b = `copies` records on lines, and C of the bound (`scale`, rounded down)."""
+
+    lines: OrthogonalLines
+    steps: IntArray
+    copies: int
+    #: A risk for each different number of steps, in increasing order of these numbers.
+    known: tuple[LineRisk, ...]
+    scale: float
+
+    @property
+    def records(self) -> int:
+        """b sum_j T_j, the least number of records that the data sets need."""
+        return self.copies * int(self.steps.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class LineRung(ExcludedRange):
+    """One rung of a certificate: the values of n for which orthogonal lines exclude an error.
+
+    Parameters
+    ----------
+    first, last : int
+        Least and largest number of records excluded.
+    plan : LinePlan
+        The lines and the steps on them.
+
+    Examples
+    --------
+    >>> import textwrap
+    >>> import geomdp as gd
+    >>> bound = gd.bounds.orthogonal_lines_bound(gd.workloads.Histogram(4), epsilon=0.1, alpha=0.02)
+    >>> rung = bound.certificate.rungs[0]
+    >>> rung.first, rung.last
+    (1, 16)
+    >>> print(textwrap.fill(rung.said, 80))
+    the error is at least 0.02099 on some data set of 1 orthogonal lines, each of at
+    most 1 steps of 1 replacements
+    """
+
+    plan: LinePlan
+
+    def __repr__(self) -> str:
+        return f"LineRung({self.first} <= n <= {self.last}, {self.plan.lines!r})"
+
+    @property
+    def said(self) -> str:
+        steps, error = self.plan.steps, rounded_down(self.plan.scale / self.last, 4)
+        return (
+            f"the error is at least {error} on some data set of {len(steps)} orthogonal lines, "
+            f"each of at most {steps.max()} steps of {self.plan.copies} replacements"
+        )
+
+    def document(self, problem: Problem) -> dict[str, Any]:
+        del problem
+        return {
+            "copies": self.plan.copies,
+            "scale": self.plan.scale,
+            "first": self.first,
+            "last": self.last,
+            "assumptions": [],
+            "steps": self.plan.steps,
+            "known": [line.document() for line in self.plan.known],
+            "family": self.plan.lines.document(),
+        }
+
+
+def line_plan(lines: OrthogonalLines, steps: IntArray, copies: int, asked: Accuracy) -> LinePlan:
+    """The plan with steps T_j in `steps` (i,); fewer than k queries need the largest error."""
+    assert asked.largest or lines.queries is None
+    different, which = np.unique(steps, return_inverse=True)
+    known = tuple(asked.risk(count, copies) for count in different.tolist())
+    risks = np.array([line.risk for line in known])[which]
+    squares = float((lines.lengths**2 * risks ** (2 / asked.moment)).sum())
+    scale = copies * math.sqrt(squares / lines.count) * (1 - LENGTH_MARGIN)
+    return LinePlan(lines, steps, copies, known, scale)
+
+
+def line_rung(plan: LinePlan, alpha: float) -> LineRung | None:
+    """The values of n for which a plan excludes the error `alpha`; None if there are none."""
+    last = math.floor(plan.scale / alpha)
+    return LineRung(plan.records, last, plan) if last >= plan.records else None
+
+
+# Lower bounds from orthogonal lines for any workload: choice of the lines and of their steps.
+#
+# More steps on a line prove a larger error, but need more records. So a step has a price, and the
+# steps on each line maximise its part in the squared error minus the price.
+
+#: Numbers of steps that are tried for each line.
+STEPS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 96)
+#: Number of prices, and the ratio of each price to the price before. The last price is so low that
+#: even lines several times shorter than the longest line get many steps.
+PRICES, PRICE_RATIO = 80, 0.9
+#: Approximate privacy losses of one step of a line. The number of copies of each record is chosen
+#: for these losses. Larger losses lower the bound by 2% to 50%. Smaller losses raise the bound by
+#: 3% if there are few records. But to exclude a small error, more than 96 such steps would be
+#: needed on a line.
+STEP_EPSILONS = (0.25, 0.5)
+
+
+def orthogonal_lines_bound(
+    workload: Workload,
+    *,
+    epsilon: float | None = None,
+    alpha: float,
+    metric: Metric = MEAN_L2,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    privacy: Privacy | None = None,
+) -> Bound:
+    """Unconditional lower bound on sample complexity for any workload, from orthogonal lines alone.
+
+    Cost: O(E^2 k + E r^2 + r^3) for E elements that span r dimensions, once for each workload.
+
+    Parameters
+    ----------
+    workload : Workload
+        k queries, on a universe of any size. At most 2^11 elements of it are used.
+    epsilon, alpha, metric, adjacency, privacy : as for `Problem`
+        Give either `epsilon` or `privacy`. The bound is best for the metric `RMS`.
+
+    Examples
+    --------
+    >>> import textwrap
+    >>> import geomdp as gd
+    >>> bound = gd.bounds.orthogonal_lines_bound(
+    ...     gd.workloads.Histogram(4), epsilon=0.1, alpha=0.02, metric=gd.bounds.RMS()
+    ... )
+    >>> bound
+    Bound(sc > 771, 0 assumptions)
+    >>> print(textwrap.fill(bound.statement, 80))
+    no mechanism has 0.1-DP (replace-one) and root mean squared error per query at
+    most 0.02 with 771 records or fewer; with 771 records, the error is at least
+    0.02 on some data set of 3 orthogonal lines, each of at most 48 steps of 5
+    replacements
+
+    Every 0.1-DP mechanism is 0.005-zCDP. The bound for all 0.005-zCDP mechanisms is smaller:
+
+    >>> gd.bounds.orthogonal_lines_bound(
+    ...     gd.workloads.Histogram(4), privacy=gd.ZCDP(0.005), alpha=0.02, metric=gd.bounds.RMS()
+    ... )
+    Bound(sc > 551, 0 assumptions)
+    """
+    problem = Problem(epsilon, alpha, metric, adjacency, privacy)
+    reason = f"orthogonal lines do not exclude the error {alpha:.4g}, even with one record"
+    return covering_bound(line_rungs(workload, problem), problem, [reason])
+
+
+def orthogonal_lines_error(
+    workload: Workload,
+    n: int,
+    *,
+    epsilon: float | None = None,
+    metric: Metric = MEAN_L2,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    privacy: Privacy | None = None,
+) -> float:
+    """A lower bound on the error of every private mechanism on its worst data set of n records.
+
+    The bound is C / n for the largest C (see `OrthogonalLines`) of lines whose data sets need at
+    most n records, or 0 if there are none. It is per query, in the units of the answers (means).
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> error = gd.bounds.orthogonal_lines_error(
+    ...     gd.workloads.Histogram(4), 1000, epsilon=0.1, metric=gd.bounds.RMS()
+    ... )
+    >>> round(error, 5)
+    0.01575
+
+    K-norm noise at the same n is not far from this limit:
+
+    >>> noise = gd.mechanisms.KNorm(gd.workloads.Histogram(4), n=1000, privacy=gd.PureDP(0.1))
+    >>> round(noise.predicted_rmse.value, 5)
+    0.02049
+    """
+    asked = stated_privacy(epsilon, privacy)
+    plans = line_plans(workload, privacy=asked, metric=metric, adjacency=adjacency)
+    within = [plan.scale for plan in plans if plan.records <= whole(n, "n")]
+    return max(within, default=0.0) / n
+
+
+def additive_noise_error(
+    workload: Workload,
+    n: int,
+    *,
+    epsilon: float | None = None,
+    metric: Metric = MEAN_L2,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    privacy: Privacy | None = None,
+) -> float:
+    """A lower bound on the error of additive private noise that is independent of the data.
+
+    The bound holds only for mechanisms M(X) = Q(X) + Z / n with Z independent of X, and not for
+    answers that are projected or fitted. The privacy of such a mechanism does not depend on n. So
+    if lines exclude an error for some number of records, this number times the error bounds the
+    size of Z. The result, in the units of `orthogonal_lines_error`, is at least the result of that
+    function.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Histogram(4)
+    >>> few = gd.bounds.additive_noise_error(workload, 20, epsilon=0.1, metric=gd.bounds.RMS())
+    >>> round(few, 4)
+    0.8004
+
+    The bound for all mechanisms is smaller, because projections improve answers for few records:
+
+    >>> error = gd.bounds.orthogonal_lines_error(workload, 20, epsilon=0.1, metric=gd.bounds.RMS())
+    >>> round(error, 4)
+    0.2634
+    """
+    asked = stated_privacy(epsilon, privacy)
+    plans = line_plans(workload, privacy=asked, metric=metric, adjacency=adjacency)
+    return max((plan.scale for plan in plans), default=0.0) / whole(n, "n")
+
+
+def line_rungs(workload: Workload, problem: Problem) -> list[LineRung]:
+    """One `LineRung` for each plan that excludes at least one number of records."""
+    plans = line_plans(
+        workload, privacy=problem.guarantee, metric=problem.metric, adjacency=problem.adjacency
+    )
+    rungs = (line_rung(plan, problem.alpha) for plan in plans)
+    return [rung for rung in rungs if rung is not None]
+
+
+def line_plans(
+    workload: Workload, *, privacy: Privacy, metric: Metric, adjacency: Adjacency
+) -> tuple[LinePlan, ...]:
+    """Plans for a workload, in increasing order of the number of records and of the scale."""
+    require_type(workload, Workload, "workload")
+    require_type(metric, Metric, "metric")
+    changes = CHANGES[checked_adjacency(adjacency)]
+    largest = isinstance(metric, WorstCase)
+    return _plans(workload, Accuracy(privacy, changes, metric.moment, largest))
+
+
+@lru_cache(maxsize=32)
+def _plans(workload: Workload, asked: Accuracy) -> tuple[LinePlan, ...]:
+    """Plans for all frames and prices, without those that need more records for no larger scale."""
+    most = {copies for step in STEP_EPSILONS for copies in asked.copies(step)}
+    # For the numbers of copies in `most`, try all `STEPS`. For smaller powers of 2, try one step.
+    options: dict[int, tuple[int, ...]]
+    options = {1 << i: STEPS[:1] for i in range(max(most).bit_length())}
+    options |= dict.fromkeys(most, STEPS)
+    frames = lines_for_all_queries(workload)
+    frames += lines_for_some_queries(workload) if asked.largest else ()
+    if all(len(lines.lengths) == 1 for lines in frames):
+        # All frames have one line. With one copy, every number of steps up to 40 is tried. For so
+        # few records, the bound is then close to the least error of a private estimate on the line.
+        options[1] = tuple(sorted({*options.get(1, ()), *range(1, LONGEST + 1)}))
+    plans = (
+        plan
+        for copies, steps in options.items()
+        if asked.loss * copies <= MOST_STEP
+        for lines in frames
+        for plan in _priced(lines, steps, copies, asked)
+    )
+    return tuple(without_dominated(plans, lambda plan: plan.records, lambda plan: plan.scale))
+
+
+def _priced(
+    lines: OrthogonalLines, options: tuple[int, ...], copies: int, asked: Accuracy
+) -> Iterator[LinePlan]:
+    """Plans with equal steps on all lines, then the best plan for each falling price."""
+    steps = np.array([count for count in options if asked.loss * copies * count <= MOST_EPSILON])
+    for count in steps.tolist():
+        yield line_plan(lines, np.full(len(lines.lengths), count), copies, asked)
+    if len(lines.lengths) == 1 or len(steps) == 1:
+        return
+    risks = [asked.risk(count, copies).risk for count in steps.tolist()]
+    # Squared lengths and gains are in units of the squared length of the longest line.
+    shares = (lines.lengths[:, None] / lines.lengths.max()) ** 2
+    gains = shares * np.array(risks) ** (2 / asked.moment)
+    for price in PRICE_RATIO ** np.arange(PRICES):
+        chosen = steps[(gains - price * steps).argmax(axis=1)]
+        yield line_plan(lines, chosen, copies, asked)
+
+
+# Sets of 1, 2, 3, 4, 6, ... orthogonal lines for a workload, and sets for some of its queries.
+#
+# For the largest error over the queries, lines for fewer queries can prove more.
+
+#: Largest number of elements used, and largest number of their answers in memory: 2^23 float64
+#: numbers take 64 MB. Two elements are used even if they have more answers.
+MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
+#: Ratio of the sizes of successive sets of lines. The sizes 1, 2, 3, 4, 6, 8, ... are rounded
+#: powers of this ratio.
+FRAME_RATIO = math.sqrt(2)
+#: Largest number of queries in a chosen set. The sets have 1, 2, 4, ..., 64 queries. For E
+#: elements, the order by pivoting uses at most `MAX_ORDERED` / E queries, evenly spaced.
+MOST_QUERIES, MAX_ORDERED = 64, 1 << 20
+#: Smaller differences of answers give no lines. `check_certificate` rejects numbers below 1e-100.
+LEAST_ANSWER = 1e-100
+
+
+@lru_cache(maxsize=8)
+def lines_for_all_queries(workload: Workload) -> tuple[OrthogonalLines, ...]:
+    """Sets of 1, 2, 3, 4, 6, 8, ... orthogonal lines, up to the rank of the centred answers."""
+    elements, centred = _answers(workload)
+    points = coordinates(centred)
+    rank = points.shape[1]
+    sizes = [round(FRAME_RATIO**i) for i in range(64) if FRAME_RATIO**i < rank]
+    return tuple(
+        _lines(workload, elements, points, size, None) for size in sorted({*sizes, rank} - {0})
+    )
+
+
+@lru_cache(maxsize=8)
+def lines_for_some_queries(workload: Workload) -> tuple[OrthogonalLines, ...]:
+    """One set of lines, as large as possible, for each chosen subset of queries that has lines."""
+    elements, centred = _answers(workload)
+    found = []
+    for queries in _query_sets(centred):
+        points = coordinates(centred[:, queries])
+        if points.shape[1]:
+            found.append(_lines(workload, elements, points, points.shape[1], queries))
+    return tuple(found)
+
+
+def _answers(workload: Workload) -> tuple[npt.NDArray[Any], FloatArray]:
+    """The elements, and their centred answers (E, k) in units of the largest entry: no overflow."""
+    most = max(2, min(MAX_ELEMENTS, MAX_ANSWERS // workload.n_queries))
+    elements = elements_or_sample(workload, most, PUBLIC_SEED)
+    answers = bounded_answers(workload, elements)
+    centred = answers - answers.mean(axis=0)
+    largest = float(np.abs(centred).max())
+    return elements, centred / largest if largest > LEAST_ANSWER else np.zeros_like(centred)
+
+
+def _lines(
+    workload: Workload,
+    elements: npt.NDArray[Any],
+    points: FloatArray,
+    size: int,
+    queries: IntArray | None,
+) -> OrthogonalLines:
+    """`size` orthogonal lines between `points` (E, r), coordinates of the elements' answers."""
+    pairs, lengths = widest_frame(points, size)
+    used, rows = np.unique(pairs, return_inverse=True)
+    chosen = elements[used]
+    return OrthogonalLines(workload, chosen, rows.reshape(pairs.shape), lengths, queries)
+
+
+def _query_sets(centred: FloatArray) -> list[IntArray]:
+    """Different sets of fewer than k queries, in increasing order, from answers (E, k)."""
+    k = centred.shape[1]
+    considered = np.unique(np.linspace(0, k - 1, min(k, MAX_ORDERED // len(centred))).astype(int))
+    _, order = scipy.linalg.qr(centred[:, considered], mode="r", pivoting=True)
+    widest = int(np.ptp(centred, axis=0).argmax())
+    sets = {(widest,)}
+    for count in (1 << i for i in range(MOST_QUERIES.bit_length())):
+        if count < k:
+            sets.add(tuple(sorted(considered[order[:count]].tolist())))
+            sets.add(tuple(np.linspace(0, k - 1, count).round().astype(int).tolist()))
+    return [np.array(queries) for queries in sorted(sets) if len(queries) < k]
+
+
+# Pairs of points that are far apart in orthogonal directions.
+#
+# An ascent alternates two steps: find the pair with the largest delta_j = <u_j, w_j> for each
+# vector u_j of an orthonormal frame, then take the polar factor of the matrix with columns
+# delta_j w_j. Up to raised eigenvalues (see `SINGULAR`), no step lowers the sum of squares of the
+# delta_j.
+
+#: How often an ascent repeats its two steps. Further repetitions usually change the lengths by less
+#: than one per cent.
+ASCENT_STEPS = 8
+#: Eigenvalues below this share of the largest eigenvalue are raised to this share, because the
+#: square roots of the eigenvalues are inverted, and 0 has no inverse.
+SINGULAR = 1e-9
+#: The pivot of an element is its squared distance from the span of the elements before it. If the
+#: pivot is below this share of the largest pivot, the element is taken to be in the span.
+LEAST_PIVOT = 1e-8
+
+
+def coordinates(centred: FloatArray) -> FloatArray:
+    """Coordinates (E, r) of `centred` points (E, k) of rank r in a Gram-Schmidt basis."""
+    gram = centred @ centred.T
+    least = LEAST_PIVOT * float(np.diag(gram).max(initial=0.0))
+    factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(gram, tol=least, lower=1)
+    points = np.empty((len(gram), rank))
+    points[pivots - 1] = np.tril(factor)[:, :rank]
+    return points
+
+
+def widest_frame(points: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
+    """Pairs (size, 2) of rows of `points` (E, r) far apart along orthogonal axes; their lengths."""
+    rank = points.shape[1]
+    random = np.random.default_rng(PUBLIC_SEED).standard_normal((rank, size))
+    starts = (np.eye(rank, size), np.linalg.qr(random)[0])
+    return max(
+        (_ascend(points, start) for start in starts), key=lambda found: (found[1] ** 2).sum()
+    )
+
+
+def _ascend(points: FloatArray, frame: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Pairs and lengths at the end of an ascent that starts with `frame` (r, size)."""
+    pairs, lengths = _widest(points, frame)
+    for _ in range(ASCENT_STEPS):
+        differences = (points[pairs[:, 0]] - points[pairs[:, 1]]) * lengths[:, None]
+        values, vectors = np.linalg.eigh(differences @ differences.T)
+        # If pairs repeat, some eigenvalues are 0, and the polar factor is not unique. With raised
+        # eigenvalues the frame is unique, but not orthonormal: some of its vectors are too short.
+        roots = np.sqrt(np.maximum(values, SINGULAR * values[-1]))
+        pairs, lengths = _widest(points, differences.T @ (vectors / roots) @ vectors.T)
+    return pairs, lengths
+
+
+def _widest(points: FloatArray, frame: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The points farthest apart along each column of `frame` (r, size), and their distances."""
+    along = points @ frame
+    pairs = np.column_stack([along.argmax(axis=0), along.argmin(axis=0)])
+    columns = np.arange(frame.shape[1])
+    return pairs, along[pairs[:, 0], columns] - along[pairs[:, 1], columns]

@@ -1,0 +1,389 @@
+"""Theorem 25 of Nikolov (2022): monotone marginals of constant width need many records (JL-T25).
+
+Packings for the proof are made from codes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import hadamard
+
+from geomdp._typing import IntArray
+from geomdp._validation import require_type, whole
+from geomdp.bounds.bound import Bound
+from geomdp.bounds.certificates import (
+    MARGIN,
+    PackingFamily,
+    covering_bound,
+    rungs_of,
+    workload_subject,
+)
+from geomdp.bounds.packings.codes import (
+    LinearCode,
+    ReedSolomon,
+    code_distances,
+    greedy_code,
+    prime_at_most,
+)
+from geomdp.bounds.packings.listed import Packing
+from geomdp.bounds.problem import MEAN_L2, Metric, Problem, WorstCase
+from geomdp.privacy import Adjacency
+from geomdp.workloads import Marginals
+
+#: Several numbers of tuples are tried. Each is about this ratio times the number tried before.
+LENGTH_RATIO = 2**0.25
+#: Degrees that are tried for one length of a code, as shares of the length.
+DEGREE_SHARES = tuple(i / 8 for i in range(1, 9))
+#: Numbers of bits of the binary codes that are tried.
+INNER_LENGTHS = (16, 24, 32, 48, 64)
+
+
+def marginal_bound(
+    attributes: int,
+    width: int,
+    *,
+    epsilon: float,
+    alpha: float,
+    metric: Metric = MEAN_L2,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+) -> Bound:
+    """Unconditional lower bound on records for all monotone conjunctions of l = `width` attributes.
+
+    For constant l and small enough alpha, the packings of the proof give at least a constant times
+    d / (alpha epsilon) for l = 1 and d = `attributes` (`CodeWords`), and a constant times
+    min{d^((l+1)/2) / (alpha epsilon), d / (alpha^2 epsilon)} for l >= 2 (`MarginalBlocks`). The
+    binary codes that are tried have at most 2^14 words, so for large d the result can be smaller.
+
+    Parameters
+    ----------
+    attributes, width : int
+        The workload `Marginals(attributes, width)`.
+    epsilon, alpha, metric, adjacency : as for `Problem`
+        Privacy, error, how the error is measured, and the neighbour relation.
+
+    References
+    ----------
+    Nikolov 2022, Theorem 25; formula sheet JL-T25.
+
+    Examples
+    --------
+    >>> import textwrap
+    >>> import geomdp as gd
+    >>> bound = gd.bounds.marginal_bound(16, 1, epsilon=1.0, alpha=0.05)
+    >>> bound
+    Bound(sc > 15, 0 assumptions)
+    >>> print(textwrap.fill(bound.statement, 80))
+    no mechanism has 1-DP (replace-one) and mean l2 error per query at most 0.05
+    with 15 records or fewer; with 15 records, there are 2039 data sets, at most 7
+    replacements apart, with answers at least 0.202 apart
+    """
+    problem = Problem(epsilon, alpha, metric, adjacency)
+    whole(width, "width", maximum=whole(attributes, "attributes"))
+    families = (
+        _code_words(attributes) if width == 1 else _marginal_blocks(attributes, width, problem)
+    )
+    rungs, reasons = rungs_of(families, problem)
+    few = f"{attributes} attributes are too few for a code or a Hadamard block of width {width}"
+    return covering_bound(rungs, problem, reasons[-1:] or [few])
+
+
+def _code_words(attributes: int) -> Iterator[CodeWords]:
+    """Packings by binary codes alone (outer length 1) and by concatenated codes."""
+    for inner in _codes(attributes):
+        symbols = prime_at_most(inner.count)
+        length = min(attributes // inner.length, symbols)
+        for degree in _degrees(length):
+            yield CodeWords(attributes, ReedSolomon(symbols, length, degree), inner)
+
+
+def _marginal_blocks(attributes: int, width: int, problem: Problem) -> Iterator[MarginalBlocks]:
+    """Blocks for all combinations of part size, binary code, number of tuples and degree to try."""
+    for part in _parts(attributes, width):
+        rest = attributes - (width - 1) * part
+        for code in _codes(rest):
+            symbols, each = prime_at_most(code.count), rest // code.length
+            if symbols < each:
+                continue
+            most = min((part - 1) ** (width - 1), symbols // each)
+            for length in _lengths(most, problem):
+                for degree in _degrees(length * each):
+                    functions = ReedSolomon(symbols, length * each, degree)
+                    yield MarginalBlocks(attributes, width, part, code, functions)
+
+
+def _parts(attributes: int, width: int) -> list[int]:
+    """Powers of two d' >= 2 to try; at least two attributes are left for the last part."""
+    powers = (1 << i for i in range(1, attributes.bit_length()))
+    return [part for part in powers if attributes - (width - 1) * part >= 2]
+
+
+def _codes(attributes: int) -> Iterator[LinearCode]:
+    """Binary codes of 3 or more words, without those with fewer words than a more distant code."""
+    for bits in sorted({min(attributes, length) for length in INNER_LENGTHS}):
+        most = 2
+        for distance in reversed(code_distances(bits)):
+            code = greedy_code(bits, distance)
+            if code.count > most:
+                most = code.count
+                yield code
+
+
+def _lengths(most: int, problem: Problem) -> list[int]:
+    """Values of s to try: sqrt(2 s) / s, an upper bound on the separation, must suffice."""
+    room = 2 / problem.required_separation**2
+    most = max(1, math.floor(min(room, most)))
+    lengths = [1]
+    while lengths[-1] < most:
+        lengths.append(min(most, math.ceil(lengths[-1] * LENGTH_RATIO + 1e-9)))
+    return lengths
+
+
+def _degrees(length: int) -> list[int]:
+    """At most eight degrees from 1 to `length`."""
+    return sorted({max(1, round(share * length)) for share in DEGREE_SHARES})
+
+
+# Packings of data sets with one record each, for 1-way marginals: words of a code (JL-T25).
+
+
+@dataclass(frozen=True, eq=False)
+class CodeWords(PackingFamily):
+    """Data sets of one record each. The records are words in {0, 1}^d of a concatenated code.
+
+    The answers of a record to 1-way marginals are the record itself. Each symbol of a word of an
+    outer Reed-Solomon code is written as a word of an inner binary code; the remaining attributes
+    are 0. Two records differ in at least (outer distance) x (inner distance) attributes.
+
+    Parameters
+    ----------
+    attributes : int
+        Number d of attributes.
+    outer : ReedSolomon
+        Outer code of length L over a field of q symbols; q is at most the number of words of
+        `inner`.
+    inner : LinearCode
+        Inner code with words of b bits, L b <= d. Symbol a is written as word number a.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> inner = gd.bounds.greedy_code(8, 4)
+    >>> inner
+    LinearCode(8 words of 8 bits, distance 4)
+    >>> outer = gd.bounds.ReedSolomon(prime=7, length=2, degree=1)
+    >>> packing = gd.bounds.CodeWords(16, outer, inner)
+    >>> round(packing.separation(gd.bounds.MeanL2()), 4)
+    0.7071
+    >>> gd.bounds.certify([packing], epsilon=0.1, alpha=0.1)
+    Bound(sc > 30, 0 assumptions)
+    """
+
+    attributes: int
+    outer: ReedSolomon
+    inner: LinearCode
+
+    def __post_init__(self) -> None:
+        require_type(self.outer, ReedSolomon, "outer")
+        require_type(self.inner, LinearCode, "inner")
+        whole(self.attributes, "attributes", minimum=self.outer.length * self.inner.length)
+        whole(self.outer.prime, "symbols", maximum=self.inner.count)
+
+    #: Number of records of a data set.
+    size = 1
+
+    def __repr__(self) -> str:
+        return f"CodeWords({self.attributes} attributes, {self.outer!r}, {self.inner!r})"
+
+    @property
+    def subject(self) -> object:
+        return workload_subject(Marginals(self.attributes, 1))
+
+    @property
+    def log_others(self) -> float:
+        """ln(q^t - 1) for the q^t words of an outer code of degree t."""
+        return self.outer.log_others
+
+    def separation(self, metric: Metric) -> float:
+        """sqrt(D / d), or 1 for `WorstCase`, minus a margin for rounding.
+
+        Any two records differ in at least D = (outer distance) x (inner distance) attributes.
+        """
+        differing = self.outer.differing * self.inner.distance
+        share = 1.0 if isinstance(metric, WorstCase) else differing / self.attributes
+        return math.sqrt(share) * (1 - MARGIN)
+
+    def records(self, words: IntArray) -> IntArray:
+        """The records (w, d) of w words of the outer code, which are the rows of `words` (w, L)."""
+        written = self.inner.words(words.ravel()).reshape(len(words), -1)
+        return np.pad(written, ((0, 0), (0, self.attributes - written.shape[1])))
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "type": "code words",
+            "attributes": self.attributes,
+            "generators": self.inner.generators,
+            "symbols": self.outer.prime,
+            "length": self.outer.length,
+            "degree": self.outer.degree,
+        }
+
+
+# Packings for marginals from Hadamard blocks and codes (Nikolov 2022, Theorem 25; JL-T25).
+#
+# The queries are conjunctions of l of d attributes, split into l - 1 parts of d' attributes (a
+# power of two) and a last part. Let h_1..h_J be the J = d' - 1 non-constant columns of Sylvester's
+# d' x d' Hadamard matrix, and v_j = (1 + h_j) / 2. The data set X_f of a function f has one record
+# for each of the first s tuples j of column numbers: (v_{j_1}, ..., v_{j_{l-1}}, f(j)). By the
+# proof in `geomdp.bounds.checker.code_packings`,
+#
+#     ||Q(X_f) - Q(X_g)||_2 >= (1/s) 2^-(l-1) d'^((l-1)/2) (sum_j ||f(j) - g(j)||^2)^(1/2).
+#
+# f(j) is B words of a binary code with minimum distance D, and then 0. The s B words encode a word
+# of a Reed-Solomon code, whose words differ in at least c symbols. So the sum over j is at least
+# c D. The paper takes B = 1; a search can find binary codes of shorter words.
+
+
+@dataclass(frozen=True, eq=False)
+class MarginalBlocks(PackingFamily):
+    """Data sets for monotone conjunctions of l of d attributes, from Hadamard blocks and codes.
+
+    The first l - 1 parts of each record are columns of a Hadamard matrix, as 0/1 vectors. The last
+    part has B words of `code`, which distinguish the data sets: there is one for each word of
+    `functions`, given by this rule and not listed. The module has the construction and the
+    notation.
+
+    Parameters
+    ----------
+    attributes, width : int
+        Numbers of attributes: d in all, and l >= 2 in a conjunction.
+    part : int
+        Number of attributes d' of each of the first l - 1 parts: a power of two, at least 2, with
+        (l - 1) d' < d.
+    code : LinearCode
+        Binary code with words of at most d - (l - 1) d' bits; B of them fit in the last part.
+    functions : ReedSolomon
+        Code of length s B for some s <= (d' - 1)^(l - 1), over a field of q symbols. `code` must
+        have at least q words. Symbol a is written as word number a of `code`. Symbols i B to
+        (i + 1) B - 1 of a word of `functions` give the value of f at tuple i.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> code = gd.bounds.greedy_code(4, 2)
+    >>> functions = gd.bounds.ReedSolomon(prime=3, length=3, degree=1)
+    >>> blocks = gd.bounds.MarginalBlocks(8, width=2, part=4, code=code, functions=functions)
+    >>> blocks
+    MarginalBlocks(Marginals(d=8, k=2), part=4, LinearCode(4 words of 4 bits, distance 2))
+    >>> blocks.size
+    3
+    >>> round(blocks.separation(gd.bounds.MeanL2()), 4)
+    0.1543
+    """
+
+    attributes: int
+    width: int
+    part: int
+    code: LinearCode
+    functions: ReedSolomon
+
+    def __repr__(self) -> str:
+        return f"MarginalBlocks({self.workload!r}, part={self.part}, {self.code!r})"
+
+    def __post_init__(self) -> None:
+        require_type(self.code, LinearCode, "code")
+        require_type(self.functions, ReedSolomon, "functions")
+        whole(self.attributes, "attributes")
+        whole(self.width, "width", minimum=2, maximum=self.attributes)
+        whole(self.part, "part", minimum=2)
+        if self.part & (self.part - 1):
+            raise ValueError(f"part must be a power of two, got {self.part}")
+        whole(self.rest, "attributes of the last part", minimum=self.code.length)
+        if self.functions.length % self.words_each:
+            raise ValueError(
+                f"functions must have a length divisible by {self.words_each} (words per record), "
+                f"got {self.functions.length}"
+            )
+        whole(self.size, "number of records", maximum=(self.part - 1) ** (self.width - 1))
+        whole(self.functions.prime, "symbols", maximum=self.code.count)
+
+    @property
+    def rest(self) -> int:
+        """Number of attributes d - (l - 1) d' of the last part."""
+        return self.attributes - (self.width - 1) * self.part
+
+    @cached_property
+    def words_each(self) -> int:
+        """Number of words B in the last part of a record."""
+        return self.rest // self.code.length
+
+    @property
+    def workload(self) -> Marginals:
+        """Monotone conjunctions of l of the d attributes."""
+        return Marginals(self.attributes, self.width)
+
+    @property
+    def subject(self) -> object:
+        return workload_subject(self.workload)
+
+    @property
+    def log_others(self) -> float:
+        """ln(q^t - 1) for the q^t words of `functions`, which has degree t."""
+        return self.functions.log_others
+
+    @property
+    def size(self) -> int:
+        return self.functions.length // self.words_each
+
+    def separation(self, metric: Metric) -> float:
+        """2^-(l-1) d'^((l-1)/2) sqrt(c D / k) / s for k = C(d, l) queries, rounded down.
+
+        For `WorstCase`, k is the number of queries that take one attribute of each part: their
+        largest difference is at least the root mean square.
+        """
+        others = self.width - 1
+        square = self.functions.differing * self.code.distance * (self.part / 4) ** others
+        worst = isinstance(metric, WorstCase)
+        block = self.part**others * self.rest
+        queries = block if worst else math.comb(self.attributes, self.width)
+        return math.sqrt(square / queries) / self.size * (1 - MARGIN)
+
+    def tuples(self) -> IntArray:
+        """The first s tuples of column numbers 0..J-1, as rows. The last entry varies fastest."""
+        columns = self.part - 1
+        places = columns ** np.arange(self.width - 2, -1, -1)
+        return np.arange(self.size)[:, None] // places % columns
+
+    def records(self, words: IntArray) -> IntArray:
+        """Records (b, s, d) of the data sets that some `words` (b, s B) of `functions` define."""
+        blocks = (1 + hadamard(self.part, dtype=np.int64)[:, 1:].T) // 2
+        first = blocks[self.tuples()].reshape(self.size, -1)
+        last = self.code.words(words.ravel()).reshape(len(words), self.size, -1)
+        unused = np.zeros((*last.shape[:2], self.rest - last.shape[2]), dtype=np.int64)
+        heads = np.broadcast_to(first, (len(words), *first.shape))
+        return np.concatenate([heads, last, unused], axis=2)
+
+    def packing(self, words: IntArray) -> Packing:
+        """The data sets that some `words` (b, s B) of `functions` define, as a listed packing."""
+        records = self.records(words).reshape(-1, self.attributes)
+        elements, rows = np.unique(records, axis=0, return_inverse=True)
+        return Packing(self.workload, elements, rows.reshape(len(words), -1), "marginal blocks")
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "type": "marginal blocks",
+            "attributes": self.attributes,
+            "width": self.width,
+            "part": self.part,
+            "generators": self.code.generators,
+            "symbols": self.functions.prime,
+            "length": self.functions.length,
+            "degree": self.functions.degree,
+        }

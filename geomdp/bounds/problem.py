@@ -1,0 +1,285 @@
+"""The problem of a lower bound: how private and how accurate a mechanism must be.
+
+A measure of error is a norm of answer differences, and determines the separation that a packing
+needs. Let Y be the norm of A(X) - Q(X) for a mechanism A of error at most alpha, and c the
+*separation factor*. By Markov's inequality, Y < c alpha / 2 with a probability of at least q, which
+depends on c. Balls of radius c alpha / 2 around answers that are c alpha apart are disjoint. So for
+M data sets at most r changes apart, group privacy gives 1 >= q + (M - 1) q e^(-epsilon r). There is
+no such mechanism if this is false, which means
+
+    epsilon r < ln(M - 1) + ln(q / (1 - q))                                          (JL-L6).
+
+A larger c raises the odds q / (1 - q), but the packing needs more separation.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp._validation import positive, real_number
+from geomdp.bounds.bound import rounded_down
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
+from geomdp.privacy.definitions import check_range, checked_adjacency
+
+# Measures of error.
+
+
+@dataclass(frozen=True)
+class Metric(abc.ABC):
+    """How the error of a mechanism is measured.
+
+    Let Y be the norm of the error. If E Y^p <= alpha^p for the `moment` p, then Y < c alpha / 2
+    with probability at least 1 - (2 / c)^p. The odds of this probability are (c / 2)^p - 1.
+
+    Parameters
+    ----------
+    separation : float
+        Factor c, above 2: the answers of a packing are at least c alpha apart. The default gives
+        odds of 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> differences = np.array([[0.3, 0.4], [0.0, 0.2]])
+    >>> for metric in (gd.bounds.MeanL2(), gd.bounds.WorstCase()):
+    ...     print(metric.name, np.round(metric.norm(differences), 4))
+    mean l2 error per query [0.3536 0.1414]
+    worst-case error over the queries [0.4 0.2]
+    """
+
+    separation: float
+
+    #: The error in words.
+    name: ClassVar[str]
+    #: The number p: a mechanism of error alpha has E Y^p <= alpha^p.
+    moment: ClassVar[int]
+
+    def __post_init__(self) -> None:
+        number = real_number(self.separation)
+        if not (math.isfinite(number) and number > 2):
+            raise ValueError(f"separation must be a finite number above 2, got {self.separation!r}")
+
+    @property
+    def log_odds(self) -> float:
+        """ln((c / 2)^p - 1), the logarithm of the odds; for the default c, rounded to at most 0."""
+        half = self.separation / 2
+        # x^2 - 1 = (x - 1) (x + 1): near x = 1, the difference of x^2 and 1 would lose digits.
+        odds = (half - 1) * (half + 1) if self.moment == 2 else half - 1
+        return math.log(odds) if abs(odds - 1) > 1e-12 else min(0.0, math.log(odds))
+
+    @abc.abstractmethod
+    def norm(self, differences: FloatArray) -> FloatArray:
+        """Norms of the rows of `differences` (b, k), scaled so that errors are per query."""
+
+    def of_squares(self, k: int) -> Callable[[FloatArray], FloatArray] | None:
+        """The norm on R^k as a function of squared Euclidean lengths; None if it is not one."""
+        del k
+        return None
+
+
+class _Euclidean(Metric):
+    """A metric with the Euclidean norm divided by sqrt(k)."""
+
+    def norm(self, differences: FloatArray) -> FloatArray:
+        squares: FloatArray = np.einsum("ij,ij->i", differences, differences)
+        return np.asarray(np.sqrt(squares / differences.shape[1]))
+
+    def of_squares(self, k: int) -> Callable[[FloatArray], FloatArray]:
+        return lambda squares: np.asarray(np.sqrt(squares / k))
+
+
+@dataclass(frozen=True)
+class MeanL2(_Euclidean):
+    """Error max over X of E ||A(X) - Q(X)||_2 / sqrt(k). JL-DEF writes err^2; 2 stands for l2.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> metric = gd.bounds.MeanL2()
+    >>> metric.separation, metric.log_odds
+    (4.0, 0.0)
+    >>> round(gd.bounds.MeanL2(separation=6.0).log_odds, 4)
+    0.6931
+    """
+
+    separation: float = 4.0
+
+    name = "mean l2 error per query"
+    moment = 1
+
+
+@dataclass(frozen=True)
+class RMS(_Euclidean):
+    """Error max over X of (E ||A(X) - Q(X)||_2^2 / k)^(1/2): root mean square, JL-DEF.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> bound = gd.bounds.orthogonal_lines_bound(
+    ...     gd.workloads.Histogram(4), epsilon=0.1, alpha=0.02, metric=gd.bounds.RMS()
+    ... )
+    >>> print(bound.certificate.problem)
+    0.1-DP (replace-one) and root mean squared error per query at most 0.02
+    """
+
+    separation: float = 2 * math.sqrt(2)
+
+    name = "root mean squared error per query"
+    moment = 2
+
+
+@dataclass(frozen=True)
+class WorstCase(Metric):
+    """Error max over X of E ||A(X) - Q(X)||_inf, written err^inf in JL-DEF.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> gd.bounds.WorstCase().norm(np.array([[0.1, -0.4], [0.2, 0.0]]))
+    array([0.4, 0.2])
+    """
+
+    separation: float = 4.0
+
+    name = "worst-case error over the queries"
+    moment = 1
+
+    def norm(self, differences: FloatArray) -> FloatArray:
+        return np.asarray(np.abs(differences).max(axis=1))
+
+
+#: The default metric: `MeanL2` with the separation factor 4 of JL-L6.
+MEAN_L2 = MeanL2()
+
+# The problem.
+
+#: Replacing one record takes this many changes. Each change leads to a neighbouring data set.
+CHANGES = {Adjacency.REPLACE_ONE: 1, Adjacency.ADD_REMOVE: 2}
+
+
+class SideConditionError(ValueError):
+    """A proof of a lower bound does not apply to a problem; the message names the failed condition.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> try:
+    ...     gd.bounds.marginal_bound(16, 1, epsilon=1.0, alpha=0.5)
+    ... except gd.bounds.SideConditionError as reason:
+    ...     print(reason)
+    separation must be at least 4 alpha = 2, got 0.25
+    """
+
+
+def stated_privacy(epsilon: float | None, privacy: Privacy | None) -> Privacy:
+    """The guarantee, in range (`check_range`), that exactly one of two arguments states."""
+    if privacy is None:
+        # If neither argument is given, epsilon is None. `PureDP` refuses this value.
+        privacy = PureDP(epsilon)  # type: ignore[arg-type]
+    elif epsilon is not None:
+        raise ValueError(f"give either epsilon or privacy, got {epsilon!r} and {privacy!r}")
+    check_range(privacy, "a lower bound")
+    return privacy
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The privacy and accuracy that a mechanism for a workload must have.
+
+    Parameters
+    ----------
+    epsilon : float or None
+        A number above 0: the mechanism must be epsilon-DP. None if `privacy` is given and is not
+        pure.
+    alpha : float
+        Largest error allowed, in units of one answer; above 0.
+    metric : MeanL2, RMS or WorstCase
+        How the error is measured.
+    adjacency : Adjacency
+        Neighbour relation. Under add/remove, answers are divided by a public number n. The
+        mechanism need be accurate only on data sets of exactly n records.
+    privacy : PureDP, ApproxDP, ZCDP or None
+        The guarantee that the mechanism must give. None means `epsilon`-DP; a contradiction to
+        `epsilon` raises ``ValueError``.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> problem = gd.bounds.Problem(1.0, 0.1, gd.bounds.RMS())
+    >>> print(problem)
+    1-DP (replace-one) and root mean squared error per query at most 0.1
+    >>> round(problem.required_separation, 4)
+    0.2828
+    >>> print(gd.bounds.Problem(None, 0.1, privacy=gd.ZCDP(0.5)))
+    0.5-zCDP (replace-one) and mean l2 error per query at most 0.1
+    """
+
+    epsilon: float | None
+    alpha: float
+    metric: Metric = MEAN_L2
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+    privacy: Privacy | None = None
+
+    def __post_init__(self) -> None:
+        # Copies with `dataclasses.replace` pass both the epsilon and the privacy of the original.
+        same = isinstance(self.privacy, PureDP) and self.privacy.epsilon == self.epsilon
+        privacy = stated_privacy(None if same else self.epsilon, self.privacy)
+        object.__setattr__(self, "privacy", privacy)
+        object.__setattr__(
+            self, "epsilon", privacy.epsilon if isinstance(privacy, PureDP) else None
+        )
+        object.__setattr__(self, "alpha", positive(self.alpha, "alpha"))
+        if not isinstance(self.metric, Metric):
+            raise ValueError(f"metric must be MeanL2, RMS or WorstCase, got {self.metric!r}")
+        checked_adjacency(self.adjacency)
+
+    @property
+    def guarantee(self) -> Privacy:
+        """The guarantee that the mechanism must give."""
+        assert self.privacy is not None  # set by `__post_init__`
+        return self.privacy
+
+    @property
+    def pure_epsilon(self) -> float:
+        """The epsilon of pure privacy; `SideConditionError` for every other guarantee."""
+        if self.epsilon is None:
+            raise SideConditionError(
+                f"the proof needs pure differential privacy, got {self.guarantee}"
+            )
+        return self.epsilon
+
+    @property
+    def changes(self) -> int:
+        """Number of changes, each to a neighbouring data set, that together replace one record."""
+        return CHANGES[self.adjacency]
+
+    @property
+    def required_separation(self) -> float:
+        """Least distance c alpha between answers in a packing, with the factor c of the metric."""
+        return self.metric.separation * self.alpha
+
+    def __str__(self) -> str:
+        # Round down: a lower bound for some privacy and alpha also holds for stronger privacy and a
+        # smaller alpha. It need not hold for weaker privacy or a larger alpha.
+        alpha = rounded_down(self.alpha)
+        guarantee = f"{_words(self.guarantee)} ({self.adjacency.value})"
+        return f"{guarantee} and {self.metric.name} at most {alpha}"
+
+
+def _words(privacy: Privacy) -> str:
+    match privacy:
+        case PureDP(epsilon=epsilon):
+            return f"{rounded_down(epsilon)}-DP"
+        case ApproxDP(epsilon=epsilon, delta=delta):
+            return f"({rounded_down(epsilon)}, {rounded_down(delta)})-DP"
+        case ZCDP(rho=rho):
+            return f"{rounded_down(rho)}-zCDP"

@@ -1,0 +1,481 @@
+"""The command `ask`: answers to adaptive questions about a table, within one budget.
+
+The noise of a run is never written to a file, so a run that was killed cannot be continued.
+"""
+
+from __future__ import annotations
+
+import enum
+import fcntl
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from io import FileIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO, TypeAlias, TypedDict
+
+import numpy as np
+import typer
+
+from geomdp._typing import IntArray
+from geomdp.cli import display
+from geomdp.cli.display import working
+from geomdp.cli.options import (
+    QUERIES,
+    RESULT,
+    Above10Option,
+    AdjacencyFlag,
+    AdjacencyOption,
+    BudgetOption,
+    ColumnsOption,
+    CountOption,
+    DataArgument,
+    DatabaseOption,
+    DeltaOption,
+    EpsilonOption,
+    LedgerOption,
+    SampleOption,
+    SchemaOption,
+    SqlOption,
+    check_normaliser,
+    check_whole,
+    parse_released,
+    real,
+    whole_number,
+)
+from geomdp.privacy import Adjacency, ApproxDP, BudgetExhausted, Exact, Guarantee, PureDP
+
+if TYPE_CHECKING:
+    from geomdp.mechanisms import AboveThreshold, NumericSparse, OnlineConstruction, Sparse
+    from geomdp.mechanisms.interactive.sparse_vector import Answer
+    from geomdp.privacy import Ledger
+    from geomdp.workloads.single_queries import DenseQuery
+
+
+# One run: the questions, the answers, and the file of --state that records both.
+# The first line is a privacy record; the others hold only questions and differentially private
+# answers. Each answer is on disk before it is printed, unless the disk is full.
+
+#: Largest number of combinations of levels. A query is a vector with one entry per combination.
+MAX_ELEMENTS = 1 << 20
+
+
+class Table:
+    """The combinations of the columns' levels, and the queries that select some combinations."""
+
+    def __init__(self, labels: Mapping[str, Sequence[str]]) -> None:
+        self.labels = labels
+        self.size = math.prod(map(len, labels.values()))
+        if self.size > MAX_ELEMENTS:
+            raise ValueError(
+                f"the columns must have at most 2^20 combinations of levels, got {self.size}: "
+                "choose fewer columns with --columns"
+            )
+
+    def query(self, text: str) -> DenseQuery:
+        from geomdp.workloads.single_queries import DenseQuery
+
+        chosen: dict[str, str] = {}
+        for part in text.split(","):
+            name, equals, level = part.strip().partition("=")
+            if not equals or name not in self.labels or name in chosen:
+                raise ValueError(
+                    "a question must be COLUMN=LEVEL,... with each column once, and columns must "
+                    f"be among {', '.join(self.labels)}; got {text!r}"
+                )
+            if level not in self.labels[name]:
+                known = ", ".join(self.labels[name])
+                raise ValueError(f"level of {name} must be one of {known}; got {level!r}")
+            chosen[name] = level
+        values = np.ones(())
+        for name, levels in self.labels.items():
+            allowed = [name not in chosen or level == chosen[name] for level in levels]
+            values = np.multiply.outer(values, np.array(allowed, dtype=np.float64))
+        return DenseQuery(values.ravel())
+
+
+#: Questions, each as the text of its line and as a query.
+Lines: TypeAlias = "Iterable[tuple[str, DenseQuery]]"
+
+
+@contextmanager
+def questions_of(place: str, table: Table) -> Iterator[Lines]:
+    """The questions in the file `place`, all checked first, or on standard input if it is ``-``.
+
+    Yields
+    ------
+    iterable of (str, DenseQuery)
+        Questions, each as the text of its line and as a query.
+    """
+    if place == "-":
+        yield _streamed(sys.stdin, table)
+        return
+    parsed = []
+    for number, line in enumerate(Path(place).read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            parsed.append((line, table.query(line)))
+        except ValueError as error:
+            raise ValueError(f"--queries {place}, line {number}: {error}") from error
+    yield parsed
+
+
+def _streamed(stream: TextIO, table: Table) -> Lines:
+    """Questions from a stream. A malformed question gives a warning and is not answered."""
+    for line in map(str.strip, stream):
+        try:
+            query = table.query(line)
+        except ValueError as error:
+            display.warn(str(error))
+        else:
+            yield line, query
+
+
+@contextmanager
+def exclusive(state: Path, room: int) -> Iterator[FileIO]:
+    """Create the state file, locked, with `room` bytes; remove it if no line is added.
+
+    A file that exists already is refused, even if the run that wrote it has ended.
+    """
+    try:
+        file = state.open("xb", buffering=0)
+    except FileExistsError as error:
+        raise ValueError(
+            f"--state {state} belongs to another run, and a run cannot be continued, because its "
+            "noise was never written to a file; give the name of a new file"
+        ) from error
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            _write(file, bytes(room), "nothing was charged")
+            file.seek(0)  # the first line replaces these bytes
+            yield file
+        finally:
+            if file.tell() == 0:
+                state.unlink()
+
+
+def answer_all(
+    lines: Lines,
+    mechanism: Interactive,
+    histogram: IntArray,
+    n: int,
+    file: FileIO,
+    charged: str,
+) -> None:
+    """Answer questions, write each answer to the state file, then print it.
+
+    The run stops after the last question, or when the budget is used up. `histogram` counts the
+    records of each combination of levels. Counts are divided by `n`. An answer that cannot be
+    written is printed before the run stops with an error.
+    """
+    said = f"{charged}, and the answers are in {file.name!s}"
+    for number, (text, query) in enumerate(lines):
+        try:
+            answer = _asked(mechanism, query, histogram, n)
+        except BudgetExhausted as error:
+            display.warn(f"no more answers: {error}")
+            return
+        try:
+            line = {"index": number, "query": text, **answer._asdict()}
+            add_line(file, line, f"{said}, but for the last one, which is on standard output")
+        finally:
+            with display.printing(said):
+                print(f"{display.visible(text)}\t{_in_words(mechanism, answer)}")
+
+
+def _asked(mechanism: Interactive, query: DenseQuery, histogram: IntArray, n: int) -> Answer:
+    from geomdp.mechanisms import OnlineConstruction
+
+    # Whole numbers below 2^53 are added without rounding, so the count is exact.
+    count = int(query.total(histogram))
+    if isinstance(mechanism, OnlineConstruction):
+        return mechanism.ask_truth(query, Fraction(count, n))
+    answer = mechanism.ask(count)
+    return answer if answer.value is None else answer._replace(value=answer.value / n)
+
+
+def _in_words(mechanism: Interactive, answer: Answer) -> str:
+    from geomdp.mechanisms import OnlineConstruction
+
+    value = "" if answer.value is None else f"{answer.value:.6g}"
+    if isinstance(mechanism, OnlineConstruction):
+        return value
+    return "\t".join(filter(None, ["above" if answer.above else "below", value]))
+
+
+def add_line(file: FileIO, line: Mapping[str, object], said: str) -> None:
+    """Write a line to the state file on disk, or leave no part of it and raise ``OSError``."""
+    _write(file, display.visible(json.dumps(line)).encode() + b"\n", said)
+
+
+def _write(file: FileIO, content: bytes, said: str) -> None:
+    place, left = file.tell(), content
+    try:
+        while left:
+            left = left[file.write(left) :]
+        file.truncate()
+        os.fsync(file.fileno())
+    except OSError as error:
+        file.truncate(file.seek(place))
+        raise OSError(error.errno, f"{error.strerror}; {said}", str(file.name)) from error
+
+
+if TYPE_CHECKING:
+    Interactive: TypeAlias = (
+        OnlineConstruction[DenseQuery] | AboveThreshold | Sparse | NumericSparse
+    )
+
+
+# The mechanism that answers the questions, and the flags that describe it
+
+
+class Technique(enum.StrEnum):
+    """Values of --technique."""
+
+    ABOVE_THRESHOLD = "above-threshold"
+    SPARSE = "sparse"
+    NUMERIC_SPARSE = "numeric-sparse"
+    ONLINE = "online"
+
+
+class _Shared(TypedDict):
+    privacy: PureDP | ApproxDP
+    adjacency: Adjacency
+    ledger: Ledger | None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The flags of the mechanism; ``ValueError`` for a missing, superfluous or invalid flag."""
+
+    technique: Technique
+    threshold: float | None
+    cutoff: int | None
+    questions: int | None
+    alpha: float | None
+    privacy: PureDP | ApproxDP
+    adjacency: Adjacency
+
+    def __post_init__(self) -> None:
+        online = self.technique is Technique.ONLINE
+        several = self.technique in (Technique.SPARSE, Technique.NUMERIC_SPARSE)
+        for flag, value, wanted in (
+            ("--threshold", self.threshold, not online),
+            ("--cutoff", self.cutoff, several),
+            ("--questions", self.questions, online),
+        ):
+            if (value is not None) != wanted:
+                verb = "needs" if wanted else "does not take"
+                raise ValueError(f"--technique {self.technique} {verb} {flag}")
+        if self.alpha is not None and not online:
+            raise ValueError(f"--technique {self.technique} does not take --alpha")
+        first_only = self.technique is Technique.ABOVE_THRESHOLD
+        if first_only and not isinstance(self.privacy, PureDP):
+            raise ValueError("--technique above-threshold does not take --delta")
+        check_whole("--cutoff", self.cutoff, minimum=1)
+        check_whole("--questions", self.questions, minimum=1)
+
+    def record(self, mechanism: Interactive) -> dict[str, object]:
+        """What the privacy record says about the mechanism, which `mechanism` has built."""
+        flags = {
+            "threshold": self.threshold,
+            "cutoff": self.cutoff,
+            "questions": self.questions,
+            "alpha": getattr(mechanism, "alpha", None),
+        }
+        given = {name: value for name, value in flags.items() if value is not None}
+        return {"name": type(mechanism).__name__, "technique": self.technique, **given}
+
+    def mechanism(self, size: int, n: int, ledger: Ledger | None) -> Interactive:
+        """The mechanism for `n` records and `size` combinations of levels, paid when it is built.
+
+        Under add-remove, `n` is declared. The sparse vector technique compares numbers of records
+        with n times the threshold, and the online construction estimates these numbers divided by
+        n.
+        """
+        from geomdp.mechanisms import (
+            AboveThreshold,
+            MultiplicativeWeights,
+            NumericSparse,
+            OnlineConstruction,
+            Sparse,
+        )
+
+        shared: _Shared = {"privacy": self.privacy, "adjacency": self.adjacency, "ledger": ledger}
+        if self.questions is not None:
+            rule = MultiplicativeWeights(size)
+            return OnlineConstruction(rule, n=n, queries=self.questions, alpha=self.alpha, **shared)
+        assert self.threshold is not None
+        # Compare counts, not shares: counts are whole numbers, so no rounding depends on the
+        # records, and the sensitivity is exactly 1.
+        level = self.threshold * n
+        if self.cutoff is None:
+            assert isinstance(self.privacy, PureDP)  # checked by `__post_init__`
+            return AboveThreshold(
+                level,
+                sensitivity=1.0,
+                privacy=self.privacy,
+                adjacency=self.adjacency,
+                ledger=ledger,
+            )
+        kind = Sparse if self.technique is Technique.SPARSE else NumericSparse
+        return kind(level, cutoff=self.cutoff, sensitivity=1.0, **shared)
+
+
+# The command
+
+TechniqueOption = Annotated[
+    Technique,
+    typer.Option(
+        "--technique",
+        help="above-threshold: stop at the first share above T. sparse: find up to C shares above "
+        "T. numeric-sparse: also print the values of these shares. online: print a value for each "
+        "of K questions.",
+        rich_help_panel=QUERIES,
+    ),
+]
+ThresholdOption = Annotated[
+    float | None,
+    typer.Option(
+        "--threshold",
+        parser=real,
+        metavar="T",
+        help="Share of records to compare with; for all techniques but online.",
+        rich_help_panel=QUERIES,
+    ),
+]
+CutoffOption = Annotated[
+    int | None,
+    typer.Option(
+        "--cutoff",
+        parser=whole_number,
+        metavar="C",
+        help="Stop after C shares above the threshold; for sparse and numeric-sparse.",
+        rich_help_panel=QUERIES,
+    ),
+]
+QuestionsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--questions",
+        parser=whole_number,
+        metavar="K",
+        help="Largest number of questions; for online.",
+        rich_help_panel=QUERIES,
+    ),
+]
+AlphaOption = Annotated[
+    float | None,
+    typer.Option(
+        "--alpha",
+        parser=real,
+        metavar="A",
+        help="Answers from public guesses may be off by about 3 A; for online. By default the "
+        "least A with proved accuracy. With few records there is none, and A must be given.",
+        rich_help_panel=QUERIES,
+    ),
+]
+QueriesOption = Annotated[
+    str,
+    typer.Option(
+        "--queries",
+        metavar="FILE",
+        help="A file with one question per line. region=north,smoker=true asks for the share of "
+        "records with both levels. With -, questions come from standard input, one by one.",
+        rich_help_panel=QUERIES,
+    ),
+]
+StateOption = Annotated[
+    Path,
+    typer.Option(
+        "--state",
+        metavar="FILE",
+        help="A new file for the questions and answers of this run, one JSON object per line. A "
+        "run cannot be continued.",
+        rich_help_panel=RESULT,
+    ),
+]
+
+
+def ask(
+    data: DataArgument = None,
+    *,
+    sample: SampleOption = None,
+    sql: SqlOption = None,
+    database: DatabaseOption = None,
+    schema: SchemaOption = None,
+    n: CountOption = None,
+    columns: ColumnsOption = None,
+    queries: QueriesOption,
+    technique: TechniqueOption,
+    threshold: ThresholdOption = None,
+    cutoff: CutoffOption = None,
+    questions: QuestionsOption = None,
+    alpha: AlphaOption = None,
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    epsilon_above_10: Above10Option = False,
+    adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
+    ledger: LedgerOption = None,
+    budget: BudgetOption = None,
+    state: StateOption,
+) -> None:
+    """Answer adaptive questions about the records in DATA, one by one, within one budget."""
+    from geomdp.cli.display import naming_flags
+    from geomdp.cli.inputs import RecordFlags, warn_of
+    from geomdp.cli.ledger import Payment
+    from geomdp.cli.options import split_columns
+    from geomdp.cli.output_files import record_room
+    from geomdp.cli.release_request import privacy_record
+    from geomdp.data import CountedRecords, count_records
+    from geomdp.workloads import Histogram
+
+    relation, privacy = adjacency.relation(), parse_released(epsilon, delta, None, epsilon_above_10)
+    assert isinstance(privacy, PureDP | ApproxDP)  # the command has no --rho
+    check_normaliser(n, relation)
+    payment = Payment(ledger, budget)
+    payment.check(provable=True)
+    setting = Setting(technique, threshold, cutoff, questions, alpha, privacy, relation)
+    names = None if columns is None else split_columns(columns)
+    source = RecordFlags(data, sample, schema, False, sql, database).source(names)
+    declared = source.schema
+    declared = declared.select(list(declared.levels) if names is None else names)
+    table, caveat = Table(declared.labels), declared.caveat
+    warn_of(caveat)
+    with (
+        questions_of(queries, table) as lines,
+        exclusive(state, record_room(declared)) as file,
+        payment.opened(relation) as account,
+    ):
+        if account is not None:
+            account.require(Guarantee(privacy, relation, Exact(), withdrawn=caveat), "ask")
+        with working("reading records"):
+            workload = Histogram(table.size)
+            counted = count_records(source.table, declared.confirm(), workload)
+        number = _number_of_records(n, relation, counted.count)
+        assert isinstance(counted, CountedRecords)
+        histogram = counted.totals(workload).sums.astype(np.int64)
+        with naming_flags("alpha"):
+            mechanism = setting.mechanism(table.size, number, account)
+        claim = mechanism.guarantee.without_claim(caveat)
+        own = {"mechanism": setting.record(mechanism)}
+        record = privacy_record(claim, privacy, own, declared, source.origin, number, n)
+        charged = payment.charged(claim)
+        add_line(file, record, f"{charged}, and no question was answered")
+        answer_all(lines, mechanism, histogram, number, file, charged)
+
+
+def _number_of_records(n: int | None, relation: Adjacency, counted: int) -> int:
+    if relation is Adjacency.ADD_REMOVE:
+        assert n is not None  # by `check_normaliser`
+        return n
+    if n not in (None, counted):
+        raise ValueError(f"--n must be the number of records, {counted}, got {n}")
+    if counted == 0:
+        raise ValueError("DATA must hold at least 1 record, got 0")
+    return counted

@@ -1,1 +1,0 @@
-"""The command `ask`: adaptive questions about a table."""

@@ -1,0 +1,399 @@
+"""The command `audit`: try to refute the privacy claims of mechanisms, without any records."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
+
+import typer
+
+from geomdp.cli import display
+from geomdp.cli.display import check_together, working
+from geomdp.cli.options import (
+    PRIVACY,
+    RESULT,
+    AdjacencyFlag,
+    AdjacencyOption,
+    ColumnsOption,
+    DeltaOption,
+    EpsilonOption,
+    ExactOption,
+    RhoOption,
+    SampleOption,
+    SchemaOption,
+    TablesOption,
+    WeightOption,
+    WorkloadOption,
+    check_whole,
+    parse_privacy,
+    real,
+    whole_number,
+)
+from geomdp.privacy.definitions import printed, printed_down
+
+if TYPE_CHECKING:
+    from geomdp.advice.setting import Setting
+    from geomdp.audit import AuditResult, Learner
+    from geomdp.mechanisms import Mechanism
+    from geomdp.privacy import Privacy
+    from geomdp.workloads import Workload
+
+
+# Build and audit one mechanism, or give the reason why it is left out
+
+#: Without --mechanism and --all, the audits together may take about this number of seconds. Their
+#: work is counted, not timed, so the speed of the machine does not decide what is audited.
+SECONDS = 20.0
+#: Operations of learning scores, divided by those of one matrix product of the draws with
+#: themselves: principal axes, two covariances and a classifier. Measured for 699 queries.
+LEARNING = 4
+
+
+class Audited(NamedTuple):
+    """A mechanism with the result of the audit, or with the reason why there was no audit."""
+
+    flag: str
+    result: AuditResult | None
+    seconds: float
+    why: str = ""
+
+
+def built_candidate(flag: str, setting: Setting, named: bool) -> Mechanism | Audited:
+    """The mechanism, or why it is left out, as ``ValueError`` if the user `named` it."""
+    from geomdp.advice.candidates import CANDIDATES
+    from geomdp.advice.setting import InapplicableError
+    from geomdp.bodies import MissingOracle
+    from geomdp.cli.mechanism_flags import build_mechanism
+    from geomdp.privacy import Exact
+    from geomdp.workloads import WorkloadSizeError
+
+    if named:
+        return build_mechanism(flag, setting)
+    row = next(row for row in CANDIDATES if row.flag == flag)
+    if row.is_stronger(setting):
+        return Audited(
+            flag,
+            None,
+            0.0,
+            f"it has the stronger guarantee {setting.pure}: audit it with --epsilon",
+        )
+    try:
+        built = row.built(setting)
+    except (InapplicableError, WorkloadSizeError, MissingOracle) as error:
+        return Audited(flag, None, 0.0, str(error))
+    if setting.exact_only and not isinstance(built.guarantee.sampler, Exact):
+        return Audited(flag, None, 0.0, f"its sampler is {built.guarantee.sampler}")
+    return built
+
+
+class Allowance:
+    """The work that the audits of several mechanisms may still take, in the units of `Budget`."""
+
+    def __init__(self) -> None:
+        from geomdp.advice.setting import Budget
+
+        self.whole = self.left = Budget.of_seconds(SECONDS).work
+
+    def spent_on(self, flag: str, mechanism: Mechanism, trials: int) -> Mechanism | Audited:
+        """The mechanism, whose audit is then paid for, or the reason why it is left out.
+
+        The first audit may take twice the allowance, because fewer audits than one are none.
+        """
+        from geomdp.mechanisms import AdditiveMechanism
+
+        more = f"to audit it, add --mechanism {flag}, or --all"
+        if not isinstance(mechanism, AdditiveMechanism):
+            return Audited(flag, None, 0.0, f"each of its outputs takes a full run: {more}")
+        work = noise_audit_work(mechanism.workload, trials)
+        if work > (2 * self.whole if self.left == self.whole else self.left):
+            seconds = work / self.whole * SECONDS
+            return Audited(flag, None, 0.0, f"its audit takes about {seconds:.2g} s: {more}")
+        self.left -= work
+        return mechanism
+
+
+def noise_audit_work(workload: Workload, trials: int) -> float:
+    """Operations of `audit_noise`, in the units of `Budget`, from the sizes of the workload."""
+    from geomdp.advice.costs import PRODUCT_SPEED, breadth_work
+    from geomdp.audit.mechanism import CHANGES, MOST_AXES, STARTS, STEPS
+
+    m = workload.n_queries
+    directions = (STEPS + 1) * (3 * min(m, MOST_AXES) + 2 * STARTS)
+    products = (CHANGES + 1) * LEARNING * 2.0 * trials * m * min(m, trials)
+    return directions * breadth_work(workload) + products / PRODUCT_SPEED
+
+
+def audited_mechanism(
+    flag: str,
+    mechanism: Mechanism,
+    trials: int,
+    level: float,
+    seed: int | None,
+    learners: Sequence[Learner],
+) -> Audited:
+    """The mechanism with the result of its audit, which draws outputs from the seed `seed`."""
+    from geomdp.audit import audit_mechanism
+
+    begun = time.perf_counter()
+    result = audit_mechanism(
+        mechanism, trials=trials, without_density=learners, level=level, rng=seed
+    )
+    return Audited(flag, result, time.perf_counter() - begun)
+
+
+# The command
+
+#: Exit code if a claim was refuted.
+REFUTED = 1
+#: Least number of trials. With fewer trials, the audit of some mechanisms has too few outputs to
+#: choose an event and test it.
+FEWEST_TRIALS = 64
+NO_CLASSIFIER = (
+    "scikit-learn is not installed, so no classifier chooses events for noise of unknown density; "
+    'to use one: pip install "geomdp[audit]"'
+)
+
+AuditedOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--mechanism",
+        metavar="NAME",
+        help="The mechanism to audit, see `geomdp mechanisms`. Repeat the flag for "
+        f"several mechanisms. By default, the first are audited that together take about "
+        f"{SECONDS:g} s.",
+        rich_help_panel=PRIVACY,
+        show_default=False,
+    ),
+]
+AllOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--all",
+        help="Audit all mechanisms that apply. This can take minutes.",
+        rich_help_panel=PRIVACY,
+        show_default=False,
+    ),
+]
+TrialsOption: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        "--trials",
+        parser=whole_number,
+        metavar="T",
+        help="Number of outputs drawn on each of two neighbouring tables. Half of them are used to "
+        "choose an event, the other half to test it. More outputs show smaller violations; "
+        "the line below the results says which.",
+        rich_help_panel=RESULT,
+    ),
+]
+LevelOption: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        "--level",
+        parser=real,
+        metavar="L",
+        help="Largest probability of refuting a true claim, for each mechanism.",
+        rich_help_panel=RESULT,
+    ),
+]
+AuditCountOption: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        "--n",
+        parser=whole_number,
+        metavar="N",
+        help="Number of records of the two tables, which are random.",
+        rich_help_panel=RESULT,
+    ),
+]
+DrawsOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        parser=whole_number,
+        metavar="S",
+        help="Seed of the random outputs; the same seed gives the same result.",
+        rich_help_panel=RESULT,
+    ),
+]
+
+
+#: Commands whose releases are not audited here, with the reason. Neither command answers a fixed
+#: workload.
+OTHER_RELEASES = (
+    (
+        "ask",
+        "for sparse vector, the probability of each output is computed without draws: "
+        "gd.audit.worst_stream searches for the queries with the largest privacy loss",
+    ),
+    (
+        "smooth",
+        "it releases moments of real columns, which gd.audit.audit_pairs can audit",
+    ),
+)
+
+
+def audit(
+    *,
+    sample: SampleOption = None,
+    schema: SchemaOption = None,
+    workload: WorkloadOption = None,
+    tables: TablesOption = None,
+    weight: WeightOption = None,
+    columns: ColumnsOption = None,
+    n: AuditCountOption = 100,
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    rho: RhoOption = None,
+    adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
+    exact: ExactOption = True,
+    mechanism: AuditedOption = None,
+    all_of_them: AllOption = False,
+    trials: TrialsOption = 1000,
+    level: LevelOption = 1e-6,
+    seed: DrawsOption = None,
+) -> None:
+    """Try to refute the privacy claims of mechanisms on neighbouring tables.
+
+    An audit can show that a claim is false, but never that it is true. The exit code is 1 if a
+    claim was refuted.
+    """
+    from geomdp.advice.setting import Setting
+    from geomdp.cli.inputs import planned_task
+    from geomdp.cli.options import parse_question
+
+    privacy, question = check_together(
+        lambda: parse_privacy(epsilon, delta, rho),
+        lambda: parse_question(workload, tables, weight, columns),
+        lambda: check_whole("--n", n, minimum=1),
+        lambda: check_whole("--trials", trials, minimum=FEWEST_TRIALS),
+        lambda: check_whole("--seed", seed, minimum=0),
+        lambda: _check_level(level),
+        lambda: _check_choice(mechanism, all_of_them),
+    )
+    task = planned_task(question, sample, schema)
+    setting = Setting(task.workload, n, privacy, adjacency.relation(), exact)
+    audited = _audited(mechanism, setting, all_of_them, trials, level, seed)
+    of_what = " of the mechanism" if task.caveat else ""
+    display.print_rows(
+        [
+            task.row,
+            ("claim", f"{privacy}, {setting.adjacency.value}{of_what}"),
+            *([("release", f"no privacy claim: {task.caveat}")] if task.caveat else []),
+            ("level", f"{level:g} for each mechanism"),
+        ]
+    )
+    print()
+    _print_results([each for each in audited if each.result is not None])
+    print(_limits(privacy, trials, level))
+    left_out = [(each.flag, each.why) for each in audited if each.result is None]
+    if mechanism is None:
+        left_out += OTHER_RELEASES
+    if left_out:
+        print()
+        display.print_table(["left out", "why"], left_out)
+    if any(each.result.refuted for each in audited if each.result is not None):
+        raise typer.Exit(REFUTED)
+
+
+def _audited(
+    named: Sequence[str] | None,
+    setting: Setting,
+    all_of_them: bool,
+    trials: int,
+    level: float,
+    seed: int | None,
+) -> list[Audited]:
+    """Audit the named mechanisms, or all that apply, or the first of these that are affordable."""
+    allowance = None if named or all_of_them else Allowance()
+    learners, audited = _learners(), []
+    for flag in named or _known():
+        with working(f"auditing {flag}"):
+            # A mechanism that the user named must apply. If the user named none, mechanisms that do
+            # not apply are listed as left out.
+            built = built_candidate(flag, setting, named=named is not None)
+            if not isinstance(built, Audited) and allowance is not None:
+                built = allowance.spent_on(flag, built, trials)
+            if not isinstance(built, Audited):
+                built = audited_mechanism(flag, built, trials, level, seed, learners)
+            audited.append(built)
+    if allowance is not None and all(each.result is None for each in audited):
+        raise ValueError(
+            "no audit was made, because each would take long or does not apply: name a mechanism "
+            "with --mechanism, or add --all"
+        )
+    return audited
+
+
+def _check_level(level: float) -> None:
+    from geomdp.audit.claims import checked_level
+
+    if not 0 < level < 1:
+        raise ValueError(f"--level must be above 0 and below 1, got {level!r}")
+    checked_level(level)
+
+
+def _check_choice(mechanism: Sequence[str] | None, all_of_them: bool) -> None:
+    if mechanism and all_of_them:
+        raise ValueError("give either --mechanism or --all, not both")
+
+
+def _known() -> list[str]:
+    from geomdp.advice.candidates import CANDIDATES
+
+    return [row.flag for row in CANDIDATES]
+
+
+def _learners() -> tuple[Learner, ...]:
+    """The classifiers that choose events for noise of unknown density; none without sklearn."""
+    from importlib.util import find_spec
+
+    from geomdp.audit import CLASSIFIER
+
+    if find_spec("sklearn") is None:
+        display.warn(NO_CLASSIFIER)
+        return ()
+    return (CLASSIFIER,)
+
+
+def _limits(privacy: Privacy, trials: int, level: float) -> str:
+    """The smallest violation that so many trials can show, and ten times as many."""
+    from geomdp.audit import smallest_violation
+    from geomdp.privacy import ZCDP
+
+    name = "rho" if isinstance(privacy, ZCDP) else "epsilon"
+    least, less = (
+        smallest_violation(privacy, trials=times * trials // 2, level=level) for times in (1, 10)
+    )
+    shown = f"a true {name} of {least:.3g} or more" if least < math.inf else "no violation"
+    return (
+        f"{trials} trials can show {shown}, and find nothing below that; "
+        f"--trials {10 * trials} can show {less:.3g}."
+    )
+
+
+def _print_results(audited: Sequence[Audited]) -> None:
+    rows = []
+    for each in audited:
+        result = each.result
+        assert result is not None
+        rho = result.rho_lower_bound
+        more = "" if rho is None else f"; Renyi divergences show rho >= {printed_down(rho, 4)}"
+        at = "" if result.delta == 0 else f" at delta {printed(result.delta, 2)}"
+        rows.append(
+            (
+                each.flag,
+                "REFUTED" if result.refuted else "not refuted",
+                f"{printed_down(result.epsilon_lower_bound, 4)}{at}",
+                printed(result.claimed_epsilon),
+                f"2 x {result.trials}",
+                f"{each.seconds:.1f} s",
+                f"{result.event} in {result.hits_a} and {result.hits_b} outputs, on {result.pair}"
+                f"{more}",
+            )
+        )
+    headings = ["mechanism", "claim", "epsilon >=", "claimed", "outputs", "time", "event"]
+    display.print_table(headings, rows)
+    print("\nAn audit can refute a claim, not prove it; the mechanism's docstring has the proof.")

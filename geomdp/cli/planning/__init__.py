@@ -1,1 +1,0 @@
-"""Commands that need no records: advice, audits, bounds, curves, widths, lists and lessons."""

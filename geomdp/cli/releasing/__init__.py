@@ -1,1 +1,0 @@
-"""The command `release`: flags, computation, and privacy record."""

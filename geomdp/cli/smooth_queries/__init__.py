@@ -1,1 +1,0 @@
-"""The commands `geomdp smooth` and their inputs."""

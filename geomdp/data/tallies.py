@@ -1,0 +1,434 @@
+"""Numbers of records in the cells of tables, and the answers computed from these counts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._typing import IntArray
+from geomdp.workloads import Marginals, Parities
+from geomdp.workloads.base import Totals, Workload
+from geomdp.workloads.finite import FiniteWorkload
+from geomdp.workloads.tables import TableQueries
+from geomdp.workloads.universes import (
+    BooleanCube,
+    CategoricalProduct,
+    FiniteUniverse,
+    Records,
+    Universe,
+)
+
+Codes: TypeAlias = npt.NDArray[np.integer]
+#: Number of elements of a universe at which queries are evaluated together.
+ELEMENTS = 1 << 12
+
+
+@dataclass(frozen=True, eq=False)
+class Tallies:
+    """Number of records in each cell of some tables. `+` adds the counts of two sets of records.
+
+    `cells` has the counts of each table, in row-major order, by its sorted column numbers.
+    """
+
+    levels: tuple[int, ...]
+    count: int
+    cells: dict[Table, IntArray] = field(repr=False)
+
+    @classmethod
+    def empty(cls, levels: Sequence[int], tables: Sequence[Table]) -> Tallies:
+        """Counts of 0 records in the tables that `covering_tables` chooses for `tables`."""
+        cells = {
+            table: np.zeros(math.prod(levels[column] for column in table), dtype=np.int64)
+            for table in covering_tables(tables, levels)
+        }
+        return cls(tuple(levels), 0, cells)
+
+    def with_records(self, columns: Sequence[Codes]) -> Tallies:
+        """Counts with n more records, by codes (n,) per column. `self` is changed in place."""
+        for table, counts in self.cells.items():
+            numbers = self._numbers(columns, table, len(counts))
+            if len(counts) > len(numbers):
+                np.add.at(counts, numbers, 1)
+            else:
+                counts += np.bincount(numbers, minlength=len(counts))
+        return Tallies(self.levels, self.count + len(columns[0]), self.cells)
+
+    def _numbers(self, columns: Sequence[Codes], table: Table, n_cells: int) -> Codes:
+        """The cell number (n,) of each record in `table`."""
+        kind: type[np.integer] = np.uint16 if n_cells <= 1 << 16 else np.int64
+        numbers = columns[table[0]].astype(kind)
+        for column in table[1:]:
+            numbers *= kind(self.levels[column])
+            numbers += columns[column].astype(kind, copy=False)
+        return numbers
+
+    def __add__(self, other: Tallies) -> Tallies:
+        cells = {table: counts + other.cells[table] for table, counts in self.cells.items()}
+        return Tallies(self.levels, self.count + other.count, cells)
+
+    def table(self, columns: Table) -> IntArray:
+        """Counts of a table, one axis per column; ``ValueError`` if no counted table has them."""
+        (counts,) = self.tables([columns])
+        return counts
+
+    def has(self, columns: Table) -> bool:
+        return self._sums.has(columns)
+
+    def tables(self, wanted: Sequence[Table]) -> list[IntArray]:
+        """As `table` for several tables. Shared sums are computed once."""
+        return self._sums.of(wanted)
+
+    @cached_property
+    def _sums(self) -> TableSums:
+        return TableSums(self.levels, self.cells)
+
+
+@dataclass(frozen=True, eq=False)
+class CountedRecords:
+    """Counts of records. A mechanism accepts the counts in place of the records.
+
+    Parameters
+    ----------
+    universe : Universe
+        The universe for which the records were encoded.
+    tallies : Tallies
+        Counts of the tables of one workload.
+    recount : callable, optional
+        Counts other tables of the same records, which do not follow from `tallies`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> schema = gd.data.Schema.from_dict({"region": ["north", "south"], "smoker": bool})
+    >>> source = gd.data.source_of(
+    ...     pd.DataFrame({"region": ["north", "south", "south"], "smoker": [True, False, True]})
+    ... )
+    >>> counted = gd.data.count_records(source, schema, schema.workload("marginals", k=2))
+    >>> counted.count
+    3
+    >>> counted.table([0, 1])
+    array([[0, 1],
+           [1, 1]])
+    """
+
+    universe: Universe
+    tallies: Tallies = field(repr=False)
+    recount: Callable[[Sequence[Table]], Tallies] | None = field(default=None, repr=False)
+
+    @property
+    def count(self) -> int:
+        """Number of records."""
+        return self.tallies.count
+
+    def table(self, columns: Sequence[int]) -> IntArray:
+        """Counts of the table of `columns`, with one axis per column, in the order of `columns`.
+
+        ``ValueError`` if no counted table contains all `columns`.
+        """
+        return self.tallies.table(tuple(columns))
+
+    def with_tables(self, tables: Sequence[Table]) -> CountedRecords:
+        """Counts of the same records from which all `tables` follow, counted again if necessary.
+
+        ``ValueError`` if the records cannot be counted again, or their number has changed.
+        """
+        missing = [table for table in tables if not self.tallies.has(table)]
+        if not missing:
+            return self
+        if self.recount is None:
+            raise ValueError(
+                f"counts must include the table of columns {missing[0]}, which this mechanism "
+                "measures; give the mechanism the records instead"
+            )
+        tallies = self.recount([table for table in tables if table])
+        if tallies.count != self.count:
+            raise ValueError(
+                f"records must not change between two scans: {self.count} were counted first, then "
+                f"{tallies.count}"
+            )
+        return CountedRecords(self.universe, tallies, self.recount)
+
+    def tables(self, wanted: Sequence[Table]) -> list[IntArray]:
+        """As `table` for several tables, which is faster than a call for each."""
+        return self.tallies.tables(wanted)
+
+    def histogram(self) -> IntArray:
+        """How often each of the N elements of the universe occurs (N,).
+
+        ``ValueError`` if the table of all columns was not counted.
+        """
+        return self.table(range(len(self.tallies.levels))).ravel()
+
+    def totals(self, workload: Workload) -> Totals:
+        """Number of records and the sum of their answers to `workload`.
+
+        ``ValueError`` if the workload is on another universe, or no counted table contains all
+        columns of a table of the workload.
+        """
+        self.require(workload.universe)
+        return Totals(self.count, self._sums(workload))
+
+    def cell_counts(self, workload: TableQueries) -> Totals:
+        """Numbers of records: all, and in each cell of each table of `workload`, without weights.
+
+        Errors are as for `totals`.
+        """
+        self.require(workload.universe)
+        cells = [counts.ravel() for counts in self.tables(workload.tables)]
+        return Totals(self.count, np.concatenate(cells).astype(np.float64))
+
+    def require(self, universe: Universe) -> None:
+        """Raise ``ValueError`` if the records were counted for another universe."""
+        if universe != self.universe:
+            raise ValueError(f"records were counted for {self.universe!r}, not for {universe!r}")
+
+    def _sums(self, workload: Workload) -> npt.NDArray[np.float64]:
+        table = self.tallies.table
+        match workload:
+            case TableQueries():
+                return self.cell_counts(workload).sums * workload.weights
+            case Marginals() | Parities():
+                ones = np.array([_ones(workload, table(tuple(s))) for s in workload.subsets])
+                low, high = workload._values
+                return low * self.count + (high - low) * ones.astype(np.float64)
+        counts = table(tuple(range(len(self.tallies.levels)))).ravel()
+        if isinstance(workload, FiniteWorkload):
+            return workload._weighted_sum(counts.astype(np.float64))
+        sums = np.zeros(workload.n_queries)
+        present = np.flatnonzero(counts)
+        for start in range(0, len(present), ELEMENTS):
+            part = present[start : start + ELEMENTS]
+            sums += counts[part] @ workload.evaluate(workload.universe.elements_at(part))
+        return sums
+
+
+def totals_of(workload: Workload, records: Records | Iterable[Records] | CountedRecords) -> Totals:
+    if isinstance(records, CountedRecords):
+        return records.totals(workload)
+    return workload.totals(records)
+
+
+def _ones(workload: Marginals | Parities, counts: IntArray) -> int:
+    """Number of records with answer 1 (`Marginals`) or -1 (`Parities`), from a table of counts."""
+    if isinstance(workload, Marginals):
+        return int(counts[(1,) * counts.ndim])
+    odd = [bits for bits in itertools.product((0, 1), repeat=counts.ndim) if sum(bits) % 2]
+    return sum(int(counts[bits]) for bits in odd)
+
+
+# Counts of records: the input of private measurements.
+
+
+class Counts(Protocol):
+    """Counts of records; `CountedRecords` and `RecordCounts` satisfy this protocol."""
+
+    @property
+    def count(self) -> int:
+        """Number of records."""
+
+    def table(self, columns: Sequence[int]) -> IntArray:
+        """Counts of the table of `columns`, with one axis per column, in the order of `columns`."""
+
+    def histogram(self) -> IntArray:
+        """How often each of the N elements of the universe occurs, as an array (N,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecordCounts:
+    """Counts of valid records that are in memory, in the encoding of the universe."""
+
+    universe: Universe
+    records: npt.NDArray[Any] = field(repr=False)
+
+    @property
+    def count(self) -> int:
+        return len(self.records)
+
+    def table(self, columns: Sequence[int]) -> IntArray:
+        assert isinstance(self.universe, CategoricalProduct)
+        shape = tuple(self.universe.levels[column] for column in columns)
+        if not shape:
+            return np.array(self.count)
+        cells = np.ravel_multi_index(tuple(self.records[:, list(columns)].T), shape)
+        return np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
+
+    def histogram(self) -> IntArray:
+        size = self.universe.size
+        assert size is not None
+        return np.bincount(self.universe.numbers(self.records), minlength=size)
+
+
+# Counts of tables, computed as sums over cells of larger counted tables.
+
+
+class TableSums:
+    """Computes the counts of a table as sums over cells of a larger table that was counted.
+
+    `cells` has the counts of each table, in row-major order, by its sorted column numbers.
+    """
+
+    def __init__(self, levels: tuple[int, ...], cells: Mapping[Table, IntArray]) -> None:
+        self._levels, self._cells, self._counted = levels, cells, list(cells)
+        # For each column, a whole number. Bit j is 1 if counted table j contains the column.
+        self._holders = [0] * len(levels)
+        for place, table in enumerate(self._counted):
+            for column in table:
+                self._holders[column] |= 1 << place
+
+    def of(self, wanted: Sequence[Table]) -> list[IntArray]:
+        """Counts of the `wanted` tables, one axis per column; ``ValueError`` if one is not held."""
+        by_holder: dict[Table, dict[Table, None]] = {}
+        for columns in wanted:
+            by_holder.setdefault(self._holder(columns), {})[tuple(sorted(columns))] = None
+        summed: dict[Table, IntArray] = {}
+        for holder, inside in by_holder.items():
+            counts = self._cells[holder].reshape([self._levels[column] for column in holder])
+            _add_sums(counts, holder, 0, list(inside), summed)
+        found = []
+        for columns in wanted:
+            kept = tuple(sorted(columns))
+            order = [kept.index(column) for column in columns]
+            found.append(np.asarray(summed[kept].transpose(order)))
+        return found
+
+    def has(self, columns: Table) -> bool:
+        """Whether a counted table contains all `columns`."""
+        return self._containing(columns) != 0
+
+    def _containing(self, columns: Table) -> int:
+        """A number whose bit j is 1 if counted table j contains all `columns`."""
+        bits = (1 << len(self._counted)) - 1
+        for column in columns:
+            bits &= self._holders[column]
+        return bits
+
+    def _holder(self, columns: Table) -> Table:
+        """The first counted table that contains all `columns`; ``ValueError`` if there is none."""
+        bits = self._containing(columns)
+        if not bits:
+            counted = ", ".join(map(str, self._counted))
+            raise ValueError(
+                f"the table of columns {columns} was not counted and cannot be summed from the "
+                f"tables that were counted: {counted}"
+            )
+        return self._counted[(bits & -bits).bit_length() - 1]
+
+
+def _add_sums(
+    counts: IntArray,
+    columns: Table,
+    axis: int,
+    wanted: Sequence[Table],
+    found: dict[Table, IntArray],
+) -> None:
+    """Add the tables `wanted` to `found`, as sums over cells of `counts`, the table of `columns`.
+
+    All columns before `axis` are in every wanted table.
+    """
+    if axis == len(columns):
+        found[columns] = counts
+        return
+    column = columns[axis]
+    kept = [table for table in wanted if column in table]
+    if kept:
+        _add_sums(counts, columns, axis + 1, kept, found)
+    if len(kept) < len(wanted):
+        rest = [table for table in wanted if column not in table]
+        smaller = (*columns[:axis], *columns[axis + 1 :])
+        _add_sums(counts.sum(axis=axis), smaller, axis, rest, found)
+
+
+# The tables that determine the answers to a workload, and a few large tables that give them.
+#
+# Sums over cells of nine tables of blocks of columns give the 45 two-way tables of ten columns.
+
+
+#: A table with at most this many cells stays in the processor's cache while it is counted: 2^16
+#: int64 are 512 KB.
+CACHED_CELLS = 1 << 16
+#: Largest number of levels of a column. The codes then fit uint16, and the number 65,535 is left to
+#: mark unknown values.
+MAX_LEVELS = (1 << 16) - 2
+#: Largest number of cells of one table: 2^26 int64 are 512 MB.
+MAX_CELLS = 1 << 26
+#: If the table of all columns has at most this number of cells, it is always counted. All other
+#: tables follow from it, so a mechanism can measure tables that are not in the workload. 2^20 int64
+#: are 8 MB.
+MAX_WHOLE = 1 << 20
+
+Table = tuple[int, ...]
+
+
+def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
+    """The tables that determine the answers to `workload`; None if they cannot be counted.
+
+    A table with more than 2^26 cells or a column with more than 65,534 levels cannot be counted.
+    The table of all columns is included if it has at most 2^20 cells.
+    """
+    match workload, workload.universe:
+        case TableQueries(), _:
+            tables: list[Table] = list(workload.tables)
+        case ((Marginals() | Parities()), _):
+            tables = [tuple(map(int, subset)) for subset in workload.subsets]
+        case _, FiniteUniverse() | BooleanCube() | CategoricalProduct():
+            tables = [tuple(range(len(levels)))]
+        case _:
+            return None
+    everything = tuple(range(len(levels)))
+    if everything not in tables and math.prod(levels) <= MAX_WHOLE:
+        tables.append(everything)
+    largest = max(math.prod(levels[column] for column in table) for table in tables)
+    return tables if largest <= MAX_CELLS and max(levels) <= MAX_LEVELS else None
+
+
+def covering_tables(tables: Sequence[Table], levels: Sequence[int]) -> list[Table]:
+    """Sorted tables to count, so that each of `tables` is a sum over cells of one of them.
+
+    A table of more than `CACHED_CELLS` cells is counted only if `tables` contains it. The table of
+    all columns, if `tables` contains it, comes last.
+    """
+    everything = tuple(range(len(levels)))
+    others = [table for table in tables if tuple(sorted(table)) != everything]
+    if len(others) < len(tables):
+        if not others or math.prod(levels) <= CACHED_CELLS:
+            return [everything]
+        return [*covering_tables(others, levels), everything]
+    largest = max(map(len, tables))
+    if largest == 1:
+        return list(dict.fromkeys(tables))  # joint tables of single columns would not be faster
+    block_of = _blocks(sorted(set(chain.from_iterable(tables))), levels, largest)
+    covering: dict[Table, None] = {}
+    for table in tables:
+        union = tuple(sorted(set(chain.from_iterable(block_of[column] for column in table))))
+        small = math.prod(levels[column] for column in union) <= CACHED_CELLS
+        covering[union if small else tuple(sorted(table))] = None
+    return list(covering)
+
+
+def _blocks(columns: Sequence[int], levels: Sequence[int], per_table: int) -> dict[int, Table]:
+    """The block of each column.
+
+    `per_table` blocks have at most `CACHED_CELLS` cells together, unless one column has too many
+    levels.
+    """
+    room = CACHED_CELLS ** (1 / per_table)
+    blocks: list[list[int]] = []
+    # Columns with many levels come first, and each column joins the first block that stays small
+    # enough. The number of blocks is then close to the smallest possible number.
+    for column in sorted(columns, key=lambda column: -levels[column]):
+        for block in blocks:
+            if math.prod(levels[other] for other in block) * levels[column] <= room:
+                block.append(column)
+                break
+        else:
+            blocks.append([column])
+    return {column: tuple(block) for block in blocks for column in block}

@@ -1,0 +1,376 @@
+"""The ellipsoid {v : v^T S^-1 v <= 1} of least trace tr S around a set of vectors (JL-ELL)."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._typing import BoolArray, FloatArray
+from geomdp._validation import finite_array, positive
+from geomdp.bodies.oracles import check_all_above_0
+
+#: S is enlarged by this share, because the ellipsoid must contain every vector despite rounding
+#: (SAM-5). The rounding error of the search for the longest vector is about 1e-13 for a few hundred
+#: coordinates.
+INFLATION = 1e-9
+#: Largest number of searches for the vectors with the largest v^T S^-1 v.
+MAX_SEARCHES = 60
+#: Largest number of multiplicative updates of the weights between two searches.
+INNER_UPDATES = 100
+#: Exponents of the multiplicative updates. Exponent 2 never lowers the dual value. Larger exponents
+#: are several times as fast, so each update multiplies the exponent by 1.3, up to 16. If an update
+#: with a larger exponent does not raise the dual value, the update is undone and the exponent is 2
+#: again.
+SAFE_EXPONENT, MOST_EXPONENT, EXPONENT_GROWTH = 2.0, 16.0, 1.3
+#: Only columns have weights: a column is a vector or a distribution of vectors. A search gives the
+#: gap on the whole set. The updates after the search end when the gap on the columns is at most
+#: this share of the gap on the whole set, or half the tolerance if that is more.
+BALANCED_SHARE = 0.25
+#: The score of a vector v is v^T (t W^(1/2))^-1 v. The weighted mean of the scores is 1. Vectors
+#: with a score below 1 lose weight. A vector is dropped if its score is below DECAYING and its
+#: weight is below LEAST_SHARE times the average weight. A later search may find the vector again.
+LEAST_SHARE, DECAYING = 1e-4, 0.99
+#: If a search in R^r finds at most r times this number of vectors, each vector becomes a column. If
+#: the search finds more vectors, their uniform distribution becomes one column. In general
+#: position, the best ellipsoid touches at most r (r + 1) / 2 vectors, in practice a small multiple
+#: of r. In a set with symmetries, the ellipsoid touches either all vectors of an orbit or none.
+COLUMNS_PER_DIMENSION = 8
+
+
+@dataclass(frozen=True)
+class TraceEllipsoid:
+    """The ellipsoid {root @ u : ||u||_2 <= 1} for the symmetric `root` (r, r) of S; trace tr S.
+
+    `gap` is relative: tr S <= (1 + gap) times the least trace, up to 1e-9 (INFLATION). The
+    ellipsoid contains the set also if the gap missed the tolerance (`converged`).
+    """
+
+    root: FloatArray
+    trace: float
+    gap: float
+    searches: int
+    converged: bool
+
+
+def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> TraceEllipsoid:
+    """The ellipsoid K around `vectors` for which K-norm noise has the least second moment (JL-ELL).
+
+    The dual problem for the set V of vectors is to maximise t^2 over weights p on V, with t = tr
+    W^(1/2) and W = sum of p_v v v^T. For every p, let s be the maximum over V of v^T (t W^(1/2))^-1
+    v. Then S = s t W^(1/2) is feasible with the relative gap s - 1. A gap of 1e-3 (`tolerance`)
+    costs at most 0.05% in root mean squared error. ``ValueError`` if all vectors are 0.
+
+    Cost: at most 60 searches of V, and between two of them at most 100 updates of O(A r^2 + r^3)
+    for A columns.
+    """
+    tolerance = positive(tolerance, "tolerance")
+    # Many long vectors (the orbit of a symmetry) make one column, their uniform distribution. The
+    # first column is the uniform distribution on V, so W never loses rank.
+    columns = _Columns(vectors.mean())
+    limit = COLUMNS_PER_DIMENSION * vectors.dimension
+    long = vectors.longest(columns.whitening, columns.trace, limit)
+    searches = 1
+    while long.largest > (1 + tolerance) * columns.trace and searches < MAX_SEARCHES:
+        excess = long.largest / columns.trace - 1
+        columns.add(long)
+        columns.improve(max(tolerance / 2, BALANCED_SHARE * excess))
+        long = vectors.longest(columns.whitening, columns.trace, limit)
+        searches += 1
+    # The maximum of v^T (t W^(1/2))^-1 v over V. Rounding and raised eigenvalues can make it less
+    # than 1.
+    scale = max(long.largest / columns.trace, 1.0)
+    gap = scale * (columns.trace / columns.dual_root) ** 2 - 1
+    inflated = scale * (1 + INFLATION)
+    root = np.sqrt(inflated * columns.trace) * columns.fourth_root
+    return TraceEllipsoid(root, inflated * columns.trace**2, gap, searches, scale <= 1 + tolerance)
+
+
+class _Columns:
+    """Weights p on vectors and distributions of vectors, W = sum of p_v v v^T, and roots of W.
+
+    The first column is the uniform distribution on the set; `bulk` (r, r) is its mean of v v^T.
+    """
+
+    def __init__(self, bulk: FloatArray) -> None:
+        self._vectors = np.empty((0, len(bulk)))
+        self._means = bulk[None]
+        #: The weights of the vectors, then the weights of the distributions.
+        self._weights = np.ones(1)
+        self._decompose()
+
+    def _decompose(self) -> None:
+        single, crowd = np.split(self._weights, [len(self._vectors)])
+        W = (self._vectors.T * single) @ self._vectors + np.tensordot(crowd, self._means, axes=1)
+        values, axes = np.linalg.eigh(W)
+        if values[-1] <= 0:
+            raise ValueError("vectors must not all be 0")
+        # Eigenvalues below the floor are rounding errors. The dual value leaves them out.
+        floor = np.finfo(np.float64).eps * len(values) * values[-1]
+        self.dual_root = float(np.sqrt(values[values > floor]).sum())
+        values = np.maximum(values, floor)
+        #: t = tr W^(1/2), after small eigenvalues of W were raised to the floor.
+        self.trace = float(np.sqrt(values).sum())
+        self.fourth_root = (axes * values**0.25) @ axes.T
+        #: W^(-1/4): its square is the metric W^(-1/2).
+        self.whitening = (axes * values**-0.25) @ axes.T
+
+    def _scores(self) -> FloatArray:
+        """v^T (t W^(1/2))^-1 v for every vector v, and its mean over v for every distribution."""
+        single = ((self._vectors @ self.whitening) ** 2).sum(axis=1)
+        crowd = np.tensordot(self._means, self.whitening @ self.whitening, axes=2)
+        return np.asarray(np.concatenate([single, crowd]) / self.trace)
+
+    def improve(self, tolerance: float) -> None:
+        """Update the weights until the gap on the columns is at most `tolerance` (or 100 times)."""
+        scores, exponent = self._scores(), SAFE_EXPONENT
+        for _ in range(INNER_UPDATES):
+            if scores.max() <= 1 + tolerance:
+                break
+            before, reached = self._weights, self.dual_root
+            # With exponent 2 the update never decreases t: it is power iteration for the maximum of
+            # a convex function on a sphere.
+            weights = before * scores**exponent
+            self._weights = weights / weights.sum()
+            self._decompose()
+            if self.dual_root <= reached and exponent > SAFE_EXPONENT:
+                self._weights, exponent = before, SAFE_EXPONENT
+                self._decompose()
+            else:
+                exponent = min(EXPONENT_GROWTH * exponent, MOST_EXPONENT)
+            scores = self._scores()
+        self._drop_negligible(scores)
+
+    def _drop_negligible(self, scores: FloatArray) -> None:
+        """Drop the vectors that `LEAST_SHARE` and `DECAYING` describe."""
+        kept = (self._weights >= LEAST_SHARE / len(self._weights)) | (scores >= DECAYING)
+        kept[len(self._vectors) :] = True
+        if not kept.all():
+            self._vectors = self._vectors[kept[: len(self._vectors)]]
+            self._weights = self._weights[kept] / self._weights[kept].sum()
+            self._decompose()
+
+    def add(self, long: LongVectors) -> None:
+        """Add the vectors of a search with average weight, each as a column, or all as one."""
+        new = 1 if long.vectors is None else len(long.vectors)
+        share = new / (new + len(self._weights))
+        single, crowd = np.split(self._weights * (1 - share), [len(self._vectors)])
+        fresh = np.full(new, share / new)
+        if long.vectors is None:
+            self._means = np.concatenate([self._means, long.mean[None]])
+            self._weights = np.concatenate([single, crowd, fresh])
+        else:
+            self._vectors = np.vstack([self._vectors, long.vectors])
+            self._weights = np.concatenate([single, fresh, crowd])
+        self._decompose()
+
+
+# Least-trace ellipsoids in R^(r_1) x ... x R^(r_B), with equal semi-axes within each factor.
+#
+# The factors are called blocks. Block i of a vector v is v_i in R^(r_i).
+
+#: Largest number of updates of the weights in `profile_ellipsoid`.
+MAX_UPDATES = 5000
+
+
+def capped_ellipsoid(
+    dimensions: npt.ArrayLike, diameters: npt.ArrayLike, diameter: float
+) -> FloatArray:
+    """Semi-axes sqrt(s_i) (B,) of the least-trace ellipsoid for blocks of bounded lengths.
+
+    It contains all v with ||v_i||_2 <= delta_i (`diameters`) and ||v||_2 <= delta (`diameter`). Its
+    trace, the sum of r_i s_i with the `dimensions` r_i, is t^2 with t = max {sum of sqrt(r_i u_i) :
+    0 <= u_i <= delta_i^2, sum of u_i <= delta^2} (JL-ELL). ``ValueError`` for bad bounds.
+    """
+    caps = finite_array(diameters, "diameters", ndim=1)
+    check_all_above_0(caps, "diameters")
+    caps = caps**2
+    sizes = _sizes(dimensions, len(caps))
+    total = positive(diameter, "diameter") ** 2
+    # The maximum is at u_i = min(delta_i^2, lambda r_i) for the lambda with sum of u_i = delta^2
+    # (or all u_i at their caps). Because u attains it, the sum of u'_i sqrt(r_i / u_i) is at most t
+    # for every feasible u', such as u'_i = ||v_i||^2: so s_i = t sqrt(u_i / r_i) contains the
+    # vectors.
+    shares = np.minimum(caps, _water_level(caps, sizes, total) * sizes)
+    t = float(np.sqrt(sizes * shares).sum())
+    return np.asarray(np.sqrt((1 + INFLATION) * t * np.sqrt(shares / sizes)))
+
+
+def profile_ellipsoid(
+    dimensions: npt.ArrayLike, profiles: npt.ArrayLike, *, tolerance: float = 1e-3
+) -> FloatArray:
+    """Semi-axes sqrt(s_i) (B,) of the least-trace ellipsoid whose blocks obey a row of `profiles`.
+
+    A row of `profiles` (P, B) bounds the squared length of every block; some row has entries of at
+    least ||v_1||^2, ..., ||v_B||^2. With r_i = `dimensions`, s_i = t sqrt(u_i / r_i) for the
+    maximum t of the sum of sqrt(r_i u_i) over u in the hull of the rows (JL-ELL). At the end s is
+    rescaled, so the ellipsoid contains the vectors even if `tolerance` (relative gap) was missed.
+    ``ValueError`` for bad arguments. Cost: O(P B) for each of at most 5000 updates.
+    """
+    rows = finite_array(profiles, "profiles", ndim=2)
+    sizes = _sizes(dimensions, rows.shape[1])
+    tolerance = positive(tolerance, "tolerance")
+    if not ((rows >= 0).all() and (rows > 0).any(axis=0).all()):
+        raise ValueError("profiles must be at least 0, and each column must have an entry above 0")
+    weights = np.full(len(rows), 1 / len(rows))
+    for _ in range(MAX_UPDATES):
+        u = weights @ rows
+        t = float(np.sqrt(sizes * u).sum())
+        scores = rows @ np.sqrt(sizes / u) / t
+        if scores.max() <= 1 + tolerance:
+            break
+        weights = weights * scores**2
+        weights /= weights.sum()
+    # The s before rescaling. The ellipsoid contains the vectors of row j if entry j of
+    # rows @ (1 / s) is at most 1.
+    squares = t * np.sqrt(u / sizes)
+    squares *= float((rows @ (1 / squares)).max()) * (1 + INFLATION)
+    return np.asarray(np.sqrt(squares))
+
+
+def _sizes(dimensions: npt.ArrayLike, count: int) -> FloatArray:
+    sizes = finite_array(dimensions, "dimensions", ndim=1)
+    if len(sizes) != count or (sizes < 1).any():
+        raise ValueError(f"dimensions must be {count} numbers of at least 1, got {dimensions!r}")
+    return sizes
+
+
+def _water_level(caps: FloatArray, sizes: FloatArray, total: float) -> float:
+    """The lambda for which the sum of min(cap_i, lambda size_i) is `total`; at most all caps."""
+    if caps.sum() <= total:
+        return float((caps / sizes).max())
+    order = np.argsort(caps / sizes)
+    capped = np.concatenate([[0.0], np.cumsum(caps[order])])[:-1]
+    free = np.cumsum(sizes[order][::-1])[::-1]
+    # Let the first i blocks in this order be at their caps. The other blocks then share what
+    # remains of `total` in proportion to their sizes.
+    levels = (total - capped) / free
+    full = int(np.argmax(levels <= (caps / sizes)[order]))
+    return float(levels[full])
+
+
+# Sets of vectors in R^r that an ellipsoid must contain, and searches for their longest vectors.
+
+#: Number of rows whose distances to all rows are computed at a time. With 4096 rows in all, these
+#: 512 x 4096 float64 are 16 MB.
+BLOCK_ROWS = 512
+#: Two squared lengths are treated as equal up to this relative difference, because rounding can
+#: cause it.
+EQUAL_LENGTHS = 1e-12
+
+
+@dataclass(frozen=True)
+class LongVectors:
+    """The v of a set with ||root v||^2 near its maximum `largest`, from `VectorSet.longest`.
+
+    `vectors` (a, r) is None if there are more than the `limit`. `mean` (r, r) averages their v v^T.
+    """
+
+    largest: float
+    vectors: FloatArray | None
+    mean: FloatArray
+
+
+def _threshold(level: float, largest: float) -> float:
+    """Least ||root v||^2 of a long vector: halfway from `level` to the maximum, `largest`."""
+    # Because of rounding, `level` can be `largest` or more, but the longest vectors still count as
+    # long.
+    return min((level + largest) / 2, largest * (1 - EQUAL_LENGTHS))
+
+
+@dataclass(frozen=True, eq=False)
+class VectorSet(abc.ABC):
+    """A finite set V of vectors in R^r, derived from the rows of an array (N, r)."""
+
+    points: FloatArray
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.points)} in dimension {self.dimension})"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "points", finite_array(self.points, "points", ndim=2))
+
+    @property
+    def dimension(self) -> int:
+        """Dimension r."""
+        return int(self.points.shape[1])
+
+    @abc.abstractmethod
+    def mean(self) -> FloatArray:
+        """Average of v v^T over V: (r, r)."""
+
+    @abc.abstractmethod
+    def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
+        """The vectors v of V with ||root v||^2 at least (`level` + the maximum) / 2.
+
+        `root` is an array (r, r). If there are at most `limit` such vectors, the result lists them.
+        The longest vectors of V are always included, even if `level` is above the maximum.
+        """
+
+
+class Rows(VectorSet):
+    """The rows v of an array. An ellipsoid around 0 that contains v also contains -v."""
+
+    def mean(self) -> FloatArray:
+        return np.asarray(self.points.T @ self.points / len(self.points))
+
+    def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
+        """The long rows. Cost: O(N r^2)."""
+        squares = ((self.points @ root.T) ** 2).sum(axis=1)
+        largest = float(squares.max())
+        rows = self.points[squares >= _threshold(level, largest)]
+        return LongVectors(largest, rows if len(rows) <= limit else None, rows.T @ rows / len(rows))
+
+
+class PairDifferences(VectorSet):
+    """All differences a - b of two rows of an array (N, r). Only long differences are stored."""
+
+    @cached_property
+    def _centred(self) -> FloatArray:
+        # Differences do not depend on the origin. The squared distance of a and b is computed as
+        # |a|^2 + |b|^2 - 2 <a, b>. Far from 0, the rounding error of this formula is large.
+        return np.asarray(self.points - self.points.mean(axis=0))
+
+    def mean(self) -> FloatArray:
+        """Average of (a - b)(a - b)^T over all N^2 pairs: twice the covariance of the N rows."""
+        return np.asarray(2 * self._centred.T @ self._centred / len(self._centred))
+
+    def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
+        """The long differences, a - b or b - a. Cost: O(N^2 r), in blocks of 512 rows."""
+        images = self._centred @ root.T
+        largest = max(float(block.max()) for _, block in _squared_distances(images))
+        threshold = _threshold(level, largest)
+        seen = 0
+        listed: list[FloatArray] = []
+        total = np.zeros((self.dimension, self.dimension))
+        for start, block in _squared_distances(images):
+            # Count each pair of rows once, in the block of the row with the lower number.
+            long = np.triu(block >= threshold, k=start)
+            total += self._outer_products(start, long)
+            rows, others = np.nonzero(long)
+            seen += len(rows)
+            if seen <= limit:
+                listed.append(self._centred[start + rows] - self._centred[others])
+        vectors = np.vstack(listed) if seen <= limit else None
+        return LongVectors(largest, vectors, total / seen)
+
+    def _outer_products(self, start: int, chosen: BoolArray) -> FloatArray:
+        """Sum of (a - b)(a - b)^T where chosen[i, j] is True; a is row start + i and b is row j."""
+        mask = chosen.astype(np.float64)
+        block, rows = self._centred[start : start + len(mask)], self._centred
+        mixed = block.T @ (mask @ rows)
+        left, right = mask.sum(axis=1), mask.sum(axis=0)
+        own = (block.T * left) @ block + (rows.T * right) @ rows
+        return np.asarray(own - mixed - mixed.T)
+
+
+def _squared_distances(points: FloatArray) -> Iterator[tuple[int, FloatArray]]:
+    """For each block of rows, the number of the first row, and squared distances to all rows."""
+    squares = np.einsum("nr,nr->n", points, points)
+    for start in range(0, len(points), BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
+        yield start, squares[rows, None] + squares - 2 * (points[rows] @ points.T)

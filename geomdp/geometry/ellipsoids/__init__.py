@@ -1,1 +1,0 @@
-"""Ellipsoids of least trace around a set of vectors."""

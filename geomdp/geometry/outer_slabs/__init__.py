@@ -1,1 +1,0 @@
-"""Search for slabs that contain a convex body and enclose it tightly."""

@@ -1,0 +1,413 @@
+"""Volumes, volume radii and second moments of convex bodies."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.special
+
+from geomdp._typing import FloatArray, RandomState
+from geomdp._validation import probability, whole
+from geomdp.bodies.balls import Ball, log_unit_ball_volume
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, checked_body
+from geomdp.bodies.oracles import MissingOracle
+from geomdp.bodies.polytopes.vpolytope import triangulated
+from geomdp.bodies.products import Intersection, Product
+from geomdp.geometry.results import Estimate, hoeffding_deviation
+from geomdp.geometry.sampling.chains import Mixing, chain_mean, run_chains
+from geomdp.geometry.sampling.kernels import HitAndRun
+from geomdp.geometry.sampling.samplers import Walk, pilot, prepared_walk
+
+# Volumes and volume radii of convex bodies, within their affine hulls.
+
+#: Entries of one batch of points: 16 MB of float64.
+BATCH_ENTRIES = 2**21
+#: If fewer points than this lie in a body that implements `chord`, `volume` returns the estimate of
+#: `annealed_volume` and not the estimate by rejection. With at least this many points in the body,
+#: the relative standard error of the estimate by rejection is at most 10%.
+ENOUGH_HITS = 100
+
+
+def volume(
+    body: Body, rng: RandomState = None, samples: int = 100_000, level: float = 1e-3
+) -> Estimate:
+    """Volume of a body within its affine hull.
+
+    The volume is computed by the first of these methods that works for the body:
+
+    1. Exactly: by a closed form, or by cutting a small polytope with listed vertices into
+       simplices.
+    2. By rejection: count the uniform points of the bounding box, in the coordinates of the affine
+       hull, that hit the body. For a ball, 0.25% hit in dimension 10, so this works in small
+       dimensions only.
+    3. By `annealed_volume`, if there are fewer than 100 hits and the body implements `chord`.
+
+    Parameters
+    ----------
+    body : Body
+        K, with `volume`, `vertex_list`, or a support function and membership.
+    rng : numpy Generator, int or None
+        Randomness of the points.
+    samples : int
+        Number of points n for rejection, at least 2. Annealing does not use this number.
+    level : float
+        A number in (0, 1). With rejection, the interval misses the volume with at most this
+        probability.
+
+    Returns
+    -------
+    Estimate
+        With rejection, the interval of Clopper and Pearson is valid for any n. With annealing, it
+        is a normal approximation that assumes, without proof, that the Markov chains have mixed.
+
+    Raises
+    ------
+    MissingOracle
+        If no method works: rejection lacks a membership test or a support function.
+    ValueError
+        For `samples` < 2 or `level` outside (0, 1).
+
+    References
+    ----------
+    Clopper and Pearson (1934); formula sheet GEN-4.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> triangle = gd.bodies.VPolytope([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> round(gd.volume(triangle).value, 6)
+    0.5
+    >>> hexagon = gd.bodies.SlabBody([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1.0, 1.0, 1.0])
+    >>> found = gd.volume(hexagon, rng=0, samples=10_000)
+    >>> found.interval[0] < 3 < found.interval[1], found.samples
+    (True, 10000)
+    """
+    samples, level = whole(samples, "samples", minimum=2), probability(level, "level")
+    if checked_body(body).implements(Body.volume):
+        return Estimate.exact(body.volume())
+    simplices = triangulated(body)
+    if simplices is not None:
+        return Estimate.exact(simplices.volume())
+    if not body.has_membership:
+        raise MissingOracle(
+            body, "volume", "a closed form or a membership test (contains, gauge or project)"
+        )
+    generator = np.random.default_rng(rng)
+    estimate, hits = _by_rejection(body, generator, samples, level)
+    if hits < ENOUGH_HITS and estimate.samples > 0 and body.implements(Body.chord):
+        return annealed_volume(body, generator, level=level)
+    return estimate
+
+
+def volume_radius(
+    body: Body, rng: RandomState = None, samples: int = 100_000, level: float = 1e-3
+) -> Estimate:
+    """Volume radius vr(K) = (vol(K) / kappa_r)^(1/r): radius of the ball of R^r with this volume.
+
+    r is the dimension of the affine hull, at least 1, and kappa_r is the volume of the unit ball of
+    R^r. The interval of `volume` is mapped end by end, so the result is exact if the volume is.
+
+    Parameters
+    ----------
+    body, rng, samples, level : as for `volume`
+        K, and the settings of the estimate of its volume.
+
+    Raises
+    ------
+    MissingOracle
+        As for `volume`.
+    ValueError
+        If K is a single point, if its volume is outside the range of float64, or if `samples` or
+        `level` is out of range.
+
+    References
+    ----------
+    Formula sheet GEN-4, JL-VR.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.geometry.volume_radius(gd.bodies.Ball(5, radius=2.0)).value, 6)
+    2.0
+    >>> round(gd.geometry.volume_radius(gd.bodies.CrossPolytope(5)).value, 4)
+    0.5507
+    """
+    rank = checked_body(body).affine_hull().dimension
+    if rank == 0:
+        raise ValueError(f"body must have more than one point to have a volume radius, got {body}")
+    estimate = volume(body, rng, samples, level)
+    if not math.isfinite(estimate.value) or (estimate.value == 0 and estimate.samples == 0):
+        raise ValueError(
+            f"the volume of body must be within the range of float64, got {estimate.value}"
+        )
+
+    def radius(value: float) -> float:
+        if value == 0:
+            return 0.0
+        return math.exp((math.log(value) - log_unit_ball_volume(rank)) / rank)
+
+    low, high = (radius(end) for end in estimate.interval)
+    value = radius(estimate.value)
+    relative = estimate.stderr / estimate.value if estimate.value > 0 else 0.0
+    return Estimate(value, value * relative / rank, (low, high), estimate.samples)
+
+
+def _by_rejection(
+    body: Body, rng: np.random.Generator, samples: int, level: float
+) -> tuple[Estimate, int]:
+    """The estimate from uniform points of the bounding box, and the number of hits."""
+    hull = body.affine_hull()
+    if hull.dimension == 0:
+        return Estimate.exact(1.0), 0
+    axes = np.ascontiguousarray(hull.basis.T)
+    shift = axes @ hull.offset
+    upper, lower = body.support(axes) - shift, -body.support(-axes) - shift
+    box = float(np.prod(upper - lower))
+    # Rounding moves points off a lower-dimensional hull, so membership there needs a tolerance.
+    tolerance = 0.0 if hull.dimension == hull.ambient else MEMBERSHIP_TOLERANCE
+    rows = max(1, BATCH_ENTRIES // body.dimension)
+    hits = 0
+    for start in range(0, samples, rows):
+        count = min(rows, samples - start)
+        coordinates: FloatArray = lower + (upper - lower) * rng.random((count, hull.dimension))
+        hits += int(body.contains(hull.embed(coordinates), tolerance).sum())
+    share = hits / samples
+    low, high = _clopper_pearson(hits, samples, level)
+    stderr = math.sqrt(share * (1 - share) / samples)
+    return Estimate(box * share, box * stderr, (box * low, box * high), samples), hits
+
+
+def _clopper_pearson(hits: int, trials: int, level: float) -> tuple[float, float]:
+    """Interval that misses the success probability with probability at most `level`."""
+    low = scipy.special.betaincinv(hits, trials - hits + 1, level / 2) if hits else 0.0
+    misses = trials - hits
+    high = scipy.special.betaincinv(hits + 1, misses, 1 - level / 2) if misses else 1.0
+    return float(low), float(high)
+
+
+# Volume of a body, from volume ratios of its intersections with growing balls.
+
+#: Burn-in of every phase, in autocorrelation times of a chain on the whole body. A phase estimates
+#: one ratio from points of one intersection. Its chains start nearly uniform on the next smaller
+#: intersection, which has at least about half the volume. A short burn-in therefore suffices.
+RELAXATIONS = 5.0
+#: Largest number of points of a chain that are kept per autocorrelation time. More points would be
+#: nearly equal to each other.
+POINTS_PER_TIME = 4
+#: Number of independent chains. Each chain estimates every ratio except the first, and the spread
+#: of these estimates gives the standard error of the ratio.
+CHAINS = 128
+
+
+def annealed_volume(
+    body: Body, rng: RandomState = None, draws: int = 64, level: float = 0.05
+) -> Estimate:
+    """Volume of a body within its affine hull, in dimensions too high for rejection from a box.
+
+    In coordinates in which K is nearly isotropic, let m be the dimension of K, r the root mean
+    square of a coordinate of a uniform point, and B_i the ball of radius r 2^(i/m) around 0, i = 0,
+    1, ... Then
+
+        vol K = vol(B_0) (vol(K and B_0) / vol(B_0)) prod_i vol(K and B_(i+1)) / vol(K and B_i),
+
+    where "and" is the intersection. In the last ratio, the numerator is vol(K). Each ratio with two
+    balls is at most 2, because K is convex and contains 0. The first ratio is estimated by the
+    share of uniform points of the ball B_0 that lie in K. Every other ratio is the reciprocal of
+    the share of points of K and B_(i+1) that lie in B_i, from independent hit-and-run chains. They
+    start from uniform points of K and B_0, later from the last points of the previous ratio.
+
+    Parameters
+    ----------
+    body : Body
+        K, with `chord` or with a membership test. Without `chord`, bisection finds the chords.
+    rng : numpy Generator, int or None
+        Randomness of chains and points.
+    draws : int
+        Number of points that each of the 128 chains keeps for each ratio, at most four per
+        autocorrelation time.
+    level : float
+        A number in (0, 1). If the normal approximation is exact, the interval misses the volume
+        with this probability.
+
+    Returns
+    -------
+    Estimate
+        The first ratio has the standard error of a binomial share, the others that of the spread
+        between chains. The ratios are treated as independent, and the interval uses the normal
+        approximation of the logarithm. Both ignore the bias of chains that have not mixed, on which
+        no bound is proved.
+
+    Raises
+    ------
+    MissingOracle
+        If K lacks what the chains need, such as chords or a membership test.
+    ValueError
+        For an unbounded body, a single point, a body without any point drawn from B_0, `draws`
+        below 1 or `level` outside (0, 1).
+
+    Notes
+    -----
+    There are about (m / 2) log2(m) ratios. Each ratio takes 128 chains of about 5 + draws / 4
+    autocorrelation times.
+
+    References
+    ----------
+    Kannan, Lovasz and Simonovits 1997; Cousins and Vempala 2016 for the choice of the radii.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> cube = gd.bodies.Box.centred([1.0, 1.0, 1.0])
+    >>> found = gd.geometry.annealed_volume(cube, rng=0, draws=64)
+    >>> abs(found.value - 8) < 1
+    True
+    """
+    draws, level = whole(draws, "draws"), probability(level, "level")
+    generator = np.random.default_rng(rng)
+    if checked_body(body).effective_dimension == 0:
+        raise ValueError(f"body must have more than one point to have a volume, got {body!r}")
+    walk = prepared_walk(body, generator)
+    mixing = pilot(walk, generator, CHAINS)
+    m, norms = walk.body.dimension, np.linalg.norm(mixing.chains.draws, axis=2)
+    # The root mean square r of a coordinate. A body in isotropic position contains the ball of
+    # radius r around its centre.
+    inner = float(np.sqrt((norms**2).mean() / m))
+    # The last of the radii is the first r 2^(i/m) that is at least the median norm.
+    steps = max(0, math.ceil(m * math.log2(float(np.median(norms)) / inner)))
+    radii = [inner * 2 ** (i / m) for i in range(steps + 1)]
+    share = _share_of_ball(walk.body, inner, CHAINS * draws, generator)
+    scale = float(np.linalg.slogdet(walk.root.T @ walk.root)[1]) / 2
+    logarithm = scale + log_unit_ball_volume(m) + m * math.log(inner) + math.log(share)
+    errors = [math.sqrt((1 - share) / (share * CHAINS * draws))]
+    points = _in_ball(walk.body, inner, generator)
+    for radius, wider in zip(radii, [*radii[1:], math.inf], strict=True):
+        found, points = _phase(walk, mixing, radius, wider, points, draws, generator)
+        logarithm -= math.log(found.value)
+        errors.append(found.stderr / found.value)
+    volume, relative = math.exp(logarithm), float(np.linalg.norm(errors))
+    reach = float(scipy.special.ndtri(1 - level / 2)) * relative
+    interval = (volume * math.exp(-reach), volume * math.exp(reach))
+    return Estimate(volume, volume * relative, interval, CHAINS * draws * (len(radii) + 1))
+
+
+def _share_of_ball(body: Body, radius: float, n: int, rng: np.random.Generator) -> float:
+    """Share of n uniform points of a ball around 0 that lie in the body."""
+    inside = body.contains(Ball(body.dimension, radius).sample_uniform(n, rng), 0.0)
+    share = float(inside.mean())
+    if share == 0:
+        raise ValueError(
+            f"body must contain a good share of a ball in rounded coordinates, but none of {n} "
+            f"points of the ball lie in {body!r}"
+        )
+    return share
+
+
+def _in_ball(body: Body, radius: float, rng: np.random.Generator) -> FloatArray:
+    """Uniform points (CHAINS, m) of the intersection of a body and a ball, by rejection."""
+    kept = np.empty((0, body.dimension))
+    while len(kept) < CHAINS:
+        points = Ball(body.dimension, radius).sample_uniform(CHAINS, rng)
+        kept = np.concatenate([kept, points[body.contains(points, 0.0)]])
+    return kept[:CHAINS]
+
+
+def _phase(
+    walk: Walk,
+    mixing: Mixing,
+    radius: float,
+    wider: float,
+    points: FloatArray,
+    draws: int,
+    rng: np.random.Generator,
+) -> tuple[Estimate, FloatArray]:
+    """The share of points within `wider` that are within `radius`, and the last points."""
+    thinning = math.ceil(mixing.correlation_time / POINTS_PER_TIME)
+    if math.isinf(wider):
+        body, kernel = walk.body, walk.kernel
+    else:
+        body = Intersection([walk.body, Ball(walk.body.dimension, wider)])
+        kernel = HitAndRun()
+    burn_in = math.ceil(RELAXATIONS * mixing.correlation_time)
+    chains = run_chains(kernel, body, points, rng, draws=draws, burn_in=burn_in, thinning=thinning)
+    inside = np.linalg.norm(chains.draws, axis=2) <= radius
+    return chain_mean(inside.astype(np.float64)), chains.last
+
+
+# Mean squared norm of a uniform point of a body. It determines the error of K-norm noise.
+
+
+def second_moment(
+    body: Body, rng: RandomState = None, samples: int = 10_000, level: float = 1e-3
+) -> Estimate:
+    """E ||U||_2^2 for U uniform on a body (within its affine hull).
+
+    The value is exact if the body has the matrix E U U^T in closed form, for small polytopes with
+    listed vertices, and for products of bodies with exact values. For any other body, it is a mean
+    over exact uniform points.
+
+    epsilon-DP K-norm noise Z of a body with an affine hull of dimension r has
+    E||Z||^2 = (r + 1) (r + 2) E||U||^2 / epsilon^2.
+
+    Parameters
+    ----------
+    body : Body
+        K, with a closed-form second moment or an exact uniform sampler.
+    rng : numpy Generator, int or None
+        Randomness of the points.
+    samples : int
+        Number of points n, at least 2.
+    level : float
+        Bound on the probability that the interval misses E ||U||^2, in (0, 1).
+
+    Returns
+    -------
+    Estimate
+        If the value is not exact, the interval is mean -+ R^2 sqrt(ln(2 / level) / (2 n)), cut to
+        [0, R^2], with R = `body.radius()`, by Hoeffding's inequality.
+
+    Raises
+    ------
+    MissingOracle
+        If K has no closed form and no exact sampler: for the mean of points from Markov chains, no
+        error bound is proved.
+    ValueError
+        For `samples` < 2 or `level` outside (0, 1).
+
+    References
+    ----------
+    Hardt and Talwar (2010); formula sheet JL-L14.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.geometry.second_moment(gd.bodies.Ball(3)).value, 6)
+    0.6
+    >>> cylinder = gd.bodies.Product([gd.bodies.Ball(2), gd.bodies.Box.centred([1.0])])
+    >>> round(gd.geometry.second_moment(cylinder).value, 6)
+    0.833333
+    """
+    samples, level = whole(samples, "samples", minimum=2), probability(level, "level")
+    closed = _closed(checked_body(body))
+    if closed is not None:
+        return Estimate.exact(closed)
+    if not body.implements(Body.sample_uniform):
+        raise MissingOracle(body, "second moment", "a closed form or an exact uniform sampler")
+    points = body.sample_uniform(samples, np.random.default_rng(rng))
+    squares = np.einsum("nm,nm->n", points, points)
+    largest = body.radius() ** 2
+    mean, reach = float(squares.mean()), hoeffding_deviation(largest, samples, level)
+    interval = (max(mean - reach, 0.0), min(mean + reach, largest))
+    return Estimate(mean, float(squares.std(ddof=1)) / math.sqrt(samples), interval, samples)
+
+
+def _closed(body: Body) -> float | None:
+    """The trace of the second moment in closed form, or None; products add up their factors."""
+    if isinstance(body, Product):
+        parts = [_closed(factor) for factor in body.bodies]
+        known = [part for part in parts if part is not None]
+        return math.fsum(known) if len(known) == len(parts) else None
+    if body.implements(Body.second_moment):
+        return float(np.trace(body.second_moment()))
+    simplices = triangulated(body)
+    return None if simplices is None else float(np.trace(simplices.second_moment()))

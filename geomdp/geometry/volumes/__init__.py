@@ -1,1 +1,0 @@
-"""Volumes and second moments of bodies."""

@@ -1,1 +1,0 @@
-"""Gaussian mean width: closed forms, and estimates with control variates."""

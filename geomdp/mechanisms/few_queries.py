@@ -1,0 +1,308 @@
+"""Mechanisms for few queries: noise on whole numbers, and staircase noise on one query.
+
+The noise lies on a lattice: the multiples of the units of the queries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp.mechanisms.additive_noise.base import PureMechanism
+from geomdp.mechanisms.additive_noise.real_answers import ScaledAnswers, Units
+from geomdp.mechanisms.release import LARGEST_SUM
+from geomdp.mechanisms.sensitivity import checked_workload, l1_sensitivity
+from geomdp.noise import GeometricNoise, LatticeBoxNoise, StaircaseNoise
+from geomdp.noise.few_queries import MOST_COORDINATES
+from geomdp.privacy import Adjacency
+from geomdp.privacy.calibration import laplace_scale
+from geomdp.workloads import Workload, explicit_answers
+
+#: Largest number of answers that are listed: N m for N elements and m queries.
+MAX_ANSWERS = 1 << 22
+#: The difference of two whole numbers with modulus below this number has modulus below 2^53.
+#: Therefore differences, and all units that divide them, are exact in float64.
+LARGEST_ANSWER = 2.0**52
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """Units (m,) that divide all changes of the sums, and the largest changes (m,) in units."""
+
+    units: FloatArray = field(repr=False)
+    counts: IntArray = field(repr=False)
+
+
+def listed_lattice(workload: Workload, adjacency: Adjacency) -> Lattice | None:
+    """The lattice with the largest units, from all answers; None if they are too many or large."""
+    if not checked_workload(workload).whole_answers:
+        raise ValueError(
+            f"workload must have whole numbers as answers, got {workload!r}: if its answers are "
+            "multiples of a unit, divide the queries by that unit"
+        )
+    size = workload.universe.size
+    if size is None or size * workload.n_queries > MAX_ANSWERS:
+        return None
+    answers = explicit_answers(workload)
+    if np.abs(answers).max() >= LARGEST_ANSWER:
+        return None
+    rows = answers.astype(np.int64)
+    if adjacency is Adjacency.REPLACE_ONE:
+        divisors = np.gcd.reduce(rows - rows[0], axis=0)
+        largest = rows.max(axis=0) - rows.min(axis=0)
+    else:
+        divisors, largest = np.gcd.reduce(rows, axis=0), np.abs(rows).max(axis=0)
+    units = np.maximum(1, divisors)
+    return Lattice(units.astype(np.float64), largest // units)
+
+
+class InexactSumsError(ValueError):
+    """Sums of answers, or their changes between neighbours, are not exact in float64."""
+
+
+class LatticeMechanism(PureMechanism):
+    """A mechanism with noise on a lattice that contains all differences of sums of neighbours.
+
+    ``ValueError`` if sums can be 2^53 or more: rounding could move differences off the lattice.
+    """
+
+    _sensitivity: float
+
+    def _prepare(self) -> None:
+        self._sensitivity = l1_sensitivity(self.workload, self.adjacency)
+        if self._sensitivity >= LARGEST_SUM:
+            raise InexactSumsError(
+                f"workload must have an l1 sensitivity below 2^53 for {type(self).__name__}, got "
+                f"{self._sensitivity:g}: choose a larger unit for the answers"
+            )
+        self._require_exact_sums()
+
+    def with_n(self, n: int) -> Self:
+        """As in the base; ``ValueError`` if sums over n records are not exact."""
+        twin = super().with_n(n)
+        twin._require_exact_sums()
+        return twin
+
+    def _require_exact_sums(self) -> None:
+        if not self._sums_are_exact:
+            raise InexactSumsError(
+                f"n must be at most {self._capacity} for {type(self).__name__} and this workload: "
+                f"sums over more records are not exact in float64, got {self.n}"
+            )
+
+
+#: The scale of the noise is at least the least unit divided by this number. At that scale, the
+#: probability that a coordinate is not 0 is below 2 e^-128 < 10^-55. The error is then far below
+#: the rounding error of a mean. For much smaller scales all variances would be 0 in float64.
+LARGEST_RATE = 128.0
+
+
+class Geometric(LatticeMechanism):
+    """Independent geometric noise on every query, for queries whose answers are whole numbers.
+
+    M(X) = (sum of Q(x) + Z) / n with independent Z_i on the multiples of a whole number u_i, and
+    Pr[Z = z] proportional to exp(-epsilon ||z||_1 / D_1). D_1 may be an upper bound on the l1
+    sensitivity. u_i is the largest whole number of which all changes of sum i are multiples. It is
+    1 if sum i never changes, for more than 2^22 answers, or for an answer of modulus 2^52 or more.
+
+    Notation and parameters are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The
+    constructor also raises ``ValueError`` if the answers are not known to be whole numbers, or if
+    D_1, or a sum over n records, can be 2^53 or more.
+
+    Notes
+    -----
+    Privacy: epsilon-DP in real arithmetic. Let L be the lattice of the possible values of Z. Sums
+    of neighbours differ by a vector v of L with ||v||_1 <= D_1. A shift by v changes the
+    probability of a point of L by at most the factor exp(epsilon ||v||_1 / D_1). The sampler is
+    exact, and a noisy sum is a whole number.
+
+    Error: exactly sqrt(2 q) u / ((1 - q) n) for a query of unit u, with q = exp(-epsilon u / D_1).
+    This is less than the error sqrt(2) D_1 / (epsilon n) of `Laplace`. For epsilon far above
+    D_1 / u it falls like exp(-epsilon u / (2 D_1)). An epsilon above 128 D_1 / min u_i gets the
+    noise for this value. For one query whose changes are only 0 and +-u, such as a counting query,
+    no noise has a smaller error (Ghosh-Roughgarden-Sundararajan 2009; Geng-Viswanath 2014).
+
+    References
+    ----------
+    Ghosh-Roughgarden-Sundararajan 2009; Geng-Viswanath 2014; formula sheet GEN-3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> query = gd.workloads.Explicit([[0, 0, 1, 1]])
+    >>> for epsilon in (0.1, 1.0, 10.0):
+    ...     setting = {"n": 100, "privacy": gd.PureDP(epsilon)}
+    ...     geometric = gd.mechanisms.Geometric(query, **setting)
+    ...     laplace = gd.mechanisms.Laplace(query, **setting)
+    ...     print(geometric.predicted_rmse, "/", laplace.predicted_rmse)
+    rmse 0.1414 / rmse 0.1414
+    rmse 0.01357 / rmse 0.01414
+    rmse 9.529e-05 / rmse 0.001414
+
+    >>> release = geometric.release(np.array([0] * 60 + [3] * 40))
+    >>> release.guarantee
+    Guarantee(10-DP, replace-one, exact sampler)
+    >>> bool(round(100 * release.answers[0], 9).is_integer())
+    True
+    """
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        lattice = listed_lattice(self.workload, self.adjacency)
+        # Every whole number is a multiple of 1.
+        self._units = np.ones(self.workload.n_queries) if lattice is None else lattice.units
+        self.set_up()
+
+    @cached_property
+    def noise(self) -> GeometricNoise:
+        least = float(self._units.min()) / LARGEST_RATE
+        scale = max(laplace_scale(self._sensitivity, self.privacy), least)
+        return GeometricNoise(self._units, scale)
+
+    @cached_property
+    def grid(self) -> int | None:
+        """0, because noisy sums are whole; None if float64 may round D_1 to less noise."""
+        return 0 if self._sensitivity.is_integer() else None
+
+
+#: If epsilon is above 128, the noise for epsilon = 128 is drawn, which gives a stronger guarantee
+#: than the stated epsilon. The standard deviation of this noise is below 10^-18 of the sensitivity,
+#: less than the rounding error of a mean.
+MOST_EPSILON = 128.0
+
+
+class Staircase(PureMechanism):
+    """Staircase noise on one query: the least variance of all epsilon-DP noise on a real number.
+
+    M(X) = (sum of q(x) + Z) / n with Z drawn from `StaircaseNoise`. The density of Z is constant on
+    steps, and falls by the factor e^epsilon from step to step. The steps have the width D_1, but
+    the step around 0 is narrower. Notation and parameters are those of `AdditiveMechanism`;
+    `privacy` is a `PureDP`. More than one query raises ``ValueError``, too.
+
+    Notes
+    -----
+    Privacy: epsilon-DP in real arithmetic. Sums of neighbours differ by at most D_1, and densities
+    at most D_1 apart differ by at most the factor e^epsilon. The sampler is exact.
+
+    Error: exactly D_1 (2^(-2/3) b^(2/3) (1 + b)^(2/3) + b)^(1/2) / ((1 - b) n) with
+    b = exp(-epsilon), for epsilon up to 128. A larger epsilon has the error of epsilon = 128. The
+    error is less than the error sqrt(2) D_1 / (epsilon n) of `Laplace`. For epsilon up to 128, no
+    epsilon-DP noise on a real number has a smaller error (Geng-Viswanath 2014). For large epsilon
+    up to 128, it falls like exp(-epsilon / 3). Unseeded releases may round answers first (see
+    `answer_rounding`). For whole-number answers, `Geometric` can be better.
+
+    References
+    ----------
+    Geng-Viswanath 2014, "The optimal mechanism in differential privacy"; formula sheet GEN-3.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> query = gd.workloads.Explicit([[0.0, 0.25, 0.6, 1.0]])
+    >>> for epsilon in (0.1, 1.0, 10.0):
+    ...     setting = {"n": 100, "privacy": gd.PureDP(epsilon)}
+    ...     staircase = gd.mechanisms.Staircase(query, **setting)
+    ...     laplace = gd.mechanisms.Laplace(query, **setting)
+    ...     print(staircase.predicted_rmse, "/", laplace.predicted_rmse)
+    rmse 0.1414 / rmse 0.1414
+    rmse 0.01385 / rmse 0.01414
+    rmse 0.0002911 / rmse 0.001414
+    """
+
+    def _prepare(self) -> None:
+        if self.workload.n_queries != 1:
+            raise ValueError(
+                f"workload must have 1 query for Staircase, got {self.workload.n_queries}"
+            )
+        self._sensitivity = l1_sensitivity(self.workload, self.adjacency)
+        self.set_up()
+
+    @cached_property
+    def noise(self) -> StaircaseNoise:
+        return self._noise_for(self._sensitivity)
+
+    def _noise_for(self, sensitivity: float) -> StaircaseNoise:
+        return StaircaseNoise(sensitivity, min(self.privacy.epsilon, MOST_EPSILON))
+
+    def _proved_as_computed(self) -> bool:
+        # A sensitivity that is a whole number below 2^53 is exact. The proof holds for the float64
+        # values of epsilon and of the share g of a step (see `StaircaseNoise`).
+        return self._sensitivity.is_integer() and self._sensitivity < LARGEST_SUM
+
+    def _in_units(self, units: Units) -> ScaledAnswers | None:
+        sensitivity = l1_sensitivity(units.workload, self.adjacency)
+        if not sensitivity.is_integer():
+            return None
+        return units.with_noise(self._noise_for(sensitivity))
+
+
+class LatticeBox(LatticeMechanism):
+    """Whole-number K-norm noise where K is a box, for few queries and a large epsilon.
+
+    M(X) = (sum of Q(x) + Z) / n. Coordinate i of Z is a multiple of a whole number u_i, and
+    Pr[Z = z] is proportional to exp(-epsilon k(z)), where k(z) is the largest of the
+    ceil(|z_i| / w_i). Here w_i is the largest change of sum i between neighbours, and u_i is the
+    greatest common divisor of all changes of sum i. If w_i is 0, Z_i is 0.
+
+    Notation and parameters are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The
+    constructor also raises ``ValueError`` for more than 64 queries, for more than 2^22 answers
+    (elements times queries), for an answer of modulus 2^52 or more, if the answers are not known to
+    be whole numbers, or if D_1, or a sum over n records, can be 2^53 or more.
+
+    Notes
+    -----
+    Privacy: epsilon-DP. Sums of neighbours differ by a possible value v of Z with |v_i| <= w_i for
+    all i, and k(z + v) <= k(z) + 1. The sampler is exact, and a noisy sum is a whole number.
+
+    Error: exact in closed form, see `LatticeBoxNoise`. For large epsilon up to 128 it falls like
+    exp(-epsilon / 2); a larger epsilon gets the noise for epsilon = 128. If one record can change
+    all m queries by one unit each, the error of `Geometric` falls like exp(-epsilon / (2 m)) only.
+    The error of continuous K-norm noise falls like 1 / epsilon.
+
+    References
+    ----------
+    Hardt-Talwar 2010 (K-norm noise); formula sheet JL-KN.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Marginals(3, 1)
+    >>> for epsilon in (1.0, 10.0):
+    ...     setting = {"n": 100, "privacy": gd.PureDP(epsilon)}
+    ...     box = gd.mechanisms.LatticeBox(workload, **setting)
+    ...     continuous = gd.mechanisms.KNorm(workload, **setting)
+    ...     print(box.predicted_rmse, "/", continuous.predicted_rmse)
+    rmse 0.02567 / rmse 0.02582
+    rmse 0.0002858 / rmse 0.002582
+    """
+
+    def _prepare(self) -> None:
+        queries = self.workload.n_queries
+        if queries > MOST_COORDINATES:
+            raise ValueError(
+                f"workload must have 1 to {MOST_COORDINATES} queries for LatticeBox, got {queries}"
+            )
+        super()._prepare()
+        lattice = listed_lattice(self.workload, self.adjacency)
+        if lattice is None:
+            raise ValueError(
+                f"workload must have at most {MAX_ANSWERS} answers for LatticeBox, all below 2^52, "
+                f"got {self.workload!r}"
+            )
+        self._lattice = lattice
+        self.set_up()
+
+    @cached_property
+    def noise(self) -> LatticeBoxNoise:
+        epsilon = min(self.privacy.epsilon, MOST_EPSILON)
+        return LatticeBoxNoise(self._lattice.units, self._lattice.counts.tolist(), epsilon)
+
+    @cached_property
+    def grid(self) -> int:
+        """0, because noise and sums are whole, and units and changes exact in float64."""
+        return 0

@@ -1,1 +1,0 @@
-"""Mechanisms for few queries: noise on whole numbers, and staircase noise on one query."""

@@ -1,1 +1,0 @@
-"""Mechanisms that post-process the noisy answers of another mechanism to lower the error."""

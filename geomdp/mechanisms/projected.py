@@ -1,0 +1,529 @@
+"""The projection mechanism: additive noise, then the nearest attainable answers.
+
+`Shrunk` first moves the noisy answers towards a public centre.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+import scipy
+
+from geomdp._numerics.randomness import PUBLIC_SEED
+from geomdp._typing import FloatArray
+from geomdp._validation import whole
+from geomdp.bodies import MappedElliptope, Product, Simplex, moment_relaxation, sensitivity_polytope
+from geomdp.bodies.base import Body
+from geomdp.bodies.sensitivity import WorkloadPolytope
+from geomdp.data.tallies import CountedRecords
+from geomdp.geometry.projection.projector import ConeProjector, Projector
+from geomdp.geometry.results import Projection
+from geomdp.geometry.width import gaussian_width
+from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.base import Mechanism, Privatiser
+from geomdp.mechanisms.release import Prediction, PredictionKind
+from geomdp.noise import GaussianNoise, KNormNoise
+from geomdp.noise.base import KnownSizes, Noise
+from geomdp.privacy import Adjacency, Guarantee, SamplerStatus
+from geomdp.workloads import MarginalTables, Workload, explicit_answers
+from geomdp.workloads.base import MAX_SCORES, Totals
+from geomdp.workloads.structure import sign_products
+from geomdp.workloads.universes import Records
+
+# Mechanisms that post-process the answers of another mechanism.
+
+
+class PostProcessed(Mechanism):
+    """A mechanism that reads the records only through `inner`, whose guarantee it keeps (GEN-2).
+
+    A release calls the single steps of `inner`, but not `inner.release`, so the ledger pays once.
+    """
+
+    inner: Mechanism
+
+    def __init__(self, inner: Mechanism) -> None:
+        self.inner = inner
+        self.workload, self.n, self.adjacency = inner.workload, inner.n, inner.adjacency
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.inner!r})"
+
+    # `guarantee` is an attribute in the base class. Here it is a property, because the guarantee of
+    # `inner` may need a set-up first.
+    @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        """The guarantee of `inner`."""
+        return self.inner.guarantee
+
+    @property
+    def sampler(self) -> SamplerStatus:
+        return self.inner.sampler
+
+    @property
+    def grid(self) -> int | None:
+        return self.inner.grid
+
+    def with_n(self, n: int) -> Self:
+        twin = super().with_n(n)
+        twin.inner = self.inner.with_n(n)
+        return twin
+
+    def with_workload(self, workload: Workload) -> Self:
+        return type(self)(self.inner.with_workload(workload))
+
+    def set_up(self) -> None:
+        self.inner.set_up()
+
+    def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
+        return self.inner.measured(records)
+
+    def draw(self, rng: np.random.Generator | None) -> Privatiser:
+        """Draw the noise of `inner`; the returned function maps sums to the answers of `inner`."""
+        return self.inner.private(rng)
+
+
+def require_replace_one(mechanism: Mechanism, why: str) -> None:
+    """Raise ``ValueError`` if the number of records is private, and no error bound holds then."""
+    if mechanism.adjacency is not Adjacency.REPLACE_ONE:
+        raise ValueError(
+            f"{type(mechanism).__name__} needs replace-one, got add/remove, where the number of "
+            f"records is private: {why}, so no error bound holds for every data set"
+        )
+
+
+class PostProcessedNoise(PostProcessed):
+    """A mechanism that post-processes the noisy answers of an additive mechanism."""
+
+    inner: AdditiveMechanism
+
+    def __init__(self, inner: AdditiveMechanism) -> None:
+        if not isinstance(inner, AdditiveMechanism):
+            raise ValueError(f"inner must be an additive mechanism, got {type(inner).__name__}")
+        super().__init__(inner)
+
+
+# Upper bounds on E h_K(Z) for noise Z, where h_K is the support function of a body K. If noisy
+# means over n records are projected on K, their squared l2 error is at most E h_K(Z) / n.
+
+#: Largest number of draws by default. In dimension 50, the mean of h_K over the draws has a
+#: relative error near 1%. Bounds by coordinates are computed for at most this number of
+#: coordinates.
+MAX_DRAWS = 512
+#: Number of draws in dimensions so high that `MAX_NUMBERS` would allow fewer. A caller can still
+#: ask for fewer draws.
+MIN_DRAWS = 32
+#: Largest number of coordinates of all draws together. This limit keeps the time for h_K to seconds
+#: if each value takes milliseconds: all 2-way tables of 100 binary columns get 105 draws. The mean
+#: of h_K over these draws has a relative error of 0.6%.
+MAX_NUMBERS = 1 << 21
+#: Probability that a simulated upper confidence limit is below the mean, for normal variables.
+LEVEL = 1e-6
+#: `exceeds` compares a limit with the mean over 8 draws minus 6 standard errors of this mean.
+PILOT_DRAWS, PILOT_ERRORS = 8, 6.0
+
+
+@dataclass(frozen=True)
+class SupportBound:
+    """An upper bound on E h_K(Z) and where it comes from."""
+
+    #: The bound, in units of the noise (sums) times units of the body (means).
+    value: float
+    #: The formula that proves the bound, or the simulation that estimates it.
+    source: str
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedSupport:
+    """E h_K(Z) of a noise and a body: a quick test against a limit, and an upper bound."""
+
+    noise: Noise
+    body: Body
+    draws: int
+
+    @cached_property
+    def bound(self) -> SupportBound:
+        return expected_support_bound(self.noise, self.body, self.draws)
+
+    @cached_property
+    def _pilot(self) -> float:
+        """A lower confidence limit from 8 public draws."""
+        draws = self.noise.sample(np.random.default_rng(PUBLIC_SEED), PILOT_DRAWS)
+        values = self.body.breadth(draws) / 2
+        return float(values.mean() - PILOT_ERRORS * values.std(ddof=1) / math.sqrt(PILOT_DRAWS))
+
+    def exceeds(self, limit: float) -> bool:
+        """Whether 8 draws show that E h_K(Z) is above `limit`, another upper bound.
+
+        If this answer is wrong, `limit` is still an upper bound, but not the least one.
+        """
+        return self._pilot > limit
+
+
+def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> SupportBound:
+    """Upper bound on E h_K(Z) for symmetric `noise` Z on R^m and `body` K, from public objects.
+
+    It is proved for Gaussian noise, up to a probability of 1e-3 that `gaussian_width` misses w(K),
+    and for noise of known sizes (`_by_coordinates`). For all other noise it is an upper limit by
+    Student's t at level 1e-6, from at most `most` public draws. This limit is asymptotic and not
+    proved: for one exponential variable it is below the mean with a probability near 5e-6 for 2048
+    draws, 2e-5 for 512, 1e-4 for 105 and 6e-4 for 32. A caller that compares several bounds must
+    add up the levels.
+    """
+    if isinstance(noise, GaussianNoise):
+        width = gaussian_width(body, rng=PUBLIC_SEED)
+        how = "closed form" if width.samples == 0 else f"upper limit, {width.samples} draws"
+        return SupportBound(noise.scale * width.interval[1], f"sigma w(K), w {how}")
+    if isinstance(noise, KnownSizes):
+        # For large epsilon, rare large values of these noises are missing from a few hundred draws.
+        return _by_coordinates(noise, body)
+    rng = np.random.default_rng(PUBLIC_SEED)
+    draws = min(most, max(MIN_DRAWS, MAX_NUMBERS // noise.dimension))
+    # Z = R U with U uniform on a body of dimension r, and E R = (r + 1) / epsilon.
+    if isinstance(noise, KNormNoise):
+        points = noise.uniform.draw(rng, draws)
+        factor = (noise.effective_dimension + 1) / noise.epsilon
+    else:
+        points, factor = noise.sample(rng, draws), 1.0
+    # Z and -Z have the same distribution, so each draw contributes (h_K(Z) + h_K(-Z)) / 2.
+    limit = _upper_limit(body.breadth(points) / 2)
+    source = f"E h_K(Z) by {draws} public draws, upper limit at level {LEVEL:g}"
+    return SupportBound(factor * limit, source)
+
+
+def _by_coordinates(noise: KnownSizes, body: Body) -> SupportBound:
+    """The sum over i of E |Z_i| (h_K(e_i) + h_K(-e_i)) / 2; infinite above 512 coordinates."""
+    if noise.dimension > MAX_DRAWS:
+        return SupportBound(math.inf, f"not computed above {MAX_DRAWS} coordinates")
+    # E h_K(Z) = E s(Z) for the seminorm s(z) = (h_K(z) + h_K(-z)) / 2, because Z is symmetric. s(Z)
+    # is at most the sum of s(Z_i e_i) = |Z_i| s(e_i). Upper bounds on the E |Z_i| can take their
+    # place.
+    value = float(noise.mean_sizes() @ body.breadth(np.eye(noise.dimension))) / 2
+    return SupportBound(value, "E |Z_i| in closed form, coordinate by coordinate")
+
+
+def _upper_limit(values: FloatArray) -> float:
+    """One-sided upper confidence limit for the mean of independent values (b,), by Student's t."""
+    quantile = -float(scipy.special.stdtrit(len(values) - 1, LEVEL))
+    return float(values.mean() + quantile * values.std(ddof=1) / math.sqrt(len(values)))
+
+
+# The mechanisms.
+
+#: Duality gap that the projection must reach, as a share of the mean squared noise.
+GAP_SHARE = 1e-6
+#: Least tolerance for the gap, as a share of the squared diameter of K. For a smaller tolerance,
+#: float64 rounds squared distances too much. This limit replaces `GAP_SHARE` if the root mean
+#: squared noise is below 1e-4 of the diameter.
+LEAST_TOLERANCE = 1e-14
+#: Largest tolerance for the gap, as a share of the squared diameter of K. This limit replaces
+#: `GAP_SHARE` if the root mean squared noise is above 10% of the diameter.
+LARGEST_TOLERANCE = 1e-8
+#: Largest number of columns for which the polytope of tables is replaced by a relaxation. The error
+#: bound takes 12 s for 100 columns.
+MAX_RELAXED_COLUMNS = 128
+#: An upper bound uses an estimate of the mean squared noise plus this number of standard errors. A
+#: normal variable exceeds the mean by 4.76 standard deviations with probability 1e-6.
+STANDARD_ERRORS = 4.76
+
+
+class Projected(PostProcessedNoise):
+    """An additive mechanism followed by the Euclidean projection onto the attainable answers.
+
+    M(X) = argmin over y in C of ||y - (Q(X) + Z / n)||_2, where Z is the noise of `inner` and C is
+    the set of attainable answers. Under replace-one, C is the sensitivity polytope K = K_Q. Under
+    add/remove the number of records need not be n, and C is the cone {t y : t >= 0, y in K}. For
+    all 2-way tables of 25 to 128 two-level columns, it takes too long to find an extreme point of
+    the polytope. K is then the `moment_relaxation`, which contains the polytope and is an image of
+    the elliptope (the set of correlation matrices).
+
+    Parameters
+    ----------
+    inner : AdditiveMechanism
+        The mechanism that gives the noisy answers; ``ValueError`` for any other kind.
+    draws : int
+        Largest number of public draws from which the prediction estimates E h_K(Z), if it uses
+        draws of the noise; h_K is the support function of K. Fewer draws take less time and give a
+        looser bound. Releases do not depend on `draws`.
+
+    Notes
+    -----
+    Privacy: the guarantee of `inner`, unchanged. K is public, and the projection reads the noisy
+    answers only (post-processing, GEN-2).
+
+    Error: for every data set of n records under replace-one, with the expectation over Z,
+
+        E ||M(X) - Q(X)||^2 <= min{E ||Z||^2 / n^2, E h_K(Z) / n}.
+
+    So the error is at most the error of `inner`. Under add/remove only the first term is a bound,
+    for any number of records, with Q(X) the sum of the answers divided by n: the cone has points
+    far from each other. `predicted_rmse` also includes the rounding of answers and the duality gap
+    of the numerical projection. The gap is at most a millionth of E ||Z||^2 / n^2, or 1e-14 of the
+    squared diameter of K if this is larger, and N / n times as large for N > n records.
+
+    References
+    ----------
+    Nikolov-Talwar-Zhang 2016; Nikolov 2022, Algorithm 1 with A = I and Lemma 13; formula sheet
+    JL-A1, JL-L13, JL-L13b.
+
+    Examples
+    --------
+    Noisy prefix sums need not increase. The nearest attainable answers increase:
+
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Prefixes(4)
+    >>> noisy = gd.mechanisms.Laplace(workload, n=20, privacy=gd.PureDP(1.0))
+    >>> mechanism = gd.mechanisms.Projected(noisy)
+    >>> print(mechanism.predicted_rmse)
+    rmse at most 0.2121
+    >>> records = np.repeat(np.arange(4), 5)
+    >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
+    >>> release.noisy.round(3)
+    array([0.298, 0.407, 0.375, 0.489])
+    >>> release.answers.round(3)
+    array([0.298, 0.391, 0.391, 1.   ])
+    """
+
+    def __init__(self, inner: AdditiveMechanism, *, draws: int = MAX_DRAWS) -> None:
+        super().__init__(inner)
+        self._draws = whole(draws, "draws", minimum=2)
+
+    def with_workload(self, workload: Workload) -> Self:
+        return type(self)(self.inner.with_workload(workload), draws=self._draws)
+
+    @cached_property
+    def body(self) -> Body:
+        """K: the sensitivity polytope, or a relaxation if its extreme points cost too much."""
+        return reachable_body(self.workload)
+
+    @cached_property
+    def _projector(self) -> Projector | ConeProjector:
+        return tried_projector(self.body, self.inner.adjacency)
+
+    @cached_property
+    def _support(self) -> ExpectedSupport:
+        return ExpectedSupport(self.inner.noise, self.body, self._draws)
+
+    @cached_property
+    def diameter(self) -> float:
+        """An upper bound on the diameter of K."""
+        if isinstance(self.body, MappedElliptope):
+            return 2 * self.body.half_diameter()
+        return self.workload.l2_diameter()
+
+    @property
+    def predicted_rmse(self) -> Prediction:
+        m = self.workload.n_queries
+        additive = squared_noise_limit(self.inner)
+        gap = allowed_gap(additive, self.diameter)
+        noise = f"E||Z||^2 / n^2 (JL-L13){noise_limit_source(self.inner)}"
+        bounds = {noise: additive + 2 * gap}
+        if self.inner.adjacency is Adjacency.ADD_REMOVE:
+            return Prediction(math.sqrt(bounds[noise] / m), PredictionKind.UPPER_BOUND, noise)
+        bounds["diameter of K"] = self.diameter**2
+        if not self._support.exceeds(min(bounds.values()) * self.n):
+            support = self._support.bound
+            # If answers are rounded by a vector r, the bound grows by at most ||r|| diam(K).
+            rounding = float(np.linalg.norm(self.inner.answer_rounding)) * self.diameter
+            value = support.value / self.n + gap + rounding
+            bounds[f"E h_K(Z) / n (JL-L13b), {support.source}"] = value
+        source = min(bounds, key=bounds.__getitem__)
+        return Prediction(math.sqrt(bounds[source] / m), PredictionKind.UPPER_BOUND, source)
+
+    def set_up(self) -> None:
+        """Set up `inner` and the geometry; ``WorkloadSizeError`` if no projection is possible."""
+        super().set_up()
+        # The draws for the bound E h_K(Z) are taken later, when a prediction first needs them.
+        self._projector.prepare()
+        _ = self._support, self.diameter
+
+    def process(self, noisy: FloatArray) -> FloatArray:
+        return self.nearest(noisy).point
+
+    def nearest(self, noisy: FloatArray, warm_start: Projection | None = None) -> Projection:
+        """The point of C nearest to noisy means (m,), up to the gap of `relative_tolerance`.
+
+        `warm_start` is an earlier projection on C, as for `Projector.nearest`.
+        """
+        tolerance = relative_tolerance(squared_noise_limit(self.inner), self.diameter)
+        return self._projector.nearest(noisy, tol=tolerance, warm_start=warm_start)
+
+
+def is_relaxed(workload: Workload) -> bool:
+    """Whether the universe is too large for a search, and the polytope has a relaxation."""
+    size = workload.universe.size
+    pairs = isinstance(workload, MarginalTables) and workload.k == 2
+    large = size is not None and MAX_SCORES < size <= 1 << MAX_RELAXED_COLUMNS
+    return pairs and large and sign_products(workload) is not None
+
+
+def reachable_body(workload: Workload) -> Body:
+    """The sensitivity polytope; if `is_relaxed`, instead a relaxation that contains it."""
+    if isinstance(workload, MarginalTables) and workload.k == 1:
+        return Product([Simplex(np.eye(count)) for count in workload.levels])
+    return (moment_relaxation if is_relaxed(workload) else sensitivity_polytope)(workload)
+
+
+def tried_projector(
+    body: Body, adjacency: Adjacency, matrix: FloatArray | None = None
+) -> Projector | ConeProjector:
+    """The projector on the attainable answers (a cone under add/remove), in the norm ||A y||.
+
+    It checks that extreme points can be found, so that an error is raised before a ledger pays.
+    """
+    projector = Projector(body, matrix)
+    if isinstance(body, WorkloadPolytope):
+        # The method checks the size of the universe before it searches: no directions are needed.
+        body.extreme_point(np.empty((0, body.dimension)))
+    return projector if adjacency is Adjacency.REPLACE_ONE else ConeProjector(projector)
+
+
+def squared_noise_limit(inner: AdditiveMechanism) -> float:
+    """E ||Z||_2^2 / n^2 of an additive mechanism, or an upper limit if E ||Z||^2 is estimated."""
+    predicted = inner.predicted_rmse
+    limit = predicted.value + STANDARD_ERRORS * predicted.stderr
+    return limit**2 * inner.workload.n_queries
+
+
+def noise_limit_source(inner: AdditiveMechanism) -> str:
+    """Note for the source of a prediction; empty if E ||Z||^2 is not estimated."""
+    estimated = inner.predicted_rmse.stderr > 0
+    return "; E||Z||^2 by an upper limit from public draws" if estimated else ""
+
+
+def relative_tolerance(
+    energy: float, scale: float, *, share: float = GAP_SHARE, largest: float = LARGEST_TOLERANCE
+) -> float:
+    """Tolerance for a gap of `share` times `energy`, the squared noise, relative to `scale`^2."""
+    return min(max(share * energy / scale**2, LEAST_TOLERANCE), largest)
+
+
+def allowed_gap(energy: float, scale: float) -> float:
+    """The largest duality gap eta at which a search with `relative_tolerance` stops.
+
+    For noise Z on means and the error e of the point found, e^2 <= ||Z||^2 + 2 eta and
+    E e^2 <= E h_K(Z) + eta, because <y - p, Q(X) - p> <= eta for noisy answers y and the point p.
+    """
+    return relative_tolerance(energy, scale) * scale**2
+
+
+class Shrunk(PostProcessedNoise):
+    """Move noisy answers towards a public point, then project them; useful for very few records.
+
+    M(X) = argmin over p in K of ||p - (c + s (y - c))||_2. Here y = Q(X) + Z / n with the noise Z
+    of `inner`, K is the body of attainable answers as in `Projected`, and
+
+        s = r^2 / (r^2 + v),  v = E ||Z||^2 / n^2.
+
+    c is a public point, such as the answers for uniform data, and r >= ||Q(x) - c|| for every
+    record x (see `centre_and_radius`). If E ||Z||^2 is estimated, v is an upper confidence limit.
+    This s minimises the error bound that the notes prove.
+
+    ``ValueError`` if `inner` is not an additive mechanism, or is one for add/remove: the answers
+    of any number of records can be arbitrarily far from c.
+
+    Notes
+    -----
+    Privacy: the guarantee of `inner`, unchanged (post-processing, GEN-2). c, r, v and K are public.
+
+    Error: Z has mean 0. Because Q(X) is in K, a projection on K moves no point further away from
+    Q(X). So for all data of n records
+
+        E ||M(X) - Q(X)||^2 <= (1 - s)^2 ||Q(X) - c||^2 + s^2 v <= r^2 v / (r^2 + v).
+
+    This bound is below v, the squared error of the noise, and below r^2, a bound on the squared
+    error of the answer c. If E h_K(Z) / n exceeds r^2 v / (r^2 + v), with h_K the support function
+    of K, it is also below the bound min{v, E h_K(Z) / n} of `Projected`; then the point of K
+    nearest to y says little about the data. For data far from c, such as copies of one record, the
+    error can be nearly as large as the bound.
+
+    References
+    ----------
+    Donoho-Liu-MacGibbon 1990 (linear minimax estimates); formula sheet JL-L13, GEN-2.
+
+    Examples
+    --------
+    With very few records the noise is larger than all differences of answers:
+
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Prefixes(4)
+    >>> laplace = gd.mechanisms.Laplace(workload, n=4, privacy=gd.PureDP(0.5))
+    >>> mechanism = gd.mechanisms.Shrunk(laplace)
+    >>> round(mechanism.factor, 3)
+    0.046
+    >>> print(mechanism.predicted_rmse)
+    rmse at most 0.4567
+    >>> print(gd.mechanisms.Projected(laplace).predicted_rmse)
+    rmse at most 0.7134
+    >>> release = mechanism.release(np.arange(4), rng=0)  # a simulation: the seed voids privacy
+    >>> release.answers.round(3)
+    array([0.272, 0.457, 0.576, 1.   ])
+    """
+
+    def __init__(self, inner: AdditiveMechanism) -> None:
+        super().__init__(inner)
+        require_replace_one(self, "answers can be far from every public centre")
+
+    @cached_property
+    def _ball(self) -> tuple[FloatArray, float]:
+        return centre_and_radius(self.workload)
+
+    @cached_property
+    def _projector(self) -> Projector | ConeProjector:
+        return tried_projector(reachable_body(self.workload), self.inner.adjacency)
+
+    @property
+    def factor(self) -> float:
+        """The factor s."""
+        square, noise = self._ball[1] ** 2, squared_noise_limit(self.inner)
+        return square / (square + noise)
+
+    @property
+    def _squared_bound(self) -> float:
+        return self.factor * squared_noise_limit(self.inner)
+
+    @property
+    def predicted_rmse(self) -> Prediction:
+        # If the projection stops at a duality gap eta, the squared error grows by at most 2 eta.
+        square = self._squared_bound
+        square += 2 * allowed_gap(square, 2 * self._ball[1])
+        value = math.sqrt(square / self.workload.n_queries)
+        source = f"r^2 v / (r^2 + v), linear minimax, r = {self._ball[1]:.4g}"
+        source += noise_limit_source(self.inner)
+        return Prediction(value, PredictionKind.UPPER_BOUND, source)
+
+    def set_up(self) -> None:
+        """Set up `inner` and the geometry; ``WorkloadSizeError`` if no projection is possible."""
+        super().set_up()
+        self._projector.prepare()
+        _ = self._ball
+
+    def process(self, noisy: FloatArray) -> FloatArray:
+        centre, radius = self._ball
+        shrunk = centre + self.factor * (noisy - centre)
+        tolerance = relative_tolerance(self._squared_bound, 2 * radius)
+        return self._projector.nearest(shrunk, tol=tolerance).point
+
+
+def centre_and_radius(workload: Workload) -> tuple[FloatArray, float]:
+    """A public point c (m,), and a proved r with r >= ||Q(x) - c||_2 for all answers Q(x)."""
+    # c holds the tables of uniform data. ||Q(x) - c||^2 is the same for every element x: the sum
+    # over tables of 1 - 1 / (number of cells).
+    if isinstance(workload, MarginalTables):
+        cells = np.array([place.stop - place.start for place in workload.slices])
+        return np.repeat(1 / cells, cells), math.sqrt(float((1 - 1 / cells).sum()))
+    size, m = workload.universe.size, workload.n_queries
+    if size is not None and size * m <= MAX_SCORES:
+        answers = explicit_answers(workload)
+        centre = answers.mean(axis=0)
+        return centre, float(np.linalg.norm(answers - centre, axis=1).max())
+    # c is the point nearest to 0 in the affine hull, so ||Q(x) - c||^2 = ||Q(x)||^2 - ||c||^2.
+    hull = workload.affine_hull()
+    centre = hull.offset - hull.basis @ (hull.basis.T @ hull.offset)
+    return centre, math.sqrt(workload.l2_radius() ** 2 - float(centre @ centre))

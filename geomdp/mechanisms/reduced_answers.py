@@ -1,0 +1,393 @@
+"""Noise on fewer numbers: answers in few dimensions (`JL`), or on a net of few points (`Coarse`).
+
+`JL` is the Johnson-Lindenstrauss mechanism, followed by constrained least squares.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from geomdp._numerics.randomness import PUBLIC_SEED
+from geomdp._typing import FloatArray, RandomState
+from geomdp._validation import positive, require_type, whole
+from geomdp.bodies import LinearImage, sensitivity_polytope
+from geomdp.bodies.base import Body
+from geomdp.data.tallies import CountedRecords
+from geomdp.geometry.farthest_points import farthest_points
+from geomdp.geometry.jl import GaussianMap, JLLaw
+from geomdp.geometry.projection.projector import Projector
+from geomdp.geometry.width import gaussian_width
+from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.base import Mechanism, Privatiser
+from geomdp.mechanisms.projected import (
+    PostProcessed,
+    PostProcessedNoise,
+    SupportBound,
+    allowed_gap,
+    expected_support_bound,
+    relative_tolerance,
+    require_replace_one,
+    squared_noise_limit,
+)
+from geomdp.mechanisms.release import Prediction, PredictionKind
+from geomdp.workloads import Coarsened, LinearMap, Workload, explicit_answers
+from geomdp.workloads.base import Totals
+from geomdp.workloads.universes import Records
+
+# The Johnson-Lindenstrauss mechanism.
+
+
+@dataclass(frozen=True)
+class AutoDimension:
+    """Choose the number of rows of a `JL` map by its predicted error.
+
+    Let r be the dimension of the affine hull of the answer vectors (the effective dimension). One
+    trial map is drawn for each k = 1, 2, 4, ... below r, and one for r - 1. The trial with the
+    least predicted error gives k. Then a new map with k rows is drawn, independent of this choice,
+    so the error bound for a fixed k holds. It would not hold for the best trial: a map with little
+    noise can distort answers more than an average map. Predictions read public objects only, so the
+    choice costs no privacy.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Prefixes(8)
+    >>> inner = gd.mechanisms.Ball(workload, n=50, privacy=gd.PureDP(1.0))
+    >>> mechanism = gd.mechanisms.JL(inner, gd.mechanisms.AutoDimension(), rng=0)
+    >>> mechanism.matrix.shape
+    (6, 8)
+    """
+
+    def tried(self, effective: int) -> list[int]:
+        """Numbers of rows to try, below `effective`; ``ValueError`` if `effective` is below 2."""
+        if effective < 2:
+            raise ValueError(
+                f"dimension must be at least 1 and below the effective dimension {effective} of "
+                "the workload, which is impossible; use Projected(inner) instead"
+            )
+        powers = [1 << i for i in range((effective - 1).bit_length())]
+        return sorted({*(rows for rows in powers if rows < effective), effective - 1})
+
+
+_GAUSSIAN = GaussianMap()
+
+
+class JL(PostProcessedNoise):
+    """Answer A Q for a public random A with few rows, then solve least squares over K_Q.
+
+    M(X) = argmin over y in K_Q of ||A y - (A Q(X) + Z / n)||_2. Q(X) in R^m holds the true answers
+    and K_Q is the sensitivity polytope. The (k, m) matrix A is drawn from `law`. Z is the noise of
+    a mechanism of the same kind as `inner` for the workload A Q.
+
+    Parameters
+    ----------
+    inner : AdditiveMechanism
+        A mechanism for Q. Its kind, workload, n, privacy and adjacency are used, but not its noise.
+    dimension : int or AutoDimension
+        Number k of rows of A, at least 1 and below the effective dimension of the workload. More
+        rows would not lower the dimension; use `Projected(inner)` instead, which has A = I.
+    rng : Generator, int or None
+        Source of A. A is public and independent of the records, so a seed here costs no privacy.
+        The error bounds assume that A is not redrawn after a look at a release.
+    law : JLLaw
+        Distribution of A: `GaussianMap()`, `RademacherMap()` or `SparseMap(density)` of
+        `geomdp.geometry`. Explicit constants for the distortion are known for Gaussian maps only.
+
+    Attributes
+    ----------
+    matrix : (k, m) array
+        A.
+    inner : AdditiveMechanism
+        The mechanism for A Q, which adds the noise.
+
+    Raises
+    ------
+    ValueError
+        If `inner` is not an additive mechanism, `law` is not a `JLLaw`, or `dimension` is out of
+        range. Also for `AutoDimension` with a `law` that is not Gaussian, and under add/remove: the
+        distortion of sums grows with the private number of records.
+
+    Notes
+    -----
+    Privacy: the guarantee of `inner` for the workload A Q, unchanged. The noise is calibrated to
+    the drawn A, so its distortion does not matter. Least squares is post-processing.
+
+    Error: let delta(A) = max over x, y in K_Q of ||x - y|| - ||A (x - y)||. E is the expectation
+    over Z, and E_A over A. h is the support function and w the Gaussian width of a body. For every
+    A and all data of n records,
+
+        (E ||M(X) - Q(X)||^2)^(1/2)
+            <= min{E ||Z||^2 / n^2, E h_{A K_Q}(Z) / n}^(1/2) + delta(A),
+        E_A delta(A) <= (2 w(K_Q) + (8^(-1/2) + 1/(4 sqrt(k))) diam(K_Q)) / sqrt(k).
+
+    The first bound follows from Minkowski's inequality with JL-L13 and JL-L13b, the second from
+    JL-T9 for Gaussian maps. For these maps, let s be the noise term for the drawn A plus the bound
+    on E_A delta(A). `predicted_rmse` is the smaller of s and diam(K_Q), divided by sqrt(m). For a
+    fixed k, the left side of the first bound, averaged over A, is at most s averaged over A. For a
+    single A the error can be larger. For other laws no explicit bound is known, and the prediction
+    is diam(K_Q) / sqrt(m).
+
+    References
+    ----------
+    Nikolov 2022, Algorithm 1 and Lemma 13; formula sheet JL-A1, JL-T9, JL-L13, JL-L13b.
+
+    Examples
+    --------
+    The map A is public, so a seed for it costs no privacy:
+
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Prefixes(16)
+    >>> inner = gd.mechanisms.Ball(workload, n=50, privacy=gd.PureDP(1.0))
+    >>> mechanism = gd.mechanisms.JL(inner, 4, rng=0)
+    >>> mechanism.matrix.shape
+    (4, 16)
+    >>> records = np.arange(50) % 16
+    >>> release = mechanism.release(records, rng=1)  # a simulation: the seed voids privacy
+    >>> release.answers[[3, 7, 11, 15]].round(3)
+    array([0.103, 0.562, 0.726, 1.   ])
+    """
+
+    matrix: FloatArray
+
+    def __init__(
+        self,
+        inner: AdditiveMechanism,
+        dimension: int | AutoDimension,
+        rng: RandomState = None,
+        *,
+        law: JLLaw = _GAUSSIAN,
+    ) -> None:
+        super().__init__(inner)
+        require_replace_one(self, "its map distorts larger sums more")
+        effective = inner.workload.affine_hull().dimension
+        self._rng, self._dimension = np.random.default_rng(rng), dimension
+        require_type(law, JLLaw, "law")
+        self.law = law
+        if isinstance(dimension, AutoDimension):
+            if not isinstance(law, GaussianMap):
+                raise ValueError(
+                    f"dimension must be a number for {law!r}: AutoDimension compares predicted "
+                    "errors, which depend on the dimension for Gaussian maps only"
+                )
+            sizes = dimension.tried(effective)
+            children = self._rng.spawn(len(sizes))
+            rows = best_dimension(inner, dict(zip(sizes, children, strict=True)))
+        else:
+            rows = whole(dimension, "dimension")
+            if rows >= effective:
+                raise ValueError(
+                    f"dimension must be below the effective dimension {effective} of the workload, "
+                    f"got {dimension}; use Projected(inner) instead"
+                )
+        self.matrix = law.draw(rows, self.workload.n_queries, self._rng)
+        self.inner = inner.with_workload(LinearMap(self.workload, self.matrix))
+
+    @cached_property
+    def body(self) -> Body:
+        """The sensitivity polytope K_Q."""
+        return sensitivity_polytope(self.workload)
+
+    @cached_property
+    def _projector(self) -> Projector:
+        return Projector(self.body, self.matrix)
+
+    @cached_property
+    def _support(self) -> SupportBound:
+        return expected_support_bound(self.inner.noise, LinearImage(self.matrix, self.body))
+
+    @cached_property
+    def _diameter(self) -> float:
+        return self.workload.l2_diameter()
+
+    @cached_property
+    def mean_distortion(self) -> float:
+        """Upper bound on E_A delta(A), in units of the answers: diam(K_Q) if A is not Gaussian."""
+        if not isinstance(self.law, GaussianMap):
+            return self._diameter
+        return distortion_bound(width_limit(self.body), self._diameter, len(self.matrix))
+
+    @property
+    def predicted_rmse(self) -> Prediction:
+        additive = squared_noise_limit(self.inner)
+        gap = allowed_gap(additive, self.inner.workload.l2_diameter())
+        noise = min(additive + 2 * gap, self._support.value / self.n + gap)
+        error = min(math.sqrt(noise) + self.mean_distortion, self._diameter)
+        source = (
+            "E over Z of ||A(M(X) - Q(X))|| for the drawn A (JL-L13, JL-L13b; "
+            f"{self._support.source}) + E over A of the distortion (JL-T9)"
+            if isinstance(self.law, GaussianMap)
+            else f"diameter of K_Q, as the distortion of {self.law!r} has no explicit bound"
+        )
+        value = error / math.sqrt(self.workload.n_queries)
+        return Prediction(value, PredictionKind.UPPER_BOUND, source)
+
+    def with_workload(self, workload: Workload) -> Self:
+        """A mechanism of the same kind and dimension for another workload, with a new A."""
+        template = self.inner.with_workload(workload)
+        return type(self)(template, self._dimension, self._rng.spawn(1)[0], law=self.law)
+
+    def set_up(self) -> None:
+        super().set_up()
+        self._projector.prepare()
+        _ = self._support, self.mean_distortion
+
+    def draw(self, rng: np.random.Generator | None) -> Privatiser:
+        inner = self.inner.private(rng)
+        if rng is None and self.grid is not None:
+            return inner  # its argument comes from `measured`, which returns the sums of A Q
+        return lambda sums: inner(self.matrix @ sums)
+
+    def process(self, noisy: FloatArray) -> FloatArray:
+        scale = self.inner.workload.l2_diameter()
+        tolerance = relative_tolerance(squared_noise_limit(self.inner), scale)
+        return self._projector.nearest(noisy, tol=tolerance).point
+
+
+def best_dimension(inner: AdditiveMechanism, rngs: Mapping[int, np.random.Generator]) -> int:
+    """The number of rows whose trial map, drawn from ``rngs[rows]``, has the least predicted error.
+
+    The caller must draw a new map: the error bound does not hold for the best of several maps.
+    """
+    errors = {rows: JL(inner, rows, rng).predicted_rmse.value for rows, rng in rngs.items()}
+    return min(errors, key=errors.__getitem__)
+
+
+def width_limit(body: Body) -> float:
+    """Upper confidence limit of the Gaussian width of a body, from public directions."""
+    return gaussian_width(body, rng=PUBLIC_SEED).interval[1]
+
+
+def distortion_bound(width: float, diameter: float, rows: int) -> float:
+    """Upper bound on E_A delta(A) of `JL` for a map with k = `rows` rows. It decreases in k."""
+    drift = 1 / (4 * math.sqrt(rows)) + math.sqrt(1 / 2) / 2
+    # By Gordon's inequality, sqrt(k) E_A delta(A) <= 2 w + E max(0, sqrt(k) - ||g||) diam for g
+    # standard Gaussian in R^k. E ||g|| >= sqrt(k) - 1/(4 sqrt(k)) and Var ||g|| < 1/2 bound the
+    # expectation.
+    return (2 * width + drift * diameter) / math.sqrt(rows)
+
+
+# The coarse mechanism.
+
+
+class Coarse(PostProcessed):
+    """Round every answer vector to a net, then answer the rounded queries.
+
+    Q(x) in R^m holds the answers to the m queries on record x. The net S is a set of answer vectors
+    Q(x). Any two points of S are at least `radius` sqrt(m) apart, and every other Q(x) is closer
+    than this to a point of S. pi(x) is the point of S nearest to Q(x). M(X) is the release of a
+    mechanism of the same kind as `inner` for the workload Q' = pi.
+
+    Parameters
+    ----------
+    inner : Mechanism
+        A mechanism for Q. Its kind, workload, n, privacy and adjacency are used, but not its noise.
+    radius : float
+        Lower bound on the distance of two points of the net, divided by sqrt(m). `radius` must be
+        above 0, and so small that the net has at least two points.
+
+    Attributes
+    ----------
+    inner : Mechanism
+        The mechanism for Q'.
+    net : (s, m) array
+        S, in the order of choice: each new point has the largest distance from the nearest earlier
+        point.
+
+    Raises
+    ------
+    ValueError
+        If `inner` is not a mechanism or cannot answer Q', if the universe is infinite, if there are
+        more than 2^26 answers over all elements, or if the radius is out of range. Also under
+        add/remove: the rounding error of sums grows with the private number of records.
+
+    Notes
+    -----
+    Privacy: the guarantee of `inner` for the workload Q', unchanged. Q' is a public function of one
+    record, as Q is, because the net depends only on Q and `radius`.
+
+    Error: let e' be the predicted error of `inner` for Q'. For all data of n records (for `JL` on
+    average over its random map),
+
+        (E ||M(X) - Q(X)||^2 / m)^(1/2) <= max over x of ||Q(x) - pi(x)||_2 / sqrt(m) + e',
+
+    by Minkowski's inequality. The first term is less than `radius` and does not depend on n, so it
+    limits the accuracy for large n. A net of few points has a small width and few dimensions, so e'
+    can be small even if n is small.
+
+    Cost: for N elements of the universe, each point of the net takes O(N m).
+
+    References
+    ----------
+    Nikolov 2022, Algorithm 2 and Lemma 26; formula sheet JL-A2, JL-L26.
+
+    Examples
+    --------
+    With ten records, the noise on all answers is large. Answers rounded to the eight points of the
+    net need less noise:
+
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Prefixes(32)
+    >>> ball = gd.mechanisms.Ball(workload, n=10, privacy=gd.PureDP(1.0))
+    >>> round(ball.predicted_rmse.value, 1)
+    3.1
+    >>> mechanism = gd.mechanisms.Coarse(gd.mechanisms.Projected(ball), radius=0.35)
+    >>> len(mechanism.net)
+    8
+    >>> round(mechanism.predicted_rmse.value, 1)
+    0.7
+    """
+
+    def __init__(self, inner: Mechanism, radius: float) -> None:
+        if not isinstance(inner, Mechanism):
+            raise ValueError(f"inner must be a mechanism, got {type(inner).__name__}")
+        self._radius = positive(radius, "radius")
+        super().__init__(inner)
+        require_replace_one(self, "rounding errors grow with the number of records")
+        answers = explicit_answers(self.workload)
+        separation = self._radius * math.sqrt(self.workload.n_queries)
+        found = farthest_points(answers, _lengths, least=separation)
+        if len(found.order) < 2:
+            # The net has a second point if any point is at least `separation` from the first one.
+            widest = found.rest / math.sqrt(self.workload.n_queries)
+            raise ValueError(
+                "radius must leave two points in the net: it must be at most about "
+                f"{widest:g}, got {radius!r}"
+            )
+        self.net = answers[found.order]
+        self._coarsened = Coarsened(self.workload, self.net)
+        self.inner = inner.with_workload(self._coarsened)
+
+    @property
+    def rounding(self) -> float:
+        """Largest ||Q(x) - pi(x)||_2 / sqrt(m), less than the radius."""
+        return self._coarsened.distance / math.sqrt(self.workload.n_queries)
+
+    @property
+    def predicted_rmse(self) -> Prediction:
+        inner = self.inner.predicted_rmse
+        source = f"rounding {self.rounding:.4g} (JL-A2) + {inner.source}"
+        value = self.rounding + inner.value
+        return Prediction(value, PredictionKind.UPPER_BOUND, source, inner.stderr)
+
+    def with_workload(self, workload: Workload) -> Self:
+        return type(self)(self.inner.with_workload(workload), self._radius)
+
+    def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
+        """Number of records and the sums to which `inner` adds noise: sums of the rounded answers.
+
+        If `inner` is a `Coarse`, it rounds these answers again. Its noise hides changes of the sums
+        of the answers that were rounded twice, but no other changes.
+        """
+        return self.inner.totals(records)
+
+
+def _lengths(rows: FloatArray) -> FloatArray:
+    """Euclidean norm of each row of `rows` (b, m)."""
+    return np.asarray(np.linalg.norm(rows, axis=1))

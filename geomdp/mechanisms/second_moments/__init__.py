@@ -1,1 +1,0 @@
-"""Second moments and covariance matrices of records in a ball."""

@@ -1,0 +1,282 @@
+"""Private choice of a query with a nearly largest answer, and the exponential mechanism for it."""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from geomdp._typing import FloatArray, RandomState
+from geomdp._validation import probability, vector, whole
+from geomdp.data.tallies import CountedRecords, totals_of
+from geomdp.mechanisms.release import LARGEST_SUM, release_once, source_and_record
+from geomdp.mechanisms.sensitivity import checked_size, checked_workload, pure_only
+from geomdp.noise.scalar import GUMBEL, Perturbation, noisy_argmax
+from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, PureDP
+from geomdp.privacy.definitions import check_range, checked_adjacency
+from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
+from geomdp.workloads import Workload
+from geomdp.workloads.base import MAX_SCORES
+from geomdp.workloads.universes import Records
+
+#: Largest number m of queries. The ranges of the queries are found from 2m extreme answer vectors
+#: of length m.
+MAX_QUERIES = 1 << 13
+#: Spread and scale are computed in float64 with fewer than 8 roundings. The scale is multiplied by
+#: this factor, so that it is at least the exact scale.
+ROUNDED_UP = 1 + 2.0**-49
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The query that was chosen, and the privacy guarantee of the choice.
+
+    Parameters
+    ----------
+    index : int
+        Index of the query in the workload, from 0.
+    label : str
+        Label of the query.
+    guarantee : Guarantee
+        The privacy guarantee of this release.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> towns = gd.workloads.Explicit(np.eye(3))
+    >>> chooser = gd.mechanisms.PermuteAndFlip(towns, n=60, privacy=gd.PureDP(1.0))
+    >>> choice = chooser.release(np.repeat([0, 1, 2], [10, 40, 10]), rng=0)
+    >>> choice.index, choice.label
+    (1, 'q1')
+    """
+
+    index: int
+    label: str
+    guarantee: Guarantee
+
+
+class Selection(abc.ABC):
+    """Choose the query with the largest noisy sum over the records.
+
+    The score of query j is s_j, its sum over the records. Between neighbours the score s_j changes
+    by d_j. The choice does not change if all scores change by the same amount. So the noise depends
+    on the spread R, a bound on the largest d_i - d_j over queries i and j and over neighbours.
+    Noise of scale R / eps on each score is eps-DP for the three kinds of noise that subclasses use
+    (Gumbel, Laplace and exponential). In the worst case R is twice the sensitivity of a score. For
+    counting queries under add/remove R is 1.
+
+    Without a seed, and if answers on single records are whole numbers with sums below 2^53, eps-DP
+    also holds on the computer: sums are exact and the choice is decided exactly.
+
+    Parameters
+    ----------
+    workload : Workload
+        The queries to choose from, at least 2 and at most 8192. Their answers are means over the
+        records.
+    n : int
+        Number of records under replace-one; the declared public normaliser under add/remove.
+    privacy : PureDP
+        The guarantee of one release; epsilon is from 1e-12 to 1e12.
+    adjacency : Adjacency
+        Neighbour relation.
+
+    Raises
+    ------
+    ValueError
+        For parameters out of range, a spread that is 0 or not finite, or if the largest l1 norm of
+        an answer vector is outside 1e-60 to 1e60.
+
+    Examples
+    --------
+    Under add/remove the difference of two counting queries changes by at most 1:
+
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Marginals(4, 1)
+    >>> for adjacency in gd.Adjacency:
+    ...     kind = gd.mechanisms.ExponentialMechanism
+    ...     chooser = kind(workload, n=10, privacy=gd.PureDP(1.0), adjacency=adjacency)
+    ...     print(adjacency.value, chooser.spread)
+    replace-one 2.0
+    add/remove 1.0
+    """
+
+    #: The noise on each score, in units of the scale.
+    perturbation: ClassVar[Perturbation]
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        n: int,
+        privacy: PureDP,
+        adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    ) -> None:
+        self.workload, self.n = checked_workload(workload), whole(n, "n")
+        self.privacy = pure_only(privacy, type(self).__name__)
+        check_range(self.privacy)
+        self.adjacency = checked_adjacency(adjacency)
+        whole(workload.n_queries, "number of queries", 2, MAX_QUERIES)
+        checked_size(workload)
+        self.spread = spread(workload, adjacency)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.workload!r}; n={self.n}; {self.guarantee})"
+
+    @property
+    def scale(self) -> float:
+        """Scale R / eps of the noise on sums."""
+        return self.spread / self.privacy.epsilon * ROUNDED_UP
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee of one release."""
+        arithmetic = DECIDED_ARITHMETIC if self._decided else FLOAT64_CAVEAT
+        return Guarantee(self.privacy, self.adjacency, Exact(), arithmetic)
+
+    @property
+    def _decided(self) -> bool:
+        return self.workload.whole_answers and self.n <= self._capacity
+
+    @cached_property
+    def _capacity(self) -> int:
+        """A number of records up to which all sums of whole answers are exact."""
+        return int(LARGEST_SUM // max(1.0, self.workload.l1_radius())) - 1
+
+    @abc.abstractmethod
+    def loss(self, gamma: float) -> float:
+        """Bound on the largest answer minus the chosen answer, in the units of the answers.
+
+        For all data, it holds with probability at least 1 - `gamma`. ``ValueError`` if `gamma` is
+        not above 0 and below 1.
+        """
+
+    @abc.abstractmethod
+    def _law(self, scores: FloatArray) -> FloatArray:
+        """Probability of each query (m,), for scores in units of the scale."""
+
+    def probabilities(self, answers: FloatArray) -> FloatArray:
+        """Probability that each query is chosen (m,), for true mean answers (m,) of public data."""
+        means = vector(answers, self.workload.n_queries, "answers")
+        return self._law(means * (self.n / self.scale))
+
+    def release(
+        self,
+        records: Records | Iterable[Records] | CountedRecords,
+        rng: RandomState = None,
+        *,
+        ledger: Ledger | None = None,
+    ) -> Choice:
+        """Choose a query with a nearly largest answer on `records`.
+
+        Parameters and errors are as in `Mechanism.release`. Too many records for exact sums are a
+        ``ValueError``, too, and nothing is paid.
+        """
+        generator, guarantee = source_and_record(rng, self.guarantee)
+
+        def read() -> tuple[int, FloatArray]:
+            totals = totals_of(self.workload, records)
+            if self._decided and totals.count > self._capacity:
+                raise ValueError(
+                    f"records must number at most {self._capacity}: sums over more of them are "
+                    "not exact in float64"
+                )
+            return totals.count, totals.sums
+
+        def draw(labels: list[str], sums: FloatArray) -> Choice:
+            if rng is None:
+                chosen = noisy_argmax(sums, self.scale, perturbation=self.perturbation)
+            else:
+                noise = self.perturbation.sample(generator, len(sums))
+                chosen = int(np.argmax(sums + self.scale * noise))
+            return Choice(chosen, labels[chosen], guarantee)
+
+        return release_once(
+            type(self).__name__,
+            self.n,
+            guarantee,
+            ledger,
+            set_up=self.workload.labels,
+            read=read,
+            draw=draw,
+        )
+
+
+def spread(workload: Workload, adjacency: Adjacency) -> float:
+    """A bound on how much the difference of two query sums can grow between neighbours.
+
+    ``ValueError`` if it is 0 or not finite. Cost: `extreme_answers` in 2m directions for m queries.
+    """
+    lowest, highest = _ranges(workload)
+    if adjacency is Adjacency.ADD_REMOVE:
+        found = float(highest.max() - lowest.min())
+    else:
+        found = float(np.sort(highest - lowest)[-2:].sum())
+    if not (np.isfinite(found) and found > 0):
+        raise ValueError(f"workload must have queries that vary by a finite amount, got {found!r}")
+    return found
+
+
+def _ranges(workload: Workload) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest value of each query over the universe: (m,) each."""
+    m = workload.n_queries
+    lowest, highest = np.empty(m), np.empty(m)
+    step = max(1, MAX_SCORES // (4 * m))
+    for begin in range(0, m, step):
+        places = np.arange(begin, min(begin + step, m))
+        directions = np.zeros((len(places), m))
+        directions[np.arange(len(places)), places] = 1.0
+        highest[places] = workload.extreme_answers(directions)[np.arange(len(places)), places]
+        lowest[places] = workload.extreme_answers(-directions)[np.arange(len(places)), places]
+    return lowest, highest
+
+
+class ExponentialMechanism(Selection):
+    """Choose query j with probability proportional to exp(eps s_j / R) (GEN-3).
+
+    The score s_j is the sum of query j over the records, and R is the spread of the scores. In the
+    worst case R is twice the sensitivity Delta of a score, which gives the textbook's
+    exp(eps s_j / (2 Delta)).
+
+    Privacy: eps-DP. Let d_j be the change of s_j between neighbours. The weight exp(eps s_j / R)
+    changes by one factor, and the sum of the weights of all queries by another. The ratio of the
+    two factors is at most exp(eps max (d_i - d_j) / R) <= exp(eps). On the computer, and for the
+    parameters, see `Selection`.
+
+    Examples
+    --------
+    Which of four towns do most of 100 people live in? The seed makes this a simulation.
+
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> towns = gd.workloads.Explicit(np.eye(4))
+    >>> records = np.repeat([0, 1, 2, 3], [10, 20, 60, 10])
+    >>> choice = gd.mechanisms.ExponentialMechanism(towns, n=100, privacy=gd.PureDP(0.5))
+    >>> choice.release(records, rng=1).index
+    2
+    >>> choice.probabilities(towns.answers(records)).round(4)
+    array([0.    , 0.    , 0.9999, 0.    ])
+    >>> round(choice.loss(0.01), 3)
+    0.228
+    """
+
+    perturbation = GUMBEL
+
+    def loss(self, gamma: float) -> float:
+        """(R / (n eps)) ln((m - 1)(1 - gamma) / gamma) for m queries, or 0 if that is negative.
+
+        A bound above 0 is tight: if the answer to one query exceeds all others by exactly the
+        bound, another query is chosen with probability `gamma`.
+        """
+        share = probability(gamma, "gamma")
+        ratio = (self.workload.n_queries - 1) * (1 - share) / share
+        return self.scale / self.n * max(0.0, math.log(ratio))
+
+    def _law(self, scores: FloatArray) -> FloatArray:
+        weights = np.exp(scores - scores.max())
+        return np.asarray(weights / weights.sum())

@@ -1,1 +1,0 @@
-"""Private choice of a query with a nearly largest answer."""

@@ -1,1 +1,0 @@
-"""Release of noisy Chebyshev moments that answer all smooth queries."""

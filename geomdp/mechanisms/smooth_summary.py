@@ -1,0 +1,420 @@
+"""Smooth queries: release Chebyshev moments once, and answer all smooth queries from them."""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+
+from geomdp._typing import FloatArray, RandomState
+from geomdp._validation import require_type, whole
+from geomdp.data import Schema
+from geomdp.mechanisms.additive_noise.real_answers import SLACK
+from geomdp.mechanisms.release import Prediction, PredictionKind, release_once, source_and_record
+from geomdp.mechanisms.smooth_noise import (
+    CalibratedNoise,
+    MomentNoise,
+    UniformGaussian,
+    WeightedLaplace,
+)
+from geomdp.mechanisms.smooth_release import SmoothRelease, check_schema
+from geomdp.noise.exact import RoundedVector, grid_for
+from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
+from geomdp.privacy.definitions import check_range, checked_adjacency
+from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
+from geomdp.workloads.records import Records
+from geomdp.workloads.smooth.moments import MAX_MOMENTS, MomentTransform, moment_transform
+from geomdp.workloads.smooth.smooth_queries import SmoothQueries
+
+# Rules for the number of Chebyshev moments.
+
+#: More moments are used only if the predicted error falls by more than this share.
+GAIN = 0.05
+#: A function of a workload of degree t in d variables. It returns the standard deviations
+#: (t^d - 1,) of the noise on the means of the moments.
+NoiseAt = Callable[[SmoothQueries], FloatArray]
+
+
+class DegreeRule(abc.ABC):
+    """A rule for the number t of degrees (0 to t - 1) in each variable, from public numbers only.
+
+    Examples
+    --------
+    Both rules of the library choose fewer degrees for 100 records than for 10,000 records:
+
+    >>> import geomdp as gd
+    >>> for rule in (gd.mechanisms.TheoremDegree(), gd.mechanisms.LeastPredictedError()):
+    ...     for n in (100, 10_000):
+    ...         summary = gd.SmoothSummary(
+    ...             1, n=n, smoothness=2, privacy=gd.PureDP(1.0), degree=rule
+    ...         )
+    ...         print(type(rule).__name__, n, summary.degree)
+    TheoremDegree 100 3
+    TheoremDegree 10000 10
+    LeastPredictedError 100 8
+    LeastPredictedError 10000 88
+    """
+
+    @abc.abstractmethod
+    def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
+        """The number t >= 2 of degrees in each of `d` variables, for `n` records.
+
+        `smoothness` is K, the number of bounded derivatives. `noise_at` gives the standard
+        deviations of the noise for any choice of t.
+        """
+
+
+@dataclass(frozen=True)
+class TheoremDegree(DegreeRule):
+    """The whole number nearest to n^(1 / (2 d + K)), at least 2, as in Wang et al. 2013 (SM-A1).
+
+    n is the number of records, d the number of variables, and K the number of bounded derivatives.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> summary = gd.SmoothSummary(
+    ...     1,
+    ...     n=10_000,
+    ...     smoothness=2,
+    ...     privacy=gd.PureDP(1.0),
+    ...     degree=gd.mechanisms.TheoremDegree(),
+    ... )
+    >>> summary.degree, round(10_000 ** (1 / (2 * 1 + 2)))
+    (10, 10)
+    """
+
+    def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
+        del noise_at
+        return int(max(2, round(n ** (1 / (2 * d + smoothness)))))
+
+
+@dataclass(frozen=True)
+class LeastPredictedError(DegreeRule):
+    """The least t tried whose predicted error is at most 5% above the least predicted error.
+
+    t is the number of degrees in each variable. The predicted error is the sum of the two errors
+    that `predicted_error` returns. With `WeightedLaplace` noise, additional degrees change this sum
+    little, and the rule avoids their cost.
+
+    Parameters
+    ----------
+    largest : int
+        Largest number t^d of moments to try, for d variables.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> summary = gd.SmoothSummary(
+    ...     1,
+    ...     n=10_000,
+    ...     smoothness=2,
+    ...     privacy=gd.PureDP(1.0),
+    ...     degree=gd.mechanisms.LeastPredictedError(),
+    ... )
+    >>> summary.degree
+    88
+    """
+
+    largest: int = 1 << 12
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "largest", whole(self.largest, "largest", minimum=4, maximum=MAX_MOMENTS)
+        )
+
+    def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
+        """The smallest of 2, 3, 4, 5, 6, 8, 10, 13, ... with a small enough predicted error.
+
+        From 6 on, each t is about a third larger than the one before. A t above 2 is tried only if
+        t^d is at most `largest`.
+        """
+        del n
+        tried: dict[int, float] = {}
+        for degree in self._candidates(d):
+            workload = SmoothQueries(d, degree)
+            approximation, noise = predicted_error(workload, noise_at(workload), smoothness)
+            tried[degree] = approximation + noise
+            # Stop if larger t cannot help: the noise alone exceeds the best error, or the
+            # approximation error is small already.
+            if noise > min(tried.values()) or approximation < GAIN / 2 * noise:
+                break
+        enough = (1 + GAIN) * min(tried.values())
+        return next(degree for degree, error in tried.items() if error <= enough)
+
+    def _candidates(self, d: int) -> Iterator[int]:
+        degree = 2
+        while degree**d <= self.largest or degree == 2:
+            yield degree
+            degree = max(degree + 1, degree + degree // 3)
+
+
+def predicted_error(
+    workload: SmoothQueries, deviations: FloatArray, smoothness: int
+) -> tuple[float, float]:
+    """Predicted approximation error and noise error of the worst query of C^K_1, up to constants.
+
+    C^K_1 holds the functions with all derivatives up to order K = `smoothness` bounded by 1. The
+    errors are t^-K and (sum_m ||m||^(-2 K) s_m^2)^(1/2) for the `deviations` s_m (t^d - 1,) of the
+    noise on means, where ||m|| is the largest degree of moment m. By SM-X1, the coefficients c of a
+    query have sum_m ||m||^(2 K) c_m^2 of about 1.
+    """
+    decay = workload.orders() ** -float(smoothness)
+    return workload.degree ** -float(smoothness), float(np.linalg.norm(decay * deviations))
+
+
+# The mechanism.
+
+#: Unseeded releases round sums and noise to multiples of 2^-k, unless `SmoothSummary.grid` is None.
+#: The k is `EXTRA_BITS` more than `grid_for` gives for the noise. The noise is calibrated to the
+#: rounded sums. At epsilon = 1 this makes Laplace noise larger by a share of at most 1.4e-9 times
+#: the number of moments.
+EXTRA_BITS = 20
+#: The numerical error of a moment is at most the scale of the noise divided by this number.
+NUMERICAL_SHARE = 1000
+
+
+class SmoothSummary:
+    """Release noisy Chebyshev product moments of records in [-1, 1]^d.
+
+    M(X) = (sum over x in X of Q(x) + Z) / n with noise Z from a `MomentNoise`. The moments are
+    Q_m(x) = prod_i cos(m_i arccos x_i) for all m in {0, ..., t-1}^d except m = 0. Later, their
+    combinations answer every query with K bounded derivatives (Wang et al., Algorithms 1 and 2).
+
+    Parameters
+    ----------
+    d : int
+        Number of variables.
+    n : int
+        Number of records under replace-one; the declared public normaliser under add/remove.
+    smoothness : int
+        Number K >= 1 of bounded derivatives of the queries that will be asked.
+    privacy : PureDP, ApproxDP or ZCDP
+        The guarantee of one release; epsilon or rho is from 1e-12 to 1e12.
+    degree : DegreeRule or int, optional
+        The number t >= 2 of degrees in each variable, or a rule for it; by default
+        `LeastPredictedError()`.
+    noise : MomentNoise, optional
+        By default `WeightedLaplace(smoothness)` for pure privacy, and `UniformGaussian()` for other
+        privacy.
+    adjacency : Adjacency
+        Neighbour relation.
+    schema : Schema, optional
+        Names and bounds of the d real columns that are the variables. The release keeps the schema.
+        If the bounds were read from the records, there is no privacy claim.
+
+    Raises
+    ------
+    ValueError
+        For parameters out of range, a noise that cannot give `privacy`, or a schema without exactly
+        d real columns. Also if n and epsilon are too large for the precision of float64 sums.
+
+    Notes
+    -----
+    Privacy, in real arithmetic: with `UniformLaplace` and `WeightedLaplace`, M is epsilon-DP. With
+    `UniformGaussian`, it has the rho-zCDP or (epsilon, delta)-DP of the Gaussian mechanism. The
+    sensitivities are proved in `workloads.smooth.smooth_queries` and in the docstrings of the
+    noises, whose samplers are exact. The guarantee states the sampler of any other `MomentNoise`.
+
+    Numerical errors: the computed sums are sums of a public function Q', which differs from Q by at
+    most `transform.errors`. The rounding errors of the sums are at most n r with
+    r = `transform.rounding(n)`. So between neighbours a computed sum changes by at most
+    2 (`transform.errors` + n r) more than the exact sum, and the noise allows for this. The errors
+    of the moments, `numerical_errors`, are at most a thousandth of the scales of the noise. All
+    these bounds are public and need no check on records. Under add/remove they hold for up to n
+    records; for more records the rounding errors can be larger.
+
+    On a computer: unless the attribute `grid` is None, an unseeded release rounds the computed sums
+    and the noise to multiples of 2^-grid. A rounded sum changes by up to 2^-grid more than the sum
+    itself, and the noise allows for this, too. It is multiplied by 1 + 1e-6 to cover the rounding
+    errors of sensitivities and scales, which are computed in float64.
+
+    The error of a query is its approximation error plus the noise. Every answer states both. Under
+    add/remove see `SmoothAnswer`.
+
+    References
+    ----------
+    Wang, Fan, Zhang and Wang 2013, Algorithm 1 and Theorem 3.1; formula sheet SM-A1, SM-X1,
+    X-NUFFT, DISC-15, DISC-16.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> mechanism = gd.SmoothSummary(1, n=10_000, smoothness=2, privacy=gd.PureDP(1.0))
+    >>> records = np.random.default_rng(0).uniform(-1, 1, (10_000, 1))
+    >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
+    >>> answer = release.answer(lambda points: np.cos(points[:, 0]))
+    >>> round(answer.value, 2), round(answer.noise_std, 4)
+    (0.84, 0.0003)
+    >>> round(float(np.cos(records).mean()), 2)
+    0.84
+    """
+
+    def __init__(
+        self,
+        d: int,
+        *,
+        n: int,
+        smoothness: int,
+        privacy: Privacy,
+        degree: DegreeRule | int | None = None,
+        noise: MomentNoise | None = None,
+        adjacency: Adjacency = Adjacency.REPLACE_ONE,
+        schema: Schema | None = None,
+    ) -> None:
+        d, self.n = whole(d, "d"), whole(n, "n")
+        self.smoothness = whole(smoothness, "smoothness")
+        if not isinstance(privacy, Privacy):
+            raise ValueError(f"privacy must be PureDP, ApproxDP or ZCDP, got {privacy!r}")
+        check_range(privacy)
+        checked_adjacency(adjacency)
+        if schema is not None:
+            check_schema(schema, d)
+        self.schema = schema
+        if noise is None:
+            pure = isinstance(privacy, PureDP)
+            noise = WeightedLaplace(self.smoothness) if pure else UniformGaussian()
+        require_type(noise, MomentNoise, "noise")
+
+        @cache
+        def deviations(workload: SmoothQueries) -> FloatArray:
+            return noise.calibrate(workload, privacy, adjacency).deviations / self.n
+
+        rule = LeastPredictedError() if degree is None else degree
+        if isinstance(rule, DegreeRule):
+            rule = rule.choose(d=d, n=self.n, smoothness=self.smoothness, noise_at=deviations)
+        self.workload = SmoothQueries(d, rule)
+        # The standard deviation of Laplace noise is sqrt(2) times its scale.
+        scales = deviations(self.workload) / math.sqrt(2)
+        tolerances = self.workload.table(scales, float(scales.min())) / NUMERICAL_SHARE
+        self.transform = _precise_transform(tolerances, self.n)
+        rounding = self.transform.rounding(self.n)
+        #: Array of shape (t,) * d: bounds on the errors of the means of the moments, before noise.
+        self.numerical_errors = self.transform.errors + rounding
+        slack = 2 * (self.transform.errors + self.n * rounding).ravel()[1:]
+        #: Distribution of the noise Z on sums.
+        self.noise: CalibratedNoise = noise.calibrate(self.workload, privacy, adjacency, slack)
+        #: The k for which unseeded releases round sums and noise to multiples of 2^-k. None if
+        #: unseeded releases use float64. They do so under add/remove, because n does not bound the
+        #: number of records. They also do so if the bounds on the numerical errors of the sums are
+        #: not proved, or if the noise has no exact sampler.
+        self.grid: int | None = None
+        arithmetic, sampler = FLOAT64_CAVEAT, self.noise.sampler
+        proved = self.transform.proved and isinstance(sampler, Exact)
+        if adjacency is Adjacency.REPLACE_ONE and proved:
+            self.grid = grid_for(float(self.noise.deviations.min())) + EXTRA_BITS
+            arithmetic = rounded_arithmetic(self.grid, SLACK)
+            rounded = noise.calibrate(self.workload, privacy, adjacency, slack + 2.0**-self.grid)
+            self._exact = rounded.larger(SLACK)
+            self._rounded = RoundedVector(self._exact.computable(), self.grid)
+        caveat = "" if schema is None else schema.caveat
+        self.guarantee = Guarantee(privacy, adjacency, sampler, arithmetic, withdrawn=caveat)
+
+    def __repr__(self) -> str:
+        return (
+            f"SmoothSummary({self.workload!r}, n={self.n}, smoothness={self.smoothness}, "
+            f"{self.guarantee.privacy}, {self.guarantee.adjacency.value})"
+        )
+
+    @property
+    def degree(self) -> int:
+        """Number t of degrees 0..t-1 in each variable."""
+        return self.workload.degree
+
+    @cached_property
+    def noise_std(self) -> FloatArray:
+        """Array of shape (t,) * d: standard deviations of the noise on the moments; 0 at m = 0."""
+        return self._deviations(self.noise)
+
+    def _deviations(self, noise: CalibratedNoise) -> FloatArray:
+        return self.workload.table(noise.deviations / self.n, 0.0)
+
+    @property
+    def predicted_rmse(self) -> Prediction:
+        """Root mean squared error per moment except m = 0, against sums over records divided by n.
+
+        It is the same for every data set.
+        """
+        energy = float(self.noise.deviations @ self.noise.deviations)
+        value = math.sqrt(energy / self.workload.n_queries) / self.n
+        source = "variances of the noise (SM-A1, SM-X1)"
+        return Prediction(value, PredictionKind.EXACT, source)
+
+    def release(
+        self,
+        records: Records | Iterable[Records],
+        rng: RandomState = None,
+        *,
+        ledger: Ledger | None = None,
+    ) -> SmoothRelease:
+        """The private summary of `records`, points (n, d) of [-1, 1]^d; see `Mechanism.release`.
+
+        `geomdp.data.encode` maps columns with bounds to the cube. NaN and points outside the cube
+        raise ``ValueError`` with the row and the column, before the ledger is charged.
+        """
+        generator, guarantee = source_and_record(rng, self.guarantee)
+        exact = rng is None and self.grid is not None
+
+        def set_up() -> FloatArray:
+            deviations = self.noise_std
+            return self._deviations(self._exact) if exact else deviations
+
+        def read() -> tuple[int, FloatArray]:
+            chunks = self.workload.universe.chunks(records, self.transform.rows)
+            count, sums = self.transform.sums(chunks)
+            return count, sums.ravel()[1:]
+
+        def draw(noise_std: FloatArray, sums: FloatArray) -> SmoothRelease:
+            if self.grid is not None and exact:
+                noisy = rounded_means(sums, self._rounded.draw(), self.grid, self.n)
+            else:
+                noisy = (sums + self.noise.sample(generator, 1)[0]) / self.n
+            return SmoothRelease(
+                moments=self.workload.table(noisy),
+                noise_std=noise_std,
+                n=self.n,
+                smoothness=self.smoothness,
+                numerical_error=float(self.numerical_errors.max()),
+                guarantee=guarantee,
+                schema=self.schema,
+            )
+
+        return release_once(
+            type(self).__name__,
+            self.n,
+            guarantee,
+            ledger,
+            set_up=set_up,
+            read=read,
+            draw=draw,
+        )
+
+
+def _precise_transform(tolerances: FloatArray, n: int) -> MomentTransform:
+    """A transform with errors and rounding of at most `tolerances` (t,) * d, or ``ValueError``."""
+    transform = moment_transform(tolerances.ndim, len(tolerances), tolerances, n)
+    errors = transform.errors + transform.rounding(n)
+    if (errors > tolerances).any():
+        worst = np.unravel_index(np.argmax(errors / tolerances), errors.shape)
+        raise ValueError(
+            "n or degree must be smaller, or privacy stronger: a moment of "
+            f"{n} records is computed with an error of up to {errors[worst]:.2g}, and its noise "
+            f"allows at most {tolerances[worst]:.2g}"
+        )
+    return transform
+
+
+def rounded_means(sums: FloatArray, multiples: list[int], grid: int, n: int) -> FloatArray:
+    """(`sums` (m,) rounded to multiples of 2^-grid, plus `multiples` times 2^-grid) / n.
+
+    The addition uses whole numbers, and only the quotient is rounded to float64.
+    """
+    # The product with a power of two is exact, and `rint` gives exactly the nearest whole number.
+    scaled = np.rint(np.ldexp(sums, grid)).tolist()
+    size = n << grid
+    return np.array([(int(s) + j) / size for s, j in zip(scaled, multiples, strict=True)])

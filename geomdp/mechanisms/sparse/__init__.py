@@ -1,1 +1,0 @@
-"""Sparse queries: a noisy random projection of the histogram of the records."""

@@ -1,0 +1,382 @@
+"""Noise that is a difference of two random points: paired noise and cone noise.
+
+The points are uniform on a body, with one common random radius (paired), or exponential vectors on
+the cone over the body. The moments of uniform points are in closed form or from public draws.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import scipy.sparse as sp
+
+from geomdp._numerics.randomness import PUBLIC_SEED
+from geomdp._typing import FloatArray
+from geomdp._validation import positive, require_type, vector
+from geomdp.bodies.base import Body, checked_body
+from geomdp.bodies.elliptope import Elliptope
+from geomdp.bodies.moment_bodies import TableMoments
+from geomdp.bodies.polytopes.simplices import Simplex
+from geomdp.geometry.results import Estimate
+from geomdp.noise.base import mean_estimate, scaled
+from geomdp.privacy import Exact
+
+# Moments of U and T U for a uniform point U of a body
+
+#: Number of public draws from which a moment is estimated. For tables of 10 columns, the standard
+#: deviation of ||T U||^2 (see `ImageMoments`) is about 15% of its mean. The mean of 1024 draws then
+#: has a relative error of 0.5%. The root of this mean is the error of a mechanism, so its relative
+#: error is 0.25%.
+DRAWS = 1024
+#: Number of table bodies whose draws are kept in memory. No draws are kept on disk: they decide
+#: stated errors, and only drawing again could show whether someone changed the file.
+KEPT = 8
+
+
+def _uniform(body: Body) -> FloatArray:
+    return body.sample_uniform(DRAWS, np.random.default_rng(PUBLIC_SEED))
+
+
+@lru_cache(maxsize=KEPT)
+def _uniform_tables(body: TableMoments) -> FloatArray:
+    """The same draws (1024, k) for all mechanisms on a body; one can take a hundred tries."""
+    draws = _uniform(body)
+    draws.setflags(write=False)
+    return draws
+
+
+def check_map(matrix: sp.csr_array, dimension: int) -> None:
+    """``ValueError`` unless `matrix` is finite, sparse, and maps from R^`dimension`."""
+    require_type(matrix, sp.csr_array, "matrix")
+    if matrix.ndim != 2 or matrix.shape[1] != dimension:
+        raise ValueError(f"matrix must have {dimension} columns, got {matrix.shape}")
+    if not np.isfinite(matrix.data).all():
+        raise ValueError("matrix must be finite, got NaN or an infinity")
+
+
+@dataclass(frozen=True, eq=False)
+class ImageMoments:
+    """Moments of U and T U for a uniform point U; the body has a sampler and a centroid."""
+
+    #: The body, in R^k.
+    body: Body
+    #: The matrix T (m, k); None for the identity.
+    matrix: sp.csr_array | None
+
+    @property
+    def closed(self) -> bool:
+        return self.body.implements(Body.second_moment)
+
+    @cached_property
+    def draws(self) -> FloatArray:
+        """Points U - E U (1024, k) for estimates, drawn from the public seed."""
+        if isinstance(self.body, TableMoments):
+            return _uniform_tables(self.body)  # its centroid is 0
+        return np.asarray(_uniform(self.body) - self.body.centroid())
+
+    def scatter(self) -> FloatArray:
+        """Cov U (k, k), exact or from 1024 public draws; diagonal for `TableMoments`."""
+        if not self.closed:
+            if isinstance(self.body, TableMoments):
+                return np.diag(self.body.block_means((self.draws**2).mean(axis=0)))
+            return np.asarray(self.draws.T @ self.draws / len(self.draws))
+        if isinstance(self.body, Simplex):
+            return self.body.covariance()
+        mean = self.body.centroid()
+        return np.asarray(self.body.second_moment() - np.outer(mean, mean))
+
+    def variances(self) -> FloatArray:
+        """Variance of each coordinate of T U, (m,), computed without the covariance of T U."""
+        if self.matrix is None:
+            return np.diag(self.scatter()).copy()
+        if self.closed and isinstance(self.body, Elliptope | TableMoments):
+            # The coordinates of U that T uses are uncorrelated.
+            return np.asarray(self.matrix.multiply(self.matrix) @ self.body.entry_variances())
+        scatter = self.scatter()
+        return np.asarray(self.matrix.multiply(self.matrix @ scatter).sum(axis=1)).ravel()
+
+    @cached_property
+    def energy(self) -> Estimate:
+        """E ||T (U - E U)||_2^2, exact, or estimated from 1024 public draws with a 95% interval."""
+        if not self.closed:
+            return mean_estimate(self._squares)
+        return Estimate.exact(float(self.variances().sum()))
+
+    @property
+    def _squares(self) -> FloatArray:
+        """One number for each draw, (1024,). Their mean estimates E ||T (U - E U)||_2^2."""
+        if self.matrix is None:
+            return np.asarray((self.draws**2).sum(axis=1))
+        if isinstance(self.body, TableMoments):
+            # The coordinates U_j are uncorrelated (see `scatter`). So E ||T (U - E U)||_2^2 is the
+            # sum over j of Var(U_j) times the squared length of column j of T. Averaging lengths
+            # over a block changes nothing, because all variances of a block are equal.
+            lengths = np.asarray(self.matrix.multiply(self.matrix).sum(axis=0)).ravel()
+            return np.asarray(self.draws**2 @ self.body.block_means(lengths))
+        return np.asarray(((self.matrix @ self.draws.T) ** 2).sum(axis=0))
+
+
+# The two noises
+
+
+class PairedNoise:
+    """Z = R T (U_1 - U_2): independent U_i uniform on K in R^k, R ~ Gamma(2 k + 1, 1 / epsilon).
+
+    On the cone over {(q, q', 1) : q, q' in K}, R (U_1, U_2, 1) has density proportional to
+    e^(-epsilon t), where t is the last coordinate. A shift by (q, q', 1) maps this cone into itself
+    and multiplies the density by at most e^epsilon. Replacing a record changes the sum of answers
+    by T (q - q'), the image of such a shift. So the sum plus Z is epsilon-DP. The squared error is
+    (k + 1/2) / (k + 2) times that of `ConeNoise` of rate epsilon / 2 around the centroid of K,
+    which has the same guarantee.
+
+    Parameters
+    ----------
+    body : Body
+        K, full-dimensional, with an exact uniform sampler and a centroid in closed form.
+    epsilon : float
+        Privacy loss of one replaced record, finite and above 0.
+    matrix : (m, k) sparse array
+        The map T from the coordinates of K to the answers.
+
+    References
+    ----------
+    Formula sheet X-CONE, JL-L14.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scipy.sparse as sp
+    >>> import geomdp as gd
+    >>> K = gd.bodies.Box([0.0, 0.0], [1.0, 1.0])
+    >>> noise = gd.noise.PairedNoise(K, epsilon=1.0, matrix=sp.eye_array(2, format="csr"))
+    >>> noise.variances().round(6).tolist()
+    [5.0, 5.0]
+
+    Cone noise with the same guarantee has a larger squared error:
+
+    >>> cone = gd.noise.ConeNoise(K, rate=0.5, centre=K.centroid())
+    >>> round(noise.second_moment().value / cone.second_moment().value, 6)
+    0.625
+    """
+
+    sampler = Exact()
+
+    def __init__(self, body: Body, epsilon: float, matrix: sp.csr_array) -> None:
+        if not checked_body(body).implements(Body.sample_uniform):
+            raise ValueError(f"body must have an exact uniform sampler, got {body!r}")
+        if body.effective_dimension < body.dimension:
+            raise ValueError(f"body must be full-dimensional, got {body!r}")
+        check_map(matrix, body.dimension)
+        self.body = body
+        self.epsilon = positive(epsilon, "epsilon")
+        self.matrix = matrix
+        #: Moments of U and T U for U uniform on K, with the public points from which unknown
+        #: moments are estimated.
+        self.moments = ImageMoments(body, matrix)
+
+    def __repr__(self) -> str:
+        return f"PairedNoise({self.body!r}, epsilon={self.epsilon:g})"
+
+    @property
+    def dimension(self) -> int:
+        return int(self.matrix.shape[0])
+
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Two uniform points of K for each draw."""
+        radii = self._radii(rng, size)
+        return self._at(radii, self.body.sample_uniform(2 * size, rng))
+
+    def sample_at(self, rng: np.random.Generator, points: FloatArray) -> FloatArray:
+        """Draws (b, m) with new radii, from the given `points` (2 b, k), which are uniform on K."""
+        return self._at(self._radii(rng, len(points) // 2), points)
+
+    def _radii(self, rng: np.random.Generator, size: int) -> FloatArray:
+        return rng.gamma(2 * self.body.dimension + 1, 1 / self.epsilon, (size, 1))
+
+    def _at(self, radii: FloatArray, points: FloatArray) -> FloatArray:
+        first, second = points[: len(radii)], points[len(radii) :]
+        return np.asarray((self.matrix @ (radii * (first - second)).T).T)
+
+    @property
+    def _factor(self) -> float:
+        """2 E R^2 = 2 (2 k + 1)(2 k + 2) / epsilon^2."""
+        k = self.body.dimension
+        return 2 * (2 * k + 1) * (2 * k + 2) / self.epsilon**2
+
+    def covariance(self) -> FloatArray:
+        """2 E R^2 T Cov(U) T^T (m, m); estimated if K has no second moment in closed form."""
+        scatter = self.moments.scatter()
+        return self._factor * np.asarray(self.matrix @ (self.matrix @ scatter).T)
+
+    def variances(self) -> FloatArray:
+        return self._factor * self.moments.variances()
+
+    def second_moment(self) -> Estimate:
+        """2 (2 k + 1)(2 k + 2) / epsilon^2 E ||T (U - E U)||_2^2; estimated as in `ConeNoise`."""
+        return scaled(self.moments.energy, self._factor)
+
+
+class ConeNoise:
+    """Z = T (r_1 (U_1 - a) - r_2 (U_2 - a)), U_i uniform on K, r_i ~ Gamma(r + 1, 1/rate).
+
+    r is the dimension of K. Each r_i (U_i, 1) has density proportional to e^(-rate * last
+    coordinate) on the cone over {(q, 1) : q in K}. A shift by (q, 1) with q in K multiplies it by
+    at most e^rate, as the shifted cone lies within the cone. So the first vector hides shifts by
+    (q, 1), and the second shifts by -(q, 1). Added to the sum of (q, 1) over records, the
+    difference is rate-DP for one record added or removed, and (2 rate)-DP for one record replaced.
+    If the number of records is public, subtracting a * (last coordinate) is post-processing; a = 0
+    subtracts nothing (X-CONE).
+
+    Parameters
+    ----------
+    body : Body
+        K in R^k, with an exact uniform sampler and a centroid in closed form.
+    rate : float
+        Rate of the exponential weight, finite and above 0.
+    centre : (k,) array
+        The point a; the centroid of K gives the least noise.
+    matrix : (m, k) sparse array, optional
+        The map T from the coordinates of K to the answers; by default the identity.
+    constant : (m,) array, optional
+        The vector c, for answers c + T q. Z then contains the noise (r_1 - r_2) c, and the centre
+        must be 0. Leave it out if the number of records is public, or if c = 0.
+
+    References
+    ----------
+    Formula sheet X-CONE, X-LKJ; for the spectraplex as K and centre 0, Z is the difference of two
+    Wishart matrices (JL-WIS).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> K = gd.bodies.Box([0.0, 0.0], [1.0, 1.0])
+    >>> noise = gd.noise.ConeNoise(K, rate=0.5, centre=K.centroid())
+    >>> noise.variances().round(6).tolist()
+    [8.0, 8.0]
+
+    Without a public number of records, the centre is 0 and there is more noise:
+
+    >>> around_0 = gd.noise.ConeNoise(K, rate=0.5, centre=[0.0, 0.0])
+    >>> around_0.variances().round(6).tolist()
+    [14.0, 14.0]
+
+    A simulation, from a seed:
+
+    >>> noise.sample(np.random.default_rng(0), 5).shape
+    (5, 2)
+    """
+
+    sampler = Exact()
+
+    def __init__(
+        self,
+        body: Body,
+        rate: float,
+        centre: FloatArray,
+        matrix: sp.csr_array | None = None,
+        constant: FloatArray | None = None,
+    ) -> None:
+        if not checked_body(body).implements(Body.sample_uniform):
+            raise ValueError(f"body must have an exact uniform sampler, got {body!r}")
+        if matrix is not None:
+            check_map(matrix, body.dimension)
+        self.body = body
+        self.rate = positive(rate, "rate")
+        self.centre = vector(centre, body.dimension, "centre")
+        self.matrix = matrix
+        self.constant = None if constant is None else vector(constant, self.dimension, "constant")
+        if self.constant is not None and self.centre.any():
+            raise ValueError(
+                "centre must be 0 if there is a constant, because the number of records is then "
+                f"not public; got centre {self.centre}"
+            )
+        self.effective_dimension = body.effective_dimension
+
+    def __repr__(self) -> str:
+        return f"ConeNoise({self.body!r}, rate={self.rate:g})"
+
+    @property
+    def dimension(self) -> int:
+        return self.body.dimension if self.matrix is None else int(self.matrix.shape[0])
+
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Each draw takes two uniform points of K."""
+        radii = self._radii(rng, size)
+        return self._at(radii, self.body.sample_uniform(2 * size, rng))
+
+    def sample_at(self, rng: np.random.Generator, points: FloatArray) -> FloatArray:
+        """Draws (b, m) with new radii and the given uniform points (2 b, k) of K."""
+        return self._at(self._radii(rng, len(points) // 2), points)
+
+    def _radii(self, rng: np.random.Generator, size: int) -> FloatArray:
+        return rng.gamma(self.effective_dimension + 1, 1 / self.rate, (2, size, 1))
+
+    def _at(self, radii: FloatArray, points: FloatArray) -> FloatArray:
+        size, points = radii.shape[1], points - self.centre
+        draws = radii[0] * points[:size] - radii[1] * points[size:]
+        if self.matrix is not None:
+            draws = np.asarray((self.matrix @ draws.T).T)
+        if self.constant is not None:
+            draws = draws + (radii[0] - radii[1]) * self.constant
+        return np.asarray(draws)
+
+    @cached_property
+    def moments(self) -> ImageMoments:
+        """Moments of U and T U, with the public points from which unknown moments are estimated."""
+        return ImageMoments(self.body, self.matrix)
+
+    def _covariance_in_body(self) -> FloatArray:
+        """2 (E r_1^2 E[(U - a)(U - a)^T] - (E r_1)^2 E[U - a] E[U - a]^T), (k, k)."""
+        drift = self.body.centroid() - self.centre
+        # For each of the two vectors, drift drift^T is multiplied by
+        # E r_1^2 - (E r_1)^2 = (r + 1) / rate^2, and the covariance of U by
+        # E r_1^2 = (r + 1)(r + 2) / rate^2.
+        factor = self.effective_dimension + 2
+        return self._count_variance * (factor * self.moments.scatter() + np.outer(drift, drift))
+
+    def covariance(self) -> FloatArray:
+        """Estimated if K has no second moment in closed form."""
+        covariance, mean = self._covariance_in_body(), self._mapped(self.body.centroid())
+        if self.matrix is not None:
+            covariance = np.asarray(self.matrix @ (self.matrix @ covariance).T)
+        if self.constant is None:
+            return covariance
+        # Z = W + s c, where W is the noise without a constant and s = r_1 - r_2. Here
+        # Var(s) = 2 (r + 1) / rate^2 and E[s W] = Var(s) T E U.
+        mixed = np.outer(mean, self.constant)
+        own = np.outer(self.constant, self.constant)
+        return covariance + self._count_variance * (mixed + mixed.T + own)
+
+    def variances(self) -> FloatArray:
+        factor = self.effective_dimension + 2
+        return self._count_variance * (factor * self.moments.variances() + self._drift**2)
+
+    @property
+    def _count_variance(self) -> float:
+        """Var(r_1 - r_2) = 2 (r + 1) / rate^2."""
+        return 2 * (self.effective_dimension + 1) / self.rate**2
+
+    def _mapped(self, point: FloatArray) -> FloatArray:
+        return point if self.matrix is None else np.asarray(self.matrix @ point)
+
+    @property
+    def _drift(self) -> FloatArray:
+        """T (E U - a) + c, (m,). Given r_1 and r_2, Z has mean (r_1 - r_2) times this vector."""
+        moved = self._mapped(self.body.centroid() - self.centre)
+        return moved if self.constant is None else moved + self.constant
+
+    @cached_property
+    def _energy(self) -> Estimate:
+        along = self._count_variance * float((self._drift**2).sum())
+        factor = self._count_variance * (self.effective_dimension + 2)
+        return scaled(self.moments.energy, factor, along)
+
+    def second_moment(self) -> Estimate:
+        """The trace, exact with a closed second moment of K; else from 1024 public draws.
+
+        For a = E U and no constant, it is (2 (r + 1)(r + 2) / rate^2) E ||T (U - a)||_2^2.
+        """
+        return self._energy

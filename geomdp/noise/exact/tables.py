@@ -1,0 +1,614 @@
+"""Exact noise for tables: uniform points of `TableMoments`, and Gaussian noise on residuals.
+
+Points are drawn by rejection if the body is cut. Many tries are evaluated in float64, with bounds
+on the errors. Refused tries are skipped, and ball arithmetic decides those that the bounds leave
+open.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from flint import arb
+
+from geomdp._typing import BoolArray, FloatArray, IntArray
+from geomdp.noise.exact.linear import dyadic, gram
+from geomdp.noise.exact.near import (
+    FUNCTION_ERROR,
+    Near,
+    NearVector,
+    Words,
+    logarithm,
+    near_gaussians,
+    rounding_error,
+    sine_cosine,
+)
+from geomdp.noise.exact.variates import (
+    Draw,
+    Undecided,
+    Vector,
+    ball_sum,
+    bartlett_row,
+    dirichlet,
+    gaussians,
+)
+from geomdp.noise.gaussian import ResidualNoise, drawn_size, to_coordinates
+from geomdp.workloads.finite import zero_sum_basis
+
+# Violations of cell and triangle inequalities by many matrices of tables, in float64.
+# An event is a level of a column, and a cell is the share of records in two events. Cells must be
+# at least 0, and triangle inequalities relate the shares of three events and of their pairs.
+
+#: Largest number of pairs (triple of events, matrix) that are evaluated in one step, unless there
+#: are more matrices than this. A step with this number of pairs needs ten arrays of 256 KiB of
+#: float64.
+BLOCK = 1 << 15
+
+
+def total_violation(cells: FloatArray, starts: IntArray) -> FloatArray:
+    """Total violation (b,) of the cell and triangle inequalities by matrices `cells` (b, L, L).
+
+    Block (i, j) of the L events is a two-way table, and the diagonal holds their shares; the rest
+    of diagonal blocks is not read. `starts` holds the first event of each column, and then L.
+    """
+    bounds = tuple(np.asarray(starts).tolist())
+    # Store the b values of each entry next to each other in memory, so that reading them is fast.
+    entries = np.ascontiguousarray(cells.transpose(1, 2, 0))
+    first, second = _pairs(bounds)
+    total = np.maximum(-entries[first, second], 0.0).sum(axis=0)
+    triples = _triples(bounds)
+    step = max(1, BLOCK // max(1, len(cells)))
+    for start in range(0, triples.shape[1], step):
+        total += _triangles(entries, triples[:, start : start + step])
+    return np.asarray(total)
+
+
+def inequality_count(starts: IntArray) -> int:
+    """Number of cell and triangle inequalities; `starts` is as for `total_violation`."""
+    bounds = tuple(np.asarray(starts).tolist())
+    return int(_pairs(bounds)[0].size + 4 * _triples(bounds).shape[1])
+
+
+def _triangles(entries: FloatArray, triples: IntArray) -> FloatArray:
+    """Total violation (b,) of the triangles `triples` (3, t) by `entries` (L, L, b)."""
+    a, b, c = triples
+    ab, ac, bc = entries[a, b], entries[a, c], entries[b, c]
+    aa, bb, cc = entries[a, a], entries[b, b], entries[c, c]
+    both = ab + ac + bc
+    amounts = np.maximum(aa + bb + cc - 1 - both, 0.0)
+    amounts += np.maximum(both - 2 * bc - aa, 0.0)
+    amounts += np.maximum(both - 2 * ac - bb, 0.0)
+    amounts += np.maximum(both - 2 * ab - cc, 0.0)
+    return np.asarray(amounts.sum(axis=0))
+
+
+@functools.lru_cache(maxsize=16)
+def _pairs(bounds: tuple[int, ...]) -> tuple[IntArray, IntArray]:
+    column = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    first, second = np.nonzero(column[:, None] < column)
+    return first, second
+
+
+@functools.lru_cache(maxsize=16)
+def _triples(bounds: tuple[int, ...]) -> IntArray:
+    """Triples (3, t) of events of three columns; of two levels, only the first event is needed."""
+    events = [
+        range(low, low + 1 if high - low == 2 else high) for low, high in itertools.pairwise(bounds)
+    ]
+    blocks = [
+        np.stack(np.meshgrid(*chosen, indexing="ij")).reshape(3, -1)
+        for chosen in itertools.combinations(events, 3)
+    ]
+    return np.concatenate([np.empty((3, 0), dtype=np.int64), *blocks], axis=1)
+
+
+# Many tries of rejection sampling in float64, with bounds on the errors.
+# The bound for each step is at least twice its rounding error, in any order of summation. This
+# covers products of errors, as every error is below `LARGEST_ERROR`; else the total error is set to
+# infinity.
+
+#: Logarithms are taken of uniform numbers U. A try with U or 1 - U below this number stays open.
+LEAST_UNIFORM = 2.0**-30
+#: Largest error of an intermediate result, see above.
+LARGEST_ERROR = 2.0**-20
+#: A try with a product of uniform numbers below this number stays open, because the product may
+#: underflow.
+LEAST_PRODUCT = 2.0**-1000
+
+
+@dataclass(frozen=True, eq=False)
+class Tries:
+    """The total violations of b tries, and bounds on their errors, both of shape (b,)."""
+
+    violation: FloatArray
+    error: FloatArray
+
+    def refused(self, limit: float) -> BoolArray:
+        """Whether the total violation of each try is certainly above `limit`."""
+        return self.violation - self.error > limit
+
+    def accepted(self, limit: float) -> BoolArray:
+        """Whether the total violation of each try is certainly below `limit`."""
+        return self.violation + self.error < limit
+
+
+@dataclass(frozen=True)
+class TryShape:
+    """The random variables of a try for columns of `levels`, in the order of `points._columns`."""
+
+    levels: tuple[int, ...]
+
+    @property
+    def order(self) -> int:
+        """P, the sum of (levels - 1) over the columns."""
+        return sum(self.levels) - len(self.levels)
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """Index of the first event (level) of each column, and then the number of events."""
+        return np.cumsum([0, *self.levels]).astype(np.int64)
+
+    @cached_property
+    def _places(self) -> _Places:
+        places, first = _Places(), 0
+        for count in self.levels:
+            for row in range(first, first + count - 1):
+                places.add_gaussians(row)
+                places.add_half_gamma(self.order + 1 - row, places.chi)
+            for _ in range(count):
+                places.add_half_gamma(self.order - count + 3, places.parts)
+            first += count - 1
+        return places
+
+    @property
+    def numbers(self) -> int:
+        return self._places.count
+
+    def evaluate(self, uniforms: FloatArray) -> Tries:
+        """Evaluate b `uniforms` (b, numbers), exact up to relative 2^-53 and absolute 2^-62."""
+        # Uniform numbers near 0 or 1 may give infinities and NaN here. Such tries stay open.
+        with np.errstate(all="ignore"):
+            return self._evaluate(uniforms)
+
+    def _evaluate(self, uniforms: FloatArray) -> Tries:
+        places = self._places
+        variables = _Variables(uniforms, places)
+        rows, row_error = variables.rows(self.order)
+        parts, parts_error = variables.half_gammas(places.parts)
+        count = len(uniforms)
+        vectors = np.empty((count, int(self.starts[-1]), self.order + 1))
+        error = np.zeros(count)
+        first = 0
+        for low, high in itertools.pairwise(self.starts.tolist()):
+            frame, frame_error = _orthonormal(rows[:, first : first + high - low - 1], row_error)
+            first += high - low - 1
+            own, own_error = _vectors(
+                parts[:, low:high], parts_error[:, low:high], frame, frame_error
+            )
+            vectors[:, low:high] = own
+            error = np.maximum(error, own_error)
+        # Vectors have length at most 1.
+        cells = vectors @ vectors.transpose(0, 2, 1)
+        cell_error = 3 * error + (self.order + 1) * 2.0**-50
+        # Each inequality is a sum of at most six cells and a constant, and at most 4 in modulus.
+        inequalities = inequality_count(self.starts)
+        total_error = 7 * inequalities * cell_error + inequalities**2 * 2.0**-50
+        # `<=` is False for NaN, so a NaN leaves the try open, too.
+        total_error[~(np.maximum(error, variables.open) <= LARGEST_ERROR)] = math.inf
+        return Tries(total_violation(cells, self.starts), total_error)
+
+
+@functools.lru_cache(maxsize=16)
+def try_shape(levels: tuple[int, ...]) -> TryShape:
+    return TryShape(levels)
+
+
+class _Places:
+    """For each variable of a try, the positions of its numbers in the list of uniform numbers."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        #: For each pair of Gaussian variables: the row, the position in the row, and the positions
+        #: of two uniform numbers, for the radius and the angle.
+        self.pairs: list[tuple[int, int, int, int]] = []
+        #: Gamma variables from which chi variables are computed, and gamma variables from which
+        #: shares are computed. An entry is the position of the first uniform number of a variable,
+        #: and twice the shape of the variable.
+        self.chi: list[tuple[int, int]] = []
+        self.parts: list[tuple[int, int]] = []
+
+    def add_gaussians(self, row: int) -> None:
+        pairs = (row + 1) // 2
+        radii = range(self.count, self.count + pairs)
+        self.pairs += [(row, 2 * i, radius, radius + pairs) for i, radius in enumerate(radii)]
+        self.count += 2 * pairs
+
+    def add_half_gamma(self, twice_shape: int, group: list[tuple[int, int]]) -> None:
+        """Add a variable of `variates.half_gamma`, which is exponential for `twice_shape` = 2."""
+        group.append((self.count, twice_shape))
+        self.count += twice_shape // 2 + 2 * (twice_shape % 2)
+
+
+class _Variables:
+    def __init__(self, uniforms: FloatArray, places: _Places) -> None:
+        self._uniforms, self._places = uniforms, places
+        logged = np.zeros(uniforms.shape[1], dtype=bool)
+        logged[[radius for *_, radius, _ in places.pairs]] = True
+        for start, twice in places.chi + places.parts:
+            logged[start : start + twice // 2 + twice % 2] = True
+        used = uniforms[:, logged]
+        least = used.min(axis=1)
+        #: (b,): 1 if a logarithm is taken of a number too near to 0 or 1, else 0. A try with 1
+        #: stays open.
+        self.open = ((least < LEAST_UNIFORM) | (used.max(axis=1) > 1 - LEAST_UNIFORM)) * 1.0
+        #: (b, 1): bounds on the relative errors of the numbers whose logarithms are taken.
+        self._relative = (2.0**-52 + 2.0**-61 / np.maximum(least, LEAST_UNIFORM))[:, None]
+
+    def _exponentials(self, products: FloatArray, factors: FloatArray | float) -> _Pair:
+        """-ln of products of `factors` uniform numbers, with bounds on the absolute errors."""
+        values = -logarithm(products)
+        errors = 2 * factors * self._relative + 2 * FUNCTION_ERROR * values
+        return values, np.where(products >= LEAST_PRODUCT, errors, math.inf)
+
+    def half_gammas(self, group: list[tuple[int, int]]) -> _Pair:
+        """The gamma variables of a group, and bounds on their absolute errors, both (b, k)."""
+        counts = np.array([twice // 2 for _, twice in group])
+        chosen = np.concatenate([np.arange(start, start + twice // 2) for start, twice in group])
+        products = np.multiply.reduceat(
+            self._uniforms[:, chosen], np.cumsum(counts) - counts, axis=1
+        )
+        values, errors = self._exponentials(products, counts)
+        odd = [i for i, (_, twice) in enumerate(group) if twice % 2]
+        if odd:
+            last = np.array([group[i][0] + group[i][1] // 2 for i in odd])
+            more, more_error = self._exponentials(self._uniforms[:, last], 1)
+            _, cosine = sine_cosine(self._uniforms[:, last + 1])
+            values[:, odd] += more * cosine**2
+            # Angles have errors of at most 2^-52 turns, so cosines have errors of at most 2^-45.
+            errors[:, odd] += more_error + more * 2.0**-43
+        return values, errors
+
+    def rows(self, order: int) -> tuple[FloatArray, FloatArray]:
+        """Rows of `variates.bartlett_row` (b, P, P), and bounds (b,) on the lengths of errors."""
+        rows = np.zeros((len(self._uniforms), order, order))
+        error = np.zeros(len(self._uniforms))
+        if self._places.pairs:
+            row, place, radius, angle = np.array(self._places.pairs).T
+            squares, squares_error = self._exponentials(self._uniforms[:, radius], 1)
+            lengths = np.sqrt(2 * squares)
+            sine, cosine = sine_cosine(self._uniforms[:, angle])
+            rows[:, row, place] = lengths * sine
+            rows[:, row, place + 1] = lengths * cosine
+            error = (2 * squares_error / lengths + lengths * 2.0**-43).max(axis=1)
+        chi, chi_error = self.half_gammas(self._places.chi)
+        diagonal = np.sqrt(2 * chi)
+        # Gaussian variables come in pairs, so a row with an odd number of variables got one too
+        # many. The extra variable is on the diagonal and is overwritten here.
+        places = np.arange(order)
+        rows[:, places, places] = diagonal
+        error = 2 * math.sqrt(order) * error
+        error += (4 * chi_error / diagonal + diagonal * 2.0**-51).max(axis=1)
+        return rows, error
+
+
+_Pair = tuple[FloatArray, FloatArray]
+
+
+def _orthonormal(rows: FloatArray, error: FloatArray) -> _Pair:
+    """Orthonormal rows (b, q, P) by Gram-Schmidt, and a bound (b,) on the sum of their errors.
+
+    Let e be the error of a row r plus ||r|| times the errors of earlier unit vectors. After their
+    projections are subtracted, the length is l and the error at most e, then e / (l - e) after
+    division.
+    """
+    frame = np.empty_like(rows)
+    wrong = np.zeros(len(rows))
+    width = rows.shape[2]
+    for k in range(rows.shape[1]):
+        rest = rows[:, k]
+        size = np.sqrt((rest**2).sum(axis=1))
+        for j in range(k):
+            rest = rest - (frame[:, j] * rest).sum(axis=1)[:, None] * frame[:, j]
+        length = np.sqrt((rest**2).sum(axis=1))
+        frame[:, k] = rest / length[:, None]
+        own = 2 * error + size * (1.01 * wrong + (k + 1) * (width + 4) * 2.0**-49)
+        # An error of half the length or more leaves the try open.
+        own = np.where(own < length / 2, own / (length - own), math.inf)
+        wrong = wrong + own + (width + 4) * 2.0**-50
+    return frame, wrong
+
+
+def _vectors(
+    parts: FloatArray, parts_error: FloatArray, frame: FloatArray, frame_error: FloatArray
+) -> _Pair:
+    """Vectors (b, l, 1 + P) for the l levels of a column, as in `points`, and error bounds (b,).
+
+    The entries of C are products of shares and of roots of quotients of sums of shares, so relative
+    errors add up. In row a, the sum of |C_ak| over the q columns is at most q^(1/2) / 2.
+    """
+    count = parts.shape[1]
+    relative = 3 * (parts_error / parts).max(axis=1) + (count + 2) * 2.0**-50
+    shares = parts / parts.sum(axis=1)[:, None]
+    tails = np.cumsum(shares[:, ::-1], axis=1)[:, ::-1]
+    factor = np.zeros((len(parts), count, count - 1))
+    for k in range(count - 1):
+        after = tails[:, k + 1]
+        factor[:, k, k] = np.sqrt(shares[:, k] * after / tails[:, k])
+        lower = np.sqrt(shares[:, k] / (tails[:, k] * after))
+        factor[:, k + 1 :, k] = -shares[:, k + 1 :] * lower[:, None]
+    entries = 4 * relative + (count + 4) * 2.0**-50
+    error = relative + frame_error + count * entries + (count + 2) * 2.0**-50
+    return np.concatenate([shares[:, :, None], factor @ frame], axis=2), error
+
+
+# Uniform points in ball arithmetic.
+# A column of l levels is represented by l orthogonal vectors y_a in R^(1 + P), with P the sum of
+# l - 1 over all columns. The squared length and the first coordinate of y_a are both the share m_a
+# of the level. The inner products of the vectors of two columns form their two-way table.
+
+#: Number of tries that are evaluated together: in the first batch, and in each later batch. If the
+#: cut leaves a hundredth of the volume, a point takes a hundred tries on average. If the cut leaves
+#: most of the volume, a point takes fewer than two tries on average.
+FIRST_TRIES, MORE_TRIES = 16, 64
+#: For tries with at most this many uniform numbers, balls are faster than arrays of float64.
+FEW_NUMBERS = 64
+
+
+def table_contrasts(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
+    """A uniform point of `TableMoments(levels, limit)`, in the coordinates of that body."""
+    return _coordinates(_accepted(levels, limit, draw))
+
+
+def table_cells(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
+    """The cells of a uniform point of `TableMoments(levels, limit)`, in the order of `CellMap`."""
+    columns = _accepted(levels, limit, draw)
+    products = gram([vector for column in columns for vector in column])
+    starts = [0, *itertools.accumulate(map(len, columns))]
+    events = [range(a, b) for a, b in itertools.pairwise(starts)]
+    shares = [vector[0] for column in columns for vector in column]
+    return [
+        *shares,
+        *(products[a][b] for i, j in itertools.combinations(events, 2) for a in i for b in j),
+    ]
+
+
+def _accepted(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vector]]:
+    """The vectors of each column, for the first try that violates the cut by at most `limit`."""
+    if math.isinf(limit):
+        return _columns(levels, draw)
+    shape = try_shape(tuple(levels))
+    while shape.numbers <= FEW_NUMBERS:
+        columns = _columns(levels, draw)
+        if _is_within(columns, limit):
+            return columns
+    count = FIRST_TRIES
+    while True:
+        uniforms = draw.leading(count * shape.numbers).reshape(count, shape.numbers)
+        tries = shape.evaluate(uniforms)
+        certain = tries.accepted(limit)
+        for place in np.flatnonzero(~tries.refused(limit)).tolist():
+            columns = _columns(levels, draw.ahead(place * shape.numbers))
+            if certain[place] or _is_within(columns, limit):
+                draw.skip((place + 1) * shape.numbers)
+                return columns
+        draw.skip(count * shape.numbers)
+        count = MORE_TRIES
+
+
+def _columns(levels: Sequence[int], draw: Draw) -> list[list[Vector]]:
+    order = sum(levels) - len(levels)
+    columns: list[list[Vector]] = []
+    first = 0
+    for count in levels:
+        rows = [bartlett_row(place, order, draw) for place in range(first, first + count - 1)]
+        first += count - 1
+        # The Dirichlet distribution has parameters (P - q) / 2 + 1 for q = count - 1 and P = order.
+        # `dirichlet` takes twice this number.
+        shares = dirichlet(count, order - count + 3, draw)
+        columns.append(_level_balls(shares, _orthonormal_balls(rows, order)))
+    return columns
+
+
+def _orthonormal_balls(rows: list[Vector], width: int) -> list[Vector]:
+    """Append zeros to rows up to length `width`, and orthonormalise the rows by Gram-Schmidt."""
+    frame: list[Vector] = []
+    for row in rows:
+        rest = [*row, *[arb(0)] * (width - len(row))]
+        for unit in frame:
+            overlap = _inner(unit, rest)
+            rest = [x - overlap * e for x, e in zip(rest, unit, strict=True)]
+        length = _inner(rest, rest).sqrt()
+        frame.append([x / length for x in rest])
+    return frame
+
+
+def _level_balls(shares: Vector, frame: list[Vector]) -> list[Vector]:
+    """y_a = (m_a, row a of C Q) for shares m and orthonormal rows Q, with C C^T = diag(m) - m m^T.
+
+    With t_k = m_k + m_(k+1) + ..., column k of the Cholesky factor C is (m_k t_(k+1) / t_k)^(1/2)
+    in row k, and -m_a (m_k / (t_k t_(k+1)))^(1/2) in rows a > k.
+    """
+    tails = list(itertools.accumulate(reversed(shares)))[::-1]
+    vectors = []
+    for a, share in enumerate(shares):
+        weights = [-share * (shares[k] / (tails[k] * tails[k + 1])).sqrt() for k in range(a)]
+        if a < len(frame):
+            weights.append((share * tails[a + 1] / tails[a]).sqrt())
+        vectors.append([share, *_combined(weights, frame)])
+    return vectors
+
+
+def _combined(weights: Vector, rows: list[Vector]) -> Vector:
+    chosen = rows[: len(weights)]
+    return [
+        ball_sum([weight * x for weight, x in zip(weights, entries, strict=True)])
+        for entries in zip(*chosen, strict=True)
+    ]
+
+
+def _coordinates(columns: list[list[Vector]]) -> Vector:
+    """H_i^T m_i for each column i, then H_i^T M_ij H_j row by row for i < j, as in `CellMap`."""
+    contrasts = [
+        _combined(weights, vectors) for vectors in columns for weights in _helmert(vectors)
+    ]
+    products = gram(contrasts)
+    sizes = [len(vectors) - 1 for vectors in columns]
+    ends = list(itertools.accumulate(sizes))
+    owns = [range(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+    pairs = [
+        products[a][b]
+        for first, second in itertools.combinations(owns, 2)
+        for a in first
+        for b in second
+    ]
+    return [*(row[0] for row in contrasts), *pairs]
+
+
+def _helmert(vectors: list[Vector]) -> list[Vector]:
+    """Weights of the Helmert contrasts: (1, .., 1, -j, 0, ..) / (j (j + 1))^(1/2) for j >= 1."""
+    contrasts = []
+    for j in range(1, len(vectors)):
+        entry = 1 / arb(j * (j + 1)).sqrt()
+        contrasts.append([*[entry] * j, -j * entry])
+    return contrasts
+
+
+def _is_within(columns: list[list[Vector]], limit: float) -> bool:
+    """Whether the exact point is within the limit (later draws depend on this), or `Undecided`."""
+    starts = [0, *itertools.accumulate(map(len, columns))]
+    total = _violation(gram([vector for column in columns for vector in column]), starts)
+    if total <= limit:
+        return True
+    if total > limit:
+        return False
+    raise Undecided
+
+
+def _violation(cells: list[Vector], starts: list[int]) -> arb:
+    """Total violation, as in `table_draws.violations`, for inner products `cells` of all levels."""
+    columns = [range(a, b) for a, b in itertools.pairwise(starts)]
+    missing = [-cells[a][b] for i, j in itertools.combinations(columns, 2) for a in i for b in j]
+    # An event is a level of a column. Use only one event of a column with two levels. The other
+    # event is its complement, which has the same four inequalities in another order.
+    events = [column[:1] if len(column) == 2 else column for column in columns]
+    for chosen in itertools.combinations(events, 3):
+        for a, b, c in itertools.product(*chosen):
+            ab, ac, bc = cells[a][b], cells[a][c], cells[b][c]
+            missing += [
+                cells[a][a] + cells[b][b] + cells[c][c] - 1 - ab - ac - bc,
+                ab + ac - bc - cells[a][a],
+                ab + bc - ac - cells[b][b],
+                ac + bc - ab - cells[c][c],
+            ]
+    return ball_sum([value.nonnegative_part() for value in missing])
+
+
+def _inner(first: Vector, second: Vector) -> arb:
+    return ball_sum([a * b for a, b in zip(first, second, strict=True)])
+
+
+# Linear maps of table contrasts as maps of table cells, with rational coefficients.
+# The coordinates of `TableMoments` are contrasts with weights like 1 / 6^(1/2). So only the
+# rational map of cells, recovered here by rounding, gives exact counts.
+
+#: Largest common denominator. Coefficients have moduli of at most about 1 and are computed in
+#: float64. So coefficients times the denominator are accurate to about 2^-15.
+MAX_DENOMINATOR = 1 << 32
+#: Largest accepted distance of a coefficient times the denominator from a whole number.
+NEARNESS = 2.0**-10
+
+
+@dataclass(frozen=True, eq=False)
+class CellMap:
+    """An affine map T q + c of contrasts q, as (numerators @ cells + constant) / denominator.
+
+    `cells` begins with the shares m_i of the levels of each attribute i. The entries of the two-way
+    tables M_ij for i < j follow, row by row. q = (H_i^T m_i, H_i^T M_ij H_j) is in the same order.
+    """
+
+    numerators: sp.csr_array
+    constant: FloatArray
+    denominator: int
+
+
+def cell_map(
+    levels: Sequence[int], matrix: sp.csr_array, constant: FloatArray | None = None
+) -> CellMap | None:
+    """The rational map of cells that `matrix` T (m, r) and `constant` (m,) approximate, or None.
+
+    It is found if the coefficients on cells and the constant are, up to rounding, multiples of
+    1 / D, where D <= 2^32 is the square of the least common multiple of the l_i in `levels`.
+    """
+    denominator = math.lcm(*levels) ** 2
+    if denominator > MAX_DENOMINATOR:
+        return None
+    bases = [zero_sum_basis(count).T for count in levels]
+    pairs = [np.kron(a, b) for a, b in itertools.combinations(bases, 2)]
+    on_cells = sp.csr_array(matrix @ sp.block_diag([*bases, *pairs], format="csr")) * denominator
+    shift = np.zeros(matrix.shape[0]) if constant is None else constant * denominator
+    numerators, shifts = on_cells.copy(), np.rint(shift)
+    numerators.data = np.rint(on_cells.data)
+    off = max(
+        np.abs(numerators.data - on_cells.data).max(initial=0.0),
+        np.abs(shifts - shift).max(initial=0.0),
+    )
+    if off > NEARNESS:
+        return None
+    numerators.eliminate_zeros()
+    return CellMap(sp.csr_array(numerators), shifts, denominator)
+
+
+# Gaussian noise on the residuals of tables, as functions of uniform numbers
+
+
+def residual_answers(noise: ResidualNoise) -> Callable[[Draw], Vector]:
+    """A function of uniform numbers that gives the noise on the cells of all tables."""
+    groups = noise.residuals.groups
+    parts = [residual_vector(group.shape, noise.scales[group.numbers]) for group in groups]
+
+    def vector(draw: Draw) -> Vector:
+        coordinates = [value for part in parts for value in part(draw)]
+        return list(noise.residuals.to_answers(np.array([coordinates], dtype=object))[0])
+
+    return vector
+
+
+def residual_vector(shape: tuple[int, ...], scales: FloatArray) -> Callable[[Draw], Vector]:
+    """Noise on the coordinates of residuals of one shape; `scales` has one entry per residual."""
+    size = drawn_size(shape)
+    factors = dyadic(np.repeat(scales, size))
+
+    def vector(draw: Draw) -> Vector:
+        values = zip(factors, gaussians(len(factors), draw), strict=True)
+        drawn = np.array([factor * g for factor, g in values], dtype=object)
+        return list(to_coordinates(drawn.reshape(-1, size), shape).ravel())
+
+    return vector
+
+
+def near_residuals(shape: tuple[int, ...], scales: FloatArray) -> NearVector:
+    size = drawn_size(shape)
+    factors = np.repeat(scales, size)
+    standard = near_gaussians(len(factors), 1.0)
+
+    def evaluate(words: Words) -> Near:
+        values, errors = standard.evaluate(words)
+        values = factors * values
+        errors = factors * errors * (1 + 2.0**-40) + rounding_error(values)
+        cells = values.reshape(-1, *(levels for levels in shape if levels > 2))
+        off = errors.reshape(cells.shape)
+        for axis in range(1, cells.ndim):
+            first, rest = np.split(cells, [1], axis=axis)
+            one, others = np.split(off, [1], axis=axis)
+            cells = first - rest
+            off = (one + others) * (1 + 2.0**-40) + rounding_error(cells)
+        return cells.ravel(), off.ravel()
+
+    return NearVector(standard.count, evaluate)

@@ -1,1 +1,0 @@
-"""Uniform points of `TableMoments` by rejection, in float64 and in ball arithmetic."""

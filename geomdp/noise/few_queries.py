@@ -1,0 +1,485 @@
+"""Noise for few queries, without the geometry of a body.
+
+Staircase noise on one real answer has the least variance. Whole answers get geometric noise, the
+discrete counterpart of Laplace noise, or a uniform lattice point of a box with a random radius.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from geomdp._typing import BoolArray, FloatArray
+from geomdp._validation import batch, finite_array, positive, whole
+from geomdp.geometry.results import Estimate
+from geomdp.privacy import Exact
+
+#: Above this epsilon, exp(-epsilon) comes near the least float, which is about exp(-745).
+LARGEST_EPSILON = 512.0
+
+
+def checked_epsilon(epsilon: float) -> float:
+    """`epsilon` as a float in (0, 512]; else ``ValueError``."""
+    epsilon = positive(epsilon, "epsilon")
+    if epsilon > LARGEST_EPSILON:
+        raise ValueError(
+            f"epsilon must be at most {LARGEST_EPSILON:g}, got {epsilon!r}: at the limit, the "
+            "noise is already far below the rounding error of answers"
+        )
+    return epsilon
+
+
+@dataclass(frozen=True)
+class StaircaseNoise:
+    """The noise on one real number with the least variance under epsilon-differential privacy.
+
+    Let D = `width`, and let g be the share below. The density at x is proportional to
+    exp(-epsilon k(|x|)), where k(r) = floor(r / D) if r mod D < g D, else k(r) = floor(r / D) + 1.
+    For numbers at most D apart, the values of k differ by at most 1. So if a number s changes by at
+    most D between neighbours, s + Z is epsilon-differentially private.
+
+    With b = exp(-epsilon), the share is
+
+        g = ((b (1 + b) / 2)^(1/3) - b) / (1 - b).
+
+    This g minimises the variance. For large epsilon the standard deviation is near D (b / 2)^(1/3),
+    and that of Laplace noise is 2^(1/2) D / epsilon.
+
+    Parameters
+    ----------
+    width : float
+        Largest change D > 0 of the number, a sum over records, between neighbours.
+    epsilon : float
+        Privacy parameter, above 0 and at most 512.
+
+    References
+    ----------
+    Geng-Viswanath 2014, "The optimal mechanism in differential privacy"; formula sheet GEN-3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> noise = gd.noise.StaircaseNoise(width=1.0, epsilon=3.0)
+    >>> round(noise.share, 4), noise.variances().round(4)
+    (0.2599, array([0.1527]))
+
+    Laplace noise with the same guarantee has variance 2 / 9. Draws from a seeded generator are a
+    simulation, not a private release:
+
+    >>> noise.sample(np.random.default_rng(0), 3).shape
+    (3, 1)
+    """
+
+    width: float
+    epsilon: float
+
+    sampler = Exact()
+    #: The noise is one number.
+    dimension = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "width", positive(self.width, "width"))
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+
+    @cached_property
+    def share(self) -> float:
+        """The share g of a step, between 0 and 1/2."""
+        b = math.exp(-self.epsilon)
+        # With c = (b (1 + b) / 2)^(1/3), g is (c - b) / (1 - b). Numerator and denominator are
+        # multiplied by c^2 + c b + b^2, because for small epsilon c - b and 1 - b would lose all
+        # digits.
+        c = math.cbrt(b * (1 + b) / 2)
+        return min(0.5, b * (1 + 2 * b) / (2 * (c * c + c * b + b * b)))
+
+    @property
+    def outer(self) -> float:
+        """The probability (1 - g) b / (g + (1 - g) b) that |Z| mod D is at least g D."""
+        rest = (1 - self.share) * math.exp(-self.epsilon)
+        return rest / (self.share + rest)
+
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Draws (size, 1) of +-D (K + V), where K >= k with probability b^k.
+
+        V is uniform on [g, 1] with probability `outer`, and uniform on [0, g] otherwise.
+        """
+        steps = np.floor(rng.standard_exponential(size) / self.epsilon)
+        outside = rng.random(size) < self.outer
+        place = rng.random(size)
+        place = np.where(outside, self.share + (1 - self.share) * place, self.share * place)
+        signs = np.where(rng.random(size) < 0.5, -1.0, 1.0)
+        return np.asarray(signs * self.width * (steps + place))[:, None]
+
+    def covariance(self) -> FloatArray:
+        return np.diag(self.variances())
+
+    def variances(self) -> FloatArray:
+        """Array (1,) of D^2 (E K^2 + 2 E K E V + E V^2), for K and V of `sample`."""
+        rest = -math.expm1(-self.epsilon)
+        steps = math.exp(-self.epsilon) / rest
+        squared_steps = steps * (1 + math.exp(-self.epsilon)) / rest
+        g, p = self.share, self.outer
+        mean = (g + p) / 2
+        square = (1 - p) * g**2 / 3 + p * (1 + g + g**2) / 3
+        return np.array([self.width**2 * (squared_steps + 2 * steps * mean + square)])
+
+    def second_moment(self) -> Estimate:
+        return Estimate.exact(float(self.variances()[0]))
+
+    def mean_sizes(self) -> FloatArray:
+        return np.array([self.mean_length()])
+
+    def mean_length(self) -> float:
+        """E |Z| = D (E K + E V), exact, with K and V as in `sample`."""
+        steps = math.exp(-self.epsilon) / -math.expm1(-self.epsilon)
+        return self.width * (steps + (self.share + self.outer) / 2)
+
+    def log_density(self, points: FloatArray) -> FloatArray:
+        """log f(z) for the density f, for each row z of `points`, an array with one column."""
+        b = math.exp(-self.epsilon)
+        highest = -math.expm1(-self.epsilon) / (
+            2 * self.width * (self.share + b * (1 - self.share))
+        )
+        return np.asarray(math.log(highest) - self.epsilon * self._steps(points, "points"))
+
+    def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
+        """log f(z) - log f(z - s) for the density f; both arrays have one column."""
+        points, shifts = batch(points, 1, "points"), batch(shifts, 1, "shifts")
+        falls = self._steps(points - shifts, "points") - self._steps(points, "points")
+        return np.asarray(self.epsilon * falls)
+
+    def _steps(self, points: FloatArray, name: str) -> FloatArray:
+        sizes = np.abs(batch(points, 1, name)[:, 0]) / self.width
+        whole = np.floor(sizes)
+        return np.asarray(whole + (sizes - whole >= self.share))
+
+
+# Noise on a lattice
+
+#: Rounding in float64 may move entries of points and shifts off the lattice. An entry counts as a
+#: multiple of its unit if its distance from a multiple is at most this share of the sum of the
+#: moduli of the numbers from which the entry was computed.
+ROUNDING = 1e-13
+
+
+def near_multiples(values: FloatArray, units: FloatArray, sizes: FloatArray) -> BoolArray:
+    """Whether `values` (b, m), from numbers of total modulus `sizes` (b, m), are near multiples."""
+    return np.asarray(np.abs(values - units * np.rint(values / units)) <= ROUNDING * sizes)
+
+
+def ratio_or_infinite(
+    ratio: FloatArray,
+    inside: Callable[[FloatArray, FloatArray], BoolArray],
+    points: FloatArray,
+    shifts: FloatArray,
+) -> FloatArray:
+    """log P(Z = z) - log P(Z = z - s), (b,), for rows of `points` and `shifts`, both (b, m).
+
+    It is `ratio` for s in the lattice; else inf if z is in the lattice, -inf if z - s is, and nan
+    if neither is. `inside` takes values and the sums of the moduli of their terms.
+    """
+    sizes = np.abs(points) + np.abs(shifts)
+    cases = [inside(shifts, np.abs(shifts)), inside(points, sizes), inside(points - shifts, sizes)]
+    infinite = np.full(len(ratio), np.inf)
+    return np.select(cases, [ratio, infinite, -infinite], np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class GeometricNoise:
+    """Independent two-sided geometric noise on whole multiples of a unit in every coordinate.
+
+    Z_i = u_i G_i with P(G_i = j) = q_i^|j| (1 - q_i) / (1 + q_i) for all whole numbers j.
+
+    The rates are q_i = exp(-u_i / b). So P(Z = z) is proportional to exp(-||z||_1 / b), as for
+    `LaplaceNoise`, on the lattice of all z whose coordinate i is a whole multiple of the unit u_i.
+    If sums of neighbours differ by a vector of the lattice with an l1 norm of at most D, the sums
+    plus Z are D/b-differentially private.
+
+    The variance of Z_i is 2 u_i^2 q_i / (1 - q_i)^2, below the 2 b^2 of Laplace noise for all u_i.
+    For b far below u_i, it is near 2 u_i^2 exp(-u_i / b).
+
+    Parameters
+    ----------
+    units : (m,) array
+        The units u_i, all above 0, measured like the sums.
+    scale : float
+        Scale b above 0, measured like the sums.
+
+    References
+    ----------
+    Ghosh-Roughgarden-Sundararajan 2009; formula sheet GEN-3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> noise = gd.noise.GeometricNoise(units=[1.0, 2.0], scale=1.0)
+    >>> noise.variances().round(4)
+    array([1.8413, 1.4481])
+    >>> noise.log_density([[0.0, 0.0], [1.0, 2.0], [1.0, 1.0]]).round(4)
+    array([-1.0443, -4.0443,    -inf])
+
+    Draws from a seeded generator are a simulation, not a private release:
+
+    >>> noise.sample(np.random.default_rng(0), 3)
+    array([[ 0.,  0.],
+           [-2., -6.],
+           [-3.,  0.]])
+    """
+
+    units: FloatArray = field(repr=False)
+    scale: float
+
+    sampler = Exact()
+
+    def __post_init__(self) -> None:
+        units = np.array(finite_array(self.units, "units", 1), dtype=np.float64)
+        if not units.size or not (units > 0).all():
+            raise ValueError(f"units must be a vector of numbers above 0, got {self.units!r}")
+        units.flags.writeable = False
+        object.__setattr__(self, "units", units)
+        object.__setattr__(self, "scale", positive(self.scale, "scale"))
+
+    @property
+    def dimension(self) -> int:
+        return len(self.units)
+
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """O(m) per draw: G is a difference of floors of exponential variables of mean b / u."""
+        means = self.scale / self.units
+        shape = (2, size, self.dimension)
+        first, second = np.floor(means * rng.standard_exponential(shape))
+        return np.asarray(self.units * (first - second))
+
+    def covariance(self) -> FloatArray:
+        return np.diag(self.variances())
+
+    def variances(self) -> FloatArray:
+        rates = self.units / self.scale
+        # exp(-x) / (1 - exp(-x))^2, written so that it is accurate for small x and 0 for large x.
+        return np.asarray(2 * np.exp(-rates) * (self.units / np.expm1(-rates)) ** 2)
+
+    def second_moment(self) -> Estimate:
+        return Estimate.exact(float(self.variances().sum()))
+
+    def mean_sizes(self) -> FloatArray:
+        """E |Z_i| = 2 u_i q_i / (1 - q_i^2) of each coordinate: (m,)."""
+        rates = self.units / self.scale
+        return np.asarray(-2 * self.units * np.exp(-rates) / np.expm1(-2 * rates))
+
+    def mean_length(self) -> float:
+        """The smaller of (E ||Z||_2^2)^(1/2) and the sum of the E |Z_i|; exact for m = 1."""
+        return min(math.sqrt(self.second_moment().value), float(self.mean_sizes().sum()))
+
+    def half_widths(self, beta: float) -> FloatArray:
+        """The least multiple c_i of u_i with P(|Z_i| > c_i) <= `beta`: (m,).
+
+        For whole k >= 0, P(|G_i| > k) = 2 q_i^(k + 1) / (1 + q_i).
+        """
+        rates = self.units / self.scale
+        steps = (math.log(2 / beta) - np.log1p(np.exp(-rates))) / rates - 1
+        return np.asarray(self.units * np.maximum(0.0, np.ceil(steps)))
+
+    def log_density(self, points: FloatArray) -> FloatArray:
+        """log P(Z = z) for rows z of `points` (b, m); -inf outside the lattice: (b,)."""
+        points = batch(points, self.dimension, "points")
+        on_lattice = (points == self.units * np.rint(points / self.units)).all(axis=1)
+        # (1 - q) / (1 + q) = tanh(u / (2 b)).
+        at_zero = np.log(np.tanh(self.units / (2 * self.scale))).sum()
+        return np.where(on_lattice, at_zero - np.abs(points).sum(axis=1) / self.scale, -np.inf)
+
+    def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
+        """log P(Z = z) - log P(Z = z - s), (b,), for rows of `points` and `shifts` (b, m).
+
+        For s in the lattice, all z are taken as lattice points, as float64 sums may have rounding
+        errors. Else it is inf if z is in the lattice, -inf if z - s is, and nan if neither is.
+        """
+        points = batch(points, self.dimension, "points")
+        shifts = batch(shifts, self.dimension, "shifts")
+        moved = (np.abs(points - shifts) - np.abs(points)).sum(axis=1)
+        return ratio_or_infinite(moved / self.scale, self._inside, points, shifts)
+
+    def _inside(self, values: FloatArray, sizes: FloatArray) -> BoolArray:
+        return np.asarray(near_multiples(values, self.units, sizes).all(axis=1))
+
+
+#: Largest number m of coordinates. With k(z) and c_i as in `LatticeBoxNoise`, at least 3^m - 1
+#: vectors z have k(z) = 1 if all c_i are above 0. For m > 64, Z is then rarely 0 unless epsilon is
+#: above 70, so the noise is not useful.
+MOST_COORDINATES = 64
+
+
+@dataclass(frozen=True, eq=False)
+class LatticeBoxNoise:
+    """K-norm noise of a box on a lattice: P(Z = z) is proportional to exp(-epsilon k(z)).
+
+    Coordinate i of z is a whole multiple of the unit u_i, and k(z) is the largest of the
+    ceil(|z_i| / (c_i u_i)), the least number of lattice vectors in the box {v: |v_i| <= c_i u_i}
+    that add up to z. A shift by such a vector changes k by at most 1. So if sums of neighbours
+    differ by such vectors, the sums plus Z are epsilon-differentially private.
+
+    Z is 0 with probability 1 / s, where s is the sum of exp(-epsilon k(z)) over all z. For large
+    epsilon, s - 1 is near a constant times exp(-epsilon), so the root mean squared error falls like
+    exp(-epsilon / 2) for any m. For small epsilon the noise is close to `KNormNoise` of the box.
+
+    Parameters
+    ----------
+    units : (m,) array
+        The numbers u_i above 0, on the scale of sums of answers; m is at most 64.
+    counts : sequence of m int
+        The whole numbers c_i >= 0, not all 0. Coordinates with c_i = 0 get no noise.
+    epsilon : float
+        Privacy parameter, above 0 and at most 512.
+
+    Notes
+    -----
+    With q = exp(-epsilon), exp(-epsilon k(z)) is the sum of (1 - q) q^r over all r >= k(z). So Z is
+    uniform on the V(r) lattice points with k(z) <= r, where V(r) is the product of the 2 r c_i + 1,
+    and a random r has probability proportional to q^r V(r). V(r) is the sum over j of a_j C(r, j)
+    with whole a_j >= 0. The sum of C(r, j) q^r over r is t^j / (1 - q) with t = q / (1 - q). So j
+    is drawn with a probability proportional to a_j t^j, and r is j plus a sum of j + 1 independent
+    geometric numbers, each equal to g with probability (1 - q) q^g for g = 0, 1, ...
+
+    References
+    ----------
+    Hardt-Talwar 2010 (K-norm noise); formula sheet JL-KN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> noise = gd.noise.LatticeBoxNoise(units=[1.0, 1.0], counts=[1, 1], epsilon=3.0)
+    >>> noise.log_density([[0.0, 0.0], [1.0, -1.0], [2.0, 0.0], [0.5, 0.0]]).round(4)
+    array([-0.3654, -3.3654, -6.3654,    -inf])
+    >>> noise.variances().round(4)
+    array([0.2971, 0.2971])
+
+    Draws from a seeded generator are a simulation, not a private release:
+
+    >>> noise.sample(np.random.default_rng(0), 1000).shape
+    (1000, 2)
+    """
+
+    units: FloatArray = field(repr=False)
+    counts: Sequence[int] = field(repr=False)
+    epsilon: float
+
+    sampler = Exact()
+
+    def __post_init__(self) -> None:
+        units = np.array(finite_array(self.units, "units", 1), dtype=np.float64)
+        if not 0 < len(units) <= MOST_COORDINATES or not (units > 0).all():
+            raise ValueError(
+                f"units must be 1 to {MOST_COORDINATES} numbers above 0, got {self.units!r}"
+            )
+        units.flags.writeable = False
+        counts = tuple(whole(count, "counts", minimum=0) for count in self.counts)
+        if len(counts) != len(units) or not any(counts):
+            raise ValueError(
+                f"counts must be {len(units)} whole numbers, not all 0, got {self.counts!r}"
+            )
+        object.__setattr__(self, "units", units)
+        object.__setattr__(self, "counts", counts)
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+
+    @property
+    def dimension(self) -> int:
+        return len(self.units)
+
+    @cached_property
+    def coefficients(self) -> list[int]:
+        """The whole numbers a_0, ..., a_m: V(r) is the sum of a_j C(r, j)."""
+        values = [math.prod(2 * r * c + 1 for c in self.counts) for r in range(self.dimension + 1)]
+        found = []
+        while values:
+            found.append(values[0])
+            values = [after - before for before, after in pairwise(values)]
+        return found
+
+    @cached_property
+    def _log_weights(self) -> FloatArray:
+        log_t = -self.epsilon - math.log(-math.expm1(-self.epsilon))
+        return np.array(
+            [math.log(a) + j * log_t if a else -math.inf for j, a in enumerate(self.coefficients)]
+        )
+
+    @cached_property
+    def _shares(self) -> FloatArray:
+        """Probability of each j: (m + 1,)."""
+        return np.asarray(np.exp(self._log_weights - np.logaddexp.reduce(self._log_weights)))
+
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Each draw costs O(m)."""
+        terms = rng.choice(self.dimension + 1, size=size, p=self._shares)
+        steps = np.floor(rng.standard_exponential((size, self.dimension + 1)) / self.epsilon)
+        used = np.arange(self.dimension + 1) <= terms[:, None]
+        radii = terms + np.where(used, steps, 0.0).sum(axis=1)
+        reach = radii[:, None] * np.array(self.counts, dtype=np.float64)
+        places = np.floor(rng.random((size, self.dimension)) * (2 * reach + 1)) - reach
+        return np.asarray(self.units * places)
+
+    def covariance(self) -> FloatArray:
+        return np.diag(self.variances())
+
+    def variances(self) -> FloatArray:
+        """u_i^2 E[c_i r (c_i r + 1)] / 3 of each coordinate: (m,)."""
+        q, rest = math.exp(-self.epsilon), -math.expm1(-self.epsilon)
+        j = np.arange(self.dimension + 1)
+        # For given j, r - j is a sum of j + 1 geometric numbers of mean q / rest and variance
+        # q / rest^2.
+        mean = j + (j + 1) * q / rest
+        square = mean**2 + (j + 1) * q / rest**2
+        counts = np.array(self.counts, dtype=np.float64)
+        expected = counts**2 * (self._shares @ square) + counts * (self._shares @ mean)
+        return np.asarray(self.units**2 * expected / 3)
+
+    def second_moment(self) -> Estimate:
+        return Estimate.exact(float(self.variances().sum()))
+
+    def mean_length(self) -> float:
+        """An upper bound on E ||Z||_2: (P(Z is not 0) E ||Z||_2^2)^(1/2), by Cauchy-Schwarz."""
+        return math.sqrt(self._moving * self.second_moment().value)
+
+    def mean_sizes(self) -> FloatArray:
+        """Array (m,) of upper bounds on E |Z_i|, found in the same way as `mean_length`."""
+        return np.asarray(np.sqrt(self._moving * self.variances()))
+
+    @property
+    def _moving(self) -> float:
+        """The probability that Z is not 0: x / (1 + x), with x the sum of a_j t^j over j >= 1."""
+        return 1 / (1 + math.exp(-np.logaddexp.reduce(self._log_weights[1:])))
+
+    def log_density(self, points: FloatArray) -> FloatArray:
+        """Array (b,) of log P(Z = z) for rows z of `points` (b, m); -inf if P(Z = z) = 0."""
+        points = batch(points, self.dimension, "points")
+        multiples = np.rint(points / self.units)
+        inside = (points == self.units * multiples) & (
+            (multiples == 0) | (np.array(self.counts) > 0)
+        )
+        at_zero = -np.logaddexp.reduce(self._log_weights)
+        return np.where(inside.all(axis=1), at_zero - self.epsilon * self._norms(points), -np.inf)
+
+    def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
+        """Array (b,) of log P(Z = z) - log P(Z = z - s), as in `GeometricNoise`."""
+        points = batch(points, self.dimension, "points")
+        shifts = batch(shifts, self.dimension, "shifts")
+        ratio = self.epsilon * (self._norms(points - shifts) - self._norms(points))
+        return ratio_or_infinite(ratio, self._inside, points, shifts)
+
+    def _inside(self, values: FloatArray, sizes: FloatArray) -> BoolArray:
+        near = near_multiples(values, self.units, sizes)
+        # Coordinates with c_i = 0 get no noise.
+        still = (np.array(self.counts) == 0) & (np.abs(values) > ROUNDING * sizes)
+        return np.asarray((near & ~still).all(axis=1))
+
+    def _norms(self, points: FloatArray) -> FloatArray:
+        """Array (b,) of k(z), where z is the lattice point nearest to a row of `points` (b, m)."""
+        counts = np.array(self.counts, dtype=np.float64)
+        moving = counts > 0
+        multiples = np.abs(np.rint(points / self.units))[:, moving]
+        return np.asarray(np.ceil(multiples / counts[moving]).max(axis=1))

@@ -1,1 +1,0 @@
-"""Computations that workloads share: transforms, diameters, interactions, quadratic forms."""

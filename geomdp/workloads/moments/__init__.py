@@ -1,1 +1,0 @@
-"""Means and second moments of real records."""

@@ -1,1 +1,0 @@
-"""Single queries, and workloads of sparse queries."""

@@ -1,1 +1,0 @@
-"""Structure of some workloads: products of signs, residuals and contrasts, symmetries."""

@@ -1,1 +1,0 @@
-"""The sets that records come from, and how records are read."""
