@@ -3,9 +3,9 @@
 The two bodies are the nuclear-norm ball of symmetric d x d matrices and {tr M_+ <= 1, tr M_- <= 1},
 for the positive and the negative part M_+ and M_- of M. A uniform point is V diag(lambda) V^T with
 a uniform (Haar) orthogonal matrix V. The spectrum lambda has density proportional to
-prod |lambda_i - lambda_j| on the body's set of spectra. It is computed from a state of the log-gas: a vector lambda
-of d ascending positions of particles, with density proportional to prod |lambda_i - lambda_j|
-e^(-||lambda||_1).
+prod |lambda_i - lambda_j| on the body's set of spectra. It is computed from a state of the log-gas:
+a vector lambda of d ascending positions of particles, with density proportional to
+prod |lambda_i - lambda_j| e^(-||lambda||_1).
 
 States of the gas are drawn by coupling from the past (Propp and Wilson 1996, "Exact sampling with
 coupled Markov chains"). A heat bath redraws one particle, given all other particles; a sweep
