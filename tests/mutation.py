@@ -107,10 +107,10 @@ TESTS = {
 FAMILIES = {
     "mechanisms/post_processed": ("projected", "fitted", "reduced_answers"),
     "mechanisms/second_moments": ("second_moment", "covariance"),
-    "mechanisms/few_queries": ("few_queries",),
+    "mechanisms/few_queries": ("additive_noise/few_queries",),
     "mechanisms/selection": ("selection", "noisy_maximum"),
     "mechanisms/smooth": ("smooth_noise", "smooth_release", "smooth_summary"),
-    "mechanisms/sparse": ("sparse_project", "sparse_sign_matrices", "sparse_summary"),
+    "mechanisms/sparse": ("sparse_project", "sparse_summary"),
 }
 #: These tests are not run: tests that start processes, tests that measure time, and tests of the
 #: advisor, which take a minute.

@@ -142,7 +142,7 @@ from functools import cached_property
 from geomdp.bodies import Ball as BallBody
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.sensitivity import l2_sensitivity, pure_only
+from geomdp.mechanisms.base import l2_sensitivity, pure_only
 from geomdp.noise import KNormNoise
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload

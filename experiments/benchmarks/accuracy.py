@@ -300,5 +300,5 @@ def sweep(releases: int, trials: int, slabs: int) -> Sweep[Config]:
     )
 
 
-QUICK = sweep(releases=60, trials=1, slabs=200)
+QUICK = sweep(releases=40, trials=1, slabs=60)
 FULL = sweep(releases=1000, trials=1, slabs=2200)

@@ -252,5 +252,5 @@ def grid(sizes: tuple[int, ...], lengths: tuple[float, ...], seconds: float) -> 
     )
 
 
-QUICK = Sweep(grid((100, 500), (20.0,), seconds=0.4), trials=1, seed=0)
+QUICK = Sweep(grid((50, 200), (10.0,), seconds=0.2), trials=1, seed=0)
 FULL = Sweep(grid((50, 500, 5000), (5.0, 10.0, 20.0, 50.0, 100.0), seconds=2.0), trials=3, seed=0)

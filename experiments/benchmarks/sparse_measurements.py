@@ -12,7 +12,7 @@ import numpy as np
 import geomdp as gd
 from experiments.engine.processor_time import timed
 from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, SparseMultiplicativeWeights
-from geomdp.mechanisms.sparse_sign_matrices import HashedSigns
+from geomdp.mechanisms.sparse_summary import HashedSigns
 from geomdp.workloads import DenseQuery, SparseQuery
 
 

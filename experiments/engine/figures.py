@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 STYLE = ROOT / "experiments" / "style.mplstyle"
+#: Pixels for each inch of a figure that is not committed; `STYLE` has the number of the others.
+COARSE = 120
 
 
 class RecordError(Exception):
@@ -26,10 +28,12 @@ class RecordError(Exception):
 
 @dataclass(frozen=True)
 class Outputs:
-    """Paths of the four files of one script in one folder."""
+    """Paths of the files of one script in one folder."""
 
     folder: Path
     name: str
+    #: Whether the figure is committed: with more pixels, and as SVG, too.
+    fine: bool = True
 
     @property
     def csv(self) -> Path:
@@ -42,9 +46,10 @@ class Outputs:
         return self.folder / f"{self.name}.json"
 
     @property
-    def images(self) -> tuple[Path, Path]:
-        """The figure as PNG and as SVG."""
-        return self.folder / f"{self.name}.png", self.folder / f"{self.name}.svg"
+    def images(self) -> tuple[Path, ...]:
+        """The figure as PNG and, if it is `fine`, as SVG."""
+        kinds = ("png", "svg") if self.fine else ("png",)
+        return tuple(self.folder / f"{self.name}.{kind}" for kind in kinds)
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ class Folders:
 
     The full preset writes figures to `figures`, whose content is committed. The quick preset writes
     to the subfolder ``quick`` of `figures`, which git ignores. A quick run therefore never replaces
-    a committed figure.
+    a committed figure. It writes no SVG, because half of its time to draw would go into that.
     """
 
     results: Path = ROOT / "experiments" / "results"
@@ -65,8 +70,8 @@ class Folders:
 
     def outputs(self, name: str, preset: Preset) -> Outputs:
         """The files of a figure."""
-        folder = self.figures if preset is Preset.FULL else self.figures / "quick"
-        return Outputs(folder, name)
+        full = preset is Preset.FULL
+        return Outputs(self.figures if full else self.figures / "quick", name, fine=full)
 
 
 def write_table(outputs: Outputs, table: pd.DataFrame) -> None:
@@ -101,14 +106,19 @@ def drawing() -> Iterator[None]:
 
 
 def write_figure(outputs: Outputs, figure: Figure) -> None:
-    """Write PNG and SVG; the same figure gives the same bytes (no date, fixed identifiers)."""
+    """Write the images; the same figure gives the same bytes (no date, fixed identifiers)."""
     dateless: dict[str, dict[str, str | None]] = {
         ".png": {"Software": None},
         ".svg": {"Date": None},
     }
     for path in outputs.images:
         with replacing(path) as temporary:
-            figure.savefig(temporary, format=path.suffix[1:], metadata=dateless[path.suffix])
+            figure.savefig(
+                temporary,
+                format=path.suffix[1:],
+                dpi=None if outputs.fine else COARSE,
+                metadata=dateless[path.suffix],
+            )
 
 
 def write_record(outputs: Outputs, record: Mapping[str, object]) -> None:

@@ -226,7 +226,7 @@ def grid(
     )
 
 
-QUICK = Sweep(grid((20, 60, 200, 2000), (64, 256, 1024), (30, 120)), trials=1, seed=0)
+QUICK = Sweep(grid((20, 200, 2000), (64, 1024), (30, 60)), trials=1, seed=0)
 FULL = Sweep(
     grid(
         (20, 35, 60, 110, 200, 600, 2000, 6000, 20_000),

@@ -245,14 +245,14 @@ def grid(size: Size) -> tuple[Config, ...]:
 QUICK = Sweep(
     grid(
         Size(
-            k=96,
-            records=(24, 72),
-            rows=(2, 16, 95),
+            k=64,
+            records=(16, 48),
+            rows=(2, 16, 63),
             epsilons=(0.75, 2.25),
-            dimensions=(32, 192),
-            middle=32,
-            maps=40,
-            many=90,
+            dimensions=(32, 128),
+            middle=24,
+            maps=20,
+            many=60,
         )
     ),
     trials=1,

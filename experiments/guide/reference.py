@@ -112,12 +112,22 @@ def _members(kind: type) -> _Members:
             else:
                 is_value = isinstance(member, property | cached_property)
                 members.hidden.append((name, "autoproperty" if is_value else "automethod"))
+    # The words for what a class has without deriving from a protocol are those of the protocol.
+    for protocol, path in _documented().items():
+        for name, member in vars(protocol).items() if _is_protocol(protocol) else ():
+            if name in vars(kind) and name not in seen and _is_documented(member):
+                seen.add(name)
+                members.inherited.append((name, f"{path}.{name}"))
     return members
 
 
 def _is_documented(member: object) -> bool:
     is_method = inspect.isroutine(member) or isinstance(member, property | cached_property)
     return is_method and bool(getattr(member, "__doc__", None))
+
+
+def _is_protocol(value: object) -> bool:
+    return isinstance(value, type) and getattr(value, "_is_protocol", False)
 
 
 @cache

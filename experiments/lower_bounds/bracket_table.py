@@ -304,9 +304,9 @@ def draw(
 FEW = (Kind.HISTOGRAM, Kind.MARGINALS_2, Kind.MOMENTS)
 QUICK = Sweep(
     (
-        *grid(Size.SMALL, FEW, [Kind.HISTOGRAM], (1.0,), (0.1, 0.03)),
-        *weaker(Size.SMALL, [Kind.HISTOGRAM], 1.0, 0.03),
-        *drawn((6, 28)),
+        *grid(Size.SMALL, FEW, [Kind.HISTOGRAM], (1.0,), (0.1, 0.05)),
+        *weaker(Size.SMALL, [Kind.HISTOGRAM], 1.0, 0.05),
+        *drawn((6,)),
     ),
     trials=1,
     seed=0,

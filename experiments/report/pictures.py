@@ -11,8 +11,8 @@ from PIL import Image
 #: Number of colours that a drawing keeps. A figure has fewer than ten colours, and shades of them
 #: at the edges of its lines.
 COLOURS = 32
-#: Pixels of a stored drawing for each pixel of the page, in each direction.
-DENSITY = 2
+#: Pixels of the page for each inch of a drawing.
+PAGE = 100
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,15 @@ def picture(path: Path) -> Picture:
         If the file cannot be read or is no picture.
     """
     with Image.open(path) as stored:
-        drawing = stored.convert("RGB")
+        drawing, density = stored.convert("RGB"), stored.info["dpi"][0] / PAGE
     # An octree keeps the colours of thin lines. A median cut would mix them with others.
     method = Image.Quantize.FASTOCTREE
     few = drawing.quantize(COLOURS, method, dither=Image.Dither.NONE)
     _keep_white(few, drawing)
     buffer = io.BytesIO()
     few.convert("RGB").save(buffer, format="WEBP", lossless=True, method=4)
-    return Picture(buffer.getvalue(), drawing.width // DENSITY, drawing.height // DENSITY)
+    width, height = (round(pixels / density) for pixels in drawing.size)
+    return Picture(buffer.getvalue(), width, height)
 
 
 def _keep_white(few: Image.Image, drawing: Image.Image) -> None:

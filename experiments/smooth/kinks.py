@@ -32,7 +32,7 @@ def half_power(order: int) -> int:
 @cache
 def kernel(order: int) -> tuple[FloatArray, FloatArray]:
     """Points s = t' a for t' = t / r, and weights of the limit kernel (sin(s/2) / (s/2))^(2 r)."""
-    s = np.linspace(-300, 300, 120_001)
+    s = np.linspace(-300, 300, 12_001)
     weights = np.sinc(s / (2 * math.pi)) ** (2 * half_power(order))
     return s, weights / weights.sum()
 

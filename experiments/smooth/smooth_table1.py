@@ -337,7 +337,7 @@ def grid(
 
 
 QUICK = Sweep(
-    grid((10**3, 10**4), (10**5, 10**6), draws=lambda _: 80, repetitions=3), trials=1, seed=0
+    grid((10**3, 10**4), (10**4, 3 * 10**5), draws=lambda _: 40, repetitions=2), trials=1, seed=0
 )
 FULL = Sweep(
     grid(

@@ -38,8 +38,7 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import LEVEL, MeanSquare, pooled_along, pooled_by, quantile
 from geomdp.bounds.upper.sparse_projection import paper_accuracy
-from geomdp.mechanisms.sparse_sign_matrices import HashedSigns
-from geomdp.mechanisms.sparse_summary import measured_distortion
+from geomdp.mechanisms.sparse_summary import HashedSigns, measured_distortion
 from geomdp.workloads import SparseQuery
 
 PRIVACY = gd.ApproxDP(1.0, 1e-6)
@@ -342,7 +341,7 @@ def grid(
     )  # fmt: skip
 
 
-QUICK = Sweep(grid((16, 32, 64), (1, 4, 16), (64, 256, 1024), 60, 24), trials=1, seed=0)
+QUICK = Sweep(grid((16, 64), (1, 16), (64, 1024), 24, 10), trials=1, seed=0)
 FULL = Sweep(
     grid(
         (16, 32, 64, 128, 256, 1024, 4096),

@@ -103,7 +103,7 @@ ADDITIONS = (
         r"One evaluation of a random polynomial of degree $r-1$ over $\mathrm{GF}(2^{64})$ gives"
         r" 64 signs, one for each of 64 rows of the projection matrix. The signs of all rows and"
         r" columns are $r$-wise independent.",
-        ("geomdp.mechanisms.sparse_sign_matrices.HashedSigns",),
+        ("geomdp.mechanisms.sparse_summary.HashedSigns",),
         claims=("sparse::X-GF",),
         tests=(
             "tests/mechanisms/hashing/test_signs.py::test_words_are_r_wise_independent_in_the_full_field",

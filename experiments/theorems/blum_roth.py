@@ -201,7 +201,7 @@ BLUM_ROTH = (
         r" For each $x$ and $y$, the inner product changes by at most"
         r" $\frac\varsigma2(\|x\|^2+\|y\|^2)$ with probability at least $1-2\tau$.",
         (
-            "geomdp.mechanisms.sparse_sign_matrices.HashedSigns",
+            "geomdp.mechanisms.sparse_summary.HashedSigns",
             "geomdp.bounds.upper.independence",
         ),
         ("Theorem 4.1", "Corollary 4.2"),

@@ -22,7 +22,7 @@ from geomdp.advice.comparison import (
 from geomdp.advice.costs import draw_seconds
 from geomdp.advice.setting import DEFAULT_EFFORT, Budget, Setting
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, PredictionKind
-from geomdp.mechanisms.sensitivity import l1_sensitivity
+from geomdp.mechanisms.base import l1_sensitivity
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload, WorkloadSizeError

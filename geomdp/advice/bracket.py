@@ -24,9 +24,9 @@ from geomdp.bodies import Body, CrossPolytope, sensitivity_polytope
 from geomdp.bounds import RMS, Bound, MeanL2, Metric, Side, WorstCase
 from geomdp.bounds.problem import MEAN_L2, Problem
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, PredictionKind, Projected, SecondMoment
-from geomdp.mechanisms.few_queries import InexactSumsError
+from geomdp.mechanisms.additive_noise.few_queries import InexactSumsError
+from geomdp.mechanisms.base import l1_sensitivity
 from geomdp.mechanisms.projected import STANDARD_ERRORS, expected_support_bound, squared_noise_limit
-from geomdp.mechanisms.sensitivity import l1_sensitivity
 from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise
 from geomdp.noise.base import KnownSizes, Noise
 from geomdp.noise.tails import expected_maximum, is_log_concave

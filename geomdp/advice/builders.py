@@ -50,7 +50,11 @@ from geomdp.mechanisms import (
     TightCone,
 )
 from geomdp.mechanisms.additive_noise.cone import cone_lift
-from geomdp.mechanisms.few_queries import MAX_ANSWERS, InexactSumsError, listed_lattice
+from geomdp.mechanisms.additive_noise.few_queries import (
+    MAX_ANSWERS,
+    InexactSumsError,
+    listed_lattice,
+)
 from geomdp.mechanisms.projected import MAX_DRAWS
 from geomdp.mechanisms.reduced_answers import best_dimension, distortion_bound, width_limit
 from geomdp.noise.few_queries import MOST_COORDINATES

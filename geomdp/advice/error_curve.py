@@ -26,8 +26,8 @@ from geomdp.mechanisms import (
     Mechanism,
     predict_on_prior,
 )
-from geomdp.mechanisms.few_queries import InexactSumsError
-from geomdp.mechanisms.sensitivity import l1_sensitivity
+from geomdp.mechanisms.additive_noise.few_queries import InexactSumsError
+from geomdp.mechanisms.base import l1_sensitivity
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Privacy, PureDP
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Records, Workload

@@ -16,6 +16,7 @@ from geomdp.bodies.affine_images import LinearImage
 from geomdp.bodies.balls import Ball, CrossPolytope, Ellipsoid
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, checked_body
 from geomdp.bodies.boxes import Box
+from geomdp.bodies.conic.spectral import SymmetricSpectral
 from geomdp.bodies.polytopes.triangulation import can_triangulate, hull_vertices
 from geomdp.bodies.polytopes.vpolytope import cut_into_simplices
 from geomdp.bodies.products import Product
@@ -25,7 +26,6 @@ from geomdp.bodies.sensitivity import (
     neighbour_body,
     sensitivity_polytope,
 )
-from geomdp.bodies.spectral import SymmetricSpectral
 from geomdp.bodies.symmetrised import Scaled
 from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency

@@ -29,8 +29,8 @@ import scipy.sparse as sp
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import whole
 from geomdp.bodies.base import Body
-from geomdp.bodies.cvx_body import KeptProblem
-from geomdp.bodies.elliptope import Elliptope, MappedElliptope, stretching_weights
+from geomdp.bodies.conic.cvx_body import KeptProblem
+from geomdp.bodies.conic.elliptope import Elliptope, MappedElliptope, stretching_weights
 from geomdp.bodies.sensitivity import sensitivity_polytope
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.structure import sign_products
@@ -308,7 +308,7 @@ class MomentMatrix:
             found = [self._programmed(each) for each in weights]
             moments = np.array([z for z, _ in found]).reshape(weights.shape)
             return HighestMoments(moments, np.array([bound for _, bound in found]))
-        from geomdp.bodies.elliptope_support import (
+        from geomdp.bodies.conic.elliptope_support import (
             highest_correlation,  # compiled, so slow to import
         )
 

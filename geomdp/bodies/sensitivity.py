@@ -14,6 +14,7 @@ from geomdp.bodies.affine_images import LinearImage
 from geomdp.bodies.balls import Ball, Ellipsoid
 from geomdp.bodies.base import Body
 from geomdp.bodies.boxes import Box
+from geomdp.bodies.conic.spectral import Spectraplex
 from geomdp.bodies.oracles import MissingOracle, Verb
 from geomdp.bodies.polytopes.simplices import Simplex
 from geomdp.bodies.polytopes.vpolytope import VPolytope
@@ -25,7 +26,6 @@ from geomdp.bodies.ray_shooting import (
     VertexGauge,
     independent_points,
 )
-from geomdp.bodies.spectral import Spectraplex
 from geomdp.bodies.symmetrised import difference_body, symmetric_hull
 from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency

@@ -192,7 +192,7 @@ def _reached(mechanism: Mechanism, n: int, target: float) -> bool:
 
 
 def _accepted(mechanism: Mechanism, n: int) -> Mechanism | None:
-    from geomdp.mechanisms.few_queries import InexactSumsError
+    from geomdp.mechanisms.additive_noise.few_queries import InexactSumsError
 
     if n > LARGEST_WHOLE:
         return None

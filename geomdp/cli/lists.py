@@ -14,12 +14,12 @@ from typing import Annotated, NoReturn
 import typer
 
 from geomdp.cli import display
-from geomdp.cli.options import AUTO
 
 
 def mechanisms() -> None:
     """List the mechanisms."""
     from geomdp.advice.candidates import CANDIDATES, FITTED, PROJECTED, SHRUNK
+    from geomdp.cli.options import AUTO
 
     rows = [(row.flag, row.guarantees.value, row.summary) for row in CANDIDATES]
     display.print_table(["--mechanism", "with", "what it is"], rows)

@@ -6,6 +6,9 @@ from .additive_noise.cone import Spectral as Spectral
 from .additive_noise.cone import TightCone as TightCone
 from .additive_noise.ellipsoid import Ball as Ball
 from .additive_noise.ellipsoid import Ellipsoid as Ellipsoid
+from .additive_noise.few_queries import Geometric as Geometric
+from .additive_noise.few_queries import LatticeBox as LatticeBox
+from .additive_noise.few_queries import Staircase as Staircase
 from .additive_noise.independent_noise import Gaussian as Gaussian
 from .additive_noise.independent_noise import Laplace as Laplace
 from .additive_noise.knorm import KNorm as KNorm
@@ -17,9 +20,6 @@ from .base import FixedDataset as FixedDataset
 from .base import Mechanism as Mechanism
 from .base import predict_on_prior as predict_on_prior
 from .covariance import Covariance as Covariance
-from .few_queries import Geometric as Geometric
-from .few_queries import LatticeBox as LatticeBox
-from .few_queries import Staircase as Staircase
 from .fitted import Fitted as Fitted
 from .interactive.distinguishers import AllParities as AllParities
 from .interactive.distinguishers import EnumeratedQueries as EnumeratedQueries

@@ -19,6 +19,7 @@ from geomdp.bodies import MappedElliptope
 from geomdp.geometry.projection.projector import ConeProjector, Projector
 from geomdp.geometry.results import Projection
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.base import answer_hull
 from geomdp.mechanisms.projected import (
     PostProcessedNoise,
     Projected,
@@ -27,7 +28,6 @@ from geomdp.mechanisms.projected import (
     tried_projector,
 )
 from geomdp.mechanisms.release import Prediction, PredictionKind
-from geomdp.mechanisms.sensitivity import answer_hull
 from geomdp.noise import GeometricNoise, Noise
 from geomdp.privacy import Adjacency
 from geomdp.workloads.base import MAX_SCORES

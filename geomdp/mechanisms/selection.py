@@ -14,8 +14,8 @@ import numpy as np
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import probability, vector, whole
 from geomdp.data.tallies import CountedRecords, totals_of
+from geomdp.mechanisms.base import checked_size, checked_workload, pure_only
 from geomdp.mechanisms.release import LARGEST_SUM, release_once, source_and_record
-from geomdp.mechanisms.sensitivity import checked_size, checked_workload, pure_only
 from geomdp.noise.scalar import GUMBEL, Perturbation, noisy_argmax
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, PureDP
 from geomdp.privacy.definitions import check_range, checked_adjacency

@@ -16,7 +16,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp._validation import positive
-from geomdp.mechanisms.sensitivity import pure_only
+from geomdp.mechanisms.base import pure_only
 from geomdp.noise.exact import Computable, scaled_gaussians, scaled_laplaces
 from geomdp.privacy import Adjacency, Exact, Privacy, PureDP, SamplerStatus
 from geomdp.privacy.calibration import gaussian_scale, laplace_scale

@@ -13,8 +13,12 @@ from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import require_type, whole
 from geomdp.bounds.upper.sparse_projection import MAX_ROWS, MIN_ROWS, feasible_rows, independence
 from geomdp.mechanisms.release import quotients, release_once, source_and_record
-from geomdp.mechanisms.sparse_sign_matrices import HashedSigns
-from geomdp.mechanisms.sparse_summary import ElementEncoding, IntegerElements, SparseSummary
+from geomdp.mechanisms.sparse_summary import (
+    ElementEncoding,
+    HashedSigns,
+    IntegerElements,
+    SparseSummary,
+)
 from geomdp.noise import LaplaceNoise
 from geomdp.noise.exact import RoundedGaussians, RoundedNoise, RoundedVector, grid_for
 from geomdp.noise.exact.rounding import proved_gaussian_scale, proved_shortcut_scale

@@ -16,8 +16,8 @@ from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import positive, require_type, vector
 from geomdp.bodies.base import Body, checked_body
-from geomdp.bodies.elliptope import Elliptope
-from geomdp.bodies.moment_bodies import TableMoments
+from geomdp.bodies.conic.elliptope import Elliptope
+from geomdp.bodies.conic.moment_bodies import TableMoments
 from geomdp.bodies.polytopes.simplices import Simplex
 from geomdp.geometry.results import Estimate
 from geomdp.noise.base import mean_estimate, scaled

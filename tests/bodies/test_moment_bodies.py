@@ -8,7 +8,7 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from geomdp.bodies.moment_bodies import cosine_moment_body, grid_moment_body
+from geomdp.bodies.conic.moment_bodies import cosine_moment_body, grid_moment_body
 from geomdp.geometry import project
 
 

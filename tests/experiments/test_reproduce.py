@@ -36,7 +36,7 @@ def test_a_quick_run_writes_everything_beside_the_committed_figures(folders: Fol
     assert report.passed
     assert [claim.id for claim in report.claims] == ["TOY-1", "TOY-2"]
     written = {str(p.relative_to(folders.figures)) for p in folders.figures.rglob("*.*")}
-    assert written == {f"quick/toy_script.{kind}" for kind in ("csv", "json", "png", "svg")}
+    assert written == {f"quick/toy_script.{kind}" for kind in ("csv", "json", "png")}
     assert (folders.results / "toy_script-quick.sqlite").exists()
 
 
@@ -102,19 +102,19 @@ def test_a_second_run_computes_nothing_and_gives_the_same_bytes(folders: Folders
     seen: list[object] = []
     reproduce(load(TOY), Preset.QUICK, folders, observe=seen.append)
     assert seen == []
-    for name in ("toy_script.csv", "toy_script.png", "toy_script.svg"):
+    for name in ("toy_script.csv", "toy_script.png"):
         assert files()[name] == first[name]
 
 
 def test_plots_read_the_csv_and_nothing_else(folders: Folders) -> None:
     script, outputs = load(TOY), folders.outputs("toy_script", Preset.QUICK)
     reproduce(script, Preset.QUICK, folders)
-    before = outputs.images[1].read_bytes()
+    before = outputs.images[0].read_bytes()
     table = read_table(outputs)
     table["square"] = table["n"]
     write_table(outputs, table)
     draw(script, outputs)
-    assert outputs.images[1].read_bytes() != before
+    assert outputs.images[0].read_bytes() != before
 
 
 def test_floats_survive_the_csv(tmp_path: Path) -> None:

@@ -14,13 +14,13 @@ from geomdp.bodies.affine_images import LinearImage, Shifted
 from geomdp.bodies.balls import Ball, CrossPolytope, Ellipsoid
 from geomdp.bodies.base import Body
 from geomdp.bodies.boxes import Box
+from geomdp.bodies.conic.spectral import Spectraplex, SpectraplexDifference
 from geomdp.bodies.gaussian_vectors import mean_gaussian_maximum, mean_gaussian_norm
 from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.simplices import Simplex, SimplexDifference
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.bodies.products import Product
 from geomdp.bodies.sensitivity import WorkloadPolytope
-from geomdp.bodies.spectral import Spectraplex, SpectraplexDifference
 from geomdp.bodies.symmetrised import Difference, Scaled
 from geomdp.geometry.results import gaussian_deviation, hoeffding_deviation
 from geomdp.geometry.width import EllipsoidControl, gaussian_width

@@ -11,7 +11,7 @@ import pytest
 
 import geomdp as gd
 from geomdp import mechanisms, workloads
-from geomdp.mechanisms.sensitivity import LARGEST_ANSWER, LEAST_ANSWER
+from geomdp.mechanisms.base import LARGEST_ANSWER, LEAST_ANSWER
 from geomdp.privacy import ZCDP, ApproxDP, Ledger, Privacy, PureDP
 from geomdp.privacy.definitions import LARGEST_LOSS, LEAST_LOSS
 from tests.hostile.constructors import CONSTRUCTORS

@@ -28,7 +28,7 @@ from geomdp.bodies import (
 )
 from geomdp.bodies.base import Body
 from geomdp.mechanisms import JL, Ball, Ellipsoid, Gaussian, KNorm, Laplace, Projected
-from geomdp.mechanisms.sensitivity import answer_hull, l1_sensitivity, l2_sensitivity
+from geomdp.mechanisms.base import answer_hull, l1_sensitivity, l2_sensitivity
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, PureDP
 from geomdp.workloads import (
     Explicit,

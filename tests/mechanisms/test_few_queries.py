@@ -12,8 +12,9 @@ import geomdp as gd
 from geomdp.advice.bracket import error_limit, upper_bounds
 from geomdp.advice.error_curve import error_table
 from geomdp.audit import audit_noise
-from geomdp.mechanisms import Geometric, KNorm, Laplace, LatticeBox, Staircase, few_queries
-from geomdp.mechanisms.few_queries import listed_lattice
+from geomdp.mechanisms import Geometric, KNorm, Laplace, LatticeBox, Staircase
+from geomdp.mechanisms.additive_noise import few_queries
+from geomdp.mechanisms.additive_noise.few_queries import listed_lattice
 from geomdp.noise import StaircaseNoise, half_widths
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.workloads import Explicit, Histogram, Marginals, MarginalTables, Parities, Prefixes

@@ -35,9 +35,9 @@ from geomdp.mechanisms.additive_noise.real_answers import (
     units_of,
     whole_numbers,
 )
+from geomdp.mechanisms.base import l2_sensitivity, whole_square
 from geomdp.mechanisms.covariance import _shares
 from geomdp.mechanisms.second_moment import wishart_energy
-from geomdp.mechanisms.sensitivity import l2_sensitivity, whole_square
 from geomdp.noise import LaplaceNoise
 from geomdp.noise.exact import matrix_entries, noise_vector, wishart_difference
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP

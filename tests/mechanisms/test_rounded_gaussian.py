@@ -12,8 +12,8 @@ import pytest
 from mpmath import mpf
 
 from geomdp.mechanisms import Fitted, Gaussian, Projected, Shrunk
+from geomdp.mechanisms.base import whole_square
 from geomdp.mechanisms.release import quotients
-from geomdp.mechanisms.sensitivity import whole_square
 from geomdp.noise.exact import RoundedVector, gaussian_vector, proved_gaussian_scale
 from geomdp.noise.exact.rounding import gaussian_delta_ball
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
-from geomdp.mechanisms.sensitivity import _linear_span
+from geomdp.mechanisms.base import _linear_span
 
 
 def hull_at(height: float) -> AffineHull:

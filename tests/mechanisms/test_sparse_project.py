@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from geomdp.bounds.upper import sparse_projection as sizes
 from geomdp.mechanisms.sparse_project import GaussianRows, LaplaceRows, SparseProject
-from geomdp.mechanisms.sparse_sign_matrices import HashedSigns
 from geomdp.mechanisms.sparse_summary import (
     DigestedElements,
     ElementEncoding,
+    HashedSigns,
     IntegerElements,
     SparseSummary,
     measured_distortion,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from geomdp.mechanisms.sensitivity import answer_hull
+from geomdp.mechanisms.base import answer_hull
 from geomdp.privacy import Adjacency
 from geomdp.tabulation import Table
 from geomdp.tabulation.consistency import LocalPolytope, fits

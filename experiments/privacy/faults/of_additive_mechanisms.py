@@ -17,7 +17,7 @@ def _divided(norm: str, by: int) -> Fault:
     return Fault(
         f"{norm} sensitivity divided by {by}",
         f"noise is {by} times too small",
-        f"mechanisms.sensitivity:{norm}_sensitivity",
+        f"mechanisms.base:{norm}_sensitivity",
         f"workload.{norm}_diameter()",
         f"workload.{norm}_diameter() / {by}",
         BUDGET,
@@ -29,7 +29,7 @@ ADDITIVE = (
     Fault(
         "l1 sensitivity under add/remove: half the radius",
         "the noise covers half of what adding a record can change",
-        "mechanisms.sensitivity:l1_sensitivity",
+        "mechanisms.base:l1_sensitivity",
         "workload.l1_radius()",
         "workload.l1_radius() / 2",
         BUDGET,
@@ -53,7 +53,7 @@ ADDITIVE = (
     Fault(
         "affine span used in place of linear span under add/remove",
         "the number of records is released without noise",
-        "mechanisms.sensitivity:answer_hull",
+        "mechanisms.base:answer_hull",
         "hull = _linear_span(hull)",
         "hull = hull",
         BUDGET,

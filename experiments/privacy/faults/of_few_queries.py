@@ -19,7 +19,7 @@ FEW_QUERIES = (
     Fault(
         "lattice: the unit is doubled",
         "the noise never hides some changes by one record",
-        "mechanisms.few_queries:listed_lattice",
+        "mechanisms.additive_noise.few_queries:listed_lattice",
         "np.maximum(1, divisors)",
         "np.maximum(1, 2 * divisors)",
         BUDGET,
@@ -27,7 +27,7 @@ FEW_QUERIES = (
     Fault(
         "lattice: changes under replace-one used under add/remove",
         "adding a record changes the sums by more than the box allows",
-        "mechanisms.few_queries:listed_lattice",
+        "mechanisms.additive_noise.few_queries:listed_lattice",
         "np.abs(rows).max(axis=0)",
         "rows.max(axis=0) - rows.min(axis=0)",
         BUDGET,
@@ -35,7 +35,7 @@ FEW_QUERIES = (
     Fault(
         "lattice: changes that float64 rounds are allowed",
         "units are rounded, so the noise never hides some changes by one record",
-        "mechanisms.few_queries:LatticeMechanism._prepare",
+        "mechanisms.additive_noise.few_queries:LatticeMechanism._prepare",
         "self._sensitivity >= LARGEST_SUM",
         "self._sensitivity >= 4 * LARGEST_SUM",
         (f"{MECHANISMS}test_changes_that_float64_rounds_are_refused",),
@@ -43,7 +43,7 @@ FEW_QUERIES = (
     Fault(
         "lattice: sums that float64 rounds are allowed",
         "rounded sums of neighbours differ by vectors outside the lattice of the noise",
-        "mechanisms.few_queries:LatticeMechanism._require_exact_sums",
+        "mechanisms.additive_noise.few_queries:LatticeMechanism._require_exact_sums",
         "if not self._sums_are_exact:",
         "if self.n > 2 * self._capacity + 2:",
         (f"{MECHANISMS}test_sums_that_float64_rounds_are_refused_before_the_ledger_pays",),
@@ -51,7 +51,7 @@ FEW_QUERIES = (
     Fault(
         "geometric: half the scale",
         "the noise is half as large as the claim requires",
-        "mechanisms.few_queries:Geometric.noise",
+        "mechanisms.additive_noise.few_queries:Geometric.noise",
         "laplace_scale(self._sensitivity, self.privacy)",
         "laplace_scale(self._sensitivity / 2, self.privacy)",
         BUDGET,
@@ -83,7 +83,7 @@ FEW_QUERIES = (
     Fault(
         "staircase: steps of half the width",
         "the answers of neighbours can be two steps apart",
-        "mechanisms.few_queries:Staircase._noise_for",
+        "mechanisms.additive_noise.few_queries:Staircase._noise_for",
         "StaircaseNoise(sensitivity,",
         "StaircaseNoise(sensitivity / 2,",
         (f"{MECHANISMS}test_audit_passes_staircase_noise_and_refutes_half_of_it",),

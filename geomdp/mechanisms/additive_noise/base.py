@@ -24,9 +24,16 @@ from geomdp.mechanisms.additive_noise.real_answers import (
     has_real_records,
     units_of,
 )
-from geomdp.mechanisms.base import Mechanism, Privatiser, once
+from geomdp.mechanisms.base import (
+    Mechanism,
+    Privatiser,
+    checked_size,
+    checked_workload,
+    l1_sensitivity,
+    once,
+    pure_only,
+)
 from geomdp.mechanisms.release import LARGEST_SUM, Prediction, PredictionKind, quotients
-from geomdp.mechanisms.sensitivity import checked_size, checked_workload, l1_sensitivity, pure_only
 from geomdp.noise.base import Noise
 from geomdp.noise.exact import RoundedNoise, public_grid
 from geomdp.noise.exact.release import Rounded

@@ -31,7 +31,7 @@ from geomdp.bodies import (
     sensitivity_polytope,
 )
 from geomdp.bodies.base import Body
-from geomdp.bodies.pfaffians import difference_moments, nuclear_moments
+from geomdp.bodies.conic.pfaffians import difference_moments, nuclear_moments
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.mechanisms.additive_noise.base import PureMechanism
 from geomdp.mechanisms.additive_noise.real_answers import (

@@ -31,7 +31,7 @@ from geomdp.mechanisms.additive_noise.real_answers import (
     certified_rows,
     enlarged_ellipsoid,
 )
-from geomdp.mechanisms.sensitivity import answer_hull, l2_sensitivity
+from geomdp.mechanisms.base import answer_hull, l2_sensitivity
 from geomdp.noise import KNormNoise
 from geomdp.privacy import Adjacency
 from geomdp.workloads import MarginalTables, SecondMoment, Workload

@@ -15,8 +15,8 @@ from geomdp.mechanisms.additive_noise.real_answers import (
     Units,
     has_real_records,
 )
+from geomdp.mechanisms.base import answer_hull, l1_sensitivity, l2_sensitivity, whole_square
 from geomdp.mechanisms.release import LARGEST_SUM
-from geomdp.mechanisms.sensitivity import answer_hull, l1_sensitivity, l2_sensitivity, whole_square
 from geomdp.noise import GaussianNoise, LaplaceNoise
 from geomdp.noise.exact import (
     RoundedGaussians,

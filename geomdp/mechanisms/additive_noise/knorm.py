@@ -46,7 +46,7 @@ from geomdp.mechanisms.additive_noise.real_answers import (
     proved_bound,
     pulled_back,
 )
-from geomdp.mechanisms.sensitivity import answer_hull
+from geomdp.mechanisms.base import answer_hull
 from geomdp.noise import KNormNoise, Noise
 from geomdp.noise.exact import RoundedNoise
 from geomdp.noise.exact.release import Rounded

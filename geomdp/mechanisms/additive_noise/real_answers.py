@@ -20,8 +20,8 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies import Body, Box, LinearImage, Scaled
 from geomdp.data.tallies import CountedRecords
+from geomdp.mechanisms.base import answer_hull
 from geomdp.mechanisms.release import LARGEST_SUM
-from geomdp.mechanisms.sensitivity import answer_hull
 from geomdp.noise import Noise
 from geomdp.noise.exact import (
     Computable,

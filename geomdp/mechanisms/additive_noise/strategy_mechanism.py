@@ -26,8 +26,8 @@ from geomdp.mechanisms.additive_noise.real_answers import (
     certified_rows,
     enlarged_ellipsoid,
 )
+from geomdp.mechanisms.base import answer_hull, l1_sensitivity, pure_only
 from geomdp.mechanisms.release import LARGEST_SUM, quotients
-from geomdp.mechanisms.sensitivity import answer_hull, l1_sensitivity, pure_only
 from geomdp.mechanisms.strategies import (
     Design,
     Measurement,

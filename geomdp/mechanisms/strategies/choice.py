@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from geomdp._validation import require_type
-from geomdp.mechanisms.sensitivity import checked_workload
+from geomdp.mechanisms.base import checked_workload
 from geomdp.mechanisms.strategies.design import Design, LaplaceCells, SimplexCells, Strategy
 from geomdp.mechanisms.strategies.histograms import (
     MAX_LISTED,

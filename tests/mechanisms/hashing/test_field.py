@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from geomdp.mechanisms.sparse_sign_matrices import (
+from geomdp.mechanisms.sparse_summary import (
     REDUCTION,
     apply_map,
     evaluate_on_coset,

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from geomdp.mechanisms.sparse_sign_matrices import (
+from geomdp.mechanisms.sparse_summary import (
     HashedSigns,
     apply_map,
     evaluate_on_coset,

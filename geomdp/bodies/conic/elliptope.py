@@ -17,8 +17,8 @@ from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, svec, unsvec
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch, finite_array, require_type, vector, whole
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.conic.spectral import MatrixBody, half_vector
 from geomdp.bodies.oracles import Facets, check_all_above_0
-from geomdp.bodies.spectral import MatrixBody, half_vector
 
 #: Largest number of entries of the Gaussian vectors of one batch: 2^24 float64 are 128 MB. A batch
 #: with a single draw may be larger.
@@ -84,7 +84,7 @@ class Elliptope(Body):
         The halfspaces {x : <u, x> <= h(u)} contain the body up to rounding. h(u) is nearly always
         within a relative 1e-9 of the maximum (see `highest_correlation`, also for the cost).
         """
-        from geomdp.bodies.elliptope_support import (
+        from geomdp.bodies.conic.elliptope_support import (
             highest_correlation,  # compiled, so slow to import
         )
 
@@ -92,7 +92,7 @@ class Elliptope(Body):
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """For each row u, an R with <u, R> nearly always within a relative 1e-9 of the maximum."""
-        from geomdp.bodies.elliptope_support import (
+        from geomdp.bodies.conic.elliptope_support import (
             highest_correlation,  # compiled, so slow to import
         )
 

@@ -20,8 +20,8 @@ from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import whole
 from geomdp.bodies.balls import nearest_in_corner
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.conic.pfaffians import SpectralMoments, difference_moments, nuclear_moments
 from geomdp.bodies.oracles import Facets
-from geomdp.bodies.pfaffians import SpectralMoments, difference_moments, nuclear_moments
 
 #: Gaussian matrices are drawn in blocks. A block has at most this many entries, but at least one
 #: matrix: 2^20 float64 numbers take 8 MB.
@@ -166,7 +166,7 @@ class NuclearBall(SymmetricSpectral):
         return np.asarray(np.copysign(nearest_in_corner(np.abs(values), 1.0), values))
 
     def _spectra(self, n: int, rng: np.random.Generator) -> FloatArray:
-        from geomdp.bodies.coupling_from_the_past import nuclear_spectra
+        from geomdp.bodies.conic.coupling_from_the_past import nuclear_spectra
 
         return nuclear_spectra(n, self.d, rng)
 
@@ -342,7 +342,7 @@ class SpectraplexDifference(SymmetricSpectral):
         return nearest_in_corner(values, 1.0) - nearest_in_corner(-values, 1.0)
 
     def _spectra(self, n: int, rng: np.random.Generator) -> FloatArray:
-        from geomdp.bodies.coupling_from_the_past import difference_spectra
+        from geomdp.bodies.conic.coupling_from_the_past import difference_spectra
 
         return difference_spectra(n, self.d, rng)
 

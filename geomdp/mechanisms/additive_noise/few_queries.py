@@ -14,8 +14,8 @@ import numpy as np
 from geomdp._typing import FloatArray, IntArray
 from geomdp.mechanisms.additive_noise.base import PureMechanism
 from geomdp.mechanisms.additive_noise.real_answers import ScaledAnswers, Units
+from geomdp.mechanisms.base import checked_workload, l1_sensitivity
 from geomdp.mechanisms.release import LARGEST_SUM
-from geomdp.mechanisms.sensitivity import checked_workload, l1_sensitivity
 from geomdp.noise import GeometricNoise, LatticeBoxNoise, StaircaseNoise
 from geomdp.noise.few_queries import MOST_COORDINATES
 from geomdp.privacy import Adjacency

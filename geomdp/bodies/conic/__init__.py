@@ -1,0 +1,1 @@
+"""Spectral bodies, elliptopes, moment bodies, and bodies given by a CVXPY problem."""
