@@ -605,6 +605,7 @@ BAD = ["--sample", "rand", "--epsilon", "0", "--workload", "marginals:2"]
         ("import geomdp", []),
         (REFUSED, ["release", *BAD, "--out", "a.csv"]),
         (REFUSED, ["advise", *BAD, "--n", "100"]),
+        (REFUSED, ["audit", *BAD]),
         (COMMAND, ["--help"]),
         (COMMAND, ["release", "--help"]),
         (COMMAND, ["--version"]),

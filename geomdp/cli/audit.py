@@ -28,6 +28,7 @@ from geomdp.cli.options import (
     WorkloadOption,
     check_whole,
     parse_privacy,
+    parse_question,
     real,
     whole_number,
 )
@@ -260,10 +261,6 @@ def audit(
     An audit can show that a claim is false, but never that it is true. The exit code is 1 if a
     claim was refuted.
     """
-    from geomdp.advice.setting import Setting
-    from geomdp.cli.inputs import planned_task
-    from geomdp.cli.options import parse_question
-
     privacy, question = check_together(
         lambda: parse_privacy(epsilon, delta, rho),
         lambda: parse_question(workload, tables, weight, columns),
@@ -273,6 +270,10 @@ def audit(
         lambda: _check_level(level),
         lambda: _check_choice(mechanism, all_of_them),
     )
+    # A refused parameter must not wait for these imports.
+    from geomdp.advice.setting import Setting
+    from geomdp.cli.inputs import planned_task
+
     task = planned_task(question, sample, schema)
     setting = Setting(task.workload, n, privacy, adjacency.relation(), exact)
     audited = _audited(mechanism, setting, all_of_them, trials, level, seed)
