@@ -17,7 +17,7 @@ the cone over the elliptope has the error (3/16 * 2128)^(1/2) / 5000 = 0.00399. 
 is an intersection of slabs that contains all differences of neighbours. A Markov chain samples it,
 so its noise is heuristic, and no privacy is claimed for it.
 
-Run time on one core: quick 15 s, full 3 minutes.
+Run time on one core: quick 9 s, full 3 minutes.
 """
 
 from __future__ import annotations

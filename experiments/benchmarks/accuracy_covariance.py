@@ -15,7 +15,7 @@ bound min{(d + 1) (2 d)^(1/2) / n, ((4 d + 3) / n)^(1/2)}. With shrinkage, ours 
 others on isotropic records at every n. On decaying records it errs at most twice as much as the
 best of the others.
 
-Run time on one core: quick 4 s, full 2 minutes.
+Run time on one core: quick 2 s, full 2 minutes.
 """
 
 from __future__ import annotations

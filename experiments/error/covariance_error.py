@@ -18,7 +18,7 @@ In real arithmetic all samplers are exact, so all mechanisms are 1-DP under repl
 also shows the answer 0 to every entry. Its error is the norm of the matrix, which at d = 20 and
 n = 100 is less than the error of every mechanism on isotropic records.
 
-Run time on one core: quick 10 s, full a few minutes.
+Run time on one core: quick 4 s, full a few minutes.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ for all mechanisms of the same guarantee. Which mechanism is best depends on the
 
 Mechanisms with a heuristic sampler are left out. Data are uniform.
 
-Run time on one core: quick 12 s, full 2 minutes.
+Run time on one core: quick 6 s, full 2 minutes.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ rate 1 / n into 1 / sqrt(n), and the error grows with the universe as (ln N)^(1/
 dimensions is needed, unlike in the theorem for pure privacy. The records are copies of one element,
 or uniform on the universe.
 
-Run time on one core: quick 4 s, full 1 minute.
+Run time on one core: quick 2 s, full 1 minute.
 """
 
 from __future__ import annotations

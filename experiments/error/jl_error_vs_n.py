@@ -22,7 +22,7 @@ bound of JL is the diameter of the polytope, which no error exceeds. Errors of J
 compared with the bound only where the bound is less than the diameter. The distortion is checked at
 every n.
 
-Run time on one core: quick 10 s, full 7 minutes.
+Run time on one core: quick 5 s, full 7 minutes.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ Its width is about 1.35, at most 2^(1/2). The images of the body under the maps 
 all noise has an exact sampler. Errors are in Euclidean norm, not divided by k^(1/2). The constant
 c2 is computed from the noise and is about 2. For Gaussian maps, c1 w = 2 w + 0.61 diam(K).
 
-Run time on one core: quick 25 s, full 7 minutes.
+Run time on one core: quick 9 s, full 7 minutes.
 """
 
 from __future__ import annotations

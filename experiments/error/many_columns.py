@@ -14,7 +14,7 @@ binary columns and for columns of 2 to 6 levels. The noise is correctly rounded 
 of the operating system. Time and memory are measured in a separate process; the time is printed. A
 release holds all answers. A table with labels is made only when a user asks for it.
 
-Run time on one core: quick 8 s, full 3 minutes.
+Run time on one core: quick 2 s, full 3 minutes.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ largest error is the largest of 60 Laplace moduli, whose law is known exactly. F
 alpha0 is solved from the equation of the formula sheet, without the library. How many updates are
 needed is the subject of `update_bounds`.
 
-Run time on one core: quick 4 s, full 30 s.
+Run time on one core: quick 2 s, full 30 s.
 """
 
 from __future__ import annotations

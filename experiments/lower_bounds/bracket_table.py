@@ -31,7 +31,7 @@ Goals measure what each could add:
 
 Privacy is under replace-one. The error is the mean l2 error per query,
 E ||M(X) - Q(X)||_2 / sqrt(k). The last panel also has the root mean square error and the largest
-error over the queries. Run time on one core: quick 8 s, full 4 min.
+error over the queries. Run time on one core: quick 6 s, full 4 min.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ the lower bounds are below these upper bounds. In contrast to the figure of rand
 (`lower_worst_case`), every statement here is certain: the separations are proved, the minimum
 distances of the codes are computed, and every certificate is checked again from its file.
 
-Nothing here is random. Run time on one core: quick 6 s, full 15 s.
+Nothing here is random. Run time on one core: quick 4 s, full 15 s.
 """
 
 from __future__ import annotations

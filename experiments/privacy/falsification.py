@@ -12,7 +12,7 @@ a claim is true, so nothing can be refuted. The two float attacks need a score t
 bits: without it, an audit takes these bits for rounding errors. OpenDP 2416 is missing, because no
 description of it was found.
 
-Run time on one core: quick 5 s, full 3 minutes.
+Run time on one core: quick 2 s, full 3 minutes.
 """
 
 from __future__ import annotations

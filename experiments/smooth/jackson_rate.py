@@ -21,7 +21,7 @@ records. For t <= r the operator answers with the mean of the query over uniform
 the error falls at most half as fast as stated, up to n = 2 x 10^7. Truncated series err less at
 every n.
 
-No noise is sampled: root mean squares over the noise are exact. Run time on one core: quick 3 s,
+No noise is sampled: root mean squares over the noise are exact. Run time on one core: quick 1 s,
 full 10 s.
 """
 

@@ -21,7 +21,7 @@ The last row shows the error against epsilon, for d = 1 and n = 10^4. The t of t
 depend on epsilon, so the largest noise in an answer falls as 1 / epsilon, while the error of the
 approximation stays. The error with weighted noise depends on n epsilon alone.
 
-Run time on one core: quick 16 s, full 2 minutes.
+Run time on one core: quick 8 s, full 2 minutes.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ are computed by integrating the operator's kernel. If t <= r = ceil((K + 3) / 2)
 answers with the mean of the query over points x with uniform angles arccos(x). At K = 8 this is the
 case at all n here, and the error does not fall.
 
-Run time on one core: quick 8 s, full 1 minute.
+Run time on one core: quick 3 s, full 1 minute.
 """
 
 from __future__ import annotations

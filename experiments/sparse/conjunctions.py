@@ -13,7 +13,7 @@ expectation for queries of 2^k elements. Its answers are unbiased over noise and
 biased if an answer left out one element of its query. Where both routes are run, the projection
 errs less. True answers are counted from the literals, not from the elements of the sparse queries.
 
-Run time on one core: quick 5 s, full 2 minutes.
+Run time on one core: quick 3 s, full 2 minutes.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ more here, because the proof bounds every coefficient of a projected query by th
 (Corollary 4.7). A factor of about 3 would suffice.
 Every release here draws a new key, so that errors are averages over keys.
 
-Run time on one core: quick 12 s, full 3 minutes.
+Run time on one core: quick 3 s, full 3 minutes.
 """
 
 from __future__ import annotations
