@@ -350,10 +350,12 @@ def _cost(script: LoadedScript, preset: Preset, folders: Folders) -> float:
 
 def _pending(script: LoadedScript, preset: Preset, folders: Folders) -> int:
     """Number of cells to compute; all if the store cannot be opened, which the report will say."""
-    from experiments.engine.reproduce import contents
+    from experiments.engine.reproduce import contents, failed_before
     from experiments.engine.store import StoreError
 
     total = len(script.sweep(preset).cells())
+    if failed_before(script, folders.outputs(script.name, preset)):
+        return total
     try:
         return total - contents(script, preset, folders).completed
     except StoreError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from typing import Any
 
@@ -12,7 +12,7 @@ from distributed.scheduler import KilledWorker
 
 from experiments.engine.cells import Cell, Outcome
 from experiments.engine.processes import died
-from experiments.engine.run import ExecutorError, Work
+from experiments.engine.run import EachWork, ExecutorError, Task, Work
 
 #: Seconds to wait for a scheduler, which may be restarting, and then for its first worker.
 PATIENCE = 60.0
@@ -41,7 +41,9 @@ class DaskCluster:
         self.address = address
         self.patience = patience
 
-    def __call__(self, work: Work, cells: Sequence[Cell[Any]]) -> Iterator[Outcome[Any]]:
+    def __call__(
+        self, work: Work | EachWork, cells: Iterable[Cell[Any]] | Iterable[Task]
+    ) -> Iterator[Outcome[Any]]:
         """Outcomes of all `cells`, as they complete.
 
         Raises

@@ -111,6 +111,9 @@ def write_figure(outputs: Outputs, figure: Figure) -> None:
         ".png": {"Software": None},
         ".svg": {"Date": None},
     }
+    if not outputs.fine:
+        # Of a time when quick figures had an SVG.
+        (outputs.folder / f"{outputs.name}.svg").unlink(missing_ok=True)
     for path in outputs.images:
         with replacing(path) as temporary:
             figure.savefig(

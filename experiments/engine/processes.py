@@ -7,14 +7,14 @@ import os
 import signal
 import threading
 import time
-from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, Self
 
 from experiments.engine.cells import Cell, Outcome
-from experiments.engine.run import ExecutorError, Work
+from experiments.engine.run import EachWork, ExecutorError, Task, Work
 
 #: A cell counts as failed after this many deaths of its process. A Dask scheduler with its default
 #: settings gives up after one more death.
@@ -53,7 +53,9 @@ class Processes:
         """Ids of the processes that run."""
         return tuple(process.identifier for process in self._processes)
 
-    def __call__(self, work: Work, cells: Sequence[Cell[Any]]) -> Iterator[Outcome[Any]]:
+    def __call__(
+        self, work: Work | EachWork, cells: Iterable[Cell[Any]] | Iterable[Task]
+    ) -> Iterator[Outcome[Any]]:
         """Outcomes of all `cells`, as they complete.
 
         Raises
@@ -62,7 +64,7 @@ class Processes:
             If a process cannot start, cannot load the script, or finds that the code was edited.
         """
         self._stop(self._busy())  # these belong to a sweep that was broken off
-        waiting, deaths, unbegun = deque(cells), Counter[tuple[str, int, int]](), 0
+        waiting, deaths, unbegun = _Waiting(cells), Counter[tuple[object, ...]](), 0
         while True:
             self._hand_out(work, waiting)
             if not self._busy():
@@ -83,7 +85,7 @@ class Processes:
                     deaths[cell.key] += process.begun
                     unbegun += not process.begun
                     if deaths[cell.key] < DEATHS:
-                        waiting.appendleft(cell)
+                        waiting.again.append(cell)
                     else:
                         ready.append(died(cell, seconds, "the process", DEATHS))
             if unbegun > DEATHS * self.count:
@@ -100,20 +102,29 @@ class Processes:
         by_connection = {process.connection: process for process in self._busy()}
         return [by_connection[ready] for ready in wait(list(by_connection))]  # type: ignore[index]
 
-    def _hand_out(self, work: Work, waiting: deque[Cell[Any]]) -> None:
-        while waiting:
+    def _hand_out(self, work: Work | EachWork, waiting: _Waiting) -> None:
+        while len(self._busy()) < self.count and (cell := waiting.next()) is not None:
             idle = [process for process in self._processes if process.cell is None]
-            if not idle and len(self._processes) < self.count:
+            if not idle:
                 idle = [_Process()]
                 self._processes += idle
-            if not idle:
-                return
-            idle[0].start(work, waiting.popleft())
+            idle[0].start(work, cell)
 
     def _stop(self, processes: Sequence[_Process]) -> None:
         for process in list(processes):
             self._processes.remove(process)
             process.stop()
+
+
+class _Waiting:
+    """Cells that wait for a process: those whose process died, then those not yet begun."""
+
+    def __init__(self, cells: Iterable[Any]) -> None:
+        self.again: list[Any] = []
+        self._rest = iter(cells)
+
+    def next(self) -> Any | None:
+        return self.again.pop() if self.again else next(self._rest, None)
 
 
 def died(cell: Cell[Any], seconds: float, what: str, deaths: int) -> Outcome[Any]:

@@ -98,11 +98,7 @@ class _Sweeping:
         self.store = Store(folders.store(script.name, preset), script.code)
         try:
             self.again = failed_before(script, self.outputs)
-            if self.again:
-                self.store.forget()
-                # Without the record, a run that is stopped now is resumed, and not begun again.
-                self.outputs.record.unlink()
-            self.waiting = pending(self.sweep, self.store)
+            self.waiting = self.sweep.cells() if self.again else pending(self.sweep, self.store)
         except BaseException:
             self.store.close()
             raise
@@ -115,6 +111,11 @@ class _Sweeping:
         self.store.close()
 
     def record(self, outcome: Outcome[Any]) -> None:
+        if self.again and self.left == len(self.waiting):
+            # A run that is stopped before this loses nothing. One that is stopped after it is
+            # resumed, and not begun again, because there is no record of the failure.
+            self.store.forget()
+            self.outputs.record.unlink(missing_ok=True)
         self.store.record(outcome)
         self.left -= 1
 
@@ -232,13 +233,21 @@ def _together(
                 at_work[number] = stores.enter_context(_Sweeping(script, preset, folders))
             except (StoreError, OSError) as error:
                 yield _unusable(script, preset, folders, error)
-        tasks = [
+        # A script whose store fails leaves `at_work`, and the rest of its cells is not begun.
+        tasks = (
             Task(number, sweeping.work, cell)
-            for number, sweeping in at_work.items()
+            for number, sweeping in list(at_work.items())
             for cell in sweeping.waiting
-        ]
+            if number in at_work
+        )
         for number in [number for number, sweeping in at_work.items() if not sweeping.left]:
-            conclude(number)
+            script = at_work[number].script
+            try:
+                conclude(number)
+            except StoreError as error:
+                yield _unusable(script, preset, folders, error)
+        while drawn and executor is in_process:
+            yield drawn.popleft().result()
         for outcome in executor(EachWork(), tasks):
             task = outcome.cell
             if (sweeping := at_work.get(task.number)) is None:
@@ -248,11 +257,14 @@ def _together(
                 observe(sweeping.script)
                 if not sweeping.left:
                     conclude(task.number)
-            except StoreError as error:
+            except (StoreError, OSError) as error:
                 at_work.pop(task.number, None)
                 yield _unusable(sweeping.script, preset, folders, error)
             while drawn and (executor is in_process or drawn[0].done()):
                 yield drawn.popleft().result()
+        if at_work:
+            names = ", ".join(sweeping.script.name for sweeping in at_work.values())
+            raise RuntimeError(f"the executor returned too few outcomes of {names}")
     for future in drawn:
         yield future.result()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Protocol
@@ -71,11 +71,15 @@ class Executor(Protocol):
     order, and only the caller writes to the store.
     """
 
-    def __call__(self, work: Work, cells: Sequence[Cell[Any]]) -> Iterator[Outcome[Any]]:
-        """Outcomes of all `cells`, in any order."""
+    def __call__(
+        self, work: Work | EachWork, cells: Iterable[Cell[Any]] | Iterable[Task]
+    ) -> Iterator[Outcome[Any]]:
+        """Outcomes of all `cells`, in any order; `cells` may be read as they are begun."""
 
 
-def in_process(work: Work, cells: Sequence[Cell[Any]]) -> Iterator[Outcome[Any]]:
+def in_process(
+    work: Work | EachWork, cells: Iterable[Cell[Any]] | Iterable[Task]
+) -> Iterator[Outcome[Any]]:
     """Run one cell after the other in this process: the simplest executor."""
     return map(work, cells)
 

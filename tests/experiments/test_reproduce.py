@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from experiments.engine.cells import Outcome
 from experiments.engine.figures import (
     Folders,
     Outputs,
@@ -18,9 +22,11 @@ from experiments.engine.figures import (
     write_figure,
     write_table,
 )
-from experiments.engine.reproduce import contents, draw, reproduce
-from experiments.engine.script import Preset, load
-from experiments.engine.store import Contents
+from experiments.engine.processes import Processes
+from experiments.engine.reproduce import contents, draw, reproduce, reproduce_each
+from experiments.engine.run import in_process
+from experiments.engine.script import LoadedScript, Preset, load
+from experiments.engine.store import Contents, Store, StoreError
 from tests.experiments import toy_script
 
 TOY = "tests.experiments.toy_script"
@@ -161,11 +167,79 @@ def test_a_figure_that_failed_computes_its_cells_again(
         with pytest.raises(KeyboardInterrupt):
             reproduce(load(TOY), Preset.QUICK, folders, observe=seen.append)
     assert len(seen) == 4
+    assert contents(load(TOY), Preset.QUICK, folders).completed == 4
     # The run that was stopped is resumed, and not begun once more.
     assert reproduce(load(TOY), Preset.QUICK, folders, observe=seen.append).passed
     assert len(seen) == 6
     assert not reproduce(load(TOY), Preset.QUICK, folders, observe=seen.append).again
     assert len(seen) == 6
+
+
+def test_a_stop_before_the_first_cell_forgets_no_failure(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as failing:
+        failing.setattr(toy_script, "LARGEST", 5)
+        assert not reproduce(load(TOY), Preset.QUICK, folders).passed
+    with monkeypatch.context() as stopped:
+        stopped.setattr(toy_script, "INTERRUPTED", {1})
+        with pytest.raises(KeyboardInterrupt):
+            reproduce(load(TOY), Preset.QUICK, folders)
+    assert contents(load(TOY), Preset.QUICK, folders).completed == 6
+    assert reproduce(load(TOY), Preset.QUICK, folders).again
+
+
+@pytest.fixture
+def two_toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[LoadedScript]:
+    """The toy and a second one, which also writes the numbers of its cells to a file."""
+    (tmp_path / "second_toy.py").write_text(
+        "'A second toy.'\nfrom tests.experiments import toy_script\n"
+        "from tests.experiments.toy_script import QUICK, FULL, claims, plot\n"
+        "from pathlib import Path\n"
+        "def compute(config, rng):\n"
+        "    with Path(__file__).with_name('begun').open('a') as file:\n"
+        "        file.write(f'{config.n}\\n')\n"
+        "    return toy_script.compute(config, rng)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "second_toy", raising=False)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    return [load("second_toy"), load(TOY)]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_cells_of_several_scripts_share_the_processes(
+    folders: Folders, two_toys: list[LoadedScript], workers: int
+) -> None:
+    seen: list[str] = []
+    with ExitStack() as stack:
+        executor = stack.enter_context(Processes(workers)) if workers > 1 else in_process
+        told = lambda script: seen.append(script.name)  # noqa: E731
+        reports = [*reproduce_each(two_toys, Preset.QUICK, folders, executor, told)]
+    assert {report.name for report in reports} == {"second_toy", "toy_script"}
+    assert all(report.passed for report in reports)
+    assert sorted(seen) == ["second_toy"] * 6 + ["toy_script"] * 6
+    first, second = (read_table(report.outputs) for report in reports)
+    pd.testing.assert_frame_equal(first, second)
+
+
+def test_a_store_that_fails_stops_its_script_alone(
+    folders: Folders, two_toys: list[LoadedScript], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    record = Store.record
+
+    def failing(store: Store, outcome: Outcome[Any]) -> None:
+        if store.path.name.startswith("second_toy") and outcome.cell.configuration.n == 2:
+            raise StoreError("no space left")
+        record(store, outcome)
+
+    monkeypatch.setattr(Store, "record", failing)
+    reports = [*reproduce_each(two_toys, Preset.QUICK, folders, in_process, lambda _script: None)]
+    by_name = {report.name: report for report in reports}
+    assert by_name["toy_script"].passed
+    assert by_name["second_toy"].broken == "no space left"
+    # The cells behind the one that could not be stored were not begun.
+    assert (tmp_path / "begun").read_text().split() == ["1", "1", "2"]
 
 
 def test_what_a_killed_process_left_half_written_is_removed(tmp_path: Path) -> None:
