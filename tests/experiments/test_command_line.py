@@ -239,7 +239,9 @@ def test_a_run_that_was_killed_halfway_ends_the_same(
         if name == "killed":
             cells = begun.read_text().split()
             assert set(cells) == set("123456")
-            assert len(cells) <= 6 + workers  # only cells in flight ran twice
+            # Only cells in flight ran twice. A process is given its next cell while the outcome of
+            # the last one is written, and both are in flight then.
+            assert len(cells) <= 6 + (2 * workers if workers > 1 else 1)
     for kind in ("csv", "png"):
         one, two = (tmp_path / f"f-{name}/quick/slow_toy.{kind}" for name in ("killed", "straight"))
         assert one.read_bytes() == two.read_bytes()
