@@ -225,7 +225,10 @@ def _together(
 
         def conclude(number: int) -> None:
             with at_work.pop(number) as sweeping:
-                rest = sweeping.concluding()
+                try:
+                    rest = sweeping.concluding()
+                except StoreError as error:
+                    rest = partial(_unusable, sweeping.script, preset, folders, error)
             drawn.append(drawer.submit(_reported, rest, sweeping.script, preset, folders))
 
         for number, script in enumerate(scripts):
@@ -241,11 +244,7 @@ def _together(
             if number in at_work
         )
         for number in [number for number, sweeping in at_work.items() if not sweeping.left]:
-            script = at_work[number].script
-            try:
-                conclude(number)
-            except StoreError as error:
-                yield _unusable(script, preset, folders, error)
+            conclude(number)
         while drawn and executor is in_process:
             yield drawn.popleft().result()
         for outcome in executor(EachWork(), tasks):
@@ -255,11 +254,12 @@ def _together(
             try:
                 sweeping.record(replace(outcome, cell=task.cell))
                 observe(sweeping.script)
+            except (StoreError, OSError) as error:
+                del at_work[task.number]
+                yield _unusable(sweeping.script, preset, folders, error)
+            else:
                 if not sweeping.left:
                     conclude(task.number)
-            except (StoreError, OSError) as error:
-                at_work.pop(task.number, None)
-                yield _unusable(sweeping.script, preset, folders, error)
             while drawn and (executor is in_process or drawn[0].done()):
                 yield drawn.popleft().result()
         if at_work:
