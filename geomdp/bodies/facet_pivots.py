@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from geomdp._numerics.compilation import numba
+from geomdp._numerics.compilation import copy_into, numba
 from geomdp._typing import FloatArray, IntArray
 
 # The ratio test of Harris (1973): how far a pivot can move a facet normal z along an edge of the
@@ -132,15 +132,28 @@ def _factor(facet, columns, bounds, ray):  # type: ignore[no-untyped-def]
     size = columns.shape[1]
     matrix = np.empty((size, size))
     for k in range(size):
-        matrix[k] = facet.signs[k] * columns[facet.basis[k]]
+        for i in range(size):
+            matrix[k, i] = facet.signs[k] * columns[facet.basis[k], i]
     try:
-        facet.inverse[:] = np.linalg.inv(matrix).T
+        inverse = np.linalg.inv(matrix)
     except Exception:  # numba catches no narrower class; the only cause is a singular matrix
         return False
-    facet.normal[:] = bounds[facet.basis] @ facet.inverse
-    facet.along[0] = facet.inverse @ ray[0]
-    facet.along[1] = facet.inverse @ ray[1]
+    for k in range(size):
+        copy_into(facet.inverse[k], inverse[:, k])
+    copy_into(facet.normal, bounds[facet.basis] @ facet.inverse)
+    for end in range(2):
+        copy_into(facet.along[end], facet.inverse @ ray[end])
     return True
+
+
+@numba.njit(cache=True)
+def _reflect(facet):  # type: ignore[no-untyped-def]
+    """Turn `facet` into the opposite facet, whose vertices are the negatives."""
+    for k in range(len(facet.signs)):
+        facet.signs[k], facet.normal[k] = -facet.signs[k], -facet.normal[k]
+        facet.along[0, k], facet.along[1, k] = -facet.along[0, k], -facet.along[1, k]
+        for i in range(len(facet.signs)):
+            facet.inverse[k, i] = -facet.inverse[k, i]
 
 
 @numba.njit(cache=True)
@@ -200,10 +213,7 @@ def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # ty
     if not _factor(facet, columns, bounds, ray):
         return 0, False
     if two_sided and facet.normal @ ray[1] < 0:  # the opposite facet is met first
-        facet.signs[:] = -facet.signs
-        facet.inverse[:] = -facet.inverse
-        facet.normal[:] = -facet.normal
-        facet.along[:] = -facet.along
+        _reflect(facet)
     values, times = columns @ facet.normal, np.empty(len(columns))
     fresh = True
     for pivots in range(PIVOTS_PER_DIMENSION * columns.shape[1]):
@@ -253,7 +263,7 @@ def _exit_with_true_bounds(facet, columns, two_sided, ray):  # type: ignore[no-u
     `BEYOND`.
     """
     for _ in range(CORRECTIONS_PER_DIMENSION * columns.shape[1]):
-        facet.normal[:] = _true_normal(facet, columns)
+        copy_into(facet.normal, _true_normal(facet, columns))
         values = columns @ facet.normal
         entering, sign = np.argmax(values), 1.0
         if two_sided and -values.min() > values[entering]:
@@ -310,16 +320,19 @@ def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type
     converged = np.zeros(rays, dtype=np.bool_)
     bases = np.empty((rays + 1, size), dtype=np.int64)
     orientations = np.empty((rays + 1, size))
-    bases[0], orientations[0] = basis, signs
+    copy_into(bases[0], basis)
+    copy_into(orientations[0], signs)
     inverse, normal = np.empty((size, size)), np.empty(size)
     ray = np.empty((2, size))
     pool = min(POOL, len(columns) // 2)
     for k in range(rays):
-        ray[0], ray[1] = points[k], directions[k]
+        copy_into(ray[0], points[k])
+        copy_into(ray[1], directions[k])
         facet = Facet(bases[k + 1], orientations[k + 1], inverse, normal, np.empty((2, size)))
         for careful in range(2):
             start = 0 if careful else _best_start(normals, ray, k, pool, two_sided)
-            facet.basis[:], facet.signs[:] = bases[start], orientations[start]
+            copy_into(facet.basis, bases[start])
+            copy_into(facet.signs, orientations[start])
             share = CAREFUL_PIVOT if careful else PIVOT
             period = CAREFUL_REFACTOR if careful else REFACTOR
             used, converged[k] = _pivot_to_exit(
@@ -327,9 +340,11 @@ def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type
             )
             pivots[k] += used
             if converged[k]:
-                normals[k], converged[k] = _exit_with_true_bounds(facet, columns, two_sided, ray)
+                exit, converged[k] = _exit_with_true_bounds(facet, columns, two_sided, ray)
+                copy_into(normals[k], exit)
             if converged[k]:
                 break
         if not converged[k]:
-            bases[k + 1], orientations[k + 1] = basis, signs
+            copy_into(bases[k + 1], basis)
+            copy_into(orientations[k + 1], signs)
     return normals, pivots, converged

@@ -29,7 +29,7 @@ import math
 import numpy as np
 from scipy.special import gammaln
 
-from geomdp._numerics.compilation import numba
+from geomdp._numerics.compilation import copy_into, numba
 from geomdp._typing import FloatArray
 
 # Heat baths of the log-gas on the line. Given all other particles, particle i lies between two
@@ -142,7 +142,7 @@ def _density(start, end, middle, points, i, values):  # type: ignore[no-untyped-
     """Set `values` to (density at the nodes of [start, end]) / (density at `middle`)."""
     half = (end - start) / 2
     places = start + half * (1 + _ABSCISSAE)
-    values[:] = np.exp(abs(middle) - np.abs(places))
+    copy_into(values, np.exp(abs(middle) - np.abs(places)))
     for j in range(len(points)):
         centre = points[j]
         if j != i and abs(centre) < np.inf:
@@ -331,7 +331,7 @@ def _read_once(rng, n, d, steps):  # type: ignore[no-untyped-def]
         coalesced, end = _block(rng, steps, state, count >= 0)
         if coalesced:
             if count >= 0:
-                found[count] = state
+                copy_into(found[count], state)
             count += 1
         state = end
     return found
@@ -356,7 +356,7 @@ def _block(rng, steps, state, needed):  # type: ignore[no-untyped-def]
             end = state.copy()
             if needed:
                 sweeps(end, uniforms)
-                end[:i] = proposals[:i]
+                copy_into(end[:i], proposals)
                 end[i] = _finish(rng, proposals[i], thresholds[i], low, high, end, i)
                 for j in range(i + 1, d):
                     end[j] = heat_bath(rng.random(), end, j)
@@ -373,7 +373,7 @@ def _propose(rng, low, high, i):  # type: ignore[no-untyped-def]
     |x - lambda_j| is largest at low_j for lower particles j, and at high_j for higher ones.
     """
     envelope = high.copy()
-    envelope[:i] = low[:i]
+    copy_into(envelope[:i], low)
     return heat_bath(rng.random(), envelope, i), rng.random()
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from geomdp._numerics.compilation import numba
+from geomdp._numerics.compilation import copy_into, numba
 from geomdp._typing import FloatArray, IntArray
 
 # QR factors of an affinely independent set of points, updated when a point joins or leaves. The
@@ -130,9 +130,9 @@ def insert(factor: Factor, points: FloatArray, row: int) -> bool:
             break
     if not settled or length <= DEPENDENT:
         return False
-    factor.triangle[:k, k] = coefficients
+    copy_into(factor.triangle[:k, k], coefficients)
     factor.triangle[k, k] = length
-    factor.basis[k] = rest / length
+    copy_into(factor.basis[k], rest / length)
     factor.image[k] = np.dot(factor.basis[k], factor.target)
     factor.members[k] = row
     factor.weights[k] = 0.0
@@ -252,7 +252,9 @@ def settle(factor: Factor) -> bool:
             for i in range(k - 1, -1, -1):
                 if factor.weights[i] <= ZERO_WEIGHT and goal[i] <= ZERO_WEIGHT:
                     delete(factor, i)
-        factor.weights[: factor.size[0]] /= factor.weights[: factor.size[0]].sum()
+        total = factor.weights[: factor.size[0]].sum()
+        for i in range(factor.size[0]):
+            factor.weights[i] /= total
         if blocking < 0:
             return moved
 
