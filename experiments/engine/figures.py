@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 STYLE = ROOT / "experiments" / "style.mplstyle"
-#: Pixels for each inch of a figure that is not committed; `STYLE` has the number of the others.
-COARSE = 120
+#: Pixels for each inch of a figure that is committed, and of one that is not.
+FINE, COARSE = 200, 120
 
 
 class RecordError(Exception):
@@ -46,10 +46,19 @@ class Outputs:
         return self.folder / f"{self.name}.json"
 
     @property
+    def png(self) -> Path:
+        """The figure."""
+        return self.folder / f"{self.name}.png"
+
+    @property
+    def svg(self) -> Path:
+        """The figure, if it is `fine`."""
+        return self.folder / f"{self.name}.svg"
+
+    @property
     def images(self) -> tuple[Path, ...]:
-        """The figure as PNG and, if it is `fine`, as SVG."""
-        kinds = ("png", "svg") if self.fine else ("png",)
-        return tuple(self.folder / f"{self.name}.{kind}" for kind in kinds)
+        """The files of the figure."""
+        return (self.png, self.svg) if self.fine else (self.png,)
 
 
 @dataclass(frozen=True)
@@ -107,21 +116,17 @@ def drawing() -> Iterator[None]:
 
 def write_figure(outputs: Outputs, figure: Figure) -> None:
     """Write the images; the same figure gives the same bytes (no date, fixed identifiers)."""
-    dateless: dict[str, dict[str, str | None]] = {
-        ".png": {"Software": None},
-        ".svg": {"Date": None},
-    }
-    if not outputs.fine:
-        # Of a time when quick figures had an SVG.
-        (outputs.folder / f"{outputs.name}.svg").unlink(missing_ok=True)
-    for path in outputs.images:
-        with replacing(path) as temporary:
-            figure.savefig(
-                temporary,
-                format=path.suffix[1:],
-                dpi=None if outputs.fine else COARSE,
-                metadata=dateless[path.suffix],
-            )
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    with replacing(outputs.png) as temporary:
+        figure.set_dpi(FINE if outputs.fine else COARSE)
+        # `savefig` writes the same bytes, but it draws the figure once more to lay it out.
+        FigureCanvasAgg(figure).print_png(temporary, metadata={"Software": None})
+    if outputs.fine:
+        with replacing(outputs.svg) as temporary:
+            figure.savefig(temporary, format="svg", metadata={"Date": None})
+    else:
+        outputs.svg.unlink(missing_ok=True)  # of a time when quick figures had one
 
 
 def write_record(outputs: Outputs, record: Mapping[str, object]) -> None:
