@@ -240,17 +240,23 @@ def _curve(axes: Axes, spread: pd.DataFrame, label: str, look: Look) -> None:
     draw_points(axes, spread.index, spread["median"], look, label, band=band)
 
 
-def grid(sizes: tuple[int, ...], lengths: tuple[float, ...], seconds: float) -> tuple[Config, ...]:
+def grid(
+    sizes: tuple[int, ...], loads: tuple[Load, ...], lengths: tuple[float, ...], seconds: float
+) -> tuple[Config, ...]:
     """One sweep of trivial cells per size, and one of about `seconds` per load and cell length."""
     return (
         *(Config(Load.NOTHING, 0.0, size) for size in sizes),
         *(
             Config(load, length, max(20, round(1000 * seconds / length)))
-            for load in (Load.SLEEP, Load.COMPUTE)
+            for load in loads
             for length in lengths
         ),
     )
 
 
-QUICK = Sweep(grid((50, 200), (10.0,), seconds=0.2), trials=1, seed=0)
-FULL = Sweep(grid((50, 500, 5000), (5.0, 10.0, 20.0, 50.0, 100.0), seconds=2.0), trials=3, seed=0)
+QUICK = Sweep(grid((50, 200), (Load.COMPUTE,), (10.0,), seconds=0.2), trials=1, seed=0)
+FULL = Sweep(
+    grid((50, 500, 5000), (Load.SLEEP, Load.COMPUTE), (5.0, 10.0, 20.0, 50.0, 100.0), seconds=2.0),
+    trials=3,
+    seed=0,
+)

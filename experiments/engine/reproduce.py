@@ -179,8 +179,7 @@ def reproduce_each(
     Such an error is a store that cannot be opened, or a full disk. Other scripts can still run.
     They cannot if the executor fails, so `ExecutorError` is raised. The cells of all scripts go to
     the executor together, so no process waits for the last cell of a script. This process draws
-    the figures meanwhile. Scripts that measure time come after that, alone; but not with
-    the quick preset, whose times only show that a script works.
+    the figures meanwhile. Scripts that measure time come after that, alone.
 
     Parameters
     ----------
@@ -189,8 +188,7 @@ def reproduce_each(
     observe : callable
         Called with the script of each new outcome.
     """
-    full = preset is Preset.FULL
-    alone = [script for script in scripts if full and isinstance(script.module, TakesTime)]
+    alone = [script for script in scripts if isinstance(script.module, TakesTime)]
     drawer = ThreadPoolExecutor(1)
     try:
         yield from _together(

@@ -74,8 +74,7 @@ class HasGoals(Protocol):
 class TakesTime(Protocol):
     """A script that measures time: its cells run one by one, whatever the executor.
 
-    ``TIMED`` names what is timed. Other work on the machine would disturb the measurement. Only
-    ``reproduce --quick`` runs it beside others.
+    ``TIMED`` names what is timed. Other work on the machine would disturb the measurement.
     """
 
     TIMED: str

@@ -334,7 +334,7 @@ def test_a_full_disk_leaves_the_figure_that_was_there(
         Path(str(arguments[1])).write_bytes(before[:100])
         raise OSError(errno.ENOSPC, "No space left on device", str(arguments[1]))
 
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
+    monkeypatch.setattr("matplotlib.backends.backend_agg.FigureCanvasAgg.print_png", full)
     result = call("run", "toy_script", *folders)
     assert result.exit_code == 1
     assert "No space left on device" in result.output
