@@ -67,15 +67,19 @@ class Code:
     def of_texts(cls, texts: Sequence[str]) -> Code:
         """Hashes of a script, given by its `texts_of`, and of the geomdp modules it can reach."""
         # A script that starts processes may run any command of the library.
-        runs = any(_within(name, "subprocess") for text in texts for name in _imported(text))
+        runs = any(_within(name, "subprocess") for text in texts for name in imported_names(text))
         modules = LIBRARY.everything() if runs else LIBRARY.reached(texts)
         library = hash_of(LIBRARY.texts[module] for module in modules)
         return cls(script=hash_of(texts), library=library)
 
 
 def texts_of(script: ModuleType) -> tuple[str, ...]:
-    """The texts of the files in `sources`, read from disk; the text of `script` comes first."""
-    return tuple(path.read_text(encoding="utf-8") for path in sources(script).values())
+    """The texts of the files in `sources`, read from disk; the text of `script` comes first.
+
+    A script may name data files in ``DATA``. Each counts as a module that holds the file's text.
+    """
+    data = [f"DATA = {path.read_text(encoding='utf-8')!r}" for path in getattr(script, "DATA", ())]
+    return (*(path.read_text(encoding="utf-8") for path in sources(script).values()), *data)
 
 
 def sources(script: ModuleType) -> dict[str, Path]:
@@ -83,7 +87,7 @@ def sources(script: ModuleType) -> dict[str, Path]:
     found = {"script": _source(script)}
     unread = [*found.values()]
     while unread:
-        for name in _imported(unread.pop().read_text(encoding="utf-8")):
+        for name in imported_names(unread.pop().read_text(encoding="utf-8")):
             path = _file_of(name) if _within(name, "experiments") else None
             if path is not None and name not in found:
                 found[name] = path
@@ -92,7 +96,7 @@ def sources(script: ModuleType) -> dict[str, Path]:
 
 
 @cache
-def _imported(text: str) -> list[str]:
+def imported_names(text: str) -> list[str]:
     """Dotted names of the modules that a text imports, and of the objects imported from them."""
     names = []
     for node in ast.walk(ast.parse(text)):

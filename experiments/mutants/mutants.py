@@ -32,9 +32,11 @@ that the script or the tests import. Run time on one core: quick 20 s, full an h
 
 from __future__ import annotations
 
+import enum
 import importlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -45,13 +47,12 @@ from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.goals import Aim, Goal
-from experiments.engine.provenance import content_hash
+from experiments.engine.provenance import content_hash, imported_names
 from experiments.engine.script import Needs
-from experiments.mutants.catalogue import MUTANTS, Mutant
-from experiments.mutants.coverage import CRASH, NONE, Noticed, outcomes, red_claims_of, unrefuted
-from experiments.mutants.imports import ROOT, with_imports
+from experiments.planting.catalogue import MUTANTS, PlantedEdit
 from experiments.planting.edits import Edit
 from experiments.planting.runs import failing_test, red_claims
+from experiments.theorems.theorem import Theorem, cited
 from geomdp import (
     advice,
     audit,
@@ -81,8 +82,26 @@ PLANTED_IN = (
     tabulation,
     workloads,
 )
+ROOT = Path(__file__).parents[2]
+#: The packages whose modules are followed. The library is not followed: it has its own hash.
+FOLLOWED = ("experiments", "tests")
 #: Joins the claims of one mutant.
 AND = "; "
+#: Entry of the table if no claim turned red, or if no test failed.
+NONE = "none"
+#: Entry in place of the ids of claims if the figure ended with an error. No claim was checked then,
+#: so this does not count as a claim that turned red.
+CRASH = "crash"
+
+
+class Noticed(enum.StrEnum):
+    """The checks that can notice a mutant, in the order of the legend."""
+
+    ALONE = "a claim alone"
+    BOTH = "claim and test"
+    TEST = "a test alone"
+    CRASH = "a crash of the figure"
+    NOTHING = "nothing"
 
 
 @dataclass(frozen=True)
@@ -101,7 +120,7 @@ class Config:
     code: str  # Hash of the figure, of the tests, and of the modules that they import
 
 
-def config(mutant: Mutant) -> Config:
+def config(mutant: PlantedEdit) -> Config:
     """The configuration of the cell that runs a mutant."""
     return Config(
         mutant=mutant.name,
@@ -115,18 +134,41 @@ def config(mutant: Mutant) -> Config:
     )
 
 
-def code_of(mutant: Mutant) -> str:
+def code_of(mutant: PlantedEdit) -> str:
     """Hash of the code in the files that `files_of` returns; the library is not among them."""
     return content_hash(files_of(mutant))[:16]
 
 
-def files_of(mutant: Mutant) -> set[Path]:
+def files_of(mutant: PlantedEdit) -> set[Path]:
     """The mutant's script, its tests, `conftest.py`, and the modules that these import.
 
     Only modules of `experiments` and `tests` are included, see `with_imports`.
     """
     script = ROOT / "experiments" / mutant.folder / f"{mutant.figure}.py"
     return with_imports([script, ROOT / "tests/conftest.py", *(ROOT / t for t in mutant.tests)])
+
+
+def with_imports(files: Iterable[Path]) -> set[Path]:
+    """The `files`, and all followed modules that they import, directly or through others."""
+    found: set[Path] = set()
+    unread = list(files)
+    while unread:
+        path = unread.pop()
+        if path not in found:
+            found.add(path)
+            unread += _imported(path)
+    return found
+
+
+@cache
+def _imported(path: Path) -> tuple[Path, ...]:
+    """Files of the followed modules that the file imports, also within its functions."""
+    names = imported_names(path.read_text(encoding="utf-8"))
+    followed = [name for name in names if name.partition(".")[0] in FOLLOWED]
+    # A name is a module, a package, or an object in a module. An object has no file.
+    places = [ROOT.joinpath(*name.split(".")) for name in followed]
+    candidates = [file for at in places for file in (at.with_suffix(".py"), at / "__init__.py")]
+    return tuple(file for file in candidates if file.is_file())
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
@@ -144,6 +186,47 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
             "test": test or NONE,
         }
     ]
+
+
+def outcomes(mutants: pd.DataFrame) -> pd.Series:
+    """The member of `Noticed` for each mutant; a crash takes precedence over a failed test.
+
+    Parameters
+    ----------
+    mutants : DataFrame
+        Columns `claim_ids`, with the ids of red claims, `CRASH` or `NONE`; and `test`, with the
+        first failing test or `NONE`.
+    """
+    crashed, by_test = mutants.claim_ids == CRASH, mutants.test != NONE
+    by_claim = (mutants.claim_ids != NONE) & ~crashed
+    found = {
+        Noticed.CRASH: crashed,
+        Noticed.ALONE: by_claim & ~by_test,
+        Noticed.BOTH: by_claim & by_test,
+        Noticed.TEST: ~by_claim & by_test,
+    }
+    return pd.Series(np.select([*found.values()], [*found], Noticed.NOTHING), mutants.index)
+
+
+def red_claims_of(mutants: pd.DataFrame) -> set[str]:
+    """The claims that some mutant turns red, as the index names them: ``script::id``.
+
+    Parameters
+    ----------
+    mutants : DataFrame
+        Columns `figure`, the short name of the script, and `claim_ids`, one text with the ids of
+        all red claims of a mutant. A claim may have several ids.
+    """
+    return {
+        f"{figure}::{id}"
+        for figure, ids in zip(mutants.figure, mutants.claim_ids, strict=True)
+        for id in cited(ids)
+    }
+
+
+def unrefuted(theorems: Iterable[Theorem], red: Collection[str]) -> list[str]:
+    """Ids of the statements that have no claim in `red`."""
+    return [theorem.id for theorem in theorems if not set(theorem.claims) & set(red)]
 
 
 def claims(mutants: pd.DataFrame) -> list[Claim]:

@@ -28,14 +28,16 @@ from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.script import Needs
+from experiments.planting.catalogue import FAULT_FILES, FAULTS, PARTS
 from experiments.planting.runs import failing_test
-from experiments.privacy.faults.catalogue import FAULTS, PARTS
 from geomdp import audit, bounds, mechanisms, noise, privacy
 
 NEEDS = Needs(("pytest", "xdist", "hypothesis", "mpmath"), "dev")
 #: Results are stale when code of these packages changes, or code that they use. Every fault is
 #: planted in one of these packages or in code that they use.
 PLANTED_IN = (audit, bounds, mechanisms, noise, privacy)
+#: The faults count as code: results are stale when one of these files changes.
+DATA = tuple(FAULT_FILES.values())
 #: Faults of the quick preset, which takes about 15 seconds.
 SAMPLE = (
     "ledger: the new spend is not counted",

@@ -1,29 +1,24 @@
 """Every theorem, lemma and algorithm of the papers, with its code; see `theorem`."""
 
-from experiments.theorems.additions import ADDITIONS
-from experiments.theorems.blum_roth import BLUM_ROTH
-from experiments.theorems.iterative import ITERATIVE
-from experiments.theorems.nikolov import NIKOLOV
-from experiments.theorems.nikolov_bounds import NIKOLOV_BOUNDS
-from experiments.theorems.nikolov_covariance import NIKOLOV_COVARIANCE
-from experiments.theorems.nikolov_noise import NIKOLOV_NOISE
-from experiments.theorems.primitives import PRIMITIVES, SAMPLING
-from experiments.theorems.smooth import SMOOTH
-from experiments.theorems.sparse_vector import SPARSE_VECTOR
-from experiments.theorems.theorem import Paper, Theorem, cited, resolve, shown_by
+from pathlib import Path
 
-THEOREMS: tuple[Theorem, ...] = (
-    *NIKOLOV,
-    *NIKOLOV_COVARIANCE,
-    *NIKOLOV_NOISE,
-    *NIKOLOV_BOUNDS,
-    *BLUM_ROTH,
-    *SPARSE_VECTOR,
-    *ITERATIVE,
-    *SMOOTH,
-    *PRIMITIVES,
-    *SAMPLING,
-    *ADDITIONS,
+from experiments.theorems.theorem import Paper, Theorem, cited, read, resolve, shown_by
+
+#: The files of this folder that hold the statements, in the order of the report.
+FILES = (
+    "nikolov",
+    "nikolov_covariance",
+    "nikolov_noise",
+    "nikolov_bounds",
+    "blum_roth",
+    "sparse_vector",
+    "iterative",
+    "smooth",
+    "primitives",
+    "additions",
+)
+THEOREMS = tuple(
+    theorem for name in FILES for theorem in read(Path(__file__).parent / f"{name}.toml")
 )
 
 #: Statements that no claim of a figure can refute, with the reason. Remove a statement when a claim

@@ -5,8 +5,10 @@ from __future__ import annotations
 import enum
 import importlib
 import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 #: Ids of the formula sheet, as docstrings of scripts and claims cite them.
 ID = re.compile(r"\b(?:GEN|JL|BR|SV|IC|SM|SAM|X|LAB)-[A-Z0-9]+(?:\.\d+)?[a-z]?\b")
@@ -46,6 +48,18 @@ class Theorem:
     def scripts(self) -> tuple[str, ...]:
         """Short names of the scripts with claims in `claims`."""
         return tuple(dict.fromkeys(claim.partition("::")[0] for claim in self.claims))
+
+
+def read(path: Path) -> tuple[Theorem, ...]:
+    """The statements in a TOML file, which gives the name of a member of `Paper` as the paper."""
+
+    def field(name: str, value: str | list[str]) -> Paper | str | tuple[str, ...]:
+        if isinstance(value, list):
+            return tuple(value)
+        return Paper[value] if name == "paper" else " ".join(value.split())
+
+    rows = tomllib.loads(path.read_text(encoding="utf-8"))["theorem"]
+    return tuple(Theorem(**{name: field(name, row[name]) for name in row}) for row in rows)
 
 
 def cited(text: str | None) -> set[str]:

@@ -30,7 +30,7 @@ from experiments.guide.links import problems
 from experiments.guide.reference import write_reference
 from experiments.guide.sources import HERE
 from experiments.guide.theorem_pages import write_theorems
-from experiments.privacy.faults.catalogue import FAULTS
+from experiments.planting.catalogue import FAULTS
 from experiments.theorems import THEOREMS
 from geomdp.advice.candidates import CANDIDATES
 from tests.hostile.test_output import PIECES, controls, groups

@@ -10,9 +10,22 @@ import pandas as pd
 import pytest
 
 from experiments.catalogue import SCRIPTS
-from experiments.mutants.catalogue import MUTANTS
-from experiments.mutants.coverage import CRASH, NONE, Noticed, outcomes, red_claims_of, unrefuted
-from experiments.mutants.mutants import FULL, QUICK, claims, claims_of_all, config, files_of, goals
+from experiments.mutants.mutants import (
+    CRASH,
+    FULL,
+    NONE,
+    QUICK,
+    Noticed,
+    claims,
+    claims_of_all,
+    config,
+    files_of,
+    goals,
+    outcomes,
+    red_claims_of,
+    unrefuted,
+)
+from experiments.planting.catalogue import MUTANTS
 from experiments.theorems import THEOREMS, UNCLAIMED, UNREFUTED, Paper, Theorem
 from tests.experiments.planted_edits import are_tests, changes_one_function_and_is_undone
 
@@ -27,7 +40,7 @@ def test_there_are_many_mutants_with_names_of_their_own() -> None:
         for path in (ROOT / "experiments" / "mutants").glob("*.toml")
         for line in path.read_text(encoding="utf-8").splitlines()
     ]
-    assert rows.count("[[mutant]]") == len(MUTANTS) >= 80
+    assert rows.count("[[edit]]") == len(MUTANTS) >= 80
 
 
 def test_every_figure_has_a_mutant() -> None:

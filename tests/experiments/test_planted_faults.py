@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.planting.edits import EditDoesNotFit, planted
-from experiments.privacy.faults.catalogue import FAULTS, PARTS
-from experiments.privacy.faults.fault import Fault
+from experiments.planting.catalogue import FAULTS, PARTS
+from experiments.planting.edits import Edit, EditDoesNotFit, planted
 from geomdp.privacy import PureDP, basic_composition
 from tests.experiments.planted_edits import are_tests, changes_one_function_and_is_undone
 
@@ -54,4 +53,4 @@ def test_a_fault_is_in_force_inside_the_block_only() -> None:
 )
 def test_a_fault_that_does_not_fit_says_so(where: str, old: str, words: str) -> None:
     with pytest.raises(EditDoesNotFit, match=words):
-        planted(Fault("one", "nothing", where, old, "new", ()).edit).__enter__()
+        planted(Edit(f"geomdp.{where}", old, "new")).__enter__()

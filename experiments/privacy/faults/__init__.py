@@ -1,1 +1,0 @@
-"""Planted faults: small edits of the library that a test must notice."""
