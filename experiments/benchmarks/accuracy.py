@@ -182,10 +182,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         ),
         *(closed_form(family, value, means[family,]) for family, value in CLOSED_FORMS.items()),
         stays_below_prediction(
-            "errors after projection stay below their bounds",
-            "JL-L13b",
-            after,
-            ["family", "stage"],
+            "errors after projection stay below their bounds", "JL-L13b", after, ["family", "stage"]
         ),
         is_below(
             "projection lowers the error of Laplace noise",

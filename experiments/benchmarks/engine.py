@@ -228,11 +228,7 @@ def plot(table: pd.DataFrame) -> Figure:
     gain.set_ylabel("parallel efficiency")
     gain.set_title("(b) two processes")
     labels = [label for label, _ in looks.values()]
-    shared_legend(
-        figure,
-        (cost, gain),
-        {"(a)": ["wall clock", "processor"], "(b)": labels},
-    )
+    shared_legend(figure, (cost, gain), {"(a)": ["wall clock", "processor"], "(b)": labels})
     return figure
 
 

@@ -143,8 +143,7 @@ def plot(table: pd.DataFrame) -> Figure:
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_yticks(range(len(lines), 0, -1), lines, fontsize=6)
     axes.grid(axis="y", linewidth=0.4)
-    axes.set_xscale("log")
-    axes.set_xlabel("time of the peer over that of geomdp")
+    axes.set(xscale="log", xlabel="time of the peer over that of geomdp")
     figure.suptitle("Speed of the geometry core beside its peers, one core")
     kinds = [LABELS[kind] for kind in Vertices if (best.vertices == kind).any()]
     shared_legend(figure, [axes], {"measured": kinds, "goal": [AIMED_AT]})

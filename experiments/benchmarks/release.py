@@ -118,8 +118,7 @@ def plot(table: pd.DataFrame) -> Figure:
         alone = part is Part.TIME
         axes.set_yticks(places, [q if alone else f"{q}: {t}" for q, t in rows], fontsize=7)
         axes.margins(x=0.12)
-        axes.set_xlabel(UNITS[part])
-        axes.set_title(f"({letter}) {TITLES[part]}")
+        axes.set(xlabel=UNITS[part], title=f"({letter}) {TITLES[part]}")
         axes.grid(axis="y", visible=False)
     return figure
 

@@ -145,16 +145,12 @@ def plot(table: pd.DataFrame) -> Figure:
         sizes = sorted(rows["size"].unique())
         axes.set_xticks(sizes, labels=[str(size) for size in sizes])
         axes.set_xticks([], minor=True)
-        axes.set_xlabel("degrees $t$ per variable")
-        axes.set_title(f"({'abc'[d - 1]}) $d = {d}$")
+        axes.set(xlabel="degrees $t$ per variable", title=f"({'abc'[d - 1]}) $d = {d}$")
     panels[0].set_ylabel("time per record (ns)")
     shared_legend(
         figure,
         panels,
-        {
-            "geomdp": [Method.GEOMDP],
-            "peers": [Method.COSINES, Method.RECURRENCES, Method.FOURIER],
-        },
+        {"geomdp": [Method.GEOMDP], "peers": [Method.COSINES, Method.RECURRENCES, Method.FOURIER]},
     )
     return figure
 

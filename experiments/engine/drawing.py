@@ -134,8 +134,7 @@ def draw_theory(
 
 def log_axes(axes: Axes) -> None:
     """Make both axes logarithmic, with labels at powers of 10 and minor ticks between them."""
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(LogLocator(base=10, numticks=20))
         axis.set_minor_locator(LogLocator(base=10, subs=tuple(range(2, 10)), numticks=20))

@@ -159,10 +159,7 @@ def goals(table: pd.DataFrame) -> list[Goal]:
 def report(table: pd.DataFrame) -> Table:
     """One row per line and source."""
     shown = Table(
-        "line",
-        "source",
-        "known",
-        title=f"RMSE per query, n = {RECORDS}, {PRIVACY}, replace-one",
+        "line", "source", "known", title=f"RMSE per query, n = {RECORDS}, {PRIVACY}, replace-one"
     )
     for heading in ("error", "over the peer", "goal", "split R-hat", "bulk ESS"):
         shown.add_column(heading, justify="right")
@@ -269,12 +266,7 @@ def grid(lines: dict[Line, dict[Source, tuple[int, int]]]) -> tuple[Config, ...]
 
 
 QUICK = Sweep(
-    grid(
-        {
-            Line.CATEGORICAL: {Source.CUT: (16, 30)},
-            Line.THREE_WAY: {Source.KNORM: (16, 14)},
-        }
-    ),
+    grid({Line.CATEGORICAL: {Source.CUT: (16, 30)}, Line.THREE_WAY: {Source.KNORM: (16, 14)}}),
     trials=1,
     seed=0,
 )

@@ -35,13 +35,7 @@ from experiments.engine.checks import (
     stays_below_prediction,
 )
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import (
-    BAND_LEVEL,
-    Look,
-    draw_intervals,
-    draw_points,
-    shared_legend,
-)
+from experiments.engine.drawing import BAND_LEVEL, Look, draw_intervals, draw_points, shared_legend
 from experiments.engine.statistics import MeanSquare, pooled_by
 from experiments.shared.workloads import Line, line_workload
 from geomdp.advice.comparison import WORTHWHILE, rank, try_for_every_n
@@ -205,17 +199,14 @@ def plot(table: pd.DataFrame) -> Figure:
         draw_choices(choices, mine, height)
         draw_errors(errors, mine, height)
     choices.set_yticks(range(len(lines)), [line.replace(", ", ",\n", 1) for line in lines], size=8)
-    choices.set_ylim(len(lines) - 0.5, -0.5)
-    choices.set_xscale("log")
+    choices.set(ylim=(len(lines) - 0.5, -0.5), xscale="log")
     choices.grid(visible=False)
-    choices.set_xlabel("number of records $n$")
-    choices.set_title("(a) what is advised")
+    choices.set(xlabel="number of records $n$", title="(a) what is advised")
     errors.axvline(1, color="black", lw=0.8)
     errors.set_xscale("log")
     errors.set_xticks([0.02, 0.05, 0.1, 0.2, 0.5, 1], ["0.02", "0.05", "0.1", "0.2", "0.5", "1"])
     errors.minorticks_off()
-    errors.set_xlabel("error over best peer's")
-    errors.set_title("(b) how much less it errs")
+    errors.set(xlabel="error over best peer's", title="(b) how much less it errs")
     columns = {"(a) after the noise": [*COLOURS], "(b) error of the choice": [*LOOKS]}
     shared_legend(figure, (choices, errors), columns)
     return figure

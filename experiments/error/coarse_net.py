@@ -32,12 +32,7 @@ from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import predicted_columns, stays_below_prediction
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import (
-    Look,
-    draw_measured,
-    draw_theory,
-    shared_legend,
-)
+from experiments.engine.drawing import Look, draw_measured, draw_theory, shared_legend
 from experiments.engine.statistics import MeanSquare, pooled_along, pooled_by
 from experiments.shared.workloads import Kind, workload
 from geomdp.geometry.farthest_points import farthest_points

@@ -297,8 +297,7 @@ def draw_mechanisms(axes: Axes, table: pd.DataFrame, names: list[str]) -> None:
         rows = [names.index(str(name)) + shift for name in ratios.index]
         draw_points(axes, ratios, rows, LOOKS[label], label, line="none")
     axes.axvline(1, color="0.5", lw=0.8, zorder=0)
-    axes.set_xscale("log")
-    axes.set_xlim(0.5, 20)
+    axes.set(xscale="log", xlim=(0.5, 20))
     axes.set_xticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"])
     axes.minorticks_off()
     axes.set_xlabel("error over best additive")

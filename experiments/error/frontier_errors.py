@@ -18,12 +18,7 @@ from experiments.error.frontier_walks import (
     polytope,
     squares_of_chains,
 )
-from experiments.shared.accuracy_lines import (
-    PRIVACY,
-    Method,
-    excluded_error,
-    for_records,
-)
+from experiments.shared.accuracy_lines import PRIVACY, Method, excluded_error, for_records
 from experiments.shared.workloads import Line, line_workload
 from geomdp.bounds import RMS, additive_noise_error
 from geomdp.geometry.sampling import bulk_ess, split_r_hat

@@ -194,8 +194,7 @@ def plot(table: pd.DataFrame) -> Figure:
     panels[0].set_xlabel("number of records $n$")
     panels[0].set_ylabel("error per query (RMSE of means)")
     panels[0].set_title(f"(a) {QUERIES} sign queries, $N={SIZE}$")
-    panels[1].set_xlabel("elements $N$")
-    panels[1].set_title(f"(b) $n={RECORDS}$")
+    panels[1].set(xlabel="elements $N$", title=f"(b) $n={RECORDS}$")
     shared_legend(figure, panels, {"measured": [*LOOKS], "theory": [EXACT, DUAL, CLOSED]})
     return figure
 

@@ -313,9 +313,7 @@ def draw_places(axes: Axes, table: pd.DataFrame) -> None:
 
 
 QUICK = Sweep(
-    grid((100, 1000, 3000), positions=(300,), releases=130, projections=20),
-    trials=1,
-    seed=0,
+    grid((100, 1000, 3000), positions=(300,), releases=130, projections=20), trials=1, seed=0
 )
 FULL = Sweep(
     grid(

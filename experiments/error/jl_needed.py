@@ -57,10 +57,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import predicted_columns, stays_below_prediction
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, shared_legend
-from experiments.engine.statistics import (
-    LEVEL,
-    MeanSquare,
-)
+from experiments.engine.statistics import LEVEL, MeanSquare
 from experiments.error.jl.problems import (
     Family,
     Noise,
@@ -184,12 +181,7 @@ def no_gap(name: str, points: dict[Point, MeanSquare]) -> Claim:
 
 
 #: Families and divisors for which K-norm noise is claimed to err less with a map than without one.
-GAPS = (
-    (Family.LONG, MIDDLE),
-    (Family.GLUED, MIDDLE),
-    (Family.GLUED, END),
-    (Family.NEEDLE, FAR),
-)
+GAPS = ((Family.LONG, MIDDLE), (Family.GLUED, MIDDLE), (Family.GLUED, END), (Family.NEEDLE, FAR))
 
 
 def gaps(points: dict[Point, MeanSquare]) -> list[Claim]:
@@ -231,11 +223,7 @@ def trend_far_below(points: dict[Point, MeanSquare]) -> Claim:
 
 
 LOOKS = {FAR: Look("C3", "^"), MIDDLE: Look("C1", "s"), END: Look("C0", "o")}
-REGIMES = {
-    FAR: r"$\varepsilon n=r/32$",
-    MIDDLE: r"$\varepsilon n=r/4$",
-    END: r"$\varepsilon n=r$",
-}
+REGIMES = {FAR: r"$\varepsilon n=r/32$", MIDDLE: r"$\varepsilon n=r/4$", END: r"$\varepsilon n=r$"}
 EQUAL = "equal errors"
 TICKS = (0.4, 0.6, 1, 1.4, 2)
 
@@ -246,8 +234,7 @@ def plot(table: pd.DataFrame) -> Figure:
     panels = figure.subplots(2, 4, sharey=True).ravel()
     points = ratios(table)
     for axes, family, letter in zip(panels, Family, "abcdefgh", strict=True):
-        axes.set_title(f"({letter}) {family}")
-        axes.set_xscale("log")
+        axes.set(title=f"({letter}) {family}", xscale="log")
         draw_family(axes, {key[1:]: ratio for key, ratio in points.items() if key[0] == family})
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(FixedLocator(TICKS))
@@ -281,10 +268,7 @@ def draw_family(axes: Axes, points: dict[tuple[int, str, int], MeanSquare]) -> N
 
 
 def grid(
-    sizes: dict[Family, tuple[int, ...]],
-    divisors: Iterable[int],
-    exchanges: int,
-    releases: int,
+    sizes: dict[Family, tuple[int, ...]], divisors: Iterable[int], exchanges: int, releases: int
 ) -> tuple[Config, ...]:
     """All ways to answer every workload, at every size and with every divisor."""
     return tuple(
@@ -302,8 +286,7 @@ SIZES = {
     Family.MARGINALS: (7, 9, 11),
     Family.PARITIES: (6, 7, 8),
     **dict.fromkeys(
-        (Family.REPEATED, Family.DECAYING, Family.LONG, Family.GLUED, Family.NEEDLE),
-        (32, 64, 128),
+        (Family.REPEATED, Family.DECAYING, Family.LONG, Family.GLUED, Family.NEEDLE), (32, 64, 128)
     ),
 }
 #: Half of the families, in small sizes; the panels of the other families stay empty.

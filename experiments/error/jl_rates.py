@@ -153,8 +153,7 @@ def plot(table: pd.DataFrame) -> Figure:
     for axes, panel, letter in zip(panels.flat, Panel, "abcd", strict=True):
         rows = table[table.panel == panel]
         draw(axes, rows, panel)
-        axes.set_xlabel(LABELS[panel])
-        axes.set_title(f"({letter}) {fixed(rows, panel)}")
+        axes.set(xlabel=LABELS[panel], title=f"({letter}) {fixed(rows, panel)}")
     for axes in panels[:, 0]:
         axes.set_ylabel(r"error $\Vert M(X)-Q(X)\Vert_2$ (RMS)")
     columns = {"mechanism": [*LOOKS][:3], " ": [*LOOKS][3:], "theory": [BOUND, OPTIMUM]}

@@ -277,8 +277,7 @@ def plot(table: pd.DataFrame) -> Figure:
             means = {d: mean.over(1 / N) for d, mean in pooled_along(mine, "columns").items()}
             draw_measured(axes, means, look, label(width), joined=False)
         log_axes(axes)
-        axes.set_xlabel("binary columns $d$")
-        axes.set_title(neighbours)
+        axes.set(xlabel="binary columns $d$", title=neighbours)
     panels[0].set_ylabel(rf"error per cell in counts, $\rho={RHO}$")
     shared_legend(
         figure,
@@ -311,9 +310,7 @@ def large(*levels: Levels) -> tuple[Config, ...]:
 
 QUICK = Sweep((*grid((3, 12, 24), 5000), large(Levels.BINARY)[0]), trials=1, seed=0)
 FULL = Sweep(
-    (*grid((3, 4, 6, 8, 12, 16, 24, 36, 50, 70, 100), 2_000_000), *large(*Levels)),
-    trials=1,
-    seed=0,
+    (*grid((3, 4, 6, 8, 12, 16, 24, 36, 50, 70, 100), 2_000_000), *large(*Levels)), trials=1, seed=0
 )
 
 if __name__ == "__main__":

@@ -96,10 +96,7 @@ def releases(config: Config, rng: np.random.Generator) -> Row:
         float(np.mean((M.release(records, rng=rng).answers - truth) ** 2))
         for _ in range(config.draws)
     ]
-    return {
-        **MeanSquare.of(squares).columns(),
-        **predicted_columns(M.predicted_rmse),
-    }
+    return {**MeanSquare.of(squares).columns(), **predicted_columns(M.predicted_rmse)}
 
 
 def cone_error(d: int) -> float:
@@ -181,11 +178,8 @@ def plot(table: pd.DataFrame) -> Figure:
             draw_theory(axes, exact.index, exact, "black", theory)
             means = pooled_along(mine, "order")
             draw_measured(axes, means, LOOKS[subject], subject, joined=False)
-        axes.set_xlabel("order $d$ of the matrices")
-        axes.set_xticks(sorted(table.order.unique()))
-    left.set_ylim(0, 1)
-    left.set_ylabel("root mean square of an entry")
-    left.set_title("(a) uniform matrices")
+        axes.set(xlabel="order $d$ of the matrices", xticks=sorted(table.order.unique()))
+    left.set(ylim=(0, 1), ylabel="root mean square of an entry", title="(a) uniform matrices")
     right.set_yscale("log")
     right.set_ylabel("error per query (RMSE of means)")
     right.set_title(rf"(b) noise, $\varepsilon=1$, $n={N}$")

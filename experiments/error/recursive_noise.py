@@ -246,9 +246,7 @@ def plot(table: pd.DataFrame) -> Figure:
     shape.invert_xaxis()
     for axes, ratio, title in ((level, 0.5, "(b) $r=1/2$"), (cube, 1.0, "(c) cube, $r=1$")):
         draw(axes, table[(table.stop > 0) & (table.ratio == ratio)], "stop")
-        axes.set_title(title)
-        axes.set_xlabel("level at which recursion stops")
-        axes.set_xticks([1, 2, 3, 4, 5])
+        axes.set(title=title, xlabel="level at which recursion stops", xticks=[1, 2, 3, 4, 5])
     for axes in (shape, level, cube):
         axes.set_yscale("log")
     shared_legend(figure, (shape, level), {"measured": [*LOOKS], "theory": [EXACT]})

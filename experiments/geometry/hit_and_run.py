@@ -199,9 +199,7 @@ def plot(table: pd.DataFrame) -> Figure:
     panels = figure.subplots(1, len(dimensions), sharey=True)
     for axes, m, letter in zip(panels, dimensions, "abc", strict=False):
         draw(axes, table[table.dimension == m])
-        axes.set_title(f"({letter}) dimension {m}")
-        axes.set_xlabel("steps from the centre")
-        axes.set_xscale("log")
+        axes.set(title=f"({letter}) dimension {m}", xlabel="steps from the centre", xscale="log")
     panels[0].set_ylabel("squared error over its exact value")
     shared_legend(figure, panels, {"measured": [*LOOKS], "theory": [LAW, LIMIT]})
     return figure

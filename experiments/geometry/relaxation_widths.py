@@ -186,10 +186,8 @@ def plot(table: pd.DataFrame) -> Figure:
     widths.set_yscale("log")
     widths.set_yticks([2, 5, 10, 20, 50], ["2", "5", "10", "20", "50"])
     widths.minorticks_off()
-    widths.set_ylabel("Gaussian width")
-    widths.set_title("(a) width of the relaxation")
-    shares.set_ylabel("relaxed width / width")
-    shares.set_title("(b) ratio, 95% bands")
+    widths.set(ylabel="Gaussian width", title="(a) width of the relaxation")
+    shares.set(ylabel="relaxed width / width", title="(b) ratio, 95% bands")
     for axes in (widths, shares):
         axes.set_xlabel("attributes $d$")
     shared_legend(figure, (widths,), {"relaxation of": [*LOOKS], "dashed": [EQUAL]})

@@ -292,8 +292,7 @@ def draw_projections(axes: Axes, radii: pd.DataFrame) -> None:
         draw_points(axes, mine.j, mine.value / first, look, family, band=band)
         if family is Family.CUBE:
             draw_theory(axes, mine.j, mine.exact / mine.exact.iloc[0], "black", EXACT, (1, 2))
-    axes.set_xlabel("dimension $j$ of the projection")
-    axes.set_ylabel(r"mean radius $Q_j\,/\,Q_1$")
+    axes.set(xlabel="dimension $j$ of the projection", ylabel=r"mean radius $Q_j\,/\,Q_1$")
     axes.set_title(f"(a) projections\nfrom dimension {radii['size'].iloc[0]}", fontsize=8.5)
     axes.set_xticks(radii.j.unique())
 

@@ -227,14 +227,8 @@ def promises(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-LOOKS = {
-    Constants.CORRECTED: Look("C0", "o"),
-    Constants.PRINTED: Look("C3", "D", filled=False),
-}
-PROMISED = {
-    Constants.CORRECTED: r"$\alpha$, corrected",
-    Constants.PRINTED: r"$3\alpha/2$, printed",
-}
+LOOKS = {Constants.CORRECTED: Look("C0", "o"), Constants.PRINTED: Look("C3", "D", filled=False)}
+PROMISED = {Constants.CORRECTED: r"$\alpha$, corrected", Constants.PRINTED: r"$3\alpha/2$, printed"}
 PRINTED_ALPHA = r"$\alpha$, printed: not proved"
 NO_UPDATE = "uniform start"
 
@@ -261,8 +255,7 @@ def plot(table: pd.DataFrame) -> Figure:
             draw_theory(axes, promised.index, promised.guaranteed, look.colour, label)
             draw_measured(axes, pooled_along(rows, "n"), look, constants)
         log_axes(axes)
-        axes.set_title(title)
-        axes.set_xlabel("number of records $n$")
+        axes.set(title=title, xlabel="number of records $n$")
     panels[0].set_ylabel(f"largest error of {1 << BITS} parities")
     theory = [*PROMISED.values(), PRINTED_ALPHA, NO_UPDATE]
     shared_legend(figure, panels, {"measured": [*LOOKS], "theory": theory})
@@ -295,10 +288,7 @@ QUICK = Sweep(
 )
 FULL = Sweep(
     grid(
-        {
-            "pure": (7, 7.5, 8, 8.5, 9, 9.5, 10),
-            "approximate": (6, 6.5, 7, 7.5, 8),
-        },
+        {"pure": (7, 7.5, 8, 8.5, 9, 9.5, 10), "approximate": (6, 6.5, 7, 7.5, 8)},
         runs=20,
         choices=200,
     ),

@@ -51,11 +51,7 @@ def value_scale(n: int, updates: int, epsilon: float = PRIVACY.epsilon) -> float
 
 
 def solved_accuracy(
-    n: int,
-    *,
-    sparsity: int | None = None,
-    universe: int = 0,
-    epsilon: float = PRIVACY.epsilon,
+    n: int, *, sparsity: int | None = None, universe: int = 0, epsilon: float = PRIVACY.epsilon
 ) -> float:
     """alpha0 = 9 sqrt(8 c ln(2/delta)) (ln 2k + ln(4c/beta)) / (eps n), c = floor(B(alpha0)).
 
@@ -115,9 +111,7 @@ def at_gap(n: int, sparsity: int, gap: float, runs: int, rng: np.random.Generato
 def threshold(table: pd.DataFrame) -> list[Claim]:
     """Which queries cause an update, and the error of queries just below the threshold."""
     by_gap = table.groupby("gap").agg(
-        runs=("runs", "sum"),
-        untouched=("untouched", "sum"),
-        all_updated=("all_updated", "sum"),
+        runs=("runs", "sum"), untouched=("untouched", "sum"), all_updated=("all_updated", "sum")
     )
     near, far = by_gap.loc[NEAR], by_gap.loc[FAR]
     left = table[table.gap == LEFT].groupby(["n", "sparsity"]).left.max()

@@ -195,8 +195,7 @@ def plot(table: pd.DataFrame) -> Figure:
     for axes in panels:
         axes.axhline(BETA, color="black", linestyle=(0, (4, 2)), linewidth=1.1, label=LIMIT)
     log_axes(panels[1])
-    panels[0].set_ylim(3e-4, 1.3)
-    panels[0].set_xscale("log")
+    panels[0].set(ylim=(3e-4, 1.3), xscale="log")
     panels[0].set_title("(a) 1-DP, $k=100$:\nfewer failures than stated", fontsize=9)
     panels[1].set_title(
         rf"(b) $(1, 10^{{-6}})$-DP, $c={CUTOFF}$:" "\nthe printed theorem fails", fontsize=9

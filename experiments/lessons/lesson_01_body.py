@@ -287,7 +287,7 @@ def _(mo):
                 {
                     "Answer 6": "Changing all three signs changes no product, so the eight records "
                     "fall into four pairs with equal answers. And the product of all three "
-                    "products is always 1, which excludes four of the eight corners of the cube.",
+                    "products is always 1, which excludes four of the eight corners of the cube."
                 }
             ),
             mo.md("*Next: what one record can change.*"),

@@ -408,7 +408,7 @@ def _(mo):
                     "Answer 10": r"The noise must be short in the few directions that the body "
                     r"uses: in dimension $m$ pure-DP noise of a ball has length $\propto m$ and "
                     r"not $\sqrt m$. The next lesson maps the answers to fewer dimensions by a "
-                    "random matrix first, adds noise there, and projects back.",
+                    "random matrix first, adds noise there, and projects back."
                 }
             ),
             mo.md("*Next: the Johnson-Lindenstrauss transform.*"),

@@ -119,10 +119,7 @@ def _(
     _figure, _ax = plt.subplots(figsize=(4.0, 3.6), layout="constrained")
     _ax.plot([0, 30], [0, 30], color="grey", lw=1, label="distance kept")
     _ax.plot(lengths, _after, ".", ms=2, color="#0072B2")
-    _ax.set_xlim(0, 30)
-    _ax.set_ylim(0, 45)
-    _ax.set_xlabel(r"$\|x - y\|$")
-    _ax.set_ylabel(r"$\|A(x - y)\|$")
+    _ax.set(xlim=(0, 30), ylim=(0, 45), xlabel=r"$\|x - y\|$", ylabel=r"$\|A(x - y)\|$")
     _ax.legend(loc="upper left", frameon=False)
     _ax.set_title("distances between corners", loc="left")
     _text = mo.md(
@@ -218,9 +215,7 @@ def _(corners, gd, np, picture, plt, queries, width):
     _ax.annotate("w(K)", (1, width), textcoords="offset points", xytext=(0, 5))
     _ax.set_xscale("log", base=2)
     _ax.set_xticks(_ms, [str(_m) for _m in _ms])
-    _ax.set_ylim(0.7 * width, 1.12 * width)
-    _ax.set_xlabel("rows m")
-    _ax.set_ylabel("mean width of AK")
+    _ax.set(ylim=(0.7 * width, 1.12 * width), xlabel="rows m", ylabel="mean width of AK")
     _ax.legend(loc="lower right", frameon=False)
     picture(_figure, "mean width of the image by the number of rows")
     return
@@ -272,10 +267,7 @@ def _(angle, gd, mo, noise, np, pentagon, picture, plt, truth):
     _ax.plot(*truth, "D", color="black", label="true answers")
     _ax.arrow(*truth, *(0.25 * _row), color="black", width=0.008, length_includes_head=True)
     _ax.annotate("a", truth + 0.3 * _row, ha="center", va="center")
-    _ax.set_xlim(-0.6, 1.7)
-    _ax.set_ylim(-0.6, 1.6)
-    _ax.set_xlabel("first answer")
-    _ax.set_ylabel("second answer")
+    _ax.set(xlim=(-0.6, 1.7), ylim=(-0.6, 1.6), xlabel="first answer", ylabel="second answer")
     _ax.legend(loc="upper left", frameon=False, fontsize=8)
     _far = np.linalg.norm(_points - truth, axis=1).max()
     _text = mo.md(
@@ -384,9 +376,7 @@ def _(gd, mo, np, picture, plt, records):
     _ax.minorticks_off()
     _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
-    _ax.set_ylim(3e-3, 20)
-    _ax.set_xlabel("rows m")
-    _ax.set_ylabel("the bracket")
+    _ax.set(ylim=(3e-3, 20), xlabel="rows m", ylabel="the bracket")
     _ax.legend(loc="upper right", frameon=False, fontsize=9)
     mo.hstack(
         [records, picture(_figure, "distortion, noise and their sum by the number of rows")],
@@ -472,9 +462,7 @@ def _(alpha, bits, gd, mo, np, picture, plt):
     _ax.minorticks_off()
     _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
-    _ax.set_ylim(5, 1e7)
-    _ax.set_xlabel("queries k")
-    _ax.set_ylabel("records, up to the constant")
+    _ax.set(ylim=(5, 1e7), xlabel="queries k", ylabel="records, up to the constant")
     _ax.legend(loc="upper left", frameon=False)
     mo.hstack(
         [
@@ -500,7 +488,7 @@ def _(mo):
                 {
                     "Answer 9": r"$\ln N/\alpha^2 \le \sqrt{k\ln N}/\alpha$ means $k \ge \ln N/"
                     r"\alpha^2$. With 20 bits and $\alpha = 0.1$: $20 \ln 2 \cdot 100 = 1386$"
-                    " queries.",
+                    " queries."
                 }
             ),
         ]
@@ -567,8 +555,7 @@ def _(measured, mo, people, picture, plt, tried, zero):
     _ax.set_ylim(0.08, 5)
     _ax.set_yticks([0.1, 0.2, 0.5, 1, 2, 5], ["0.1", "0.2", "0.5", "1", "2", "5"])
     _ax.set_xticks(tried, [str(_m) for _m in tried])
-    _ax.set_xlabel("rows m")
-    _ax.set_ylabel("error per query")
+    _ax.set(xlabel="rows m", ylabel="error per query")
     _ax.legend(loc="upper right", frameon=False, ncols=2, fontsize=9)
     mo.hstack(
         [people, picture(_figure, "measured error by the number of rows")],

@@ -92,10 +92,7 @@ def _(copies, error, gd, loss, mo, np, people, picture, plt):
     gd.plotting.draw(gd.bodies.Box(np.zeros(2), np.ones(2)), _ax, label="K")
     _radius = 2 * np.sqrt(2) * error.value
     gd.plotting.draw_packing(_corners, _radius, _ax, label="answers of 4 data sets")
-    _ax.set_xlim(-0.9, 1.9)
-    _ax.set_ylim(-0.9, 1.9)
-    _ax.set_xlabel("first answer")
-    _ax.set_ylabel("second answer")
+    _ax.set(xlim=(-0.9, 1.9), ylim=(-0.9, 1.9), xlabel="first answer", ylabel="second answer")
     _ax.legend(loc="upper right", frameon=False, fontsize=9)
     _apart = _r / _n / np.sqrt(2)
     _sum = 0.5 + 1.5 * np.exp(-loss.value * _r)
@@ -205,8 +202,7 @@ def _(np, picture, plt, words):
     _image = _right.imshow(_differ, cmap="Blues", vmax=12)
     for (_i, _j), _d in np.ndenumerate(_differ):
         _right.text(_j, _i, str(_d), ha="center", va="center", fontsize=7)
-    _right.set_xticks([])
-    _right.set_yticks([])
+    _right.set(xticks=[], yticks=[])
     _right.set_title("places in which two records differ", loc="left")
     picture(_figure, "the 16 words of the code and the places in which they differ")
     return
@@ -337,14 +333,11 @@ def _(line_loss, line_steps, lines, mo, np, picture, plt, steps):
     _limit = 2 * _q / (1 - _q) ** 2
     _figure, (_left, _right) = plt.subplots(1, 2, figsize=(8.0, 3.5), layout="constrained")
     _left.stairs(_found.prior, np.arange(line_steps.value + 2) - 0.5, fill=True, color="#56B4E9")
-    _left.set_xlabel("t")
-    _left.set_ylabel("prior of the proof")
+    _left.set(xlabel="t", ylabel="prior of the proof")
     _right.plot(steps, [lines[line_loss.value, _t].risk for _t in steps], "o-", color="#0072B2")
     _right.plot(line_steps.value, _found.risk, "o", ms=10, mfc="none", color="#D55E00")
     _right.axhline(_limit, color="black", ls="--", label="discrete Laplace noise")
-    _right.set_ylim(0, 1.15 * _limit)
-    _right.set_xlabel("steps T")
-    _right.set_ylabel("squared error of t, at least")
+    _right.set(ylim=(0, 1.15 * _limit), xlabel="steps T", ylabel="squared error of t, at least")
     _right.legend(loc="lower right", frameon=False)
     _text = mo.md(
         f"With T = {line_steps.value} and ε = {line_loss.value:g} no private estimate of t has a "
@@ -432,10 +425,7 @@ def _(gd, grid_records, grid_steps, lines, mo, np, picture, plt):
     _side = np.arange(_t + 1) / _n
     _grid = np.array(np.meshgrid(_side, _side)).reshape(2, -1).T
     _ax.plot(*_grid.T, ".", color="#D55E00" if _fits else "grey", label="answers of data sets")
-    _ax.set_xlim(-0.15, 1.55)
-    _ax.set_ylim(-0.15, 1.55)
-    _ax.set_xlabel("first answer")
-    _ax.set_ylabel("second answer")
+    _ax.set(xlim=(-0.15, 1.55), ylim=(-0.15, 1.55), xlabel="first answer", ylabel="second answer")
     _ax.legend(loc="upper right", frameon=False, fontsize=9)
     _error = np.sqrt(lines[1.0, _t].risk) / _n
     _text = mo.md(
@@ -507,9 +497,7 @@ def _(curves, gd, picture, plt, sizes):
     _ax.minorticks_off()
     _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
-    _ax.set_ylim(5e-3, 10)
-    _ax.set_xlabel("records n")
-    _ax.set_ylabel("root mean square error per query")
+    _ax.set(ylim=(5e-3, 10), xlabel="records n", ylabel="root mean square error per query")
     _ax.legend(loc="upper right", frameon=False)
     picture(_figure, "errors of mechanisms above the errors that none can beat")
     return
@@ -575,8 +563,7 @@ def _(gd, np):
 def _(agreements, code, mo, np, picture, plt):
     _figure, _ax = plt.subplots(figsize=(5.0, 3.0), layout="constrained")
     _ax.bar(np.arange(7), agreements / 1000, color="#0072B2")
-    _ax.set_xlabel("elements that two sets share")
-    _ax.set_ylabel("thousands of pairs")
+    _ax.set(xlabel="elements that two sets share", ylabel="thousands of pairs")
     _text = mo.md(
         f"$q = 11$, $s = 6$, $t = 3$: {len(code.words())} sets of 6 among 66 elements. Any two "
         f"share at most {int(np.flatnonzero(agreements).max())}."

@@ -105,9 +105,7 @@ def _(
     _ax.axhline(_line, color="#0072B2", ls="--", label="noisy threshold")
     if len(_above):
         _ax.plot(_halt + 1, _seen[_halt], "o", ms=11, mfc="none", color="#D55E00", label="above")
-    _ax.set_ylim(-150, 220)
-    _ax.set_xlabel("query")
-    _ax.set_ylabel("count")
+    _ax.set(ylim=(-150, 220), xlabel="query", ylabel="count")
     _ax.legend(loc="upper left", frameon=False, ncols=3, fontsize=9)
     _alpha = gd.bounds.upper.above_threshold(stream_loss.value, queries=asked, beta=0.05)
     _said = f"halts at query {_halt + 1}" if len(_above) else "finds nothing above"
@@ -214,9 +212,7 @@ def _(gd, lengths, mo, picture, plt, query_scale, worst):
     _ax.set_xscale("log")
     _ax.minorticks_off()
     _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
-    _ax.set_ylim(0, 3)
-    _ax.set_xlabel("queries below before the one above")
-    _ax.set_ylabel("privacy loss / ε")
+    _ax.set(ylim=(0, 3), xlabel="queries below before the one above", ylabel="privacy loss / ε")
     _ax.legend(loc="upper right", frameon=False)
     _text = mo.md(
         f"After 1000 queries: **{worst[query_scale.value][-1]:.3f} ε** with noise "
@@ -321,9 +317,7 @@ def _(accuracies, beta, cutoff, cutoffs, failures, gd, mo, picture, plt):
     _ax.minorticks_off()
     _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
-    _ax.set_ylim(1e-6, 3)
-    _ax.set_xlabel("c = k")
-    _ax.set_ylabel("probability of a value off by more than α")
+    _ax.set(ylim=(1e-6, 3), xlabel="c = k", ylabel="probability of a value off by more than α")
     _ax.legend(loc="lower left", frameon=False)
     _text = mo.md(
         f"""
@@ -432,16 +426,12 @@ def _(allowed, gaps, guesses, learning, mo, np, picture, plt, points, shares, up
     _left.step(
         np.arange(points), guesses[updates.value], where="mid", color="#D55E00", label="hypothesis"
     )
-    _left.set_ylim(0, 0.16)
-    _left.set_xlabel("element")
-    _left.set_ylabel("share")
+    _left.set(ylim=(0, 0.16), xlabel="element", ylabel="share")
     _left.legend(loc="upper right", frameon=False)
     _right.plot(gaps, color="#0072B2")
     _right.plot(updates.value, gaps[updates.value], "o", color="#D55E00")
     _right.axhline(learning, color="black", ls="--", label=f"α = {learning}")
-    _right.set_ylim(0, 0.4)
-    _right.set_xlabel("updates")
-    _right.set_ylabel("largest error of a query")
+    _right.set(ylim=(0, 0.4), xlabel="updates", ylabel="largest error of a query")
     _right.legend(loc="upper right", frameon=False)
     _text = mo.md(
         f"{len(gaps) - 1} updates were needed; the theorem allows {int(allowed)} "
@@ -511,9 +501,7 @@ def _(constants, gap, mo, noise, picture, plt):
     _colours = ("#BBBBBB", "#0072B2", "#D55E00" if _most > 1 + 1e-9 else "#009E73")
     _ax.barh([2, 1, 0], [gap.value, _seen, _most], color=_colours, height=0.55)
     _ax.set_yticks([2, 1, 0], ["true gap of Q", "seen gap of Q", "largest gap, at most"])
-    _ax.set_xlim(0, 2)
-    _ax.set_ylim(-0.5, 3)
-    _ax.set_xlabel("in units of α")
+    _ax.set(xlim=(0, 2), ylim=(-0.5, 3), xlabel="in units of α")
     if not _stops:
         _verdict = "The run goes on: the hypothesis is updated."
     elif _most > 1 + 1e-9:
@@ -635,9 +623,7 @@ def _(gd, mo, picture, plt, promised, queries, sizes):
     _ax.minorticks_off()
     _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
-    _ax.set_ylim(1e-3, 2)
-    _ax.set_xlabel("records n")
-    _ax.set_ylabel(r"$\alpha$, with probability 0.95")
+    _ax.set(ylim=(1e-3, 2), xlabel="records n", ylabel=r"$\alpha$, with probability 0.95")
     _ax.legend(loc="upper right", frameon=False)
     mo.hstack(
         [queries, picture(_figure, "promised accuracy by the number of records")],

@@ -62,9 +62,7 @@ def _(mo, np, order, picture, plt):
     _x = np.cos(np.linspace(0, np.pi, 400))
     _figure, _ax = plt.subplots(figsize=(5.0, 2.8), layout="constrained")
     _ax.plot(_x, np.cos(order.value * np.arccos(_x)), color="#0072B2")
-    _ax.set_ylim(-1.1, 1.1)
-    _ax.set_xlabel("x")
-    _ax.set_ylabel(f"$T_{{{order.value}}}(x)$")
+    _ax.set(ylim=(-1.1, 1.1), xlabel="x", ylabel=f"$T_{{{order.value}}}(x)$")
     mo.hstack([order, picture(_figure, "a Chebyshev polynomial")], justify="start", widths=[1, 2])
     return
 
@@ -96,11 +94,9 @@ def _(gd, picture, plt, solid):
     _figure = plt.figure(figsize=(3.9, 3.7), layout="constrained")
     _ax = _figure.add_subplot(projection="3d")
     gd.plotting.draw(solid, _ax)
-    _ax.set_xlabel("$T_1$")
-    _ax.set_ylabel("$T_2$")
+    _ax.set(xlabel="$T_1$", ylabel="$T_2$")
     _ax.set_zlabel("$T_3$")
-    _ax.set_xticks([-1, 0, 1])
-    _ax.set_yticks([-1, 0, 1])
+    _ax.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1])
     _ax.set_zticks([-1, 0, 1])
     # Room for the name of the third axis.
     _ax.set_box_aspect((1, 1, 1), zoom=0.85)
@@ -220,8 +216,7 @@ def _(bandwidth, degree, fitted, kernel, mo, np, picture, plt):
     _ax.plot(_x, kernel(0.2, bandwidth.value)(_x), color="black", lw=2.5, alpha=0.4, label="query")
     _ax.plot(_x, _cut(_x), color="#0072B2", label="truncation")
     _ax.plot(_x, _smooth(_x), color="#D55E00", ls="--", label="Jackson")
-    _ax.set_ylim(-0.5, 1.6)
-    _ax.set_xlabel("x")
+    _ax.set(ylim=(-0.5, 1.6), xlabel="x")
     _ax.legend(loc="upper left", frameon=False, ncols=3)
     _text = mo.md(
         f"""
@@ -321,8 +316,7 @@ def _(angles, library, mo, moments, np, picture, plt, sums):
     _ax.plot(np.cos(angles), sums[_t], color="#0072B2")
     _ax.plot(np.cos(angles[_at]), sums[_t][_at], "o", color="#D55E00")
     _ax.axhline(0, color="grey", lw=1)
-    _ax.set_xlabel("x")
-    _ax.set_ylabel("sum of the moments of x")
+    _ax.set(xlabel="x", ylabel="sum of the moments of x")
     _text = mo.md(
         f"""
         $S({_t}, 1) = {_t} - ({sums[_t][_at]:.4f})$ = **{_t - sums[_t][_at]:.4f}**
@@ -426,9 +420,7 @@ def _(degrees, fitted, gd, mo, narrow, noise_errors, np, people, picture, plt):
     _ax.minorticks_off()
     _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.set_xticks([2, 4, 8, 16, 32, 64], ["2", "4", "8", "16", "32", "64"])
-    _ax.set_ylim(1e-5, 3)
-    _ax.set_xlabel("degrees t")
-    _ax.set_ylabel("error of the answer at ε = 1")
+    _ax.set(ylim=(1e-5, 3), xlabel="degrees t", ylabel="error of the answer at ε = 1")
     _ax.legend(loc="lower left", facecolor="white", edgecolor="none", framealpha=1, fontsize=9)
     mo.hstack(
         [
@@ -530,9 +522,7 @@ def _(asked, centres, epsilon, mo, np, picture, plt, summaries, true_answers, wi
     )
     _ax.plot(centres, _answers, color="#0072B2", label="private")
     _ax.plot(centres, true_answers[window.value], color="black", ls="--", label="true")
-    _ax.set_ylim(-0.1, 0.9)
-    _ax.set_xlabel("centre c of the kernel")
-    _ax.set_ylabel("answer")
+    _ax.set(ylim=(-0.1, 0.9), xlabel="centre c of the kernel", ylabel="answer")
     _ax.legend(loc="upper right", frameon=False, fontsize=9)
     mo.hstack(
         [
@@ -604,9 +594,7 @@ def _(mo, np, picture, plt, smooth, variables):
     _ax.plot(_orders, _orders / (2 * _d + _orders), "o-", color="#0072B2", label="K / (2d + K)")
     _ax.plot(_orders, np.minimum(1, _orders / (1.5 * _d)), "s--", color="#D55E00", label="weighted")
     _ax.axvline(smooth.value, color="grey", lw=1)
-    _ax.set_ylim(0, 1.25)
-    _ax.set_xlabel("derivatives K")
-    _ax.set_ylabel("exponent of 1/n")
+    _ax.set(ylim=(0, 1.25), xlabel="derivatives K", ylabel="exponent of 1/n")
     _ax.legend(loc="upper left", facecolor="white", edgecolor="none", framealpha=1, ncols=2)
     _text = mo.md(
         rf"d = {_d}, K = {smooth.value}: error of the order "
@@ -637,7 +625,7 @@ def _(mo):
                 {
                     "Answer 11": r"Put $K$ into $\frac{K}{2d+K}$. For $d/K = \epsilon_0$ it is "
                     r"$\frac{1}{1 + 2\epsilon_0} \approx 1 - 2\epsilon_0$: very smooth queries are "
-                    "answered nearly as well as a single one, with error near $1/n$.",
+                    "answered nearly as well as a single one, with error near $1/n$."
                 }
             ),
             mo.md("*Next: a release from beginning to end.*"),

@@ -265,8 +265,7 @@ def plot(table: pd.DataFrame) -> Figure:
     for axes in panels:
         for place in range(0, len(QUERIES), 2):
             axes.axhspan(place - 0.5, place + 0.5, color="0.96", lw=0, zorder=0)
-        axes.set_xscale("log")
-        axes.set_xlabel("number of records $n$ needed")
+        axes.set(xscale="log", xlabel="number of records $n$ needed")
         axes.grid(axis="y", visible=False)
     panels[0].plot([], [], ls="none", marker="|", ms=9, mew=1.6, color="black", label=LEFT)
     panels[0].plot([], [], ls="none", marker="o", color="black", label=RIGHT)

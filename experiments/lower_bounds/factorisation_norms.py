@@ -84,10 +84,7 @@ def least_variance(differences: FloatArray) -> tuple[float, float, FloatArray]:
 
 
 def norm_columns(
-    Q: gd.workloads.Workload,
-    privacy: gd.privacy.Privacy,
-    alpha: float,
-    bound: gd.bounds.Bound,
+    Q: gd.workloads.Workload, privacy: gd.privacy.Privacy, alpha: float, bound: gd.bounds.Bound
 ) -> Row:
     """Columns of a row: gamma^2, and how near lines and row products come to it.
 

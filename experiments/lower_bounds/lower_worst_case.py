@@ -172,10 +172,7 @@ def older_bounds_are_worse(table: pd.DataFrame) -> Claim:
     """The older bounds are Theorem 1's third term, ln N / (alpha^2 epsilon), times `stated`."""
     logs, k = table.bits * math.log(2), table.queries
     third = logs / (table.alpha**2 * EPSILON)
-    stated = {
-        "small_db": np.log(k) / table.alpha,
-        "projection": np.log(k) ** 2 * np.sqrt(logs),
-    }
+    stated = {"small_db": np.log(k) / table.alpha, "projection": np.log(k) ** 2 * np.sqrt(logs)}
     off = max(
         float((table[name] / third / factor - 1).abs().max()) for name, factor in stated.items()
     )

@@ -197,11 +197,9 @@ def plot(table: pd.DataFrame) -> Figure:
     for axes, letter, title in zip(panels.flat, "abcd", titles, strict=True):
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter("{x:g}")
-        axes.set_yscale("log")
-        axes.set_title(f"({letter}) {title}")
+        axes.set(yscale="log", title=f"({letter}) {title}")
     for axes in panels[1]:
-        axes.set_xlabel("dimension $k$")
-        axes.set_ylim(40, 1000)
+        axes.set(xlabel="dimension $k$", ylim=(40, 1000))
         axes.set_yticks([50, 100, 200, 500, 1000], ["50", "100", "200", "500", "1000"])
         axes.minorticks_off()
     panels[0, 0].set_ylabel(r"$\mathbb{E}\,\|Z\|_2$ in counts, $\varepsilon=1$")

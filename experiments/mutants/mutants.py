@@ -338,9 +338,7 @@ COLOURS = {
 def plot(table: pd.DataFrame) -> Figure:
     """One bar for each figure: its number of mutants, split by the check that noticed them."""
     counts = pd.crosstab(table.figure, outcomes(table)).reindex(
-        index=table.figure.unique(),
-        columns=list(Noticed),
-        fill_value=0,
+        index=table.figure.unique(), columns=list(Noticed), fill_value=0
     )
     figure = Figure(figsize=(7.2, 1.4 + 0.2 * len(counts)))
     axes = figure.subplots()

@@ -101,12 +101,7 @@ def verdict(config: Config, seed: int) -> Row:
         else:
             found = audited(config.family, CHANGES[config.fault], config.trials, seed)
     share = found.epsilon_lower_bound / found.claimed_epsilon
-    return {
-        "refuted": found.refuted,
-        "share": share,
-        "event": found.event,
-        "seconds": seconds[0],
-    }
+    return {"refuted": found.refuted, "share": share, "event": found.event, "seconds": seconds[0]}
 
 
 def searched(config: Config, seed: int) -> Row:
@@ -207,10 +202,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def planted(
-    families: Sequence[Family],
-    audits: int,
-    few: int = 4_000,
-    faults: Sequence[Fault] = PLANTED,
+    families: Sequence[Family], audits: int, few: int = 4_000, faults: Sequence[Fault] = PLANTED
 ) -> tuple[Config, ...]:
     """Audits of correct and faulty noise: 40,000 draws for halved noise, otherwise `few` draws."""
     return tuple(

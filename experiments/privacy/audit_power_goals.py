@@ -46,12 +46,7 @@ def shares_of_draws(table: pd.DataFrame) -> pd.Series[float]:
 def open_goals(table: pd.DataFrame) -> list[Goal]:
     """Goals for mechanisms, numbers of draws and speed. A goal without rows is left out."""
     factors = table[table.fault == Fault.SCALED]
-    return [
-        *_rows(factors),
-        *_sizes(factors),
-        *_spectral(table),
-        *_sparse(table),
-    ]
+    return [*_rows(factors), *_sizes(factors), *_spectral(table), *_sparse(table)]
 
 
 def _rows(factors: pd.DataFrame) -> list[Goal]:

@@ -174,8 +174,7 @@ def draw_sizes(axes: Axes, broken: pd.DataFrame) -> None:
                           size=8)  # fmt: skip
     axes.set_xscale("log")
     axes.set_yticks(range(len(BUGS)), [f"{bug.source}\n{bug.what}" for bug in BUGS], fontsize=8)
-    axes.set_ylim(len(BUGS) - 0.5, -0.7)
-    axes.set_xlabel("outputs on each input")
+    axes.set(ylim=(len(BUGS) - 0.5, -0.7), xlabel="outputs on each input")
     axes.set_title("(a) every false claim is refuted, by this test", fontsize=9)
 
 
@@ -190,8 +189,7 @@ def draw_alarms(axes: Axes, mended: pd.DataFrame) -> None:
     axes.axvline(ALARM_LEVEL, color="black", linestyle=(0, (4, 2)), lw=1.1)
     axes.annotate(f"level {ALARM_LEVEL:g}", (ALARM_LEVEL, -0.62), (3, 0),
                   textcoords="offset points", va="top", size=8)  # fmt: skip
-    axes.set_xlim(-0.005, 0.125)
-    axes.set_xlabel("share refuted")
+    axes.set(xlim=(-0.005, 0.125), xlabel="share refuted")
     axes.set_title("(b) after mending", fontsize=9)
 
 

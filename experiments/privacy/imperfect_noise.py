@@ -250,8 +250,7 @@ def draw_variations(axes: Axes, table: pd.DataFrame) -> None:
         draw_theory(axes, mine["size"], mine.bound, "black", VARIATION, (1, 2))
     draw_theory(axes, [], [], "0.4", EXACT)
     log_axes(axes)
-    axes.set_xlabel(r"total variation $\tau$")
-    axes.set_ylabel(r"least $\delta$ at $\varepsilon=1$")
+    axes.set(xlabel=r"total variation $\tau$", ylabel=r"least $\delta$ at $\varepsilon=1$")
     axes.set_title("(a) total variation $\\tau$:\nno pure privacy", fontsize=8.5)
 
 

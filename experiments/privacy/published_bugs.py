@@ -193,14 +193,7 @@ BUGS = (
         mended_claim=gd.ZCDP(0.5),
     ),
     Bug("Mironov 2012", "gaps of float64 Laplace noise", ONE, float_laplace, None, explained, 3000),
-    Bug(
-        "Haney et al. 2022",
-        "precision of a float64 sum",
-        ROUGH,
-        float_normal,
-        None,
-        precise,
-    ),
+    Bug("Haney et al. 2022", "precision of a float64 sum", ROUGH, float_normal, None, precise),
     Bug("geomdp, ids", "one missing value recodes all ids", ONE, id_codes),
     Bug("geomdp, sparse", "more answers than the cutoff", ONE, sparse_vector, most=30_000),
     Bug(

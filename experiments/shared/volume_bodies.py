@@ -50,14 +50,7 @@ LOOKS = {
 }
 #: Round bodies, whose widths in two directions differ by a factor of order sqrt(k) at most, and
 #: stretched bodies, with larger factors. The figures draw them in different panels.
-EVEN = (
-    Family.MEANS,
-    Family.CUBE,
-    Family.MARGINALS,
-    Family.MOMENTS,
-    Family.HISTOGRAM,
-    Family.SIGNS,
-)
+EVEN = (Family.MEANS, Family.CUBE, Family.MARGINALS, Family.MOMENTS, Family.HISTOGRAM, Family.SIGNS)
 STRETCHED = (Family.PREFIXES, Family.LONG)
 
 

@@ -42,13 +42,7 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
 from experiments.smooth.kinks import KINK, half_power, kernel_factor, largest, limit, query
 from geomdp.bounds.upper import smooth_accuracy
-from geomdp.workloads.smooth import (
-    Filter,
-    Jackson,
-    SmoothQueries,
-    Truncation,
-    approximate,
-)
+from geomdp.workloads.smooth import Filter, Jackson, SmoothQueries, Truncation, approximate
 
 FloatArray = npt.NDArray[np.float64]
 PRIVACY = gd.PureDP(1.0)
@@ -283,8 +277,7 @@ def plot(table: pd.DataFrame) -> Figure:
         for operator, (marker, filled) in MARKERS.items():
             draw_points(axes, [], [], Look("0.3", marker, filled), operator)
         log_axes(axes)
-        axes.set_title(f"({'ab'[d - 1]}) $d={d}$")
-        axes.set_xlabel("number of records $n$")
+        axes.set(title=f"({'ab'[d - 1]}) $d={d}$", xlabel="number of records $n$")
     panels[0].set_ylabel("error (RMS) over the limit")
     columns = {
         "operator": [*Operator],

@@ -40,13 +40,7 @@ from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import is_below, slopes_by
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import (
-    Look,
-    draw_measured,
-    draw_theory,
-    log_axes,
-    shared_legend,
-)
+from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import Slope, pooled_along, pooled_by
 from experiments.smooth import smooth_epsilon, smooth_exponents
 from experiments.smooth.smooth_releases import SPREAD, Config, Method, Panel, worst_errors

@@ -95,9 +95,7 @@ def mechanism(d: int, n: int) -> gd.SmoothSummary:
     )
 
 
-def post_processing(
-    config: Config,
-) -> Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]:
+def post_processing(config: Config) -> Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]:
     """The map from noisy moments, of shape (t,) * d, to the moments that give the answers."""
     deviations = mechanism(config.d, config.n).noise_std
     if config.method is Method.SEMIDEFINITE:
@@ -252,8 +250,7 @@ def plot(table: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(7.2, 4.0))
     panels = figure.subplots(1, 2)
     for d, axes, letter in zip(DEGREES, panels, "ab", strict=True):
-        axes.set_title(f"({letter}) $d={d}$, $t={DEGREES[d]}$")
-        axes.set_xlabel("number of records $n$")
+        axes.set(title=f"({letter}) $d={d}$, $t={DEGREES[d]}$", xlabel="number of records $n$")
         log_axes(axes)
     panels[0].set_ylabel("worst error of an answer (RMS)")
     for (d, axes), (method, look) in itertools.product(

@@ -68,10 +68,7 @@ class Measure(enum.StrEnum):
     ANSWER = "answer"
 
 
-METHODS = {
-    Measure.TRUNCATED: releases.Method.TRUNCATED,
-    Measure.JACKSON: releases.Method.PAPER,
-}
+METHODS = {Measure.TRUNCATED: releases.Method.TRUNCATED, Measure.JACKSON: releases.Method.PAPER}
 TIMES = (Measure.DIRECT, Measure.SUMMARY, Measure.ANSWER)
 D = 1
 #: The timed tasks. The cells of a script that defines this name run one by one.
@@ -270,9 +267,7 @@ def plot(table: pd.DataFrame) -> Figure:
     for axes, (title, unit, measures) in zip(panels, PANELS, strict=True):
         for measure in measures:
             draw(axes, table[table.measure == measure], measure)
-        axes.set_title(title)
-        axes.set_ylabel(unit)
-        axes.set_xlabel("number of records $n$")
+        axes.set(title=title, ylabel=unit, xlabel="number of records $n$")
         log_axes(axes)
     columns = {
         "paper's way": [str(measure) for measure in PAPERS],

@@ -168,10 +168,7 @@ def two_sided(hits: pd.Series, draws: pd.Series, chance: pd.Series) -> FloatArra
 
 
 COLOURS = ("C0", "C1", "C2", "C3", "C4")
-LOOKS = {
-    Weights.EQUAL: Look("0.2", "o"),
-    Weights.UNEVEN: Look("0.2", "v", filled=False),
-}
+LOOKS = {Weights.EQUAL: Look("0.2", "o"), Weights.UNEVEN: Look("0.2", "v", filled=False)}
 EXACT = "exact, equal weights"
 LEMMA = "Lemma 4.8"
 
@@ -195,10 +192,7 @@ def plot(table: pd.DataFrame) -> Figure:
         draw_points(tails, [], [], look, str(weights), line="none")
     tails.plot([], [], color="black", label=EXACT)
     draw_theory(tails, [], [], "black", LEMMA)
-    tails.set_yscale("log")
-    tails.set_ylim(SMALLEST, 2)
-    tails.set_ylabel(r"$\Pr[\,|Y|\geq y\,]$")
-    tails.set_title("(a) tails")
+    tails.set(yscale="log", ylim=(SMALLEST, 2), ylabel=r"$\Pr[\,|Y|\geq y\,]$", title="(a) tails")
     exponents.set_ylim(0, 1)
     exponents.set_ylabel("exponent, lemma over exact")
     exponents.set_title("(b) what the lemma loses")

@@ -305,11 +305,8 @@ def plot(table: pd.DataFrame) -> Figure:
     axes[0].set_xlabel("number of records $n$")
     axes[0].set_ylabel("error per query (RMSE of means)")
     second = table[table.panel == Panel.SPARSITY]
-    axes[1].set_title(f"(b) $n={second.n.iloc[0]}$")
-    axes[1].set_xlabel("sparsity $m$")
-    axes[2].set_title("(c) no noise")
-    axes[2].set_xlabel("rows $T$")
-    axes[2].set_ylabel("relative distortion")
+    axes[1].set(title=f"(b) $n={second.n.iloc[0]}$", xlabel="sparsity $m$")
+    axes[2].set(title="(c) no noise", xlabel="rows $T$", ylabel="relative distortion")
     shared_legend(figure, axes, {"measured": [*LOOKS], "theory": [BOUND, PAPER]})
     return figure
 

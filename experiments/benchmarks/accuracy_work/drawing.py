@@ -55,9 +55,7 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.text(EDGE * 1.12, -0.75, "least of ours", va="center", size=8, weight="bold")
     axes.axvline(1, color="0.6", lw=0.8, zorder=0)
     axes.set_yticks(range(len(names)), names, size=8)
-    axes.set_ylim(len(names) - 0.4, -1.1)
-    axes.set_xscale("log")
-    axes.set_xlim(0.13, EDGE)
+    axes.set(ylim=(len(names) - 0.4, -1.1), xscale="log", xlim=(0.13, EDGE))
     ticks = [0.2, 0.5, 1, 2, 5, 10]
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()

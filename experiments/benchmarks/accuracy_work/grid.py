@@ -24,13 +24,7 @@ LEVELS = (Method.HIERARCHICAL, Method.FITTED_HIERARCHICAL)
 AFTER_PEERS = (Method.PROJECTED_LAPLACE, Method.PROJECTED_MATRIX, Method.FITTED_MATRIX)
 TRIED: dict[Line, tuple[Method, ...]] = {
     Line.BINARY: (*CONES, Method.SPECTRAL, Method.HIERARCHICAL, *COMPARED),
-    Line.CATEGORICAL: (
-        Method.CONE,
-        Method.TIGHT_CONE,
-        Method.FITTED_CONE,
-        *LEVELS,
-        *COMPARED,
-    ),
+    Line.CATEGORICAL: (Method.CONE, Method.TIGHT_CONE, Method.FITTED_CONE, *LEVELS, *COMPARED),
     Line.THREE_WAY: (*LEVELS, Method.PROJECTED_HIERARCHICAL, Method.KNORM, *COMPARED),
     Line.TWELVE: (Method.HIERARCHICAL, *COMPARED),
     Line.FEW_COLUMNS: (Method.CONE, Method.TIGHT_CONE, *COMPARED),

@@ -47,9 +47,6 @@ def separator_by_linprog(vertices: Array, point: Array) -> tuple[float, Array]:
     """
     centre = vertices.mean(axis=0)
     result = linprog(
-        centre - point,
-        A_ub=vertices - centre,
-        b_ub=np.ones(len(vertices)),
-        bounds=(None, None),
+        centre - point, A_ub=vertices - centre, b_ub=np.ones(len(vertices)), bounds=(None, None)
     )
     return -float(result.fun), np.asarray(result.x)
