@@ -1,5 +1,3 @@
-from .affine_images import LinearImage as LinearImage
-from .affine_images import Shifted as Shifted
 from .balls import Ball as Ball
 from .balls import CrossPolytope as CrossPolytope
 from .balls import Ellipsoid as Ellipsoid
@@ -23,8 +21,6 @@ from .noise_bodies import check_contains_neighbours as check_contains_neighbours
 from .noise_bodies import exact_noise_bodies as exact_noise_bodies
 from .oracles import Facets as Facets
 from .oracles import Halfspace as Halfspace
-from .oracles import HasGauge as HasGauge
-from .oracles import HasSupport as HasSupport
 from .oracles import MissingOracle as MissingOracle
 from .polytopes.hpolytope import HPolytope as HPolytope
 from .polytopes.hpolytope import SlabBody as SlabBody
@@ -33,6 +29,7 @@ from .polytopes.simplices import SimplexDifference as SimplexDifference
 from .polytopes.vpolytope import TriangulatedPolytope as TriangulatedPolytope
 from .polytopes.vpolytope import VPolytope as VPolytope
 from .products import Intersection as Intersection
+from .products import LinearImage as LinearImage
 from .products import Product as Product
 from .relaxations import MomentRelaxation as MomentRelaxation
 from .relaxations import moment_relaxation as moment_relaxation
@@ -41,6 +38,7 @@ from .sensitivity import neighbour_body as neighbour_body
 from .sensitivity import sensitivity_polytope as sensitivity_polytope
 from .symmetrised import Difference as Difference
 from .symmetrised import Scaled as Scaled
+from .symmetrised import Shifted as Shifted
 from .symmetrised import SymmetricHull as SymmetricHull
 from .symmetrised import difference_body as difference_body
 from .symmetrised import symmetric_hull as symmetric_hull

@@ -12,14 +12,13 @@ import numpy as np
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, svec
 from geomdp._typing import FloatArray
-from geomdp.bodies.affine_images import LinearImage
 from geomdp.bodies.balls import Ball, CrossPolytope, Ellipsoid
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, checked_body
 from geomdp.bodies.boxes import Box
 from geomdp.bodies.conic.spectral import SymmetricSpectral
 from geomdp.bodies.polytopes.triangulation import can_triangulate, hull_vertices
 from geomdp.bodies.polytopes.vpolytope import cut_into_simplices
-from geomdp.bodies.products import Product
+from geomdp.bodies.products import LinearImage, Product
 from geomdp.bodies.sensitivity import (
     KEPT_WORKLOADS,
     MAX_LISTED_ENTRIES,

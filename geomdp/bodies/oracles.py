@@ -1,6 +1,4 @@
-"""Arguments, results and errors of the verbs (methods) of bodies, and protocols for objects with
-one verb.
-"""
+"""Arguments, results and errors of the verbs (methods) of bodies."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -89,44 +87,6 @@ class Facets:
 
     gauges: FloatArray
     normals: FloatArray
-
-
-@runtime_checkable
-class HasSupport(Protocol):
-    """Protocol of an object with a support function.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> isinstance(gd.bodies.Ball(2), gd.bodies.HasSupport)
-    True
-    """
-
-    @property
-    def dimension(self) -> int:
-        """Dimension m."""
-
-    def support(self, directions: FloatArray) -> FloatArray:
-        """Values (b,) of the support function at the rows of `directions` (b, m)."""
-
-
-@runtime_checkable
-class HasGauge(Protocol):
-    """Protocol of an object with a gauge (Minkowski functional).
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> isinstance(gd.bodies.Ball(2), gd.bodies.HasGauge)
-    True
-    """
-
-    @property
-    def dimension(self) -> int:
-        """Dimension m."""
-
-    def gauge(self, points: FloatArray) -> FloatArray:
-        """Gauges (b,) of the rows of `points` (b, m)."""
 
 
 # Checks on the arguments of constructors and verbs.

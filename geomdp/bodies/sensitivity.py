@@ -10,7 +10,6 @@ import numpy as np
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp._validation import require_type
-from geomdp.bodies.affine_images import LinearImage
 from geomdp.bodies.balls import Ball, Ellipsoid
 from geomdp.bodies.base import Body
 from geomdp.bodies.boxes import Box
@@ -18,7 +17,7 @@ from geomdp.bodies.conic.spectral import Spectraplex
 from geomdp.bodies.oracles import MissingOracle, Verb
 from geomdp.bodies.polytopes.simplices import Simplex
 from geomdp.bodies.polytopes.vpolytope import VPolytope
-from geomdp.bodies.products import Product
+from geomdp.bodies.products import LinearImage, Product
 from geomdp.bodies.ray_shooting import (
     OracleShooter,
     PolytopeByRays,

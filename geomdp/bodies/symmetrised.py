@@ -1,4 +1,4 @@
-"""The difference body and the symmetric hull of any body, and scaled bodies."""
+"""The difference body and the symmetric hull of any body, and scaled and shifted bodies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import positive
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, checked_body
-from geomdp.bodies.oracles import Facets, Halfspace, MissingOracle, SupportFunction, Verb
+from geomdp.bodies.oracles import (
+    Facets,
+    Halfspace,
+    MissingOracle,
+    SupportFunction,
+    Verb,
+    frozen_array,
+)
 from geomdp.bodies.ray_shooting import OracleShooter, RayShooter, VertexGauge
 
 #: Verbs that count as implemented only if K lists its vertices.
@@ -22,25 +29,30 @@ _BY_VERTICES = frozenset({Body.gauge, Body.facets, Body.contains, Body.chord})
 
 
 @dataclass(frozen=True, eq=False)
-class Symmetrised(Body):
+class OfBody(Body):
+    """Base class of bodies made from a body K of the same R^m."""
+
+    body: Body
+
+    def __post_init__(self) -> None:
+        checked_body(self.body)
+
+    @property
+    def dimension(self) -> int:
+        return self.body.dimension
+
+
+@dataclass(frozen=True, eq=False)
+class Symmetrised(OfBody):
     """Base class of `Difference` and `SymmetricHull`, which shoot rays at facets: from the N listed
     vertices of K, O(N r) per pivot in dimension r without the N^2 differences (X-RAY, JL-DEF), or
     else from the extreme points of K by column generation.
     """
 
-    body: Body
-
     symmetric = True
-
-    def __post_init__(self) -> None:
-        checked_body(self.body)
 
     def _summary(self) -> str:
         return f"of {self.body!r}"
-
-    @property
-    def dimension(self) -> int:
-        return self.body.dimension
 
     def implements(self, verb: Verb) -> bool:
         """Gauge, facets, contains and chord need listed vertices of K (column generation alone does
@@ -230,7 +242,48 @@ class SymmetricHull(Symmetrised):
 
 
 @dataclass(frozen=True, eq=False)
-class Scaled(Body):
+class Moved(OfBody):
+    """Base class of `Scaled` and `Shifted`, the images of K under an invertible map of points."""
+
+    @abc.abstractmethod
+    def _out(self, points: FloatArray) -> FloatArray:
+        """The images of `points`."""
+
+    @abc.abstractmethod
+    def _into(self, points: Any) -> Any:
+        """The preimages of `points`, an array or a CVXPY expression."""
+
+    def implements(self, verb: Verb) -> bool:
+        return self.body.implements(verb)
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        return self._out(self.body.extreme_point(directions))
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        return self.body.contains(self._into(points), tolerance)
+
+    def project(self, points: FloatArray) -> FloatArray:
+        return self._out(self.body.project(self._into(points)))
+
+    def affine_hull(self) -> AffineHull:
+        hull = self.body.affine_hull()
+        return AffineHull(self._out(hull.offset), hull.basis)
+
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
+        return self._out(self.body.sample_uniform(n, rng))
+
+    def centroid(self) -> FloatArray:
+        return self._out(self.body.centroid())
+
+    def vertex_list(self) -> FloatArray:
+        return self._out(self.body.vertex_list())
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        return self.body.cvxpy_constraints(self._into(variable))
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled(Moved):
     """The body {factor x : x in K}.
 
     Verbs use the same verbs of K. Support functions, points, radii and Gaussian widths of K are
@@ -254,35 +307,30 @@ class Scaled(Body):
     18.0
     """
 
-    body: Body
     factor: float
 
     def __post_init__(self) -> None:
-        checked_body(self.body)
+        super().__post_init__()
         object.__setattr__(self, "factor", positive(self.factor, "factor"))
 
     def _summary(self) -> str:
         return f"{self.factor:g} times {self.body!r}"
 
-    @property
-    def dimension(self) -> int:
-        return self.body.dimension
+    def _out(self, points: FloatArray) -> FloatArray:
+        return self.factor * points
+
+    def _into(self, points: Any) -> Any:
+        return points / self.factor
 
     @property
     def symmetric(self) -> bool:
         return self.body.symmetric
-
-    def implements(self, verb: Verb) -> bool:
-        return self.body.implements(verb)
 
     def support(self, directions: FloatArray) -> FloatArray:
         return self.factor * self.body.support(directions)
 
     def breadth(self, directions: FloatArray) -> FloatArray:
         return self.factor * self.body.breadth(directions)
-
-    def extreme_point(self, directions: FloatArray) -> FloatArray:
-        return self.factor * self.body.extreme_point(directions)
 
     def gauge(self, points: FloatArray) -> FloatArray:
         return self.body.gauge(points) / self.factor
@@ -291,9 +339,6 @@ class Scaled(Body):
         found = self.body.facets(points)
         return Facets(found.gauges / self.factor, found.normals / self.factor)
 
-    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        return self.body.contains(points / self.factor, tolerance)
-
     def separate(self, point: FloatArray) -> Halfspace | None:
         found = self.body.separate(point / self.factor)
         return None if found is None else Halfspace(found.normal, self.factor * found.offset)
@@ -301,39 +346,19 @@ class Scaled(Body):
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self.body.chord(points / self.factor, directions / self.factor)
 
-    def project(self, points: FloatArray) -> FloatArray:
-        return self.factor * self.body.project(points / self.factor)
-
     def radius(self) -> float:
         return self.factor * self.body.radius()
 
-    def affine_hull(self) -> AffineHull:
-        hull = self.body.affine_hull()
-        return AffineHull(self.factor * hull.offset, hull.basis)
-
-    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        return self.factor * self.body.sample_uniform(n, rng)
-
-    def centroid(self) -> FloatArray:
-        return self.factor * self.body.centroid()
+    def half_diameter(self) -> float:
+        return self.factor * self.body.half_diameter()
 
     def second_moment(self) -> FloatArray:
-        """Second moment of K times factor^2."""
         return self.factor**2 * self.body.second_moment()
 
     def volume(self) -> float:
         """Volume of K times factor^r, where r is the dimension of the affine hull of K."""
         rank = self.body.affine_hull().dimension
         return math.exp(math.log(self.body.volume()) + rank * math.log(self.factor))
-
-    def vertex_list(self) -> FloatArray:
-        return self.factor * self.body.vertex_list()
-
-    def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        return self.body.cvxpy_constraints(variable / self.factor)
-
-    def half_diameter(self) -> float:
-        return self.factor * self.body.half_diameter()
 
     def difference(self) -> Body:
         return Scaled(difference_body(self.body), self.factor)
@@ -355,6 +380,94 @@ class Scaled(Body):
     def gauge_bound(self, l1: float, l2: float) -> float | None:
         inner = self.body.gauge_bound(l1, l2)
         return None if inner is None else inner / self.factor
+
+
+@dataclass(frozen=True, eq=False)
+class Shifted(Moved):
+    """The body K + offset; its gauge is derived from `chord`, because a shift changes gauges.
+
+    Parameters
+    ----------
+    body : Body
+        K.
+    offset : (m,) array
+        The shift; finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> K = gd.bodies.Shifted(gd.bodies.Ball(2), [3.0, 0.0])
+    >>> K.centroid().tolist()
+    [3.0, 0.0]
+    >>> K.contains(np.array([[3.5, 0.5], [0.0, 0.0]])).tolist()
+    [True, False]
+    """
+
+    offset: FloatArray
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        offset = frozen_array(self.offset, "offset", ndim=1)
+        if offset.shape != (self.body.dimension,):
+            raise ValueError(f"offset must have shape ({self.body.dimension},), got {offset.shape}")
+        object.__setattr__(self, "offset", offset)
+
+    def _summary(self) -> str:
+        return f"a shift of {self.body!r}"
+
+    def _out(self, points: FloatArray) -> FloatArray:
+        return points + self.offset
+
+    def _into(self, points: Any) -> Any:
+        return points - self.offset
+
+    @property
+    def symmetric(self) -> bool:
+        return self.body.symmetric and not self.offset.any()
+
+    def implements(self, verb: Verb) -> bool:
+        """Whether K implements the verb; False for `gauge` and `facets`, which depend on where 0
+        is in K.
+        """
+        return verb not in (Body.gauge, Body.facets) and super().implements(verb)
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        return np.asarray(self.body.support(directions) + directions @ self.offset)
+
+    def breadth(self, directions: FloatArray) -> FloatArray:
+        return self.body.breadth(directions)
+
+    def separate(self, point: FloatArray) -> Halfspace | None:
+        found = self.body.separate(point - self.offset)
+        if found is None:
+            return None
+        return Halfspace(found.normal, found.offset + float(found.normal @ self.offset))
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self.body.chord(points - self.offset, directions)
+
+    def radius(self) -> float:
+        """Upper bound on the radius: the radius of K plus the length of the offset."""
+        return self.body.radius() + float(np.linalg.norm(self.offset))
+
+    def half_diameter(self) -> float:
+        return self.body.half_diameter()
+
+    def second_moment(self) -> FloatArray:
+        """S + c o^T + o c^T + o o^T; K has second moment S and centroid c, and o is the offset."""
+        cross = np.outer(self.body.centroid(), self.offset)
+        square = np.outer(self.offset, self.offset)
+        return np.asarray(self.body.second_moment() + cross + cross.T + square)
+
+    def volume(self) -> float:
+        return self.body.volume()
+
+    def difference(self) -> Body:
+        return difference_body(self.body)
+
+    def width_rule(self) -> tuple[float, Body]:
+        return 1.0, self.body
 
 
 def difference_body(body: Body) -> Body:

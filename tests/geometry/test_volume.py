@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from geomdp.bodies.affine_images import Shifted
+from geomdp.bodies import Shifted
 from geomdp.bodies.balls import Ball, CrossPolytope, unit_ball_volume
 from geomdp.bodies.boxes import Box
 from geomdp.bodies.oracles import MissingOracle

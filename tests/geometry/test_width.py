@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
-from geomdp.bodies.affine_images import LinearImage, Shifted
+from geomdp.bodies import LinearImage, Shifted
 from geomdp.bodies.balls import Ball, CrossPolytope, Ellipsoid
 from geomdp.bodies.base import Body
 from geomdp.bodies.boxes import Box

@@ -14,7 +14,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, significant
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import whole
-from geomdp.bodies.affine_images import LinearImage
 from geomdp.bodies.balls import CrossPolytope, exit_time, nearest_in_simplex
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.gaussian_vectors import regular_simplex_width
@@ -30,6 +29,7 @@ from geomdp.bodies.oracles import (
     ratio_test,
 )
 from geomdp.bodies.polytopes.vpolytope import VPolytope
+from geomdp.bodies.products import LinearImage
 from geomdp.bodies.symmetrised import Difference, SymmetricHull
 
 
