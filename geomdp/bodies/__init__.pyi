@@ -15,6 +15,8 @@ from .conic.moment_bodies import grid_moment_body as grid_moment_body
 from .conic.spectral import NuclearBall as NuclearBall
 from .conic.spectral import Spectraplex as Spectraplex
 from .conic.spectral import SpectraplexDifference as SpectraplexDifference
+from .linear_programs import HPolytope as HPolytope
+from .linear_programs import SlabBody as SlabBody
 from .linear_programs import SolverError as SolverError
 from .noise_bodies import NamedBody as NamedBody
 from .noise_bodies import check_contains_neighbours as check_contains_neighbours
@@ -22,8 +24,6 @@ from .noise_bodies import exact_noise_bodies as exact_noise_bodies
 from .oracles import Facets as Facets
 from .oracles import Halfspace as Halfspace
 from .oracles import MissingOracle as MissingOracle
-from .polytopes.hpolytope import HPolytope as HPolytope
-from .polytopes.hpolytope import SlabBody as SlabBody
 from .polytopes.simplices import Simplex as Simplex
 from .polytopes.simplices import SimplexDifference as SimplexDifference
 from .polytopes.vpolytope import TriangulatedPolytope as TriangulatedPolytope

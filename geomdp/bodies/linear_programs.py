@@ -1,4 +1,5 @@
-"""Linear programs of polytopes, as HiGHS models that are kept and solved again from a warm start.
+"""Polytopes given by inequalities, and their linear programs, as HiGHS models that are kept and
+solved again from a warm start.
 
 The support function of the polytope {z : columns^T z <= costs} at y is
 
@@ -10,13 +11,28 @@ stays dual feasible for every y, so a later solve usually takes only a few pivot
 
 from __future__ import annotations
 
+import abc
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import RANK_TOLERANCE
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.oracles import (
+    Facets,
+    SupportFunction,
+    check_all_above_0,
+    frozen_array,
+    holds_origin,
+    off_hull,
+    off_span,
+    ratio_test,
+)
 
 #: Feasibility tolerance of the solver HiGHS, on data scaled to size 1. It equals
 #: `MEMBERSHIP_TOLERANCE`. The smallest tolerance that HiGHS accepts is 1e-10.
@@ -183,3 +199,302 @@ def slack_rows(normals: FloatArray, offsets: FloatArray) -> tuple[FloatArray, Bo
     # At the optimum s is 0 or 1 up to the solver's tolerance, unless the set is nearly flat.
     solution: FloatArray = np.asarray(result.x)
     return solution[:dimension] / solution[-1], solution[dimension:-1] > 1 / 2
+
+
+# Polytopes given by inequalities.
+
+#: If the largest distance of a hyperplane from 0 is above this number times the median distance,
+#: redundant inequalities are removed before other linear programs are solved. Far hyperplanes would
+#: otherwise set the scale of the solver's tolerances.
+FAR = 1e3
+
+
+def frozen_rows(
+    rows: FloatArray, values: FloatArray, names: tuple[str, str]
+) -> tuple[FloatArray, FloatArray]:
+    """Read-only copies of `rows` (F, m) and `values` (F,), finite and without a row that is 0."""
+    first, second = names
+    rows = frozen_array(rows, first, ndim=2)
+    values = frozen_array(values, second, ndim=1)
+    if 0 in rows.shape or len(rows) != len(values):
+        raise ValueError(
+            f"{first} and {second} must have shapes (F, m) and (F,), F, m >= 1, got {rows.shape} "
+            f"and {values.shape}"
+        )
+    zero = ~rows.any(axis=1)
+    if zero.any():
+        raise ValueError(f"{first} must not be 0, got 0 in row {int(np.argmax(zero))}")
+    return rows, values
+
+
+class ByInequalities(Body):
+    """Base class of polytopes given by inequalities; linear programs give support and vertices."""
+
+    @property
+    @abc.abstractmethod
+    def _program(self) -> ConicProgram:
+        """The dual program of max <u, x>; each solve starts from the last basis of the solver."""
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        return self._program.solve(directions)[0]
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """A vertex that attains the support function; u = 0 is replaced by e_1."""
+        directions = directions.copy()
+        directions[~directions.any(axis=1), 0] = 1.0
+        return self._program.solve(directions)[1]
+
+
+@dataclass(frozen=True, eq=False)
+class HPolytope(ByInequalities):
+    """The polytope {x in R^m : normals @ x <= offsets}, given by F inequalities.
+
+    Support and extreme points solve linear programs with m rows and F columns, each started from
+    the solution for the previous direction. Gauge, facets, membership and chords have closed forms,
+    O(F m) per point. At first use, two linear programs check that the set is bounded and not empty,
+    and find its affine hull. If a hyperplane is far from 0 (see `FAR`), further programs remove
+    redundant inequalities first.
+
+    Parameters
+    ----------
+    normals : (F, m) array
+        Finite; no row is 0.
+    offsets : (F,) array
+        Finite right-hand sides.
+
+    Raises
+    ------
+    ValueError
+        At first use, for instance in `support` or `contains`: if the set is empty or unbounded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> triangle = gd.bodies.HPolytope([[-1.0, 0.0], [0.0, -1.0], [1.0, 1.0]], [1.0, 1.0, 1.0])
+    >>> triangle.support(np.array([[1.0, 0.0]])).round(6).tolist()
+    [2.0]
+    >>> triangle.contains(np.array([[0.0, 0.0], [1.0, 1.0]])).tolist()
+    [True, False]
+    """
+
+    normals: FloatArray
+    offsets: FloatArray
+
+    def __post_init__(self) -> None:
+        normals, offsets = frozen_rows(self.normals, self.offsets, ("normals", "offsets"))
+        object.__setattr__(self, "normals", normals)
+        object.__setattr__(self, "offsets", offsets)
+
+    def _summary(self) -> str:
+        return f"{len(self.normals)} inequalities"
+
+    @property
+    def dimension(self) -> int:
+        return int(self.normals.shape[1])
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether for each row (normal, offset) there is a row that equals (-normal, offset)."""
+        ours = np.column_stack([self.normals, self.offsets]) + 0.0
+        theirs = np.column_stack([-self.normals, self.offsets]) + 0.0
+        return np.array_equal(np.unique(ours, axis=0), np.unique(theirs, axis=0))
+
+    @cached_property
+    def _units(self) -> tuple[FloatArray, FloatArray]:
+        """Normals scaled to length 1, and their offsets; redundant rows may be left out (`FAR`)."""
+        lengths = np.linalg.norm(self.normals, axis=1)
+        units, offsets = self.normals / lengths[:, None], self.offsets / lengths
+        distances = np.abs(offsets)
+        if distances.max() > FAR * np.median(distances):
+            near = near_rows(units, offsets)
+            return units[near], offsets[near]
+        return units, offsets
+
+    @cached_property
+    def _shape(self) -> tuple[AffineHull, BoolArray]:
+        """Affine hull, and rows strict at some point; ``ValueError`` if empty or unbounded."""
+        units, offsets = self._units
+        if not surround(units):
+            raise ValueError(
+                f"{self!r} is empty or unbounded: 0 is not inside the hull of its normals"
+            )
+        size = float(np.abs(offsets).max()) or 1.0
+        found = slack_rows(units, offsets / size)
+        if found is None:
+            raise ValueError(f"{self!r} is empty")
+        point, slack = found
+        basis = scipy.linalg.null_space(units[~slack], rcond=RANK_TOLERANCE)
+        if slack.all():
+            basis = np.eye(self.dimension)
+        return AffineHull(point * size, np.ascontiguousarray(basis)), slack
+
+    @cached_property
+    def _scale(self) -> float:
+        """Norm of an inner point, plus the largest over the hull's axes of the smaller distance to
+        the boundary; at most twice the largest norm of a point, and not changed by redundant rows.
+        """
+        hull, slack = self._shape
+        rows, offsets = self._units[0][slack], self._units[1][slack]
+        slopes = np.abs(rows @ hull.basis)
+        room = np.broadcast_to((offsets - rows @ hull.offset)[:, None], slopes.shape)
+        times = np.full(slopes.shape, np.inf)
+        np.divide(room, slopes, out=times, where=slopes > 0)
+        reach = times.min(axis=0, initial=np.inf)
+        return float(np.linalg.norm(hull.offset) + reach.max(initial=0.0))
+
+    @cached_property
+    def _has_gauge(self) -> bool:
+        hull, slack = self._shape
+        inside = (self._units[1][slack] > RANK_TOLERANCE * self._scale).all()
+        return bool(inside and holds_origin(hull, self._scale))
+
+    @cached_property
+    def _program(self) -> ConicProgram:
+        """The dual program: h(u) = min {offsets @ w : normals^T w = u, w >= 0}."""
+        units, offsets = self._units
+        self._shape  # noqa: B018 (raises for an empty or unbounded set)
+        return ConicProgram(np.ascontiguousarray(units.T), offsets)
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """Largest <a_i, x> / b_i over the rows that are no equalities; inf outside the span."""
+        return self.facets(points).gauges
+
+    def facets(self, points: FloatArray) -> Facets:
+        """Gauges, and for each point the row a_i / b_i with the largest inner product."""
+        hull, slack = self._shape
+        rows = self._units[0][slack] / self._units[1][slack, None]
+        if len(rows) == 0:
+            rows = np.zeros((1, self.dimension))
+        ratios = points @ rows.T
+        gauges = np.maximum(ratios.max(axis=1), 0.0)
+        gauges[off_span(points, hull.basis, self._scale)] = np.inf
+        return Facets(gauges, rows[ratios.argmax(axis=1)])
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether each inequality, with a unit normal, holds up to `tolerance` times the scale."""
+        hull, slack = self._shape
+        rows, offsets = self._units[0][slack], self._units[1][slack]
+        inside = (points @ rows.T <= offsets + tolerance * self._scale).all(axis=1)
+        flat = max(tolerance, RANK_TOLERANCE) * self._scale
+        return np.asarray(inside & ~off_hull(points, hull, flat))
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        hull, slack = self._shape
+        rows, offsets = self._units[0][slack], self._units[1][slack]
+        room = np.maximum(offsets - points @ rows.T, 0.0)
+        return ratio_test(room, directions @ rows.T, off_span(directions, hull.basis))
+
+    def affine_hull(self) -> AffineHull:
+        """The solutions of <a_i, x> = b_i for those rows i that are equalities on the whole set."""
+        return self._shape[0]
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        return [self.normals @ variable <= self.offsets]
+
+    def largest_gauge(self, support: SupportFunction) -> float | None:
+        """The largest value of `support` at a row a_i / b_i; None if some b_i is at most 0."""
+        if (self.offsets <= 0).any():
+            return None
+        return float(support(self.normals / self.offsets[:, None]).max())
+
+
+@dataclass(frozen=True, eq=False)
+class SlabBody(ByInequalities):
+    """The symmetric body {y in R^r : |<z_j, y>| <= w_j for j = 1, ..., F}.
+
+    Gauge, facets and chords have closed forms, O(F r) per point. Support and extreme points solve
+    linear programs with r rows and 2 F columns, each started from the previous solution.
+
+    Parameters
+    ----------
+    directions : (F, r) array
+        Finite rows z_j that span R^r. No row is 0.
+    widths : (F,) array
+        Finite half-widths w_j > 0. If w_j >= h_K(z_j) for all j, where h_K is the support function
+        of a symmetric body K, then this body contains K (X-OUT).
+
+    Raises
+    ------
+    ValueError
+        At first use: if the directions do not span R^r.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> hexagon = gd.bodies.SlabBody([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1.0, 1.0, 1.0])
+    >>> hexagon.gauge(np.array([[1.0, 1.0], [1.0, -1.0]])).tolist()
+    [2.0, 1.0]
+    >>> hexagon.support(np.array([[1.0, 1.0]])).round(6).tolist()
+    [1.0]
+    """
+
+    directions: FloatArray
+    widths: FloatArray
+
+    symmetric = True
+
+    def __post_init__(self) -> None:
+        directions, widths = frozen_rows(self.directions, self.widths, ("directions", "widths"))
+        check_all_above_0(widths, "widths")
+        object.__setattr__(self, "directions", directions)
+        object.__setattr__(self, "widths", widths)
+
+    def _summary(self) -> str:
+        return f"{len(self.widths)} slabs"
+
+    @property
+    def dimension(self) -> int:
+        return int(self.directions.shape[1])
+
+    @cached_property
+    def normals(self) -> FloatArray:
+        """Rows z_j / w_j (F, r), so that the body is {y : |normals @ y| <= 1}."""
+        normals = self.directions / self.widths[:, None]
+        units = self.directions / np.linalg.norm(self.directions, axis=1, keepdims=True)
+        rank = np.linalg.matrix_rank(units, tol=RANK_TOLERANCE)
+        if rank < self.dimension:
+            raise ValueError(
+                f"{self!r} is unbounded: its directions span only {rank} of its dimensions"
+            )
+        normals.setflags(write=False)
+        return normals
+
+    @cached_property
+    def _program(self) -> ConicProgram:
+        """The dual of max <u, y>: min {sum a + sum b : normals^T (a - b) = u, a >= 0, b >= 0}."""
+        columns = np.vstack([self.normals, -self.normals]).T
+        return ConicProgram(np.ascontiguousarray(columns), np.ones(columns.shape[1]))
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """max_j |<z_j, y>| / w_j for each point y."""
+        return np.asarray(np.abs(points @ self.normals.T).max(axis=1))
+
+    def facets(self, points: FloatArray) -> Facets:
+        """Gauges, and the normals +-z_j / w_j of the slabs with the largest |<z_j, y>| / w_j."""
+        ratios = points @ self.normals.T
+        winners = np.abs(ratios).argmax(axis=1)
+        top = np.take_along_axis(ratios, winners[:, None], axis=1)
+        return Facets(np.abs(top[:, 0]), np.copysign(1.0, top) * self.normals[winners])
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        heights = np.clip(points @ self.normals.T, -1.0, 1.0)
+        slopes = directions @ self.normals.T
+        # With s = |slope| and c = height sign(slope), the line is in the slab for t from
+        # (-1 - c) / s to (1 - c) / s.
+        along = np.where(slopes < 0, -heights, heights)
+        steep = np.abs(slopes)
+        low, high = np.full(slopes.shape, -np.inf), np.full(slopes.shape, np.inf)
+        np.divide(-1 - along, steep, out=low, where=steep > 0)
+        np.divide(1 - along, steep, out=high, where=steep > 0)
+        return low.max(axis=1), high.min(axis=1)
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        import cvxpy as cp
+
+        return [cp.abs(self.normals @ variable) <= 1]
+
+    def largest_gauge(self, support: SupportFunction) -> float:
+        """The largest value of `support` at a row z_j / w_j."""
+        return float(support(np.array(self.normals)).max())

@@ -308,7 +308,7 @@ class MomentMatrix:
             found = [self._programmed(each) for each in weights]
             moments = np.array([z for z, _ in found]).reshape(weights.shape)
             return HighestMoments(moments, np.array([bound for _, bound in found]))
-        from geomdp.bodies.conic.elliptope_support import (
+        from geomdp.bodies.conic.compiled import (
             highest_correlation,  # compiled, so slow to import
         )
 

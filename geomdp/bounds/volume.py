@@ -18,9 +18,8 @@ import scipy.linalg
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive
 from geomdp.bodies import Body, neighbour_body
-from geomdp.bodies.balls import log_unit_ball_volume
+from geomdp.bodies.balls import log_unit_ball_volume, mean_gaussian_norm
 from geomdp.bodies.base import checked_body
-from geomdp.bodies.gaussian_vectors import mean_gaussian_norm
 from geomdp.bodies.noise_bodies import shadow
 from geomdp.bodies.polytopes.vpolytope import triangulated
 from geomdp.bounds.bound import Bound, Side, rounded_down

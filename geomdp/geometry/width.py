@@ -12,10 +12,10 @@ import numpy as np
 
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import probability, whole
+from geomdp.bodies.balls import mean_gaussian_norm as mean_gaussian_norm
+from geomdp.bodies.balls import mean_norm
 from geomdp.bodies.balls import unit_ball_volume as unit_ball_volume
 from geomdp.bodies.base import Body, checked_body
-from geomdp.bodies.gaussian_vectors import mean_gaussian_norm as mean_gaussian_norm
-from geomdp.bodies.gaussian_vectors import mean_norm
 from geomdp.bodies.products import Product
 from geomdp.geometry.results import Estimate, gaussian_deviation
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from geomdp.bodies.balls import exit_time, nearest_in_corner, nearest_in_simplex
+from geomdp.bodies.oracles import exit_time, nearest_in_corner, nearest_in_simplex
 
 entries = st.floats(-8, 8).map(lambda x: round(x, 3))
 rows = st.integers(1, 6).flatmap(lambda k: arrays(float, (3, k), elements=entries))

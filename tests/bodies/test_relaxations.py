@@ -19,8 +19,8 @@ from geomdp.bodies import (
     sensitivity_polytope,
 )
 from geomdp.bodies.conic import elliptope
+from geomdp.bodies.conic.compiled import GAP, highest_correlation
 from geomdp.bodies.conic.elliptope import nearest_with_diagonal
-from geomdp.bodies.conic.elliptope_support import GAP, highest_correlation
 from geomdp.bodies.relaxations import MomentMatrix
 from geomdp.geometry import project
 from geomdp.workloads import Marginals, MarginalTables, Parities, Prefixes

@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from geomdp.bodies.balls import unit_ball_volume
-from geomdp.bodies.gaussian_vectors import (
+from geomdp.bodies.balls import (
     mean_gaussian_maximum,
     mean_gaussian_modulus,
     mean_gaussian_norm,
     mean_norm,
+    unit_ball_volume,
 )
 from tests.stats import mean_agrees
 

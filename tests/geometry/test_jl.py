@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from geomdp.bodies.gaussian_vectors import mean_gaussian_norm
+from geomdp.bodies.balls import mean_gaussian_norm
 from geomdp.geometry import GaussianMap, JLLaw, RademacherMap, SparseMap
 from geomdp.geometry.jl import jl_map, rademacher_jl_map, sparse_jl_map
 from tests.stats import mean_agrees, mean_at_most

@@ -11,11 +11,16 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from geomdp.bodies import LinearImage, Shifted
-from geomdp.bodies.balls import Ball, CrossPolytope, Ellipsoid
+from geomdp.bodies.balls import (
+    Ball,
+    CrossPolytope,
+    Ellipsoid,
+    mean_gaussian_maximum,
+    mean_gaussian_norm,
+)
 from geomdp.bodies.base import Body
 from geomdp.bodies.boxes import Box
 from geomdp.bodies.conic.spectral import Spectraplex, SpectraplexDifference
-from geomdp.bodies.gaussian_vectors import mean_gaussian_maximum, mean_gaussian_norm
 from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.simplices import Simplex, SimplexDifference
 from geomdp.bodies.polytopes.vpolytope import VPolytope

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from geomdp.bodies import LinearImage, sensitivity_polytope
-from geomdp.bodies.gaussian_vectors import mean_gaussian_norm
+from geomdp.bodies.balls import mean_gaussian_norm
 from geomdp.geometry import GaussianMap, RademacherMap, SparseMap
 from geomdp.geometry.jl import jl_map
 from geomdp.geometry.projection.projector import Projector

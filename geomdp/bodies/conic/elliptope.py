@@ -84,7 +84,7 @@ class Elliptope(Body):
         The halfspaces {x : <u, x> <= h(u)} contain the body up to rounding. h(u) is nearly always
         within a relative 1e-9 of the maximum (see `highest_correlation`, also for the cost).
         """
-        from geomdp.bodies.conic.elliptope_support import (
+        from geomdp.bodies.conic.compiled import (
             highest_correlation,  # compiled, so slow to import
         )
 
@@ -92,7 +92,7 @@ class Elliptope(Body):
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """For each row u, an R with <u, R> nearly always within a relative 1e-9 of the maximum."""
-        from geomdp.bodies.conic.elliptope_support import (
+        from geomdp.bodies.conic.compiled import (
             highest_correlation,  # compiled, so slow to import
         )
 

@@ -18,10 +18,9 @@ import scipy
 from geomdp._numerics.linalg import svec, unsvec
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import whole
-from geomdp.bodies.balls import nearest_in_corner
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.conic.pfaffians import SpectralMoments, difference_moments, nuclear_moments
-from geomdp.bodies.oracles import Facets
+from geomdp.bodies.oracles import Facets, nearest_in_corner
 
 #: Gaussian matrices are drawn in blocks. A block has at most this many entries, but at least one
 #: matrix: 2^20 float64 numbers take 8 MB.

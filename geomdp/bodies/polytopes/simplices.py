@@ -14,16 +14,17 @@ from numpy.lib.stride_tricks import sliding_window_view
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, significant
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import whole
-from geomdp.bodies.balls import CrossPolytope, exit_time, nearest_in_simplex
+from geomdp.bodies.balls import CrossPolytope, regular_simplex_width
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
-from geomdp.bodies.gaussian_vectors import regular_simplex_width
 from geomdp.bodies.oracles import (
     Facets,
     Halfspace,
     MissingOracle,
     Verb,
+    exit_time,
     frozen_array,
     holds_origin,
+    nearest_in_simplex,
     off_hull,
     off_span,
     ratio_test,

@@ -492,7 +492,7 @@ def _is_within(columns: list[list[Vector]], limit: float) -> bool:
 
 
 def _violation(cells: list[Vector], starts: list[int]) -> arb:
-    """Total violation, as in `table_draws.violations`, for inner products `cells` of all levels."""
+    """Total violation, as in `compiled.violations`, for inner products `cells` of all levels."""
     columns = [range(a, b) for a, b in itertools.pairwise(starts)]
     missing = [-cells[a][b] for i, j in itertools.combinations(columns, 2) for a in i for b in j]
     # An event is a level of a column. Use only one event of a column with two levels. The other
