@@ -94,20 +94,21 @@ class MomentRelaxation(Body):
                     constant[row] = coefficient
         return linear.tocsr(), constant
 
+    def _highest(self, directions: FloatArray) -> HighestMoments:
+        linear, _ = self._map
+        return self.matrix.highest((linear.T @ directions.T).T)
+
     def support(self, directions: FloatArray) -> FloatArray:
         """Upper bounds on max <u, y> over points y, from dual matrices, valid up to rounding.
 
         For 2-way marginals, they are nearly always too large by at most a relative 1e-9. For other
         workloads, each takes one semidefinite program and is too large by about a relative 1e-8.
         """
-        linear, constant = self._map
-        weights = (linear.T @ directions.T).T
-        return np.asarray(self.matrix.highest(weights).bounds + directions @ constant)
+        return np.asarray(self._highest(directions).bounds + directions @ self._map[1])
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         linear, constant = self._map
-        weights = (linear.T @ directions.T).T
-        return np.asarray((linear @ self.matrix.highest(weights).moments.T).T + constant)
+        return np.asarray((linear @ self._highest(directions).moments.T).T + constant)
 
     def radius(self) -> float:
         """Upper bound sqrt(sum of (|c_i| + ||row i of L||_1)^2) on ||y||_2, as |z_T| <= 1."""
@@ -235,17 +236,6 @@ class HighestMoments(NamedTuple):
     bounds: FloatArray
 
 
-class Multiplied(NamedTuple):
-    """The variable S of a program, and a constraint on the entries of S with multipliers z."""
-
-    variable: Any
-    sums: Any
-
-    @property
-    def value(self) -> tuple[FloatArray, FloatArray]:
-        return np.asarray(self.variable.value), np.asarray(self.sums.dual_value)
-
-
 @dataclass(frozen=True, eq=False)
 class MomentMatrix:
     """The matrix M(z)_ab = z_T with T the symmetric difference of A_a and A_b; M(z)_aa = 1."""
@@ -280,11 +270,6 @@ class MomentMatrix:
         return np.array([self.numbers[T] for T in self._differences])
 
     @cached_property
-    def _upper(self) -> tuple[IntArray, IntArray]:
-        rows, columns = np.triu_indices(self.order, 1)
-        return rows.astype(np.int64), columns.astype(np.int64)
-
-    @cached_property
     def _sums(self) -> sp.csr_array:
         """Matrix (q, p (p - 1) / 2) that adds up the entries above the diagonal with the same T."""
         count = len(self._entries)
@@ -298,9 +283,15 @@ class MomentMatrix:
 
         weights = cp.Parameter(len(self.numbers))
         slack = cp.Variable((self.order, self.order), PSD=True)
-        sums = 2 * self._sums @ slack[self._upper] == -weights
-        goal, found = cp.Minimize(cp.trace(slack)), Multiplied(slack, sums)
-        return KeptProblem(goal, [sums], [weights], found, cp.CLARABEL, REDUCED)
+        sums = 2 * self._sums @ slack[np.triu_indices(self.order, 1)] == -weights
+        return KeptProblem(
+            cp.Minimize(cp.trace(slack)),
+            [sums],
+            [weights],
+            lambda: (slack.value, sums.dual_value),
+            cp.CLARABEL,
+            REDUCED,
+        )
 
     def highest(self, weights: FloatArray) -> HighestMoments:
         """Largest <w, z> over psd M(z) for rows w of `weights` (b, q), with valid upper bounds."""
@@ -308,11 +299,9 @@ class MomentMatrix:
             found = [self._programmed(each) for each in weights]
             moments = np.array([z for z, _ in found]).reshape(weights.shape)
             return HighestMoments(moments, np.array([bound for _, bound in found]))
-        from geomdp.bodies.conic.compiled import (
-            highest_correlation,  # compiled, so slow to import
-        )
+        from geomdp.bodies.conic.compiled import highest_correlation  # slow to import
 
-        rows, columns = self._upper
+        rows, columns = np.triu_indices(self.order, 1)
         matrices = np.zeros((len(weights), self.order, self.order))
         matrices[:, rows, columns] = matrices[:, columns, rows] = weights[:, self._entries]
         best = highest_correlation(matrices)
@@ -328,7 +317,7 @@ class MomentMatrix:
         if length == 0:
             return np.zeros(len(weights)), 0.0
         _, (slack, multipliers) = self._program.solve(weights / length)
-        residual = weights / length + 2 * (self._sums @ slack[self._upper])
+        residual = weights / length + 2 * (self._sums @ slack[np.triu_indices(self.order, 1)])
         deficit = max(0.0, -float(np.linalg.eigvalsh(slack)[0]))
         bound = float(np.trace(slack)) + self.order * deficit + float(np.abs(residual).sum())
         return self.repaired(multipliers), length * bound
@@ -336,7 +325,7 @@ class MomentMatrix:
     def repaired(self, moments: FloatArray) -> FloatArray:
         """z / (1 + delta) with delta = max(0, -lambda_min(M(z))); its moment matrix is psd."""
         matrix = np.eye(self.order)
-        rows, columns = self._upper
+        rows, columns = np.triu_indices(self.order, 1)
         matrix[rows, columns] = matrix[columns, rows] = moments[self._entries]
         return moments / (1 + max(0.0, -float(np.linalg.eigvalsh(matrix)[0])))
 

@@ -110,7 +110,9 @@ class CvxBody(Body):
 
         point, direction = cp.Variable(self.m), cp.Parameter(self.m)
         objective = cp.Maximize(direction @ point)
-        return KeptProblem(objective, self._constraints(point), [direction], point, self.solver)
+        return KeptProblem(
+            objective, self._constraints(point), [direction], lambda: point.value, self.solver
+        )
 
     @cached_property
     def _nearest(self) -> KeptProblem:
@@ -119,7 +121,9 @@ class CvxBody(Body):
 
         point, target = cp.Variable(self.m), cp.Parameter(self.m)
         objective = cp.Minimize(cp.sum_squares(point - target))
-        return KeptProblem(objective, self._constraints(point), [target], point, self.solver)
+        return KeptProblem(
+            objective, self._constraints(point), [target], lambda: point.value, self.solver
+        )
 
     @cached_property
     def _farthest(self) -> KeptProblem:
@@ -129,7 +133,10 @@ class CvxBody(Body):
         point, time = cp.Variable(self.m), cp.Variable()
         start, direction = cp.Parameter(self.m), cp.Parameter(self.m)
         constraints = [*self._constraints(point), point == start + time * direction]
-        return KeptProblem(cp.Maximize(time), constraints, [start, direction], time, self.solver)
+        parameters = [start, direction]
+        return KeptProblem(
+            cp.Maximize(time), constraints, parameters, lambda: time.value, self.solver
+        )
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         points = np.empty(directions.shape)
@@ -246,7 +253,7 @@ class KeptProblem:
         objective: Any,
         constraints: list[Any],
         parameters: list[Any],
-        wanted: Any,
+        wanted: Callable[[], Any],
         solver: str,
         reduced: float = 1e-8,
     ) -> None:
@@ -267,7 +274,7 @@ class KeptProblem:
             self._settings = dict(SCS_SETTINGS)
 
     def solve(self, *values: FloatArray) -> tuple[str, Any]:
-        """Status, and the value of `wanted` if optimal; ``SolverError`` for a failed solve."""
+        """Status, and what `wanted` returns if optimal; ``SolverError`` for a failed solve."""
         import cvxpy as cp
 
         for parameter, value in zip(self._parameters, values, strict=True):
@@ -281,7 +288,7 @@ class KeptProblem:
             raise SolverError(f"{self._solver} failed: {error}") from error
         status = self._problem.status
         if status in self._accepted:
-            return "optimal", self._wanted.value
+            return "optimal", self._wanted()
         if status in (cp.INFEASIBLE, cp.UNBOUNDED):
             return status, None
         raise SolverError(f"{self._solver} stopped with status {status}")

@@ -14,7 +14,7 @@ import scipy
 import scipy.sparse as sp
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, svec, unsvec
-from geomdp._typing import BoolArray, FloatArray, IntArray
+from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, finite_array, require_type, vector, whole
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.conic.spectral import MatrixBody, half_vector
@@ -63,15 +63,10 @@ class Elliptope(Body):
     def dimension(self) -> int:
         return self.order * (self.order - 1) // 2
 
-    @cached_property
-    def _upper(self) -> tuple[IntArray, IntArray]:
-        rows, columns = np.triu_indices(self.order, 1)
-        return rows.astype(np.int64), columns.astype(np.int64)
-
     def matrices(self, points: FloatArray) -> FloatArray:
         """Symmetric matrices (b, p, p) with unit diagonal, one for each row of `points` (b, m)."""
         points = batch(points, self.dimension, "points")
-        rows, columns = self._upper
+        rows, columns = np.triu_indices(self.order, 1)
         matrices = np.zeros((len(points), self.order, self.order))
         matrices[:, rows, columns] = points
         matrices += np.swapaxes(matrices, 1, 2)
@@ -84,19 +79,15 @@ class Elliptope(Body):
         The halfspaces {x : <u, x> <= h(u)} contain the body up to rounding. h(u) is nearly always
         within a relative 1e-9 of the maximum (see `highest_correlation`, also for the cost).
         """
-        from geomdp.bodies.conic.compiled import (
-            highest_correlation,  # compiled, so slow to import
-        )
+        from geomdp.bodies.conic.compiled import highest_correlation  # slow to import
 
         return highest_correlation(self._weights(directions)).bounds
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """For each row u, an R with <u, R> nearly always within a relative 1e-9 of the maximum."""
-        from geomdp.bodies.conic.compiled import (
-            highest_correlation,  # compiled, so slow to import
-        )
+        from geomdp.bodies.conic.compiled import highest_correlation  # slow to import
 
-        rows, columns = self._upper
+        rows, columns = np.triu_indices(self.order, 1)
         return highest_correlation(self._weights(directions)).matrices[:, rows, columns]
 
     def _weights(self, directions: FloatArray) -> FloatArray:
@@ -107,7 +98,7 @@ class Elliptope(Body):
 
     def project(self, points: FloatArray) -> FloatArray:
         """The nearest correlation matrices, each by some ten eigendecompositions of order p."""
-        rows, columns = self._upper
+        rows, columns = np.triu_indices(self.order, 1)
         ones = np.ones(self.order)
         return np.array(
             [nearest_with_diagonal(each, ones)[rows, columns] for each in self.matrices(points)]
@@ -121,7 +112,7 @@ class Elliptope(Body):
         """Gauges, and halfspaces {R : v^T R v >= 0}, v an eigenvector of lambda_min; O(p^3)."""
         values, vectors = np.linalg.eigh(self.matrices(points))
         lowest = vectors[:, :, 0]
-        rows, columns = self._upper
+        rows, columns = np.triu_indices(self.order, 1)
         return Facets(np.maximum(1 - values[:, 0], 0.0), -2 * lowest[:, rows] * lowest[:, columns])
 
     def radius(self) -> float:
@@ -134,7 +125,7 @@ class Elliptope(Body):
         The correlation matrix of p standard Gaussian vectors in R^v has density proportional to
         det(R)^((v - p - 1) / 2), which is constant for v = p + 1 (X-LKJ).
         """
-        rows, columns = self._upper
+        rows, columns = np.triu_indices(self.order, 1)
         points = np.empty((n, self.dimension))
         step = max(1, SAMPLE_ENTRIES // (self.order * (self.order + 1)))
         for start in range(0, n, step):
@@ -167,7 +158,7 @@ class Elliptope(Body):
         import cvxpy as cp
 
         matrix = cp.Variable((self.order, self.order), PSD=True)
-        rows, columns = self._upper
+        rows, columns = np.triu_indices(self.order, 1)
         return [cp.diag(matrix) == 1, matrix[rows, columns] == variable]
 
 

@@ -166,7 +166,7 @@ class TableMoments(Body):
 
     def violations(self, points: FloatArray) -> FloatArray:
         """Total violation (b,) of the cell and triangle inequalities at points (b, r)."""
-        from geomdp.bodies.conic.compiled import violations  # compiled, so slow to import
+        from geomdp.bodies.conic.compiled import violations  # slow to import
 
         return np.asarray(violations(self.tables(points), self._starts))
 
@@ -183,7 +183,7 @@ class TableMoments(Body):
         lowest = np.linalg.eigvalsh(frame.T @ tables @ frame)[:, 0]
         inside = lowest >= -tolerance * len(self.levels)
         if self.cut:
-            from geomdp.bodies.conic.compiled import violations  # compiled, so slow to import
+            from geomdp.bodies.conic.compiled import violations  # slow to import
 
             inside &= violations(tables, self._starts) <= self.violation + tolerance
         return np.asarray(inside)
@@ -226,12 +226,12 @@ class TableMoments(Body):
 
     def sample_violations(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Total violations (n,) of the points that `sample_uniform` returns for the same `rng`."""
-        from geomdp.bodies.conic.compiled import violations  # compiled, so slow to import
+        from geomdp.bodies.conic.compiled import violations  # slow to import
 
         return np.concatenate([violations(tables, self._starts) for tables in self._drawn(n, rng)])
 
     def _drawn(self, n: int, rng: np.random.Generator) -> Iterator[FloatArray]:
-        from geomdp.bodies.conic.compiled import draw_tables  # compiled, so slow to import
+        from geomdp.bodies.conic.compiled import draw_tables  # slow to import
 
         size = int(self._starts[-1])
         step = max(1, SAMPLE_ENTRIES // size**2)
