@@ -55,10 +55,7 @@ def _time(bound, value, slope, rising, falling):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
 def entering_vertex(bounds, two_sided, values, slopes, smallest, times):  # type: ignore[no-untyped-def]
-    """The vertex that stops z by Harris' ratio test, or -1, and the length of the step.
-
-    Products stay in [-bound, bound] if `two_sided`, else in (-inf, bound]; `times` is overwritten.
-    """
+    """The vertex that stops z by Harris' ratio test, or -1, and the length of the step."""
     falling = smallest if two_sided else np.inf
     soonest, latest = np.full(LANES, np.inf), np.full(LANES, np.inf)
     whole = len(slopes) - len(slopes) % LANES
@@ -158,9 +155,7 @@ def _reflect(facet):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _coordinates(facet, ray):  # type: ignore[no-untyped-def]
-    """Coordinates (m,) in the b_k of the point where the ray meets the hyperplane of `facet`, or of
-    the ray's direction if the ray does not approach the hyperplane.
-    """
+    """Coordinates (m,) where the ray meets the hyperplane of `facet`, or of its direction."""
     reach = facet.normal @ ray[1]
     if reach <= NEGATIVE * np.abs(facet.along[1]).sum():
         return facet.along[1].copy()  # the hyperplane is met at infinity
@@ -209,9 +204,9 @@ def _exchange(facet, column, leaving, length):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # type: ignore[no-untyped-def]
-    """Pivot until the ray leaves through `facet`; return the number of pivots and if it does."""
+    """Pivot until the ray leaves through `facet`; return whether it does."""
     if not _factor(facet, columns, bounds, ray):
-        return 0, False
+        return False
     if two_sided and facet.normal @ ray[1] < 0:  # the opposite facet is met first
         _reflect(facet)
     values, times = columns @ facet.normal, np.empty(len(columns))
@@ -219,12 +214,12 @@ def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # ty
     for pivots in range(PIVOTS_PER_DIMENSION * columns.shape[1]):
         leaving = _steepest(facet.inverse, _coordinates(facet, ray))
         if leaving < 0:
-            return pivots, True
+            return True
         slopes = columns @ -facet.inverse[leaving]
         smallest = share * steepest_slope(slopes, two_sided)
         entering, length = entering_vertex(bounds, two_sided, values, slopes, smallest, times)
         if entering < 0:  # an unbounded edge: up to rounding, 0 is on the boundary of the body
-            return pivots, False
+            return False
         sign = 1.0 if slopes[entering] > 0 else -1.0
         column = facet.inverse @ (sign * columns[entering])
         size = abs(slopes[entering])
@@ -234,13 +229,13 @@ def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # ty
             facet.basis[leaving], facet.signs[leaving] = entering, sign
             values += length * slopes
         elif fresh:
-            return pivots, False
+            return False
         fresh = not trusted or (pivots + 1) % period == 0
         if fresh:
             if not _factor(facet, columns, bounds, ray):
-                return pivots, False
+                return False
             values = columns @ facet.normal
-    return PIVOTS_PER_DIMENSION * columns.shape[1], False
+    return False
 
 
 @numba.njit(cache=True)
@@ -287,9 +282,7 @@ def _exit_with_true_bounds(facet, columns, two_sided, ray):  # type: ignore[no-u
 
 @numba.njit(cache=True, fastmath=FREE_ORDER)
 def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped-def]
-    """Which earlier ray, counted from 1, has the facet that `ray` meets first, of the last `pool`
-    of `rays` earlier rays; 0 if `ray` meets no such facet.
-    """
+    """Which of the last `pool` earlier rays, from 1, has the facet that `ray` meets first; or 0."""
     start, best = 0, np.inf
     for k in range(max(0, rays - pool), rays):
         reach, depth = 0.0, 0.0
@@ -308,7 +301,7 @@ def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped
 
 @numba.njit(cache=True)
 def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type: ignore[no-untyped-def]
-    """Normals (b, m) where rays leave, numbers of pivots (b,), and `converged` (b,).
+    """Normals (b, m) where rays leave, and `converged` (b,).
 
     A ray starts at a facet of an earlier ray (see `POOL`), or at the first facet (`basis`,
     `signs`). After a failure it is tried once more, more carefully; if this fails too, its normal
@@ -316,7 +309,6 @@ def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type
     """
     rays, size = points.shape
     normals = np.zeros((rays, size))
-    pivots = np.zeros(rays, dtype=np.int64)
     converged = np.zeros(rays, dtype=np.bool_)
     bases = np.empty((rays + 1, size), dtype=np.int64)
     orientations = np.empty((rays + 1, size))
@@ -335,10 +327,7 @@ def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type
             copy_into(facet.signs, orientations[start])
             share = CAREFUL_PIVOT if careful else PIVOT
             period = CAREFUL_REFACTOR if careful else REFACTOR
-            used, converged[k] = _pivot_to_exit(
-                facet, columns, bounds, two_sided, ray, share, period
-            )
-            pivots[k] += used
+            converged[k] = _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period)
             if converged[k]:
                 exit, converged[k] = _exit_with_true_bounds(facet, columns, two_sided, ray)
                 copy_into(normals[k], exit)
@@ -347,4 +336,4 @@ def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type
         if not converged[k]:
             copy_into(bases[k + 1], basis)
             copy_into(orientations[k + 1], signs)
-    return normals, pivots, converged
+    return normals, converged

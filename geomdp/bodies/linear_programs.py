@@ -51,11 +51,7 @@ class SolverError(RuntimeError):
 
 
 class ConicProgram:
-    """The program min {costs @ w : columns @ w = y, w >= 0}, solved for many y, and its dual.
-
-    Columns (r, N), costs (N,) and y are divided by their largest moduli, so programs of bodies of
-    any size are solved to the same relative accuracy.
-    """
+    """min {costs @ w : columns @ w = y, w >= 0} for many y, and its dual, in numbers of size 1."""
 
     def __init__(self, columns: FloatArray, costs: FloatArray) -> None:
         self._columns = columns
@@ -68,9 +64,7 @@ class ConicProgram:
         return {**self.__dict__, "_model": None}
 
     def solve(self, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Values (b,) and duals z (b, r) for right-hand sides y (b, r); inf and 0 if infeasible,
-        and `SolverError` if unbounded below or if HiGHS stops without a proof.
-        """
+        """Values (b,) and duals z (b, r) for targets y (b, r); inf and 0 if infeasible."""
         values = np.zeros(len(targets))
         duals = np.zeros(targets.shape)
         sizes = np.abs(targets).max(axis=1, initial=0.0)
@@ -145,9 +139,7 @@ def origin_depth(points: FloatArray) -> float:
 
 
 def surround(normals: FloatArray) -> bool:
-    """Whether 0 is an interior point of the hull of unit vectors `normals` (N, m); exactly then,
-    every non-empty set {x : normals @ x <= offsets} is bounded.
-    """
+    """Whether 0 is inside the hull of unit `normals`: all {normals @ x <= offsets} are bounded."""
     spans = np.linalg.matrix_rank(normals, tol=RANK_TOLERANCE) == normals.shape[1]
     return bool(spans and origin_depth(normals) > RANK_TOLERANCE)
 
@@ -389,9 +381,6 @@ class HPolytope(ByInequalities):
         """The solutions of <a_i, x> = b_i for those rows i that are equalities on the whole set."""
         return self._shape[0]
 
-    def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        return [self.normals @ variable <= self.offsets]
-
     def largest_gauge(self, support: SupportFunction) -> float | None:
         """The largest value of `support` at a row a_i / b_i; None if some b_i is at most 0."""
         if (self.offsets <= 0).any():
@@ -489,11 +478,6 @@ class SlabBody(ByInequalities):
         np.divide(-1 - along, steep, out=low, where=steep > 0)
         np.divide(1 - along, steep, out=high, where=steep > 0)
         return low.max(axis=1), high.min(axis=1)
-
-    def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        import cvxpy as cp
-
-        return [cp.abs(self.normals @ variable) <= 1]
 
     def largest_gauge(self, support: SupportFunction) -> float:
         """The largest value of `support` at a row z_j / w_j."""

@@ -141,9 +141,7 @@ def _kept_noise_bodies(workload: Workload, adjacency: Adjacency) -> tuple[NamedB
 
 
 def triangulated_neighbours(K: Body, rank: int, adjacency: Adjacency) -> list[NamedBody]:
-    """A list of the neighbour body cut into simplices, for K of dimension `rank`; empty if K lists
-    no vertices, if the body is beyond the limits, or if rounding prevents it.
-    """
+    """The neighbour body cut into simplices, as a list; empty beyond the limits or by rounding."""
     if not K.implements(Body.vertex_list):
         return []
     points = K.vertex_list()
@@ -378,9 +376,7 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
 
 
 def _largest_by_orbits(body: Body, neighbours: Body) -> float | None:
-    """Upper bound on gauges in `body` of points of `neighbours`, from one point of each orbit under
-    M -> V M V^T and M -> -M; None unless both are spectral.
-    """
+    """Bound on gauges from one point of each orbit under M -> +-V M V^T; None unless spectral."""
     invariant = body
     while isinstance(invariant, Scaled):
         invariant = invariant.body

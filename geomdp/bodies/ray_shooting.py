@@ -63,7 +63,6 @@ class Exits:
     #: rounding errors.
     times: FloatArray
     normals: FloatArray  # (b, m): normals of the facets through which the rays leave
-    pivots: IntArray  # (b,): simplex pivots used
     converged: BoolArray  # (b,): whether the exit was found
 
 
@@ -129,7 +128,7 @@ class RayShooter:
         from geomdp.bodies.facet_pivots import shoot  # numba is slow to import
 
         starts, ways = self._lifted(points), self._lifted(directions)
-        normals, pivots, converged = shoot(
+        normals, converged = shoot(
             self.columns, self._bounds, self.lower == 1, self._basis, self._signs, starts, ways
         )
         for ray in np.flatnonzero(~converged):
@@ -142,12 +141,16 @@ class RayShooter:
         normals = normals @ self.whitening.T
         reach = np.einsum("bm,bm->b", normals, directions)
         left = np.maximum(0.0, 1 - np.einsum("bm,bm->b", normals, points))
-        return Exits(left / reach, normals, pivots, converged)
+        return Exits(left / reach, normals, converged)
+
+    def height(self, largest: FloatArray, smallest: FloatArray) -> FloatArray:
+        """Support function (b,), from the largest and smallest products with vertices (b,)."""
+        if self.section:
+            return largest - smallest
+        return np.maximum(largest, -smallest) if self.lower == 1 else largest
 
     def _by_linear_program(self, point: FloatArray, direction: FloatArray) -> FloatArray | None:
-        """The facet normal (R,) by HiGHS, or None: the dual solution of max {t : p + t u = sum w_i
-        c_i, sum w = 1, w, t >= 0} is a positive multiple of (z, -1).
-        """
+        """The facet normal (R,), by the dual of max {t : p + t u = sum w_i c_i, sum w = 1}."""
         columns = self.columns if self.lower > 1 else np.vstack([self.columns, -self.columns])
         sums = np.append(np.ones(len(columns)), 0.0)
         rows = np.vstack([np.column_stack([columns.T, -direction]), sums])
@@ -210,9 +213,7 @@ def whitened(vertices: FloatArray) -> tuple[FloatArray, FloatArray]:
 def first_facet(
     columns: FloatArray, bounds: FloatArray, lower: float, rng: np.random.Generator
 ) -> tuple[IntArray, FloatArray]:
-    """Numbers (R,) and signs (R,) of rows of `columns` (N, R) with tight bounds at a vertex z of
-    the polar body {z : |<row, z>| <= bound}; without the modulus if `lower` is infinity.
-    """
+    """Rows (R,) of `columns` (N, R), with signs, whose bounds are tight at a polar vertex."""
     size = columns.shape[1]
     scale = float(np.linalg.norm(columns, axis=1).max())
     normal: FloatArray = np.zeros(size)
@@ -256,28 +257,19 @@ BEYOND = 1e-10
 ROUNDS = 2000
 
 
+@dataclass(eq=False)
 class OracleShooter:
-    """Ray shooting like `RayShooter` at a target derived from `body`, in coordinates of `frame`
-    (X-RAY).
-
-    `build` makes the shooter of the known points, and `height` the target's support function from
-    the largest and smallest products (b,) with points of `body`. Calls add known points, so a
-    shooter is not thread safe.
+    """Ray shooting like `RayShooter` at a target derived from `body`, in coordinates of `frame`;
+    `build` makes the shooter of the known points, to which calls add, so it is not thread safe.
     """
 
-    def __init__(
-        self,
-        body: Body,
-        frame: AffineHull,
-        build: Callable[[FloatArray], RayShooter],
-        height: Callable[[FloatArray, FloatArray], FloatArray],
-    ) -> None:
-        self._body = body
-        self._frame = frame
-        self._build = build
-        self._height = height
-        self._points = frame.coordinates(independent_points(body))
-        self._shooter = build(self._points)
+    body: Body
+    frame: AffineHull
+    build: Callable[[FloatArray], RayShooter]
+
+    def __post_init__(self) -> None:
+        self._points = self.frame.coordinates(independent_points(self.body))
+        self._shooter = self.build(self._points)
 
     def exits(self, points: FloatArray, directions: FloatArray) -> Exits:
         apart = points.any(axis=1)
@@ -298,36 +290,29 @@ class OracleShooter:
             unproved[rays] = self._learn(found.normals[rays])
             rays = np.flatnonzero(unproved)
             again = self._shooter.exits(points[rays], directions[rays])
-            for old, new in (
-                (found.times, again.times),
-                (found.normals, again.normals),
-                (found.converged, again.converged),
-            ):
-                old[rays] = new
-            found.pivots[rays] += again.pivots
+            found.times[rays], found.normals[rays] = again.times, again.normals
+            found.converged[rays] = again.converged
             unproved[rays] = again.converged & (again.times < enough)
         found.converged[unproved] = False
         return found
 
     def _learn(self, normals: FloatArray) -> BoolArray:
         """Add extreme points beyond the facets with `normals` (b, r); whether each has one (b,)."""
-        directions = normals @ self._frame.basis.T
-        best = self._frame.coordinates(self._body.extreme_point(directions))
-        worst = self._frame.coordinates(self._body.extreme_point(-directions))
+        directions = normals @ self.frame.basis.T
+        best = self.frame.coordinates(self.body.extreme_point(directions))
+        worst = self.frame.coordinates(self.body.extreme_point(-directions))
         largest = np.einsum("br,br->b", best, normals)
         smallest = np.einsum("br,br->b", worst, normals)
-        beyond = self._height(largest, smallest) > 1 + BEYOND
+        beyond = self._shooter.height(largest, smallest) > 1 + BEYOND
         if beyond.any():
             points = np.vstack([self._points, best[beyond], worst[beyond]])
             self._points = np.unique(points, axis=0)
-            self._shooter = self._build(self._points)
+            self._shooter = self.build(self._points)
         return np.asarray(beyond)
 
 
 def independent_points(body: Body) -> FloatArray:
-    """Affinely independent extreme points (r + 1, m), from 2 r + 1 calls along random directions;
-    ``ValueError`` if the body has a smaller dimension than its declared affine hull.
-    """
+    """Affinely independent extreme points (r + 1, m); ``ValueError`` if there are fewer."""
     hull, rng = body.affine_hull(), np.random.default_rng(PUBLIC_SEED)
     size = hull.dimension
     found = np.empty((size + 1, body.dimension))
@@ -382,9 +367,7 @@ class VertexGauge:
         return Facets(gauges, normals)
 
     def facets(self, points: FloatArray, scale: float) -> Facets:
-        """Gauges (b,) and normals (b, m) at points (b, m); inf and the component orthogonal to the
-        span for points outside it, by `off_span` with `scale`.
-        """
+        """Gauges (b,) and normals (b, m); off the span, inf and the orthogonal component."""
         coordinates = points @ self._basis
         found = self.solve(coordinates)
         outside = off_span(points, self._basis, scale)

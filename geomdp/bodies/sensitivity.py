@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial, singledispatch
+from functools import cached_property, lru_cache, singledispatch
 
 import numpy as np
 
@@ -290,8 +290,7 @@ class WorkloadPolytope(PolytopeByRays):
     @cached_property
     def _about_centre(self) -> VertexGauge:
         frame = AffineHull(self._centre, self.affine_hull().basis)
-        build = partial(OracleShooter, self, frame, RayShooter.hull, _height)
-        return VertexGauge(frame.basis, build)
+        return VertexGauge(frame.basis, lambda: OracleShooter(self, frame, RayShooter.hull))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         return self.workload.extreme_answers(directions)
@@ -308,9 +307,3 @@ class WorkloadPolytope(PolytopeByRays):
     def half_diameter(self) -> float:
         """Half the workload's l2 diameter, or the radius if that is smaller."""
         return min(self.workload.l2_diameter() / 2, self.radius())
-
-
-def _height(largest: FloatArray, smallest: FloatArray) -> FloatArray:
-    """The support function at u, from the largest and smallest <u, x> over points x of the body."""
-    del smallest
-    return largest

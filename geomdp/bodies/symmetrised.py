@@ -68,10 +68,6 @@ class Symmetrised(OfBody):
     def _shooter(self, points: FloatArray) -> RayShooter:
         """The ray shooter for this body, if K is the hull of the points with these coordinates."""
 
-    @abc.abstractmethod
-    def _height(self, largest: FloatArray, smallest: FloatArray) -> FloatArray:
-        """Support function of this body at z, from the largest and smallest <z, x> over x in K."""
-
     def _frame(self) -> AffineHull:
         return self.affine_hull()
 
@@ -83,7 +79,7 @@ class Symmetrised(OfBody):
             if self.body.implements(Body.vertex_list):
                 return self._shooter(frame.coordinates(self.body.vertex_list()))
             if self.body.finitely_generated:
-                return OracleShooter(self.body, frame, self._shooter, self._height)
+                return OracleShooter(self.body, frame, self._shooter)
             raise MissingOracle(self, "gauge", "vertex_list or finitely many extreme points of K")
 
         return VertexGauge(frame.basis, build)
@@ -130,18 +126,15 @@ class Difference(Symmetrised):
     [True, False]
     """
 
+    def _shooter(self, points: FloatArray) -> RayShooter:
+        return RayShooter.difference(points)
+
     def support(self, directions: FloatArray) -> FloatArray:
         """The breadth h_K(u) + h_K(-u) of K."""
         return self.body.breadth(directions)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         return self.body.extreme_point(directions) - self.body.extreme_point(-directions)
-
-    def _shooter(self, points: FloatArray) -> RayShooter:
-        return RayShooter.difference(points)
-
-    def _height(self, largest: FloatArray, smallest: FloatArray) -> FloatArray:
-        return largest - smallest
 
     def _frame(self) -> AffineHull:
         return self.body.affine_hull()
@@ -152,16 +145,6 @@ class Difference(Symmetrised):
 
     def affine_hull(self) -> AffineHull:
         return AffineHull(np.zeros(self.dimension), self.body.affine_hull().basis)
-
-    def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        import cvxpy as cp
-
-        first, second = cp.Variable(self.dimension), cp.Variable(self.dimension)
-        return [
-            variable == first - second,
-            *self.body.cvxpy_constraints(first),
-            *self.body.cvxpy_constraints(second),
-        ]
 
     def width_rule(self) -> tuple[float, Body]:
         """w(K - K) = 2 w(K) for the Gaussian width w."""
@@ -192,11 +175,8 @@ class SymmetricHull(Symmetrised):
     True
     """
 
-    def implements(self, verb: Verb) -> bool:
-        """`cvxpy_constraints` needs listed vertices of K."""
-        if verb is Body.cvxpy_constraints:
-            return self.body.implements(Body.vertex_list)
-        return super().implements(verb)
+    def _shooter(self, points: FloatArray) -> RayShooter:
+        return RayShooter.symmetric_hull(points)
 
     def support(self, directions: FloatArray) -> FloatArray:
         """max(h_K(u), h_K(-u))."""
@@ -206,12 +186,6 @@ class SymmetricHull(Symmetrised):
         first, second = self.body.extreme_point(directions), -self.body.extreme_point(-directions)
         gain = np.einsum("bm,bm->b", directions, first - second)
         return np.where(gain[:, None] >= 0, first, second)
-
-    def _shooter(self, points: FloatArray) -> RayShooter:
-        return RayShooter.symmetric_hull(points)
-
-    def _height(self, largest: FloatArray, smallest: FloatArray) -> FloatArray:
-        return np.maximum(largest, -smallest)
 
     @cached_property
     def _span(self) -> FloatArray:
@@ -231,14 +205,6 @@ class SymmetricHull(Symmetrised):
     def vertex_list(self) -> FloatArray:
         points = self.body.vertex_list()
         return np.vstack([points, -points])
-
-    def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Weights of the vertices with moduli that add up to at most 1."""
-        import cvxpy as cp
-
-        points = self.body.vertex_list()
-        weights = cp.Variable(len(points))
-        return [variable == points.T @ weights, cp.norm1(weights) <= 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,9 +243,6 @@ class Moved(OfBody):
 
     def vertex_list(self) -> FloatArray:
         return self._out(self.body.vertex_list())
-
-    def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        return self.body.cvxpy_constraints(self._into(variable))
 
 
 @dataclass(frozen=True, eq=False)
@@ -427,9 +390,7 @@ class Shifted(Moved):
         return self.body.symmetric and not self.offset.any()
 
     def implements(self, verb: Verb) -> bool:
-        """Whether K implements the verb; False for `gauge` and `facets`, which depend on where 0
-        is in K.
-        """
+        """False for `gauge` and `facets`, which depend on where 0 is in K."""
         return verb not in (Body.gauge, Body.facets) and super().implements(verb)
 
     def support(self, directions: FloatArray) -> FloatArray:

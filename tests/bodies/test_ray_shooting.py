@@ -228,8 +228,7 @@ def test_rays_that_defeat_the_pivots_go_to_a_linear_program(kind, monkeypatch):
     expected = shooter.exits(points, directions)
 
     def hopeless(columns, bounds, two_sided, basis, signs, points, directions):
-        rays = len(points)
-        return np.zeros_like(points), np.zeros(rays, dtype=np.int64), np.zeros(rays, dtype=bool)
+        return np.zeros_like(points), np.zeros(len(points), dtype=bool)
 
     monkeypatch.setattr(facet_pivots, "shoot", hopeless)
     found = shooter.exits(points, directions)
@@ -245,9 +244,9 @@ def test_a_ray_that_nothing_solves_leaves_the_others_alone(kind, monkeypatch):
     pivots = facet_pivots.shoot
 
     def first_fails(*arguments):
-        normals, used, converged = pivots(*arguments)
+        normals, converged = pivots(*arguments)
         converged[0] = False
-        return normals, used, converged
+        return normals, converged
 
     def hopeless(self, targets):
         raise SolverError("HiGHS stopped with status Unknown")

@@ -69,11 +69,10 @@ def _dual(weights: FloatArray, vectors: FloatArray) -> tuple[float, float]:
 
 
 def highest_correlation(weights: FloatArray) -> Highest:
-    """Correlation matrices that maximise <C, R> / 2 for each C of `weights` (b, p, p), and bounds.
+    """Matrices that maximise <C, R> / 2 for each C of `weights` (b, p, p), and upper bounds.
 
-    The upper bounds hold up to rounding. They are at most a relative 1e-9 above the values, unless
-    the limit of 200,000 sweeps is reached. A sweep costs O(p^2 sqrt(p)), the gap O(p^3). At p = 101
-    most random C take 20 to 1000 sweeps, and some take tens of thousands.
+    The bounds hold up to rounding, and are at most a relative 1e-9 above the values, unless 200,000
+    sweeps of O(p^2 sqrt(p)) do not suffice. At p = 101 most C take 20 to 1000 sweeps.
     """
     count, order, _ = weights.shape
     rank = math.ceil(math.sqrt(2 * order)) + 1
@@ -157,9 +156,7 @@ def _column(rng, concentration, vectors, directions):  # type: ignore[no-untyped
 
 @numba.njit(cache=True)
 def _tested(starts):  # type: ignore[no-untyped-def]
-    """Events tested for triangle inequalities, and where each column starts among them; one event
-    of two levels suffices, because its complement has the same inequalities.
-    """
+    """Events tested for triangle inequalities (one of two levels), and each column's first."""
     columns = len(starts) - 1
     bounds = np.zeros(columns + 1, dtype=np.int64)
     events = np.empty(starts[-1], dtype=np.int64)
@@ -174,9 +171,7 @@ def _tested(starts):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=SUMS)
 def _triangles(first, second, shares, a, b, count):  # type: ignore[no-untyped-def]
-    """Total violation of the triangle inequalities of tested events a, b and c < `count`; `first`
-    holds the joint shares of a and c, and `second` those of b and c.
-    """
+    """Violation of triangle inequalities of events a, b, c < `count`, from joint shares with c."""
     ab, pa, pb = first[b], shares[a], shares[b]
     total = 0.0
     for c in range(count):
@@ -190,9 +185,7 @@ def _triangles(first, second, shares, a, b, count):  # type: ignore[no-untyped-d
 
 @numba.njit(cache=True, fastmath=SUMS)
 def _added(cells, starts, tested, i, total, limit):  # type: ignore[no-untyped-def]
-    """`total` plus the violations between column i and the columns before it, or a part that is
-    above `limit`; fills the rows of column i in the arrays of `tested`.
-    """
+    """`total` plus the violations between column i and earlier ones, or a part above `limit`."""
     for a in range(starts[i], starts[i + 1]):
         for b in range(starts[i]):
             total -= min(0.0, cells[a, b])
@@ -215,9 +208,7 @@ def _added(cells, starts, tested, i, total, limit):  # type: ignore[no-untyped-d
 
 @numba.njit(cache=True)
 def _prepared(starts):  # type: ignore[no-untyped-def]
-    """The argument `tested` of `_added`: the result of `_tested`, and unfilled joint shares (t, t)
-    and shares (t,) of the t tested events.
-    """
+    """The argument `tested` of `_added`, with unfilled joint shares (t, t) and shares (t,)."""
     events, bounds = _tested(starts)
     count = bounds[-1]
     return events, bounds, np.empty((count, count)), np.empty(count)

@@ -367,11 +367,7 @@ def _block(rng, steps, state, needed):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _propose(rng, low, high, i):  # type: ignore[no-untyped-def]
-    """A draw from the envelope for particle i, and a uniform number, the threshold of the
-    acceptance test.
-
-    |x - lambda_j| is largest at low_j for lower particles j, and at high_j for higher ones.
-    """
+    """A draw from the envelope for particle i, and the threshold of the acceptance test."""
     envelope = high.copy()
     copy_into(envelope[:i], low)
     return heat_bath(rng.random(), envelope, i), rng.random()

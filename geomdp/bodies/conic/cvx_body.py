@@ -40,8 +40,8 @@ class CvxBody(Body):
         Dimension m of the space.
     build : callable
         Takes a `cvxpy.Variable` of shape (m,) and returns a list of convex constraints on it
-        (auxiliary variables are allowed). `build` is called once at construction, later once for
-        each kind of program, and at each call of `cvxpy_constraints`.
+        (auxiliary variables are allowed). `build` is called once at construction, and later once
+        for each kind of program.
     solver : str, optional
         A CVXPY solver constant, `cvxpy.CLARABEL` by default; `cvxpy.SCS` is faster and less
         accurate on large semidefinite bodies.
@@ -205,9 +205,7 @@ class CvxBody(Body):
 
     @cached_property
     def _hull(self) -> AffineHull:
-        """The affine hull: if the body has width 0 in a random direction orthogonal to the
-        differences of known extreme points, these differences almost surely span the hull.
-        """
+        """The affine hull: almost surely, differences of known extreme points span it."""
         rng = np.random.default_rng(PUBLIC_SEED)
         basis = np.zeros((self.m, 0))
         offset = self.extreme_point(np.ones((1, self.m)))[0]
@@ -226,12 +224,6 @@ class CvxBody(Body):
     def affine_hull(self) -> AffineHull:
         """Found from at most 2 m + 1 extreme points; widths below 1e-6 of the radius count as 0."""
         return self._hull
-
-    def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        import cvxpy as cp
-
-        point = cp.Variable(self.m)
-        return [point == variable, *self._constraints(point)]
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the description alone, because compiled programs contain the state of a solver."""

@@ -360,9 +360,7 @@ def _semidefinite(scales: FloatArray, variable: Any) -> list[Any]:
 
 
 def _products(size: int, sign: float) -> tuple[FloatArray, int]:
-    """Coefficients of M_0..M_{t-1} in twice each entry of a block, and the order of the block; the
-    block is E cos(i a) cos(j a) for `sign` 1 and E sin(i a) sin(j a) for `sign` -1.
-    """
+    """Coefficients of M_0..M_{t-1} in twice each entry of the block of `sign`, and its order."""
     # `doubled` holds the numbers 2 i. They are even for odd t, and odd for even t. The row of
     # sin(0 a) would be 0, so it is left out.
     doubled = np.arange((size - 1) % 2, size, 2)

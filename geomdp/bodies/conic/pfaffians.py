@@ -151,9 +151,7 @@ def _log_laguerre_mass(d: int) -> float:
 
 
 def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
-    """Pf A for `angle` and the coefficients `norms` of `_recurrence`, and its derivative with
-    respect to s at s = 0 if each g_j(x) is multiplied by 1 + s x^2 for x > 0.
-    """
+    """Pf A for `angle`, and its derivative in s at 0 if g_j(x) times 1 + s x^2 for x > 0."""
     d = len(norms)
     t, weights = scipy.special.roots_laguerre(d + 2)
     laguerre: FloatArray = np.asarray(np.polynomial.laguerre.lagvander(t, d + 1), dtype=np.float64)
@@ -190,9 +188,7 @@ def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
 
 
 def _bordered(matrix: ComplexArray, border: ComplexArray) -> ComplexArray:
-    """The skew-symmetric part of `matrix`, for odd order with the column `border` and row
-    -`border`.
-    """
+    """The skew-symmetric part of `matrix`, bordered by `border` if its order is odd."""
     matrix = (matrix - matrix.T) / 2
     if len(matrix) % 2 == 0:
         return np.asarray(matrix)
@@ -220,9 +216,7 @@ def _pfaffian(matrix: ComplexArray) -> complex:
 
 
 def _laguerre_tails(laguerre: FloatArray) -> FloatArray:
-    """tail_k = e^(t/2) times the integral of L_k(2 y) e^(-y) over y > t / 2, at the nodes t, by
-    columns: tail_k = L_k - L_(k-1) - tail_(k-1), for the values `laguerre` of the L_k.
-    """
+    """e^(t/2) times the integrals of L_k(2 y) e^(-y) over y > t / 2 at the nodes t, by columns."""
     tails = laguerre.copy()
     for k in range(1, tails.shape[1]):
         tails[:, k] -= laguerre[:, k - 1] + tails[:, k - 1]

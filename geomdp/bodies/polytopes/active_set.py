@@ -47,9 +47,7 @@ PASSES = 3
 
 
 class Factor(NamedTuple):
-    """The factors Q and R, the points p_1..p_k (rows of the caller's table of lifted points), and
-    their convex weights; the first k = `size[0]` of the `capacity` entries are in use.
-    """
+    """The factors Q and R, the members p_1..p_k and their convex weights, k = `size[0]`."""
 
     basis: FloatArray  # (capacity, d+1): rows are the columns of Q
     triangle: FloatArray  # (capacity, capacity): R
@@ -88,9 +86,7 @@ def with_capacity(factor: Factor, capacity: int) -> Factor:
 
 
 def load(factor: Factor, points: FloatArray, weights: FloatArray) -> None:
-    """Make the rows of `points` (n, d+1) the members, with `weights` (n,) scaled to sum to 1;
-    dependent rows, and rows beyond the capacity, are left out.
-    """
+    """Make independent rows of `points` (n, d+1) the members, with `weights` scaled to sum 1."""
     count = len(points)
     factor.size[0] = 0
     if 1 < count <= min(len(factor.members), points.shape[1]):
@@ -261,9 +257,7 @@ def settle(factor: Factor) -> bool:
 
 @numba.njit(cache=True)
 def improve(factor: Factor, points: FloatArray, tolerance: float) -> int:
-    """Exchange members until no row of `points` (n, d+1) has a gain above `tolerance`, the search
-    stalls, or the limit `EXCHANGES_PER_DIMENSION` is reached; return the number of exchanges.
-    """
+    """Exchange members until no gain is above `tolerance` or the search ends; count exchanges."""
     limit = EXCHANGES_PER_DIMENSION * points.shape[1]
     exchanges, stalled = 0, 0
     lowest_gain, lowest_distance = np.inf, np.inf

@@ -73,9 +73,7 @@ Combination = tuple[IntArray, FloatArray]
 
 @dataclass(frozen=True)
 class Found:
-    """The nearest point, as convex `weights` of points `keys`; `priced` are the last pricing's
-    keys, and `reached` tells whether the point is the target up to rounding.
-    """
+    """The nearest point, as convex `weights` of `keys`; `reached` if it is the target."""
 
     keys: IntArray
     weights: FloatArray
@@ -128,9 +126,7 @@ class Table:
         return np.asarray(nearest_of_members(self._factor, self._points)[:-1] * self._unit)
 
     def take(self, keys: IntArray, offsets: FloatArray, tolerance: float) -> None:
-        """Make a table of the members and the points `keys` with `offsets`, and improve the active
-        set until no gain is above `tolerance`, or the improvement stalls.
-        """
+        """Tabulate the members and the points `keys`, and improve the members up to `tolerance`."""
         members, weights = self.members()
         if self._columns.scale > OUTGROWN * self._unit:
             self._set_unit(self._columns.scale)
@@ -150,10 +146,7 @@ class Table:
 def search(
     columns: Columns, target: FloatArray, tol: float, start: Combination | None = None
 ) -> Found:
-    """The point of the hull of `columns` nearest to `target` (d,), from the combination `start`.
-
-    The tolerance for the largest gain is tol * columns.scale^2.
-    """
+    """The point of the hull of `columns` nearest to `target` (d,), to a gain of tol * scale^2."""
     rounds = _rounds(columns, target, tol, start)
     residual = next(rounds)
     while True:
@@ -187,9 +180,7 @@ def _table_size(target: FloatArray) -> int:
 def _rounds(
     columns: Columns, target: FloatArray, tol: float, start: Combination | None
 ) -> Generator[FloatArray, IntArray, Found]:
-    """A search as a generator: it yields the residual from the current point to `target`, and is
-    sent the keys of points with large inner products with it.
-    """
+    """A search that yields residuals, and is sent keys of points with large products with them."""
     table = Table(columns, target)
     offset = target - columns.centre
     far, size = float(np.linalg.norm(offset)), float(np.linalg.norm(columns.centre))

@@ -76,18 +76,14 @@ class VertexColumns(Columns):
 
 
 def _smallest(scores: FloatArray, count: int) -> IntArray:
-    """Indices of the `count` smallest entries along the last axis, which must have more than
-    `count` entries unless `count` is 1.
-    """
+    """Indices of the `count` smallest entries along the last axis, which are not all entries."""
     if count == 1:
         return np.asarray(scores.argmin(axis=-1, keepdims=True))
     return np.argpartition(scores, count, axis=-1)[..., :count]
 
 
 class OracleColumns(Columns):
-    """Extreme points of a body, found on demand and kept; `seeds` (b, m) are points of the body
-    known before, with the keys 0..b-1, or None.
-    """
+    """Extreme points of a body, found on demand; `seeds` (b, m), or None, have the keys 0..b-1."""
 
     def __init__(self, body: Body, matrix: FloatArray | None, seeds: FloatArray | None) -> None:
         self._body, self._matrix = body, matrix

@@ -26,9 +26,7 @@ MAX_WORK = 1 << 33
 
 @dataclass(frozen=True)
 class Triangulation:
-    """A polytope {y : normals @ y <= offsets} of dimension r, in coordinates y of its affine hull,
-    as a union of simplices with disjoint interiors.
-    """
+    """{y in R^r : normals @ y <= offsets} as a union of simplices with disjoint interiors."""
 
     points: FloatArray  # (k, r): vertices of the polytope
     simplices: IntArray  # (s, r + 1): vertex numbers of each simplex
@@ -57,9 +55,7 @@ def can_triangulate(count: int, dimension: int) -> bool:
 
 
 def hull_vertices(points: FloatArray) -> FloatArray:
-    """The rows of `points` (N, m) that are vertices of their hull; ``ValueError`` if the upper
-    bound theorem allows more than 2^20 facets, or if the work can exceed `MAX_WORK`.
-    """
+    """The rows of `points` (N, m) that are vertices of their hull; ``ValueError`` beyond limits."""
     points = np.unique(points, axis=0)
     return np.asarray(points[_hull_of(points)[2].vertices])
 
@@ -251,9 +247,7 @@ def whole_cones(points: FloatArray) -> WholeCones | None:
 
 
 def determinants(matrices: IntArray) -> IntArray:
-    """Determinants of whole-number matrices (s, r, r), exact by Bareiss' elimination if the
-    absolute values of all minors are below 2^31, which is not checked.
-    """
+    """Determinants of whole-number matrices (s, r, r), exact for minors below 2^31 (unchecked)."""
     work = matrices.astype(np.int64)
     count, order = work.shape[:2]
     sign, before = np.ones(count, dtype=np.int64), np.ones(count, dtype=np.int64)
@@ -274,9 +268,7 @@ def determinants(matrices: IntArray) -> IntArray:
 
 
 def _normals(corners: IntArray, volumes: IntArray) -> IntArray:
-    """For each matrix in `corners` (s, r, r) of determinant `volumes`, the whole-number a (r,) by
-    Cramer's rule with <a, v_i> = |determinant| for all rows v_i.
-    """
+    """For `corners` (s, r, r), the whole a (r,) with <a, v_i> = |determinant| for all rows v_i."""
     order = corners.shape[1]
     columns = []
     for k in range(order):

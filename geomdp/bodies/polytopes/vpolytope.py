@@ -384,9 +384,7 @@ def closed_under_negation(points: FloatArray) -> bool:
 
 
 def image_closed_under_negation(points: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Distinct rows of points @ matrix^T with their exact negatives, for points in pairs x and -x;
-    without 0, unless 0 is alone.
-    """
+    """Distinct images of points in pairs x and -x, with their exact negatives, without 0."""
     if not points.any():
         return np.zeros((1, len(matrix)))
     first = np.argmax(points != 0, axis=1)
@@ -396,9 +394,7 @@ def image_closed_under_negation(points: FloatArray, matrix: FloatArray) -> Float
 
 
 def cut_into_simplices(vertices: FloatArray) -> TriangulatedPolytope | None:
-    """The hull of a few points (N, m), cut into simplices; None if rounding makes them wrong, as
-    for widths that differ by many orders of magnitude.
-    """
+    """The hull of a few points (N, m), cut into simplices; None if rounding makes them wrong."""
     from scipy.spatial import QhullError
 
     body = TriangulatedPolytope(vertices)
@@ -410,9 +406,7 @@ def cut_into_simplices(vertices: FloatArray) -> TriangulatedPolytope | None:
 
 
 def triangulated(body: Body) -> TriangulatedPolytope | None:
-    """The body cut into simplices; None if it lists no vertices or too many, or if rounding
-    prevents it.
-    """
+    """The body cut into simplices; None beyond the limits, or if rounding prevents it."""
     if not body.implements(Body.vertex_list):
         return None
     vertices = body.vertex_list()
