@@ -75,7 +75,7 @@ def by_packings(found: gd.advice.Bracket) -> int:
         bound
         for bound in found.lower_candidates
         if isinstance(bound.certificate, gd.bounds.Certificate)
-        and all(isinstance(rung, gd.bounds.Rung) for rung in bound.certificate.rungs)
+        and all(rung.kind == "packing" for rung in bound.certificate.rungs)
     ]
     return max((bound.records for bound in chains), default=0)
 

@@ -15,6 +15,10 @@ from experiments.engine.cells import Row
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, draw_theory
 from geomdp import bounds
+from geomdp.bounds.certificates import CopiedPacking
+from geomdp.bounds.orthogonal_lines import LinePlan
+from geomdp.bounds.packings.guessing import GuessPlan
+from geomdp.bounds.query_lines import QueryLinePlan
 
 #: Mean l2 error. A mechanism of error at most alpha reveals the right one of several data sets,
 #: separated by 2.25 alpha, with odds of at least 1/8 (`MeanL2`). For the large packings here, such
@@ -36,8 +40,8 @@ def certified_columns(bound: bounds.Bound) -> Row:
     """A certified lower bound, the records confirmed from its file, and its last packing."""
     certificate = bound.certificate
     assert isinstance(certificate, bounds.Certificate)
-    last = certificate.rungs[-1]
-    assert isinstance(last, bounds.Rung)
+    last = certificate.rungs[-1].witness
+    assert isinstance(last, CopiedPacking)
     return {
         "lower": bound.value,
         "checked": confirmed_records(certificate),
@@ -93,15 +97,14 @@ def packing_in_words(bound: bounds.Bound) -> str:
     """
     if not isinstance(bound.certificate, bounds.Certificate):
         return "none"
-    last = bound.certificate.rungs[-1]
-    if isinstance(last, bounds.LineRung):
-        steps = last.plan.steps
-        return f"{len(steps)} lines of {last.plan.copies * steps.max()} replacements or fewer"
-    if isinstance(last, bounds.QueryLineRung):
-        plan = last.plan
-        count, length = len(plan.lines.pairs), plan.copies * plan.steps
+    last = bound.certificate.rungs[-1].witness
+    if isinstance(last, LinePlan):
+        steps = last.steps
+        return f"{len(steps)} lines of {last.copies * steps.max()} replacements or fewer"
+    if isinstance(last, QueryLinePlan):
+        count, length = len(last.lines.pairs), last.copies * last.steps
         return f"{count} lines of one query, of {length} replacements"
-    if isinstance(last, bounds.GuessRung):
-        return f"{len(last.packed.elements)} elements, {last.first} times each"
-    assert isinstance(last, bounds.Rung)
+    if isinstance(last, GuessPlan):
+        return f"{len(last.packed.elements)} elements, {last.copies} times each"
+    assert isinstance(last, CopiedPacking)
     return f"{last.count} sets of {last.size} records"

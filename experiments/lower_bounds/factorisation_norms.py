@@ -48,6 +48,7 @@ import numpy.typing as npt
 import geomdp as gd
 from experiments.engine.cells import Row
 from experiments.lower_bounds.principal_axes import principal_coordinates
+from geomdp.bounds.orthogonal_lines import LinePlan
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -112,10 +113,8 @@ def sum_of_squares(bound: gd.bounds.Bound) -> float:
     """Sum of delta_j^2 over the lines in the last step of a bound's proof; 0 without such lines."""
     if not isinstance(bound.certificate, gd.bounds.Certificate):
         return 0.0
-    last = bound.certificate.rungs[-1]
-    if not isinstance(last, gd.bounds.LineRung):
-        return 0.0
-    return float((last.plan.lines.lengths**2).sum())
+    last = bound.certificate.rungs[-1].witness
+    return float((last.lines.lengths**2).sum()) if isinstance(last, LinePlan) else 0.0
 
 
 @lru_cache(maxsize=16)

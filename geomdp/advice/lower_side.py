@@ -21,7 +21,7 @@ from geomdp.bounds import (
     packing_search,
     query_lines_bound,
 )
-from geomdp.bounds.certificates import ExcludedRange, covering_bound
+from geomdp.bounds.certificates import Rung, covering_bound
 from geomdp.bounds.orthogonal_lines import line_rungs
 from geomdp.bounds.packings.guessing import guess_rungs
 from geomdp.bounds.packings.search import DEFAULT_EFFORT
@@ -68,7 +68,7 @@ def lower_bounds(
     found.sort(key=lambda bound: -bound.value)
     if not found:
         return [Bound(0.0, Side.LOWER, "n >= 1, as no argument proves more")], refused
-    other: list[ExcludedRange] = [*line_rungs(workload, question)]
+    other: list[Rung] = [*line_rungs(workload, question)]
     if question.epsilon is not None:
         other += guess_rungs(workload, question)
         if isinstance(question.metric, WorstCase):
@@ -84,12 +84,12 @@ def _forms(question: Problem) -> tuple[Problem, ...]:
     return tuple(replace(question, metric=metric) for metric in metrics)
 
 
-def _together(bounds: list[Bound], other: Sequence[ExcludedRange]) -> Bound:
+def _together(bounds: list[Bound], other: Sequence[Rung]) -> Bound:
     """The best bound from combining packings of several bounds with `other` excluded ranges.
 
     Packings are combined only if they have the same separation factor; `other` ranges have none.
     """
-    rungs: dict[Problem, list[ExcludedRange]] = {}
+    rungs: dict[Problem, list[Rung]] = {}
     for bound in bounds:
         assert isinstance(bound.certificate, Certificate)
         own = rungs.setdefault(bound.certificate.problem, list(other))

@@ -18,15 +18,12 @@ from .count_risks import PairedLine as PairedLine
 from .count_risks import SmoothLine as SmoothLine
 from .count_risks import paired_line as paired_line
 from .count_risks import smooth_line as smooth_line
-from .orthogonal_lines import LineRung as LineRung
-from .orthogonal_lines import OrthogonalLines as OrthogonalLines
 from .orthogonal_lines import additive_noise_error as additive_noise_error
 from .orthogonal_lines import orthogonal_lines_bound as orthogonal_lines_bound
 from .orthogonal_lines import orthogonal_lines_error as orthogonal_lines_error
 from .packings.codes import LinearCode as LinearCode
 from .packings.codes import ReedSolomon as ReedSolomon
 from .packings.codes import greedy_code as greedy_code
-from .packings.guessing import GuessRung as GuessRung
 from .packings.guessing import guessing_bound as guessing_bound
 from .packings.listed import Packing as Packing
 from .packings.listed import exact_separated as exact_separated
@@ -47,8 +44,6 @@ from .problem import Metric as Metric
 from .problem import Problem as Problem
 from .problem import SideConditionError as SideConditionError
 from .problem import WorstCase as WorstCase
-from .query_lines import QueryLineRung as QueryLineRung
-from .query_lines import QueryLines as QueryLines
 from .query_lines import query_lines_bound as query_lines_bound
 from .volume import VolumeRadius as VolumeRadius
 from .volume import volume_bound as volume_bound

@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -104,46 +104,37 @@ class PackingFamily(Conditional, abc.ABC):
         """The family as written to a certificate file (see `geomdp.bounds.checker.reading`)."""
 
 
-@dataclass(frozen=True)
-class ExcludedRange(Conditional, abc.ABC):
-    """One step of a certificate: it excludes all numbers of records from `first` to `last`."""
+class Witness(Conditional, abc.ABC):
+    """The proof of one rung."""
 
-    first: int
-    last: int
+    #: One word for the kind of proof; see `Rung`.
+    kind: ClassVar[str]
 
-    @property
     @abc.abstractmethod
-    def said(self) -> str:
+    def said(self, last: int) -> str:
         """Why no mechanism reaches the error with `last` records, in words."""
 
     @abc.abstractmethod
-    def document(self, problem: Problem) -> dict[str, Any]:
-        """The step as written to a certificate file: all constants, and the data of the proof."""
+    def constants(self) -> dict[str, Any]:
+        """The numbers of the proof as written to a certificate file."""
+
+    @abc.abstractmethod
+    def data(self) -> dict[str, Any]:
+        """The data of the proof as written to a certificate file: "family", and long lists."""
 
 
-@dataclass(frozen=True)
-class Rung(ExcludedRange):
-    """The numbers of records that one packing excludes: all from `first` to `last`.
-
-    The problem gives alpha, the factor c and the odds; rho = gamma / (c alpha). Excluded are the n
-    from t s to t s rho for all t from some t_0 to T. T is the largest t with
-
-        t d epsilon < ln(M - 1) + log odds      (2 t d epsilon on the left under add/remove),
-
-    and t_0 the least t >= 1 whose range leaves no gap to that of t + 1: t s (rho - 1) >= s - 1.
+@dataclass(frozen=True, eq=False)
+class Rung:
+    """One step of a certificate: it excludes all numbers of records from `first` to `last`.
 
     Parameters
     ----------
     first, last : int
         Least and largest number of records excluded.
-    family : PackingFamily
-        The packing of M data sets.
-    log_others, separation : float
-        ln(M - 1), and gamma, the least distance of two answers.
-    size, distance : int
-        Records s of a data set, and replacements d that turn any of the data sets into any other.
-    copies : int
-        Largest number of copies T of each data set.
+    witness : Witness
+        The proof. Its `kind` is "packing" (data sets with answers far apart), "lines" (orthogonal
+        lines), "query lines" (lines along single queries) or "elements" (elements with answers far
+        apart).
 
     Examples
     --------
@@ -151,22 +142,66 @@ class Rung(ExcludedRange):
     >>> import geomdp as gd
     >>> bound = gd.bounds.marginal_bound(16, 1, epsilon=1.0, alpha=0.05)
     >>> rung = bound.certificate.rungs[0]
-    >>> rung.first, rung.last, rung.copies
-    (1, 15, 7)
+    >>> rung.kind, rung.first, rung.last, rung.witness.copies
+    ('packing', 1, 15, 7)
     >>> print(textwrap.fill(rung.said, 80))
     there are 2039 data sets, at most 7 replacements apart, with answers at least
     0.202 apart
     """
 
+    first: int
+    last: int
+    witness: Witness
+
+    def __repr__(self) -> str:
+        return f"Rung({self.first} <= n <= {self.last}, {self.witness!r})"
+
+    @property
+    def kind(self) -> str:
+        """The kind of proof."""
+        return self.witness.kind
+
+    @property
+    def said(self) -> str:
+        """Why no mechanism reaches the error with `last` records, in words."""
+        return self.witness.said(self.last)
+
+    def document(self) -> dict[str, Any]:
+        """The step as written to a certificate file: all constants, and the data of the proof."""
+        return {
+            **self.witness.constants(),
+            "first": self.first,
+            "last": self.last,
+            "assumptions": list(self.witness.assumptions),
+            **self.witness.data(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class CopiedPacking(Witness):
+    """Up to T = `copies` copies of each data set of a packing, which exclude a range of n.
+
+    The problem gives alpha, the factor c and the odds; rho = gamma / (c alpha). Excluded are the n
+    from t s to t s rho for all t from some t_0 to T. T is the largest t with
+
+        t d epsilon < ln(M - 1) + log odds      (2 t d epsilon on the left under add/remove),
+
+    and t_0 the least t >= 1 whose range leaves no gap to that of t + 1: t s (rho - 1) >= s - 1.
+    """
+
+    kind = "packing"
+
     family: PackingFamily
     log_others: float
+    #: The number that t d must be below; see `reachable_distance`.
+    reachable: float
     separation: float
     size: int
     distance: int
     copies: int
 
     def __repr__(self) -> str:
-        return f"Rung({self.first} <= n <= {self.last}, {self.family!r})"
+        return repr(self.family)
 
     @property
     def count(self) -> str:
@@ -175,9 +210,8 @@ class Rung(ExcludedRange):
             return str(round(math.exp(self.log_others)) + 1)
         return f"e^{rounded_down(self.log_others, 4)}"
 
-    @property
-    def said(self) -> str:
-        apart = rounded_down(self.separation * self.copies * self.size / self.last, 4)
+    def said(self, last: int) -> str:
+        apart = rounded_down(self.separation * self.copies * self.size / last, 4)
         return (
             f"there are {self.count} data sets, at most {self.copies * self.distance} replacements "
             f"apart, with answers at least {apart} apart"
@@ -191,23 +225,52 @@ class Rung(ExcludedRange):
     def failure(self) -> float:
         return self.family.failure
 
-    def document(self, problem: Problem) -> dict[str, Any]:
+    def constants(self) -> dict[str, Any]:
         return {
             "log_others": self.log_others,
             "size": self.size,
             "distance": self.distance,
             "separation": self.separation,
-            "largest_distance": reachable_distance(self.log_others, problem),
+            "largest_distance": self.reachable,
             "copies": self.copies,
-            "first": self.first,
-            "last": self.last,
-            "assumptions": list(self.assumptions),
-            "family": self.family.document(),
         }
+
+    def data(self) -> dict[str, Any]:
+        return {"family": self.family.document()}
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledWitness(Witness):
+    """Data sets of `records` or more records, on one of which the error is at least `scale` / n."""
+
+    #: Number of copies of each record that the data sets have, or that one step replaces.
+    copies: int
+    #: n times the excluded error, rounded down.
+    scale: float
+
+    @property
+    @abc.abstractmethod
+    def records(self) -> int:
+        """The least number of records that the data sets need."""
+
+    @property
+    @abc.abstractmethod
+    def made_of(self) -> str:
+        """What the data sets are made of, in words."""
+
+    def said(self, last: int) -> str:
+        error = rounded_down(self.scale / last, 4)
+        return f"the error is at least {error} on some data set of {self.made_of}"
+
+
+def scaled_rungs(plans: Iterable[ScaledWitness], alpha: float) -> list[Rung]:
+    """The rungs of the plans that exclude the error `alpha` for at least one n."""
+    rungs = (Rung(plan.records, math.floor(plan.scale / alpha), plan) for plan in plans)
+    return [rung for rung in rungs if rung.first <= rung.last]
 
 
 def reachable_distance(log_others: float, problem: Problem) -> float:
-    """(ln(M - 1) + log odds) / epsilon, rounded down, which t d must be below; see `Rung`."""
+    """(ln(M - 1) + log odds) / epsilon, rounded down, which t d must be below."""
     log_odds = problem.metric.log_odds
     # Negative log odds can nearly cancel ln(M - 1), so the margin is relative to the two terms and
     # not to their sum.
@@ -215,7 +278,7 @@ def reachable_distance(log_others: float, problem: Problem) -> float:
     return total / (problem.pure_epsilon * problem.changes)
 
 
-def rung(family: PackingFamily, problem: Problem) -> Rung:
+def packing_rung(family: PackingFamily, problem: Problem) -> Rung:
     """The rung of one packing; `SideConditionError` says why a packing excludes nothing."""
     reachable = reachable_distance(family.log_others, problem)
     if not reachable > 0:
@@ -242,13 +305,14 @@ def rung(family: PackingFamily, problem: Problem) -> Rung:
             f"(epsilon times changes per replacement) = {reachable:.6g}"
         )
     first, last = max(1, least) * size, math.floor(copies * size * rho)
-    return Rung(first, last, family, family.log_others, separation, size, distance, copies)
+    numbers = (family.log_others, reachable, separation, size, distance, copies)
+    return Rung(first, last, CopiedPacking(family, *numbers))
 
 
 def excluded_records(family: PackingFamily, problem: Problem) -> int:
     """Largest number of records that a packing excludes; 0 if the packing excludes nothing."""
     try:
-        return rung(family, problem).last
+        return packing_rung(family, problem).last
     except SideConditionError:
         return 0
 
@@ -258,7 +322,7 @@ def rungs_of(families: Iterable[PackingFamily], problem: Problem) -> tuple[list[
     rungs, reasons = [], []
     for family in families:
         try:
-            rungs.append(rung(family, problem))
+            rungs.append(packing_rung(family, problem))
         except SideConditionError as reason:
             reasons.append(str(reason))
     return rungs, reasons
@@ -275,9 +339,8 @@ class Certificate:
     ----------
     problem : Problem
         Privacy, error, metric and neighbour relation.
-    rungs : tuple of Rung, LineRung, QueryLineRung or GuessRung
-        The excluded ranges, in increasing order. In the order of the types, a rung uses a packing,
-        orthogonal lines, lines along single queries, or elements with answers far apart.
+    rungs : tuple of Rung
+        The excluded ranges, in increasing order.
 
     Examples
     --------
@@ -292,7 +355,7 @@ class Certificate:
     """
 
     problem: Problem
-    rungs: tuple[ExcludedRange, ...]
+    rungs: tuple[Rung, ...]
 
     def __repr__(self) -> str:
         return f"Certificate(sc > {self.value}, {self.problem}, {len(self.rungs)} rungs)"
@@ -322,7 +385,7 @@ class Certificate:
             "required_separation": problem.required_separation,
             "adjacency": problem.adjacency.value,
             "lower_bound": self.value,
-            "rungs": [rung.document(problem) for rung in self.rungs],
+            "rungs": [rung.document() for rung in self.rungs],
         }
 
 
@@ -333,15 +396,15 @@ def _stated(privacy: Privacy) -> dict[str, Any]:
     return {"privacy": {"definition": type(privacy).__name__, **privacy.parameters()}}
 
 
-def cover(ranges: Iterable[ExcludedRange]) -> tuple[ExcludedRange, ...]:
-    """The fewest ranges, chosen greedily, that exclude 1, ..., v for the largest possible v."""
-    waiting = sorted(ranges, key=lambda part: part.first)
+def cover(rungs: Iterable[Rung]) -> tuple[Rung, ...]:
+    """The fewest rungs, chosen greedily, that exclude 1, ..., v for the largest possible v."""
+    waiting = sorted(rungs, key=lambda rung: rung.first)
     reach = 0
-    chosen: list[ExcludedRange] = []
+    chosen: list[Rung] = []
     while True:
         best = max(
-            (part for part in waiting if part.first <= reach + 1),
-            key=lambda part: part.last,
+            (rung for rung in waiting if rung.first <= reach + 1),
+            key=lambda rung: rung.last,
             default=None,
         )
         if best is None or best.last <= reach:
@@ -350,17 +413,16 @@ def cover(ranges: Iterable[ExcludedRange]) -> tuple[ExcludedRange, ...]:
         reach = best.last
 
 
-def covering_bound(
-    ranges: Sequence[ExcludedRange], problem: Problem, reasons: Sequence[str] = ()
-) -> Bound:
-    """The lower bound that `ranges` prove; `reasons` say why other proofs exclude nothing."""
-    chosen = cover(ranges)
+def covering_bound(rungs: Sequence[Rung], problem: Problem, reasons: Sequence[str] = ()) -> Bound:
+    """The lower bound that `rungs` prove; `reasons` say why other proofs exclude nothing."""
+    chosen = cover(rungs)
     if not chosen:
-        starts = [f"the excluded range starts at {part.first} records, not at 1" for part in ranges]
+        starts = [f"the excluded range starts at {rung.first} records, not at 1" for rung in rungs]
         raise SideConditionError(
             "; ".join(dict.fromkeys([*reasons, *starts])) or "no packing given"
         )
-    failure = math.fsum(part.failure for part in chosen)
+    proofs = [rung.witness for rung in chosen]
+    failure = math.fsum(proof.failure for proof in proofs)
     if not failure < 1:
         raise SideConditionError(
             f"failure probabilities of a certificate must add up to less than 1, got {failure:.6g}"
@@ -370,8 +432,8 @@ def covering_bound(
         f"no mechanism has {problem} with {certificate.value} records or fewer; with "
         f"{certificate.value} records, {chosen[-1].said}"
     )
-    assumptions = dict.fromkeys(text for part in chosen for text in part.assumptions)
-    if failure > max(part.failure for part in chosen):
+    assumptions = dict.fromkeys(text for proof in proofs for text in proof.assumptions)
+    if failure > max(proof.failure for proof in proofs):
         assumptions[f"together with probability at least 1 - {rounded_up(failure)}"] = None
     return Bound(certificate.value, Side.LOWER, statement, tuple(assumptions), certificate)
 

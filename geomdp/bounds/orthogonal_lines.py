@@ -24,17 +24,18 @@ from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import finite_array, require_type, whole
 from geomdp.bounds.bayes_risk import LONGEST, MOST_EPSILON, MOST_STEP
-from geomdp.bounds.bound import Bound, rounded_down
+from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates import (
-    ExcludedRange,
+    Rung,
+    ScaledWitness,
     bounded_answers,
     covering_bound,
-    element_rows,
     listing_document,
+    scaled_rungs,
     without_dominated,
 )
 from geomdp.bounds.count_risks import Accuracy, LineRisk
-from geomdp.bounds.packings.listed import elements_or_sample
+from geomdp.bounds.packings.listed import PairedElements, elements_or_sample
 from geomdp.bounds.problem import CHANGES, MEAN_L2, Metric, Problem, WorstCase, stated_privacy
 from geomdp.privacy import Adjacency, Privacy
 from geomdp.privacy.definitions import checked_adjacency
@@ -51,65 +52,31 @@ LENGTH_MARGIN = 5e-10
 
 
 @dataclass(frozen=True, eq=False)
-class OrthogonalLines:
+class OrthogonalLines(PairedElements):
     """Pairs of elements with answers that differ along orthogonal directions.
+
+    Row j of `pairs` (i, 2) names x_j and x'_j; `weights` (i,) is the diagonal of D, above 0. There
+    are at most as many pairs as `queries`: the increasing numbers of the queries whose errors are
+    bounded, or None for all k queries. With fewer, only the largest error over them is bounded.
 
     Let w_j = Q(x_j) - Q(x'_j), and let u_j be the columns of the polar factor of W D for
     W = (w_1, ..., w_i). With T_j steps of b copies on line j, data sets of n >= b sum_j T_j records
     prove an error of at least C / n on one of them. For risks lambda_j of the steps and
     delta_j = <u_j, w_j>, C is b (sum_j lambda_j^(2/p) delta_j^2 / k)^(1/2): p = 2 for `RMS`, else
     1. For k' queries, k' replaces k. Cost: O(i^2 k + i^3) for `lengths`.
-
-    Parameters
-    ----------
-    workload : Workload
-        The workload Q, with k queries.
-    elements : (E, ...) array
-        Records of the workload's universe.
-    pairs : (i, 2) array of int
-        Row numbers of `elements`: x_j and x'_j in row j. The number i of pairs is at most k, and at
-        most k' if `queries` is given.
-    weights : (i,) array
-        The diagonal of D, above 0.
-    queries : (k',) array of int, optional
-        Numbers of the queries whose errors are bounded, in increasing order; by default all. With
-        fewer than k queries, only the largest error over the queries is bounded.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> lines = gd.bounds.OrthogonalLines(
-    ...     gd.workloads.Marginals(4, 1),
-    ...     elements=np.array([[0, 0, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1]]),
-    ...     pairs=np.array([[0, 1], [0, 2]]),
-    ...     weights=np.ones(2),
-    ... )
-    >>> lines
-    OrthogonalLines(Marginals(d=4, k=1), 2 pairs)
-    >>> np.round(lines.lengths, 4)
-    array([1.4142, 1.4142])
     """
 
-    workload: Workload
-    elements: npt.NDArray[Any]
-    pairs: IntArray
     weights: FloatArray
     queries: IntArray | None = None
 
     def __post_init__(self) -> None:
-        require_type(self.workload, Workload, "workload")
-        elements = self.workload.universe.validate(self.elements)
-        pairs = element_rows(self.pairs, len(elements), "pairs")
-        if pairs.shape[1] != 2:
-            raise ValueError(f"pairs must have shape (i, 2), got {pairs.shape}")
+        super().__post_init__()
         object.__setattr__(self, "queries", self._checked_queries())
-        whole(len(pairs), "number of pairs", maximum=self.count)
+        whole(len(self.pairs), "number of pairs", maximum=self.count)
         weights = finite_array(self.weights, "weights", ndim=1)
-        if weights.shape != (len(pairs),) or not weights.min() > 0:
-            raise ValueError(f"weights must be {len(pairs)} numbers above 0, got {weights}")
-        for name, value in (("elements", elements), ("pairs", pairs), ("weights", weights)):
-            object.__setattr__(self, name, value)
+        if weights.shape != (len(self.pairs),) or not weights.min() > 0:
+            raise ValueError(f"weights must be {len(self.pairs)} numbers above 0, got {weights}")
+        object.__setattr__(self, "weights", weights)
 
     def _checked_queries(self) -> IntArray | None:
         """The numbers of the queries; None for all of them."""
@@ -123,19 +90,10 @@ class OrthogonalLines:
             )
         return None if len(queries) == k else queries
 
-    def __repr__(self) -> str:
-        some = "" if self.queries is None else f" for {self.count} queries"
-        return f"OrthogonalLines({self.workload!r}, {len(self.pairs)} pairs{some})"
-
     @property
     def count(self) -> int:
         """Number of queries whose errors are bounded."""
         return self.workload.n_queries if self.queries is None else len(self.queries)
-
-    @cached_property
-    def answers(self) -> FloatArray:
-        """Answers of the elements to all queries: (E, k)."""
-        return bounded_answers(self.workload, self.elements)
 
     @cached_property
     def lengths(self) -> FloatArray:
@@ -170,71 +128,36 @@ class OrthogonalLines:
 
 
 @dataclass(frozen=True, eq=False)
-class LinePlan:
-    """Steps (i,) of b = `copies` records on lines, and C of the bound (`scale`, rounded down)."""
+class LinePlan(ScaledWitness):
+    """Steps (i,) of b = `copies` records on orthogonal lines; `scale` is C of the bound."""
+
+    kind = "lines"
 
     lines: OrthogonalLines
     steps: IntArray
-    copies: int
     #: A risk for each different number of steps, in increasing order of these numbers.
     known: tuple[LineRisk, ...]
-    scale: float
+
+    def __repr__(self) -> str:
+        return repr(self.lines)
 
     @property
     def records(self) -> int:
-        """b sum_j T_j, the least number of records that the data sets need."""
         return self.copies * int(self.steps.sum())
 
-
-@dataclass(frozen=True, eq=False)
-class LineRung(ExcludedRange):
-    """One rung of a certificate: the values of n for which orthogonal lines exclude an error.
-
-    Parameters
-    ----------
-    first, last : int
-        Least and largest number of records excluded.
-    plan : LinePlan
-        The lines and the steps on them.
-
-    Examples
-    --------
-    >>> import textwrap
-    >>> import geomdp as gd
-    >>> bound = gd.bounds.orthogonal_lines_bound(gd.workloads.Histogram(4), epsilon=0.1, alpha=0.02)
-    >>> rung = bound.certificate.rungs[0]
-    >>> rung.first, rung.last
-    (1, 16)
-    >>> print(textwrap.fill(rung.said, 80))
-    the error is at least 0.02099 on some data set of 1 orthogonal lines, each of at
-    most 1 steps of 1 replacements
-    """
-
-    plan: LinePlan
-
-    def __repr__(self) -> str:
-        return f"LineRung({self.first} <= n <= {self.last}, {self.plan.lines!r})"
-
     @property
-    def said(self) -> str:
-        steps, error = self.plan.steps, rounded_down(self.plan.scale / self.last, 4)
+    def made_of(self) -> str:
         return (
-            f"the error is at least {error} on some data set of {len(steps)} orthogonal lines, "
-            f"each of at most {steps.max()} steps of {self.plan.copies} replacements"
+            f"{len(self.steps)} orthogonal lines, each of at most {self.steps.max()} steps of "
+            f"{self.copies} replacements"
         )
 
-    def document(self, problem: Problem) -> dict[str, Any]:
-        del problem
-        return {
-            "copies": self.plan.copies,
-            "scale": self.plan.scale,
-            "first": self.first,
-            "last": self.last,
-            "assumptions": [],
-            "steps": self.plan.steps,
-            "known": [line.document() for line in self.plan.known],
-            "family": self.plan.lines.document(),
-        }
+    def constants(self) -> dict[str, Any]:
+        return {"copies": self.copies, "scale": self.scale}
+
+    def data(self) -> dict[str, Any]:
+        known = [line.document() for line in self.known]
+        return {"steps": self.steps, "known": known, "family": self.lines.document()}
 
 
 def line_plan(lines: OrthogonalLines, steps: IntArray, copies: int, asked: Accuracy) -> LinePlan:
@@ -245,13 +168,7 @@ def line_plan(lines: OrthogonalLines, steps: IntArray, copies: int, asked: Accur
     risks = np.array([line.risk for line in known])[which]
     squares = float((lines.lengths**2 * risks ** (2 / asked.moment)).sum())
     scale = copies * math.sqrt(squares / lines.count) * (1 - LENGTH_MARGIN)
-    return LinePlan(lines, steps, copies, known, scale)
-
-
-def line_rung(plan: LinePlan, alpha: float) -> LineRung | None:
-    """The values of n for which a plan excludes the error `alpha`; None if there are none."""
-    last = math.floor(plan.scale / alpha)
-    return LineRung(plan.records, last, plan) if last >= plan.records else None
+    return LinePlan(copies, scale, lines, steps, known)
 
 
 # Lower bounds from orthogonal lines for any workload: choice of the lines and of their steps.
@@ -389,13 +306,12 @@ def additive_noise_error(
     return max((plan.scale for plan in plans), default=0.0) / whole(n, "n")
 
 
-def line_rungs(workload: Workload, problem: Problem) -> list[LineRung]:
-    """One `LineRung` for each plan that excludes at least one number of records."""
+def line_rungs(workload: Workload, problem: Problem) -> list[Rung]:
+    """One rung for each plan that excludes at least one number of records."""
     plans = line_plans(
         workload, privacy=problem.guarantee, metric=problem.metric, adjacency=problem.adjacency
     )
-    rungs = (line_rung(plan, problem.alpha) for plan in plans)
-    return [rung for rung in rungs if rung is not None]
+    return scaled_rungs(plans, problem.alpha)
 
 
 def line_plans(

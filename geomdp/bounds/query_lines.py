@@ -15,22 +15,22 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import require_type, whole, whole_array
 from geomdp.bounds.bayes_risk import MOST_EPSILON, MOST_STEP
-from geomdp.bounds.bound import Bound, rounded_down
+from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates import (
-    ExcludedRange,
+    Rung,
+    ScaledWitness,
     bounded_answers,
     covering_bound,
-    element_rows,
     listing_document,
+    scaled_rungs,
     without_dominated,
 )
-from geomdp.bounds.packings.listed import elements_or_sample
+from geomdp.bounds.packings.listed import PairedElements, elements_or_sample
 from geomdp.bounds.problem import Problem, WorstCase
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
@@ -41,74 +41,32 @@ MARGIN = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
-class QueryLines:
+class QueryLines(PairedElements):
     """Pairs of elements that differ in their own query and agree in the queries of earlier pairs.
 
-    Data sets of n >= b g T records with b t_j copies of x_j and b (T - t_j) of x'_j, 0 <= t_j <= T,
+    Pair j is row j of `pairs`, x_j and x'_j, and belongs to number j of `queries` (g,). Data sets
+    of n >= b g T records with b t_j copies of x_j and b (T - t_j) copies of x'_j, 0 <= t_j <= T,
     prove an expected largest error of at least C / n on one of them, where
     C = (b delta / 2) sum_{m=1}^T (1 - (1 - p(m))^g). The least difference `length` is delta, and
     p(m) bounds the probability from below that t_j is outside m consecutive numbers chosen from a
     private output.
-
-    Parameters
-    ----------
-    workload : Workload
-        The workload Q, with k queries.
-    elements : (E, ...) array
-        Records of the workload's universe.
-    pairs : (g, 2) array of int
-        Row numbers of `elements`: x_j and x'_j in row j. Both must answer q_j differently, and the
-        queries of earlier pairs equally.
-    queries : (g,) array of int
-        The numbers of the queries q_1, ..., q_g.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> lines = gd.bounds.QueryLines(
-    ...     gd.workloads.Prefixes(4),
-    ...     elements=np.arange(4),
-    ...     pairs=np.array([[0, 1], [1, 2], [2, 3]]),
-    ...     queries=np.array([0, 1, 2]),
-    ... )
-    >>> lines
-    QueryLines(Prefixes(N=4), 3 pairs)
-    >>> lines.length
-    1.0
     """
 
-    workload: Workload
-    elements: npt.NDArray[Any]
-    pairs: IntArray
     queries: IntArray
 
     def __post_init__(self) -> None:
-        require_type(self.workload, Workload, "workload")
-        elements = self.workload.universe.validate(self.elements)
-        pairs = element_rows(self.pairs, len(elements), "pairs")
-        if pairs.shape[1] != 2:
-            raise ValueError(f"pairs must have shape (g, 2), got {pairs.shape}")
+        super().__post_init__()
         queries, k = whole_array(self.queries, "queries", ndim=1), self.workload.n_queries
-        if queries.shape != (len(pairs),) or queries.min() < 0 or queries.max() >= k:
+        if queries.shape != (len(self.pairs),) or queries.min() < 0 or queries.max() >= k:
             raise ValueError(
-                f"queries must be {len(pairs)} numbers from 0 to {k - 1}, got {self.queries!r}"
+                f"queries must be {len(self.pairs)} numbers from 0 to {k - 1}, got {self.queries!r}"
             )
-        for name, value in (("elements", elements), ("pairs", pairs), ("queries", queries)):
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "queries", queries)
         changes = self._changes
         if not (np.diag(changes) != 0).all():
             raise ValueError("pairs must have different answers to their own query")
         if np.tril(changes, -1).any():
             raise ValueError("pairs must have the same answers to the queries of earlier pairs")
-
-    def __repr__(self) -> str:
-        return f"QueryLines({self.workload!r}, {len(self.pairs)} pairs)"
-
-    @cached_property
-    def answers(self) -> FloatArray:
-        """Answers of the elements to all queries, an array of shape (E, k)."""
-        return bounded_answers(self.workload, self.elements)
 
     @property
     def _changes(self) -> FloatArray:
@@ -139,68 +97,34 @@ class QueryLines:
 
 
 @dataclass(frozen=True, eq=False)
-class QueryLinePlan:
-    """T steps of b = `copies` records on all lines, their `prior` (T + 1,), and C, rounded down."""
+class QueryLinePlan(ScaledWitness):
+    """T steps of b = `copies` records on all lines, with one `prior` (T + 1,); C is `scale`."""
+
+    kind = "query lines"
 
     lines: QueryLines
     steps: int
-    copies: int
     prior: FloatArray
-    scale: float
+
+    def __repr__(self) -> str:
+        return repr(self.lines)
 
     @property
     def records(self) -> int:
-        """b g T, the least number of records that the data sets need."""
         return self.copies * self.steps * len(self.lines.pairs)
 
-
-@dataclass(frozen=True, eq=False)
-class QueryLineRung(ExcludedRange):
-    """One rung of a certificate: the values of n for which query lines exclude an error.
-
-    Parameters
-    ----------
-    first, last : int
-        Least and largest number of records for which the error is excluded.
-    plan : QueryLinePlan
-        The lines and the steps on them.
-
-    Examples
-    --------
-    >>> import textwrap
-    >>> import geomdp as gd
-    >>> bound = gd.bounds.query_lines_bound(gd.workloads.Prefixes(32), epsilon=1.0, alpha=0.003)
-    >>> rung = bound.certificate.rungs[-1]
-    >>> print(textwrap.fill(rung.said, 80))
-    the error is at least 0.003001 on some data set of 31 lines for one query each,
-    of 32 steps of 1 replacements
-    """
-
-    plan: QueryLinePlan
-
-    def __repr__(self) -> str:
-        return f"QueryLineRung({self.first} <= n <= {self.last}, {self.plan.lines!r})"
-
     @property
-    def said(self) -> str:
-        plan, error = self.plan, rounded_down(self.plan.scale / self.last, 4)
+    def made_of(self) -> str:
         return (
-            f"the error is at least {error} on some data set of {len(plan.lines.pairs)} lines for "
-            f"one query each, of {plan.steps} steps of {plan.copies} replacements"
+            f"{len(self.lines.pairs)} lines for one query each, of {self.steps} steps of "
+            f"{self.copies} replacements"
         )
 
-    def document(self, problem: Problem) -> dict[str, Any]:
-        del problem
-        return {
-            "copies": self.plan.copies,
-            "steps": self.plan.steps,
-            "scale": self.plan.scale,
-            "first": self.first,
-            "last": self.last,
-            "assumptions": [],
-            "prior": self.plan.prior,
-            "family": self.plan.lines.document(),
-        }
+    def constants(self) -> dict[str, Any]:
+        return {"copies": self.copies, "steps": self.steps, "scale": self.scale}
+
+    def data(self) -> dict[str, Any]:
+        return {"prior": self.prior, "family": self.lines.document()}
 
 
 # Lower bounds from lines along single queries, for any workload: choice of the lines and steps.
@@ -254,15 +178,10 @@ def query_lines_bound(
     return covering_bound(query_line_rungs(workload, problem), problem, [reason])
 
 
-def query_line_rungs(workload: Workload, problem: Problem) -> list[QueryLineRung]:
+def query_line_rungs(workload: Workload, problem: Problem) -> list[Rung]:
     """One rung for each plan that excludes a record, for `WorstCase` and pure privacy only."""
     assert isinstance(problem.metric, WorstCase)
-    rungs = []
-    for plan in _plans(workload, problem.pure_epsilon * problem.changes):
-        last = math.floor(plan.scale / problem.alpha)
-        if last >= plan.records:
-            rungs.append(QueryLineRung(plan.records, last, plan))
-    return rungs
+    return scaled_rungs(_plans(workload, problem.pure_epsilon * problem.changes), problem.alpha)
 
 
 @lru_cache(maxsize=32)
@@ -291,7 +210,7 @@ def _all_plans(lines: QueryLines, epsilon: float) -> Iterator[QueryLinePlan]:
                 sums = chances.sum(axis=1)
                 best = int(sums.argmax())
                 scale = copies * subset.length / 2 * float(sums[best]) * (1 - MARGIN)
-                yield QueryLinePlan(subset, steps, copies, priors[best], scale)
+                yield QueryLinePlan(copies, scale, subset, steps, priors[best])
 
 
 @lru_cache(maxsize=8)

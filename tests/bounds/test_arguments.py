@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from geomdp import bounds, workloads
+from geomdp.bounds.orthogonal_lines import OrthogonalLines
 
 #: Stands for an argument of a wrong type.
 WRONG = cast("Any", "text")
@@ -53,7 +54,7 @@ CALLS: dict[str, tuple[Callable[[], object], str]] = {
         "workload must be a Workload",
     ),
     "orthogonal lines": (
-        lambda: bounds.OrthogonalLines(WRONG, np.arange(2), np.array([[0, 1]]), np.ones(1)),
+        lambda: OrthogonalLines(WRONG, np.arange(2), np.array([[0, 1]]), np.ones(1)),
         "workload must be a Workload",
     ),
     "code words, outer": (lambda: bounds.CodeWords(9, WRONG, BITS), "outer must be a ReedSolomon"),

@@ -17,7 +17,6 @@ import geomdp as gd
 from geomdp.bounds import (
     RMS,
     Bound,
-    GuessRung,
     MeanL2,
     Metric,
     SideConditionError,
@@ -182,13 +181,13 @@ def test_no_exact_error_is_excluded(name: str, adjacency: Adjacency) -> None:
     """The excluded errors are below the errors of `Laplace` and `Ball`, which are known exactly."""
     W = WORKLOADS[name]()
     rungs = guess_rungs(W, Problem(0.5, 1e-4, RMS(), adjacency))
-    assert {type(rung.packed) for rung in rungs} <= set(KINDS)
+    assert {type(rung.witness.packed) for rung in rungs} <= set(KINDS)
     assert rungs
     for kind in (gd.mechanisms.Laplace, gd.mechanisms.Ball):
         mechanism = kind(W, n=1, privacy=gd.PureDP(0.5), adjacency=adjacency)
         for rung in rungs:
             error = mechanism.with_n(rung.first).predicted_rmse.value
-            assert rung.scale / rung.first < error
+            assert rung.witness.scale / rung.first < error
 
 
 def test_a_histogram_needs_records_even_for_a_large_error() -> None:
@@ -197,7 +196,7 @@ def test_a_histogram_needs_records_even_for_a_large_error() -> None:
     bracket = gd.sample_complexity_bracket(W, 0.1, 0.1)
     assert 25 <= bracket.lower.records < bracket.upper.records
     assert isinstance(bracket.lower.certificate, Certificate)
-    assert isinstance(bracket.lower.certificate.rungs[-1], GuessRung)
+    assert bracket.lower.certificate.rungs[-1].kind == "elements"
 
 
 def test_an_error_above_that_of_a_constant_is_not_excluded() -> None:

@@ -35,7 +35,7 @@ from geomdp.bounds import (
     single_elements,
 )
 from geomdp.bounds.bound import rounded_down, rounded_up
-from geomdp.bounds.certificates import rung
+from geomdp.bounds.certificates import packing_rung
 from geomdp.bounds.checker import reading
 from geomdp.bounds.checker.check import _check_range
 from geomdp.bounds.packings.guessing import DistantElements, SeparatedElements
@@ -118,7 +118,7 @@ def test_packings_refuse_answers_whose_means_overflow() -> None:
 def test_failure_probabilities_that_add_up_to_one_say_nothing(tmp_path: Path) -> None:
     families = [RandomSignSets(500, sets, 0.9) for sets in (Singletons(1.2), FOUR_OF_68)]
     problem = Problem(0.05, 0.01)
-    rungs = tuple(rung(family, problem) for family in families)
+    rungs = tuple(packing_rung(family, problem) for family in families)
     assert rungs[0].last < rungs[1].last
     path = tmp_path / "vacuous.json"
     Certificate(problem, rungs).save(path)
@@ -151,7 +151,7 @@ def test_a_deviation_too_small_for_many_queries_is_rejected(tmp_path: Path) -> N
     problem = Problem(1e-3, 1e-3)
     family = RandomSignSets(10**17, Singletons(1e15), 1e-6)
     path = tmp_path / "many.json"
-    Certificate(problem, (rung(family, problem),)).save(path)
+    Certificate(problem, (packing_rung(family, problem),)).save(path)
     assert check_certificate(path).records > 0
     # If the deviation is a relative 1e-11 smaller, the exponent of the union bound changes by tens
     # of thousands.

@@ -255,7 +255,7 @@ def test_some_queries_bound_the_largest_error_at_least_as_well(privacy: Privacy)
     alone = lines_bound(gd.workloads.Explicit(matrix[:1]), privacy, WorstCase())
     assert wide.value >= alone.value * 0.98 > 20
     mean = lines_bound(gd.workloads.Explicit(matrix), privacy, MeanL2(), alpha=0.005)
-    assert all(rung.plan.lines.queries is None for rung in mean.certificate.rungs)
+    assert all(rung.witness.lines.queries is None for rung in mean.certificate.rungs)
 
 
 @pytest.mark.parametrize("privacy", [ApproxDP(0.43853097011748293, 0.3135617869023986), ZCDP(0.3)])

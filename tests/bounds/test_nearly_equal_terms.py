@@ -23,7 +23,7 @@ from geomdp.bounds import (
     check_certificate,
     single_elements,
 )
-from geomdp.bounds.certificates import rung
+from geomdp.bounds.certificates import packing_rung
 from geomdp.bounds.checker.check import _check_packing, _Problem
 from geomdp.bounds.checker.listed import verify_listed
 from geomdp.bounds.checker.problem import MEASURES, Guarantee
@@ -102,7 +102,7 @@ def test_honest_ranges_with_rho_near_one_are_confirmed(excess: float) -> None:
     sets = np.array([row for row in itertools.combinations(range(12), 4) if sum(row) % 4 == 0])
     packing = Packing(Explicit(np.eye(12)), np.arange(12), sets, "four of twelve")
     problem = Problem(1e-8, packing.separation(MeanL2()) / (4 * (1 + excess)))
-    found = rung(packing, problem)
+    found = packing_rung(packing, problem)
     assert found.first > 4
     part = Part(found.document(problem), Work(10**8))
     verified = verify_listed(part.part("family"), MEASURES[MeanL2.name].norm)

@@ -17,10 +17,8 @@ from geomdp.bounds import (
     RMS,
     Bound,
     Certificate,
-    LineRung,
     MeanL2,
     Metric,
-    OrthogonalLines,
     SideConditionError,
     WorstCase,
     additive_noise_error,
@@ -31,15 +29,16 @@ from geomdp.bounds import (
     private_line,
 )
 from geomdp.bounds.bayes_risk import least_risk
+from geomdp.bounds.certificates import scaled_rungs
 from geomdp.bounds.checker.lines import _lengths
 from geomdp.bounds.checker.reading import Part, Work
 from geomdp.bounds.count_risks import Accuracy
 from geomdp.bounds.orthogonal_lines import (
     ASCENT_STEPS,
+    OrthogonalLines,
     coordinates,
     line_plan,
     line_plans,
-    line_rung,
     line_rungs,
     widest_frame,
 )
@@ -205,10 +204,9 @@ def test_one_query_needs_what_one_line_does() -> None:
         plan = line_plan(lines, steps, 1, Accuracy(PRIVACY, 1, power, largest=False))
         risk = private_line(8, 1.0, power).risk
         assert plan.scale == pytest.approx(risk ** (1 / power), rel=1e-8)
-        rung = line_rung(plan, 0.05)
-        assert rung is not None
+        (rung,) = scaled_rungs([plan], 0.05)
         assert (rung.first, rung.last) == (8, math.floor(plan.scale / 0.05))
-        assert line_rung(plan, plan.scale / 7.9) is None
+        assert scaled_rungs([plan], plan.scale / 7.9) == []
         every, half = (
             line_plans(W, privacy=gd.PureDP(epsilon), metric=metric, adjacency=adjacency)
             for epsilon, adjacency in zip((1.0, 0.5), Adjacency, strict=True)
@@ -316,7 +314,7 @@ def test_bounds_follow_the_error_for_one_number_of_records() -> None:
 def test_brackets_are_narrower_with_lines() -> None:
     bracket = gd.sample_complexity_bracket(Prefixes(16), 1.0, 0.005, metric=RMS())
     assert isinstance(bracket.lower.certificate, Certificate)
-    assert isinstance(bracket.lower.certificate.rungs[-1], LineRung)
+    assert bracket.lower.certificate.rungs[-1].kind == "lines"
     assert bracket.lower.records < bracket.upper.records < 5 * bracket.lower.records
 
 
@@ -377,8 +375,8 @@ def test_rungs_alone_start_at_their_records() -> None:
     problem = Problem(1.0, 0.01, RMS())
     rungs = line_rungs(TABLES, problem)
     assert rungs
-    assert all(rung.first == rung.plan.records <= rung.last for rung in rungs)
-    assert all(rung.plan.scale / rung.last >= problem.alpha for rung in rungs)
+    assert all(rung.first == rung.witness.records <= rung.last for rung in rungs)
+    assert all(rung.witness.scale / rung.last >= problem.alpha for rung in rungs)
 
 
 def test_bad_lines_of_a_workload_are_refused() -> None:

@@ -21,7 +21,7 @@ from geomdp.bounds import (
     certify,
     single_elements,
 )
-from geomdp.bounds.certificates import cover, rung
+from geomdp.bounds.certificates import CopiedPacking, Rung, cover, packing_rung
 from geomdp.bounds.problem import Problem
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Explicit, Histogram, Marginals, Prefixes
@@ -49,6 +49,11 @@ def hamming() -> Packing:
 def certificate_of(bound: Bound) -> Certificate:
     assert isinstance(bound.certificate, Certificate)
     return bound.certificate
+
+
+def packing_of(rung: Rung) -> CopiedPacking:
+    assert isinstance(rung.witness, CopiedPacking)
+    return rung.witness
 
 
 # --- bounds and metrics ----------------------------------------------------------------------
@@ -112,9 +117,10 @@ def test_norms_are_per_query() -> None:
 def test_the_hamming_code_excludes_three_records() -> None:
     bound = certify([hamming()], epsilon=1.0, alpha=0.1)
     found = certificate_of(bound).rungs[0]
-    assert found.separation == pytest.approx(math.sqrt(4 / 8), rel=1e-12)
-    assert found.log_others == pytest.approx(2.70805, abs=5e-6)
-    assert (found.copies, found.first, found.last) == (2, 1, 3)
+    packing = packing_of(found)
+    assert packing.separation == pytest.approx(math.sqrt(4 / 8), rel=1e-12)
+    assert packing.log_others == pytest.approx(2.70805, abs=5e-6)
+    assert (packing.copies, found.first, found.last) == (2, 1, 3)
     assert (bound.value, bound.side, bound.assumptions) == (3.0, Side.LOWER, ())
 
 
@@ -149,8 +155,8 @@ def test_two_packings_together_exclude_every_number_of_records() -> None:
     epsilon, alpha = 0.05, 0.05
     bound = certify([single, pairs], epsilon=epsilon, alpha=alpha)
     first, second = certificate_of(bound).rungs
-    assert first.family is single
-    assert second.family is pairs
+    copied = [packing_of(rung) for rung in (first, second)]
+    assert [packing.family for packing in copied] == [single, pairs]
     assert first.last < second.last == bound.value
     problem = Problem(epsilon, alpha)
     for n in range(1, int(bound.value) + 1):
@@ -161,7 +167,7 @@ def test_two_packings_together_exclude_every_number_of_records() -> None:
                 and t * r.distance * epsilon < r.log_others
                 for t in range(1, n + 1)
             )
-            for r in (first, second)
+            for r in copied
         ]
         assert any(fits), n
     # The pairs alone do not exclude 1 record, so they prove no lower bound.
@@ -176,7 +182,7 @@ def test_a_gap_between_numbers_of_copies_is_not_jumped() -> None:
     sets = np.array([row for row in itertools.combinations(range(12), 4) if sum(row) % 4 == 0])
     packing = Packing(Explicit(matrix), np.arange(12), sets, "four of twelve")
     separation = packing.separation(MeanL2())
-    found = rung(packing, Problem(0.01, separation / (4 * 1.26)))
+    found = packing_rung(packing, Problem(0.01, separation / (4 * 1.26)))
     assert found.first == 12
     assert cover([found]) == ()
 

@@ -16,8 +16,6 @@ from geomdp.bounds import (
     CertificateRejected,
     MeanL2,
     Problem,
-    QueryLineRung,
-    QueryLines,
     SideConditionError,
     WorstCase,
     check_certificate,
@@ -27,6 +25,7 @@ from geomdp.bounds.certificates import Certificate
 from geomdp.bounds.checker.lines import _least_tail, _length
 from geomdp.bounds.checker.reading import Part, Work
 from geomdp.bounds.query_lines import (
+    QueryLines,
     _plans,
     found_lines,
     least_tails,
@@ -164,7 +163,7 @@ def test_lines_take_part_in_brackets() -> None:
 
     (best, *_), _ = lower_bounds(Prefixes(32), Problem(1.0, 0.002, WorstCase()), 0)
     assert isinstance(best.certificate, Certificate)
-    assert isinstance(best.certificate.rungs[-1], QueryLineRung)
+    assert best.certificate.rungs[-1].kind == "query lines"
     _, refused = lower_bounds(Prefixes(8), Problem(1.0, 0.01, MeanL2()), 0)
     assert "largest error" in refused["lines along single queries"]
 
@@ -286,6 +285,6 @@ def test_every_rung_says_what_it_excludes() -> None:
     rungs = query_line_rungs(Prefixes(16), Problem(1.0, ALPHA, WorstCase()))
     assert rungs
     for rung in rungs:
-        assert rung.first == rung.plan.records <= rung.last
-        assert f"{len(rung.plan.lines.pairs)} lines for one query each" in rung.said
-        assert repr(rung).startswith(f"QueryLineRung({rung.first} <= n <= {rung.last}")
+        assert rung.first == rung.witness.records <= rung.last
+        assert f"{len(rung.witness.lines.pairs)} lines for one query each" in rung.said
+        assert repr(rung).startswith(f"Rung({rung.first} <= n <= {rung.last}")

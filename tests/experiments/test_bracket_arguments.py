@@ -32,7 +32,7 @@ from experiments.lower_bounds.volume_ceilings import (
     principal,
     radii,
 )
-from geomdp.bounds.orthogonal_lines import coordinates, widest_frame
+from geomdp.bounds.orthogonal_lines import OrthogonalLines, coordinates, widest_frame
 from geomdp.workloads import explicit_answers
 
 FloatArray = npt.NDArray[np.float64]
@@ -64,7 +64,7 @@ def lines_of_all_pairs(Q: gd.workloads.Workload, weights: FloatArray) -> FloatAr
     """
     chosen = pairs(Q)
     room = np.zeros((max(0, len(chosen) - Q.n_queries), Q.universe.size))
-    return gd.bounds.OrthogonalLines(
+    return OrthogonalLines(
         gd.workloads.Explicit(np.vstack([explicit_answers(Q).T, room])),
         elements=np.arange(Q.universe.size),
         pairs=chosen,
@@ -137,7 +137,7 @@ def test_row_products_prove_no_more_than_lines_with_the_same_pairs() -> None:
         zeros = np.where(np.arange(8) == 0, 0, ones)
         W = Q.evaluate(ones) - Q.evaluate(zeros)
         sigma = np.linalg.svd(W, compute_uv=False)[-1]
-        lines = gd.bounds.OrthogonalLines(
+        lines = OrthogonalLines(
             Q,
             elements=np.vstack([ones, zeros]),
             pairs=np.column_stack([np.arange(count), count + np.arange(count)]),

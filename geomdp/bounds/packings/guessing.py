@@ -11,23 +11,25 @@ directly.
 
 from __future__ import annotations
 
+import abc
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
-from geomdp.bounds.bound import Bound, rounded_down
+from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates import (
-    ExcludedRange,
+    Rung,
+    ScaledWitness,
     bounded_answers,
     covering_bound,
     listing_document,
+    scaled_rungs,
     without_dominated,
 )
 from geomdp.bounds.packings.listed import elements_or_sample
@@ -47,83 +49,68 @@ MOST_LOSS = 600.0
 MARGIN = 1e-10
 
 
-class GuessedElements(Protocol):
-    """Elements with a proved lower bound on the average error of every estimate."""
+@dataclass(frozen=True, eq=False)
+class GuessedElements(abc.ABC):
+    """M elements x_i, along the first axis, with a lower bound on the average error of estimates.
 
-    @property
-    def workload(self) -> Workload:
-        """The workload Q."""
+    Any two answers are at least gamma = `separation` apart. All numbers are rounded down.
+    """
 
-    @property
-    def elements(self) -> npt.NDArray[Any]:
-        """The M elements x_i along the first axis; they are records of the workload's universe."""
+    workload: Workload
+    elements: npt.NDArray[Any]
+    #: p: 1 for a mean of errors, 2 for a mean of squares.
+    moment: int
+    separation: float
 
+    def __repr__(self) -> str:
+        return f"{len(self.elements)} elements"
+
+    @abc.abstractmethod
     def risk(self, log_ratio: float) -> float:
         """The number lambda for R = e^`log_ratio`."""
 
+    @abc.abstractmethod
     def constants(self) -> dict[str, Any]:
-        """The numbers that `risk` uses, as written to a certificate file."""
+        """The number besides gamma that `risk` uses, as written to a certificate file."""
 
+    @abc.abstractmethod
     def document(self) -> dict[str, Any]:
         """Further entries of a certificate file, besides the elements or their answers."""
 
 
 @dataclass(frozen=True, eq=False)
-class GuessRung(ExcludedRange):
-    """One step of a certificate: the values of n for which separated elements exclude an error.
+class GuessPlan(ScaledWitness):
+    """t = `copies` copies of one of M elements; `scale` is t lambda."""
 
-    Parameters
-    ----------
-    first, last : int
-        Least and largest number of records excluded; `first` is the number of copies t.
-    packed : SeparatedElements or DistantElements
-        The elements.
-    scale : float
-        t lambda, rounded down. With n records, every error below t lambda / n is excluded.
-
-    Examples
-    --------
-    >>> import textwrap
-    >>> import geomdp as gd
-    >>> bound = gd.bounds.guessing_bound(gd.workloads.Histogram(8), epsilon=0.1, alpha=0.2)
-    >>> rung = bound.certificate.rungs[-1]
-    >>> rung
-    GuessRung(20 <= n <= 24, 8 elements)
-    >>> print(textwrap.fill(rung.said, 80))
-    the error is at least 0.2027 on some data set of 20 copies of one of 8 elements
-    """
+    kind = "elements"
 
     packed: GuessedElements
-    scale: float
 
     def __repr__(self) -> str:
-        count = len(self.packed.elements)
-        return f"GuessRung({self.first} <= n <= {self.last}, {count} elements)"
+        return repr(self.packed)
 
     @property
-    def said(self) -> str:
-        error = rounded_down(self.scale / self.last, 4)
-        return (
-            f"the error is at least {error} on some data set of {self.first} copies of one of "
-            f"{len(self.packed.elements)} elements"
-        )
+    def records(self) -> int:
+        return self.copies
 
-    def document(self, problem: Problem) -> dict[str, Any]:
-        del problem
+    @property
+    def made_of(self) -> str:
+        return f"{self.copies} copies of one of {len(self.packed.elements)} elements"
+
+    def constants(self) -> dict[str, Any]:
+        packed = self.packed
+        return {
+            "copies": self.copies,
+            "scale": self.scale,
+            "separation": packed.separation,
+            **packed.constants(),
+        }
+
+    def data(self) -> dict[str, Any]:
         packed = self.packed
         answers = bounded_answers(packed.workload, packed.elements)
-        return {
-            "copies": self.first,
-            "scale": self.scale,
-            **packed.constants(),
-            "first": self.first,
-            "last": self.last,
-            "assumptions": [],
-            "family": {
-                **packed.document(),
-                **listing_document(packed.workload, packed.elements, answers),
-            },
-        }
+        listing = listing_document(packed.workload, packed.elements, answers)
+        return {"family": {**packed.document(), **listing}}
 
 
 def guessing_bound(
@@ -157,7 +144,7 @@ def guessing_bound(
     return covering_bound(guess_rungs(workload, problem), problem, [reason])
 
 
-def guess_rungs(workload: Workload, problem: Problem) -> list[GuessRung]:
+def guess_rungs(workload: Workload, problem: Problem) -> list[Rung]:
     """Rungs by increasing copies, without those that end no later than a rung of fewer copies."""
     metric = problem.metric
     sets: list[GuessedElements] = [*separated_elements(workload, metric.moment)]
@@ -166,19 +153,18 @@ def guess_rungs(workload: Workload, problem: Problem) -> list[GuessRung]:
     return without_dominated(found, lambda rung: rung.first, lambda rung: rung.last)
 
 
-def rungs_of_elements(packed: GuessedElements, problem: Problem) -> Iterator[GuessRung]:
+def rungs_of_elements(packed: GuessedElements, problem: Problem) -> list[Rung]:
     """The rungs for the numbers of copies tried; a number that excludes no n gives no rung."""
     one = problem.pure_epsilon * problem.changes
     most = math.log(MOST_ODDS * len(packed.elements))
     # t copies with a privacy loss epsilon t above `most` usually prove little. One copy is tried
     # even then, if its loss is at most `MOST_LOSS`.
-    for copies in _numbers(max(1, math.floor(min(most / one, 2.0**53)))):
-        if copies * one > MOST_LOSS:
-            continue
-        scale = copies * packed.risk(copies * one) * (1 - MARGIN)
-        last = math.floor(scale / problem.alpha)
-        if last >= copies:
-            yield GuessRung(copies, last, packed, scale)
+    plans = [
+        GuessPlan(copies, copies * packed.risk(copies * one) * (1 - MARGIN), packed)
+        for copies in _numbers(max(1, math.floor(min(most / one, 2.0**53))))
+        if copies * one <= MOST_LOSS
+    ]
+    return scaled_rungs(plans, problem.alpha)
 
 
 def _numbers(most: int) -> list[int]:
@@ -202,16 +188,12 @@ CENTRE_STEPS, LEAST_DISTANCE = 100, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class SeparatedElements:
-    """M elements with gamma (`separation`) and a bound on G^(1/p) (`spread`), rounded down."""
+class SeparatedElements(GuessedElements):
+    """Elements with answers far apart in l2 norm, and `spread`, a bound on G^(1/p)."""
 
-    workload: Workload
-    elements: npt.NDArray[Any]
     #: The mean of the answers for p = 2, the point c for p = 1.
     centre: FloatArray
-    separation: float
     spread: float
-    moment: int
 
     def risk(self, log_ratio: float) -> float:
         count = len(self.elements)
@@ -220,7 +202,7 @@ class SeparatedElements:
         return min(self.separation / math.sqrt(2), self.spread * root)
 
     def constants(self) -> dict[str, Any]:
-        return {"separation": self.separation, "spread": self.spread}
+        return {"spread": self.spread}
 
     def document(self) -> dict[str, Any]:
         return {"type": "separated elements", "centre": self.centre}
@@ -237,7 +219,7 @@ def separated_elements(workload: Workload, moment: int) -> tuple[SeparatedElemen
             centre = _centre(chosen, gap, moment)
             spread = _spread(chosen - centre, gap, moment, rounding)
             taken = spread_out.elements[:count]
-            found.append(SeparatedElements(workload, taken, centre, gap, spread, moment))
+            found.append(SeparatedElements(workload, taken, moment, gap, centre, spread))
     return tuple(packed for packed in found if packed.spread > 0)
 
 
@@ -284,14 +266,10 @@ MOST_DIFFERENCES = 1 << 26
 
 
 @dataclass(frozen=True, eq=False)
-class DistantElements:
-    """M elements, with gamma = `separation` and D = `distance` of their answers, rounded down."""
+class DistantElements(GuessedElements):
+    """Elements with answers far apart in any norm, and D = `distance`."""
 
-    workload: Workload
-    elements: npt.NDArray[Any]
-    separation: float
     distance: float
-    moment: int
 
     def risk(self, log_ratio: float) -> float:
         others = len(self.elements) - 1
@@ -300,7 +278,7 @@ class DistantElements:
         return min(self.separation / 2, self.distance * share / (others + ratio))
 
     def constants(self) -> dict[str, Any]:
-        return {"separation": self.separation, "distance": self.distance}
+        return {"distance": self.distance}
 
     def document(self) -> dict[str, Any]:
         return {"type": "distant elements"}
@@ -327,7 +305,7 @@ def _distant(workload: Workload, metric: Metric, moment: int) -> tuple[DistantEl
         mean = _least_mean(distances[:count, :count]) * rounded
         if gap > 0:
             taken = spread_out.elements[:count]
-            found.append(DistantElements(workload, taken, gap, mean, moment))
+            found.append(DistantElements(workload, taken, moment, gap, mean))
     return tuple(found)
 
 

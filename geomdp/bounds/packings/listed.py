@@ -240,6 +240,32 @@ def elements_or_sample(workload: Workload, most: int, rng: RandomState) -> npt.N
     return workload.universe.sample(most, rng)
 
 
+@dataclass(frozen=True, eq=False)
+class PairedElements:
+    """Pairs (i, 2) of row numbers of `elements` (E, ...), records of the workload's universe."""
+
+    workload: Workload
+    elements: npt.NDArray[Any]
+    pairs: IntArray
+
+    def __post_init__(self) -> None:
+        require_type(self.workload, Workload, "workload")
+        elements = self.workload.universe.validate(self.elements)
+        pairs = element_rows(self.pairs, len(elements), "pairs")
+        if pairs.shape[1] != 2:
+            raise ValueError(f"pairs must have shape (i, 2), got {pairs.shape}")
+        object.__setattr__(self, "elements", elements)
+        object.__setattr__(self, "pairs", pairs)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.workload!r}, {len(self.pairs)} pairs)"
+
+    @cached_property
+    def answers(self) -> FloatArray:
+        """Answers of the elements to all queries: (E, k)."""
+        return bounded_answers(self.workload, self.elements)
+
+
 def single_elements(
     workload: Workload, elements: npt.NDArray[Any], rows: IntArray, origin: str
 ) -> Packing:

@@ -24,7 +24,7 @@ from geomdp.bounds.certificates import (
     cover,
     covering_bound,
     excluded_records,
-    rung,
+    packing_rung,
 )
 from geomdp.bounds.packings.codes import MAX_PRIME, ReedSolomon, prime_at_most
 from geomdp.bounds.problem import MEAN_L2, Metric, Problem, SideConditionError
@@ -450,7 +450,7 @@ def random_sign_bound(
     for size in sizes:
         found = _best_sets(queries, log_universe, size, problem, share, seed)
         families += [] if found is None else [found]
-    rungs = [rung(family, problem) for family in families]
+    rungs = [packing_rung(family, problem) for family in families]
     used = cover(rungs)
     for family, own in zip(families, rungs, strict=True):
         if any(own is part for part in used):

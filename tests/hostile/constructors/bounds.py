@@ -75,20 +75,4 @@ BOUNDS: dict[str, Constructor] = {
         datasets=np.arange(3)[:, None],
         origin="listed",
     ),
-    "OrthogonalLines": of(
-        bounds.OrthogonalLines,
-        "workload:object pairs:matrix weights:vector",
-        workload=workloads.Histogram(4),
-        elements=np.arange(4),
-        pairs=np.array([[0, 1]]),
-        weights=np.ones(1),
-    ),
-    "QueryLines": of(
-        bounds.QueryLines,
-        "workload:object pairs:matrix queries:vector",
-        workload=workloads.Histogram(4),
-        elements=np.arange(4),
-        pairs=np.array([[0, 1]]),
-        queries=np.array([0]),
-    ),
 }
