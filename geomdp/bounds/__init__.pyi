@@ -1,9 +1,5 @@
 from . import checker as checker
 from . import upper as upper
-from .bayes_risk import ApproximateLine as ApproximateLine
-from .bayes_risk import PrivateLine as PrivateLine
-from .bayes_risk import approximate_line as approximate_line
-from .bayes_risk import private_line as private_line
 from .bound import Bound as Bound
 from .bound import Side as Side
 from .certificates import Certificate as Certificate
@@ -14,10 +10,8 @@ from .chaining import instance_optimality as instance_optimality
 from .checker import CertificateRejected as CertificateRejected
 from .checker import Checked as Checked
 from .checker import check_certificate as check_certificate
-from .count_risks import PairedLine as PairedLine
-from .count_risks import SmoothLine as SmoothLine
-from .count_risks import paired_line as paired_line
-from .count_risks import smooth_line as smooth_line
+from .count_risks import Line as Line
+from .count_risks import private_line as private_line
 from .orthogonal_lines import additive_noise_error as additive_noise_error
 from .orthogonal_lines import orthogonal_lines_bound as orthogonal_lines_bound
 from .orthogonal_lines import orthogonal_lines_error as orthogonal_lines_error

@@ -1,7 +1,17 @@
-"""The largest known lower bound on the Bayes risk of a private count, for each guarantee.
+"""Bayes risk of a private count: how well a mechanism can estimate t in {0, ..., T}.
 
-`bayes_risk` has the bounds from a prior and allowances. Those from pairs of data sets, for any
-guarantee, and from differences, for zCDP, are here.
+`geomdp.bounds.checker.lines` proves the bounds. Under pure privacy, the best prior pi and
+allowances nu are the dual variables of a linear program for the minimax estimate, which
+`best_prior` solves for T up to 40; no bound can be larger than its optimum. For larger T, smooth priors are almost as
+good, with nu_t = lambda pi_t. For p = 2 and q = e^-epsilon, lambda tends to 2 q / (1 - q)^2 as T
+grows: the variance of discrete Laplace noise, so this noise is optimal for large T.
+
+References
+----------
+Ghosh-Roughgarden-Sundararajan 2009 and Gupte-Sundararajan 2010 for the linear program;
+Boyd-Vandenberghe 2004, section 5, for duality. Le Cam 1973 and Yu 1997 for pairs of data sets; Van
+Trees 1968 and Bobrovsky-Zakai 1975 for differences. Dwork-Roth 2014, Theorem 2.2, Vadhan 2017,
+Lemma 2.2, Bun-Steinke 2016, Proposition 1.9, and formula sheet GEN-2 for group privacy.
 """
 
 from __future__ import annotations
@@ -9,14 +19,58 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import positive, whole
-from geomdp.bounds.bayes_risk import approximate_line, private_line
 from geomdp.privacy import ZCDP, ApproxDP, Privacy, PureDP
-from geomdp.privacy.definitions import check_privacy
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A proved lower bound on the Bayes risk of a private estimate of t in {0, ..., T}.
+
+    Parameters
+    ----------
+    steps : int
+        Number of steps T.
+    risk : float
+        A lower bound on the mean of |y - t|^p for every private estimate y, rounded down; p is 1
+        or 2.
+    document : dict
+        The proof as written to a certificate file.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> line = gd.bounds.private_line(1, 1.0, moment=2)
+    >>> line
+    Line(steps=1, risk=0.196592)
+    >>> line.prior.round(3)
+    array([0.5, 0.5])
+    """
+
+    steps: int
+    risk: float
+    document: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        for value in self.document.values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+    def __repr__(self) -> str:
+        return f"Line(steps={self.steps}, risk={self.risk:.6g})"
+
+    @property
+    def prior(self) -> FloatArray:
+        """The prior (T + 1,) of a proof by allowances."""
+        return np.asarray(self.document["prior"])
+
+
+# The best bound for each guarantee.
 
 #: A bound is proved by data sets along a line; one step on the line replaces several copies of a
 #: record. Under (epsilon, delta)-DP, the number of copies is chosen once for the loss epsilon, and
@@ -30,21 +84,6 @@ DELTA_SHARE = 8.0
 NEGLIGIBLE = 1e-3
 
 
-class LineRisk(Protocol):
-    """A proved lower bound on the Bayes risk of a private estimate of t in {0, ..., T}."""
-
-    @property
-    def steps(self) -> int:
-        """Number of steps T."""
-
-    @property
-    def risk(self) -> float:
-        """A lower bound on the mean of |y - t|^p for the estimate y, rounded down; p is 1 or 2."""
-
-    def document(self) -> dict[str, Any]:
-        """The proof as written to a certificate file."""
-
-
 @dataclass(frozen=True)
 class Accuracy:
     """The guarantee and the measure of error; replacing a record takes `changes` changes."""
@@ -56,8 +95,12 @@ class Accuracy:
 
     @property
     def loss(self) -> float:
-        """The privacy loss of one replaced record, as the function `loss` measures it."""
-        return loss(self.privacy) * self.changes
+        """The privacy loss of one replaced record, epsilon or sqrt(2 rho), to choose step sizes."""
+        match self.privacy:
+            case PureDP(epsilon=epsilon) | ApproxDP(epsilon=epsilon):
+                return epsilon * self.changes
+            case ZCDP(rho=rho):
+                return math.sqrt(2 * rho) * self.changes
 
     def copies(self, step: float) -> set[int]:
         """Numbers of copies to try for a step with about the privacy loss `step`."""
@@ -67,106 +110,297 @@ class Accuracy:
         both = self.loss + DELTA_SHARE * self.privacy.delta * self.changes
         return {most, min(most, max(1, math.floor(step / both * (1 + NEGLIGIBLE))))}
 
-    def risk(self, steps: int, copies: int) -> LineRisk:
+    def risk(self, steps: int, copies: int) -> Line:
         """The best bound for `steps` steps, each of which replaces `copies` records."""
-        return known_risk(steps, self.privacy, self.changes * copies, self.moment)
+        privacy, changes, moment = self.privacy, self.changes * copies, self.moment
+        if isinstance(privacy, PureDP):
+            return private_line(steps, privacy.epsilon * changes, moment)
+        found = [paired_line(steps, privacy, changes, moment)]
+        if isinstance(privacy, ApproxDP):
+            found.append(approximate_line(steps, privacy, changes, moment))
+        elif moment == 2 and 2 * privacy.rho * changes**2 <= MOST_DIVERGENCE:
+            found.append(smooth_line(steps, privacy.rho * changes**2))
+        return max(found, key=lambda line: line.risk)
 
 
-def loss(privacy: Privacy) -> float:
-    """The privacy loss of one change: epsilon, or sqrt(2 rho). It is used to choose step sizes."""
-    match privacy:
-        case PureDP(epsilon=epsilon) | ApproxDP(epsilon=epsilon):
-            return epsilon
-        case ZCDP(rho=rho):
-            return math.sqrt(2 * rho)
+# Pure privacy: a prior and allowances.
+
+#: Smooth priors that are tried: powers of sin(pi (t + a) / (T + 2 a)), as pairs (power, a). Flat
+#: priors are best for small T, and priors that decrease towards the ends are best for large T.
+PRIORS = ((0.0, 1.0), (0.5, 2.0), (1.0, 2.0), (1.5, 2.0), (2.0, 4.0))
+#: Distance between points y for squared errors. A step from t to t + 1 has length 1. For large
+#: epsilon, errors are smaller than a step, and `private_line` uses a smaller distance.
+SPACING = 0.02
+#: Largest epsilon T. The number e^(epsilon T) must not overflow, and a larger T would raise a risk
+#: by at most about 2%.
+MOST_EPSILON = 64.0
+#: Largest epsilon of a step. For larger epsilon, errors are tiny, and the points y would be too far
+#: apart.
+MOST_STEP = 12.0
+#: Relative margin for the O(T) rounding errors of a risk. For T up to 1000 it is more than 40 times
+#: T 2^-52.
+RISK_MARGIN = 1e-11
+#: Relative margin for the rounding errors of a sum of T + 1 allowances.
+SUM_MARGIN = 1e-14
 
 
-def known_risk(steps: int, privacy: Privacy, changes: int, moment: int) -> LineRisk:
-    """The largest bound for `steps` steps of `changes` changes each; p is `moment`."""
-    if isinstance(privacy, PureDP):
-        return private_line(steps, privacy.epsilon * changes, moment)
-    found: list[LineRisk] = [paired_line(steps, privacy, changes, moment)]
-    if isinstance(privacy, ApproxDP):
-        found.append(approximate_line(steps, privacy, changes, moment))
-    elif moment == 2 and 2 * privacy.rho * changes**2 <= MOST_DIVERGENCE:
-        found.append(smooth_line(steps, privacy.rho * changes**2))
-    return max(found, key=lambda line: line.risk)
+@lru_cache(maxsize=1024)
+def private_line(steps: int, epsilon: float, moment: int) -> Line:
+    """The largest lower bound that is found on the Bayes risk for T = `steps`.
 
+    Data sets with t and t + 1 records of the first of two kinds are neighbours, so output densities
+    satisfy e^-epsilon <= f_{t+1} / f_t <= e^epsilon. The mean of |y - t|^p is at least
+    nu_0 + ... + nu_T if sum_t f_t (pi_t |y - t|^p - nu_t) >= 0 for all these f > 0 and y in [0, T],
+    where pi is a prior and the nu_t are called allowances.
 
-# Bayes risk of a private count under any guarantee, from pairs of data sets.
-#
-# `geomdp.bounds.checker.lines` proves the bound (the argument "pairs"). For T = 1 it is Le Cam's:
-# overlap / 2 for p = 1, and overlap / 4 for p = 2. With exact overlaps, the sum is close to the
-# error of Gaussian noise much larger than a step, for large T.
-#
-# Sources: Le Cam 1973 and Yu 1997 for two points; the sum over pairs is derived here.
-
-#: Relative margin for the rounding errors of a sum of up to 500 terms.
-PAIRED_MARGIN = 1e-12
-#: Largest number of steps of a line.
-MOST_PAIRED_STEPS = 1000
-
-
-@dataclass(frozen=True)
-class PairedLine:
-    """A proved lower bound on the Bayes risk of a private estimate of t in {0, ..., T}.
-
-    Parameters
-    ----------
-    steps : int
-        Number of steps T.
-    risk : float
-        A lower bound on the mean of |y - t|^p under the uniform prior, rounded down.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> gd.bounds.paired_line(1, gd.PureDP(1.0), 1, moment=1)
-    PairedLine(steps=1, risk=0.268941)
-    """
-
-    steps: int
-    risk: float
-
-    def __repr__(self) -> str:
-        return f"PairedLine(steps={self.steps}, risk={self.risk:.6g})"
-
-    def document(self) -> dict[str, Any]:
-        return {"argument": "pairs", "steps": self.steps, "risk": self.risk}
-
-
-@lru_cache(maxsize=4096)
-def paired_line(steps: int, privacy: Privacy, changes: int, moment: int) -> PairedLine:
-    """A lower bound on the Bayes risk of a private count under the uniform prior.
-
-    It is the sum over j from 0 to (T - 1) / 2 of (T - 2 j) / (T + 1) w_j overlap((2 j + 1) b),
-    where w_j = 1 for p = 1 and 2 j + 1/2 for p = 2. The overlap is the least 1 - TV of outputs on
-    data sets that are (2 j + 1) b changes apart, for the total variation TV.
+    A few smooth priors are tried, and the best prior from the linear program of the best estimate.
+    Up to 40 steps, if its solver succeeds, the bound for `moment` 1 is the error of the best
+    mechanism up to rounding. For `moment` 2 it is slightly smaller, because y is restricted to
+    points. For more steps, the prior that is best for 40 steps is tried instead. Cost: a linear
+    program with O(T^2) unknowns (half a second for T = 40), and a few iterations of O(T^2 / h) for
+    each prior, with points h apart.
 
     Parameters
     ----------
     steps : int
-        Number of steps T, from 1 to 1000.
-    privacy : PureDP, ApproxDP or ZCDP
-        The guarantee of the mechanism. For `PureDP`, the bound of `private_line` is mostly better.
-    changes : int
-        Number b of changes, each to a neighbouring data set, that one step takes; at least 1.
+        Number of steps T, at least 1.
+    epsilon : float
+        Privacy of one step, above 0 and at most 12, with epsilon T at most 64.
     moment : int
         p: 1 for the mean absolute error, 2 for the mean squared error.
 
     Examples
     --------
-    Every 0.5-zCDP estimate of a count from 0 to 40 has at least this mean absolute error for some
-    count. Gaussian noise has the error 0.798:
+    Every 1-DP estimate of a count from 0 to 24 has at least this mean squared error for some count:
 
     >>> import geomdp as gd
-    >>> round(gd.bounds.paired_line(40, gd.ZCDP(0.5), 1, moment=1).risk, 3)
-    0.527
+    >>> round(gd.bounds.private_line(24, 1.0, moment=2).risk, 3)
+    1.69
+
+    The variance of discrete Laplace noise is slightly larger. This noise needs no bound on the
+    count:
+
+    >>> import math
+    >>> round(2 * math.exp(-1) / (1 - math.exp(-1)) ** 2, 3)
+    1.841
     """
-    whole(steps, "steps", maximum=MOST_PAIRED_STEPS)
-    whole(changes, "changes")
+    whole(steps, "steps")
     whole(moment, "moment", maximum=2)
-    check_privacy(privacy)
+    if not (positive(epsilon, "epsilon") <= MOST_STEP and epsilon * steps <= MOST_EPSILON):
+        raise ValueError(
+            f"epsilon must be at most 12, and at most 64 for all steps together, got {epsilon!r} "
+            f"for each of {steps} steps"
+        )
+    spacing = 1.0 if moment == 1 else SPACING * min(1.0, 8 * math.exp(-epsilon / 2))
+    found = []
+    if steps > LONGEST:
+        found.append(_lengthened(private_line(LONGEST, epsilon, moment), steps))
+    elif (optimal := best_prior(steps, epsilon, moment)) is not None:
+        found.append(_corrected(*optimal, epsilon, moment, spacing))
+    for power, inset in PRIORS:
+        weights = np.sin(np.pi * (np.arange(steps + 1) + inset) / (steps + 2 * inset)) ** power
+        prior = weights / weights.sum()
+        risk = least_risk(prior, epsilon, moment, spacing)
+        found.append(_line(prior, risk * prior, spacing))
+    return max(found, key=lambda line: line.risk)
+
+
+def least_risk(prior: FloatArray, epsilon: float, moment: int, spacing: float) -> float:
+    """The largest lambda, rounded down, for which lambda `prior` (T + 1,) are allowances."""
+    risk = _least_ratio(prior[:, None] * _losses(len(prior) - 1, moment, spacing), prior, epsilon)
+    return risk * (1 - RISK_MARGIN) if risk > 0 else risk
+
+
+def _corrected(
+    prior: FloatArray, allowances: FloatArray, epsilon: float, moment: int, spacing: float
+) -> Line:
+    """The line whose allowances are raised or lowered as much as the condition permits."""
+    gains = prior[:, None] * _losses(len(prior) - 1, moment, spacing) - allowances[:, None]
+    # The prior alone can be 0 at some t, and could not repair the condition there.
+    weights = (prior + 1 / len(prior)) / 2
+    terms = gains + 2 * np.abs(allowances)[:, None]
+    most = float((np.abs(terms).max(axis=1) / weights).max())
+    change = _least_ratio(gains, weights, epsilon) - RISK_MARGIN * most
+    return _line(prior, allowances + change * weights, spacing)
+
+
+def _lengthened(line: Line, steps: int) -> Line:
+    """The line with more `steps`, and with prior 0 and allowance 0 at all further t."""
+    rest = (0, steps - line.steps)
+    longer = {name: np.pad(line.document[name], rest) for name in ("prior", "allowances")}
+    return Line(steps, line.risk, line.document | longer)
+
+
+def _line(prior: FloatArray, allowances: FloatArray, spacing: float) -> Line:
+    """The line with the sum of the `allowances`, rounded down, as risk."""
+    most = SUM_MARGIN * float(np.abs(allowances).sum())
+    risk = math.fsum(allowances) - most
+    document = {"spacing": spacing, "risk": risk, "prior": prior, "allowances": allowances}
+    return Line(len(prior) - 1, risk, document)
+
+
+def _losses(steps: int, moment: int, spacing: float) -> FloatArray:
+    """|y - t|^p for each t (a row) and each point y (a column), minus h^2 / 4 for p = 2."""
+    points = spacing * np.arange(math.ceil(steps / spacing) + 1)
+    # For p = 1, |y - t| is linear between neighbouring points, so nothing needs to be subtracted.
+    slack = spacing**2 / 4 if moment == 2 else 0.0
+    return np.asarray(np.abs(points - np.arange(steps + 1)[:, None]) ** moment - slack)
+
+
+def _least_ratio(gains: FloatArray, weights: FloatArray, epsilon: float) -> float:
+    """The least (sum f_t gains_t) / (sum f_t weights_t) over f and over columns (points y)."""
+    shrink = math.exp(-epsilon)
+    # Dinkelbach's method: find the best f for the current ratio, and take the ratio of this f. The
+    # `weights` have the sum 1 and no entry below 0.
+    least, previous = float(gains.sum(axis=0).min()), math.inf
+    while least < previous:
+        previous = least
+        above, total = np.zeros(gains.shape[1]), np.zeros(gains.shape[1])
+        for t in range(len(weights) - 1, -1, -1):
+            ratio = np.where(above > previous * total, shrink, 1 / shrink)
+            above = gains[t] + ratio * above
+            total = weights[t] + ratio * total
+        least = float((above / total).min())
+    return previous
+
+
+# The best prior for a private estimate of t in {0, ..., T}, from a linear program.
+#
+# The sum of the allowances nu is maximised over pi, nu and V with V_0(y) >= 0 and
+#
+#     V_t(y) <= pi_t |y - t|^p - nu_t + e^(+-epsilon) V_{t+1}(y),   with both signs.
+#
+# The dual program finds the estimate that reports one of the points y with the least p-th moment of
+# the error, in the worst case over t. As t -> T - t changes nothing, t and T - t share their
+# unknowns, and points y up to T / 2 are enough. The solution is no proof: `private_line` corrects
+# it.
+
+#: Largest number of steps T for which the program is solved. For T = 40 it takes half a second, for
+#: T = 64 several seconds. For larger T, the program raises the bound by little.
+LONGEST = 40
+#: For p = 2, the spacing of the points y in [0, T / 2] gives about `CELLS` pairs (y, t), and is at
+#: most `COARSEST`. A program then takes at most a second.
+CELLS, COARSEST = 1500, 0.5
+
+
+def best_prior(steps: int, epsilon: float, moment: int) -> tuple[FloatArray, FloatArray] | None:
+    """The prior and the allowances (T + 1,) of the best bound; None if the solver fails."""
+    from scipy.optimize import linprog
+
+    points = _points(steps, moment)
+    count, half = steps + 1, steps // 2 + 1
+    pair = np.minimum(np.arange(count), steps - np.arange(count))
+    members = np.bincount(pair)
+    # The unknowns are the prior (half), the allowances (half), and V (points, T + 1).
+    unknowns = 2 * half + len(points) * count
+    costs = np.zeros(unknowns)
+    costs[half : 2 * half] = -members
+    total = np.zeros((1, unknowns))
+    total[0, :half] = members
+    lower = np.full(unknowns, -np.inf)
+    lower[:half] = 0
+    lower[2 * half :: count] = 0
+    rows = _requirements(np.abs(points[:, None] - np.arange(count)) ** moment, pair, epsilon)
+    solved = linprog(
+        costs,
+        A_ub=rows,
+        b_ub=np.zeros(rows.shape[0]),
+        A_eq=total,
+        b_eq=[1.0],
+        bounds=[(least, None) for least in lower.tolist()],
+        method="highs-ds",
+    )
+    if not solved.success or solved.x is None:
+        return None
+    prior = np.maximum(solved.x[:half][pair], 0.0)
+    return prior / prior.sum(), solved.x[half : 2 * half][pair]
+
+
+def _points(steps: int, moment: int) -> FloatArray:
+    """Points y from 0 to T / 2, or to the first point beyond T / 2."""
+    if moment == 1:
+        return np.arange(math.ceil(steps / 2) + 1, dtype=np.float64)
+    spacing = min(COARSEST, steps / 2 * (steps + 1) / CELLS)
+    return np.asarray(spacing * np.arange(math.ceil(steps / 2 / spacing) + 1))
+
+
+def _requirements(losses: FloatArray, pair: IntArray, epsilon: float) -> Any:
+    """Sparse matrix A with A x <= 0 for the unknowns x, from |y - t|^p (points, T + 1)."""
+    from scipy import sparse
+
+    # `pair` (T + 1,) holds min(t, T - t): the index of the unknowns that t and T - t share.
+    size, half = losses.size, int(pair.max()) + 1
+    cells = np.arange(size).reshape(losses.shape)
+    columns = np.broadcast_to(pair, losses.shape)
+    parts = []
+    for side, factor in enumerate((math.exp(-epsilon), math.exp(epsilon))):
+        rows = cells + side * size
+        parts += [
+            (rows, 2 * half + cells, np.ones(losses.shape)),
+            (rows, columns, -losses),
+            (rows, half + columns, np.ones(losses.shape)),
+            (rows[:, :-1], 2 * half + cells[:, 1:], np.full(losses[:, 1:].shape, -factor)),
+        ]
+    row, column, value = (np.concatenate([part[i].ravel() for part in parts]) for i in range(3))
+    return sparse.csr_array((value, (row, column)), shape=(2 * size, 2 * half + size))
+
+
+# (epsilon, delta)-DP: delta K is the price of the slack variables of the program of `best_prior`.
+
+#: Relative margin for the rounding errors of delta K. The checker of certificates computes delta K
+#: again, with a smaller margin of 5e-12.
+PRICE_MARGIN = 1e-11
+
+
+@lru_cache(maxsize=1024)
+def approximate_line(steps: int, privacy: ApproxDP, changes: int, moment: int) -> Line:
+    """The bound of `private_line` minus delta K, for its prior and allowances; it can be below 0.
+
+    K is the sum over t = 1, ..., T of e^-epsilon max_y V_t(y) and of -min_y V_t(y) (each 0 if
+    negative), where V_t(y) is the least sum over s >= t of (f_s / f_t) (pi_s |y - s|^p - nu_s). For
+    b = `changes` per step, group privacy (GEN-2) gives epsilon' = b epsilon and
+    delta' = delta (e^epsilon' - 1) / (e^epsilon - 1).
+    """
+    epsilon = changes * privacy.epsilon
+    line = private_line(steps, epsilon, moment)
+    delta = privacy.delta * math.expm1(epsilon) / math.expm1(privacy.epsilon)
+    risk = line.risk - delta * _price(line, epsilon, moment) * (1 + PRICE_MARGIN)
+    return Line(steps, risk, line.document | {"argument": "allowances", "risk": risk})
+
+
+def _price(line: Line, epsilon: float, moment: int) -> float:
+    """The number K of `approximate_line`, for the given line."""
+    steps, h = line.steps, line.document["spacing"]
+    prior, allowances = line.prior.tolist(), line.document["allowances"].tolist()
+    points = np.minimum(h * np.arange(math.ceil(steps / h) + 1), steps)
+    slack = h**2 / 4 if moment == 2 else 0.0
+    values, at_ends, total = np.zeros(len(points)), np.zeros(2), 0.0
+    for t in range(steps, 0, -1):
+        gains = prior[t] * (np.abs(points - t) ** moment - slack) - allowances[t]
+        values = gains + np.minimum(math.exp(-epsilon) * values, math.exp(epsilon) * values)
+        distances = np.array([t, steps - t], dtype=float)
+        at_ends = at_ends + prior[t] * distances**moment - allowances[t]
+        total += math.exp(-epsilon) * max(0.0, float(at_ends.max()))
+        total += max(0.0, -float(values.min()))
+    return total
+
+
+# Any guarantee: pairs of data sets (the argument "pairs" of the checker).
+
+#: Relative margin for the rounding errors of a sum of up to 500 terms.
+PAIRED_MARGIN = 1e-12
+#: Largest number of steps of a line, for which `PAIRED_MARGIN` and `SMOOTH_MARGIN` are enough.
+MOST_STEPS = 1000
+
+
+@lru_cache(maxsize=4096)
+def paired_line(steps: int, privacy: Privacy, changes: int, moment: int) -> Line:
+    """The bound from pairs of data sets, under the uniform prior; one step takes b = `changes`.
+
+    It is the sum over j from 0 to (T - 1) / 2 of (T - 2 j) / (T + 1) w_j overlap((2 j + 1) b),
+    where w_j = 1 for p = 1 and 2 j + 1/2 for p = 2. For T = 1 it is Le Cam's bound.
+    """
+    assert steps <= MOST_STEPS
     total = 0.0
     for j in range((steps + 1) // 2):
         common = overlap(privacy, (2 * j + 1) * changes)
@@ -174,17 +408,15 @@ def paired_line(steps: int, privacy: Privacy, changes: int, moment: int) -> Pair
             break  # the bound on the overlap is also 0 for data sets that are farther apart
         weight = 1.0 if moment == 1 else 2 * j + 0.5
         total += (steps - 2 * j) / (steps + 1) * weight * common
-    return PairedLine(steps, total * (1 - PAIRED_MARGIN))
+    risk = total * (1 - PAIRED_MARGIN)
+    return Line(steps, risk, {"argument": "pairs", "steps": steps, "risk": risk})
 
 
 # How much the outputs of a private mechanism on two data sets must overlap.
 #
-# `geomdp.bounds.checker.problem` defines the overlap and proves the bounds. That for zCDP is never
+# `geomdp.bounds.checker.reading` defines the overlap and proves the bounds. That for zCDP is never
 # weaker than Pinsker's inequality (2 TV^2 <= r^2 rho) or the inequality of Bretagnolle and Huber
 # (TV^2 <= 1 - e^(-r^2 rho)).
-#
-# Sources: Dwork-Roth 2014, Theorem 2.2; Vadhan 2017, Lemma 2.2; Bun-Steinke 2016, Proposition 1.9;
-# formula sheet GEN-2.
 
 #: Relative margin for the rounding errors of an overlap, far above 2^-52 times a few operations.
 #: The checker of certificates computes each overlap again, with a margin of 2e-13. The overlap that
@@ -232,84 +464,31 @@ def _loss_of_binary_answers(divergence: float) -> float:
     return high
 
 
-# A lower bound on the Bayes risk of a private count under zCDP, close to that of Gaussian noise.
+# zCDP: differences (the argument "differences" of the checker).
 #
-# `geomdp.bounds.checker.lines` proves the bound (the argument "differences"). For large T and
-# slowly varying c, it tends to 1 / kappa: b^2 / kappa in units of one change. For small b^2 rho,
-# that is close to 1 / (2 rho), the variance of Gaussian noise, which is then the best for one
-# query.
-#
-# Sources: Van Trees 1968 and Bobrovsky-Zakai 1975 for the inequality; Bun-Steinke 2016, Proposition
-# 1.9, for group privacy; formula sheet GEN-2.
+# For large T and slowly varying c, the bound tends to 1 / kappa: b^2 / kappa in units of one
+# change. For small b^2 rho, that is close to 1 / (2 rho), the variance of Gaussian noise, which is
+# then the best for one query.
 
 #: Profiles c that are tried: powers of sin(pi (t + a) / (T - 1 + 2 a)), as pairs (power, a). Flat
 #: profiles are best for small T.
 PROFILES = ((0.0, 1.0), (0.25, 1.0), (0.5, 1.0), (0.75, 1.0), (1.0, 2.0))
 #: Relative margin for the rounding errors of the two sums.
 SMOOTH_MARGIN = 1e-12
-#: Largest number of steps of a line.
-MOST_SMOOTH_STEPS = 1000
 #: Largest 2 b^2 rho. For larger values the bound is tiny, and e^(2 b^2 rho) could overflow.
 MOST_DIVERGENCE = 64.0
 
 
-@dataclass(frozen=True)
-class SmoothLine:
-    """A proved lower bound on the mean squared error of a zCDP estimate of t in {0, ..., T}.
-
-    Parameters
-    ----------
-    weights : tuple of float
-        c_0, ..., c_{T-1}, above 0.
-    risk : float
-        The bound, rounded down.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> gd.bounds.smooth_line(2, 0.5)
-    SmoothLine(steps=2, risk=0.255134)
-    """
-
-    weights: tuple[float, ...]
-    risk: float
-
-    def __repr__(self) -> str:
-        return f"SmoothLine(steps={self.steps}, risk={self.risk:.6g})"
-
-    @property
-    def steps(self) -> int:
-        return len(self.weights)
-
-    def document(self) -> dict[str, Any]:
-        return {"argument": "differences", "weights": np.array(self.weights), "risk": self.risk}
-
-
 @lru_cache(maxsize=4096)
-def smooth_line(steps: int, rho: float) -> SmoothLine:
+def smooth_line(steps: int, rho: float) -> Line:
     """The largest bound on the mean squared error over a few profiles c_0, ..., c_{T-1}.
 
     With kappa = e^(2 b^2 rho) - 1 and c_{-1} = c_T = 0, the bound is the square of the sum of c_t
-    divided by the sum over t = 0, ..., T of ((c_t - c_{t-1})^2 + kappa c_{t-1}^2)^(1/2).
-
-    Parameters
-    ----------
-    steps : int
-        Number of steps T, from 1 to 1000.
-    rho : float
-        b^2 rho: the concentrated privacy loss of one step, above 0 and at most 32.
-
-    Examples
-    --------
-    For sensitivity 1, Gaussian noise under 0.005-zCDP has the variance 100:
-
-    >>> import geomdp as gd
-    >>> round(gd.bounds.smooth_line(400, 0.005).risk, 1)
-    97.4
+    divided by the sum over t = 0, ..., T of ((c_t - c_{t-1})^2 + kappa c_{t-1}^2)^(1/2). The
+    argument `rho` is b^2 rho, the loss of one step.
     """
-    whole(steps, "steps", maximum=MOST_SMOOTH_STEPS)
-    if not 2 * positive(rho, "rho") <= MOST_DIVERGENCE:
-        raise ValueError(f"rho must be at most {MOST_DIVERGENCE / 2:g}, got {rho!r}")
+    assert steps <= MOST_STEPS
+    assert 2 * rho <= MOST_DIVERGENCE
     kappa, found = math.expm1(2 * rho), []
     for power, inset in PROFILES:
         angles = np.pi * (np.arange(steps) + inset) / (steps - 1 + 2 * inset)
@@ -317,5 +496,6 @@ def smooth_line(steps: int, rho: float) -> SmoothLine:
         before, after = np.append(0.0, weights), np.append(weights, 0.0)
         roots = np.sqrt((after - before) ** 2 + kappa * before**2)
         risk = float((weights.sum() / roots.sum()) ** 2) * (1 - SMOOTH_MARGIN)
-        found.append(SmoothLine(tuple(weights.tolist()), risk))
+        document = {"argument": "differences", "weights": weights, "risk": risk}
+        found.append(Line(steps, risk, document))
     return max(found, key=lambda line: line.risk)

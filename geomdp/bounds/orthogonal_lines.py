@@ -23,7 +23,6 @@ import scipy.linalg
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import finite_array, require_type, whole
-from geomdp.bounds.bayes_risk import LONGEST, MOST_EPSILON, MOST_STEP
 from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates import (
     Rung,
@@ -34,7 +33,7 @@ from geomdp.bounds.certificates import (
     scaled_rungs,
     without_dominated,
 )
-from geomdp.bounds.count_risks import Accuracy, LineRisk
+from geomdp.bounds.count_risks import LONGEST, MOST_EPSILON, MOST_STEP, Accuracy, Line
 from geomdp.bounds.packings.listed import PairedElements, elements_or_sample
 from geomdp.bounds.problem import CHANGES, MEAN_L2, Metric, Problem, WorstCase, stated_privacy
 from geomdp.privacy import Adjacency, Privacy
@@ -136,7 +135,7 @@ class LinePlan(ScaledWitness):
     lines: OrthogonalLines
     steps: IntArray
     #: A risk for each different number of steps, in increasing order of these numbers.
-    known: tuple[LineRisk, ...]
+    known: tuple[Line, ...]
 
     def __repr__(self) -> str:
         return repr(self.lines)
@@ -156,7 +155,7 @@ class LinePlan(ScaledWitness):
         return {"copies": self.copies, "scale": self.scale}
 
     def data(self) -> dict[str, Any]:
-        known = [line.document() for line in self.known]
+        known = [line.document for line in self.known]
         return {"steps": self.steps, "known": known, "family": self.lines.document()}
 
 

@@ -21,8 +21,8 @@ from geomdp.bounds import (
     orthogonal_lines_bound,
     private_line,
 )
-from geomdp.bounds.bayes_risk import LONGEST, best_prior
 from geomdp.bounds.certificates import Certificate
+from geomdp.bounds.count_risks import LONGEST, best_prior
 from geomdp.workloads import Explicit
 from tests.bounds.test_checker import rejected, saved
 

@@ -22,9 +22,9 @@ from geomdp.bounds import (
     orthogonal_lines_bound,
     packing_search,
     query_lines_bound,
-    smooth_line,
 )
 from geomdp.bounds.checker.lines import _differences
+from geomdp.bounds.count_risks import smooth_line
 from geomdp.privacy import ZCDP, ApproxDP
 from geomdp.workloads import Explicit, Histogram
 from tests.bounds.test_checker import Document, saved, seal

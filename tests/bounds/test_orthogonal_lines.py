@@ -28,11 +28,10 @@ from geomdp.bounds import (
     orthogonal_lines_error,
     private_line,
 )
-from geomdp.bounds.bayes_risk import least_risk
 from geomdp.bounds.certificates import scaled_rungs
 from geomdp.bounds.checker.lines import _lengths
 from geomdp.bounds.checker.reading import Part, Work
-from geomdp.bounds.count_risks import Accuracy
+from geomdp.bounds.count_risks import Accuracy, least_risk
 from geomdp.bounds.orthogonal_lines import (
     ASCENT_STEPS,
     OrthogonalLines,
@@ -87,7 +86,7 @@ def test_no_mechanism_beats_the_risk_of_a_line(steps: int) -> None:
     epsilon = 0.7
     for moment in (1, 2):
         line = private_line(steps, epsilon, moment)
-        prior = np.array(line.prior)
+        prior = line.prior
         t = np.arange(steps + 1)
         outputs = np.arange(-60, steps + 61)
         laws = np.exp(-epsilon * np.abs(outputs - t[:, None])) * math.tanh(epsilon / 2)

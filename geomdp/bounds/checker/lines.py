@@ -347,7 +347,7 @@ def _differences(weights: list[float], chi_square: float) -> float:
 # The Bayes risk of one line, proved by a prior and allowances.
 
 #: Relative rounding error allowed for a sum over the T steps of a line. The rounding errors of
-#: T = 1000 steps are below a quarter of this number. `geomdp.bounds.bayes_risk` leaves a
+#: T = 1000 steps are below a quarter of this number. `geomdp.bounds.count_risks` leaves a
 #: larger margin: at least about 5e-12, half of its `RISK_MARGIN`.
 ALLOWANCE_ROUNDING = 1e-12
 #: The risk of a line is checked at all pairs of a point t of the prior and a listed estimate y. The
@@ -356,7 +356,7 @@ MOST_CELLS = 1 << 24
 #: Largest number of points of a prior. `ALLOWANCE_ROUNDING` is large enough for this number.
 MOST_POINTS = 1001
 #: Relative rounding error allowed for the cost of delta (see `_price`). The margin of
-#: `geomdp.bounds.bayes_risk` is larger: `PRICE_MARGIN`, 1e-11.
+#: `geomdp.bounds.count_risks` is larger: `PRICE_MARGIN`, 1e-11.
 PRICE_ROUNDING = 5e-12
 
 
