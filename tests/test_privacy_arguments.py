@@ -169,7 +169,6 @@ CALLS: list[partial[Any]] = [
     partial(bounds.query_lines_bound, SMALL, **PROBLEM),
     partial(bounds.orthogonal_lines_error, SMALL, 10, epsilon=1.0, adjacency=REPLACE),
     partial(bounds.additive_noise_error, SMALL, 10, epsilon=1.0, adjacency=REPLACE),
-    partial(bounds.volume_bound, SMALL, **PROBLEM),
     partial(bounds.instance_optimality, SMALL, epsilon=1.0, alpha=0.1),
     partial(bounds.private_line, 2, epsilon=1.0, moment=1),
     partial(bounds.orthogonal_lines_bound, SMALL, privacy=RHO, alpha=0.01, adjacency=REPLACE),

@@ -36,7 +36,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, draw_theory, shared_legend
 from experiments.engine.statistics import LEVEL
-from geomdp.bounds.upper.sparse_projection import laplace_sum_tail
+from geomdp.bounds.upper.offline import laplace_sum_tail
 from geomdp.noise import LaplaceNoise
 
 FloatArray = npt.NDArray[np.float64]

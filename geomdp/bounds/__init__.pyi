@@ -40,5 +40,4 @@ from .problem import SideConditionError as SideConditionError
 from .problem import WorstCase as WorstCase
 from .query_lines import query_lines_bound as query_lines_bound
 from .volume import VolumeRadius as VolumeRadius
-from .volume import volume_bound as volume_bound
 from .volume import volume_radii as volume_radii

@@ -2,9 +2,9 @@
 
 `geomdp.bounds.checker.lines` proves the bounds. Under pure privacy, the best prior pi and
 allowances nu are the dual variables of a linear program for the minimax estimate, which
-`best_prior` solves for T up to 40; no bound can be larger than its optimum. For larger T, smooth priors are almost as
-good, with nu_t = lambda pi_t. For p = 2 and q = e^-epsilon, lambda tends to 2 q / (1 - q)^2 as T
-grows: the variance of discrete Laplace noise, so this noise is optimal for large T.
+`best_prior` solves for T up to 40; no bound can be larger than its optimum. For larger T, smooth
+priors are almost as good, with nu_t = lambda pi_t. For p = 2 and q = e^-epsilon, lambda tends to
+2 q / (1 - q)^2 as T grows: the variance of discrete Laplace noise, which is then optimal.
 
 References
 ----------

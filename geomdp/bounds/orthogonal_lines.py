@@ -50,7 +50,7 @@ LEAST_EIGENVALUE = 1e-9
 LENGTH_MARGIN = 5e-10
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OrthogonalLines(PairedElements):
     """Pairs of elements with answers that differ along orthogonal directions.
 

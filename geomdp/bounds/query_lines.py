@@ -40,7 +40,7 @@ from geomdp.workloads import Workload
 MARGIN = 1e-10
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class QueryLines(PairedElements):
     """Pairs of elements that differ in their own query and agree in the queries of earlier pairs.
 

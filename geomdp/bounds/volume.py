@@ -17,17 +17,13 @@ import scipy.linalg
 
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive
-from geomdp.bodies import Body, neighbour_body
+from geomdp.bodies import Body
 from geomdp.bodies.balls import log_unit_ball_volume, mean_gaussian_norm
 from geomdp.bodies.base import checked_body
 from geomdp.bodies.noise_bodies import shadow
 from geomdp.bodies.polytopes.vpolytope import triangulated
-from geomdp.bounds.bound import Bound, Side, rounded_down
-from geomdp.bounds.problem import MEAN_L2, Metric, Problem, SideConditionError
 from geomdp.geometry.volumes import volume_radius
 from geomdp.geometry.width import gaussian_width
-from geomdp.privacy import Adjacency
-from geomdp.workloads import Workload
 
 #: If the Gaussian width is simulated, an upper bound on a volume radius can be too small. This
 #: happens with probability at most `LEVEL`.
@@ -141,95 +137,19 @@ def volume_radii(body: Body, rng: RandomState = None) -> tuple[VolumeRadius, ...
 
 
 def count_error(radius: VolumeRadius, *, epsilon: float) -> float:
-    """The bound i `radius.lower` / (8 e^2 epsilon) on the l2 error; see `volume_bound`."""
-    share = radius.dimension * radius.lower / (8 * math.e**2)
-    return share / positive(epsilon, "epsilon")
+    """The bound i vr_i(K) / (8 e^2 epsilon) on the l2 error of answers to k queries, from a radius.
 
+    A mechanism answers the queries F x on histograms x of real counts, of every size, under
+    add/remove; K = F B_1 for the l1 unit ball B_1. The bound holds for the supremum over x of
+    E ||M(x) - F x||_2. For records, whose counts are whole numbers, it can be false at large
+    epsilon.
 
-def volume_bound(
-    workload: Workload,
-    *,
-    epsilon: float,
-    alpha: float,
-    metric: Metric = MEAN_L2,
-    adjacency: Adjacency,
-    rng: RandomState = None,
-) -> Bound:
-    """Lower bound on the declared n at which histograms of real counts are answered within alpha.
-
-    A mechanism here answers k queries on histograms of every size, under add/remove, and divides
-    the sums of answers by a public n. Let F be the matrix of the queries, B_1 the l1 unit ball and
-    K = F B_1. The supremum over all histograms x of real counts of E ||M(x) - F x||_2 is at least i
-    vr_i(K) / (8 e^2 epsilon), and an error of at most alpha is at most n alpha sqrt(k) in counts.
-    So
-
-        n >= max_i i vr_i / (8 e^2 epsilon alpha sqrt(k)),
-
-    where `volume_radii` bounds the vr_i from below. For records, whose counts are whole numbers,
-    this can be false at large epsilon. Do not compare this bound with upper bounds for data sets of
-    n records, which are about other mechanisms.
-
-    Parameters
-    ----------
-    workload : Workload
-        k queries.
-    epsilon, alpha, metric : as for `Problem`
-        The bound is proved for `MeanL2`, the smallest of the metrics, and is the same for all of
-        them.
-    adjacency : Adjacency
-        Must be add/remove; `SideConditionError` under replace-one.
-    rng : Generator, int or None
-        Randomness of `volume_radii`. The certificate is the `VolumeRadius` used.
-
-    Notes
-    -----
     Proof: the projection of (i / epsilon) K on the best i dimensions holds (i vr_i / (2 R
     epsilon))^i points that are 2R apart, for R = i vr_i / (4 e^2 epsilon). Their histograms have l1
-    distances of at most 2 i / epsilon.
-
-    References
-    ----------
-    Hardt-Talwar 2010, with the constant of formula sheet JL-VR.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> bound = gd.bounds.volume_bound(
-    ...     gd.workloads.Histogram(4),
-    ...     epsilon=0.01,
-    ...     alpha=0.01,
-    ...     adjacency=gd.Adjacency.ADD_REMOVE,
-    ...     rng=0,
-    ... )
-    >>> bound
-    Bound(sc > 205, 2 assumptions)
-    >>> for assumption in bound.assumptions:
-    ...     print(assumption)
-    data sets of every size
-    counts are real numbers: for whole counts the bound can be false unless epsilon is small
+    distances of at most 2 i / epsilon (Hardt-Talwar 2010, with the constant of JL-VR).
     """
-    problem = Problem(epsilon, alpha, metric, adjacency)
-    if adjacency is not Adjacency.ADD_REMOVE:
-        raise SideConditionError(
-            "a volume bound needs add/remove neighbours and data sets of every size, "
-            f"got {adjacency.value}"
-        )
-    radii = volume_radii(neighbour_body(workload, adjacency), rng)
-    winner = max(radii, key=lambda radius: radius.dimension * radius.lower)
-    error = count_error(winner, epsilon=problem.pure_epsilon)
-    least = error / (problem.alpha * math.sqrt(workload.n_queries))
-    value = max(0, math.ceil(least) - 1)
-    statement = (
-        f"no {rounded_down(epsilon)}-DP mechanism (add/remove) for histograms with real "
-        f"counts of every size has {metric.name} at most {rounded_down(problem.alpha)} after "
-        f"division by a declared n <= {value}: the sensitivity body has a projection of volume "
-        f"radius {rounded_down(winner.lower, 4)} on {winner.dimension} dimensions ({winner.source})"
-    )
-    assumptions = (
-        "data sets of every size",
-        "counts are real numbers: for whole counts the bound can be false unless epsilon is small",
-    )
-    return Bound(float(value), Side.LOWER, statement, assumptions, winner)
+    share = radius.dimension * radius.lower / (8 * math.e**2)
+    return share / positive(epsilon, "epsilon")
 
 
 def _points(body: Body, basis: FloatArray, rng: np.random.Generator) -> FloatArray:

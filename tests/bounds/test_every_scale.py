@@ -99,8 +99,6 @@ FIXED: dict[str, Callable[[Metric], Bound]] = {
     "marginal_bound": lambda metric: marginal_bound(32, 2, epsilon=0.1, alpha=0.002, metric=metric),
     "random_sign_bound": lambda metric: random_sign_bound(10_000, 20.0, epsilon=0.5, alpha=0.005),
 }
-#: Its bound has no certificate file.
-NOT_SAVED = {"volume_bound"}
 
 
 def alpha_of(W: Explicit) -> float:
@@ -122,7 +120,7 @@ def test_every_lower_bound_has_a_row() -> None:
         if inspect.isfunction(getattr(gd.bounds, name))
         and inspect.signature(getattr(gd.bounds, name)).return_annotation == "Bound"
     }
-    assert found == {*SCALED, *FIXED} | NOT_SAVED
+    assert found == {*SCALED, *FIXED}
 
 
 def check_scales(matrix: str, name: str, scales: list[float], folder: Path) -> list[float]:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geomdp.bounds.upper import sparse_projection as sizes
+from geomdp.bounds.upper import offline as sizes
 from geomdp.mechanisms.sparse_project import GaussianRows, LaplaceRows, SparseProject
 from geomdp.mechanisms.sparse_summary import (
     DigestedElements,
@@ -29,41 +29,25 @@ from tests.stats import binomial_above, binomial_below, mean_agrees, mean_at_mos
 APPROX = ApproxDP(1.0, 1e-6)
 
 
-def test_paper_sizes() -> None:
-    """The proof needs `rows`; the box of Algorithm 2 states the larger `boxed_rows` (DISC-2)."""
-    found = sizes.paper_sizes(n=10, sparsity=4, queries=5, beta=0.1)
-    assert found.failure == pytest.approx(0.005, rel=1e-15)
-    assert found.distortion == pytest.approx(0.0384615, abs=5e-8)
-    assert found.rows == 58_681_960
-    assert found.boxed_rows == 234_727_837
-
-
 def test_the_paper_s_rows_run_where_they_are_few_enough() -> None:
     """The paper's number of rows is ceil(2^14 ln 8 / 0.4^2) = 212935 here; 2^18 rows are used."""
-    paper = sizes.paper_sizes(n=2, sparsity=1, queries=1, beta=0.5)
-    assert paper.rows == math.ceil(2**14 * math.log(8) / 0.16)
-    assert paper.runnable_rows == 1 << 18
+    assert sizes.paper_rows(n=10, sparsity=4, queries=5, beta=0.1) == 58_681_960
+    rows = sizes.paper_rows(n=2, sparsity=1, queries=1, beta=0.5)
+    assert rows == math.ceil(2**14 * math.log(8) / 0.16)
     large = SparseProject(
-        n=2, sparsity=1, queries=1, beta=0.5, privacy=ZCDP(0.5), rng=0,
-        rows=paper.runnable_rows,
-    )  # fmt: skip
+        n=2, sparsity=1, queries=1, beta=0.5, privacy=ZCDP(0.5), rng=0, rows=1 << 18
+    )
     summary = large.release([3, 3], rng=1)
     answer = summary.answer(SparseQuery.counting([3]))
     assert answer.distortion_std < 0.003
     assert abs(answer.value - 1) <= 6 * answer.noise_std
-    with pytest.raises(ValueError, match="at most 2\\^24 to be run, the paper needs 58681960"):
-        _ = sizes.paper_sizes(n=10, sparsity=4, queries=5, beta=0.1).runnable_rows
 
 
 def test_accuracy_constant() -> None:
     """The constant of Theorem 4.9 is 16 sqrt(3) = 27.7128."""
     n, m, k, beta = 10, 4, 5, 0.1
-    logs = (
-        math.log(4 * k / beta)
-        * math.log(1e6)
-        * (math.log2(2 * k / beta) + math.log2(sizes.paper_sizes(n=n, sparsity=m, queries=k,
-                                                                beta=beta).rows))
-    )  # fmt: skip
+    rows = sizes.paper_rows(n=n, sparsity=m, queries=k, beta=beta)
+    logs = math.log(4 * k / beta) * math.log(1e6) * (math.log2(2 * k / beta) + math.log2(rows))
     found = sizes.paper_accuracy(APPROX, n=n, sparsity=m, queries=k, beta=beta)
     assert (n * found - 2) / math.sqrt(m * logs) == pytest.approx(27.7128, abs=5e-5)
 

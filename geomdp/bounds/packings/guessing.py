@@ -187,7 +187,7 @@ def _numbers(most: int) -> list[int]:
 CENTRE_STEPS, LEAST_DISTANCE = 100, 1e-9
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SeparatedElements(GuessedElements):
     """Elements with answers far apart in l2 norm, and `spread`, a bound on G^(1/p)."""
 
@@ -265,7 +265,7 @@ def _spread(steps: FloatArray, separation: float, moment: int, rounding: float) 
 MOST_DIFFERENCES = 1 << 26
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DistantElements(GuessedElements):
     """Elements with answers far apart in any norm, and D = `distance`."""
 

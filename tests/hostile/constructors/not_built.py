@@ -26,8 +26,6 @@ NOT_BUILT = {
     "bounds.Line": RESULT,
     "bounds.Rung": PIECE,
     "bounds.VolumeRadius": RESULT,
-    "bounds.upper.PaperSizes": RESULT,
-    "bounds.upper.Regimes": RESULT,
     "data.CountedRecords": RESULT,
     "data.EncodedRecords": RESULT,
     "data.InferredSchema": RESULT,
