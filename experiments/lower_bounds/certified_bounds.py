@@ -16,8 +16,8 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, draw_theory
 from geomdp import bounds
 from geomdp.bounds.certificates import CopiedPacking
+from geomdp.bounds.guessing import GuessPlan
 from geomdp.bounds.orthogonal_lines import LinePlan
-from geomdp.bounds.packings.guessing import GuessPlan
 from geomdp.bounds.query_lines import QueryLinePlan
 
 #: Mean l2 error. A mechanism of error at most alpha reveals the right one of several data sets,

@@ -22,9 +22,9 @@ from geomdp.bounds import (
     query_lines_bound,
 )
 from geomdp.bounds.certificates import Rung, covering_bound
+from geomdp.bounds.guessing import guess_rungs
 from geomdp.bounds.orthogonal_lines import line_rungs
-from geomdp.bounds.packings.guessing import guess_rungs
-from geomdp.bounds.packings.search import DEFAULT_EFFORT
+from geomdp.bounds.packings import DEFAULT_EFFORT
 from geomdp.bounds.problem import Problem
 from geomdp.bounds.query_lines import query_line_rungs
 from geomdp.workloads import Marginals, Workload, WorkloadSizeError

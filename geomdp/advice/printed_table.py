@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from geomdp.bounds.bound import ALL_DIGITS
+from geomdp.bounds.problem import ALL_DIGITS
 
 #: Texts in cells are printed up to this many characters. Names of mechanisms are shorter, so they
 #: are printed in full. Most sentences in the columns `why` and `statement` are longer and are cut.

@@ -25,8 +25,16 @@ import numpy.typing as npt
 from geomdp._numerics.files import write_together
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import require_type, whole_array
-from geomdp.bounds.bound import Bound, Side, rounded_down, rounded_up
-from geomdp.bounds.problem import MEAN_L2, Metric, Problem, SideConditionError
+from geomdp.bounds.problem import (
+    MEAN_L2,
+    Bound,
+    Metric,
+    Problem,
+    Side,
+    SideConditionError,
+    rounded_down,
+    rounded_up,
+)
 from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.workloads import (
     Histogram,

@@ -14,7 +14,7 @@ import numpy as np
 
 from geomdp._validation import positive, require_type
 from geomdp.bounds.certificates import excluded_records
-from geomdp.bounds.packings.listed import single_elements
+from geomdp.bounds.packings import single_elements
 from geomdp.bounds.problem import MEAN_L2, Problem, SideConditionError
 from geomdp.geometry.farthest_points import farthest_points
 from geomdp.workloads import Workload, WorkloadSizeError, explicit_answers

@@ -23,7 +23,6 @@ import scipy.linalg
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import finite_array, require_type, whole
-from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates import (
     Rung,
     ScaledWitness,
@@ -34,8 +33,16 @@ from geomdp.bounds.certificates import (
     without_dominated,
 )
 from geomdp.bounds.count_risks import LONGEST, MOST_EPSILON, MOST_STEP, Accuracy, Line
-from geomdp.bounds.packings.listed import PairedElements, elements_or_sample
-from geomdp.bounds.problem import CHANGES, MEAN_L2, Metric, Problem, WorstCase, stated_privacy
+from geomdp.bounds.packings import PairedElements, elements_or_sample
+from geomdp.bounds.problem import (
+    CHANGES,
+    MEAN_L2,
+    Bound,
+    Metric,
+    Problem,
+    WorstCase,
+    stated_privacy,
+)
 from geomdp.privacy import Adjacency, Privacy
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload

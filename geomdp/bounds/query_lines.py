@@ -19,7 +19,6 @@ import numpy as np
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import require_type, whole, whole_array
-from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates import (
     Rung,
     ScaledWitness,
@@ -30,8 +29,8 @@ from geomdp.bounds.certificates import (
     without_dominated,
 )
 from geomdp.bounds.count_risks import MOST_EPSILON, MOST_STEP
-from geomdp.bounds.packings.listed import PairedElements, elements_or_sample
-from geomdp.bounds.problem import Problem, WorstCase
+from geomdp.bounds.packings import PairedElements, elements_or_sample
+from geomdp.bounds.problem import Bound, Problem, WorstCase
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 

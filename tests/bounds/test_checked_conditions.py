@@ -20,9 +20,17 @@ from geomdp.bounds.checker.code_packings import (
     verify_signs,
 )
 from geomdp.bounds.checker.listed import _largest_distance, answers_of
-from geomdp.bounds.checker.problem import MEASURES, MOST_LOSS, Guarantee, VerifiedPacking
-from geomdp.bounds.checker.reading import CLOSE, CertificateRejected, Part, Work
-from geomdp.bounds.packings.random_signs import SetFamily, log_whole
+from geomdp.bounds.checker.reading import (
+    CLOSE,
+    MEASURES,
+    MOST_LOSS,
+    CertificateRejected,
+    Guarantee,
+    Part,
+    VerifiedPacking,
+    Work,
+)
+from geomdp.bounds.random_signs import SetFamily, log_whole
 
 
 @pytest.mark.parametrize("side", [2, 4, 16])

@@ -14,8 +14,7 @@ from geomdp.bounds.checker.check import _check_range
 from geomdp.bounds.checker.code_packings import _is_prime, _marginals_subject, generators_of
 from geomdp.bounds.checker.lines import _lengths, _risks
 from geomdp.bounds.checker.listed import answers_of, verify_listed
-from geomdp.bounds.checker.problem import MEASURES
-from geomdp.bounds.checker.reading import MAX_DEPTH, Part, Work, _depth_is_limited, read
+from geomdp.bounds.checker.reading import MAX_DEPTH, MEASURES, Part, Work, _depth_is_limited, read
 
 
 def part(work: int = 10**9, **values: Any) -> Part:

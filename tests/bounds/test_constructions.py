@@ -27,10 +27,9 @@ from geomdp.bounds import (
     marginal_bound,
     random_sign_bound,
 )
-from geomdp.bounds.packings.codes import prime_at_most
-from geomdp.bounds.packings.listed import largest_clique
-from geomdp.bounds.packings.marginals import _parts
-from geomdp.bounds.packings.random_signs import UnionBoundError, rate
+from geomdp.bounds.code_packings import _parts, prime_at_most
+from geomdp.bounds.packings import largest_clique
+from geomdp.bounds.random_signs import UnionBoundError, rate
 from geomdp.workloads import RandomSigns
 from tests.stats import binomial_below
 

@@ -25,7 +25,7 @@ from geomdp.bounds import (
     guessing_bound,
 )
 from geomdp.bounds.certificates import Certificate, covering_bound
-from geomdp.bounds.packings.guessing import (
+from geomdp.bounds.guessing import (
     DistantElements,
     GuessedElements,
     SeparatedElements,

@@ -34,11 +34,11 @@ from geomdp.bounds import (
     query_lines_bound,
     single_elements,
 )
-from geomdp.bounds.bound import rounded_down, rounded_up
 from geomdp.bounds.certificates import packing_rung
 from geomdp.bounds.checker import reading
 from geomdp.bounds.checker.check import _check_range
-from geomdp.bounds.packings.guessing import DistantElements, SeparatedElements
+from geomdp.bounds.guessing import DistantElements, SeparatedElements
+from geomdp.bounds.problem import rounded_down, rounded_up
 from geomdp.cli import main
 from geomdp.privacy import ZCDP
 from geomdp.workloads import Explicit, Histogram, Prefixes

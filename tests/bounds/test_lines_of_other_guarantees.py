@@ -23,7 +23,7 @@ from geomdp.bounds import (
     orthogonal_lines_bound,
     orthogonal_lines_error,
 )
-from geomdp.bounds.checker.problem import Guarantee
+from geomdp.bounds.checker.reading import Guarantee
 from geomdp.bounds.count_risks import (
     Accuracy,
     approximate_line,

@@ -26,8 +26,7 @@ from geomdp.bounds import (
 from geomdp.bounds.certificates import packing_rung
 from geomdp.bounds.checker.check import _check_packing, _Problem
 from geomdp.bounds.checker.listed import verify_listed
-from geomdp.bounds.checker.problem import MEASURES, Guarantee
-from geomdp.bounds.checker.reading import Part, Work
+from geomdp.bounds.checker.reading import MEASURES, Guarantee, Part, Work
 from geomdp.workloads import Explicit, Histogram
 from tests.bounds.test_checker import rejected, saved
 

@@ -26,7 +26,7 @@ from geomdp.bounds import (
     packing_search,
     single_elements,
 )
-from geomdp.bounds.packings.search import means_of, spread_out
+from geomdp.bounds.packings import means_of, spread_out
 from geomdp.bounds.problem import MEAN_L2
 from geomdp.workloads import (
     Explicit,

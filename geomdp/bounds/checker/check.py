@@ -22,18 +22,16 @@ from pathlib import Path
 from geomdp.bounds.checker.code_packings import verify_blocks, verify_signs, verify_words
 from geomdp.bounds.checker.lines import verify_lines, verify_query_lines
 from geomdp.bounds.checker.listed import TYPES, verify_guesses, verify_listed
-from geomdp.bounds.checker.problem import (
+from geomdp.bounds.checker.reading import (
+    CLOSE,
     MEASURES,
+    CertificateRejected,
     Guarantee,
     Measure,
+    Part,
     Verified,
     VerifiedPacking,
     guarantee_of,
-)
-from geomdp.bounds.checker.reading import (
-    CLOSE,
-    CertificateRejected,
-    Part,
     read,
     require,
     require_at_most,

@@ -12,11 +12,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from geomdp.bounds.checker.problem import Measure, VerifiedPacking
 from geomdp.bounds.checker.reading import (
     CLOSE,
     CertificateRejected,
+    Measure,
     Part,
+    VerifiedPacking,
     require,
     rounded_down,
     rounded_up,

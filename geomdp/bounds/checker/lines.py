@@ -12,11 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp.bounds.checker.listed import MOST_ANSWERS, answers_of
-from geomdp.bounds.checker.problem import Guarantee, Measure, Verified
 from geomdp.bounds.checker.reading import (
     LEAST,
     CertificateRejected,
+    Guarantee,
+    Measure,
     Part,
+    Verified,
     excluded_records,
     require,
     require_at_most,

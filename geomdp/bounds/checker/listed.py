@@ -13,10 +13,14 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from geomdp.bounds.checker.problem import MEASURES, Measure, Norm, Verified, VerifiedPacking
 from geomdp.bounds.checker.reading import (
+    MEASURES,
     CertificateRejected,
+    Measure,
+    Norm,
     Part,
+    Verified,
+    VerifiedPacking,
     excluded_records,
     require,
     require_at_most,

@@ -22,7 +22,6 @@ import numpy.typing as npt
 
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
-from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates import (
     Rung,
     ScaledWitness,
@@ -32,8 +31,8 @@ from geomdp.bounds.certificates import (
     scaled_rungs,
     without_dominated,
 )
-from geomdp.bounds.packings.listed import elements_or_sample
-from geomdp.bounds.problem import MEAN_L2, Metric, Problem, WorstCase
+from geomdp.bounds.packings import elements_or_sample
+from geomdp.bounds.problem import MEAN_L2, Bound, Metric, Problem, WorstCase
 from geomdp.geometry.farthest_points import farthest_points
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload

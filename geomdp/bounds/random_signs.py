@@ -17,7 +17,6 @@ from scipy.optimize import brentq
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import positive, probability, require_type, whole
-from geomdp.bounds.bound import Bound, rounded_up
 from geomdp.bounds.certificates import (
     MARGIN,
     PackingFamily,
@@ -26,8 +25,8 @@ from geomdp.bounds.certificates import (
     excluded_records,
     packing_rung,
 )
-from geomdp.bounds.packings.codes import MAX_PRIME, ReedSolomon, prime_at_most
-from geomdp.bounds.problem import MEAN_L2, Metric, Problem, SideConditionError
+from geomdp.bounds.code_packings import MAX_PRIME, ReedSolomon, prime_at_most
+from geomdp.bounds.problem import MEAN_L2, Bound, Metric, Problem, SideConditionError, rounded_up
 from geomdp.privacy import Adjacency
 
 # Packings for random sign queries, whose data sets a rule gives (Nikolov, Theorem 24; JL-T24).
