@@ -5,10 +5,9 @@ from .base import Workload as Workload
 from .base import WorkloadSizeError as WorkloadSizeError
 from .boolean import Marginals as Marginals
 from .boolean import Parities as Parities
-from .derived import Coarsened as Coarsened
-from .derived import LinearMap as LinearMap
-from .derived import Union as Union
+from .explicit import Coarsened as Coarsened
 from .explicit import Explicit as Explicit
+from .explicit import LinearMap as LinearMap
 from .explicit import RandomSigns as RandomSigns
 from .explicit import SparseQueries as SparseQueries
 from .explicit import explicit_answers as explicit_answers

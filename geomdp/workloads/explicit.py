@@ -1,7 +1,4 @@
-"""Workloads with a list of all their answer vectors: a query matrix, or sparse queries.
-
-`explicit_answers` lists the answer vectors of any workload on a small finite universe.
-"""
+"""Workloads given by a matrix or by sparse queries, and workloads derived from other workloads."""
 
 from __future__ import annotations
 
@@ -16,11 +13,17 @@ import scipy.sparse as sp
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray, RandomState
-from geomdp._validation import batch, finite_array, listed, whole
+from geomdp._validation import batch, finite_array, listed, require_type, whole
 from geomdp.workloads.base import CHUNK_ROWS, MAX_ENTRIES, Totals, Workload, WorkloadSizeError
 from geomdp.workloads.finite import FiniteWorkload
 from geomdp.workloads.single_queries import SparseQuery
-from geomdp.workloads.universes import Elements, FiniteUniverse, OpenUniverse, Records
+from geomdp.workloads.universes import (
+    Elements,
+    FiniteUniverse,
+    OpenUniverse,
+    Records,
+    Universe,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +33,33 @@ if TYPE_CHECKING:
 BLOCK_ENTRIES = 1 << 22
 
 
-class Explicit(FiniteWorkload):
+class _Measured(Workload):
+    """A workload that computes its diameters together, and its radii together."""
+
+    @property
+    @abc.abstractmethod
+    def _diameters(self) -> tuple[float, float]:
+        """The l1 and the l2 diameter."""
+
+    @property
+    @abc.abstractmethod
+    def _radii(self) -> tuple[float, float]:
+        """The l1 and the l2 radius."""
+
+    def l1_diameter(self) -> float:
+        return self._diameters[0]
+
+    def l2_diameter(self) -> float:
+        return self._diameters[1]
+
+    def l1_radius(self) -> float:
+        return self._radii[0]
+
+    def l2_radius(self) -> float:
+        return self._radii[1]
+
+
+class Explicit(FiniteWorkload, _Measured):
     """The m queries q_j(x) = matrix[j, x] on the universe {0, ..., N - 1}.
 
     For a dense matrix, the l1 diameter is exact if N^2 m <= 2^32, and the Euclidean diameter if
@@ -140,25 +169,12 @@ class Explicit(FiniteWorkload):
         l1_bound = min(2 * self.l1_radius(), float(ranges.sum()))
         return l1_bound, min(2 * self.l2_radius(), float(np.linalg.norm(ranges)))
 
-    def l1_diameter(self) -> float:
-        return self._diameters[0]
-
-    def l2_diameter(self) -> float:
-        return self._diameters[1]
-
     @cached_property
     def _radii(self) -> tuple[float, float]:
-        l1_norms, squares = abs(self._rows).sum(axis=1), (self._rows * self._rows).sum(axis=1)
-        return float(l1_norms.max()), float(np.sqrt(squares.max()))
-
-    def l1_radius(self) -> float:
-        return self._radii[0]
-
-    def l2_radius(self) -> float:
-        return self._radii[1]
+        return _radii_of_points(self._rows)
 
 
-class ListedAnswers(Workload):
+class ListedAnswers(_Measured):
     """A workload with a list of all its answer vectors: the columns of `explicit`."""
 
     @property
@@ -177,17 +193,13 @@ class ListedAnswers(Workload):
     def affine_hull(self) -> AffineHull:
         return self.explicit.affine_hull()
 
-    def l1_diameter(self) -> float:
-        return self.explicit.l1_diameter()
+    @property
+    def _diameters(self) -> tuple[float, float]:
+        return self.explicit._diameters
 
-    def l2_diameter(self) -> float:
-        return self.explicit.l2_diameter()
-
-    def l1_radius(self) -> float:
-        return self.explicit.l1_radius()
-
-    def l2_radius(self) -> float:
-        return self.explicit.l2_radius()
+    @property
+    def _radii(self) -> tuple[float, float]:
+        return self.explicit._radii
 
 
 class RandomSigns(Explicit):
@@ -320,6 +332,198 @@ class SparseQueries(ListedAnswers):
         return super().answers(cast("Records", records))  # `totals` takes any elements
 
 
+class LinearMap(_Measured):
+    """The workload that maps x to A Q(x), for a matrix A.
+
+    For N m and N p up to 2^26, on N elements, radii are exact, and diameters as in `Explicit` for a
+    dense matrix. Otherwise they are upper bounds from operator norms of A and from the radii,
+    diameters and orthogonal `blocks` of Q.
+
+    Parameters
+    ----------
+    workload : Workload
+        The workload Q, with m queries.
+    matrix : (p, m) array
+        The matrix A, with finite entries. The array is copied.
+
+    Examples
+    --------
+    The share of records in each half of a histogram:
+
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> halves = np.array([[1, 1, 0, 0], [0, 0, 1, 1]])
+    >>> workload = gd.workloads.LinearMap(gd.workloads.Histogram(4), halves)
+    >>> workload
+    LinearMap(2 combinations of Histogram(N=4))
+    >>> workload.answers(np.array([0, 2, 2, 3]))
+    array([0.25, 0.75])
+    """
+
+    def __init__(self, workload: Workload, matrix: npt.ArrayLike) -> None:
+        require_type(workload, Workload, "workload")
+        self.workload = workload
+        self.matrix = np.array(finite_array(matrix, "matrix", ndim=2))
+        if self.matrix.shape[0] == 0 or self.matrix.shape[1] != workload.n_queries:
+            raise ValueError(
+                f"matrix must have shape (p, {workload.n_queries}), p >= 1, got {self.matrix.shape}"
+            )
+        self.matrix.setflags(write=False)
+
+    def _summary(self) -> str:
+        return f"{self.n_queries} combinations of {self.workload!r}"
+
+    @property
+    def universe(self) -> Universe:
+        return self.workload.universe
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.matrix)
+
+    def evaluate(self, records: Records) -> FloatArray:
+        return self.workload.evaluate(records) @ self.matrix.T
+
+    def totals(self, records: Records | Iterable[Records]) -> Totals:
+        inner = self.workload.totals(records)
+        return Totals(inner.count, self.matrix @ inner.sums)
+
+    def extreme_answers(self, directions: FloatArray) -> FloatArray:
+        directions = batch(directions, self.n_queries, "directions")
+        return self.workload.extreme_answers(directions @ self.matrix) @ self.matrix.T
+
+    def breadth(self, directions: FloatArray) -> FloatArray:
+        return self.workload.breadth(batch(directions, self.n_queries, "directions") @ self.matrix)
+
+    @cached_property
+    def _hull(self) -> AffineHull:
+        inner = self.workload.affine_hull()
+        # Let the columns of B span the directions of the inner hull. Then the columns of A B span
+        # the directions of its image. Their span is the affine hull of 0, these columns and their
+        # negatives.
+        spread = (self.matrix @ inner.basis).T
+        span = AffineHull.of_points(np.vstack([spread, -spread, np.zeros((1, len(self.matrix)))]))
+        return AffineHull(self.matrix @ inner.offset, span.basis)
+
+    def affine_hull(self) -> AffineHull:
+        return self._hull
+
+    @cached_property
+    def _points(self) -> FloatArray | None:
+        """Answers A Q(x) (N, p) of all x, or None if N is infinite or N m or N p is above 2^26."""
+        size = self.universe.size
+        if size is None or size * max(self.matrix.shape) > MAX_ENTRIES:
+            return None
+        return explicit_answers(self.workload) @ self.matrix.T
+
+    @cached_property
+    def _diameters(self) -> tuple[float, float]:
+        if self._points is not None:
+            return l1_diameter_of_points(self._points), l2_diameter_of_points(self._points)
+        one_block = np.linalg.norm(self.matrix @ self.workload.affine_hull().basis, 2)
+        by_blocks = sum(
+            np.linalg.norm(self.matrix @ block.basis, 2) * block.diameter
+            for block in self.workload.blocks()
+        )
+        l2_bound = float(min(one_block * self.workload.l2_diameter(), by_blocks))
+        return self._l1_bound(self.workload.l1_diameter(), l2_bound), l2_bound
+
+    @cached_property
+    def _radii(self) -> tuple[float, float]:
+        if self._points is not None:
+            return _radii_of_points(self._points)
+        l2_bound = float(np.linalg.norm(self.matrix, 2) * self.workload.l2_radius())
+        return self._l1_bound(self.workload.l1_radius(), l2_bound), l2_bound
+
+    def _l1_bound(self, inner: float, l2_bound: float) -> float:
+        """Bound on an l1 norm by that of the inner answers, and by the l2 norm of the images."""
+        column = np.abs(self.matrix).sum(axis=0).max()
+        return float(min(column * inner, np.sqrt(self.n_queries) * l2_bound))
+
+
+#: Number of elements that are compared with all centres at a time.
+BLOCK_ELEMENTS = 1024
+
+
+class Coarsened(ListedAnswers):
+    """The workload that maps x to the centre nearest to Q(x), in Euclidean norm.
+
+    If several centres are nearest to Q(x), x is mapped to the first of them. The centre of every
+    element is computed once, because rounding could make centres that are computed for a chunk of
+    records depend on the other records of the chunk.
+
+    Parameters
+    ----------
+    workload : Workload
+        Q, with m queries on a finite universe of N elements with N m <= 2^26.
+    centres : (s, m) array
+        Points of the answer space, with finite entries. The array is copied.
+
+    Attributes
+    ----------
+    centres : (r, m) array, r <= s
+        The given centres to which some x is mapped, in the order of the first such x.
+    distance : float
+        The largest Euclidean distance from Q(x) to its centre. For every data set, it bounds the
+        distance of the mean answers of this workload from those of Q.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> inner = gd.workloads.Prefixes(3)
+    >>> workload = gd.workloads.Coarsened(inner, np.array([[1.0, 1.0, 1.0], [0.0, 0.5, 1.0]]))
+    >>> workload.evaluate(np.array([0, 1, 2]))
+    array([[1. , 1. , 1. ],
+           [0. , 0.5, 1. ],
+           [0. , 0.5, 1. ]])
+    >>> workload.distance
+    0.5
+    """
+
+    def __init__(self, workload: Workload, centres: npt.ArrayLike) -> None:
+        require_type(workload, Workload, "workload")
+        self.workload = workload
+        places = batch(centres, workload.n_queries, "centres")
+        if len(places) == 0:
+            raise ValueError("centres must have at least one row, got none")
+        nearest, distances = _nearest(explicit_answers(workload), places)
+        used, first, assignment = np.unique(nearest, return_index=True, return_inverse=True)
+        # Order the centres by the lowest element number that is mapped to each centre. In a tie,
+        # `extreme_answers` takes the first centre, so the lowest element number wins.
+        order = np.argsort(first)
+        self.centres = places[used[order]]
+        self._assignment = np.argsort(order)[assignment]
+        self.centres.setflags(write=False)
+        self.distance = float(distances.max())
+
+    def _summary(self) -> str:
+        return f"{self.workload!r}, {len(self.centres)} centres"
+
+    @property
+    def universe(self) -> Universe:
+        return self.workload.universe
+
+    @cached_property
+    def explicit(self) -> Explicit:
+        return Explicit(self.centres.T)
+
+    def evaluate(self, records: Records) -> FloatArray:
+        return np.asarray(self.centres[self._assignment[self.universe.numbers(records)]])
+
+
+def _nearest(points: FloatArray, centres: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The number (N,) and the distance (N,) of the centre nearest to each row of `points`."""
+    from scipy.spatial.distance import cdist
+
+    nearest, least = np.empty(len(points), dtype=np.int64), np.empty(len(points))
+    for start in range(0, len(points), BLOCK_ELEMENTS):
+        rows = slice(start, start + BLOCK_ELEMENTS)
+        distances = cdist(points[rows], centres)
+        nearest[rows], least[rows] = distances.argmin(axis=1), distances.min(axis=1)
+    return nearest, least
+
+
 def explicit_answers(workload: Workload) -> FloatArray:
     """Answer vectors (N, m) of all N elements of a finite universe, in the order of the universe.
 
@@ -398,3 +602,9 @@ def l2_diameter_of_points(points: FloatArray) -> float:
 
 def _parts(points: FloatArray) -> list[FloatArray]:
     return [points[start : start + BLOCK_ROWS] for start in range(0, len(points), BLOCK_ROWS)]
+
+
+def _radii_of_points(points: Any) -> tuple[float, float]:
+    """The largest l1 and l2 norm of the rows of a dense or sparse matrix (N, m)."""
+    l1_norms, squares = abs(points).sum(axis=1), (points * points).sum(axis=1)
+    return float(l1_norms.max()), float(np.sqrt(squares.max()))

@@ -62,7 +62,6 @@ FINITE = [
     wl.LinearMap(wl.Histogram(6), _matrix(8, 6, 6)),
     wl.ChosenTables({"age": 3, "sex": 2, "region": 4}, [["sex", "age"], ["region"]], [1, 2.5]),
     wl.ChosenTables({"a": 2, "b": 3, "c": 1}, [["a"], ["a", "b", "c"]]),
-    wl.Union([wl.Prefixes(6), wl.Histogram(6)], [2, 1]),
     wl.Coarsened(wl.MarginalTables([2, 3, 2], 2), _matrix(5, 16, 7)),
     wl.Coarsened(wl.Prefixes(9), np.tri(9)[::3]),
 ]

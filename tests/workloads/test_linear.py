@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from geomdp.workloads import LinearMap, Marginals, MarginalTables, SecondMoment, derived
+from geomdp.workloads import LinearMap, Marginals, MarginalTables, SecondMoment, explicit
 
 
 def test_definition():
@@ -25,7 +25,7 @@ def test_bounds_without_enumeration(monkeypatch, inner):
     exact = LinearMap(inner, matrix)
     names = ("l1_diameter", "l2_diameter", "l1_radius", "l2_radius")
     values = [getattr(exact, name)() for name in names]
-    monkeypatch.setattr(derived, "MAX_ENTRIES", 10)
+    monkeypatch.setattr(explicit, "MAX_ENTRIES", 10)
     bounds = [getattr(LinearMap(inner, matrix), name)() for name in names]
     # Each bound is at most the operator norm of the matrix times the number of the inner workload.
     norms = [np.linalg.norm(matrix, order) for order in (1, 2, 1, 2)]

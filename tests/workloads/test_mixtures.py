@@ -1,4 +1,4 @@
-"""Chosen tables and unions: their answers, their weights, and the arguments that they refuse."""
+"""Chosen tables: their answers, their weights, and the arguments that they refuse."""
 
 from __future__ import annotations
 
@@ -8,15 +8,7 @@ import numpy as np
 import pytest
 
 import geomdp as gd
-from geomdp.workloads import (
-    ChosenTables,
-    Histogram,
-    MarginalTables,
-    Prefixes,
-    SecondMoment,
-    Union,
-    WorkloadSizeError,
-)
+from geomdp.workloads import ChosenTables, MarginalTables
 
 COLUMNS = {"a": 2, "b": 3, "c": 4}
 
@@ -53,15 +45,6 @@ def test_a_larger_weight_makes_a_table_more_accurate():
     assert error_of_first(4.0) < error_of_first(1.0)
 
 
-def test_a_union_is_its_parts_side_by_side():
-    union = Union([Histogram(5), Prefixes(5)], weights=[1, 2])
-    records = np.array([0, 3, 3, 4])
-    parts = [Histogram(5).answers(records), 2 * Prefixes(5).answers(records)]
-    np.testing.assert_allclose(union.answers(records), np.concatenate(parts))
-    advice = gd.advise(union, n=100, privacy=gd.PureDP(1.0), exact_only=True)
-    assert advice.best.release(np.repeat(records, 25)).answers.shape == (10,)
-
-
 @pytest.mark.parametrize(
     ("build", "message"),
     [
@@ -73,21 +56,8 @@ def test_a_union_is_its_parts_side_by_side():
         (lambda: ChosenTables(COLUMNS, ["ab"]), "must be a list"),
         (lambda: ChosenTables(COLUMNS, [["a"]], [1, 2]), "1 entries, one per table, got 2"),
         (lambda: ChosenTables(COLUMNS, [["a"]], [0]), "weights must be a finite number above 0"),
-        (lambda: Union([]), "at least 1 workload, got 0"),
-        (lambda: Union([Histogram(2), Histogram(3)]), "on one finite universe"),
-        (lambda: Union([SecondMoment(2)]), "on one finite universe"),
-        (lambda: Union([Histogram(2)], [1, 2]), "1 entries, one per workload, got 2"),
-        (lambda: Union([Histogram(2)], [math.nan]), "weights must be a finite number"),
-        (lambda: Union([3]), "must be Workloads, got int"),
     ],
 )
 def test_what_is_refused(build, message):
     with pytest.raises(ValueError, match=message):
         build()
-
-
-def test_a_union_is_refused_if_only_its_parts_are_small_enough():
-    """Each part has 2^16 answers over all elements, and 1025 parts have more than 2^26."""
-    union = Union([Histogram(2**8)] * 1025)
-    with pytest.raises(WorkloadSizeError, match=r"at most 2\^26 answers.*on 256 elements"):
-        union.l2_radius()

@@ -38,12 +38,6 @@ WORKLOADS: dict[str, Constructor] = {
         workload=CUBE,
         centres=np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]),
     ),
-    "Union": of(
-        workloads.Union,
-        "workloads:object",
-        workloads=[CUBE, workloads.Marginals(3, 2)],
-        weights=[1.0, 2.0],
-    ),
     "DenseQuery": of(workloads.DenseQuery, "values:vector", values=np.ones(3)),
     "SparseQuery": of(workloads.SparseQuery, "values:vector", support=(0, 1), values=np.ones(2)),
     "SparseQueries": of(workloads.SparseQueries, "queries:object", queries=[SPARSE]),
