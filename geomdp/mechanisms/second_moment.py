@@ -32,8 +32,7 @@ from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import Marginals, Workload
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from geomdp.workloads.base import CHUNK_ROWS, Totals
-from geomdp.workloads.records import chunk_arrays
-from geomdp.workloads.universes import Records
+from geomdp.workloads.universes import Records, chunk_arrays
 
 # Clipping of each record to the unit ball, if the caller asks for it.
 

@@ -26,9 +26,9 @@ from geomdp.noise.exact import RoundedVector, grid_for
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
 from geomdp.privacy.definitions import check_range, checked_adjacency
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
-from geomdp.workloads.records import Records
 from geomdp.workloads.smooth.moments import MAX_MOMENTS, MomentTransform, moment_transform
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
+from geomdp.workloads.universes import Records
 
 # Rules for the number of Chebyshev moments.
 

@@ -3,8 +3,6 @@ from .base import Block as Block
 from .base import Totals as Totals
 from .base import Workload as Workload
 from .base import WorkloadSizeError as WorkloadSizeError
-from .boolean import Marginals as Marginals
-from .boolean import Parities as Parities
 from .explicit import Coarsened as Coarsened
 from .explicit import Explicit as Explicit
 from .explicit import LinearMap as LinearMap
@@ -12,6 +10,8 @@ from .explicit import RandomSigns as RandomSigns
 from .explicit import SparseQueries as SparseQueries
 from .explicit import explicit_answers as explicit_answers
 from .finite import Histogram as Histogram
+from .finite import Marginals as Marginals
+from .finite import Parities as Parities
 from .finite import Prefixes as Prefixes
 from .finite import Ranges as Ranges
 from .moments import BoxSecondMoment as BoxSecondMoment

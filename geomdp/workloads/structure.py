@@ -14,8 +14,7 @@ import scipy.sparse as sp
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp.workloads.base import Workload
-from geomdp.workloads.boolean import Marginals, Parities
-from geomdp.workloads.finite import zero_sum_basis
+from geomdp.workloads.finite import Marginals, Parities, zero_sum_basis
 from geomdp.workloads.tables import MarginalTables
 
 # Workloads whose answers are affine functions of products of two signs.

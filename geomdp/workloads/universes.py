@@ -1,60 +1,34 @@
 """Universes: the sets of possible values of a record, their numbering, and the check of records.
 
-Records are one array (or DataFrame) with a row per record, or an iterable of such chunks:
-
-======================  =====================================================================
-universe                records
-======================  =====================================================================
-`FiniteUniverse`        (n,) whole numbers 0..N-1
-`BooleanCube`           (n, d) of 0 and 1
-`CategoricalProduct`    (n, c) level codes, or a DataFrame that has the columns by name
-`UnitBall`              (n, d) reals, each row of Euclidean norm at most 1
-`SymmetricCube`         (n, d) reals in [-1, 1]
-======================  =====================================================================
-
-`CategoricalProduct` takes the columns of a DataFrame by name, the others take all columns in order.
-Errors name the row (counted from 0 over all chunks) and for an entry the column, but no value. No
-record is clipped; only `UnitBall` shortens rows whose norm may exceed 1 by rounding.
-
-`OpenUniverse` takes hashable objects of any kind, and has no declared size.
+Records are one array (or DataFrame) with a row per record, or an iterable of such chunks; each
+universe says of which kind. `CategoricalProduct` takes the columns of a DataFrame by name, the
+others take all columns in order. Errors name the row (counted from 0 over all chunks) and for an
+entry the column, but no value. No record is clipped; only `UnitBall` shortens rows whose norm may
+exceed 1 by rounding.
 """
 
 from __future__ import annotations
 
 import abc
 import math
+import sys
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._typing import FloatArray, IntArray, RandomState
+from geomdp._typing import BoolArray, FloatArray, IntArray, RandomState
 from geomdp._validation import listed, whole
-from geomdp.workloads.records import (
-    Records,
-    chunk_arrays,
-    level_codes,
-    numeric_array,
-    reals_in_ball,
-    reals_in_cube,
-)
 
-__all__ = [
-    "BooleanCube",
-    "CategoricalProduct",
-    "Elements",
-    "FiniteUniverse",
-    "OpenUniverse",
-    "Records",
-    "SymmetricCube",
-    "UnitBall",
-    "Universe",
-]
+if TYPE_CHECKING:
+    import pandas as pd
 
 
+#: Records: an array or a DataFrame with one row per record.
+Records: TypeAlias = "npt.NDArray[Any] | pd.DataFrame"
 #: `elements` lists only elements with numbers below this limit, and `numbers` refuses universes of
 #: more elements. If two numbers below 2^62 are added, the result fits in an int64.
 MAX_ELEMENT_NUMBER = 1 << 62
@@ -80,14 +54,14 @@ class Universe(abc.ABC):
     """
 
     @property
-    @abc.abstractmethod
     def size(self) -> int | None:
         """Number of elements |X|; None for an infinite universe."""
+        return None
 
     @property
-    @abc.abstractmethod
     def record_shape(self) -> tuple[int, ...]:
         """Shape of one record: () for single codes, (d,) for rows."""
+        return ()
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
@@ -205,10 +179,6 @@ class FiniteUniverse(Universe):
     def size(self) -> int:
         return self.N
 
-    @property
-    def record_shape(self) -> tuple[int, ...]:
-        return ()
-
     def _elements_at(self, numbers: IntArray) -> IntArray:
         return numbers
 
@@ -296,15 +266,12 @@ class CategoricalProduct(Universe):
         return rng.integers(np.array(self.levels), size=(n, len(self.levels)))
 
 
+@dataclass(frozen=True)
 class _Rows(Universe):
     d: int
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "d", whole(self.d, "d"))
-
-    @property
-    def size(self) -> int | None:
-        return None
 
     @property
     def record_shape(self) -> tuple[int, ...]:
@@ -329,8 +296,6 @@ class BooleanCube(_Rows):
     >>> cube.numbers(cube.sample(5, 0))
     array([7, 0, 0, 7, 7])
     """
-
-    d: int
 
     @property
     def size(self) -> int:
@@ -357,7 +322,7 @@ class UnitBall(_Rows):
 
     Let t = (d + 8) 2^-53. A row is accepted if its computed norm is at most 1 + t. If the exact
     norm of an accepted row is above 1, or float64 cannot decide whether it is, the row is
-    multiplied by 1 - 2 t. So all records lie in the ball exactly (proof: `records.reals_in_ball`).
+    multiplied by 1 - 2 t. So all records lie in the ball exactly (proof: `_check`).
 
     Examples
     --------
@@ -371,10 +336,32 @@ class UnitBall(_Rows):
     records must have Euclidean norm at most 1: row 1 is above
     """
 
-    d: int
-
     def _check(self, array: npt.NDArray[Any], first_row: int) -> FloatArray:
-        return reals_in_ball(array, first_row)
+        """The rule of `UnitBall`, with u = 2^-53 and t = (d + 8) u.
+
+        Proof, up to terms of order (d u)^2: the relative error of a computed norm is at most (d / 2
+        + 2) u, and each entry of y = x / ||x|| is rounded once more. So the exact norm of y is at
+        most 1 + (d / 2 + 3) u, the computed norm is at most 1 + (d + 5) u, and y is accepted. An
+        accepted row has an exact norm of at most 1 + (d + 9) u + (d / 2 + 2) u, and after
+        multiplication by 1 - 2 t, which rounds once more, of at most 1 - (d / 2 + 4) u. A computed
+        norm of at most 1 - t implies an exact norm below 1.
+        """
+        reals = _finite(array, first_row)
+        tolerance = (reals.shape[1] + 8) * ROUNDOFF
+        # The square of an entry above 1.4e154 overflows. The norm is then infinite, so the row is
+        # rejected.
+        with np.errstate(over="ignore"):
+            norms = np.linalg.norm(reals, axis=1)
+        outside = norms > 1 + tolerance
+        if outside.any():
+            row = first_row + int(np.argmax(outside))
+            raise ValueError(f"records must have Euclidean norm at most 1: row {row} is above")
+        near = np.flatnonzero(norms > 1 - tolerance)
+        above = near[_above_one(reals[near])]
+        if len(above):
+            reals = reals.copy()  # The array of the caller is not changed.
+            reals[above] *= 1 - 2 * tolerance
+        return reals
 
     def _sample(self, n: int, rng: np.random.Generator) -> FloatArray:
         directions = rng.standard_normal((n, self.d))
@@ -399,10 +386,13 @@ class SymmetricCube(_Rows):
     (3, 2)
     """
 
-    d: int
-
     def _check(self, array: npt.NDArray[Any], first_row: int) -> FloatArray:
-        return reals_in_cube(array, first_row)
+        reals = _finite(array, first_row)
+        outside = np.abs(reals) > 1
+        if outside.any():
+            place, _ = _place(outside, first_row, None)
+            raise ValueError(f"records must lie in [-1, 1]: {place} is outside")
+        return reals
 
     def _sample(self, n: int, rng: np.random.Generator) -> FloatArray:
         return rng.uniform(-1, 1, (n, self.d))
@@ -434,28 +424,15 @@ class OpenUniverse(Universe):
     ['c']
     """
 
-    @property
-    def size(self) -> int | None:
-        return None
-
-    @property
-    def record_shape(self) -> tuple[int, ...]:
-        return ()
-
     def validate(self, records: Elements, first_row: int = 0) -> npt.NDArray[Any]:
         """The records as objects (n,); ``ValueError`` names the row of a wrong element."""
-        chunk = list(_elements(records))
-        array = np.empty(len(chunk), dtype=object)
-        array[:] = chunk
-        return self._check(array, first_row)
+        return self._check(_object_array(list(_elements(records))), first_row)
 
     def chunks(self, records: Elements, rows: int) -> Iterator[npt.NDArray[Any]]:
         rows = whole(rows, "rows")
         stream, first_row = _elements(records), 0
         while chunk := list(islice(stream, rows)):
-            array = np.empty(len(chunk), dtype=object)
-            array[:] = chunk
-            yield self._check(array, first_row)
+            yield self._check(_object_array(chunk), first_row)
             first_row += len(chunk)
 
     def _check(self, array: npt.NDArray[Any], first_row: int) -> npt.NDArray[Any]:
@@ -475,6 +452,12 @@ class OpenUniverse(Universe):
     def _sample(self, n: int, rng: np.random.Generator) -> npt.NDArray[Any]:
         del n, rng
         raise ValueError(f"{self!r} is infinite and has no uniform distribution")
+
+
+def _object_array(elements: list[Hashable]) -> npt.NDArray[Any]:
+    array = np.empty(len(elements), dtype=object)
+    array[:] = elements
+    return array
 
 
 def _equals_itself(element: Hashable) -> bool:
@@ -507,3 +490,163 @@ def _as_list(chunk: Any) -> list[Hashable]:
         shape = getattr(chunk, "shape", None)
         raise ValueError(f"records must be one-dimensional, got {type(chunk).__name__} of {shape}")
     return list(chunk.tolist())
+
+
+# Records as numeric arrays, with unchecked values.
+
+
+def _is_frame(records: object) -> TypeGuard[pd.DataFrame]:
+    pandas = sys.modules.get("pandas")  # an import would be slow
+    return pandas is not None and isinstance(records, pandas.DataFrame)
+
+
+def numeric_array(
+    records: object, record_shape: tuple[int, ...], column_names: tuple[str, ...] | None
+) -> npt.NDArray[Any]:
+    """A chunk as a numeric array (n,) + `record_shape`, unchecked values; else ``ValueError``."""
+    if _is_frame(records):
+        array = _frame_array(records, column_names)
+        if record_shape == () and array.shape[1] == 1:
+            array = array[:, 0]
+    elif isinstance(records, list | tuple) and not records:
+        array = np.empty((0, *record_shape))
+    elif np.ma.is_masked(records):
+        raise ValueError("records must have no masked entries")
+    else:
+        try:
+            array = np.asarray(records)
+        except ValueError as error:  # ragged rows
+            raise ValueError("records must form a rectangular array") from error
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"records must be numeric, got dtype {array.dtype}")
+    if array.ndim != 1 + len(record_shape) or array.shape[1:] != record_shape:
+        wanted = f"(n, {record_shape[0]})" if record_shape else "(n,)"
+        raise ValueError(f"records must have shape {wanted}, got {array.shape}")
+    return array
+
+
+def _frame_array(frame: pd.DataFrame, column_names: tuple[str, ...] | None) -> npt.NDArray[Any]:
+    """Columns of a DataFrame as one numeric array (n, c); missing values become NaN."""
+    if not frame.columns.is_unique:
+        raise ValueError(f"records must have each column once, got {list(frame.columns)}")
+    if column_names is not None:
+        missing = [name for name in column_names if name not in frame.columns]
+        if missing:
+            raise ValueError(f"records must have the columns {missing}, got {list(frame.columns)}")
+        frame = frame[list(column_names)]
+    columns = []
+    for position, name in enumerate(frame.columns):
+        series = frame.iloc[:, position]
+        if series.dtype.kind not in "biuf":
+            raise ValueError(f"records must be numeric, column {name!r} has dtype {series.dtype}")
+        if isinstance(series.dtype, np.dtype):
+            columns.append(series.to_numpy())
+        elif series.dtype.kind in "iu" and not series.hasnans:  # Nullable and Arrow types
+            columns.append(series.to_numpy(np.dtype(f"{series.dtype.kind}8")))
+        else:
+            columns.append(series.to_numpy(np.float64, na_value=np.nan))
+    return np.column_stack(columns) if columns else np.empty((len(frame), 0))
+
+
+def chunk_arrays(
+    records: Records | Iterable[Records],
+    record_shape: tuple[int, ...],
+    column_names: tuple[str, ...] | None,
+    rows: int,
+) -> Iterator[npt.NDArray[Any]]:
+    """Chunks of at most `rows` records as numeric arrays, read once; see `Universe.chunks`."""
+    for chunk in _as_chunks(records, axes=1 + len(record_shape)):
+        if _is_frame(chunk):
+            # Convert part by part, to avoid a second copy of a large DataFrame.
+            for start in range(0, max(len(chunk), 1), rows):
+                part = chunk.iloc[start : start + rows]
+                yield numeric_array(part, record_shape, column_names)
+        else:
+            array = numeric_array(chunk, record_shape, column_names)
+            for start in range(0, len(array), rows):
+                yield array[start : start + rows]
+
+
+def _as_chunks(records: object, axes: int) -> Iterable[object]:
+    if _is_frame(records) or hasattr(records, "__array__"):
+        return [records]
+    if isinstance(records, list | tuple):
+        in_chunks = records and all(
+            _is_frame(item) or (isinstance(item, np.ndarray) and item.ndim == axes)
+            for item in records
+        )
+        return records if in_chunks else [records]
+    if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
+        raise ValueError(
+            "records must be an array, a DataFrame or an iterable of arrays or DataFrames, "
+            f"got {type(records).__name__}"
+        )
+    return records
+
+
+# Checks of values.
+
+
+#: Unit roundoff u of float64.
+ROUNDOFF = 2.0**-53
+#: `_above_one` splits an entry into the nearest multiple of 1 / SPLIT and a small rest. The square
+#: of the multiple is exact in float64.
+SPLIT = 2.0**26
+
+
+def _place(bad: BoolArray, first_row: int, names: tuple[str, ...] | None) -> tuple[str, int]:
+    """Where the first True in `bad` (n, c) is: row and column in words, and the column number."""
+    row, column = (int(i) for i in np.argwhere(bad)[0])
+    label = str(column) if names is None else f"{names[column]!r}"
+    return f"row {first_row + row}, column {label}", column
+
+
+def level_codes(
+    array: npt.NDArray[Any],
+    levels: tuple[int, ...],
+    names: tuple[str, ...] | None,
+    first_row: int,
+) -> IntArray:
+    """`array` (n, c) as int64 codes below `levels`, or ``ValueError`` with row and column."""
+    if array.dtype.kind == "f":
+        broken = array != np.floor(array)  # True for NaN. An infinity fails the next check.
+        if broken.any():
+            place, _ = _place(broken, first_row, names)
+            raise ValueError(f"records must be whole numbers: {place} is not")
+    outside = (array < 0) | (array >= np.array(levels))
+    if outside.any():
+        place, column = _place(outside, first_row, names)
+        top = levels[column] - 1
+        raise ValueError(f"records must be codes from 0 to {top}: {place} is outside")
+    if array.dtype.kind == "f":
+        # Beside one float, NumPy and pandas make floats of all codes, which rounds large ones.
+        rounded = array >= 2.0 ** (np.finfo(array.dtype).nmant + 1)
+        if rounded.any():
+            place, _ = _place(rounded, first_row, names)
+            raise ValueError(
+                f"records must be stored as whole numbers: {place} is a float that may be rounded"
+            )
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _finite(array: npt.NDArray[Any], first_row: int) -> FloatArray:
+    reals = np.ascontiguousarray(array, dtype=np.float64)
+    broken = ~np.isfinite(reals)
+    if broken.any():
+        raise ValueError(f"records must be finite: {_place(broken, first_row, None)[0]} is not")
+    return reals
+
+
+def _above_one(rows: FloatArray) -> BoolArray:
+    """Whether the exact norm of each row x of `rows` (n, d) near 1 is above 1; True if unknown.
+
+    c holds the multiples of 2^-26 nearest to x, and f = x - c. ||x||^2 is the sum of c_i^2, exact
+    in float64, plus the sum of f_i (x_i + c_i). As |f_i| <= 2^-27, the rounding error of the second
+    sum is at most (d + 2) u 2^-27 (2 ||x|| + 2^-27 sqrt(d)) sqrt(d) < 2^-77 d^(3/2) for d < 2^50,
+    and 0 if f is 0.
+    """
+    coarse = np.round(rows * SPLIT) / SPLIT
+    fine = rows - coarse
+    excess = ((coarse**2).sum(axis=1) - 1) + (fine * (rows + coarse)).sum(axis=1)
+    doubt = np.where(fine.any(axis=1), 2.0**-77 * rows.shape[1] ** 1.5, 0.0)
+    return np.asarray(excess > -doubt)

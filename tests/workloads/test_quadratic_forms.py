@@ -56,7 +56,7 @@ def test_both_routes_of_2_way_workloads_find_the_best_score(workload) -> None:
     scores = [
         np.einsum("bm,bm->b", directions, workload.evaluate(workload.universe.elements_at(best)))
         for best in (
-            workload._best_of_pairs(directions),
+            quadratic_maximisers(*workload._quadratic_forms(directions)),
             workload._scores(directions).argmax(axis=1),
         )
     ]

@@ -32,7 +32,6 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, positive, whole
 from geomdp.workloads.base import Totals, Workload
-from geomdp.workloads.records import Records
 from geomdp.workloads.smooth.moments import (
     MAX_MOMENTS,
     MomentTransform,
@@ -40,7 +39,7 @@ from geomdp.workloads.smooth.moments import (
     moment_transform,
     products,
 )
-from geomdp.workloads.universes import SymmetricCube
+from geomdp.workloads.universes import Records, SymmetricCube
 
 
 @dataclass(frozen=True)
