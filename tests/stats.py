@@ -10,13 +10,18 @@ for studentised means and therefore ask for at least `MINIMUM_SAMPLES`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 import scipy.special
 import scipy.stats
 
-from geomdp._typing import FloatArray
+from geomdp._typing import BoolArray, FloatArray
+from geomdp.audit import AuditResult, Sampler
+from geomdp.audit.claims import definition
+from geomdp.audit.refutation import judge
+from geomdp.privacy import Guarantee, Privacy
 
 #: False-alarm probability of one statistical assertion.
 LEVEL = 1e-6
@@ -35,6 +40,24 @@ def ks_uniform(values: npt.ArrayLike, level: float = LEVEL) -> None:
         f"KS distance {result.statistic:.4g} from uniform with n = {len(values)} has "
         f"p = {result.pvalue:.2g}, level {level:g}"
     )
+
+
+def audit_event(
+    sample_a: Sampler,
+    sample_b: Sampler,
+    guarantee: Guarantee | Privacy,
+    *,
+    trials: int,
+    event: Callable[[npt.NDArray], BoolArray],
+    rng: int,
+) -> AuditResult:
+    """The audit of a claim by one event that is fixed beforehand, so that all outputs test it."""
+    rngs = np.random.default_rng(rng).spawn(2)
+    hits_a, hits_b = (
+        int(np.count_nonzero(event(sample(trials, each))))
+        for sample, each in zip((sample_a, sample_b), rngs, strict=True)
+    )
+    return judge(definition(guarantee), hits_a, hits_b, trials, LEVEL, "event")
 
 
 def ks_same(first: npt.ArrayLike, second: npt.ArrayLike, level: float = LEVEL) -> None:

@@ -205,7 +205,7 @@ CALLS: list[partial[Any]] = [
     partial(upper.jl_mechanism_rows, 5, n=N, epsilon=1.0),
 ]
 #: Classes of results and plans. No noise is calibrated to their fields, so they need no row.
-RESULTS = {advice.Plan, audit.AuditResult, audit.WorstStream, bounds.InstanceOptimality}
+RESULTS = {advice.Plan, audit.AuditResult, bounds.InstanceOptimality}
 
 
 def label(call: partial[Any]) -> str:

@@ -9,17 +9,13 @@ from .mechanism import audit_runs as audit_runs
 from .mechanism import stated_density as stated_density
 from .privacy_loss import PrivacyLoss as PrivacyLoss
 from .privacy_loss import SparseVectorLaw as SparseVectorLaw
-from .privacy_loss import WorstStream as WorstStream
 from .privacy_loss import law_learner as law_learner
-from .privacy_loss import worst_stream as worst_stream
 from .refutation import Pair as Pair
 from .refutation import audit as audit
-from .refutation import audit_event as audit_event
 from .refutation import audit_function as audit_function
 from .refutation import audit_pairs as audit_pairs
 from .scores import CLASSIFIER as CLASSIFIER
 from .scores import DEFAULT_LEARNERS as DEFAULT_LEARNERS
-from .scores import Event as Event
 from .scores import Learner as Learner
 from .scores import Sampler as Sampler
 from .scores import Score as Score

@@ -405,7 +405,7 @@ class AuditResult:
     event : str
         The event, in words.
     pair : str
-        The neighbouring inputs, in words; empty for `audit` and `audit_event`.
+        The neighbouring inputs, in words; empty for `audit`.
     claim : PureDP, ApproxDP or ZCDP
         The claim, as it was made.
     rho_lower_bound : float or None

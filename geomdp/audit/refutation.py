@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._typing import BoolArray, FloatArray, RandomState
+from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import require_type, whole
 from geomdp.audit.claims import (
     AuditResult,
@@ -27,7 +27,6 @@ from geomdp.audit.claims import (
 from geomdp.audit.scores import (
     DEFAULT_LEARNERS,
     Data,
-    Event,
     Learner,
     Outputs,
     Sampler,
@@ -441,43 +440,6 @@ def audit_pairs(
     return tested(chosen, event, privacy, trials - trials // 2, level, rngs)
 
 
-def audit_event(
-    sample_a: Sampler,
-    sample_b: Sampler,
-    guarantee: Guarantee | Privacy,
-    *,
-    trials: int,
-    event: Event,
-    level: float = 1e-6,
-    rng: RandomState = None,
-) -> AuditResult:
-    """Try to refute a privacy claim with one event that is fixed beforehand.
-
-    `event` maps an array of outputs to an array (trials,) of booleans. All outputs, at least 1,
-    test it. The complement of the event and exchanged inputs are tested as well, within the same
-    level. All else is as for `audit`.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> result = gd.audit.audit_event(
-    ...     lambda trials, rng: rng.laplace(0.0, 0.5, trials),
-    ...     lambda trials, rng: rng.laplace(1.0, 0.5, trials),
-    ...     gd.PureDP(1.0),
-    ...     trials=20_000,
-    ...     event=lambda outputs: outputs < 0.0,
-    ...     rng=0,
-    ... )
-    >>> result.refuted, round(result.epsilon_lower_bound, 1)
-    (True, 1.8)
-    """
-    trials, level = whole(trials, "trials"), checked_level(level)
-    outputs = Pair("", sample_a, sample_b).outputs(trials, _two(rng))
-    same_shape(outputs[1], outputs[0].shape[1:], "on the second input")
-    hits_a, hits_b = (int(np.count_nonzero(_holds(event, sample))) for sample in outputs)
-    return judge(definition(guarantee), hits_a, hits_b, trials, level, "event")
-
-
 def _two(rng: RandomState) -> tuple[np.random.Generator, np.random.Generator]:
     first, second = np.random.default_rng(rng).spawn(2)
     return first, second
@@ -506,13 +468,3 @@ def tested(
     hits_a, hits_b = map(event.hits, outputs)
     rho = None if event.renyi is None else event.renyi.rho(*outputs, level / 2)
     return judge(privacy, hits_a, hits_b, trials, level, str(event), pair.name, rho, event.unseen)
-
-
-def _holds(event: Event, outputs: Outputs) -> BoolArray:
-    holds = np.asarray(event(outputs))
-    if holds.shape != (len(outputs),) or holds.dtype != np.bool_:
-        raise ValueError(
-            f"an event must give booleans of shape ({len(outputs)},), "
-            f"got {holds.dtype} of shape {holds.shape}"
-        )
-    return holds

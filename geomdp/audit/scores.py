@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._typing import BoolArray, FloatArray, IntArray
+from geomdp._typing import FloatArray, IntArray
 
 #: Outputs of a mechanism, one for each trial: an array of shape (trials, ...).
 Outputs: TypeAlias = npt.NDArray[Any]
@@ -18,10 +18,8 @@ Sampler: TypeAlias = Callable[[int, np.random.Generator], Outputs]
 #: Maps outputs to an array (trials,) of numbers. Outputs that are likelier on the first of two
 #: inputs get larger numbers.
 Score: TypeAlias = Callable[[Outputs], FloatArray]
-#: Maps outputs to an array (trials,) of booleans: whether each output is in the event.
-Event: TypeAlias = Callable[[Outputs], BoolArray]
 
-# Samplers of a mechanism's outputs, and the types of scores, events and learners
+# Samplers of a mechanism's outputs, and the types of scores and learners
 
 Data = TypeVar("Data")
 

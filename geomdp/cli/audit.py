@@ -227,7 +227,7 @@ OTHER_RELEASES = (
     (
         "ask",
         "for sparse vector, the probability of each output is computed without draws: "
-        "gd.audit.worst_stream searches for the queries with the largest privacy loss",
+        "gd.audit.SparseVectorLaw gives them for true answers that you choose",
     ),
     (
         "smooth",

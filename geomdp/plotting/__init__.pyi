@@ -1,11 +1,9 @@
 from .animations import SteadyPictures as SteadyPictures
 from .animations import animate_projection as animate_projection
-from .animations import animate_walk as animate_walk
 from .animations import power_of_ten as power_of_ten
 from .error_curves import ErrorCurve as ErrorCurve
 from .error_curves import error_curve as error_curve
 from .noise_levels import draw_noise as draw_noise
-from .noise_levels import level_body as level_body
 from .pictures import Outline as Outline
 from .pictures import draw as draw
 from .pictures import draw_shadow as draw_shadow

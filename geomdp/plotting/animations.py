@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._typing import RandomState
 from geomdp._validation import vector, whole
 from geomdp.bodies import Body
 from geomdp.bodies.base import checked_body
 from geomdp.geometry import project
-from geomdp.geometry.sampling import HitAndRun, Kernel
 from geomdp.plotting.looks import COLOURS, axes_of, equal_units, figure_of
 from geomdp.plotting.pictures import draw
 
@@ -24,81 +22,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# A random walk in a body, and answers that are projected while their noise grows
+# Answers that are projected while their noise grows
 
 #: Milliseconds for which a frame is shown.
 FRAME = 120
-
-
-def animate_walk(
-    body: Body,
-    start: npt.ArrayLike,
-    *,
-    steps: int = 100,
-    kernel: Kernel | None = None,
-    rng: RandomState = None,
-) -> FuncAnimation:
-    """Animate a random walk inside a planar body: one frame for the start and one for each step.
-
-    Save the animation with ``.save("walk.gif", writer="pillow")``, or as MP4 with ffmpeg. Show it
-    in a notebook with ``.to_jshtml()``.
-
-    Parameters
-    ----------
-    body : Body
-        K in R^2, with membership and chords.
-    start : (2,) array_like
-        A point of K.
-    steps : int
-        Number of steps, at least 1.
-    kernel : Kernel, optional
-        The rule for a step of the walk; by default `HitAndRun`.
-    rng : Generator, int or None
-        Randomness of the walk.
-
-    Raises
-    ------
-    ValueError
-        If `body` is not planar, `start` lies outside the body, or `steps` is below 1.
-    MissingOracle
-        If the body has no membership or chords, or cannot be drawn.
-
-    Examples
-    --------
-    >>> import matplotlib.pyplot as plt
-    >>> import geomdp as gd
-    >>> animation = gd.plotting.animate_walk(gd.bodies.Ball(2), [0.0, 0.0], steps=10, rng=0)
-    >>> len(list(animation.new_frame_seq()))
-    11
-
-    Drawing the figure shows the first frame:
-
-    >>> plt.gcf().canvas.draw()
-    >>> plt.close("all")
-    """
-    from matplotlib.animation import FuncAnimation
-
-    _require_planar(body)
-    place = vector(start, 2, "start")
-    if not body.contains(place[None])[0]:
-        raise ValueError("start must lie in the body, got a point outside")
-    generator, move = np.random.default_rng(rng), kernel or HitAndRun()
-    path = [place]
-    for _ in range(whole(steps, "steps")):
-        path.append(move.step(generator, body, path[-1][None])[0])
-    places = np.array(path)
-    ax = axes_of(2, None)
-    draw(body, ax)
-    (trail,) = ax.plot([], [], color=COLOURS[2], lw=0.7, marker="o", ms=2.5)
-    (head,) = ax.plot([], [], color=COLOURS[3], marker="o", ls="")
-    equal_units(ax)
-
-    def show(frame: int) -> tuple[Artist, ...]:
-        trail.set_data(*places[: frame + 1].T)
-        head.set_data(*places[frame : frame + 1].T)
-        return trail, head
-
-    return FuncAnimation(figure_of(ax), show, frames=len(places), interval=FRAME, blit=False)
 
 
 def animate_projection(

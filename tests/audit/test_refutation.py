@@ -7,7 +7,6 @@ import pytest
 
 from geomdp.audit import (
     audit,
-    audit_event,
     audit_function,
     fisher_score,
     repeat,
@@ -27,7 +26,7 @@ from geomdp.privacy import (
     laplace_scale,
 )
 from geomdp.privacy.definitions import printed_down
-from tests.stats import binomial_below
+from tests.stats import audit_event, binomial_below
 
 SEEDS = range(20)
 TRIALS = 20_000
@@ -266,12 +265,6 @@ def test_samplers_are_checked(sampler):
         audit(sampler, PAIR[1], PureDP(1.0), trials=100, rng=0)
 
 
-@pytest.mark.parametrize("event", [lambda y: y, lambda y: np.ones(3, dtype=bool)])
-def test_events_are_checked(event):
-    with pytest.raises(ValueError, match="an event must give booleans"):
-        audit_event(*PAIR, PureDP(1.0), trials=100, event=event, rng=0)
-
-
 def test_outputs_without_a_score_are_checked():
     def sample(trials, rng):
         return rng.choice(np.array(["above", "below"]), trials)
@@ -292,12 +285,6 @@ def test_a_change_of_shape_is_noticed(score, widths):
     samples = [halves_of_width(*each) for each in widths]
     with pytest.raises(ValueError, match="outputs must have one shape, got \\(3,\\) and then"):
         audit(*samples, PureDP(1.0), trials=100, rng=0, score=score)
-
-
-def test_an_event_needs_outputs_of_one_shape():
-    samples = [lambda trials, rng, m=m: rng.laplace(size=(trials, m)) for m in (1, 2)]
-    with pytest.raises(ValueError, match="outputs must have one shape, got \\(1,\\) and then"):
-        audit_event(*samples, PureDP(1.0), trials=100, event=lambda y: y[:, 0] > 0, rng=0)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,6 @@ TAKE_A_BODY: list[Callable[[object], object]] = [
     lambda body: gd.noise.KNormNoise(body, 1.0, sampling.ExactSampler(gd.bodies.Ball(2))),
     lambda body: gd.noise.PairedNoise(body, 1.0, np.eye(2)),
     lambda body: gd.plotting.animate_projection(body, [0.0, 0.0], [1.0, 0.0]),
-    lambda body: gd.plotting.animate_walk(body, [0.0, 0.0]),
     lambda body: gd.plotting.draw_projection(body, [[1.0, 0.0]]),
     lambda body: gd.plotting.draw_shadow(body, np.eye(2)),
     lambda body: gd.plotting.draw_slice(body, [0.0, 0.0], np.eye(2)),
@@ -133,7 +132,7 @@ CALLS = {
     "pairs": [lambda wrong: audit.audit_pairs([wrong], PURE, trials=16)],
     "first": [lambda wrong: audit.law_learner(wrong, LAW)],
     "second": [lambda wrong: audit.law_learner(LAW, wrong)],
-    "scales": [lambda wrong: audit.worst_stream(wrong, PURE, cutoff=1, queries=1)],
+    "scales": [lambda wrong: audit.SparseVectorLaw([0.0], wrong, 1)],
     "strategies": [
         lambda wrong: strategies.best_design([wrong], WORKLOAD, gd.Adjacency.REPLACE_ONE)
     ],

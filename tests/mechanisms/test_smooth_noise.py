@@ -7,12 +7,11 @@ import itertools
 import numpy as np
 import pytest
 
-from geomdp.audit import audit_event
 from geomdp.mechanisms import UniformGaussian, UniformLaplace, WeightedLaplace
 from geomdp.mechanisms.smooth_noise import ScaledGaussian, ScaledLaplace
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.workloads import SmoothQueries
-from tests.stats import mean_agrees
+from tests.stats import audit_event, mean_agrees
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 PURE = PureDP(1.0)

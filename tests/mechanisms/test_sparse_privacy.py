@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from geomdp._typing import FloatArray, IntArray
-from geomdp.audit import AuditResult, Sampler, Score, audit, audit_event, repeat
+from geomdp.audit import AuditResult, Sampler, Score, audit, repeat
 from geomdp.mechanisms.interactive.distinguishers import EnumeratedQueries
 from geomdp.mechanisms.interactive.iterative import IterativeConstruction
 from geomdp.mechanisms.interactive.online import OnlineConstruction
@@ -32,6 +32,7 @@ from geomdp.mechanisms.sparse_project import GaussianRows, LaplaceRows, SparsePr
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.workloads.single_queries import DenseQuery
 from tests.mechanisms import broken_sparse_vector as broken
+from tests.stats import audit_event
 
 BELOW, ABOVE, SILENT = broken.BELOW, broken.ABOVE, broken.SILENT
 #: True answers to six queries on two inputs. Each answer changes by the sensitivity 1: some answers

@@ -14,7 +14,6 @@ from geomdp.geometry.sampling import ExactSampler
 from geomdp.noise import ConeNoise, GaussianNoise, KNormNoise, LaplaceNoise
 from geomdp.plotting import (
     animate_projection,
-    animate_walk,
     draw,
     draw_hyperplane,
     draw_noise,
@@ -23,8 +22,8 @@ from geomdp.plotting import (
     draw_projection,
     draw_shadow,
     draw_slice,
-    level_body,
 )
+from geomdp.plotting.noise_levels import level_body
 
 TRIANGLE = gd.bodies.VPolytope(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]))
 BALL = gd.bodies.Ball(2, 2.0)
@@ -84,7 +83,6 @@ def test_faces_to_the_light_are_lighter(space) -> None:
         (lambda ax: draw_packing(np.zeros((2, 2)), 0.0, ax), "radius must be"),
         (lambda ax: draw_path(np.zeros((0, 2)), ax), "points must have shape"),
         (lambda ax: draw_projection(gd.bodies.Ball(4), np.zeros((1, 4)), ax), "dimension 2 or 3"),
-        (lambda _: animate_walk(TRIANGLE, [5.0, 5.0]), "start must lie in the body"),
         (lambda _: animate_projection(gd.bodies.Ball(3), [0, 0, 0], [1, 1, 1]), "dimension 2"),
     ],
 )
@@ -172,16 +170,6 @@ def test_cone_noise_is_no_gauge_and_drawn_all_the_same(plane) -> None:
     artists = draw_noise(noise, plane, rows=np.eye(2, 3), shares=[0.9, 0.5], centre=[1.0, 2.0])
     widths = [np.ptp(max(a.get_segments(), key=len)[:, 0]) for a in artists]
     assert widths == sorted(widths)
-
-
-def test_a_walk_stays_in_the_body() -> None:
-    film = animate_walk(TRIANGLE, [0.7, 0.2], steps=12, rng=0)
-    trail, head = film._func(12)
-    path = trail.get_xydata()
-    assert len(path) == 13
-    assert TRIANGLE.contains(path, 1e-9).all()
-    assert head.get_xydata().tolist() == [path[-1].tolist()]
-    film._draw_was_started = True
 
 
 def test_projected_answers_stay_on_the_boundary() -> None:

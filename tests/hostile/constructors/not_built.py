@@ -15,7 +15,6 @@ NOT_BUILT = {
     "advice.Plan": LOADED,
     "audit.AuditResult": RESULT,
     "audit.PrivacyLoss": RESULT,
-    "audit.WorstStream": RESULT,
     "bodies.Facets": RESULT,
     "bodies.Halfspace": RESULT,
     "bodies.MomentRelaxation": PIECE,
