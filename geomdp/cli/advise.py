@@ -6,30 +6,10 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-import typer
-
 from geomdp._validation import LARGEST_WHOLE
-from geomdp.cli import display
+from geomdp.cli import display, flags
 from geomdp.cli.display import check_together, working
-from geomdp.cli.options import (
-    RESULT,
-    AdjacencyFlag,
-    AdjacencyOption,
-    ColumnsOption,
-    DeltaOption,
-    EffortOption,
-    EpsilonOption,
-    ExactOption,
-    PlannedCountOption,
-    RhoOption,
-    SampleOption,
-    SchemaOption,
-    TablesOption,
-    WeightOption,
-    WorkloadOption,
-    check_whole,
-    parse_privacy,
-)
+from geomdp.cli.flags import RECORDS, RESULT, option, whole_number
 
 if TYPE_CHECKING:
     from geomdp.advice import Advice
@@ -43,52 +23,52 @@ SAME = 1e-3
 #: The search for the number of records with half the error ends at this multiple of --n.
 MOST_TIMES = 1 << 20
 
+CountOption: TypeAlias = Annotated[
+    int, option("--n N", RECORDS, "Number of records.", whole_number)
+]
 VerboseOption: TypeAlias = Annotated[
     bool,
-    typer.Option(
+    option(
         "--verbose",
-        metavar="",
-        help="Also explain the choice, and list every mechanism with its error, or with the reason "
+        RESULT,
+        "Also explain the choice, and list every mechanism with its error, or with the reason "
         "why it was left out.",
-        rich_help_panel=RESULT,
     ),
 ]
 SavePlanOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        "--save-plan",
-        metavar="FILE",
-        help="Write the choice to a new file, for `geomdp release --plan FILE`.",
-        rich_help_panel=RESULT,
+    option(
+        "--save-plan FILE",
+        RESULT,
+        "Write the choice to a new file, for `geomdp release --plan FILE`.",
     ),
 ]
 
 
 def advise(
     *,
-    sample: SampleOption = None,
-    schema: SchemaOption = None,
-    n: PlannedCountOption,
-    workload: WorkloadOption = None,
-    tables: TablesOption = None,
-    weight: WeightOption = None,
-    columns: ColumnsOption = None,
-    epsilon: EpsilonOption = None,
-    delta: DeltaOption = None,
-    rho: RhoOption = None,
-    adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
-    exact: ExactOption = True,
-    effort: EffortOption = None,
+    sample: flags.Sample = None,
+    schema: flags.SchemaFile = None,
+    n: CountOption,
+    workload: flags.Workload = None,
+    tables: flags.Tables = None,
+    weight: flags.Weight = None,
+    columns: flags.Columns = None,
+    epsilon: flags.Epsilon = None,
+    delta: flags.Delta = None,
+    rho: flags.Rho = None,
+    adjacency: flags.Neighbours = flags.AdjacencyFlag.REPLACE_ONE,
+    exact: flags.ExactOnly = True,
+    effort: flags.Effort = None,
     save_plan: SavePlanOption = None,
     verbose: VerboseOption = False,
 ) -> None:
     """Compare the mechanisms for a workload, without any records."""
-    from geomdp.cli.options import parse_question
 
     privacy, question = check_together(
-        lambda: parse_privacy(epsilon, delta, rho),
-        lambda: parse_question(workload, tables, weight, columns),
-        lambda: check_whole("--n", n, minimum=1),
+        lambda: flags.parse_privacy(epsilon, delta, rho),
+        lambda: flags.parse_question(workload, tables, weight, columns),
+        lambda: flags.check_whole("--n", n, minimum=1),
         lambda: _check_plan(save_plan),
     )
     # Imported here: these modules import most of the library, and refusals should come at once.

@@ -23,31 +23,9 @@ import numpy as np
 import typer
 
 from geomdp._typing import IntArray
-from geomdp.cli import display
+from geomdp.cli import display, flags
 from geomdp.cli.display import working
-from geomdp.cli.options import (
-    QUERIES,
-    RESULT,
-    Above10Option,
-    AdjacencyFlag,
-    AdjacencyOption,
-    BudgetOption,
-    ColumnsOption,
-    CountOption,
-    DataArgument,
-    DatabaseOption,
-    DeltaOption,
-    EpsilonOption,
-    LedgerOption,
-    SampleOption,
-    SchemaOption,
-    SqlOption,
-    check_normaliser,
-    check_whole,
-    parse_released,
-    real,
-    whole_number,
-)
+from geomdp.cli.flags import QUERIES, RESULT, option, real, whole_number
 from geomdp.privacy import Adjacency, ApproxDP, BudgetExhausted, Exact, Guarantee, PureDP
 
 if TYPE_CHECKING:
@@ -277,8 +255,8 @@ class Setting:
         first_only = self.technique is Technique.ABOVE_THRESHOLD
         if first_only and not isinstance(self.privacy, PureDP):
             raise ValueError("--technique above-threshold does not take --delta")
-        check_whole("--cutoff", self.cutoff, minimum=1)
-        check_whole("--questions", self.questions, minimum=1)
+        flags.check_whole("--cutoff", self.cutoff, minimum=1)
+        flags.check_whole("--questions", self.questions, minimum=1)
 
     def record(self, mechanism: Interactive) -> dict[str, object]:
         """What the privacy record says about the mechanism, which `mechanism` has built."""
@@ -341,107 +319,98 @@ TechniqueOption = Annotated[
 ]
 ThresholdOption = Annotated[
     float | None,
-    typer.Option(
-        "--threshold",
-        parser=real,
-        metavar="T",
-        help="Share of records to compare with; for all techniques but online.",
-        rich_help_panel=QUERIES,
+    option(
+        "--threshold T",
+        QUERIES,
+        "Share of records to compare with; for all techniques but online.",
+        real,
     ),
 ]
 CutoffOption = Annotated[
     int | None,
-    typer.Option(
-        "--cutoff",
-        parser=whole_number,
-        metavar="C",
-        help="Stop after C shares above the threshold; for sparse and numeric-sparse.",
-        rich_help_panel=QUERIES,
+    option(
+        "--cutoff C",
+        QUERIES,
+        "Stop after C shares above the threshold; for sparse and numeric-sparse.",
+        whole_number,
     ),
 ]
 QuestionsOption = Annotated[
     int | None,
-    typer.Option(
-        "--questions",
-        parser=whole_number,
-        metavar="K",
-        help="Largest number of questions; for online.",
-        rich_help_panel=QUERIES,
-    ),
+    option("--questions K", QUERIES, "Largest number of questions; for online.", whole_number),
 ]
 AlphaOption = Annotated[
     float | None,
-    typer.Option(
-        "--alpha",
-        parser=real,
-        metavar="A",
-        help="Answers from public guesses may be off by about 3 A; for online. By default the "
+    option(
+        "--alpha A",
+        QUERIES,
+        "Answers from public guesses may be off by about 3 A; for online. By default the "
         "least A with proved accuracy. With few records there is none, and A must be given.",
-        rich_help_panel=QUERIES,
+        real,
     ),
 ]
 QueriesOption = Annotated[
     str,
-    typer.Option(
-        "--queries",
-        metavar="FILE",
-        help="A file with one question per line. region=north,smoker=true asks for the share of "
+    option(
+        "--queries FILE",
+        QUERIES,
+        "A file with one question per line. region=north,smoker=true asks for the share of "
         "records with both levels. With -, questions come from standard input, one by one.",
-        rich_help_panel=QUERIES,
     ),
 ]
 StateOption = Annotated[
     Path,
-    typer.Option(
-        "--state",
-        metavar="FILE",
-        help="A new file for the questions and answers of this run, one JSON object per line. A "
+    option(
+        "--state FILE",
+        RESULT,
+        "A new file for the questions and answers of this run, one JSON object per line. A "
         "run cannot be continued.",
-        rich_help_panel=RESULT,
     ),
 ]
 
 
 def ask(
-    data: DataArgument = None,
+    data: flags.Data = None,
     *,
-    sample: SampleOption = None,
-    sql: SqlOption = None,
-    database: DatabaseOption = None,
-    schema: SchemaOption = None,
-    n: CountOption = None,
-    columns: ColumnsOption = None,
+    sample: flags.Sample = None,
+    sql: flags.Sql = None,
+    database: flags.Database = None,
+    schema: flags.SchemaFile = None,
+    n: flags.Count = None,
+    columns: flags.Columns = None,
     queries: QueriesOption,
     technique: TechniqueOption,
     threshold: ThresholdOption = None,
     cutoff: CutoffOption = None,
     questions: QuestionsOption = None,
     alpha: AlphaOption = None,
-    epsilon: EpsilonOption = None,
-    delta: DeltaOption = None,
-    epsilon_above_10: Above10Option = False,
-    adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
-    ledger: LedgerOption = None,
-    budget: BudgetOption = None,
+    epsilon: flags.Epsilon = None,
+    delta: flags.Delta = None,
+    epsilon_above_10: flags.Above10 = False,
+    adjacency: flags.Neighbours = flags.AdjacencyFlag.REPLACE_ONE,
+    ledger: flags.LedgerFile = None,
+    budget: flags.Budget = None,
     state: StateOption,
 ) -> None:
     """Answer adaptive questions about the records in DATA, one by one, within one budget."""
     from geomdp.cli.display import naming_flags
     from geomdp.cli.inputs import RecordFlags, warn_of
     from geomdp.cli.ledger import Payment
-    from geomdp.cli.options import split_columns
     from geomdp.cli.output_files import record_room
     from geomdp.cli.release_request import privacy_record
     from geomdp.data import CountedRecords, count_records
     from geomdp.workloads import Histogram
 
-    relation, privacy = adjacency.relation(), parse_released(epsilon, delta, None, epsilon_above_10)
+    relation, privacy = (
+        adjacency.relation(),
+        flags.parse_released(epsilon, delta, None, epsilon_above_10),
+    )
     assert isinstance(privacy, PureDP | ApproxDP)  # the command has no --rho
-    check_normaliser(n, relation)
+    flags.check_normaliser(n, relation)
     payment = Payment(ledger, budget)
     payment.check(provable=True)
     setting = Setting(technique, threshold, cutoff, questions, alpha, privacy, relation)
-    names = None if columns is None else split_columns(columns)
+    names = None if columns is None else flags.split_columns(columns)
     source = RecordFlags(data, sample, schema, False, sql, database).source(names)
     declared = source.schema
     declared = declared.select(list(declared.levels) if names is None else names)

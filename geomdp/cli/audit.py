@@ -9,29 +9,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
 
 import typer
 
-from geomdp.cli import display
+from geomdp.cli import display, flags
 from geomdp.cli.display import check_together, working
-from geomdp.cli.options import (
-    PRIVACY,
-    RESULT,
-    AdjacencyFlag,
-    AdjacencyOption,
-    ColumnsOption,
-    DeltaOption,
-    EpsilonOption,
-    ExactOption,
-    RhoOption,
-    SampleOption,
-    SchemaOption,
-    TablesOption,
-    WeightOption,
-    WorkloadOption,
-    check_whole,
-    parse_privacy,
-    parse_question,
-    real,
-    whole_number,
-)
+from geomdp.cli.flags import PRIVACY, RESULT, option, real, whole_number
 from geomdp.privacy.definitions import printed, printed_down
 
 if TYPE_CHECKING:
@@ -158,14 +138,12 @@ NO_CLASSIFIER = (
 
 AuditedOption: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
-        "--mechanism",
-        metavar="NAME",
-        help="The mechanism to audit, see `geomdp mechanisms`. Repeat the flag for "
+    option(
+        "--mechanism NAME",
+        PRIVACY,
+        "The mechanism to audit, see `geomdp mechanisms`. Repeat the flag for "
         f"several mechanisms. By default, the first are audited that together take about "
         f"{SECONDS:g} s.",
-        rich_help_panel=PRIVACY,
-        show_default=False,
     ),
 ]
 AllOption: TypeAlias = Annotated[
@@ -179,44 +157,35 @@ AllOption: TypeAlias = Annotated[
 ]
 TrialsOption: TypeAlias = Annotated[
     int,
-    typer.Option(
-        "--trials",
-        parser=whole_number,
-        metavar="T",
-        help="Number of outputs drawn on each of two neighbouring tables. Half of them are used to "
+    option(
+        "--trials T",
+        RESULT,
+        "Number of outputs drawn on each of two neighbouring tables. Half of them are used to "
         "choose an event, the other half to test it. More outputs show smaller violations; "
         "the line below the results says which.",
-        rich_help_panel=RESULT,
+        whole_number,
     ),
 ]
 LevelOption: TypeAlias = Annotated[
     float,
-    typer.Option(
-        "--level",
-        parser=real,
-        metavar="L",
-        help="Largest probability of refuting a true claim, for each mechanism.",
-        rich_help_panel=RESULT,
+    option(
+        "--level L",
+        RESULT,
+        "Largest probability of refuting a true claim, for each mechanism.",
+        real,
     ),
 ]
 AuditCountOption: TypeAlias = Annotated[
     int,
-    typer.Option(
-        "--n",
-        parser=whole_number,
-        metavar="N",
-        help="Number of records of the two tables, which are random.",
-        rich_help_panel=RESULT,
-    ),
+    option("--n N", RESULT, "Number of records of the two tables, which are random.", whole_number),
 ]
 DrawsOption: TypeAlias = Annotated[
     int | None,
-    typer.Option(
-        "--seed",
-        parser=whole_number,
-        metavar="S",
-        help="Seed of the random outputs; the same seed gives the same result.",
-        rich_help_panel=RESULT,
+    option(
+        "--seed S",
+        RESULT,
+        "Seed of the random outputs; the same seed gives the same result.",
+        whole_number,
     ),
 ]
 
@@ -238,18 +207,18 @@ OTHER_RELEASES = (
 
 def audit(
     *,
-    sample: SampleOption = None,
-    schema: SchemaOption = None,
-    workload: WorkloadOption = None,
-    tables: TablesOption = None,
-    weight: WeightOption = None,
-    columns: ColumnsOption = None,
+    sample: flags.Sample = None,
+    schema: flags.SchemaFile = None,
+    workload: flags.Workload = None,
+    tables: flags.Tables = None,
+    weight: flags.Weight = None,
+    columns: flags.Columns = None,
     n: AuditCountOption = 100,
-    epsilon: EpsilonOption = None,
-    delta: DeltaOption = None,
-    rho: RhoOption = None,
-    adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
-    exact: ExactOption = True,
+    epsilon: flags.Epsilon = None,
+    delta: flags.Delta = None,
+    rho: flags.Rho = None,
+    adjacency: flags.Neighbours = flags.AdjacencyFlag.REPLACE_ONE,
+    exact: flags.ExactOnly = True,
     mechanism: AuditedOption = None,
     all_of_them: AllOption = False,
     trials: TrialsOption = 1000,
@@ -262,11 +231,11 @@ def audit(
     claim was refuted.
     """
     privacy, question = check_together(
-        lambda: parse_privacy(epsilon, delta, rho),
-        lambda: parse_question(workload, tables, weight, columns),
-        lambda: check_whole("--n", n, minimum=1),
-        lambda: check_whole("--trials", trials, minimum=FEWEST_TRIALS),
-        lambda: check_whole("--seed", seed, minimum=0),
+        lambda: flags.parse_privacy(epsilon, delta, rho),
+        lambda: flags.parse_question(workload, tables, weight, columns),
+        lambda: flags.check_whole("--n", n, minimum=1),
+        lambda: flags.check_whole("--trials", trials, minimum=FEWEST_TRIALS),
+        lambda: flags.check_whole("--seed", seed, minimum=0),
         lambda: _check_level(level),
         lambda: _check_choice(mechanism, all_of_them),
     )

@@ -12,28 +12,9 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from geomdp.cli import display
+from geomdp.cli import display, flags
 from geomdp.cli.display import check_together, working
-from geomdp.cli.options import (
-    QUERIES,
-    RESULT,
-    AdjacencyFlag,
-    AdjacencyOption,
-    ColumnsOption,
-    DeltaOption,
-    EpsilonOption,
-    ForceOption,
-    RhoOption,
-    SampleOption,
-    SchemaOption,
-    TablesOption,
-    WeightOption,
-    WorkloadOption,
-    check_whole,
-    parse_privacy,
-    real,
-    whole_number,
-)
+from geomdp.cli.flags import QUERIES, RESULT, option, real, whole_number
 from geomdp.cli.output_files import check_free, check_place
 
 if TYPE_CHECKING:
@@ -74,60 +55,56 @@ def _metric(text: str) -> MetricFlag:
 
 AlphaOption: TypeAlias = Annotated[
     float,
-    typer.Option(
-        "--alpha",
-        parser=real,
-        metavar="A",
-        help="Largest error allowed, as --metric measures it; answers are means over records.",
-        rich_help_panel=QUERIES,
+    option(
+        "--alpha A",
+        QUERIES,
+        "Largest error allowed, as --metric measures it; answers are means over records.",
+        real,
     ),
 ]
 MetricOption: TypeAlias = Annotated[
     MetricFlag,
-    typer.Option(
-        "--metric",
-        parser=_metric,
-        metavar="NAME",
-        help="How the error is measured: mean-l2, rms or worst-case (over the queries).",
-        rich_help_panel=QUERIES,
+    option(
+        "--metric NAME",
+        QUERIES,
+        "How the error is measured: mean-l2, rms or worst-case (over the queries).",
+        _metric,
     ),
 ]
 CertificateOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        "--out",
-        metavar="FILE.json",
-        help="File for the certificate of the lower bound; `geomdp check-bound` verifies it.",
-        rich_help_panel=RESULT,
+    option(
+        "--out FILE.json",
+        RESULT,
+        "File for the certificate of the lower bound; `geomdp check-bound` verifies it.",
     ),
 ]
 
 
 def bracket(
     *,
-    sample: SampleOption = None,
-    schema: SchemaOption = None,
-    workload: WorkloadOption = None,
-    tables: TablesOption = None,
-    weight: WeightOption = None,
-    columns: ColumnsOption = None,
-    epsilon: EpsilonOption = None,
-    delta: DeltaOption = None,
-    rho: RhoOption = None,
+    sample: flags.Sample = None,
+    schema: flags.SchemaFile = None,
+    workload: flags.Workload = None,
+    tables: flags.Tables = None,
+    weight: flags.Weight = None,
+    columns: flags.Columns = None,
+    epsilon: flags.Epsilon = None,
+    delta: flags.Delta = None,
+    rho: flags.Rho = None,
     alpha: AlphaOption,
     metric: MetricOption = MetricFlag.MEAN_L2,
-    adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
+    adjacency: flags.Neighbours = flags.AdjacencyFlag.REPLACE_ONE,
     out: CertificateOption = None,
-    force: ForceOption = False,
+    force: flags.Force = False,
 ) -> None:
     """Print lower and upper bounds on the least number of records that suffices for the error A."""
     from geomdp.advice import sample_complexity_bracket
     from geomdp.cli.inputs import planned_task
-    from geomdp.cli.options import parse_question
 
     privacy, question = check_together(
-        lambda: parse_privacy(epsilon, delta, rho),
-        lambda: parse_question(workload, tables, weight, columns),
+        lambda: flags.parse_privacy(epsilon, delta, rho),
+        lambda: flags.parse_question(workload, tables, weight, columns),
         lambda: _check_output(out, schema, force),
     )
     task = planned_task(question, sample, schema)
@@ -217,12 +194,11 @@ def check_bound(file: CertificateArgument) -> None:
 
 DirectionsOption: TypeAlias = Annotated[
     int | None,
-    typer.Option(
-        "--seed",
-        parser=whole_number,
-        metavar="S",
-        help="Seed of the directions; the same seed gives the same estimate.",
-        rich_help_panel=RESULT,
+    option(
+        "--seed S",
+        RESULT,
+        "Seed of the directions; the same seed gives the same estimate.",
+        whole_number,
     ),
 ]
 
@@ -234,22 +210,21 @@ LEVEL = 1e-3
 
 def width(
     *,
-    sample: SampleOption = None,
-    schema: SchemaOption = None,
-    workload: WorkloadOption = None,
-    tables: TablesOption = None,
-    weight: WeightOption = None,
-    columns: ColumnsOption = None,
+    sample: flags.Sample = None,
+    schema: flags.SchemaFile = None,
+    workload: flags.Workload = None,
+    tables: flags.Tables = None,
+    weight: flags.Weight = None,
+    columns: flags.Columns = None,
     seed: DirectionsOption = None,
 ) -> None:
     """Compute the Gaussian mean width of a workload's sensitivity polytope."""
     from geomdp.bodies import sensitivity_polytope
     from geomdp.cli.inputs import planned_task
-    from geomdp.cli.options import parse_question
     from geomdp.geometry import gaussian_width
 
-    check_whole("--seed", seed, minimum=0)
-    question = parse_question(workload, tables, weight, columns)
+    flags.check_whole("--seed", seed, minimum=0)
+    question = flags.parse_question(workload, tables, weight, columns)
     task = planned_task(question, sample, schema)
     with working("estimating"):
         estimate = gaussian_width(sensitivity_polytope(task.workload), rng=seed, level=LEVEL)

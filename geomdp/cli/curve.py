@@ -8,26 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from geomdp._numerics.files import write_together
-from geomdp.cli import display
+from geomdp.cli import display, flags
 from geomdp.cli.display import check_together, working
-from geomdp.cli.options import (
-    RECORDS,
-    RESULT,
-    AdjacencyFlag,
-    AdjacencyOption,
-    ColumnsOption,
-    DeltaOption,
-    EpsilonOption,
-    ExactOption,
-    ForceOption,
-    RhoOption,
-    SampleOption,
-    SchemaOption,
-    TablesOption,
-    WeightOption,
-    WorkloadOption,
-    parse_privacy,
-)
+from geomdp.cli.flags import RECORDS, RESULT, option
 from geomdp.cli.output_files import check_free, check_place
 from geomdp.privacy import Exact
 
@@ -35,8 +18,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
+    from geomdp.cli.flags import Question
     from geomdp.cli.inputs import RecordFlags, RecordSource
-    from geomdp.cli.options import Question
     from geomdp.tabulation.tasks import Task
 
 
@@ -65,27 +48,17 @@ MeasuredArgument: TypeAlias = Annotated[
     ),
 ]
 MeasureOption: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--measure",
-        metavar="",
-        help="Measure errors on the records of --sample.",
-        rich_help_panel=RECORDS,
-    ),
+    bool, option("--measure", RECORDS, "Measure errors on the records of --sample.")
 ]
 RangeOption: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        "--n", metavar="LOW:HIGH", help="Numbers of records to cover.", rich_help_panel=RECORDS
-    ),
+    str, option("--n LOW:HIGH", RECORDS, "Numbers of records to cover.")
 ]
 FigureOption: TypeAlias = Annotated[
     Path,
-    typer.Option(
-        "--out",
-        metavar="FILE.png",
-        help="File for the figure. FILE.svg and FILE.csv are written beside it.",
-        rich_help_panel=RESULT,
+    option(
+        "--out FILE.png",
+        RESULT,
+        "File for the figure. FILE.svg and FILE.csv are written beside it.",
     ),
 ]
 
@@ -93,32 +66,31 @@ FigureOption: TypeAlias = Annotated[
 def curve(
     data: MeasuredArgument = None,
     *,
-    sample: SampleOption = None,
-    schema: SchemaOption = None,
+    sample: flags.Sample = None,
+    schema: flags.SchemaFile = None,
     measure: MeasureOption = False,
     n: RangeOption = "100:1000000",
-    workload: WorkloadOption = None,
-    tables: TablesOption = None,
-    weight: WeightOption = None,
-    columns: ColumnsOption = None,
-    epsilon: EpsilonOption = None,
-    delta: DeltaOption = None,
-    rho: RhoOption = None,
-    adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
-    exact: ExactOption = True,
+    workload: flags.Workload = None,
+    tables: flags.Tables = None,
+    weight: flags.Weight = None,
+    columns: flags.Columns = None,
+    epsilon: flags.Epsilon = None,
+    delta: flags.Delta = None,
+    rho: flags.Rho = None,
+    adjacency: flags.Neighbours = flags.AdjacencyFlag.REPLACE_ONE,
+    exact: flags.ExactOnly = True,
     out: FigureOption = Path("curve.png"),
-    force: ForceOption = False,
+    force: flags.Force = False,
 ) -> None:
     """Draw predicted error against n for every mechanism, and a lower bound for all mechanisms."""
     from geomdp.cli.inputs import RecordFlags
-    from geomdp.cli.options import parse_question
     from geomdp.plotting import error_curve
 
     paths = {end: out.with_suffix(end) for end in (".png", ".svg", ".csv")}
     (privacy, question), ns = check_together(
         lambda: check_together(
-            lambda: parse_privacy(epsilon, delta, rho),
-            lambda: parse_question(workload, tables, weight, columns),
+            lambda: flags.parse_privacy(epsilon, delta, rho),
+            lambda: flags.parse_question(workload, tables, weight, columns),
         ),
         lambda: parse_range(n),
         lambda: check_place(out, ".png"),

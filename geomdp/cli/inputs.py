@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from geomdp.cli import display
-from geomdp.cli.options import Question
+from geomdp.cli.flags import Question
 from geomdp.data import (
     Query,
     Sample,

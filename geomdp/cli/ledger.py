@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from geomdp.cli import display
-from geomdp.cli.options import parse_privacy
+from geomdp.cli.flags import parse_privacy
 from geomdp.privacy import Adjacency, Guarantee, Ledger, Privacy
 from geomdp.privacy.definitions import printed, printed_down
 from geomdp.privacy.ledger import ROUNDING

@@ -19,7 +19,7 @@ from geomdp.cli import display
 def mechanisms() -> None:
     """List the mechanisms."""
     from geomdp.advice.candidates import CANDIDATES, FITTED, PROJECTED, SHRUNK
-    from geomdp.cli.options import AUTO
+    from geomdp.cli.flags import AUTO
 
     rows = [(row.flag, row.guarantees.value, row.summary) for row in CANDIDATES]
     display.print_table(["--mechanism", "with", "what it is"], rows)

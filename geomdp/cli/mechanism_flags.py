@@ -11,7 +11,7 @@ from geomdp.advice.advisor import advise_on
 from geomdp.advice.candidates import CANDIDATES, FITTED, PROJECTED, SHRUNK, STEPS, Candidate, Step
 from geomdp.advice.plan import Plan, load_plan
 from geomdp.advice.setting import DEFAULT_BUDGET, UNLIMITED, Budget, InapplicableError, Setting
-from geomdp.cli.options import AUTO
+from geomdp.cli.flags import AUTO
 from geomdp.mechanisms import AdditiveMechanism, Mechanism
 from geomdp.privacy import Adjacency, Exact, Privacy
 from geomdp.workloads import Workload

@@ -5,112 +5,68 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
-import typer
-
 from geomdp._validation import MOST_CONFIDENCE, probability
+from geomdp.cli import flags
 from geomdp.cli.display import check_together
+from geomdp.cli.flags import PRIVACY, RECORDS, RESULT, option, real
 from geomdp.cli.ledger import Payment
-from geomdp.cli.options import (
-    AUTO,
-    PRIVACY,
-    RECORDS,
-    RESULT,
-    Above10Option,
-    AdjacencyFlag,
-    AdjacencyOption,
-    BudgetOption,
-    ColumnsOption,
-    CountOption,
-    DataArgument,
-    DatabaseOption,
-    DeltaOption,
-    EffortOption,
-    EpsilonOption,
-    ExactOption,
-    ForceOption,
-    LedgerOption,
-    MechanismOption,
-    RhoOption,
-    SampleOption,
-    SchemaOption,
-    SeedOption,
-    SqlOption,
-    TablesOption,
-    WeightOption,
-    WorkloadOption,
-    check_normaliser,
-    check_whole,
-    parse_released,
-    real,
-)
 from geomdp.cli.output_files import OutputFiles
 
 InferSchemaOption: TypeAlias = Annotated[
     bool,
-    typer.Option(
+    option(
         "--infer-schema",
-        metavar="",
-        help="Read the schema from the records, to try something out. This is NOT private.",
-        rich_help_panel=RECORDS,
+        RECORDS,
+        "Read the schema from the records, to try something out. This is NOT private.",
     ),
 ]
 SchedulerOption: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Count the records of files on a Dask cluster, for instance tcp://host:8786. Its "
+    option(
+        "--scheduler ADDRESS",
+        RECORDS,
+        "Count the records of files on a Dask cluster, for instance tcp://host:8786. Its "
         "workers must find the files under the same paths.",
-        rich_help_panel=RECORDS,
     ),
 ]
 OutOption: TypeAlias = Annotated[
     Path,
-    typer.Option(
-        "--out",
-        metavar="FILE",
-        help="File for the answers (.csv or .parquet), one row per cell. The privacy record is "
+    option(
+        "--out FILE",
+        RESULT,
+        "File for the answers (.csv or .parquet), one row per cell. The privacy record is "
         "written beside it, with the ending .privacy.json.",
-        rich_help_panel=RESULT,
     ),
 ]
 UnbiasedOption: TypeAlias = Annotated[
     bool,
-    typer.Option(
+    option(
         "--consistent/--unbiased",
-        metavar="",
-        help="Adjust answers so that no cell is negative and tables add up, or leave the noisy "
+        RESULT,
+        "Adjust answers so that no cell is negative and tables add up, or leave the noisy "
         "answers as they are.",
-        rich_help_panel=RESULT,
     ),
 ]
 IntegersOption: TypeAlias = Annotated[
     bool,
-    typer.Option(
-        "--integers",
-        metavar="",
-        help="Round counts to whole numbers; consistent tables still add up.",
-        rich_help_panel=RESULT,
-    ),
+    option("--integers", RESULT, "Round counts to whole numbers; consistent tables still add up."),
 ]
 ConfidenceOption: TypeAlias = Annotated[
     float,
-    typer.Option(
-        "--confidence",
-        parser=real,
-        metavar="C",
-        help="Probability with which the interval of each answer contains the true answer.",
-        rich_help_panel=RESULT,
+    option(
+        "--confidence C",
+        RESULT,
+        "Probability with which the interval of each answer contains the true answer.",
+        real,
     ),
 ]
 PlanOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        "--plan",
-        metavar="FILE",
-        help="Use the mechanism that `geomdp advise --save-plan FILE` chose, without comparing "
+    option(
+        "--plan FILE",
+        PRIVACY,
+        "Use the mechanism that `geomdp advise --save-plan FILE` chose, without comparing "
         "mechanisms again.",
-        rich_help_panel=PRIVACY,
     ),
 ]
 
@@ -122,47 +78,46 @@ def check_confidence(confidence: float) -> None:
 
 
 def release(
-    data: DataArgument = None,
+    data: flags.Data = None,
     *,
-    sample: SampleOption = None,
-    sql: SqlOption = None,
-    database: DatabaseOption = None,
-    schema: SchemaOption = None,
+    sample: flags.Sample = None,
+    sql: flags.Sql = None,
+    database: flags.Database = None,
+    schema: flags.SchemaFile = None,
     infer_schema: InferSchemaOption = False,
     scheduler: SchedulerOption = None,
-    n: CountOption = None,
-    workload: WorkloadOption = None,
-    tables: TablesOption = None,
-    weight: WeightOption = None,
-    columns: ColumnsOption = None,
-    epsilon: EpsilonOption = None,
-    delta: DeltaOption = None,
-    rho: RhoOption = None,
-    epsilon_above_10: Above10Option = False,
-    adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
-    mechanism: MechanismOption = AUTO,
-    effort: EffortOption = None,
+    n: flags.Count = None,
+    workload: flags.Workload = None,
+    tables: flags.Tables = None,
+    weight: flags.Weight = None,
+    columns: flags.Columns = None,
+    epsilon: flags.Epsilon = None,
+    delta: flags.Delta = None,
+    rho: flags.Rho = None,
+    epsilon_above_10: flags.Above10 = False,
+    adjacency: flags.Neighbours = flags.AdjacencyFlag.REPLACE_ONE,
+    mechanism: flags.Mechanism = flags.AUTO,
+    effort: flags.Effort = None,
     plan: PlanOption = None,
-    exact: ExactOption = True,
-    ledger: LedgerOption = None,
-    budget: BudgetOption = None,
+    exact: flags.ExactOnly = True,
+    ledger: flags.LedgerFile = None,
+    budget: flags.Budget = None,
     consistent: UnbiasedOption = True,
     integers: IntegersOption = False,
     confidence: ConfidenceOption = 0.95,
     out: OutOption,
-    seed: SeedOption = None,
-    force: ForceOption = False,
+    seed: flags.Seed = None,
+    force: flags.Force = False,
 ) -> None:
     """Release private answers about the records in DATA, with their privacy record."""
-    from geomdp.cli.options import parse_question
 
     files, relation, payment = OutputFiles(out), adjacency.relation(), Payment(ledger, budget)
     provable = exact and seed is None and not infer_schema
     privacy, question = check_together(
-        lambda: parse_released(epsilon, delta, rho, epsilon_above_10 or seed is not None),
-        lambda: parse_question(workload, tables, weight, columns),
-        lambda: check_whole("--seed", seed, minimum=0),
-        lambda: check_normaliser(n, relation),
+        lambda: flags.parse_released(epsilon, delta, rho, epsilon_above_10 or seed is not None),
+        lambda: flags.parse_question(workload, tables, weight, columns),
+        lambda: flags.check_whole("--seed", seed, minimum=0),
+        lambda: flags.check_normaliser(n, relation),
         lambda: check_confidence(confidence),
         lambda: payment.check(provable=provable),
         lambda: files.check(force, inputs=(data, schema, ledger, plan)),

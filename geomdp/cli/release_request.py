@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from geomdp.cli import display
 from geomdp.cli.display import naming_flags, working
+from geomdp.cli.flags import Question
 from geomdp.cli.inputs import RecordSource, connected, warn_of
 from geomdp.cli.ledger import Payment, left_in
 from geomdp.cli.mechanism_flags import Choice
-from geomdp.cli.options import Question
 from geomdp.cli.output_files import OutputFiles, paid_files, warn_of_formulas
 from geomdp.data import Schema
 from geomdp.mechanisms import Mechanism

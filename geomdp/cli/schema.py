@@ -11,8 +11,8 @@ import typer
 from typer.core import TyperGroup
 
 from geomdp._numerics.files import write_together
-from geomdp.cli import display
-from geomdp.cli.options import RESULT, ForceOption
+from geomdp.cli import display, flags
+from geomdp.cli.flags import RESULT, option
 from geomdp.cli.output_files import check_free, check_place
 
 if TYPE_CHECKING:
@@ -41,12 +41,7 @@ LookOption: TypeAlias = Annotated[
 ]
 DraftOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        "--out",
-        metavar="FILE.json",
-        help="File for the draft; by default the draft is printed.",
-        rich_help_panel=RESULT,
-    ),
+    option("--out FILE.json", RESULT, "File for the draft; by default the draft is printed."),
 ]
 
 
@@ -82,7 +77,7 @@ def draft(
     *,
     look: LookOption = True,
     out: DraftOption = None,
-    force: ForceOption = False,
+    force: flags.Force = False,
 ) -> None:
     """Draft a schema for the records in DATA, and print what was decided about each column."""
     from geomdp.data import infer_schema

@@ -8,30 +8,10 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from geomdp._numerics.files import write_together
-from geomdp.cli import display
+from geomdp.cli import display, flags
 from geomdp.cli.display import check_together
+from geomdp.cli.flags import PRIVACY, QUERIES, RECORDS, RESULT, option, whole_number
 from geomdp.cli.ledger import Payment
-from geomdp.cli.options import (
-    PRIVACY,
-    QUERIES,
-    RECORDS,
-    RESULT,
-    Above10Option,
-    AdjacencyFlag,
-    AdjacencyOption,
-    BudgetOption,
-    CountOption,
-    DeltaOption,
-    EpsilonOption,
-    ForceOption,
-    LedgerOption,
-    RhoOption,
-    SeedOption,
-    check_normaliser,
-    check_whole,
-    parse_released,
-    whole_number,
-)
 from geomdp.cli.output_files import (
     CSV,
     PARQUET,
@@ -55,39 +35,33 @@ app = typer.Typer(
 
 BoundsOption: TypeAlias = Annotated[
     str,
-    typer.Option(
-        "--bounds",
-        metavar="NAME=LOW:HIGH,...",
-        help="The columns to use, each with public bounds. Queries have these columns as their "
+    option(
+        "--bounds NAME=LOW:HIGH,...",
+        RECORDS,
+        "The columns to use, each with public bounds. Queries have these columns as their "
         "variables, in this order.",
-        rich_help_panel=RECORDS,
     ),
 ]
 SmoothnessOption: TypeAlias = Annotated[
     int,
-    typer.Option(
-        "--smoothness",
-        parser=whole_number,
-        metavar="K",
-        help="Number of bounded derivatives that the queries are expected to have.",
-        rich_help_panel=QUERIES,
+    option(
+        "--smoothness K",
+        QUERIES,
+        "Number of bounded derivatives that the queries are expected to have.",
+        whole_number,
     ),
 ]
 DegreeOption: TypeAlias = Annotated[
     int | None,
-    typer.Option(
-        "--degree",
-        parser=whole_number,
-        metavar="T",
-        help="Release moments of degrees 0..T-1 in each variable; by default T minimises the "
+    option(
+        "--degree T",
+        PRIVACY,
+        "Release moments of degrees 0..T-1 in each variable; by default T minimises the "
         "predicted error.",
-        rich_help_panel=PRIVACY,
+        whole_number,
     ),
 ]
-FileOption: TypeAlias = Annotated[
-    Path,
-    typer.Option("--out", metavar="FILE.npz", help="File for the summary.", rich_help_panel=RESULT),
-]
+FileOption: TypeAlias = Annotated[Path, option("--out FILE.npz", RESULT, "File for the summary.")]
 RecordsArgument: TypeAlias = Annotated[
     Path,
     typer.Argument(
@@ -99,31 +73,28 @@ SummaryArgument: TypeAlias = Annotated[
 ]
 QueryOption: TypeAlias = Annotated[
     Path,
-    typer.Option(
-        "--query",
-        metavar="FILE",
-        help="A JSON file with a query or a list of queries, in the format below.",
-        rich_help_panel=QUERIES,
+    option(
+        "--query FILE",
+        QUERIES,
+        "A JSON file with a query or a list of queries, in the format below.",
     ),
 ]
 UnitsOption: TypeAlias = Annotated[
     bool,
-    typer.Option(
+    option(
         "--cube-units/--original-units",
-        metavar="",
-        help="Units of the queries: cube units, in which each column goes from -1 at LOW to 1 at "
+        QUERIES,
+        "Units of the queries: cube units, in which each column goes from -1 at LOW to 1 at "
         "HIGH, or the units of the columns. A bandwidth or width is always in cube units: a "
         "multiple of half the range of a column.",
-        rich_help_panel=QUERIES,
     ),
 ]
 AnswersOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        "--out",
-        metavar="FILE",
-        help="Also write the answers to this file (.csv or .parquet), one row per query.",
-        rich_help_panel=RESULT,
+    option(
+        "--out FILE",
+        RESULT,
+        "Also write the answers to this file (.csv or .parquet), one row per query.",
     ),
 ]
 
@@ -159,19 +130,19 @@ def summarize(
     data: RecordsArgument,
     *,
     bounds: BoundsOption,
-    n: CountOption = None,
+    n: flags.Count = None,
     smoothness: SmoothnessOption,
     degree: DegreeOption = None,
-    epsilon: EpsilonOption = None,
-    delta: DeltaOption = None,
-    rho: RhoOption = None,
-    epsilon_above_10: Above10Option = False,
-    adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
-    ledger: LedgerOption = None,
-    budget: BudgetOption = None,
+    epsilon: flags.Epsilon = None,
+    delta: flags.Delta = None,
+    rho: flags.Rho = None,
+    epsilon_above_10: flags.Above10 = False,
+    adjacency: flags.Neighbours = flags.AdjacencyFlag.REPLACE_ONE,
+    ledger: flags.LedgerFile = None,
+    budget: flags.Budget = None,
     out: FileOption,
-    seed: SeedOption = None,
-    force: ForceOption = False,
+    seed: flags.Seed = None,
+    force: flags.Force = False,
 ) -> None:
     """Release noisy Chebyshev moments of the records in DATA as one file."""
     from geomdp.cli.smooth_request import Request, carry_out, parse_bounds
@@ -179,10 +150,10 @@ def summarize(
     relation, payment = adjacency.relation(), Payment(ledger, budget)
     schema, privacy = check_together(
         lambda: parse_bounds(bounds),
-        lambda: parse_released(epsilon, delta, rho, epsilon_above_10 or seed is not None),
-        lambda: check_whole("--smoothness", smoothness, minimum=1),
-        lambda: check_whole("--seed", seed, minimum=0),
-        lambda: check_normaliser(n, relation),
+        lambda: flags.parse_released(epsilon, delta, rho, epsilon_above_10 or seed is not None),
+        lambda: flags.check_whole("--smoothness", smoothness, minimum=1),
+        lambda: flags.check_whole("--seed", seed, minimum=0),
+        lambda: flags.check_normaliser(n, relation),
         lambda: payment.check(provable=seed is None),
         lambda: check_place(out, ".npz"),
         lambda: check_free([out], force, inputs=(data, ledger)),
@@ -198,7 +169,7 @@ def answer(
     query: QueryOption,
     cube: UnitsOption = True,
     out: AnswersOption = None,
-    force: ForceOption = False,
+    force: flags.Force = False,
 ) -> None:
     """Answer the queries in a file from a summary; the records are not needed."""
     from geomdp.cli.smooth_request import degrees, read_queries

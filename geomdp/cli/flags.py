@@ -1,13 +1,13 @@
-"""Options that several commands share, as annotated types, and their meaning."""
+"""Flags that several commands share, as annotated types, and their meaning."""
 
 from __future__ import annotations
 
 import enum
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -103,133 +103,97 @@ def _adjacency(text: str) -> AdjacencyFlag:
 
 #: The value of --mechanism that lets `geomdp.advise` choose the mechanism.
 AUTO = "auto"
+#: Headings of the groups of flags in the help of a command.
 QUERIES, PRIVACY, RECORDS, RESULT = "Queries", "Privacy", "Records", "Result"
 
-WorkloadOption: TypeAlias = Annotated[
+
+def option(usage: str, panel: str, text: str, parser: Callable[[str], object] | None = None) -> Any:
+    """The flag that `usage` shows, such as ``--rho R``, in the group `panel` of the help."""
+    names, _, metavar = usage.partition(" ")
+    return typer.Option(names, metavar=metavar, help=text, rich_help_panel=panel, parser=parser)
+
+
+Workload: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
-        "--workload",
-        metavar="SPEC",
-        help="The queries, for instance marginals:2; see `geomdp workloads`. Repeat the flag "
-        "to ask several kinds of queries.",
-        rich_help_panel=QUERIES,
-        show_default=False,
+    option(
+        "--workload SPEC",
+        QUERIES,
+        "The queries, for instance marginals:2; see `geomdp workloads`. Repeat the flag to ask "
+        "several kinds of queries.",
     ),
 ]
-TablesOption: TypeAlias = Annotated[
+Tables: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
-        "--tables",
-        metavar="A,B,...",
-        help="The columns of one table, beside or instead of --workload. Repeat the flag for "
-        "several tables.",
-        rich_help_panel=QUERIES,
-        show_default=False,
+    option(
+        "--tables A,B,...",
+        QUERIES,
+        "The columns of one table, beside or instead of --workload. Repeat the flag for several "
+        "tables.",
     ),
 ]
-WeightOption: TypeAlias = Annotated[
+Weight: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
-        "--weight",
-        metavar="W",
-        help="One weight for each --workload, then one for each --tables. In the total error, "
-        "each error of that workload or table is multiplied by W, so a larger W makes its "
-        "answers more accurate.",
-        rich_help_panel=QUERIES,
-        show_default=False,
+    option(
+        "--weight W",
+        QUERIES,
+        "One weight for each --workload, then one for each --tables. In the total error, each "
+        "error of that workload or table is multiplied by W, so a larger W makes its answers more "
+        "accurate.",
     ),
 ]
-ColumnsOption: TypeAlias = Annotated[
+Columns: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--columns",
-        metavar="A,B,...",
-        help="Columns that --workload asks about, in this order; by default all discrete columns.",
-        rich_help_panel=QUERIES,
+    option(
+        "--columns A,B,...",
+        QUERIES,
+        "Columns that --workload asks about, in this order; by default all discrete columns.",
     ),
 ]
-EpsilonOption: TypeAlias = Annotated[
-    float | None,
-    typer.Option("--epsilon", parser=real, metavar="E", help="Pure E-DP.", rich_help_panel=PRIVACY),
+Epsilon: TypeAlias = Annotated[float | None, option("--epsilon E", PRIVACY, "Pure E-DP.", real)]
+Delta: TypeAlias = Annotated[
+    float | None, option("--delta D", PRIVACY, "With --epsilon: (E, D)-DP.", real)
 ]
-DeltaOption: TypeAlias = Annotated[
-    float | None,
-    typer.Option(
-        "--delta",
-        parser=real,
-        metavar="D",
-        help="With --epsilon: (E, D)-DP.",
-        rich_help_panel=PRIVACY,
-    ),
+Rho: TypeAlias = Annotated[
+    float | None, option("--rho R", PRIVACY, "Instead of --epsilon: R-zCDP.", real)
 ]
-RhoOption: TypeAlias = Annotated[
-    float | None,
-    typer.Option(
-        "--rho",
-        parser=real,
-        metavar="R",
-        help="Instead of --epsilon: R-zCDP.",
-        rich_help_panel=PRIVACY,
-    ),
-]
-Above10Option: TypeAlias = Annotated[
+Above10: TypeAlias = Annotated[
     bool,
-    typer.Option(
-        "--epsilon-above-10",
-        metavar="",
-        help="Allow an epsilon or rho above 10, which protects little.",
-        rich_help_panel=PRIVACY,
+    option(
+        "--epsilon-above-10", PRIVACY, "Allow an epsilon or rho above 10, which protects little."
     ),
 ]
-ExactOption: TypeAlias = Annotated[
+ExactOnly: TypeAlias = Annotated[
     bool,
-    typer.Option(
+    option(
         "--exact/--allow-heuristic",
-        metavar="",
-        help="Use exact samplers only, or also Markov chains, which have no privacy guarantee.",
-        rich_help_panel=PRIVACY,
+        PRIVACY,
+        "Use exact samplers only, or also Markov chains, which have no privacy guarantee.",
     ),
 ]
-AdjacencyOption: TypeAlias = Annotated[
+Neighbours: TypeAlias = Annotated[
     AdjacencyFlag,
-    typer.Option(
-        "--adjacency",
-        parser=_adjacency,
-        metavar="NAME",
-        help="Neighbouring tables differ by one record: replaced (replace-one, n is public), or "
-        "added or removed (add-remove).",
-        rich_help_panel=PRIVACY,
+    option(
+        "--adjacency NAME",
+        PRIVACY,
+        "Neighbouring tables differ by one record: replaced (replace-one, n is public), or added "
+        "or removed (add-remove).",
+        _adjacency,
     ),
 ]
-SchemaOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--schema",
-        metavar="FILE",
-        help="Public description of the columns (JSON).",
-        rich_help_panel=RECORDS,
-    ),
+SchemaFile: TypeAlias = Annotated[
+    Path | None, option("--schema FILE", RECORDS, "Public description of the columns (JSON).")
 ]
-SampleOption: TypeAlias = Annotated[
+Sample: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--sample",
-        metavar="NAME",
-        help="A bundled table with its schema: rand or affairs.",
-        rich_help_panel=RECORDS,
-    ),
+    option("--sample NAME", RECORDS, "A bundled table with its schema: rand or affairs."),
 ]
-SeedOption: TypeAlias = Annotated[
+Seed: TypeAlias = Annotated[
     int | None,
-    typer.Option(
-        "--seed",
-        parser=whole_number,
-        metavar="S",
-        help="Make the noise reproducible, and therefore not private.",
-        rich_help_panel=RESULT,
+    option(
+        "--seed S", RESULT, "Make the noise reproducible, and therefore not private.", whole_number
     ),
 ]
-DataArgument: TypeAlias = Annotated[
+Data: TypeAlias = Annotated[
     Path | None,
     typer.Argument(
         metavar="DATA",
@@ -238,87 +202,68 @@ DataArgument: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
-CountOption: TypeAlias = Annotated[
+Count: TypeAlias = Annotated[
     int | None,
-    typer.Option(
-        "--n",
-        parser=whole_number,
-        metavar="N",
-        help="Number of records. Under replace-one, the default is to count them. Under "
-        "add-remove, give a public number; sums are divided by it.",
-        rich_help_panel=RECORDS,
+    option(
+        "--n N",
+        RECORDS,
+        "Number of records. Under replace-one, the default is to count them. Under add-remove, "
+        "give a public number; sums are divided by it.",
+        whole_number,
     ),
 ]
-PlannedCountOption: TypeAlias = Annotated[
-    int,
-    typer.Option(
-        "--n", parser=whole_number, metavar="N", help="Number of records.", rich_help_panel=RECORDS
-    ),
-]
-MechanismOption: TypeAlias = Annotated[
+Mechanism: TypeAlias = Annotated[
     str,
-    typer.Option(
-        "--mechanism",
-        metavar="NAME",
-        help="auto takes the mechanism with the least predicted error, without reading records; "
-        "see `geomdp mechanisms`.",
-        rich_help_panel=PRIVACY,
+    option(
+        "--mechanism NAME",
+        PRIVACY,
+        "auto takes the mechanism with the least predicted error, without reading records; see "
+        "`geomdp mechanisms`.",
     ),
 ]
-EffortOption: TypeAlias = Annotated[
+Effort: TypeAlias = Annotated[
     float | None,
-    typer.Option(
-        "--effort",
-        parser=real,
-        metavar="SECONDS",
-        help="Largest set-up time of one mechanism; with more time, better mechanisms are found. "
-        "The time is estimated from the number of operations, so all machines choose the same "
+    option(
+        "--effort SECONDS",
+        PRIVACY,
+        "Largest set-up time of one mechanism; with more time, better mechanisms are found. The "
+        "time is estimated from the number of operations, so all machines choose the same "
         "mechanism. The default is 2.",
-        rich_help_panel=PRIVACY,
-        show_default=False,
+        real,
     ),
 ]
-ForceOption: TypeAlias = Annotated[
-    bool,
-    typer.Option("--force", metavar="", help="Overwrite existing files.", rich_help_panel=RESULT),
-]
-LedgerOption: TypeAlias = Annotated[
+Force: TypeAlias = Annotated[bool, option("--force", RESULT, "Overwrite existing files.")]
+LedgerFile: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        "--ledger",
-        metavar="FILE",
-        help="Pay from the privacy budget in this file; see `geomdp ledger`.",
-        rich_help_panel=PRIVACY,
+    option(
+        "--ledger FILE", PRIVACY, "Pay from the privacy budget in this file; see `geomdp ledger`."
     ),
 ]
-BudgetOption: TypeAlias = Annotated[
+Budget: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--budget",
-        metavar="NAME=X,...",
-        help="Create the ledger with this total, in one of three forms: 'epsilon=3', "
+    option(
+        "--budget NAME=X,...",
+        PRIVACY,
+        "Create the ledger with this total, in one of three forms: 'epsilon=3', "
         "'epsilon=3,delta=1e-6' or 'rho=0.5'.",
-        rich_help_panel=PRIVACY,
     ),
 ]
-SqlOption: TypeAlias = Annotated[
+Sql: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--sql",
-        metavar="QUERY",
-        help="Instead of DATA: the rows of a SELECT. In DuckDB it can name files: SELECT * FROM "
+    option(
+        "--sql QUERY",
+        RECORDS,
+        "Instead of DATA: the rows of a SELECT. In DuckDB it can name files: SELECT * FROM "
         "'a/*.parquet'.",
-        rich_help_panel=RECORDS,
     ),
 ]
-DatabaseOption: TypeAlias = Annotated[
+Database: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--database",
-        metavar="WHERE",
-        help="Where --sql runs: postgresql://USER@HOST/NAME, or a DuckDB file. USER should have "
-        "the right to read and no other right.",
-        rich_help_panel=RECORDS,
+    option(
+        "--database WHERE",
+        RECORDS,
+        "Where --sql runs: postgresql://USER@HOST/NAME, or a DuckDB file. USER should have the "
+        "right to read and no other right.",
     ),
 ]
 
