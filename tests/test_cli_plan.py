@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from geomdp.advice import setting
-from geomdp.cli import main, mechanism_flags
+from geomdp.cli import inputs, main
 
 SCHEMA = {
     "format": "geomdp schema",
@@ -50,7 +50,7 @@ def test_a_plan_is_released_without_comparing_again(call, monkeypatch):
     def compare(asked):
         raise AssertionError("a plan needs no comparison")
 
-    monkeypatch.setattr(mechanism_flags, "advise_on", compare)
+    monkeypatch.setattr(inputs, "advise_on", compare)
     code, out, err = call(f"{RELEASE} --workload marginals:1 --plan plan.json")
     assert (code, err) == (0, "")
     assert "chosen by the plan in plan.json" in out
@@ -107,13 +107,13 @@ def test_a_plan_is_written_to_a_new_file_only(call):
 
 def test_effort_limits_what_advice_may_cost(call, monkeypatch):
     budgets = []
-    advise_on = mechanism_flags.advise_on
+    advise_on = inputs.advise_on
 
     def noted(asked: setting.Setting):
         budgets.append(asked.budget)
         return advise_on(asked)
 
-    monkeypatch.setattr(mechanism_flags, "advise_on", noted)
+    monkeypatch.setattr(inputs, "advise_on", noted)
     monkeypatch.setattr("geomdp.advice.advisor.advise_on", noted)
     assert call(f"{ADVISE} --effort 0.5")[0] == 0
     assert call(f"{RELEASE} --workload marginals:1 --effort 0.25")[0] == 0

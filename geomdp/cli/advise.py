@@ -74,8 +74,7 @@ def advise(
     # Imported here: these modules import most of the library, and refusals should come at once.
     from geomdp.advice.advisor import advise_on
     from geomdp.advice.setting import Setting
-    from geomdp.cli.inputs import planned_task
-    from geomdp.cli.mechanism_flags import budget_of
+    from geomdp.cli.inputs import budget_of, planned_task
 
     cost = budget_of(effort)
     task = planned_task(question, sample, schema)

@@ -394,10 +394,10 @@ def ask(
 ) -> None:
     """Answer adaptive questions about the records in DATA, one by one, within one budget."""
     from geomdp.cli.display import naming_flags
-    from geomdp.cli.inputs import RecordFlags, warn_of
+    from geomdp.cli.inputs import record_source, warn_of
     from geomdp.cli.ledger import Payment
     from geomdp.cli.output_files import record_room
-    from geomdp.cli.release_request import privacy_record
+    from geomdp.cli.release import privacy_record
     from geomdp.data import CountedRecords, count_records
     from geomdp.workloads import Histogram
 
@@ -411,7 +411,7 @@ def ask(
     payment.check(provable=True)
     setting = Setting(technique, threshold, cutoff, questions, alpha, privacy, relation)
     names = None if columns is None else flags.split_columns(columns)
-    source = RecordFlags(data, sample, schema, False, sql, database).source(names)
+    source = record_source(names, data, sample, schema, False, sql, database)
     declared = source.schema
     declared = declared.select(list(declared.levels) if names is None else names)
     table, caveat = Table(declared.labels), declared.caveat

@@ -46,7 +46,7 @@ def built_candidate(flag: str, setting: Setting, named: bool) -> Mechanism | Aud
     from geomdp.advice.candidates import CANDIDATES
     from geomdp.advice.setting import InapplicableError
     from geomdp.bodies import MissingOracle
-    from geomdp.cli.mechanism_flags import build_mechanism
+    from geomdp.cli.inputs import build_mechanism
     from geomdp.privacy import Exact
     from geomdp.workloads import WorkloadSizeError
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
+import numpy as np
 import typer
 
+import geomdp as gd
 from geomdp._numerics.files import write_together
 from geomdp.cli import display, flags
 from geomdp.cli.display import check_together, working
@@ -17,10 +19,6 @@ from geomdp.privacy import Exact
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
-
-    from geomdp.cli.flags import Question
-    from geomdp.cli.inputs import RecordFlags, RecordSource
-    from geomdp.tabulation.tasks import Task
 
 
 #: Errors are predicted at about this many values of n per factor of ten. The values include both
@@ -83,7 +81,6 @@ def curve(
     force: flags.Force = False,
 ) -> None:
     """Draw predicted error against n for every mechanism, and a lower bound for all mechanisms."""
-    from geomdp.cli.inputs import RecordFlags
     from geomdp.plotting import error_curve
 
     paths = {end: out.with_suffix(end) for end in (".png", ".svg", ".csv")}
@@ -96,7 +93,7 @@ def curve(
         lambda: check_place(out, ".png"),
         lambda: check_free(paths.values(), force, inputs=(data, schema)),
     )
-    task, records = _asked(question, RecordFlags(data, sample, schema), measure)
+    task, records = _asked(question, data, sample, schema, measure)
     with working("preparing the mechanisms"):
         drawn = error_curve(
             task.workload,
@@ -113,20 +110,29 @@ def curve(
 
 
 def _asked(
-    question: Question, given: RecordFlags, measure: bool
-) -> tuple[Task, npt.NDArray[Any] | None]:
+    question: flags.Question,
+    data: Path | None,
+    sample: str | None,
+    schema: Path | None,
+    measure: bool,
+) -> tuple[gd.tabulation.Task, npt.NDArray[Any] | None]:
     """The workload that is asked for, and the records to measure errors on, if any."""
-    from geomdp.cli.inputs import planned_task
+    from geomdp.cli.inputs import planned_task, record_source
+    from geomdp.data.counting import encode_source
 
-    if measure and given.data is None and given.sample is None:
+    if measure and data is None and sample is None:
         raise ValueError("--measure needs --sample; for your own records, give their file as DATA")
-    if given.data is None and not measure:
-        return planned_task(question, given.sample, given.schema), None
-    source = given.source(question.columns)
+    if data is None and not measure:
+        return planned_task(question, sample, schema), None
+    source = record_source(question.columns, data, sample, schema)
     task = question.task(source.schema)
     display.warn(NOT_PRIVATE)
     with working("reading records"):
-        return task, _all_records(source, task)
+        public = source.schema.select(task.columns).confirm()
+        chunks = list(encode_source(source.table, public, task.workload.universe))
+        if not any(map(len, chunks)):
+            raise ValueError(f"{source.name} must hold at least 1 record, got 0")
+        return task, np.concatenate(chunks)
 
 
 def _summary(table: pd.DataFrame, ns: list[int], paths: dict[str, Path]) -> list[tuple[str, str]]:
@@ -145,8 +151,6 @@ def _summary(table: pd.DataFrame, ns: list[int], paths: dict[str, Path]) -> list
 
 def parse_range(text: str) -> list[int]:
     """About four n per factor of ten in LOW:HIGH; ``ValueError`` unless 1 <= LOW < HIGH <= 10^7."""
-    import numpy as np
-
     low, colon, high = text.partition(":")
     whole = all(part.isascii() and part.isdigit() for part in (low, high))
     if not (colon and whole and 1 <= int(low) < int(high) <= MOST_RECORDS):
@@ -157,15 +161,6 @@ def parse_range(text: str) -> list[int]:
     ends = int(low), int(high)
     count = max(2, round(PER_DECADE * np.log10(ends[1] / ends[0])) + 1)
     return [int(number) for number in np.unique(np.geomspace(*ends, count).round())]
-
-
-def _all_records(source: RecordSource, task: Task) -> npt.NDArray[Any]:
-    import numpy as np
-
-    chunks = list(source.records(task))
-    if not any(map(len, chunks)):
-        raise ValueError(f"{source.name} must hold at least 1 record, got 0")
-    return np.concatenate(chunks)
 
 
 def _least(table: pd.DataFrame, n: int) -> str:

@@ -1,17 +1,20 @@
-"""The source of records and of their schema: files, a database or a bundled sample."""
+"""What the flags name: records with their schema, and the mechanism."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy.typing as npt
-
+from geomdp._validation import positive
+from geomdp.advice.advisor import advise_on
+from geomdp.advice.candidates import CANDIDATES, FITTED, PROJECTED, SHRUNK, STEPS, Candidate, Step
+from geomdp.advice.plan import load_plan
+from geomdp.advice.setting import DEFAULT_BUDGET, UNLIMITED, Budget, InapplicableError, Setting
 from geomdp.cli import display
-from geomdp.cli.flags import Question
+from geomdp.cli.flags import AUTO, Question
 from geomdp.data import (
     Query,
     Sample,
@@ -22,8 +25,10 @@ from geomdp.data import (
     rand_health_insurance,
     source_of,
 )
-from geomdp.data.counting import encode_source
-from geomdp.tabulation.tasks import Task
+from geomdp.mechanisms import AdditiveMechanism, Mechanism
+from geomdp.privacy import Exact
+from geomdp.tabulation import Task
+from geomdp.workloads import Workload
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -34,7 +39,7 @@ CONNECT_SECONDS = 10
 SAMPLES: dict[str, Callable[[], Sample]] = {"rand": rand_health_insurance, "affairs": fair_affairs}
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class RecordSource:
     """Records that can be read more than once, with their schema and the origin of the schema."""
 
@@ -43,54 +48,45 @@ class RecordSource:
     name: str
     table: Source
 
-    def __repr__(self) -> str:
-        return f"RecordSource({self.name}, {self.schema!r})"
 
-    def records(self, task: Task) -> Iterator[npt.NDArray[Any]]:
-        """Records in chunks, encoded for the universe of `task`; errors name row and column."""
-        schema = self.schema.select(task.columns).confirm()
-        return encode_source(self.table, schema, task.workload.universe)
+def record_source(
+    columns: Sequence[str] | None,
+    data: Path | None,
+    sample: str | None,
+    schema: Path | None,
+    infer: bool = False,
+    sql: str | None = None,
+    database: str | None = None,
+) -> RecordSource:
+    """The records and the schema that the flags name; ``ValueError`` for wrong flags.
 
-
-@dataclass(frozen=True)
-class RecordFlags:
-    """The flags of a command that name the records and the schema."""
-
-    data: Path | None
-    sample: str | None
-    schema: Path | None
-    infer: bool = False
-    sql: str | None = None
-    database: str | None = None
-
-    def source(self, columns: Sequence[str] | None) -> RecordSource:
-        """The records and their schema, inferred for `columns`; ``ValueError`` for wrong flags."""
-        if self.sql is not None:
-            return self._queried(self.sql)
-        if self.database is not None:
-            raise ValueError("--database needs --sql, got --database alone")
-        if self.sample is not None:
-            return self._bundled(self.sample)
-        if self.data is None:
-            raise ValueError("give either a DATA file or --sample, got neither")
-        table = source_of(self.data)
-        schema, origin = _schema_of_file(self.data, self.schema, self.infer, columns)
-        return RecordSource(schema, origin, table.name, table)
-
-    def _queried(self, sql: str) -> RecordSource:
-        if self.infer or self.data is not None or self.sample is not None:
+    A schema is inferred for `columns`.
+    """
+    if sql is not None:
+        if infer or data is not None or sample is not None:
             raise ValueError("--sql needs --schema, and excludes DATA, --sample and --infer-schema")
-        query = Query(sql, self.database)
-        return RecordSource(*described_schema(None, self.schema), query.name, query)
-
-    def _bundled(self, sample: str) -> RecordSource:
-        if self.data is not None:
+        query = Query(sql, database)
+        return RecordSource(*described_schema(None, schema), query.name, query)
+    if database is not None:
+        raise ValueError("--database needs --sql, got --database alone")
+    if sample is not None:
+        if data is not None:
             raise ValueError("give either a DATA file or --sample, got both")
-        if self.infer:
+        if infer:
             raise ValueError("--infer-schema excludes --sample, because a sample has a schema")
-        schema, origin = described_schema(sample, self.schema)
-        name, table = f"sample {sample}", source_of(_sample(sample).path)
-        return RecordSource(schema, origin, name, table)
+        described = described_schema(sample, schema)
+        return RecordSource(*described, f"sample {sample}", source_of(_sample(sample).path))
+    if data is None:
+        raise ValueError("give either a DATA file or --sample, got neither")
+    table = source_of(data)
+    if (schema is not None) == infer:
+        given = "both" if infer else "neither"
+        raise ValueError(f"give either --schema FILE or --infer-schema with DATA, got {given}")
+    if infer:
+        inferred = infer_schema(data, columns).schema
+        origin = "inferred from the records (not private)"
+        return RecordSource(inferred, origin, table.name, table)
+    return RecordSource(*described_schema(None, schema), table.name, table)
 
 
 def planned_task(question: Question, sample: str | None, schema: Path | None) -> Task:
@@ -151,17 +147,6 @@ def read_schema(path: Path, shown: str) -> Schema:
         raise faults[0] from error
 
 
-def _schema_of_file(
-    data: Path, schema: Path | None, infer: bool, columns: Sequence[str] | None
-) -> tuple[Schema, str]:
-    if (schema is not None) == infer:
-        given = "both" if infer else "neither"
-        raise ValueError(f"give either --schema FILE or --infer-schema with DATA, got {given}")
-    if schema is not None:
-        return described_schema(None, schema)
-    return infer_schema(data, columns).schema, "inferred from the records (not private)"
-
-
 def _sample(name: str) -> Sample:
     if name not in SAMPLES:
         raise ValueError(f"--sample must be one of {', '.join(SAMPLES)}, got {name!r}")
@@ -169,3 +154,102 @@ def _sample(name: str) -> Sample:
         return SAMPLES[name]()
     except ImportError as error:
         raise ValueError(f"--sample {name}: {error}") from error
+
+
+# The mechanism: by least predicted error, by name, or by a saved plan
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A rule that chooses the mechanism: in words, and as a function for `geomdp.release`."""
+
+    by: str
+    rule: Callable[..., Mechanism]
+
+
+def choice_of(
+    mechanism: str, exact: bool, effort: float | None = None, plan: Path | None = None
+) -> Choice:
+    """The choice by --mechanism, --exact, --effort and --plan; ``ValueError`` if they are wrong."""
+    if plan is not None:
+        if mechanism != AUTO or effort is not None:
+            raise ValueError(
+                "--plan excludes --mechanism and --effort: the plan names the mechanism"
+            )
+        return _planned(plan, exact)
+    if mechanism == AUTO:
+        budget = budget_of(effort)
+
+        def least_error(workload: Workload, **asked: Any) -> Mechanism:
+            return advise_on(Setting(workload, **asked, exact_only=exact, budget=budget)).best
+
+        return Choice("least predicted error", least_error)
+    if effort is not None:
+        raise ValueError(f"--effort needs --mechanism {AUTO}, got --mechanism {mechanism}")
+    _parsed(mechanism)
+
+    def named(workload: Workload, **asked: Any) -> Mechanism:
+        return build_mechanism(mechanism, Setting(workload, **asked, exact_only=exact))
+
+    return Choice("the user", named)
+
+
+def _planned(path: Path, exact: bool) -> Choice:
+    """The mechanism that `geomdp advise --save-plan FILE` chose."""
+    plan = load_plan(path)
+
+    def planned(workload: Workload, **asked: Any) -> Mechanism:
+        try:
+            mechanism = plan(workload, **asked)
+        except ValueError as error:
+            raise ValueError(f"--plan {path}: {error}") from error
+        _check_sampler(mechanism, exact, f"--plan {path}")
+        return mechanism
+
+    return Choice(f"the plan in {path}", planned)
+
+
+def budget_of(effort: float | None) -> Budget:
+    """The limit on the set-up cost of one candidate; ``ValueError`` if --effort is not above 0."""
+    if effort is None:
+        return DEFAULT_BUDGET
+    return Budget.of_seconds(positive(effort, "--effort"))
+
+
+def build_mechanism(flag: str, setting: Setting) -> Mechanism:
+    """The mechanism named `flag`, at any cost; ``ValueError`` if unknown or not applicable."""
+    step, row = _parsed(flag)
+    try:
+        # `_check_sampler` below checks exactness, because its message names the flag.
+        mechanism = row.built(replace(setting, exact_only=False, budget=UNLIMITED))
+    except InapplicableError as error:
+        raise ValueError(f"--mechanism {flag} does not apply: {error}") from error
+    if step is not None:
+        assert isinstance(mechanism, AdditiveMechanism)
+        mechanism = step.kind(mechanism)
+    _check_sampler(mechanism, setting.exact_only, f"--mechanism {flag}")
+    return mechanism
+
+
+def _check_sampler(mechanism: Mechanism, exact: bool, flag: str) -> None:
+    """If `exact` is true and the sampler is not exact, raise a ``ValueError`` that names `flag`."""
+    if exact and not isinstance(mechanism.guarantee.sampler, Exact):
+        raise ValueError(
+            f"{flag} needs --allow-heuristic here: its sampler is {mechanism.guarantee.sampler}"
+        )
+
+
+def _parsed(flag: str) -> tuple[Step | None, Candidate]:
+    """The post-processing step that the prefix of `flag` names (or None), and the candidate."""
+    step = next((step for step in STEPS if flag.startswith(step.prefix)), None)
+    plain = flag if step is None else flag.removeprefix(step.prefix)
+    row = next((row for row in CANDIDATES if row.flag == plain), None)
+    if row is None:
+        known = ", ".join(row.flag for row in CANDIDATES)
+        raise ValueError(
+            f"--mechanism must be {AUTO} or one of {known}, or {PROJECTED.prefix}, {FITTED.prefix} "
+            f"or {SHRUNK.prefix} before one of them; got {flag!r}"
+        )
+    if step is not None and step not in row.steps:
+        raise ValueError(f"--mechanism {plain} projects its answers already, got {flag!r}")
+    return step, row

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
+import geomdp as gd
 from geomdp._validation import MOST_CONFIDENCE, probability
-from geomdp.cli import flags
-from geomdp.cli.display import check_together
+from geomdp.cli import display, flags
+from geomdp.cli.display import check_together, naming_flags, working
 from geomdp.cli.flags import PRIVACY, RECORDS, RESULT, option, real
-from geomdp.cli.ledger import Payment
-from geomdp.cli.output_files import OutputFiles
+from geomdp.cli.ledger import Payment, left_in
+from geomdp.cli.output_files import OutputFiles, paid_files, warn_of_formulas
+
+if TYPE_CHECKING:
+    from geomdp.cli.inputs import Choice, RecordSource
 
 InferSchemaOption: TypeAlias = Annotated[
     bool,
@@ -122,15 +130,171 @@ def release(
         lambda: payment.check(provable=provable),
         lambda: files.check(force, inputs=(data, schema, ledger, plan)),
     )
-    # Imported here: these modules import most of the library, and refusals should come at once.
-    from geomdp.cli.inputs import RecordFlags
-    from geomdp.cli.mechanism_flags import choice_of
-    from geomdp.cli.release_request import Request, carry_out
+    # Imported here: this module imports most of the library, and refusals should come at once.
+    from geomdp.cli.inputs import choice_of, record_source
 
     choice = choice_of(mechanism, exact, effort, plan)
-    records = RecordFlags(data, sample, schema, infer_schema, sql, database)
-    source = records.source(question.columns)
+    source = record_source(question.columns, data, sample, schema, infer_schema, sql, database)
     request = Request(
         privacy, question, choice, relation, n, not consistent, integers, confidence, seed
     )
-    carry_out(request, source, files, payment, scheduler)
+    _carry_out(request, source, files, payment, scheduler)
+
+
+@dataclass(frozen=True)
+class Request:
+    """The flags that describe the answers of a release: the queries, the privacy and the form."""
+
+    privacy: gd.privacy.Privacy
+    question: flags.Question
+    choice: Choice
+    adjacency: gd.Adjacency
+    n: int | None
+    unbiased: bool
+    integers: bool
+    confidence: float
+    seed: int | None
+
+
+def _carry_out(
+    request: Request,
+    source: RecordSource,
+    files: OutputFiles,
+    payment: Payment,
+    scheduler: str | None,
+) -> None:
+    from geomdp.cli.inputs import connected, warn_of
+
+    question = request.question
+    task = question.task(source.schema)  # if columns are missing, the error names the flag
+    warn_of(task.caveat)
+    with (
+        connected(scheduler) as client,
+        paid_files(files.room(task, source.schema)) as write,
+        payment.opened(request.adjacency) as account,
+        working("checking the request"),
+        naming_flags("n"),
+    ):
+        answers = gd.release(
+            source.table,
+            source.schema,
+            question.asked,
+            privacy=request.privacy,
+            n=request.n,
+            adjacency=request.adjacency,
+            columns=question.columns,
+            weights=question.weights,
+            mechanism=request.choice.rule,
+            unbiased=request.unbiased,
+            integers=request.integers,
+            ledger=account,
+            client=client,
+            rng=request.seed,
+        )
+        columns = answers.columns(request.confidence)
+        contents = files.contents(columns, _record(answers, request, source.origin))
+        charged = payment.charged(answers.guarantee)
+        write(contents, charged)
+        left = left_in(account)
+    warn_of_formulas(columns, files.answers)
+    with display.printing(f"{charged}, and the answers are in {files.answers}"):
+        display.print_rows([*_summary(answers, request, source.name, files), *left])
+
+
+def _summary(
+    answers: gd.tabulation.Tabulation, request: Request, source: str, files: OutputFiles
+) -> list[tuple[str, str]]:
+    """Rows about the records, the mechanism, its privacy and error, and the files."""
+    weights = answers.task.weights
+    equal = weights is None or bool((weights == 1).all())
+    weighted = "" if equal else ", each error times its weight"
+    intervals = f", with {100 * request.confidence:.6g}% intervals" if answers.has_intervals else ""
+    return [
+        ("records", f"{answers.mechanism.n} ({_n_source(request.n)}), {source}"),
+        answers.task.row,
+        ("mechanism", f"{_mechanism_name(answers.mechanism)}, chosen by {request.choice.by}"),
+        ("privacy", str(answers.guarantee) + display.implied(answers.guarantee, request.privacy)),
+        ("rmse", display.in_words(answers.predicted_rmse) + weighted),
+        ("answers", answers.statement),
+        ("written to", f"{files.answers}{intervals}"),
+        ("record", str(files.record)),
+    ]
+
+
+def _record(answers: gd.tabulation.Tabulation, request: Request, origin: str) -> str:
+    """The privacy record of a release, for a schema from `origin`, as JSON."""
+    task = answers.task
+    assert task.schema is not None  # `geomdp.release` sets it
+    own = {
+        "predicted_rmse": answers.predicted_rmse.to_dict(),
+        "mechanism": {
+            "name": _mechanism_name(answers.mechanism),
+            "chosen_by": request.choice.by,
+        },
+        "answers": {
+            "form": answers.statement,
+            "confidence": request.confidence if answers.has_intervals else None,
+        },
+        "workload": {
+            "spec": request.question.spec,
+            "description": task.description,
+            "columns": list(task.columns),
+            "queries": task.workload.n_queries,
+        },
+        "seed": request.seed,
+    }
+    record = privacy_record(
+        answers.guarantee,
+        request.privacy,
+        own,
+        task.schema,
+        origin,
+        answers.mechanism.n,
+        request.n,
+    )
+    return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+
+
+#: A record states the versions of these packages, which take part in computing the answers.
+RECORDED_DISTRIBUTIONS = ("geomdp", "numpy", "scipy", "numba", "python-flint")
+
+
+def privacy_record(
+    guarantee: gd.privacy.Guarantee,
+    asked: gd.privacy.Privacy,
+    own: Mapping[str, object],
+    schema: gd.data.Schema,
+    origin: str,
+    n: int,
+    declared_n: int | None,
+) -> dict[str, object]:
+    """The privacy record of `release` and `ask`: the claim, the question and the method.
+
+    `own` are the facts that only one command states. The guarantee can be stronger than the one
+    `asked`. `declared_n` is None if records were counted.
+    """
+    from importlib.metadata import version  # slow import
+
+    return {
+        "claim": str(guarantee),
+        "guarantee": guarantee.to_dict(),
+        "asked": str(asked),
+        **own,
+        "schema": {"source": origin, **schema.to_dict()},
+        "n": {"value": n, "source": _n_source(declared_n)},
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in RECORDED_DISTRIBUTIONS},
+        },
+    }
+
+
+def _n_source(declared_n: int | None) -> str:
+    return "counted" if declared_n is None else "declared"
+
+
+def _mechanism_name(mechanism: gd.mechanisms.Mechanism) -> str:
+    """The name of the class and of any wrapped mechanism, for instance Projected(KNorm)."""
+    inner = getattr(mechanism, "inner", None)
+    name = type(mechanism).__name__
+    return name if inner is None else f"{name}({_mechanism_name(inner)})"

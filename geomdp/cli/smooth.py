@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+import json
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
 
+import numpy as np
 import typer
 
+import geomdp as gd
 from geomdp._numerics.files import write_together
+from geomdp._typing import FloatArray
 from geomdp.cli import display, flags
-from geomdp.cli.display import check_together
+from geomdp.cli.display import check_together, working
 from geomdp.cli.flags import PRIVACY, QUERIES, RECORDS, RESULT, option, whole_number
-from geomdp.cli.ledger import Payment
+from geomdp.cli.ledger import Payment, left_in
 from geomdp.cli.output_files import (
     CSV,
     PARQUET,
@@ -19,12 +25,12 @@ from geomdp.cli.output_files import (
     check_free,
     check_place,
     encoded,
+    paid_files,
     warn_of_formulas,
 )
 
 if TYPE_CHECKING:
-    from geomdp.cli.smooth_request import NamedQuery
-    from geomdp.mechanisms import SmoothRelease
+    from geomdp.workloads.smooth import ClosedForm, Polynomial
 
 
 app = typer.Typer(
@@ -145,11 +151,9 @@ def summarize(
     force: flags.Force = False,
 ) -> None:
     """Release noisy Chebyshev moments of the records in DATA as one file."""
-    from geomdp.cli.smooth_request import Request, carry_out, parse_bounds
-
     relation, payment = adjacency.relation(), Payment(ledger, budget)
     schema, privacy = check_together(
-        lambda: parse_bounds(bounds),
+        lambda: _parsed_bounds(bounds),
         lambda: flags.parse_released(epsilon, delta, rho, epsilon_above_10 or seed is not None),
         lambda: flags.check_whole("--smoothness", smoothness, minimum=1),
         lambda: flags.check_whole("--seed", seed, minimum=0),
@@ -158,8 +162,73 @@ def summarize(
         lambda: check_place(out, ".npz"),
         lambda: check_free([out], force, inputs=(data, ledger)),
     )
-    request = Request(schema, privacy, relation, n, smoothness, degree, seed)
-    carry_out(request, data, out, payment)
+    with payment.opened(relation) as account, working("reading records"):
+        if account is not None:
+            claim = gd.privacy.Guarantee(privacy, relation, gd.privacy.Exact())
+            account.require(claim, "SmoothSummary")
+        summary = gd.SmoothSummary(
+            len(schema.columns),
+            n=_counted(data, schema) if n is None else n,
+            smoothness=smoothness,
+            privacy=privacy,
+            degree=degree,
+            adjacency=relation,
+            schema=schema,
+        )
+        chunks = gd.data.read_chunks(data, schema.names, csv=schema.csv)
+        points = gd.data.encode(chunks, schema.confirm(), summary.workload.universe)
+        # Two numbers for each moment, of 8 bytes, and the record.
+        room = 16 * (summary.workload.n_queries + 1) + 2**16 + 2 * len(schema.to_json())
+        with paid_files({out: room}) as write:
+            released = summary.release(points, rng=seed, ledger=account)
+            charged = payment.charged(released.guarantee)
+            write({out: released.to_bytes()}, charged)
+        left = left_in(account)
+    counting = "declared" if n is not None else "counted"
+    deviations = released.noise_std.ravel()[1:]
+    low, high = map(display.number, (float(deviations.min()), float(deviations.max())))
+    rows = [
+        ("records", f"{released.n} ({counting}), {data}"),
+        ("moments", f"{released.moments.size - 1}: {_degrees(released)}"),
+        ("privacy", str(released.guarantee)),
+        ("noise", f"standard deviation from {low} to {high} per moment"),
+        ("summary", str(out)),
+        *left,
+    ]
+    with display.printing(f"{charged}, and the summary is in {out}"):
+        display.print_rows(rows)
+
+
+def _parsed_bounds(text: str) -> gd.data.Schema:
+    """A schema of real columns from ``NAME=LOW:HIGH,...``; ``ValueError`` names the wrong part."""
+    columns = []
+    for part in text.split(","):
+        name, equals, interval = (piece.strip() for piece in part.rpartition("="))
+        low, colon, high = interval.partition(":")
+        if not (name and equals and colon):
+            raise ValueError(f"--bounds must be NAME=LOW:HIGH,..., got {part.strip()!r}")
+        try:
+            numbers = float(low), float(high)
+        except ValueError as error:
+            raise ValueError(f"--bounds of {name!r} must be numbers, got {interval!r}") from error
+        columns.append(gd.data.RealColumn(name, numbers))
+    return gd.data.Schema(tuple(columns))
+
+
+def _counted(data: Path, schema: gd.data.Schema) -> int:
+    """The number of records; ``ValueError`` for no records or a value that is not within bounds."""
+    universe = gd.workloads.SymmetricCube(len(schema.columns))
+    chunks = gd.data.read_chunks(data, schema.names, csv=schema.csv)
+    count = sum(len(chunk) for chunk in gd.data.encode(chunks, schema.confirm(), universe))
+    if count == 0:
+        raise ValueError(f"{data} must hold at least 1 record, got 0")
+    return count
+
+
+def _degrees(release: gd.mechanisms.SmoothRelease) -> str:
+    """The degrees of the moments in a summary, in words."""
+    variables = f"each of {release.d} variables" if release.d > 1 else "1 variable"
+    return f"degrees 0 to {release.degree - 1} in {variables}"
 
 
 @app.command(epilog=FORMAT_HELP)
@@ -172,23 +241,20 @@ def answer(
     force: flags.Force = False,
 ) -> None:
     """Answer the queries in a file from a summary; the records are not needed."""
-    from geomdp.cli.smooth_request import degrees, read_queries
-    from geomdp.mechanisms import SmoothRelease
-
     release, queries = check_together(
-        lambda: SmoothRelease.load(summary),
-        lambda: read_queries(query),
+        lambda: gd.mechanisms.SmoothRelease.load(summary),
+        lambda: _read_queries(query),
         lambda: _check_answers(out, force, inputs=(summary, query)),
     )
     answers = _answers(release, queries, cube=cube)
     names = [] if release.schema is None else list(release.schema.names)
     display.print_rows(
         [
-            ("summary", f"{release.n} records, {degrees(release)}"),
+            ("summary", f"{release.n} records, {_degrees(release)}"),
             ("variables", ", ".join(names) if names else str(release.d)),
             ("privacy", str(release.guarantee)),
             ("moments", _state(release)),
-            *_counted(release),
+            *_divisor(release),
         ]
     )
     print()
@@ -214,38 +280,33 @@ def _check_answers(out: Path | None, force: bool, inputs: tuple[Path, ...]) -> N
         check_free([out], force, inputs)
 
 
-def _answers(release: SmoothRelease, queries: list[NamedQuery], *, cube: bool) -> Columns:
+def _answers(
+    release: gd.mechanisms.SmoothRelease, queries: list[NamedQuery], *, cube: bool
+) -> Columns:
     """Columns with the name, the kind, the answer and the errors of each query.
 
     Under add/remove, one more holds what each record missing from the declared n adds to the sum.
     """
-    import numpy as np
-
-    from geomdp.cli.smooth_request import in_cube
-    from geomdp.privacy import Adjacency
-
     if not cube and release.schema is None:
         raise ValueError("--original-units needs a summary with the bounds of its columns")
     kinds, found = [], []
     for each in queries:
         asked = each.query
         if not cube and release.schema is not None:
-            asked = in_cube(asked, release.schema)
+            asked = _in_cube(asked, release.schema)
         kinds.append(type(asked).__name__)
         found.append(release.answer(asked))
     names = ["answer", *ERRORS]
     # Under replace-one the number of records is n, so no record can be missing.
-    if release.guarantee.adjacency is not Adjacency.REPLACE_ONE:
+    if release.guarantee.adjacency is not gd.Adjacency.REPLACE_ONE:
         names.append("missing_record")
     numbers = dict(zip(names, np.array(found, dtype=np.float64).T, strict=False))
     return {"query": [each.name for each in queries], "kind": kinds, **numbers}
 
 
-def _counted(release: SmoothRelease) -> list[tuple[str, str]]:
+def _divisor(release: gd.mechanisms.SmoothRelease) -> list[tuple[str, str]]:
     """Under add/remove, a row about the divisor of the sums. Under replace-one, no row."""
-    from geomdp.privacy import Adjacency
-
-    if release.guarantee.adjacency is Adjacency.REPLACE_ONE:
+    if release.guarantee.adjacency is gd.Adjacency.REPLACE_ONE:
         return []
     said = (
         f"sums / {release.n}; if there are fewer than {release.n} records, each missing record "
@@ -254,7 +315,105 @@ def _counted(release: SmoothRelease) -> list[tuple[str, str]]:
     return [("answers", said)]
 
 
-def _state(release: SmoothRelease) -> str:
+def _state(release: gd.mechanisms.SmoothRelease) -> str:
     if release.post_processed:
         return "projected onto attainable moments; noise std is the value before the projection"
     return "as released"
+
+
+class NamedQuery(NamedTuple):
+    """A query with the name under which its answer is printed."""
+
+    name: str
+    query: ClosedForm
+
+
+def _read_queries(path: Path) -> list[NamedQuery]:
+    """The queries in a JSON file, named by kind and position where it gives no name.
+
+    ``ValueError`` names the file and the wrong entry; an ``ExceptionGroup`` has several of them.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"--query {path}: {error}") from error
+    descriptions = content if isinstance(content, list) else [content]
+    if not descriptions:
+        raise ValueError(f"--query {path} must hold at least 1 query, got 0")
+    queries: list[NamedQuery] = []
+    errors: list[ValueError] = []
+    for position, description in enumerate(descriptions):
+        try:
+            queries.append(_named(description, position))
+        except ValueError as error:
+            errors.append(ValueError(f"--query {path}, query number {position}: {error}"))
+    if errors:
+        raise errors[0] if len(errors) == 1 else ExceptionGroup("bad queries", errors)
+    return queries
+
+
+def _named(description: object, position: int) -> NamedQuery:
+    from geomdp.workloads.smooth import query_from_dict
+
+    if not isinstance(description, dict):
+        return NamedQuery("", query_from_dict(description))  # raises ValueError for a non-object
+    parameters = {key: value for key, value in description.items() if key != "name"}
+    query = query_from_dict(parameters)
+    name = description.get("name", f"{type(query).__name__} {position}")
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"name must be text of at least 1 character, got {name!r}")
+    return NamedQuery(name, query)
+
+
+# From the units of the columns to units of the cube [-1, 1]^d
+
+#: Largest number of terms in the expansion of one polynomial, before equal monomials are added.
+MAX_TERMS = 10_000
+
+
+def _in_cube(query: ClosedForm, schema: gd.data.Schema) -> ClosedForm:
+    """A query on the cube with the same values as `query` on the columns of `schema`.
+
+    A point x represents y_i = c_i + r_i x_i, for the middle c_i and half width r_i of the bounds.
+    Widths and bandwidths are in units of the cube. ``ValueError`` for another number of variables,
+    a kind that cannot be converted, or polynomials of more than 10,000 terms.
+    """
+    from geomdp.workloads.smooth import GaussianMixture, Logistic, Polynomial, SoftRange, Waves
+
+    bounds = np.array([column.bounds for column in schema.real_columns])
+    middle, half = bounds.mean(axis=1), np.diff(bounds, axis=1)[:, 0] / 2
+    if query.dimension != len(bounds):
+        raise ValueError(f"a query must have {len(bounds)} variables, got {query.dimension}")
+    match query:
+        case GaussianMixture():
+            centres = (query.centres - middle) / half
+            return GaussianMixture(centres, query.weights, query.bandwidth)
+        case Logistic():
+            bias = query.bias + float(query.weights @ middle)
+            return Logistic(query.weights * half, bias)
+        case Waves():
+            phases = query.phases + query.frequencies @ middle
+            return Waves(query.frequencies * half, query.amplitudes, phases)
+        case SoftRange():
+            low, high = (query.low - middle) / half, (query.high - middle) / half
+            return SoftRange(low, high, query.width)
+        case Polynomial():
+            return _expanded(query, middle, half)
+        case _:
+            raise ValueError(f"{type(query).__name__} cannot be given in units of the columns")
+
+
+def _expanded(query: Polynomial, middle: FloatArray, half: FloatArray) -> Polynomial:
+    """The polynomial sum_j a_j prod_i (c_i + r_i x_i)^(e_ji) of `query`, as monomials in x."""
+    exponents = query.exponents.astype(np.int64)
+    if sum(math.prod(row) for row in (exponents + 1).tolist()) > MAX_TERMS:
+        raise ValueError(f"a polynomial must expand to at most {MAX_TERMS} monomials")
+    terms: dict[tuple[int, ...], float] = {}
+    for powers, coefficient in zip(exponents.tolist(), query.coefficients.tolist(), strict=True):
+        for chosen in itertools.product(*(range(power + 1) for power in powers)):
+            factors = [
+                math.comb(power, k) * r**k * c ** (power - k)
+                for power, k, c, r in zip(powers, chosen, middle, half, strict=True)
+            ]
+            terms[chosen] = terms.get(chosen, 0.0) + coefficient * math.prod(factors)
+    return type(query)(np.array(list(terms)), np.array(list(terms.values())))
