@@ -20,7 +20,7 @@ from rich.console import Console
 from experiments.catalogue import SCRIPTS, UnknownScriptError, module_of
 from experiments.engine.figures import Folders, Outputs, RecordError, read_record
 from experiments.engine.script import LoadedScript, Preset, load
-from geomdp.cli.lists import (
+from geomdp.cli.lessons import (
     Browser,
     Lesson,
     Name,

@@ -11,7 +11,7 @@ import pytest
 
 import geomdp as gd
 from geomdp.cli import main
-from geomdp.cli.advise import records_for_half
+from geomdp.cli.plans import records_for_half
 
 #: Largest number of records that any mechanism accepts.
 LARGEST = 2**256

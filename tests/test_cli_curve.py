@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from geomdp.cli import main
-from geomdp.cli.curve import NOT_PRIVATE, NOTHING_EXCLUDED, parse_range
+from geomdp.cli.plans import NOT_PRIVATE, NOTHING_EXCLUDED, parse_range
 
 SCHEMA = {
     "format": "geomdp schema",

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 
 from geomdp.advice.setting import DEFAULT_EFFORT
-from geomdp.cli import main, output_files
+from geomdp.cli import main, outputs
 from geomdp.cli.display import logged_to, working
 from geomdp.privacy import Ledger, PureDP
 
@@ -274,9 +274,9 @@ def test_answers_that_were_paid_are_saved_elsewhere(
         disk["left"] = 1 << 30
         return save(contents)
 
-    save = output_files._saved
+    save = outputs._saved
     monkeypatch.setattr(Ledger, "spend", spend_and_fill)
-    monkeypatch.setattr(output_files, "_saved", saved)
+    monkeypatch.setattr(outputs, "_saved", saved)
     code, out, err = call(f"{PAID} --out a.{ending}")
     assert (code, out, len(err.splitlines())) == (2, "", 1)
     assert "No space left on device; 0.2-DP was charged to l, and the answers are in " in err
@@ -310,13 +310,13 @@ def test_answers_are_printed_if_no_disk_takes_them(call, disk, monkeypatch):
 def test_room_for_the_answers_is_enough(call, monkeypatch):
     """No file is longer than what was taken for it, so that a full disk cannot show later."""
     taken = {}
-    room = output_files.room_for
+    room = outputs.room_for
 
     def watched(sizes):
         taken.update(sizes)
         return room(sizes)
 
-    monkeypatch.setattr(output_files, "room_for", watched)
+    monkeypatch.setattr(outputs, "room_for", watched)
     columns = [
         {"name": '"' * 40 + str(i), "kind": "categorical", "categories": ['"' * 90, "é" * 50]}
         for i in range(4)

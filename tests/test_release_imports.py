@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from geomdp.cli.output_files import encoded
+from geomdp.cli.outputs import encoded
 
 #: This program runs the command that its arguments give, and prints the slow packages imported.
 PROGRAM = """

@@ -13,7 +13,7 @@ from experiments.guide.decisions import candidate_table, chart
 from experiments.guide.gallery import write_gallery
 from experiments.guide.reference import write_reference
 from experiments.guide.theorem_pages import write_theorems
-from geomdp.cli.lists import Lesson, all_lessons
+from geomdp.cli.lessons import Lesson, all_lessons
 
 HERE = Path(__file__).parent
 #: Files of the repository that pages include.

@@ -23,7 +23,7 @@ import numpy as np
 from marimo._output.formatters.formatters import register_formatters
 from matplotlib import pyplot as plt
 
-from geomdp.cli.lists import all_lessons, find_lesson
+from geomdp.cli.lessons import all_lessons, find_lesson
 
 #: Largest number of positions to which a control is moved. If a control has more positions, evenly
 #: spaced ones are used.

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from experiments.report.mathematics import to_mathml
-from geomdp.cli.lists import Lesson, require_marimo
+from geomdp.cli.lessons import Lesson, require_marimo
 
 #: Tags without a closing tag.
 VOID = {"br", "hr", "img", "input", "source", "wbr"}

@@ -8,16 +8,14 @@ from typing import Annotated
 import typer
 
 from geomdp import __version__
-from geomdp.cli.advise import advise
 from geomdp.cli.ask import ask
 from geomdp.cli.audit import audit
-from geomdp.cli.bounds import bracket, check_bound, width
-from geomdp.cli.curve import curve
 from geomdp.cli.display import logged_to
-from geomdp.cli.ledger import ledger
-from geomdp.cli.lists import lessons, mechanisms, workloads
+from geomdp.cli.lessons import lessons
+from geomdp.cli.lists import mechanisms, schema, workloads
+from geomdp.cli.outputs import ledger
+from geomdp.cli.plans import advise, bracket, check_bound, curve, width
 from geomdp.cli.release import release
-from geomdp.cli.schema import app as schema
 from geomdp.cli.smooth import app as smooth
 
 app = typer.Typer(

@@ -395,8 +395,7 @@ def ask(
     """Answer adaptive questions about the records in DATA, one by one, within one budget."""
     from geomdp.cli.display import naming_flags
     from geomdp.cli.inputs import record_source, warn_of
-    from geomdp.cli.ledger import Payment
-    from geomdp.cli.output_files import record_room
+    from geomdp.cli.outputs import Payment, record_room
     from geomdp.cli.release import privacy_record
     from geomdp.data import CountedRecords, count_records
     from geomdp.workloads import Histogram

@@ -1,25 +1,25 @@
-"""Commands that list: `mechanisms`, `workloads`, and `lessons`, the notebooks of the course."""
+"""The commands `mechanisms`, `workloads`, and `schema`, which drafts and confirms schema files."""
 
 from __future__ import annotations
 
-import ast
-import signal
-import subprocess
-import sys
-from dataclasses import dataclass
-from importlib.util import find_spec
+import json
+from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, TypeAlias
 
 import typer
+from typer.core import TyperGroup
 
-from geomdp.cli import display
+import geomdp as gd
+from geomdp._numerics.files import write_together
+from geomdp.cli import display, flags
+from geomdp.cli.flags import AUTO, RESULT, option
+from geomdp.cli.outputs import check_free, check_place
 
 
 def mechanisms() -> None:
     """List the mechanisms."""
     from geomdp.advice.candidates import CANDIDATES, FITTED, PROJECTED, SHRUNK
-    from geomdp.cli.flags import AUTO
 
     rows = [(row.flag, row.guarantees.value, row.summary) for row in CANDIDATES]
     display.print_table(["--mechanism", "with", "what it is"], rows)
@@ -44,111 +44,142 @@ def mechanisms() -> None:
 
 def workloads() -> None:
     """List the workload specifications."""
-    from geomdp.tabulation.tasks import WORKLOAD_KINDS
-
-    rows = [(kind.usage, kind.summary) for kind in WORKLOAD_KINDS]
+    rows = [(kind.usage, kind.summary) for kind in gd.tabulation.WORKLOAD_KINDS]
     display.print_table(["--workload", "queries; every answer is a mean over records"], rows)
 
 
-# The command `lessons`: list the notebooks, or open one in the browser
+# schema
 
-#: Folder of the package. In an installed wheel, the lessons are in the subfolder lessons/ of this
-#: folder. In a checkout, they are in experiments/lessons/, and experiments/ is beside this folder.
-PACKAGE = Path(__file__).resolve().parents[1]
-NAME_HELP = "Number or name of a lesson; without NAME, all lessons are listed."
-PORT_HELP = "Port of the notebook; by default the first free one."
+#: Why every column is skipped in a draft without --look.
+TO_DECLARE = "declare its kind: categorical, boolean, numeric, date or real"
 
-Name = Annotated[str | None, typer.Argument(help=NAME_HELP, show_default=False)]
-Port = Annotated[
-    int | None, typer.Option("--port", min=1, max=65535, help=PORT_HELP, show_default=False)
+RecordsArgument: TypeAlias = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA",
+        help="Records with a header: a .csv, .csv.gz or .parquet file, a folder of such files, or "
+        "a quoted pattern.",
+        show_default=False,
+    ),
 ]
-Browser = Annotated[
-    bool, typer.Option("--browser/--no-browser", help="Open a browser, or print the address only.")
+LookOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--look/--no-look",
+        metavar="",
+        help="Read the values, and propose a kind, categories and bin edges for each column, which "
+        "is NOT private; or read the names of the columns alone.",
+    ),
+]
+DraftOption: TypeAlias = Annotated[
+    Path | None,
+    option("--out FILE.json", RESULT, "File for the draft; by default the draft is printed."),
 ]
 
 
-@dataclass(frozen=True)
-class Lesson:
-    """One notebook. The file ``lesson_01_body.py`` is lesson 1 with the name `body`."""
-
-    path: Path
-
-    @property
-    def number(self) -> int:
-        return int(self.path.stem.split("_")[1])
-
-    @property
-    def name(self) -> str:
-        return self.path.stem.split("_", 2)[2]
-
-    @property
-    def title(self) -> str:
-        """The first line of the notebook's docstring, without the number."""
-        text = ast.get_docstring(ast.parse(self.path.read_text(encoding="utf-8"))) or ""
-        return text.partition("\n")[0].removeprefix(f"Lesson {self.number}. ")
+SchemaArgument: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="FILE.json", help="A schema file.", show_default=False)
+]
+ConfirmedArgument: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[COLUMN]...", help="The columns; by default all drafted ones.", show_default=False
+    ),
+]
 
 
-def all_lessons() -> list[Lesson]:
-    shipped, checkout = PACKAGE / "lessons", PACKAGE.parent / "experiments" / "lessons"
-    folder = shipped if shipped.is_dir() else checkout
-    return [Lesson(path) for path in sorted(folder.glob("lesson_[0-9][0-9]_*.py"))]
+class _DraftByDefault(TyperGroup):
+    """The group of the commands about schemas. Without the name of a command, it runs `draft`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        named = not args or args[0] in {*self.commands, "--help"}
+        return super().parse_args(ctx, args if named else ["draft", *args])
 
 
-def find_lesson(name: str) -> Lesson:
-    """The lesson with this number, short name or file name; ``ValueError`` if there is none."""
-    known = all_lessons()
-    for lesson in known:
-        if name in {str(lesson.number), lesson.name, lesson.path.stem, lesson.path.name}:
-            return lesson
-    names = ", ".join(f"{lesson.number} ({lesson.name})" for lesson in known)
-    raise ValueError(
-        f"NAME must be one of {names or 'the lessons (none is installed)'}, got {name!r}"
+schema = typer.Typer(
+    cls=_DraftByDefault,
+    help="Draft a schema for records; `geomdp schema DATA` is short for `schema draft DATA`.",
+    no_args_is_help=True,
+)
+
+
+@schema.command()
+def draft(
+    data: RecordsArgument,
+    *,
+    look: LookOption = True,
+    out: DraftOption = None,
+    force: flags.Force = False,
+) -> None:
+    """Draft a schema for the records in DATA, and print what was decided about each column."""
+    if out is not None:
+        check_place(out, ".json")
+        check_free([out], force, inputs=(data,))
+    if not look:
+        text = _names_only(data)
+    else:
+        inferred = gd.data.infer_schema(data)
+        text = inferred.schema.to_json() + "\n"
+        _show(inferred, out)
+    if out is None:
+        print(text, end="")
+        return
+    write_together({out: text.encode()})
+    rows = [("schema", str(out))]
+    if not look:
+        rows.append(("to do", "declare the kinds of columns: all are skipped until then"))
+    display.print_rows(rows)
+
+
+def _show(inferred: gd.data.InferredSchema, out: Path | None) -> None:
+    """Print what was decided about each column, on standard error if the draft is printed."""
+    rows = [(d.name, d.kind, d.drafted, d.to_state) for d in inferred.decisions]
+    if out is not None:
+        display.print_table(["column", "kind", "read from the records", "to state"], rows)
+    display.warn(
+        "the draft depends on the records, so a release with it has no privacy claim. If you know "
+        "what it says without the records, or have edited it so, state it with "
+        f"`geomdp schema confirm {out or 'FILE'}`"
     )
 
 
-def require_marimo() -> None:
-    """Raise ``ValueError`` if marimo, which opens the notebooks, is not installed."""
-    if find_spec("marimo") is None:
-        raise ValueError(
-            "the lessons are marimo notebooks and need the extra `lessons`: "
-            "pip install 'geomdp[lessons]'"
-        )
+@schema.command()
+def confirm(file: SchemaArgument, columns: ConfirmedArgument = None) -> None:
+    """State that drafted columns in FILE are known without the records; FILE records it."""
+    from geomdp.cli.inputs import read_schema
+
+    drafted = read_schema(file, str(file))
+    confirmed = drafted.confirm(*(columns or ()))
+    if confirmed != drafted:
+        write_together({file: (confirmed.to_json() + "\n").encode()})
+    stated = [column for column in confirmed.columns if column.confirmed]
+    rows = [(column.name, _stated(column)) for column in stated]
+    if rows:
+        display.print_table(["column", "stated to be known without the records"], rows)
+    else:
+        display.print_rows([("confirmed", "no column")])
+    if confirmed.caveat:
+        display.warn(f"no privacy claim: {confirmed.caveat}")
 
 
-def open_lesson(lesson: Lesson, port: int | None, browser: bool) -> int:
-    """Serve a lesson on this machine until Ctrl-C or SIGTERM; return the server's exit code."""
-    require_marimo()
-    flags = [] if browser else ["--headless"]
-    if port is not None:
-        flags += ["--port", str(port)]
-    command = [sys.executable, "-m", "marimo", "run", *flags, str(lesson.path)]
-    before = signal.signal(signal.SIGTERM, _end)
-    try:
-        # `run` kills the server if an exception, such as that of `_end`, ends its wait.
-        return subprocess.run(command, check=False).returncode
-    finally:
-        signal.signal(signal.SIGTERM, before)
+def _stated(column: gd.data.Column) -> str:
+    given = column.to_dict()
+    kind, _ = given.pop("kind"), given.pop("confirmed")
+    words = (f"{key} {json.dumps(value, ensure_ascii=False)}" for key, value in given.items())
+    return ", ".join([str(kind), *words])
 
 
-def _end(number: int, frame: object) -> NoReturn:
-    """End with the exit code that shells give to a process stopped by a signal."""
-    del frame
-    raise SystemExit(128 + number)
+@schema.command()
+def editor() -> None:
+    """Print the JSON Schema of schema files, from which an editor completes and checks them."""
+    print(files("geomdp.data").joinpath("schema.schema.json").read_text(encoding="utf-8"), end="")
 
 
-def show_list(command: str) -> None:
-    """Print the lessons, and the command line that opens the first: `command` followed by 1."""
-    rows = [(str(lesson.number), lesson.name, lesson.title) for lesson in all_lessons()]
-    display.print_table(["lesson", "name", "what it is about"], rows)
-    print(f"\nto open one: {command} 1")
+def _names_only(data: Path) -> str:
+    """The text of a schema file in which all columns are skipped. Reads no record."""
+    from geomdp.data.files import csv_format
+    from geomdp.data.schema import document_text
 
-
-def lessons(name: Name = None, port: Port = None, browser: Browser = True) -> None:
-    """Open a lesson on the geometry of privacy; without NAME, list all lessons.
-
-    Lessons are notebooks with sliders and exercises and need the extra `lessons`.
-    """
-    if name is None:
-        show_list("geomdp lessons")
-        return
-    raise typer.Exit(open_lesson(find_lesson(name), port, browser))
+    csv = csv_format(data)
+    skipped = [gd.data.SkippedColumn(name, TO_DECLARE) for name in gd.data.column_names(data, csv)]
+    return document_text(skipped, csv) + "\n"

@@ -14,8 +14,7 @@ from geomdp._validation import MOST_CONFIDENCE, probability
 from geomdp.cli import display, flags
 from geomdp.cli.display import check_together, naming_flags, working
 from geomdp.cli.flags import PRIVACY, RECORDS, RESULT, option, real
-from geomdp.cli.ledger import Payment, left_in
-from geomdp.cli.output_files import OutputFiles, paid_files, warn_of_formulas
+from geomdp.cli.outputs import OutputFiles, Payment, left_in, paid_files, warn_of_formulas
 
 if TYPE_CHECKING:
     from geomdp.cli.inputs import Choice, RecordSource

@@ -17,14 +17,15 @@ from geomdp._typing import FloatArray
 from geomdp.cli import display, flags
 from geomdp.cli.display import check_together, working
 from geomdp.cli.flags import PRIVACY, QUERIES, RECORDS, RESULT, option, whole_number
-from geomdp.cli.ledger import Payment, left_in
-from geomdp.cli.output_files import (
+from geomdp.cli.outputs import (
     CSV,
     PARQUET,
     Columns,
+    Payment,
     check_free,
     check_place,
     encoded,
+    left_in,
     paid_files,
     warn_of_formulas,
 )

@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 
 from experiments import __main__ as command_line
 from experiments.report.lesson_pages import export_lessons, static
-from geomdp.cli import lists as commands
+from geomdp.cli import lessons as commands
 from geomdp.cli import main
-from geomdp.cli.lists import Lesson, all_lessons, find_lesson
+from geomdp.cli.lessons import Lesson, all_lessons, find_lesson
 from tests.experiments.test_kills import wait_for_end
 
 ROOT = Path(__file__).parents[2]

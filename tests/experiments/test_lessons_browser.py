@@ -16,7 +16,7 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.keys import Keys
 
 from experiments.report.lesson_pages import export_lessons
-from geomdp.cli.lists import Lesson, all_lessons
+from geomdp.cli.lessons import Lesson, all_lessons
 from tests.experiments.chromium import headless_chromium
 
 #: Time limits in seconds: for the start of a server, the run of all cells and a step of a slider.

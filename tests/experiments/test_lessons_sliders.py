@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 import geomdp
 from experiments.lessons import slider_times
 from experiments.lessons.slider_times import POSITIONS, OpenLesson, main, step_times
-from geomdp.cli.lists import Lesson, all_lessons
+from geomdp.cli.lessons import Lesson, all_lessons
 
 #: Limits for one step: cells that run, pictures that are drawn, and calls of the library's Python
 #: functions. Work on whole arrays needs few calls. A solver in a loop, or a release, needs more.

@@ -25,7 +25,7 @@ import geomdp as gd
 from experiments.report.markup import breakable, linked_ids, table
 from geomdp.cli import display, main
 from geomdp.cli.display import logged_to, run_reporting_errors, working
-from geomdp.cli.output_files import OutputFiles, encoded
+from geomdp.cli.outputs import OutputFiles, encoded
 from geomdp.data.columns import is_shown
 from geomdp.plotting.error_curves import ErrorCurve
 from geomdp.privacy import Exact, Guarantee, Ledger, PureDP

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mpmath import mpf
 
 from geomdp.audit import AuditResult
-from geomdp.cli.ledger import remaining
+from geomdp.cli.outputs import remaining
 from geomdp.privacy import (
     ZCDP,
     Adjacency,

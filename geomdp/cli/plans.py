@@ -1,0 +1,573 @@
+"""Commands that read no records: `advise`, `bracket`, `check-bound`, `width` and `curve`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import typer
+
+import geomdp as gd
+from geomdp._numerics.files import write_together
+from geomdp._validation import LARGEST_WHOLE
+from geomdp.cli import display, flags
+from geomdp.cli.display import check_together, working
+from geomdp.cli.flags import QUERIES, RECORDS, RESULT, option, real, whole_number
+from geomdp.cli.outputs import check_free, check_place
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from geomdp.advice.advisor import Row
+
+# advise
+
+#: Two errors are called the same if the relative difference is at most this number.
+SAME = 1e-3
+#: The search for the number of records with half the error ends at this multiple of --n.
+MOST_TIMES = 1 << 20
+
+PlannedCount: TypeAlias = Annotated[
+    int, option("--n N", RECORDS, "Number of records.", whole_number)
+]
+VerboseOption: TypeAlias = Annotated[
+    bool,
+    option(
+        "--verbose",
+        RESULT,
+        "Also explain the choice, and list every mechanism with its error, or with the reason "
+        "why it was left out.",
+    ),
+]
+SavePlanOption: TypeAlias = Annotated[
+    Path | None,
+    option(
+        "--save-plan FILE",
+        RESULT,
+        "Write the choice to a new file, for `geomdp release --plan FILE`.",
+    ),
+]
+
+
+def advise(
+    *,
+    sample: flags.Sample = None,
+    schema: flags.SchemaFile = None,
+    n: PlannedCount,
+    workload: flags.Workload = None,
+    tables: flags.Tables = None,
+    weight: flags.Weight = None,
+    columns: flags.Columns = None,
+    epsilon: flags.Epsilon = None,
+    delta: flags.Delta = None,
+    rho: flags.Rho = None,
+    adjacency: flags.Neighbours = flags.AdjacencyFlag.REPLACE_ONE,
+    exact: flags.ExactOnly = True,
+    effort: flags.Effort = None,
+    save_plan: SavePlanOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Compare the mechanisms for a workload, without any records."""
+    privacy, question = check_together(
+        lambda: flags.parse_privacy(epsilon, delta, rho),
+        lambda: flags.parse_question(workload, tables, weight, columns),
+        lambda: flags.check_whole("--n", n, minimum=1),
+        lambda: _check_plan(save_plan),
+    )
+    # Imported here: these modules import most of the library, and refusals should come at once.
+    from geomdp.advice.advisor import advise_on
+    from geomdp.advice.setting import Setting
+    from geomdp.cli.inputs import budget_of, planned_task
+
+    cost = budget_of(effort)
+    task = planned_task(question, sample, schema)
+    with working("comparing the mechanisms"):
+        advice = advise_on(Setting(task.workload, n, privacy, adjacency.relation(), exact, cost))
+        half = records_for_half(advice.best)
+    rows = [task.row, *_advised(advice, task, half)]
+    if save_plan is not None:
+        gd.advice.save_plan(gd.advice.plan_of(advice), save_plan)
+        rows.append(("plan", f"{save_plan}, for geomdp release --plan"))
+    display.print_rows(rows)
+    if verbose:
+        _print_details(advice)
+    else:
+        print("\n--verbose explains the choice and lists all mechanisms.")
+
+
+def _check_plan(path: Path | None) -> None:
+    if path is None:
+        return
+    if path.exists():
+        raise ValueError(f"--save-plan must name a new file, got {str(path)!r}, which exists")
+    if not path.parent.is_dir():
+        raise ValueError(f"--save-plan must be in an existing folder, got {str(path)!r}")
+
+
+def _advised(
+    advice: gd.advice.Advice, task: gd.tabulation.Task, half: int | None
+) -> list[tuple[str, str]]:
+    """Rows about the best mechanism, its error, the n that halves the error, and the next best."""
+    applies, best = _applying(advice), advice.best
+    error, claim = best.predicted_rmse, best.guarantee.without_claim(task.caveat)
+    said = display.in_words(error)
+    if task.weights is not None and (task.weights != 1).any():
+        said += ", each error times its weight"
+    elif task.tables:
+        said += f"; as a count {display.number(error.value * best.n)} of {best.n} records"
+    rows = [
+        ("best", f"{applies[0].mechanism}, of {len(applies)} mechanisms that apply"),
+        ("rmse", said),
+        ("half of rmse", "no number of records found" if half is None else f"with {half} records"),
+        ("privacy", str(claim) + display.implied(claim, advice.asked)),
+    ]
+    if not math.isnan(applies[0].simulated_rmse):
+        simulated = display.number(applies[0].simulated_rmse)
+        rows.append(("simulated", f"rmse {simulated} on uniform data"))
+    if len(applies) > 1:
+        name, value = applies[1].mechanism, applies[1].predicted_rmse
+        rows.append(
+            ("next best", f"{name}: {display.number(value)}{_compared(value, error.value)}")
+        )
+    return rows
+
+
+def _applying(advice: gd.advice.Advice) -> list[Row]:
+    # `Advice.table` is not used here, because it imports pandas.
+    return [row for row in advice.rows if row.applies]
+
+
+def _compared(value: float, best: float) -> str:
+    if math.isclose(value, best, rel_tol=SAME):
+        return ", about the same"
+    if value < best:
+        return f", {1 - value / best:.1%} less, but not advised (see --verbose)"
+    return f", {value / best - 1:.1%} more" if value < 2 * best else f", {value / best:.2g} times"
+
+
+def records_for_half(mechanism: gd.mechanisms.Mechanism) -> int | None:
+    """The least n, up to one percent, that halves the predicted error; None beyond 2^20 times n."""
+    target = mechanism.predicted_rmse.value / 2
+    enough = mechanism.n
+    while not _reached(mechanism, enough, target):
+        enough *= 2
+        if enough > MOST_TIMES * mechanism.n:
+            return None
+    short = enough // 2
+    while enough - short > max(1, enough // 100):
+        middle = (short + enough) // 2
+        if _reached(mechanism, middle, target):
+            enough = middle
+        else:
+            short = middle
+    return enough if _accepted(mechanism, enough) is not None else None
+
+
+def _reached(mechanism: gd.mechanisms.Mechanism, n: int, target: float) -> bool:
+    """Whether the error for n records is at most `target`, or n is too large for `mechanism`."""
+    accepted = _accepted(mechanism, n)
+    return accepted is None or accepted.predicted_rmse.value <= target
+
+
+def _accepted(mechanism: gd.mechanisms.Mechanism, n: int) -> gd.mechanisms.Mechanism | None:
+    from geomdp.mechanisms.additive_noise.few_queries import InexactSumsError
+
+    if n > LARGEST_WHOLE:
+        return None
+    try:
+        return mechanism.with_n(n)
+    except InexactSumsError:
+        return None
+
+
+def _print_details(advice: gd.advice.Advice) -> None:
+    """Print the reasons for the choice, and a row for every mechanism."""
+    applies = _applying(advice)
+    print()
+    display.print_rows(
+        [
+            *zip(["why", *[""] * len(advice.reasons)], advice.reasons, strict=False),
+            ("set-up", f"{sum(row.seconds for row in applies):.1f} s for all that apply"),
+        ]
+    )
+    print()
+    display.print_table(
+        ["mechanism", "rmse", "prediction", "simulated", "set-up", "sampler"],
+        [
+            (
+                row.mechanism,
+                display.number(row.predicted_rmse),
+                row.kind,
+                "" if math.isnan(row.simulated_rmse) else display.number(row.simulated_rmse),
+                f"{row.seconds:.1f} s",
+                row.sampler.partition(" ")[0],
+            )
+            for row in applies
+        ],
+    )
+    chains = [
+        (row.mechanism, row.sampler) for row in applies if row.sampler.startswith("heuristic")
+    ]
+    if chains:
+        print()
+        said = "chains (diagnostics can find a bad chain, but prove nothing)"
+        display.print_table(["heuristic", said], chains)
+    print()
+    refused = [(row.mechanism, row.why) for row in advice.rows if not row.applies]
+    display.print_table(["left out", "why"], refused)
+
+
+# bracket
+
+#: At most this many lower bounds and this many upper bounds are printed, the best first.
+SHOWN = 5
+
+
+METRICS: dict[str, Callable[[], gd.bounds.Metric]] = {
+    "mean-l2": lambda: gd.bounds.MeanL2(),
+    "rms": lambda: gd.bounds.RMS(),
+    "worst-case": lambda: gd.bounds.WorstCase(),
+}
+
+
+def _metric(text: str) -> str:
+    if text not in METRICS:
+        raise typer.BadParameter(f"must be one of {', '.join(METRICS)}, got {text!r}")
+    return text
+
+
+AlphaOption: TypeAlias = Annotated[
+    float,
+    option(
+        "--alpha A",
+        QUERIES,
+        "Largest error allowed, as --metric measures it; answers are means over records.",
+        real,
+    ),
+]
+MetricOption: TypeAlias = Annotated[
+    str,
+    option(
+        "--metric NAME",
+        QUERIES,
+        "How the error is measured: mean-l2, rms or worst-case (over the queries).",
+        _metric,
+    ),
+]
+CertificateOption: TypeAlias = Annotated[
+    Path | None,
+    option(
+        "--out FILE.json",
+        RESULT,
+        "File for the certificate of the lower bound; `geomdp check-bound` verifies it.",
+    ),
+]
+
+
+def bracket(
+    *,
+    sample: flags.Sample = None,
+    schema: flags.SchemaFile = None,
+    workload: flags.Workload = None,
+    tables: flags.Tables = None,
+    weight: flags.Weight = None,
+    columns: flags.Columns = None,
+    epsilon: flags.Epsilon = None,
+    delta: flags.Delta = None,
+    rho: flags.Rho = None,
+    alpha: AlphaOption,
+    metric: MetricOption = "mean-l2",
+    adjacency: flags.Neighbours = flags.AdjacencyFlag.REPLACE_ONE,
+    out: CertificateOption = None,
+    force: flags.Force = False,
+) -> None:
+    """Print lower and upper bounds on the least number of records that suffices for the error A."""
+    from geomdp.cli.inputs import planned_task
+
+    privacy, question = check_together(
+        lambda: flags.parse_privacy(epsilon, delta, rho),
+        lambda: flags.parse_question(workload, tables, weight, columns),
+        lambda: _check_output(out, schema, force),
+    )
+    task = planned_task(question, sample, schema)
+    with working("bounding"):
+        found = gd.sample_complexity_bracket(
+            task.workload,
+            alpha=alpha,
+            metric=METRICS[metric](),
+            adjacency=adjacency.relation(),
+            privacy=privacy,
+        )
+    low, high = found.lower.records_text, found.upper.records_text
+    display.print_rows(
+        [
+            task.row,
+            ("target", str(found.question)),
+            ("records", f"more than {low}, at most {high}"),
+            ("ratio", display.number(found.gap)),
+        ]
+    )
+    _print_side("no mechanism with", found.lower_candidates)
+    _print_side("enough records", found.upper_candidates)
+    if out is not None:
+        _write_certificate(found, out)
+
+
+def _check_output(out: Path | None, schema: Path | None, force: bool) -> None:
+    if out is not None:
+        check_place(out, ".json")
+        check_free((out, out.with_suffix(".npz")), force, inputs=(schema,))
+
+
+def _print_side(heading: str, bounds: tuple[gd.bounds.Bound, ...]) -> None:
+    print()
+    rows = []
+    for bound in bounds[:SHOWN]:
+        assumed = [f"assumes {text}" for text in bound.assumptions]
+        rows.append((bound.records_text, "; ".join([bound.statement, *assumed])))
+    display.print_table([heading, "why"], rows)
+
+
+def _write_certificate(found: gd.advice.Bracket, path: Path) -> None:
+    """Write the certificate of the lower bound; ``ValueError`` if the bound has none."""
+    from geomdp.bounds.certificates import write_certificate
+
+    certificate = found.lower.certificate
+    if not isinstance(certificate, gd.bounds.Certificate):
+        raise ValueError(
+            "--out has nothing to write, because the lower bound has no certificate: "
+            f"{found.lower.statement}"
+        )
+    write_certificate(path, certificate.document())
+    print()
+    display.print_rows([("certificate", str(path)), ("verify with", f"geomdp check-bound {path}")])
+
+
+# check-bound
+
+#: Exit code for a certificate that does not prove its bound. For a missing file the code is 2.
+REJECTED = 1
+
+CertificateArgument = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A certificate (.json).", show_default=False)
+]
+
+
+def check_bound(file: CertificateArgument) -> None:
+    """Check the lower bound in FILE: compute its numbers again, and show what the proof assumes."""
+    with working("checking"):
+        try:
+            checked = gd.bounds.check_certificate(file)
+        except gd.bounds.CertificateRejected as error:
+            display.print_rows([("rejected", str(error))])
+            raise typer.Exit(REJECTED) from error
+    display.print_rows(
+        [
+            ("bound", f"sc > {checked.records}: {checked.records} records are not enough"),
+            ("statement", checked.statement),
+            *(("verified", text) for text in checked.verified),
+            *(("provided", text) for text in checked.conditions or ("nothing",)),
+        ]
+    )
+
+
+# width
+
+DirectionsOption: TypeAlias = Annotated[
+    int | None,
+    option(
+        "--seed S",
+        RESULT,
+        "Seed of the directions; the same seed gives the same estimate.",
+        whole_number,
+    ),
+]
+#: Largest probability that the printed interval does not contain the width.
+LEVEL = 1e-3
+
+
+def width(
+    *,
+    sample: flags.Sample = None,
+    schema: flags.SchemaFile = None,
+    workload: flags.Workload = None,
+    tables: flags.Tables = None,
+    weight: flags.Weight = None,
+    columns: flags.Columns = None,
+    seed: DirectionsOption = None,
+) -> None:
+    """Compute the Gaussian mean width of a workload's sensitivity polytope."""
+    from geomdp.cli.inputs import planned_task
+
+    flags.check_whole("--seed", seed, minimum=0)
+    question = flags.parse_question(workload, tables, weight, columns)
+    task = planned_task(question, sample, schema)
+    with working("estimating"):
+        body = gd.sensitivity_polytope(task.workload)
+        estimate = gd.gaussian_width(body, rng=seed, level=LEVEL)
+    if estimate.samples == 0:
+        value = f"{display.number(estimate.value)} (exact)"
+    else:
+        low, high = map(display.number, estimate.interval)
+        value = (
+            f"{display.number(estimate.value)}, in [{low}, {high}] at level {1 - LEVEL:.1%} "
+            f"({estimate.samples} directions)"
+        )
+    hull = task.workload.affine_hull()
+    dimension = f"{hull.dimension} of {hull.ambient}"
+    display.print_rows([task.row, ("dimension", dimension), ("width", value)])
+
+
+# curve
+
+#: Errors are predicted at about this many values of n per factor of ten. The values include both
+#: ends of the range of n.
+PER_DECADE = 4
+#: Largest n of a curve. Measuring an error at n draws n records.
+MOST_RECORDS = 10**7
+NOTHING_EXCLUDED = (
+    "no region is shaded, because the known lower bounds for this workload and guarantee exclude "
+    "no error as large as 1% of the largest difference between answers"
+)
+NOT_PRIVATE = (
+    "measured errors depend on the records and have no noise that would protect them: publish the "
+    "files only if the records are public"
+)
+
+MeasuredArgument: TypeAlias = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="DATA",
+        help="File of records (.csv, .csv.gz or .parquet) on which errors are measured, besides "
+        "the predictions; needs --schema. Use only public or synthetic records: measured errors "
+        "are NOT private.",
+        show_default=False,
+    ),
+]
+MeasureOption: TypeAlias = Annotated[
+    bool, option("--measure", RECORDS, "Measure errors on the records of --sample.")
+]
+RangeOption: TypeAlias = Annotated[
+    str, option("--n LOW:HIGH", RECORDS, "Numbers of records to cover.")
+]
+FigureOption: TypeAlias = Annotated[
+    Path,
+    option(
+        "--out FILE.png",
+        RESULT,
+        "File for the figure. FILE.svg and FILE.csv are written beside it.",
+    ),
+]
+
+
+def curve(
+    data: MeasuredArgument = None,
+    *,
+    sample: flags.Sample = None,
+    schema: flags.SchemaFile = None,
+    measure: MeasureOption = False,
+    n: RangeOption = "100:1000000",
+    workload: flags.Workload = None,
+    tables: flags.Tables = None,
+    weight: flags.Weight = None,
+    columns: flags.Columns = None,
+    epsilon: flags.Epsilon = None,
+    delta: flags.Delta = None,
+    rho: flags.Rho = None,
+    adjacency: flags.Neighbours = flags.AdjacencyFlag.REPLACE_ONE,
+    exact: flags.ExactOnly = True,
+    out: FigureOption = Path("curve.png"),
+    force: flags.Force = False,
+) -> None:
+    """Draw predicted error against n for every mechanism, and a lower bound for all mechanisms."""
+    paths = {end: out.with_suffix(end) for end in (".png", ".svg", ".csv")}
+    (privacy, question), ns = check_together(
+        lambda: check_together(
+            lambda: flags.parse_privacy(epsilon, delta, rho),
+            lambda: flags.parse_question(workload, tables, weight, columns),
+        ),
+        lambda: parse_range(n),
+        lambda: check_place(out, ".png"),
+        lambda: check_free(paths.values(), force, inputs=(data, schema)),
+    )
+    task, records = _asked(question, data, sample, schema, measure)
+    with working("preparing the mechanisms"):
+        drawn = gd.plotting.error_curve(
+            task.workload,
+            ns=ns,
+            privacy=privacy,
+            exact_only=exact,
+            adjacency=adjacency.relation(),
+            records=records,
+            title=task.description,
+        )
+    encoded = drawn.encoded()
+    write_together({path: encoded[end] for end, path in paths.items()})
+    display.print_rows([task.row, *_drawn(drawn.table, ns, paths)])
+
+
+def _asked(
+    question: flags.Question,
+    data: Path | None,
+    sample: str | None,
+    schema: Path | None,
+    measure: bool,
+) -> tuple[gd.tabulation.Task, npt.NDArray[Any] | None]:
+    """The workload that is asked for, and the records to measure errors on, if any."""
+    from geomdp.cli.inputs import planned_task, record_source
+    from geomdp.data.counting import encode_source
+
+    if measure and data is None and sample is None:
+        raise ValueError("--measure needs --sample; for your own records, give their file as DATA")
+    if data is None and not measure:
+        return planned_task(question, sample, schema), None
+    source = record_source(question.columns, data, sample, schema)
+    task = question.task(source.schema)
+    display.warn(NOT_PRIVATE)
+    with working("reading records"):
+        public = source.schema.select(task.columns).confirm()
+        chunks = list(encode_source(source.table, public, task.workload.universe))
+        if not any(map(len, chunks)):
+            raise ValueError(f"{source.name} must hold at least 1 record, got 0")
+        return task, np.concatenate(chunks)
+
+
+def _drawn(table: pd.DataFrame, ns: list[int], paths: dict[str, Path]) -> list[tuple[str, str]]:
+    """Rows about the least errors at both ends of the range, missing shading, and the files."""
+    from geomdp.plotting.error_curves import nothing_excluded
+
+    least = [_least(table, number) for number in (ns[0], ns[-1])]
+    unshaded = [("out of reach", NOTHING_EXCLUDED)] if nothing_excluded(table) else []
+    return [
+        ("least error", "; ".join(least)),
+        *unshaded,
+        ("figure", f"{paths['.png']}, {paths['.svg']}"),
+        ("numbers", str(paths[".csv"])),
+    ]
+
+
+def parse_range(text: str) -> list[int]:
+    """About four n per factor of ten in LOW:HIGH; ``ValueError`` unless 1 <= LOW < HIGH <= 10^7."""
+    low, colon, high = text.partition(":")
+    whole = all(part.isascii() and part.isdigit() for part in (low, high))
+    if not (colon and whole and 1 <= int(low) < int(high) <= MOST_RECORDS):
+        raise ValueError(
+            f"--n must be LOW:HIGH with whole numbers 1 <= LOW < HIGH <= {MOST_RECORDS}, "
+            f"got {text!r}"
+        )
+    ends = int(low), int(high)
+    count = max(2, round(PER_DECADE * np.log10(ends[1] / ends[0])) + 1)
+    return [int(number) for number in np.unique(np.geomspace(*ends, count).round())]
+
+
+def _least(table: pd.DataFrame, n: int) -> str:
+    """The least predicted error with n records, and the mechanism that has this error, as text."""
+    from geomdp.plotting.error_curves import least_predicted
+
+    best = least_predicted(table, n)
+    heuristic = "" if best.sampler == str(gd.privacy.Exact()) else ", heuristic"
+    return f"{display.number(best.rmse)} with {n} records ({best.curve}{heuristic})"
