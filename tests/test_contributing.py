@@ -185,11 +185,8 @@ class WholeBall(AdditiveMechanism):
 CANDIDATE = """    Candidate(
         kind=WholeBall,
         flag="whole-ball",
-        guarantees=Guarantees.PURE,
         summary="K-norm noise of a ball in all dimensions",
         suits="Its noise is the same in every direction.",
-        build=plain(WholeBall),
-        steps=STEPS,
     ),"""
 #: A program that prints whether the table of the advisor names the mechanism.
 ADVISED = """

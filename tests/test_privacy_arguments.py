@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 
 import geomdp as gd
 from geomdp import advice, audit, bodies, bounds, mechanisms, noise, plotting, privacy, tabulation
-from geomdp.advice.plan import workload_hash
+from geomdp.advice.advisor import workload_hash
 from geomdp.bounds import upper
 from geomdp.geometry.sampling import ExactSampler
 from geomdp.mechanisms import printed, strategies

@@ -1,10 +1,10 @@
 from .advisor import Advice as Advice
+from .advisor import Plan as Plan
 from .advisor import advise as advise
+from .advisor import load_plan as load_plan
+from .advisor import plan_of as plan_of
+from .advisor import save_plan as save_plan
 from .bracket import Bracket as Bracket
 from .bracket import sample_complexity_bracket as sample_complexity_bracket
 from .error_curve import Quantity as Quantity
 from .error_curve import error_table as error_table
-from .plan import Plan as Plan
-from .plan import load_plan as load_plan
-from .plan import plan_of as plan_of
-from .plan import save_plan as save_plan

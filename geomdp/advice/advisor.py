@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import hashlib
 import html
+import json
 import math
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from geomdp._validation import whole
-from geomdp.advice.candidates import FITTED, PROJECTED
+import numpy as np
+
+from geomdp._numerics.randomness import PUBLIC_SEED
+from geomdp._validation import require_type, whole
+from geomdp.advice.candidates import CANDIDATES, FITTED, PROJECTED, STEPS
 from geomdp.advice.comparison import (
     TIE,
     WORTHWHILE,
@@ -19,13 +28,19 @@ from geomdp.advice.comparison import (
     try_all,
     with_fit,
 )
-from geomdp.advice.costs import draw_seconds
-from geomdp.advice.setting import DEFAULT_EFFORT, Budget, Setting
+from geomdp.advice.setting import (
+    DEFAULT_EFFORT,
+    UNLIMITED,
+    Budget,
+    InapplicableError,
+    Setting,
+    draw_seconds,
+)
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, PredictionKind
 from geomdp.mechanisms.base import l1_sensitivity
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
-from geomdp.privacy.definitions import checked_adjacency
-from geomdp.workloads import Workload, WorkloadSizeError
+from geomdp.privacy import Adjacency, Privacy
+from geomdp.privacy.definitions import check_privacy, checked_adjacency
+from geomdp.workloads import Workload, WorkloadSizeError, explicit_answers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +67,15 @@ def reasons(ranked: list[Built], trials: Trials) -> list[str]:
     """The sentences about the best candidate, the first of `ranked`."""
     best = ranked[0]
     proved = _by_prediction(ranked)
-    said = [_simulation(best, proved[0])] if best.step is FITTED else []
+    said = []
+    if best.step is FITTED:
+        rival = proved[0]
+        said.append(
+            f"{best.name} is advised because it errs less than {rival.name} in simulated releases "
+            f"on uniform data, {best.simulated:.4g} per query instead of {rival.simulated:.4g}, "
+            "and not clearly more on public data with one or ten different records. Its predicted "
+            f"error is {best.prediction.value:.4g} ({KINDS[best.prediction.kind]})."
+        )
     said.append(
         f"{proved[0].name} has the least predicted error, {proved[0].prediction.value:.4g} per "
         f"query ({KINDS[proved[0].prediction.kind]}), of {len(ranked)} mechanisms that apply"
@@ -63,7 +86,10 @@ def reasons(ranked: list[Built], trials: Trials) -> list[str]:
     if noise is not None:
         said.append(_regime(best, noise, trials))
     said += _comparison(proved)
-    said.append(_guarantee(best, trials.setting))
+    guarantee, asked = best.mechanism.guarantee, trials.setting.privacy
+    enough = f" It implies {asked}, which was asked for."
+    implied = best.exact and guarantee.privacy != asked
+    said.append(f"Every release will state this guarantee: {guarantee}.{enough if implied else ''}")
     if not best.exact:
         exact = next((trial for trial in ranked if trial.exact), None)
         if exact is not None:
@@ -90,24 +116,6 @@ def _by_prediction(ranked: list[Built]) -> list[Built]:
     return [rival, *(trial for trial in ranked[1:] if trial is not rival), ranked[0]]
 
 
-def _simulation(fit: Built, rival: Built) -> str:
-    return (
-        f"{fit.name} is advised because it errs less than {rival.name} in simulated releases on "
-        f"uniform data, {fit.simulated:.4g} per query instead of {rival.simulated:.4g}, and not "
-        "clearly more on public data with one or ten different records. Its predicted error is "
-        f"{fit.prediction.value:.4g} ({KINDS[fit.prediction.kind]})."
-    )
-
-
-def _guarantee(best: Built, setting: Setting) -> str:
-    """Sentences on the guarantee, and on why it is enough if another one was asked for."""
-    guarantee = best.mechanism.guarantee
-    said = f"Every release will state this guarantee: {guarantee}."
-    if guarantee.privacy == setting.privacy or not best.exact:
-        return said
-    return f"{said} It implies {setting.privacy}, which was asked for."
-
-
 def _aside(ranked: list[Built]) -> str:
     """A remark on another candidate with a slightly lower prediction; empty if there is none."""
     best = ranked[0].prediction.value
@@ -128,8 +136,12 @@ def _regime(best: Built, noise: AdditiveMechanism, trials: Trials) -> str:
     workload = setting.workload
     widest = workload.l2_diameter() / math.sqrt(workload.n_queries)
     alone = noise.predicted_rmse.value
-    dimensions = _dimensions(setting)
-    sizes = f"{dimensions}With {setting.n} records the noise alone is {alone:.4g} per query"
+    sizes = f"With {setting.n} records the noise alone is {alone:.4g} per query"
+    try:
+        dimension = workload.affine_hull().dimension
+        sizes = f"The {workload.n_queries} answers vary in {dimension} dimensions. {sizes}"
+    except WorkloadSizeError:
+        pass  # the workload is too large to find the dimension
     if widest == 0:
         # If all elements have the same answers, the workload is allowed under add/remove, where the
         # answers tell the number of records.
@@ -154,15 +166,6 @@ def _regime(best: Built, noise: AdditiveMechanism, trials: Trials) -> str:
         return f"{sizes}. {does} never adds error, and removes some of it on most data sets."
     drowned = " There are few records for this many queries." if alone > DROWNED * widest else ""
     return f"{sizes}. {does} removes at least {gain:.0%} of the error on every data set.{drowned}"
-
-
-def _dimensions(setting: Setting) -> str:
-    """Sentence on the dimension of the answers; empty if the workload is too large to find it."""
-    try:
-        dimension = setting.workload.affine_hull().dimension
-    except WorkloadSizeError:
-        return ""
-    return f"The {setting.workload.n_queries} answers vary in {dimension} dimensions. "
 
 
 def _comparison(ranked: list[Built]) -> list[str]:
@@ -205,15 +208,7 @@ class Row(NamedTuple):
         return not math.isnan(self.predicted_rmse)
 
 
-COLUMNS = (
-    "mechanism",
-    "predicted_rmse",
-    "kind",
-    "simulated_rmse",
-    "sampler",
-    "set-up seconds",
-    "why",
-)
+COLUMNS = ["set-up seconds" if name == "seconds" else name for name in Row._fields]
 
 
 def comparison_rows(ranked: list[Built], refused: dict[str, str]) -> tuple[Row, ...]:
@@ -239,7 +234,7 @@ def comparison_rows(ranked: list[Built], refused: dict[str, str]) -> tuple[Row, 
 # The advice
 
 #: A notebook shows this many reasons, and these columns of the table.
-REASONS_SHOWN, SHOWN = 3, ("mechanism", "predicted_rmse", "kind", "sampler")
+REASONS_SHOWN, SHOWN = 3, ["mechanism", "predicted_rmse", "kind", "sampler"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -282,14 +277,12 @@ class Advice:
     def table(self) -> pd.DataFrame:
         """One row per candidate, best first.
 
-        Columns: mechanism, predicted_rmse, kind (of prediction), simulated_rmse, sampler, set-up
-        seconds, why. simulated_rmse is the error on uniform data in simulated releases, and NaN if
-        the mechanism was not simulated. The last column gives the source of the prediction; if none
-        was made, predicted_rmse is NaN and the last column gives the reason.
+        simulated_rmse is the error on uniform data in simulated releases, NaN if there were none.
+        The column why gives the source of the prediction, or the reason why predicted_rmse is NaN.
         """
         from geomdp.advice.printed_table import PrintedTable  # pandas: a slow import
 
-        return PrintedTable(list(self.rows), columns=[*COLUMNS])
+        return PrintedTable(list(self.rows), columns=COLUMNS)
 
     def __repr__(self) -> str:
         return f"Advice({self.reasons[0]})"
@@ -297,7 +290,7 @@ class Advice:
     def _repr_html_(self) -> str:
         said = "".join(f"<p>{html.escape(reason)}</p>" for reason in self.reasons[:REASONS_SHOWN])
         rows = self.table[self.table["predicted_rmse"].notna()]
-        return said + rows[list(SHOWN)].to_html(index=False, float_format="{:.4g}".format)
+        return said + rows[SHOWN].to_html(index=False, float_format="{:.4g}".format)
 
 
 def advise(
@@ -311,32 +304,26 @@ def advise(
 ) -> Advice:
     """Find the mechanism with the least predicted error for a workload.
 
-    The candidates for pure differential privacy are:
-
-    * Laplace, geometric, staircase, ball, cone, tight-cone, spectral, ellipsoid, K-norm,
-      lattice-box, recursive and hierarchical noise and the matrix mechanism, each alone and with a
-      projection on the attainable answers afterwards;
-    * the noise with the least prediction, followed by shrinking (`Shrunk`);
-    * `JL`, a random map to fewer dimensions, with the best number of dimensions;
-    * noise on answers that are rounded to a few points (`Coarse`);
-    * the mechanisms `SecondMoment` and `PairMarginals`, for the workloads they are made for.
-
-    For other guarantees, Gaussian noise is tried, too: isotropic, on the optimal strategy
-    (`Matrix`) and on the residuals of tables (`ResidualGaussian`). The mechanisms for pure privacy
-    stay candidates, with the largest epsilon that implies the guarantee asked: epsilon-DP implies
-    (epsilon, delta)-DP and (epsilon^2 / 2)-zCDP. A release of such a mechanism states epsilon-DP.
-    They are left out if the error of the best Gaussian noise proves that they cannot be better, and
-    for tables of many columns, where their set-ups take long.
+    The candidates for pure differential privacy are all additive noises of `geomdp.mechanisms`,
+    each alone and with a projection on the attainable answers afterwards; the noise with the least
+    prediction, followed by shrinking (`Shrunk`); `JL`, a random map to fewer dimensions, with the
+    best number of dimensions; noise on answers that are rounded to a few points (`Coarse`); and
+    `SecondMoment` and `PairMarginals`, for the workloads they are made for. For other guarantees,
+    `Gaussian`, `Matrix` and `ResidualGaussian` noise is tried, too. The mechanisms for pure privacy
+    then stay candidates, with the largest epsilon that implies the guarantee asked
+    (`pure_implying`), which their releases state. They are left out if the error of the best
+    Gaussian noise proves that they cannot be better, and for tables of many columns, where their
+    set-ups take long.
 
     The candidate with the least prediction wins. Others tie with it if their predictions exceed it
     by at most a relative 1e-5 plus three standard errors. Among candidates that tie, an exact
     sampler decides first, then correct rounding of the noise in unseeded releases, then simplicity.
-    If the winner is noise alone, the noise with its projection is advised, unless the projection is
-    left out; if several noises tie, the one with the least bound after its projection. On data sets
-    of n records, a projection increases the error at most by rounding, which matters if the error
-    is below 1e-6 of the diameter of the answers. It can lower the error even if the prediction, an
-    upper bound over all data sets, stays the same. Shrinking is advised only if it lowers the
-    prediction by more than 1%.
+    If the winner is noise alone, its projection is advised, unless it is left out; if several
+    noises tie, the one with the least bound after its projection. On data sets of n records, a
+    projection increases the error at most by rounding, which matters if the error is below 1e-6 of
+    the diameter of the answers. It can lower the error even if the prediction, an upper bound over
+    all data sets, stays the same. Shrinking is advised only if it lowers the prediction by more
+    than 1%.
 
     One choice is made by simulation. A fit (`Fitted`) replaces the noisy answers by the attainable
     answers nearest to them in the norm of the noise. Its proved bound is up to twice the bound of a
@@ -348,11 +335,10 @@ def advise(
     predicted error remains the proved bound of the advised mechanism. On other data the fit can err
     more: for tables of independent columns, up to 4% more was measured.
 
-    The table has a row for every candidate that was considered. If no prediction was made, the row
-    gives the reason, for example: the candidate does not apply, cannot make a release, cannot be
-    the best by a lower bound, or would take more than 1 GiB of memory or longer than `effort`.
-    Costs are computed from the sizes of the workload. So the advice does not depend on the speed of
-    the machine. It depends on public arguments only, and costs no privacy.
+    A candidate is left out, with the reason in the table, if it does not apply, cannot make a
+    release, cannot be the best by a lower bound, or would take more than 1 GiB of memory or longer
+    than `effort`. Costs are computed from the sizes of the workload, so the advice does not depend
+    on the speed of the machine. It depends on public arguments only, and costs no privacy.
 
     Parameters
     ----------
@@ -385,8 +371,7 @@ def advise(
     >>> round(advice.best.predicted_rmse.value, 3)
     0.003
     """
-    if not isinstance(privacy, PureDP | ApproxDP | ZCDP):
-        raise ValueError(f"privacy must be PureDP, ApproxDP or ZCDP, got {privacy!r}")
+    check_privacy(privacy)
     adjacency = checked_adjacency(adjacency)
     budget = Budget.of_seconds(effort)
     return advise_on(Setting(workload, whole(n, "n"), privacy, adjacency, exact_only, budget))
@@ -410,3 +395,162 @@ def advise_on(setting: Setting) -> Advice:
     flag = (first.step.prefix if first.step else "") + first.candidate.flag
     rows = comparison_rows(ranked, trials.refused)
     return Advice(first.mechanism, rows, said, flag, setting.privacy)
+
+
+#: A hash of all answers identifies a workload with at most `HASHED` of them; else the answers of at
+#: most `ELEMENTS` elements are hashed.
+HASHED, ELEMENTS = 1 << 22, 64
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The mechanism that answers a workload, chosen before any record was seen.
+
+    A plan can be called like the class of a mechanism, and can be given in place of such a class:
+    ``gd.release(records, schema, "marginals:2", epsilon=1.0, mechanism=plan)``. It stores no noise.
+    Calling it builds the mechanism, whose constructor makes the privacy claim.
+
+    Parameters
+    ----------
+    mechanism : str
+        Name of the mechanism, as the flag `--mechanism` takes it.
+    workload : str
+        Hash of the queries.
+    privacy : str
+        The guarantee that was asked for, in words. The mechanism can have a stronger one.
+    adjacency : str
+        Neighbour relation.
+    n : int
+        Number of records for which the mechanism was chosen. For another number, its guarantee and
+        prediction hold too, but another mechanism may be better.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> workload, privacy = gd.workloads.Prefixes(8), gd.PureDP(1.0)
+    >>> plan = gd.advice.plan_of(gd.advise(workload, n=1000, privacy=privacy))
+    >>> plan.mechanism, plan.n
+    ('projected-knorm-exact', 1000)
+    >>> mechanism = plan(workload, n=1100, privacy=privacy)
+    >>> mechanism.n
+    1100
+    """
+
+    mechanism: str
+    workload: str
+    privacy: str
+    adjacency: str
+    n: int
+
+    def __call__(
+        self,
+        workload: Workload,
+        *,
+        n: int,
+        privacy: Privacy,
+        adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    ) -> Mechanism:
+        """Build the mechanism of the plan for `n` records.
+
+        ``ValueError`` if the workload, the guarantee or the neighbour relation differs from the
+        plan, or the plan names no mechanism of this package, or one that does not apply.
+        """
+        asked = {
+            "workload": workload_hash(workload),
+            "privacy": str(privacy),
+            "adjacency": checked_adjacency(adjacency).value,
+        }
+        for name, value in asked.items():
+            if value != getattr(self, name):
+                raise ValueError(
+                    f"{name} must be the one that was planned for, {getattr(self, name)}, "
+                    f"got {value}"
+                )
+        step = next((step for step in STEPS if self.mechanism.startswith(step.prefix)), None)
+        flag = self.mechanism if step is None else self.mechanism.removeprefix(step.prefix)
+        row = next((row for row in CANDIDATES if row.flag == flag), None)
+        if row is None or (step is not None and step not in row.steps):
+            raise ValueError(f"plan must name a mechanism, got {self.mechanism!r}")
+        # The cost of the set-up has no limit, because the mechanism was already chosen.
+        setting = Setting(workload, whole(n, "n"), privacy, adjacency, False, UNLIMITED)
+        try:
+            mechanism = row.built(setting)
+        except InapplicableError as error:
+            raise ValueError(f"{self.mechanism} does not apply: {error}") from error
+        return mechanism if step is None else step.after(mechanism)
+
+
+def plan_of(advice: Advice) -> Plan:
+    """The plan for the mechanism that `advise` found best.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> advice = gd.advise(gd.workloads.Prefixes(8), n=1000, privacy=gd.PureDP(1.0))
+    >>> plan = gd.advice.plan_of(advice)
+    >>> plan.mechanism == advice.flag, plan.privacy, plan.adjacency
+    (True, '1-DP', 'replace-one')
+    """
+    require_type(advice, Advice, "advice")
+    best = advice.best
+    return Plan(
+        mechanism=advice.flag,
+        workload=workload_hash(best.workload),
+        privacy=str(advice.asked),
+        adjacency=best.guarantee.adjacency.value,
+        n=best.n,
+    )
+
+
+def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
+    """Write a plan to a new file as JSON; ``FileExistsError`` if the file exists.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> advice = gd.advise(gd.workloads.Prefixes(8), n=1000, privacy=gd.PureDP(1.0))
+    >>> plan = gd.advice.plan_of(advice)
+    >>> gd.advice.save_plan(plan, "plan.json")
+    >>> gd.advice.load_plan("plan.json") == plan
+    True
+    """
+    with Path(path).open("x", encoding="utf-8") as file:
+        json.dump(dataclasses.asdict(plan), file, indent=2)
+        file.write("\n")
+
+
+def load_plan(path: str | os.PathLike[str]) -> Plan:
+    """Read a plan from a file that `save_plan` wrote; ``ValueError`` if the file holds no plan.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> workload, privacy = gd.workloads.Prefixes(8), gd.PureDP(1.0)
+    >>> advice = gd.advise(workload, n=1000, privacy=privacy)
+    >>> gd.advice.save_plan(gd.advice.plan_of(advice), "plan.json")
+    >>> plan = gd.advice.load_plan("plan.json")
+    >>> plan(workload, n=1000, privacy=privacy).predicted_rmse == advice.best.predicted_rmse
+    True
+    """
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:  # ValueError also for very long numbers
+        raise ValueError(f"{path} must hold a plan as JSON: {error}") from error
+    kinds = {"mechanism": str, "workload": str, "privacy": str, "adjacency": str, "n": int}
+    if not isinstance(found, dict) or {name: type(part) for name, part in found.items()} != kinds:
+        raise ValueError(f"{path} must hold a plan with {', '.join(kinds)}, got {found!r}")
+    return replace(Plan(**found), n=whole(found["n"], "n"))
+
+
+@functools.lru_cache(maxsize=2)
+def workload_hash(workload: Workload) -> str:
+    """Hash of the type, the universe and the answers of all, or of 64 publicly drawn, elements."""
+    universe, m = workload.universe, workload.n_queries
+    digest = hashlib.sha256(f"{type(workload).__name__} {m} {universe!r}".encode())
+    if universe.size is not None and universe.size * m <= HASHED:
+        answers = explicit_answers(workload)
+    else:
+        count = max(1, min(ELEMENTS, HASHED // m))
+        answers = workload.evaluate(universe.sample(count, np.random.default_rng(PUBLIC_SEED)))
+    digest.update(np.ascontiguousarray(answers).tobytes())
+    return digest.hexdigest()

@@ -1,16 +1,13 @@
-"""The bracket: lower and upper bounds on the number of records that the best mechanism needs.
-
-The upper side is the number of records that the mechanisms of this library need. `lower_side` has
-the lower bounds.
-"""
+"""Lower and upper bounds on the number of records that the best mechanism needs."""
 
 from __future__ import annotations
 
 import html
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial, singledispatch
-from typing import TYPE_CHECKING
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,11 +15,30 @@ from geomdp._numerics.bisection import least_whole
 from geomdp._typing import RandomState
 from geomdp.advice.candidates import CANDIDATES, PROJECTED
 from geomdp.advice.comparison import MAX_PROJECTED_UNIVERSE, Trials
-from geomdp.advice.lower_side import lower_bounds
 from geomdp.advice.setting import THOROUGH, Setting
 from geomdp.bodies import Body, CrossPolytope, sensitivity_polytope
-from geomdp.bounds import RMS, Bound, MeanL2, Metric, Side, WorstCase
+from geomdp.bounds import (
+    RMS,
+    Bound,
+    Certificate,
+    Effort,
+    MeanL2,
+    Metric,
+    Side,
+    SideConditionError,
+    WorstCase,
+    guessing_bound,
+    marginal_bound,
+    orthogonal_lines_bound,
+    packing_search,
+    query_lines_bound,
+)
+from geomdp.bounds.certificates import Rung, covering_bound
+from geomdp.bounds.guessing import guess_rungs
+from geomdp.bounds.orthogonal_lines import line_rungs
+from geomdp.bounds.packings import DEFAULT_EFFORT
 from geomdp.bounds.problem import MEAN_L2, Problem
+from geomdp.bounds.query_lines import query_line_rungs
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, PredictionKind, Projected, SecondMoment
 from geomdp.mechanisms.additive_noise.few_queries import InexactSumsError
 from geomdp.mechanisms.base import l1_sensitivity
@@ -31,10 +47,187 @@ from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise
 from geomdp.noise.base import KnownSizes, Noise
 from geomdp.noise.tails import expected_maximum, is_log_concave
 from geomdp.privacy import Adjacency, Privacy
-from geomdp.workloads import Workload
+from geomdp.workloads import Marginals, Workload, WorkloadSizeError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# The lower side, by packings, guesses and lines, alone and combined
+
+#: A method that proves lower bounds. It takes a workload, copies of the question (see `_forms`) and
+#: a random generator, and returns a bound. It raises `SideConditionError` if it does not apply, or
+#: `WorkloadSizeError` if the workload is too large.
+Argument = Callable[[Workload, tuple[Problem, ...], np.random.Generator], Bound]
+
+#: Separation factors c that are tried besides the factor of the metric. For the target error alpha,
+#: the answers of packed data sets are at least c alpha apart. Every factor gives a valid bound on
+#: the same sample complexity. A bound from M data sets is proportional to (ln(M - 1) + log odds(c))
+#: / c. Here log odds(c) is the property `log_odds` of the metric for the factor c. The best c is 4
+#: for about 8 data sets (for `RMS`, 2 sqrt(2) for about 56 data sets). It is larger for fewer data
+#: sets, and tends to 2 for many data sets.
+FACTORS = (2.125, 2.25, 2.5, 2.75, 3.0, 3.5, 5.0)
+
+#: Effort of a search among data sets of one element. Random multisets of elements are drawn only if
+#: there are fewer elements than `pool`, so `pool` has its smallest possible value, 3.
+SINGLE_ELEMENTS = Effort(pool=3, exchanges=0)
+#: The first search with each separation factor uses at most `FORM_ANSWERS` answers (elements times
+#: queries). The later search with the best factor uses at most `BEST_ANSWERS`. A packing of 2^11
+#: data sets then takes seconds on one core. If there are many queries, few elements are searched,
+#: but up to `LEAST_ELEMENTS` elements are always allowed.
+FORM_ANSWERS, BEST_ANSWERS, LEAST_ELEMENTS = 1 << 18, 1 << 21, 1 << 8
+
+
+def lower_bounds(
+    workload: Workload, question: Problem, rng: RandomState
+) -> tuple[list[Bound], dict[str, str]]:
+    """Lower bounds from every method, best first, and the reasons why others do not apply."""
+    generator = np.random.default_rng(rng)
+    questions = _forms(question)
+    found: list[Bound] = []
+    refused: dict[str, str] = {}
+    for name, argue in ARGUMENTS.items():
+        try:
+            found.append(argue(workload, questions, generator))
+        except (SideConditionError, WorkloadSizeError) as reason:
+            refused[name] = str(reason)
+    found.sort(key=lambda bound: -bound.value)
+    if not found:
+        return [Bound(0.0, Side.LOWER, "n >= 1, as no argument proves more")], refused
+    other: list[Rung] = [*line_rungs(workload, question)]
+    if question.epsilon is not None:
+        other += guess_rungs(workload, question)
+        if isinstance(question.metric, WorstCase):
+            other += query_line_rungs(workload, question)
+    together = _together(found, other)
+    return ([together, *found] if together.value > found[0].value else found), refused
+
+
+def _forms(question: Problem) -> tuple[Problem, ...]:
+    """Copies of the question: first with its own separation factor, then with each of `FACTORS`."""
+    factors = dict.fromkeys((question.metric.separation, *FACTORS))
+    metrics = [replace(question.metric, separation=factor) for factor in factors]
+    return tuple(replace(question, metric=metric) for metric in metrics)
+
+
+def _together(bounds: list[Bound], other: Sequence[Rung]) -> Bound:
+    """The best bound from combining packings of several bounds with `other` excluded ranges.
+
+    Packings are combined only if they have the same separation factor; `other` ranges have none.
+    """
+    rungs: dict[Problem, list[Rung]] = {}
+    for bound in bounds:
+        assert isinstance(bound.certificate, Certificate)
+        own = rungs.setdefault(bound.certificate.problem, list(other))
+        own += bound.certificate.rungs
+    covering = [covering_bound(parts, asked) for asked, parts in rungs.items()]
+    return max(covering, key=lambda bound: bound.value)
+
+
+def _search(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator) -> Bound:
+    """Search packings of single elements for every separation factor, then of multisets for two."""
+
+    def search(question: Problem, effort: Effort) -> Bound:
+        return packing_search(workload, **_pure(question), effort=effort, rng=rng)
+
+    single = _within(FORM_ANSWERS, workload, SINGLE_ELEMENTS)
+    full = _within(BEST_ANSWERS, workload, DEFAULT_EFFORT)
+    try:
+        first = _best(questions, lambda question: search(question, single))
+    except SideConditionError:
+        return search(questions[0], full)
+    assert isinstance(first.certificate, Certificate)
+    best = first.certificate.problem
+    try:
+        # The best factor and the factor of the question are often the same.
+        again = tuple(dict.fromkeys((best, questions[0])))
+        further = _best(again, lambda question: search(question, full))
+    except SideConditionError:
+        return first
+    return max(first, further, key=lambda bound: bound.value)
+
+
+def _within(answers: int, workload: Workload, effort: Effort) -> Effort:
+    """`effort` for at most `answers` answers, but `LEAST_ELEMENTS` elements are always allowed."""
+    most = max(LEAST_ELEMENTS, answers // workload.n_queries)
+    return replace(effort, elements=min(effort.elements, most))
+
+
+def _pure(question: Problem) -> dict[str, Any]:
+    """Arguments of a bound for pure privacy; `SideConditionError` for any other guarantee."""
+    return {
+        "epsilon": question.pure_epsilon,
+        "alpha": question.alpha,
+        "metric": question.metric,
+        "adjacency": question.adjacency,
+    }
+
+
+def _marginal_blocks(
+    workload: Workload, questions: tuple[Problem, ...], _: np.random.Generator
+) -> Bound:
+    if not isinstance(workload, Marginals):
+        raise SideConditionError(
+            "it applies only to `Marginals`, that is, to monotone conjunctions"
+        )
+    d, k = workload.d, workload.k
+    return _best(questions, lambda question: marginal_bound(d, k, **_pure(question)))
+
+
+# The other methods have no separation factor, so the first question is enough.
+
+
+def _guesses(workload: Workload, questions: tuple[Problem, ...], _: np.random.Generator) -> Bound:
+    return guessing_bound(workload, **_pure(questions[0]))
+
+
+def _lines(workload: Workload, questions: tuple[Problem, ...], _: np.random.Generator) -> Bound:
+    question = questions[0]
+    return orthogonal_lines_bound(
+        workload,
+        privacy=question.guarantee,
+        alpha=question.alpha,
+        metric=question.metric,
+        adjacency=question.adjacency,
+    )
+
+
+def _query_lines(
+    workload: Workload, questions: tuple[Problem, ...], _: np.random.Generator
+) -> Bound:
+    question = questions[0]
+    if not isinstance(question.metric, WorstCase):
+        raise SideConditionError("it bounds only the largest error over the queries")
+    return query_lines_bound(
+        workload,
+        epsilon=question.pure_epsilon,
+        alpha=question.alpha,
+        adjacency=question.adjacency,
+    )
+
+
+def _best(questions: tuple[Problem, ...], argue: Callable[[Problem], Bound]) -> Bound:
+    """The largest bound over all separation factors; raises the last error if all fail."""
+    found: list[Bound] = []
+    errors: list[SideConditionError] = []
+    for question in questions:
+        try:
+            found.append(argue(question))
+        except SideConditionError as error:
+            errors.append(error)
+    if not found:
+        raise errors[-1]
+    return max(found, key=lambda bound: bound.value)
+
+
+#: All methods that prove lower bounds, by name.
+ARGUMENTS: dict[str, Argument] = {
+    "search over elements and multisets (JL-L6, JL-L7)": _search,
+    "codes and Hadamard blocks (JL-T25)": _marginal_blocks,
+    "orthogonal lines": _lines,
+    "lines along single queries": _query_lines,
+    "guesses between separated elements": _guesses,
+}
 
 
 # Upper bounds on the error of a mechanism in three measures, for every data set of n records
@@ -60,26 +253,29 @@ class ErrorLimit:
     simulated: bool
 
 
-@singledispatch
 def error_limit(metric: Metric, mechanism: Mechanism) -> ErrorLimit:
     """Upper bound on the error in `metric`, per query, for every data set of n records.
 
     The sampler of the mechanism must be exact (JL-DEF, JL-KN, JL-L13, JL-L13b).
     """
-    del mechanism
-    raise ValueError(f"metric must be MeanL2, RMS or WorstCase, got {metric!r}")
+    match metric:
+        case RMS():
+            return _root_limit(mechanism)
+        case MeanL2():
+            return _mean_limit(mechanism)
+        case WorstCase():
+            return _largest_limit(mechanism)
+        case _:
+            raise ValueError(f"metric must be MeanL2, RMS or WorstCase, got {metric!r}")
 
 
-@error_limit.register
-def _(metric: RMS, mechanism: Mechanism) -> ErrorLimit:
-    del metric
+def _root_limit(mechanism: Mechanism) -> ErrorLimit:
     prediction = mechanism.predicted_rmse
     value = prediction.value + STANDARD_ERRORS * prediction.stderr
     return ErrorLimit(value, prediction.source, prediction.stderr > 0 or _simulated(mechanism))
 
 
-@error_limit.register
-def _(metric: MeanL2, mechanism: Mechanism) -> ErrorLimit:
+def _mean_limit(mechanism: Mechanism) -> ErrorLimit:
     """Bound on E Y for the l2 error Y, from a bound on its root mean square (E Y^2)^(1/2) >= E Y.
 
     K-norm noise of a body K of dimension r is R U, with a uniform point U of K and an independent
@@ -87,39 +283,32 @@ def _(metric: MeanL2, mechanism: Mechanism) -> ErrorLimit:
     ((r + 1) / (r + 2))^(1/2). A `KnownSizes` noise Z states a bound on E ||Z||_2. This bound is
     used instead.
     """
-    del metric
-    limit = error_limit(RMS(), mechanism)
+    limit = _root_limit(mechanism)
     if not isinstance(mechanism, AdditiveMechanism):
         return limit
     noise = mechanism.noise
     if isinstance(noise, KnownSizes):
-        length = noise.mean_length() / mechanism.n + float(
-            np.linalg.norm(mechanism.answer_rounding)
-        )
+        rounding = float(np.linalg.norm(mechanism.answer_rounding))
+        length = noise.mean_length() / mechanism.n + rounding
         length /= math.sqrt(mechanism.workload.n_queries)
         return ErrorLimit(length, "the expected length of its noise", simulated=False)
     if mechanism.predicted_rmse.kind is not PredictionKind.EXACT:
         # The bound includes rounding of answers, which has no random radius.
         return limit
-    if isinstance(noise, KNormNoise):
-        r = noise.effective_dimension
-    elif isinstance(noise, LaplaceNoise):
-        r = noise.dimension
-    else:
+    if not isinstance(noise, KNormNoise | LaplaceNoise):
         return limit
+    r = noise.effective_dimension if isinstance(noise, KNormNoise) else noise.dimension
     reason = f"{limit.reason} and the mean of its radius (JL-KN)"
     return ErrorLimit(limit.value * math.sqrt((r + 1) / (r + 2)), reason, limit.simulated)
 
 
-@error_limit.register
-def _(metric: WorstCase, mechanism: Mechanism) -> ErrorLimit:
+def _largest_limit(mechanism: Mechanism) -> ErrorLimit:
     """The smaller of two bounds on the expected largest error of a query.
 
     The first bound is the root mean squared l2 norm of the error. The second bound, for additive
     noise only, is a bound on the expected largest coordinate of the noise.
     """
-    del metric
-    root = error_limit(RMS(), mechanism)
+    root = _root_limit(mechanism)
     value = root.value * math.sqrt(mechanism.workload.n_queries)
     euclidean = ErrorLimit(value, f"{root.reason}, in l2 norm", root.simulated)
     if not isinstance(mechanism, AdditiveMechanism):
@@ -174,6 +363,12 @@ MOST_RECORDS = 1 << 53
 #: Largest number k of queries for which the range of each query is computed. For `WorstCase`, the
 #: ranges give the best constant answer. This takes k breadths of the sensitivity polytope.
 MAX_COORDINATES = 1 << 12
+#: The assumption of a bound from public draws, with the number of mechanisms that are compared.
+SIMULATED = (
+    "a mean over the noise is replaced by an upper confidence limit from public draws. The limit "
+    "is asymptotic. It fails with probability 1e-6 for one mechanism, and {} mechanisms are "
+    "compared"
+)
 
 
 def upper_bounds(
@@ -208,21 +403,12 @@ def upper_bounds(
         limit, given = error_limit(metric, winner), winner.guarantee.privacy
         calibrated = "" if given == privacy else f", calibrated for {given},"
         shown = f"{name}{calibrated} has {words} on every data set of {n} records"
-        assumptions = (_simulation(len(built)),) if limit.simulated else ()
+        assumptions = (SIMULATED.format(len(built)),) if limit.simulated else ()
         found.append(
             Bound(float(n), Side.UPPER, f"{shown}, by {limit.reason}", assumptions, winner)
         )
     refused |= left_out
     return sorted(found, key=lambda bound: bound.value), refused
-
-
-def _simulation(compared: int) -> str:
-    """The assumption of a bound from public draws; `compared` is the number of mechanisms."""
-    return (
-        "a mean over the noise is replaced by an upper confidence limit from public draws. The "
-        "limit is asymptotic. It fails with probability 1e-6 for one mechanism, and "
-        f"{compared} mechanisms are compared"
-    )
 
 
 def _built(setting: Setting) -> tuple[dict[str, Mechanism], dict[str, str]]:
@@ -243,8 +429,7 @@ def _built(setting: Setting) -> tuple[dict[str, Mechanism], dict[str, str]]:
         ]
         noises = [min(each, key=lambda trial: trial.prediction.value) for each in groups if each]
     for noisy in noises:
-        assert isinstance(noisy.mechanism, AdditiveMechanism)
-        trials.attempt_after(noisy, PROJECTED, partial(PROJECTED.kind, noisy.mechanism))
+        trials.record(noisy.candidate, PROJECTED, partial(PROJECTED.after, noisy.mechanism))
     trials.attempt(next(row for row in CANDIDATES if row.kind is SecondMoment))
     built, refused = {}, trials.refused
     for trial in trials.built:
@@ -294,19 +479,15 @@ def _constant_answer(workload: Workload, metric: Metric) -> ErrorLimit:
         half = float(K.breadth(axes).max()) / 2
         return ErrorLimit(half, "half the widest range of a query", simulated=False)
     r = hull.dimension
-    radius, reason = (
-        diameter * math.sqrt(r / (2 * (r + 1))),
-        "the radius of a ball around the answers (Jung)",
-    )
+    radius = diameter * math.sqrt(r / (2 * (r + 1)))
+    reason = "the radius of a ball around the answers (Jung)"
     if K.implements(Body.vertex_list):
         points = K.vertex_list()
         middle = (points.max(axis=0) + points.min(axis=0)) / 2
         listed = float(np.linalg.norm(points - middle, axis=1).max())
         if listed < radius:
-            radius, reason = (
-                listed,
-                "the largest distance of an answer from the middle of all ranges",
-            )
+            radius = listed
+            reason = "the largest distance of an answer from the middle of all ranges"
     return ErrorLimit(radius / math.sqrt(k), reason, simulated=False)
 
 

@@ -1,39 +1,37 @@
-"""The table of candidates: for each mechanism, what the advisor and the command line need."""
+"""The candidates: for each mechanism, when it applies, how it is built, and how it is described."""
 
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from geomdp.advice.builders import (
-    ball,
-    coarse,
-    cone,
-    ellipsoid,
-    geometric,
-    geometric_differs,
-    jl,
-    knorm,
-    knorm_differs,
-    knorm_exact,
-    lattice_box,
-    lattice_box_differs,
-    pair_marginals,
-    plain,
-    pure_matrix_differs,
-    recursive,
-    residual_gaussian,
-    second_moment,
-    spectral,
-    staircase,
-    tight_cone,
-    tight_cone_differs,
+import numpy as np
+
+from geomdp._numerics.randomness import PUBLIC_SEED
+from geomdp._typing import FloatArray
+from geomdp.advice.setting import (
+    PRODUCT_SPEED,
+    WIDTH_DIRECTIONS,
+    InapplicableError,
+    Setting,
+    UntriedError,
+    axes_work,
+    breadth_work,
+    contrast_memory,
+    residual_costs,
+    slabs_work,
+    table_levels,
+    tight_draws_work,
 )
-from geomdp.advice.setting import InapplicableError, Setting
+from geomdp.bodies import Body, neighbour_body, sensitivity_polytope
+from geomdp.geometry.farthest_points import farthest_points
 from geomdp.mechanisms import (
     JL,
     AdditiveMechanism,
+    AutoDimension,
     Ball,
     Coarse,
     Cone,
@@ -57,41 +55,61 @@ from geomdp.mechanisms import (
     Staircase,
     TightCone,
 )
+from geomdp.mechanisms.additive_noise.cone import cone_lift
+from geomdp.mechanisms.additive_noise.few_queries import (
+    MAX_ANSWERS,
+    InexactSumsError,
+    listed_lattice,
+)
+from geomdp.mechanisms.projected import MAX_DRAWS
+from geomdp.mechanisms.reduced_answers import best_dimension, distortion_bound, width_limit
+from geomdp.noise.few_queries import MOST_COORDINATES
 from geomdp.privacy import PureDP
+from geomdp.workloads import (
+    Marginals,
+    MarginalTables,
+    Parities,
+    Workload,
+    WorkloadSizeError,
+    explicit_answers,
+)
+from geomdp.workloads import SecondMoment as SecondMomentWorkload
+from geomdp.workloads.structure import sign_products
+from geomdp.workloads.tables import TableQueries
 
 # Steps of post-processing. They read noisy answers but no records, so they cost no privacy
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step of post-processing that improves noisy answers.
+    """A step of post-processing that improves noisy answers; `does` begins with a participle."""
 
-    `does` begins with a participle. `prefix` precedes the name of the noise on the command line.
-    """
-
-    kind: Callable[[AdditiveMechanism], Mechanism]
-    name: str
-    prefix: str
+    kind: type[Projected] | type[Fitted] | type[Shrunk]
     does: str
+
+    @property
+    def name(self) -> str:
+        return self.kind.__name__
+
+    @property
+    def prefix(self) -> str:
+        """What precedes the name of the noise on the command line."""
+        return f"{self.name.lower()}-"
+
+    def after(self, noise: Mechanism) -> Mechanism:
+        assert isinstance(noise, AdditiveMechanism)
+        return self.kind(noise)
 
 
 SHRUNK = Step(
-    Shrunk,
-    "Shrunk",
-    "shrunk-",
-    "moving the noisy answers towards those of uniform data, and to attainable ones,",
+    Shrunk, "moving the noisy answers towards those of uniform data, and to attainable ones,"
 )
-PROJECTED = Step(
-    Projected, "Projected", "projected-", "moving the noisy answers to the nearest attainable ones"
-)
+PROJECTED = Step(Projected, "moving the noisy answers to the nearest attainable ones")
 #: The proved bound on the error after this step is at least the bound for `PROJECTED`, and mostly
 #: twice as large. But in releases, the errors after this step are mostly smaller than after
 #: `PROJECTED`. So the advisor judges this step by simulation on public data sets (`with_fit`).
 FITTED = Step(
-    Fitted,
-    "Fitted",
-    "fitted-",
-    "taking the attainable answers that fit the noisy ones best in the norm of the noise",
+    Fitted, "taking the attainable answers that fit the noisy ones best in the norm of the noise"
 )
 STEPS = (PROJECTED, FITTED, SHRUNK)
 
@@ -119,28 +137,46 @@ class Guarantees(enum.Enum):
 
 
 def any_setting(setting: Setting) -> None:
-    """Raise no error: the candidate is compared in every setting in which it applies."""
+    """Raise no error."""
     del setting
+
+
+Made = TypeVar("Made", bound=Mechanism)
+
+
+def made(kind: Callable[..., Made], setting: Setting, **options: object) -> Made:
+    """The mechanism of the class `kind` for a setting."""
+    try:
+        return kind(
+            setting.workload,
+            n=setting.n,
+            privacy=setting.privacy,
+            adjacency=setting.adjacency,
+            **options,
+        )
+    except InexactSumsError as reason:  # noise on whole numbers needs exact sums
+        raise InapplicableError(str(reason)) from None
 
 
 @dataclass(frozen=True, repr=False)
 class Candidate:
     """A mechanism that the advisor compares with others.
 
-    `build` and `useful` raise `InapplicableError` if the mechanism does not apply or need not be
-    compared, and `UntriedError` before a step that costs more than the budget. `suits` is a
+    `check` and `build` raise `InapplicableError` if the mechanism does not apply, and
+    `UntriedError` before a step that costs more than the budget. `useful` raises them if the
+    mechanism need not be compared. Without `build`, the class `kind` is called. `suits` is a
     sentence that begins with "It" or "Its". With `depends_on_n`, the candidate is built after the
     others. `log_concave` noise is also symmetric; `projection_floor` holds only for such noise.
     """
 
     kind: type[Mechanism]
     flag: str
-    guarantees: Guarantees
     summary: str
     suits: str
-    build: Callable[[Setting], Mechanism]
-    steps: tuple[Step, ...] = ()
     name: str = ""
+    guarantees: Guarantees = Guarantees.PURE
+    check: Callable[[Setting], None] = any_setting
+    build: Callable[[Setting], Mechanism] | None = None
     useful: Callable[[Setting], None] = any_setting
     depends_on_n: bool = False
     log_concave: bool = True
@@ -151,19 +187,291 @@ class Candidate:
     def __repr__(self) -> str:
         return f"Candidate({self.name}, --mechanism {self.flag})"
 
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps that can follow the mechanism."""
+        return STEPS if issubclass(self.kind, AdditiveMechanism) else ()
+
     def is_stronger(self, setting: Setting) -> bool:
         """Whether the mechanism is purely private, and the guarantee asked is not pure privacy."""
         return self.guarantees is Guarantees.PURE and not isinstance(setting.privacy, PureDP)
 
     def built(self, setting: Setting) -> Mechanism:
         """Build the mechanism for a caller who asks for it by name."""
-        return self.build(self.guarantees.met_by(setting))
+        met = self.guarantees.met_by(setting)
+        self.check(met)
+        return made(self.kind, met) if self.build is None else self.build(met)
 
     def compared(self, setting: Setting) -> Mechanism:
         """Build the mechanism for a comparison, unless `useful` raises `InapplicableError`."""
-        met = self.guarantees.met_by(setting)
+        self.guarantees.met_by(setting)
         self.useful(setting)
-        return self.build(met)
+        return self.built(setting)
+
+
+# When candidates apply, and when they differ from others
+
+#: An outer slab body (an intersection of slabs around a body) is refined up to this dimension of
+#: the answers' hull, and this product of the dimension and the size of the universe. Measured: 7 s
+#: for 1024 elements in dimension 55, 21 s for 1440 in dimension 94, and 60 s for 1600 in dimension
+#: 132.
+MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
+#: Largest dimension in which the best ellipsoid is computed numerically. Measured: 3 s in dimension
+#: 200 (random signs on 1000 elements), 9 s in dimension 255 (prefix sums).
+MAX_ELLIPSOID_DIMENSION = 200
+#: Operations of the set-ups of a ball or an ellipsoid, of the bodies of `knorm_exact`, and of the
+#: levels of `recursive`, divided by `axes_work`. For all pair tables of 40 binary columns,
+#: `axes_work` is 2 * 10^9, and the three set-ups took 1.4 s, 2.8 s and 7 s.
+BALL_SHARE, BODIES_SHARE, LEVELS_SHARE = 0.8, 1.6, 4.0
+
+#: Geometric noise is compared only if the error of Laplace noise is larger by at least this share.
+SAME_ERROR = 1e-4
+
+
+def requires(holds: Callable[[Workload], bool], why: str) -> Callable[[Setting], None]:
+    """A check that raises `InapplicableError` unless the workload `holds`."""
+
+    def check(setting: Setting) -> None:
+        if not holds(setting.workload):
+            raise InapplicableError(why)
+
+    return check
+
+
+check_whole = requires(
+    lambda workload: workload.whole_answers, "the answers are not known to be whole numbers"
+)
+
+
+def geometric_differs(setting: Setting) -> None:
+    """Raise `InapplicableError` if Laplace noise, which is simpler, errs less than 0.01% more."""
+    check_whole(setting)
+    setting = replace(setting, privacy=setting.pure)
+    least = made(Geometric, setting).predicted_rmse.value
+    if made(Laplace, setting).predicted_rmse.value < least * (1 + SAME_ERROR):
+        raise InapplicableError("the error of Laplace is larger by less than 0.01%")
+
+
+def check_lattice_box(setting: Setting) -> None:
+    if setting.workload.n_queries > MOST_COORDINATES:
+        raise InapplicableError(f"it is made for at most {MOST_COORDINATES} queries")
+    check_whole(setting)
+    if listed_lattice(setting.workload, setting.adjacency) is None:
+        raise InapplicableError(
+            f"it must list all answers, but there are more than {MAX_ANSWERS}, or one is above 2^52"
+        )
+
+
+def lattice_box_differs(setting: Setting) -> None:
+    """Raise `InapplicableError` for one query whose sums on neighbours differ by at most a unit."""
+    check_lattice_box(setting)
+    noise = made(LatticeBox, replace(setting, privacy=setting.pure)).noise
+    if noise.dimension == 1 and noise.counts[0] == 1:
+        raise InapplicableError(
+            "one record changes the query by at most one unit, so it is Geometric"
+        )
+
+
+def check_residual_gaussian(setting: Setting) -> None:
+    workload = setting.workload
+    if not isinstance(workload, TableQueries):
+        raise InapplicableError("the queries are not the cells of tables of columns")
+    setting.check_cost("set-up", **residual_costs(workload))
+
+
+def check_ball(setting: Setting) -> None:
+    setting.check_cost("set-up", work=BALL_SHARE * axes_work(setting.workload))
+
+
+def check_cone(setting: Setting) -> None:
+    levels = table_levels(setting.workload)
+    if levels is not None and max(levels) > 2:
+        # Only tables with a column of more than two levels (values) need a moment body, which takes
+        # much memory. The body of all other tables is an elliptope (a set of correlation matrices).
+        setting.check_cost("moment body", memory=contrast_memory(levels))
+    if cone_lift(setting.workload) is None:
+        raise InapplicableError("no body with an exact sampler is known to contain the answers")
+
+
+def check_tight_cone(setting: Setting) -> None:
+    levels = table_levels(setting.workload)
+    if levels is None:
+        raise InapplicableError("the answers are not linear in tables of two columns")
+    setting.check_cost("moment body", memory=contrast_memory(levels))
+    setting.check_cost("second moment", work=tight_draws_work(levels))
+
+
+def knorm_exact(setting: Setting) -> AdditiveMechanism:
+    """K-norm noise of the best body with an exact sampler."""
+    setting.check_cost("set-up", work=BODIES_SHARE * axes_work(setting.workload))
+    return made(KNorm, replace(setting, privacy=setting.pure), exact=True)
+
+
+def check_knorm(setting: Setting) -> None:
+    """Raise `UntriedError` if there is no exact sampler, and an outer slab body takes too long."""
+    if neighbour_body(setting.workload, setting.adjacency).implements(Body.sample_uniform):
+        return
+    # Take the dimension from the workload, which often knows it in closed form. Computing the
+    # dimension from the points of the body would take seconds.
+    size, dimension = setting.workload.universe.size, setting.workload.affine_hull().dimension
+    large = size is None or size * dimension > MAX_REFINED
+    if large or dimension > MAX_REFINED_DIMENSION:
+        raise UntriedError(
+            f"its outer slab body would take too long to refine: the universe has "
+            f"{size or 'infinitely many'} elements and the answers have dimension {dimension}; "
+            f"the limit is {MAX_REFINED} for the product and {MAX_REFINED_DIMENSION} for the "
+            "dimension"
+        )
+
+
+def knorm_differs(setting: Setting) -> None:
+    """Raise `InapplicableError` if `knorm_exact` is as good as `knorm`, or if `exact_only` is set.
+
+    `UntriedError` if the guarantee is not pure, and the outer slab body would take too long.
+    """
+    if setting.exact_only:
+        raise InapplicableError(
+            "if its sampler is exact, KNorm(exact=True) is no worse; if not, exact_only excludes it"
+        )
+    if neighbour_body(setting.workload, setting.adjacency).implements(Body.sample_uniform):
+        raise InapplicableError("its body has an exact sampler, so KNorm(exact=True) is no worse")
+    if not isinstance(setting.privacy, PureDP):
+        setting.check_cost("outer slab body", work=slabs_work(setting.workload))
+
+
+def check_ellipsoid(setting: Setting) -> None:
+    dimension = setting.workload.affine_hull().dimension
+    # For tables, marginals and parities, symmetry gives the best ellipsoid in closed form.
+    symmetric = isinstance(setting.workload, MarginalTables | Marginals | Parities)
+    if dimension > MAX_ELLIPSOID_DIMENSION and not symmetric:
+        raise UntriedError(
+            "the best ellipsoid would take too long to find: the answers have dimension "
+            f"{dimension}, and the limit is {MAX_ELLIPSOID_DIMENSION}"
+        )
+    check_ball(setting)
+
+
+def recursive(setting: Setting) -> Mechanism:
+    """Hardt-Talwar noise of the best body with an exact sampler, in two or more levels."""
+    setting.check_cost("set-up", work=LEVELS_SHARE * axes_work(setting.workload))
+    mechanism = made(Recursive, setting)
+    if len(mechanism.noise.levels) == 1:
+        raise InapplicableError(
+            "its recursion would have only one level, so it is KNorm(exact=True)"
+        )
+    return mechanism
+
+
+def pure_matrix_differs(setting: Setting) -> None:
+    if isinstance(setting.privacy, PureDP):
+        raise InapplicableError("for pure privacy, it is the same as Matrix")
+
+
+# Candidates that first reduce the answers, to fewer dimensions or to a few points (a net). If the
+# error of the reduction alone is not below the least so far, nothing else is set up.
+
+#: Largest number of points of a net. With more points, the noise would hardly be smaller than for
+#: all answers.
+MAX_NET = 32
+#: Number of random elements whose answers give a lower bound on the rounding error of every net,
+#: before all answers are listed; for many queries, fewer elements with this many answers (32 MB).
+SAMPLED, SAMPLED_ANSWERS = 1 << 9, 1 << 22
+#: Largest dimension of the answers' hull for which JL is tried. About ten maps are tried, and the
+#: set-up of the noise for one map takes tenths of a second in this dimension.
+MAX_JL_DIMENSION = 512
+
+
+def jl(setting: Setting) -> Mechanism:
+    """`JL` with exact K-norm noise, and with the number of rows that has the least prediction.
+
+    The result has a new map, because the error bound does not hold for the best of several maps.
+    """
+    setting.check_public_count()
+    workload, effective = setting.workload, setting.workload.affine_hull().dimension
+    if effective < 2:
+        raise InapplicableError("the answers have one dimension, which cannot be reduced")
+    theorem = math.ceil(setting.pure.epsilon * setting.n)
+    sizes = {*AutoDimension().tried(effective), *([theorem] if theorem < effective else [])}
+    diameter, root = workload.l2_diameter(), math.sqrt(workload.n_queries)
+    # The distortion grows with the Gaussian width of the set of answers. Try width 0 first, because
+    # estimating the width is slow.
+    setting.check_floor("distortion alone", distortion_bound(0.0, diameter, max(sizes)) / root)
+    if effective > MAX_JL_DIMENSION:
+        raise UntriedError(f"its maps would take too long in dimension {effective}")
+    supports = WIDTH_DIRECTIONS + MAX_DRAWS * len(sizes)
+    setting.check_cost("distortion", work=supports * breadth_work(workload))
+    width = width_limit(sensitivity_polytope(workload))
+    setting.check_floor("distortion alone", distortion_bound(width, diameter, max(sizes)) / root)
+    inner = knorm_exact(setting)
+    rng = np.random.default_rng(PUBLIC_SEED)
+    able = [
+        rows
+        for rows in sorted(sizes, reverse=True)
+        if distortion_bound(width, diameter, rows) / root < setting.least
+    ]
+    # All trial maps and the new map are successive draws of one generator.
+    return JL(inner, best_dimension(inner, dict.fromkeys(able, rng)), rng)
+
+
+def coarse(setting: Setting) -> Mechanism:
+    """Projected noise on answers rounded to the best net of 2, 4, ... up to `MAX_NET` points."""
+    setting.check_public_count()
+    workload = setting.workload
+    size, root = workload.universe.size, math.sqrt(workload.n_queries)
+    if size is None or size > SAMPLED:
+        setting.check_floor("rounding alone", _rounding_floor(workload) / root)
+    if size is not None:
+        work = size * workload.n_queries * (MAX_NET + 1) / PRODUCT_SPEED
+        setting.check_cost("net", work=work)
+    points = farthest_points(explicit_answers(workload), _lengths, most=MAX_NET + 1)
+    # The first s points are at least radii[s - 1] apart. Every answer is within radii[s] of one of
+    # the first s points. `Coarse` builds its net for a given separation of the points. With a
+    # separation between radii[s] and radii[s - 1], it finds the net of the first s points. This
+    # needs radii[s] < radii[s - 1]. For each power of 2, take the largest such s up to this power.
+    drops = np.flatnonzero(points.radii[2:] < points.radii[1:-1]) + 2
+    powers = (1 << i for i in range(1, MAX_NET.bit_length()))
+    sizes = sorted({int(drops[drops <= power].max(initial=0)) for power in powers} - {0})
+    if not sizes:
+        raise InapplicableError(f"its net would hold more than {MAX_NET} answers, or all of them")
+    # Check the error of rounding before the noise is set up.
+    setting.check_floor("rounding alone", points.radii[sizes[-1]] / root)
+    trials = [
+        Coarse(Projected(inner), (points.radii[size - 1] + points.radii[size]) / 2 / root)
+        for inner in _exact_noises(setting)
+        for size in reversed(sizes)
+        if points.radii[size] / root < setting.least
+    ]
+    return min(trials, key=lambda trial: trial.predicted_rmse.value)
+
+
+def _rounding_floor(workload: Workload) -> float:
+    """A lower bound, for every net of `MAX_NET` points, on the largest distance of an answer to it.
+
+    Of 33 answers that are pairwise t apart, two have the same nearest point in a net of 32, and one
+    of them is at least t / 2 away from it. The bound is 0 if the search finds fewer different
+    answers.
+    """
+    count = min(SAMPLED, SAMPLED_ANSWERS // workload.n_queries)
+    if count <= MAX_NET:
+        return 0.0
+    elements = workload.universe.sample(count, np.random.default_rng(PUBLIC_SEED))
+    found = farthest_points(workload.evaluate(elements), _lengths, most=MAX_NET + 1)
+    return float(found.radii[MAX_NET]) / 2 if len(found.radii) > MAX_NET else 0.0
+
+
+def _exact_noises(setting: Setting) -> list[AdditiveMechanism]:
+    """Exact K-norm noise, unless it costs too much, and Gaussian noise unless privacy is pure."""
+    if isinstance(setting.privacy, PureDP):
+        return [knorm_exact(setting)]
+    gaussian = made(Gaussian, setting)
+    try:
+        return [gaussian, knorm_exact(setting)]
+    except (UntriedError, WorkloadSizeError):
+        return [gaussian]
+
+
+def _lengths(rows: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.norm(rows, axis=1))
 
 
 # The table of candidates
@@ -171,41 +479,32 @@ class Candidate:
 #: Names of two candidates: exact K-norm noise, and such noise on the answers after a random map to
 #: fewer dimensions.
 EXACT_NOISE, JL_NAME = "KNorm(exact=True)", "JL(KNorm(exact=True))"
-#: Name of the matrix mechanism with Laplace noise if the requested guarantee is not pure DP.
-PURE_MATRIX = "Matrix(pure)"
 #: All candidates, the simplest first. If candidates are equal by all other rules of the ranking,
 #: the first one wins.
 CANDIDATES = (
     Candidate(
         kind=Laplace,
         flag="laplace",
-        guarantees=Guarantees.PURE,
         summary="independent Laplace noise on every query",
         suits="It adds independent noise to every query. This is best if one record changes few "
         "answers.",
-        build=plain(Laplace),
-        steps=STEPS,
     ),
     Candidate(
         kind=Geometric,
         flag="geometric",
-        guarantees=Guarantees.PURE,
         summary="like laplace, with noise on whole numbers, for queries that count",
         suits="Its noise is whole, like the counts to which it is added. For large epsilon it is "
         "almost always 0.",
-        build=geometric,
-        steps=STEPS,
+        check=check_whole,
         useful=geometric_differs,
         log_concave=False,
     ),
     Candidate(
         kind=Staircase,
         flag="staircase",
-        guarantees=Guarantees.PURE,
         summary="for one query, the epsilon-DP noise of least variance",
         suits="It answers one query. No other epsilon-DP noise on a real number has less variance.",
-        build=staircase,
-        steps=STEPS,
+        check=requires(lambda workload: workload.n_queries == 1, "it is made for one query"),
         log_concave=False,
     ),
     Candidate(
@@ -214,8 +513,6 @@ CANDIDATES = (
         guarantees=Guarantees.CONCENTRATED,
         summary="Gaussian noise in the span of the answers",
         suits="It adds the same Gaussian noise in every direction in which answers differ.",
-        build=plain(Gaussian),
-        steps=STEPS,
     ),
     Candidate(
         kind=ResidualGaussian,
@@ -224,69 +521,63 @@ CANDIDATES = (
         summary="Gaussian noise on the residuals of tables; allows hundreds of columns",
         suits="It adds Gaussian noise to the part of each table that tables of fewer columns do "
         "not tell, with the best variance for each part. All tables are computed from these parts.",
-        build=residual_gaussian,
-        steps=STEPS,
+        check=check_residual_gaussian,
     ),
     Candidate(
         kind=Ball,
         flag="ball",
-        guarantees=Guarantees.PURE,
         summary="K-norm noise of the ball around all changes by one record",
         suits="Its noise is the same in every direction in which answers differ.",
-        build=ball,
-        steps=STEPS,
+        check=check_ball,
     ),
     Candidate(
         kind=Cone,
         flag="cone",
-        guarantees=Guarantees.PURE,
         summary="noise from the cone over a body around the answers, if such a body is known",
         suits="Its noise has the shape of a body around all answers, so answers that change "
         "together share their noise.",
-        build=cone,
-        steps=STEPS,
+        check=check_cone,
     ),
     Candidate(
         kind=TightCone,
         flag="tight-cone",
-        guarantees=Guarantees.PURE,
         summary="like cone, for tables of two columns, with a body that is closer to the answers",
         suits="Its noise has the shape of a body around all answers. This body is cut close to "
         "them by inequalities that all counts satisfy.",
-        build=tight_cone,
-        steps=STEPS,
-        useful=tight_cone_differs,
+        check=check_tight_cone,
+        useful=requires(
+            lambda workload: not isinstance(workload, MarginalTables) or workload.k > 1,
+            "its body has dimensions for pairs of columns, which one-way tables do not need: "
+            "the noise of KNorm(exact=True) has only the dimensions of the answers",
+        ),
     ),
     Candidate(
         kind=Spectral,
         flag="spectral",
-        guarantees=Guarantees.PURE,
         summary="K-norm noise on moment matrices of signs; better than cone for 20 binary columns "
         "or more",
         suits="Its noise is added to the matrix of all pairwise products, and only a small part of "
         "the noise is in each entry. Every answer is a sum of a few entries.",
-        build=spectral,
-        steps=STEPS,
+        check=requires(
+            lambda workload: sign_products(workload) is not None,
+            "the answers are not linear in pairwise products of signs",
+        ),
     ),
     Candidate(
         kind=KNorm,
         name=EXACT_NOISE,
         flag="knorm-exact",
-        guarantees=Guarantees.PURE,
         summary="K-norm noise of the best body that has an exact sampler",
         suits="Its noise has the shape of what one record can change: it is large only in "
         "directions in which one record changes answers much.",
         build=knorm_exact,
-        steps=STEPS,
     ),
     Candidate(
         kind=Ellipsoid,
         flag="ellipsoid",
-        guarantees=Guarantees.PURE,
         summary="K-norm noise of the best ellipsoid around all changes by one record",
         suits="Its noise is larger in directions in which one record changes answers more.",
-        build=ellipsoid,
-        steps=STEPS,
+        check=check_ellipsoid,
     ),
     Candidate(
         kind=Matrix,
@@ -295,63 +586,49 @@ CANDIDATES = (
         summary="noise on an optimised strategy, then least squares",
         suits="It measures a few well-chosen sums with noise and computes the answers from them, "
         "so that queries share the noise.",
-        build=plain(Matrix),
-        steps=STEPS,
     ),
     Candidate(
         kind=Matrix,
-        name=PURE_MATRIX,
+        name="Matrix(pure)",
         flag="matrix-pure",
-        guarantees=Guarantees.PURE,
         summary="matrix with Laplace noise, also for --delta and --rho",
         suits="It measures a few well-chosen sums with Laplace noise and computes the answers from "
         "them. Laplace noise can be smaller than Gaussian noise for a small delta.",
-        build=plain(Matrix),
-        steps=STEPS,
         useful=pure_matrix_differs,
     ),
     Candidate(
         kind=Hierarchical,
         flag="hierarchical",
-        guarantees=Guarantees.PURE,
         summary="K-norm noise on counts of several resolutions, then least squares",
         suits="It counts at several resolutions with noise and combines them, so that no answer "
         "adds up many noisy counts.",
-        build=plain(Hierarchical),
-        steps=STEPS,
     ),
     Candidate(
         kind=LatticeBox,
         flag="lattice-box",
-        guarantees=Guarantees.PURE,
         summary="K-norm noise of a box on whole numbers, for few queries and a large epsilon",
         suits="Its noise is whole, like the counts to which it is added. For large epsilon it is "
         "almost always 0 in all queries together.",
-        build=lattice_box,
-        steps=STEPS,
+        check=check_lattice_box,
         useful=lattice_box_differs,
         log_concave=False,
     ),
     Candidate(
         kind=Recursive,
         flag="recursive",
-        guarantees=Guarantees.PURE,
         summary="Hardt-Talwar noise of the best body that has an exact sampler, split into levels",
         suits="It splits the directions of the answers into levels of different size, and divides "
         "the budget among them.",
         build=recursive,
-        steps=STEPS,
     ),
     Candidate(
         kind=KNorm,
         flag="knorm",
-        guarantees=Guarantees.PURE,
         summary="K-norm noise of the body of all changes by one record; its sampler can be "
         "heuristic",
         suits="Its noise has the shape of what one record can change: it is large only in "
         "directions in which one record changes answers much.",
-        build=knorm,
-        steps=STEPS,
+        check=check_knorm,
         useful=knorm_differs,
     ),
     Candidate(
@@ -361,7 +638,10 @@ CANDIDATES = (
         summary="noise on the matrix of second moments, then the nearest attainable matrix",
         suits="It adds noise to the matrix of second moments and takes the nearest matrix that "
         "records can have.",
-        build=second_moment,
+        check=requires(
+            lambda workload: isinstance(workload, SecondMomentWorkload),
+            "the queries are not the second moments of records in a unit ball",
+        ),
     ),
     Candidate(
         kind=PairMarginals,
@@ -370,13 +650,15 @@ CANDIDATES = (
         summary="2-way conjunctions, computed from second moments",
         suits="It computes conjunctions from the second moments of scaled records. These second "
         "moments need little noise.",
-        build=pair_marginals,
+        check=requires(
+            lambda workload: isinstance(workload, Marginals) and workload.k == 2,
+            "the queries are not the 2-way conjunctions of binary columns",
+        ),
     ),
     Candidate(
         kind=JL,
         name=JL_NAME,
         flag="jl",
-        guarantees=Guarantees.PURE,
         summary="K-norm noise after a random projection to the best number of dimensions",
         suits="It answers a few random sums of the queries. With so few records, noise in all "
         "directions would cost more than this reduction loses.",

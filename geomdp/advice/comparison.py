@@ -11,16 +11,20 @@ from functools import partial
 import numpy as np
 
 from geomdp._numerics.randomness import PUBLIC_SEED
+from geomdp._typing import FloatArray
 from geomdp.advice.candidates import CANDIDATES, FITTED, PROJECTED, SHRUNK, Candidate, Step
-from geomdp.advice.costs import (
+from geomdp.advice.setting import (
+    OPERATIONS_A_SECOND,
     PRODUCT_SPEED,
+    InapplicableError,
+    Setting,
+    UntriedError,
     breadth_work,
     draw_seconds,
     projection_work,
     pure_tables_work,
     support_draws,
 )
-from geomdp.advice.setting import OPERATIONS_A_SECOND, InapplicableError, Setting, UntriedError
 from geomdp.bodies import MissingOracle
 from geomdp.bounds.problem import CHANGES
 from geomdp.mechanisms import (
@@ -52,8 +56,8 @@ from geomdp.workloads import Workload, WorkloadSizeError
 
 #: Number of random elements of the universe. Their answers are compared in pairs.
 ELEMENTS = 64
-#: Largest number m of queries for which the covariance (m, m) of the noise is computed. This takes
-#: at most 32 MB and a few seconds.
+#: Largest number m of queries for which the covariance (m, m) of the noise is computed: 32 MB and a
+#: few seconds.
 MAX_QUERIES = 1 << 11
 #: Variances are multiplied by this factor to keep the result a lower bound. Some variances are
 #: estimated from 1024 draws, with errors of a few percent.
@@ -79,15 +83,19 @@ def projection_floor(noisy: AdditiveMechanism) -> float:
     workload, m = noisy.workload, noisy.workload.n_queries
     if m > MAX_QUERIES:
         return 0.0
-    answers = workload.evaluate(
-        workload.universe.sample(ELEMENTS, np.random.default_rng(PUBLIC_SEED))
-    )
-    products = answers @ noisy.noise.covariance() @ answers.T
-    own = np.diag(products)
-    variance = KNOWN * float((own[:, None] + own - 2 * products).max())
+    variance = KNOWN * _widest(workload, noisy.noise.covariance())
     support = math.sqrt(max(variance, 0.0) / 8)
     squared = min(squared_noise_limit(noisy), support / noisy.n, workload.l2_diameter() ** 2)
     return math.sqrt(squared / m)
+
+
+def _widest(workload: Workload, covariance: FloatArray | None = None) -> float:
+    """The largest (q - q')^T S (q - q') for answers of 64 random elements; by default S = I."""
+    elements = workload.universe.sample(ELEMENTS, np.random.default_rng(PUBLIC_SEED))
+    answers = workload.evaluate(elements)
+    products = (answers if covariance is None else answers @ covariance) @ answers.T
+    own = np.diag(products)
+    return float((own[:, None] + own - 2 * products).max())
 
 
 # Building the mechanism of each candidate
@@ -154,10 +162,8 @@ class Trials:
         return min((trial.prediction.value for trial in self.built), default=math.inf)
 
     def attempt(self, candidate: Candidate) -> None:
-        setting = (
-            replace(self.setting, least=self.least) if candidate.depends_on_n else self.setting
-        )
-        self._attempt(candidate, None, partial(candidate.compared, setting))
+        known = replace(self.setting, least=self.least)
+        self.record(candidate, None, partial(candidate.compared, known))
 
     def attempt_stronger(self, candidate: Candidate, floor: float = 0.0) -> None:
         """Build a candidate with pure privacy, although the requested guarantee is not pure.
@@ -172,15 +178,12 @@ class Trials:
             known.check_cost("set-up", work=pure_tables_work(known.workload))
             return candidate.compared(known)
 
-        self._attempt(candidate, None, build)
+        self.record(candidate, None, build)
 
-    def attempt_after(self, noisy: Built, step: Step, build: Callable[[], Mechanism]) -> None:
-        """Build the mechanism that applies `step` to the answers of `noisy`; predict its error."""
-        self._attempt(noisy.candidate, step, build)
-
-    def _attempt(
+    def record(
         self, candidate: Candidate, step: Step | None, build: Callable[[], Mechanism]
     ) -> None:
+        """Build a candidate and predict its error, or note why it is left out."""
         start, name = time.perf_counter(), _name(candidate, step)
         try:
             mechanism = build()
@@ -202,28 +205,19 @@ class Trials:
 
 # Shrunk and projected noise, after a check of the time that they would take
 
-#: Largest universe for which the noise of every additive mechanism may be projected. For a larger
-#: universe, support functions without a closed form are slow. If the workload needs one of these,
-#: only the best noise is projected.
+#: Largest universe for which the noise of every additive mechanism may be projected. Above it, only
+#: the best noise is projected if support functions have no closed form and are slow.
 MAX_PROJECTED_UNIVERSE = 1 << 14
-#: For most noise, the bound on the error after projection is estimated from public draws of the
-#: noise. These draws may take at most this many seconds.
+#: Most seconds of the public draws of noise that bound the error after projection.
 MAX_DRAWING_SECONDS = 2.5
-#: If a bound takes at most this many operations (about a second), it is computed even for a
-#: projection that provably cannot be the best. The table can then show the bound.
+#: A bound of at most this many operations (about a second) is computed even for a projection that
+#: provably cannot be the best, so that the table shows it.
 SMALL_WORK = 1 << 30
 
 
-def is_slow_to_bound(workload: Workload) -> bool:
-    """Whether bounds on projections take so long that only the best noise is projected."""
-    size = workload.universe.size or 0
-    return size > MAX_PROJECTED_UNIVERSE and breadth_work(workload) > 0
-
-
 def shrunk(noisy: Built, setting: Setting) -> Mechanism:
-    assert isinstance(noisy.mechanism, AdditiveMechanism)
     _check_projection(noisy, setting)
-    return SHRUNK.kind(noisy.mechanism)
+    return SHRUNK.after(noisy.mechanism)
 
 
 def projected(noisy: Built, setting: Setting, *, wanted: bool) -> Mechanism:
@@ -330,7 +324,7 @@ def pure_noise_floor(trials: Trials) -> float:
         return noise  # The other terms can only lower the result further.
     workload, m = setting.workload, setting.workload.n_queries
     lost = CHANGES[setting.adjacency] * epsilon
-    support = _squared_distance(workload) / (2 * math.sinh(lost))
+    support = _widest(workload) / (2 * math.sinh(lost))
     squares = (m * noise**2, support / setting.n, workload.l2_diameter() ** 2)
     return math.sqrt(min(squares) / m)
 
@@ -349,25 +343,14 @@ def _is_optimal(trial: Built) -> bool:
     return False
 
 
-def _squared_distance(workload: Workload) -> float:
-    """The largest squared distance between the answers of two of 64 random elements."""
-    elements = workload.universe.sample(ELEMENTS, np.random.default_rng(PUBLIC_SEED))
-    answers = workload.evaluate(elements)
-    products = answers @ answers.T
-    own = np.diag(products)
-    return float((own[:, None] + own - 2 * products).max())
-
-
 # The ranking by predicted error, with the rules for candidates that tie
 
-#: Two predictions tie if their difference is at most the share `TIE` of the smaller prediction plus
+#: Two predictions tie if their difference is at most the share `TIE` of the smaller one plus
 #: `TIE_STANDARD_ERRORS` standard errors of the difference. Because of its duality gap, a projection
-#: that gains nothing has a prediction a millionth above the prediction of its noise. `TIE` covers
-#: this.
+#: that gains nothing has a prediction a millionth above that of its noise, which `TIE` covers.
 TIE, TIE_STANDARD_ERRORS = 1e-5, 3.0
 #: Shrinking is advised only if the prediction falls by more than this share. Shrinking has a bias,
-#: so its error is near the predicted bound for many data sets. By contrast, the error of a
-#: projection is below its bound for most data sets.
+#: so its error is near its bound for many data sets; the error of a projection is below for most.
 WORTHWHILE = 0.01
 
 
@@ -445,35 +428,16 @@ def _is_rounded(mechanism: Mechanism) -> bool:
 # Noise alone, then post-processed noise, then mechanisms with a geometry that depends on n
 
 
-def try_for_every_n(setting: Setting) -> Trials:
-    """Try all noise whose geometry does not depend on n: first alone, then shrunk or projected.
+def try_for_every_n(setting: Setting, *, use_least: bool = False) -> Trials:
+    """Try all noise whose geometry does not depend on n: alone, the best shrunk, then projected.
 
     Only the best noise is shrunk, because the prediction of shrunk noise grows with that of the
     noise. Purely private noise that is provably not the best for `setting.n` records, if another
-    guarantee is asked, is not the best for more records either.
+    guarantee is asked, is not the best for more records either. `use_least` leaves out slow
+    projections that provably cannot be the best at this n.
     """
-    return _try_noise(setting, use_least=False)
-
-
-def try_all(setting: Setting) -> Trials:
-    """Try all candidates. Some that provably cannot be the best are left out without a set-up."""
-    trials = _try_noise(setting, use_least=True)
-    for candidate in CANDIDATES:
-        if not candidate.depends_on_n:
-            continue
-        if candidate.is_stronger(setting):
-            trials.attempt_stronger(candidate)
-        else:
-            trials.attempt(candidate)
-    return trials
-
-
-def _try_noise(setting: Setting, *, use_least: bool) -> Trials:
-    """Try noise alone, then the best noise shrunk, then noise projected (see `try_for_every_n`).
-
-    `use_least` leaves out slow projections that provably cannot be the best at this n.
-    """
-    only_best, trials = is_slow_to_bound(setting.workload), Trials(setting)
+    workload, trials = setting.workload, Trials(setting)
+    slow = (workload.universe.size or 0) > MAX_PROJECTED_UNIVERSE and breadth_work(workload) > 0
     any_n = [candidate for candidate in CANDIDATES if not candidate.depends_on_n]
     for candidate in any_n:
         if not candidate.is_stronger(setting):
@@ -484,15 +448,25 @@ def _try_noise(setting: Setting, *, use_least: bool) -> Trials:
             trials.attempt_stronger(candidate, floor)
     noises = [trial for trial in rank(trials.built) if PROJECTED in trial.candidate.steps]
     for noisy in noises[:1]:
-        trials.attempt_after(noisy, SHRUNK, partial(shrunk, noisy, setting))
+        trials.record(noisy.candidate, SHRUNK, partial(shrunk, noisy, setting))
     for noisy in noises:
         best = noisy is noises[0]
         # Always project the best noise. A projection can lower the error even if the prediction, an
         # upper bound on the error, stays the same.
-        least = trials.least if use_least and not best else math.inf
-        known = replace(setting, least=least)
-        build = partial(projected, noisy, known, wanted=best or not only_best)
-        trials.attempt_after(noisy, PROJECTED, build)
+        known = replace(setting, least=trials.least if use_least and not best else math.inf)
+        build = partial(projected, noisy, known, wanted=best or not slow)
+        trials.record(noisy.candidate, PROJECTED, build)
+    return trials
+
+
+def try_all(setting: Setting) -> Trials:
+    """Try all candidates. Some that provably cannot be the best are left out without a set-up."""
+    trials = try_for_every_n(setting, use_least=True)
+    for candidate in CANDIDATES:
+        if candidate.depends_on_n and candidate.is_stronger(setting):
+            trials.attempt_stronger(candidate)
+        elif candidate.depends_on_n:
+            trials.attempt(candidate)
     return trials
 
 
@@ -501,20 +475,20 @@ def _try_noise(setting: Setting, *, use_least: bool) -> Trials:
 # is mostly smaller.
 
 #: A fit is simulated only if the root mean squared length of the noise is at least this share of
-#: the diameter of the answers. For less noise, measurements on tables, ranges and random signs
-#: showed a gain of less than 1% on uniform data.
+#: the diameter of the answers. For less noise on tables, ranges and random signs, it gained less
+#: than 1% on uniform data.
 FEW = 0.05
-#: Least and largest number of simulated releases of a mechanism on each data set. Each release of
-#: the fit has the same noise as a release of the first candidate, so chance affects the ratio of
-#: their errors little. More than the least number is simulated if all releases take at most `QUICK`
-#: operations, a quarter of a second.
+#: Least and largest number of simulated releases of a mechanism on each data set; more than the
+#: least if all take at most `QUICK` operations, a quarter of a second. Each release of the fit has
+#: the noise of a release of the first candidate, so chance affects the ratio of their errors
+#: little.
 LEAST_RELEASES, MOST_RELEASES, QUICK = 8, 16, OPERATIONS_A_SECOND / 4
 #: Number of elements in the data set of several elements.
 FEW_ELEMENTS = 10
 #: For each of `public_datasets`, the largest error with which the fit is advised, divided by the
-#: error of the first candidate. On data of few elements, chance moves the ratio of the errors in
-#: `LEAST_RELEASES` releases by about 5%, because few directions make up most of the error. For
-#: prefix sums on such data, the error of the fit can really be larger, by 10% to 20%.
+#: error of the first candidate. On data of few elements, few directions make up most of the error,
+#: and chance moves the ratio in `LEAST_RELEASES` releases by about 5%. For prefix sums on such
+#: data, the error of the fit can really be larger, by 10% to 20%.
 LIMITS = (1 - WORTHWHILE, 1.05, 1.05)
 
 
@@ -527,7 +501,7 @@ def with_fit(ranked: list[Built], trials: Trials) -> list[Built]:
     leader, setting = ranked[0], trials.setting
     if leader.step is None or FITTED not in leader.candidate.steps:
         return ranked
-    trials.attempt_after(leader, FITTED, partial(_fitted, leader, ranked, setting))
+    trials.record(leader.candidate, FITTED, partial(_fitted, leader, ranked, setting))
     fit = next((trial for trial in trials.built if trial.step is FITTED), None)
     if fit is None:
         return ranked

@@ -6,30 +6,24 @@ import enum
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import RandomState
 from geomdp._validation import whole
+from geomdp.advice.bracket import lower_bounds
 from geomdp.advice.candidates import EXACT_NOISE, JL_NAME
 from geomdp.advice.comparison import Built, try_for_every_n
-from geomdp.advice.lower_side import lower_bounds
 from geomdp.advice.setting import THOROUGH, Setting
 from geomdp.bounds import RMS
 from geomdp.bounds.problem import Problem
-from geomdp.mechanisms import (
-    JL,
-    AdditiveMechanism,
-    FixedDataset,
-    Mechanism,
-    predict_on_prior,
-)
+from geomdp.mechanisms import JL, AdditiveMechanism, FixedDataset, Mechanism, predict_on_prior
 from geomdp.mechanisms.additive_noise.few_queries import InexactSumsError
 from geomdp.mechanisms.base import l1_sensitivity
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Privacy, PureDP
-from geomdp.privacy.definitions import checked_adjacency
+from geomdp.privacy import Adjacency, Exact, Privacy
+from geomdp.privacy.definitions import check_privacy, checked_adjacency
 from geomdp.workloads import Records, Workload
 
 if TYPE_CHECKING:
@@ -56,19 +50,19 @@ class Quantity(enum.StrEnum):
 
 #: Name of the curve of excluded errors (see `Quantity`).
 ANY = "any mechanism"
-#: Lower bounds on the number of records are computed for `EXCLUDED_ERRORS` errors. The largest of
-#: these errors is the l2 diameter of the set of answer vectors, divided by sqrt(m). There are
-#: `EXCLUDED_PER_DECADE` errors per decade. Bounds for smaller errors follow by padding (see
-#: `_excluded`).
+#: Lower bounds on the number of records are computed for this many errors, and this many per
+#: decade. The largest is the l2 diameter of the answers, divided by sqrt(m). Bounds for smaller
+#: errors follow by padding (see `_excluded`).
 EXCLUDED_ERRORS, EXCLUDED_PER_DECADE = 7, 3
-#: Excluded errors are stated at all `ns` (the numbers of records that the caller gives). They are
-#: also stated at this many values of n per decade.
+#: Excluded errors are stated at all `ns`, and at this many values of n per decade.
 STATED_PER_DECADE = 12
 #: Seed of the search for lower bounds, as in `sample_complexity_bracket`.
 LOWER_SEED = 0
-#: Errors are measured at up to `MEASURED_POINTS` of the `ns`, with `MEASURED_RELEASES` releases for
-#: each n.
+#: Errors are measured at up to `MEASURED_POINTS` of the `ns`, with so many releases for each n.
 MEASURED_POINTS, MEASURED_RELEASES = 5, 20
+#: A row of the table.
+COLUMNS = ["n", "curve", "noise", "quantity", "rmse", "stderr", "kind", "sampler"]
+_Row = tuple[int, str, str, str, float, float, str, str]
 
 
 def error_table(
@@ -105,14 +99,13 @@ def error_table(
 
     Notes
     -----
-    Predicted and excluded errors depend on public arguments only. Measured errors depend on the
-    records, and no noise protects them. Measuring spends no budget, and measured errors must not be
-    released: measure on synthetic or public data.
+    Predicted and excluded errors depend on public arguments only. No noise protects measured
+    errors, and measuring spends no budget: measure on synthetic or public data.
 
     The geometry of each mechanism is computed once, except for JL, whose dimension ceil(epsilon n)
     changes with n. An excluded error is a lower bound on the largest root mean squared error over
-    all data sets of n records, by packings (JL-L6, JL-L7) or other proofs. Padding data sets with
-    copies of one record gives bounds for larger n.
+    all data sets of n records, by packings (JL-L6, JL-L7), other proofs, and for larger n by
+    padding data sets with copies of one record.
 
     Examples
     --------
@@ -125,8 +118,7 @@ def error_table(
     """
     import pandas as pd
 
-    if not isinstance(privacy, PureDP | ApproxDP | ZCDP):
-        raise ValueError(f"privacy must be PureDP, ApproxDP or ZCDP, got {privacy!r}")
+    check_privacy(privacy)
     numbers = _increasing(ns)
     if records is not None and workload.totals(records).count == 0:
         raise ValueError("records must hold at least 1 record, got 0")
@@ -136,17 +128,16 @@ def error_table(
     l1_sensitivity(workload, adjacency)  # raises an error if the sensitivity is 0
     generator = np.random.default_rng(rng)
     trials = try_for_every_n(setting).built
-    rows = [_predicted(line) for line in _lines(trials, setting, numbers)]
+    rows = []
+    for name, noise, mechanism in _lines(trials, setting, numbers):
+        prediction, sampler = mechanism.predicted_rmse, str(mechanism.guarantee.sampler)
+        found = (prediction.value, prediction.stderr, prediction.kind.value, sampler)
+        rows.append((mechanism.n, name, noise, Quantity.PREDICTED.value, *found))
     rows += _excluded(setting, numbers)
     if records is not None:
         some = [numbers[i] for i in _spread(len(numbers), MEASURED_POINTS)]
         rows += _measured(trials, setting, some, records, generator)
-    columns = ["n", "curve", "noise", "quantity", "rmse", "stderr", "kind", "sampler"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-#: A row of the table: n, curve, noise, quantity, rmse, stderr, kind, sampler.
-_Row = tuple[int, str, str, str, float, float, str, str]
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _increasing(ns: Sequence[int]) -> list[int]:
@@ -161,21 +152,17 @@ def _spread(size: int, most: int) -> list[int]:
     return sorted({round(i) for i in np.linspace(0, size - 1, min(size, most))})
 
 
-class _Line(NamedTuple):
-    name: str
-    noise: str
-    mechanism: Mechanism
-
-
-def _lines(trials: list[Built], setting: Setting, numbers: list[int]) -> Iterator[_Line]:
-    """Each of `trials` at every n where sums are exact; JL around K-norm noise in addition."""
+def _lines(
+    trials: list[Built], setting: Setting, numbers: list[int]
+) -> Iterator[tuple[str, str, Mechanism]]:
+    """Curve, noise and mechanism at each n where sums are exact; JL on K-norm noise in addition."""
     for trial in trials:
         for n in numbers:
             try:
                 mechanism = trial.mechanism.with_n(n)
             except InexactSumsError:
                 continue
-            yield _Line(trial.name, trial.candidate.name, mechanism)
+            yield trial.name, trial.candidate.name, mechanism
     noise = next((trial.mechanism for trial in trials if trial.name == EXACT_NOISE), None)
     if not isinstance(noise, AdditiveMechanism) or setting.adjacency is Adjacency.ADD_REMOVE:
         return
@@ -183,21 +170,7 @@ def _lines(trials: list[Built], setting: Setting, numbers: list[int]) -> Iterato
     for n in numbers:
         rows = math.ceil(setting.pure.epsilon * n)  # by JL-T21
         if rows < effective:
-            yield _Line(JL_NAME, JL_NAME, JL(noise.with_n(n), rows, rng=PUBLIC_SEED))
-
-
-def _predicted(line: _Line) -> _Row:
-    prediction = line.mechanism.predicted_rmse
-    return (
-        line.mechanism.n,
-        line.name,
-        line.noise,
-        Quantity.PREDICTED.value,
-        prediction.value,
-        prediction.stderr,
-        prediction.kind.value,
-        str(line.mechanism.guarantee.sampler),
-    )
+            yield JL_NAME, JL_NAME, JL(noise.with_n(n), rows, rng=PUBLIC_SEED)
 
 
 def _excluded(setting: Setting, numbers: list[int]) -> list[_Row]:
@@ -236,7 +209,7 @@ def _measured(
     records: Records,
     rng: np.random.Generator,
 ) -> list[_Row]:
-    rows = []
+    rows: list[_Row] = []
     datasets: dict[int, FixedDataset] = {}
     for n in numbers:
         chosen = rng.integers(len(records), size=n)
@@ -246,6 +219,6 @@ def _measured(
         sampler = mechanism.guarantee.sampler
         if isinstance(sampler, Exact):
             found = predict_on_prior(mechanism, datasets[mechanism.n], MEASURED_RELEASES, rng)
-            measured = (Quantity.MEASURED.value, found.value, found.stderr, "", str(sampler))
-            rows.append((mechanism.n, name, noise, *measured))
+            measured = (found.value, found.stderr, "", str(sampler))
+            rows.append((mechanism.n, name, noise, Quantity.MEASURED.value, *measured))
     return rows

@@ -97,7 +97,7 @@ class Allowance:
 
 def noise_audit_work(workload: Workload, trials: int) -> float:
     """Operations of `audit_noise`, in the units of `Budget`, from the sizes of the workload."""
-    from geomdp.advice.costs import PRODUCT_SPEED, breadth_work
+    from geomdp.advice.setting import PRODUCT_SPEED, breadth_work
     from geomdp.audit.mechanism import CHANGES, MOST_AXES, STARTS, STEPS
 
     m = workload.n_queries

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from geomdp._typing import RandomState
 from geomdp.advice.error_curve import Quantity, error_table
-from geomdp.plotting.looks import COLOURS, library_style
+from geomdp.plotting.pictures import COLOURS, library_style
 from geomdp.privacy import Adjacency, Exact, Privacy
 from geomdp.workloads import Records, Workload
 

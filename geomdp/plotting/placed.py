@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import io
+import math
+from functools import singledispatch
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import chi, gamma
 
-from geomdp._validation import batch, finite_array, positive, require_type
-from geomdp.bodies import Body, Halfspace
+from geomdp._numerics.randomness import PUBLIC_SEED
+from geomdp._typing import FloatArray
+from geomdp._validation import batch, finite_array, positive, require_type, vector, whole
+from geomdp.bodies import Ball, Body, CrossPolytope, Halfspace, LinearImage, Scaled
 from geomdp.bodies.base import checked_body
 from geomdp.geometry import project
-from geomdp.plotting.looks import COLOURS, axes_of, equal_units
+from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise, Noise
+from geomdp.noise.base import checked_noise
+from geomdp.plotting.pictures import COLOURS, axes_of, draw, equal_units, figure_of, shadow_outline
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.animation import FuncAnimation
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 
 #: Length of the supporting line drawn through a projected point, divided by the body's diameter.
 TANGENT = 0.3
@@ -227,3 +240,338 @@ def _planar_or_spatial(body: Body) -> int:
     if body.dimension not in (2, 3):
         raise ValueError(f"body must have dimension 2 or 3 to be drawn, got {body.dimension}")
     return body.dimension
+
+
+#: To estimate a density in the plane, `DRAWS` draws are counted on a grid of `CELLS` x `CELLS`
+#: cells. A cell holds 16 draws on average.
+DRAWS, CELLS = 1 << 18, 128
+#: Standard deviation of the Gaussian kernel that smooths the counts, in cells.
+KERNEL = 2.0
+#: On each axis, the range of the grid contains at least this share of the draws.
+COVERED = 0.999
+
+
+@singledispatch
+def level_body(noise: Noise, share: float) -> Body | None:
+    """The level set {z : density >= c} of noise on R^m that has the probability `share`.
+
+    It is a scaled copy of the body K for K-norm noise, a cross-polytope for Laplace noise, a ball
+    in the span of the noise for Gaussian noise, and None for other noise, such as cone noise.
+    ``ValueError`` if `share` is not above 0 and below 1.
+
+    Notes
+    -----
+    For K-norm noise Z, epsilon times the gauge of Z has a Gamma(r) distribution, where r is the
+    dimension of K (JL-KN). For Laplace noise in R^m, the l1 norm divided by the scale has a
+    Gamma(m) distribution. For Gaussian noise, the Euclidean norm divided by the scale has a chi
+    distribution.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> noise = gd.noise.LaplaceNoise(dimension=2, scale=1.0)
+    >>> half = gd.plotting.level_body(noise, share=0.5)
+    >>> type(half).__name__, round(half.radius(), 4)
+    ('CrossPolytope', 1.6783)
+    """
+    del noise
+    _checked_share(share)
+    return None
+
+
+@level_body.register
+def _(noise: KNormNoise, share: float) -> Body:
+    radius = gamma(noise.effective_dimension).ppf(_checked_share(share)) / noise.epsilon
+    return Scaled(noise.body, float(radius))
+
+
+@level_body.register
+def _(noise: LaplaceNoise, share: float) -> Body:
+    radius = gamma(noise.dimension).ppf(_checked_share(share))
+    return CrossPolytope(noise.dimension, float(noise.scale * radius))
+
+
+@level_body.register
+def _(noise: GaussianNoise, share: float) -> Body:
+    r = noise.effective_dimension
+    ball = Ball(r, float(noise.scale * chi(r).ppf(_checked_share(share))))
+    return LinearImage(noise.basis, ball)
+
+
+def _checked_share(share: float) -> float:
+    if not 0 < share < 1:
+        raise ValueError(f"share must be above 0 and below 1, got {share!r}")
+    return share
+
+
+def draw_noise(
+    noise: Noise,
+    ax: Axes | None = None,
+    *,
+    shares: Sequence[float] = (0.5, 0.9),
+    rows: npt.ArrayLike | None = None,
+    centre: npt.ArrayLike = (0.0, 0.0),
+    colour: str = COLOURS[3],
+    label: str = "",
+) -> list[Artist]:
+    """Draw curves of equal density of noise in a plane. Each curve encloses a given probability.
+
+    The curves are exact for K-norm, Laplace and Gaussian noise on R^2 without `rows`
+    (`level_body`). In all other cases, the density is estimated from 2^18 draws, counted on a grid
+    of 128 x 128 cells and smoothed by a Gaussian kernel with a standard deviation of 2 cells.
+
+    Parameters
+    ----------
+    noise : Noise
+        Noise on R^m.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+    shares : sequence of float
+        The probabilities, above 0 and below 1. One curve is drawn for each, the smallest
+        share first.
+    rows : (2, m) array_like, optional
+        The linear map to the plane. Needed if m is not 2.
+    centre : (2,) array_like
+        The true answers. The curves are drawn around this point.
+    colour, label : str
+        As for `draw`.
+
+    Raises
+    ------
+    ValueError
+        If `shares` is empty or a share is out of range. If `rows` is needed and missing, or `rows`
+        or `centre` has another shape. If `ax` is three-dimensional, or `noise` is not a `Noise`.
+        Where the density is estimated, also if a share is so near to 1 that the grid holds too few
+        draws.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import geomdp as gd
+    >>> figure, ax = plt.subplots()
+    >>> noise = gd.noise.LaplaceNoise(dimension=2, scale=1.0)
+    >>> artists = gd.plotting.draw_noise(noise, ax, shares=(0.5, 0.9))
+    >>> [type(artist).__name__ for artist in artists]
+    ['LineCollection', 'LineCollection']
+    >>> plt.close(figure)
+    """
+    levels = sorted(_checked_share(share) for share in shares)
+    if not levels:
+        raise ValueError("shares must contain at least 1 number, got none")
+    m = checked_noise(noise).dimension
+    matrix = np.eye(2) if rows is None and m == 2 else rows
+    if matrix is None:
+        raise ValueError(f"rows must be given for noise in {m} dimensions")
+    plane = finite_array(matrix, "rows", ndim=2)
+    if plane.shape != (2, m):
+        raise ValueError(f"rows must have shape (2, {m}), got {plane.shape}")
+    middle = vector(centre, 2, "centre")
+    ax = axes_of(2, ax)
+    bodies = [level_body(noise, share) for share in levels] if rows is None else [None]
+    curves: list[list[FloatArray]] = []
+    for body in bodies:
+        if body is None:
+            curves = _estimated(noise, plane, levels)
+            break
+        ring = shadow_outline(body, np.eye(2)).points
+        curves.append([np.vstack([ring, ring[:1]])])
+    return _drawn(ax, curves, middle, colour, label)
+
+
+def _drawn(
+    ax: Axes, curves: list[list[FloatArray]], centre: FloatArray, colour: str, label: str
+) -> list[Artist]:
+    from matplotlib.collections import LineCollection
+
+    artists: list[Artist] = []
+    for number, rings in enumerate(curves):
+        # Outer curves are paler.
+        alpha = 1.0 - 0.6 * number / max(1, len(curves))
+        lines = LineCollection(
+            [ring + centre for ring in rings], colors=colour, alpha=alpha, linewidths=1.3
+        )
+        lines.set_label(label if label and number == 0 else "_")
+        ax.add_collection(lines)
+        artists.append(lines)
+    equal_units(ax)
+    return artists
+
+
+def _estimated(noise: Noise, rows: FloatArray, shares: Sequence[float]) -> list[list[FloatArray]]:
+    """For each probability, curves around the densest region that has it, from counts of draws."""
+    from contourpy import contour_generator
+    from scipy.ndimage import gaussian_filter
+
+    draws = noise.sample(np.random.default_rng(PUBLIC_SEED), DRAWS) @ rows.T
+    reach = np.quantile(np.abs(draws), COVERED, axis=0) * 1.1
+    edges = [np.linspace(-r, r, CELLS + 1) for r in reach]
+    counts, _, _ = np.histogram2d(draws[:, 0], draws[:, 1], bins=edges)
+    # The distribution of the noise is symmetric about 0, so average the counts at z and -z.
+    density = gaussian_filter((counts + counts[::-1, ::-1]) / 2, KERNEL)
+    falling = np.sort(density.ravel())[::-1]
+    held = np.cumsum(falling) / DRAWS
+    if max(shares) >= held[-1]:
+        raise ValueError(
+            f"shares must be below {held[-1]:.4f}, the share of the draws that the picture holds, "
+            f"got {max(shares)}"
+        )
+    middles = [(edge[1:] + edge[:-1]) / 2 for edge in edges]
+    lines = contour_generator(middles[0], middles[1], density.T)
+    levels = [float(falling[int(np.searchsorted(held, share))]) for share in shares]
+    # By default `contour_generator` returns separate lines: a list of arrays (p, 2).
+    return [cast(list[FloatArray], lines.lines(level)) for level in levels]
+
+
+# Answers that are projected while their noise grows
+
+#: Milliseconds for which a frame is shown.
+FRAME = 120
+
+
+def animate_projection(
+    body: Body, truth: npt.ArrayLike, noise: npt.ArrayLike, *, frames: int = 60
+) -> FuncAnimation:
+    """Animate noisy answers that move away from K, and their projections on K.
+
+    Frame t = 0, .., T - 1 shows the answers truth + noise * t / (T - 1), T = `frames`. The error of
+    the projected answers never exceeds the diameter of K.
+
+    Parameters
+    ----------
+    body : Body
+        K in R^2.
+    truth : (2,) array_like
+        True answers, a point of K.
+    noise : (2,) array_like
+        Noise of the last frame.
+    frames : int
+        Number of frames, at least 2.
+
+    Raises
+    ------
+    ValueError
+        If `body` is not planar, `truth` lies outside the body, or `frames` is below 2.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import geomdp as gd
+    >>> disc = gd.bodies.Ball(2)
+    >>> animation = gd.plotting.animate_projection(disc, [0.5, 0.0], [2.0, 1.0], frames=20)
+    >>> len(list(animation.new_frame_seq()))
+    20
+
+    Drawing the figure shows the first frame:
+
+    >>> plt.gcf().canvas.draw()
+    >>> plt.close("all")
+    """
+    from matplotlib.animation import FuncAnimation
+
+    _require_planar(body)
+    start, end = vector(truth, 2, "truth"), vector(noise, 2, "noise")
+    if not body.contains(start[None])[0]:
+        raise ValueError("truth must lie in the body, got a point outside")
+    shares = np.linspace(0, 1, whole(frames, "frames", minimum=2))
+    answers = start + shares[:, None] * end
+    nearest = np.array([project(body, answer).point for answer in answers])
+    ax = axes_of(2, None)
+    draw(body, ax)
+    # Draw the whole path of the answers. The limits of the axes then fit all frames.
+    ax.plot(*answers.T, color=COLOURS[3], lw=0.5, ls=":")
+    ax.plot(*start, marker="*", ms=10, color=COLOURS[6], ls="")
+    (trail,) = ax.plot([], [], color=COLOURS[2], lw=1.6)
+    (way,) = ax.plot([], [], color=COLOURS[3], marker="o", lw=1.0, mfc="white")
+    equal_units(ax)
+
+    def show(frame: int) -> tuple[Artist, ...]:
+        trail.set_data(*nearest[: frame + 1].T)
+        way.set_data(*np.array([answers[frame], nearest[frame]]).T)
+        return trail, way
+
+    return FuncAnimation(figure_of(ax), show, frames=len(shares), interval=FRAME, blit=False)
+
+
+def _require_planar(body: Body) -> None:
+    if checked_body(body).dimension != 2:
+        raise ValueError(f"body must have dimension 2, got {body.dimension}")
+
+
+# Pictures under a slider in a notebook
+
+#: Free space to the left and right of the axes, in inches. Later drawings may need this space for
+#: longer tick labels.
+MARGIN = 0.12
+#: Pixels per inch.
+DPI = 150
+
+
+class SteadyPictures:
+    """PNG images of figures that keep the layout of the first drawing.
+
+    A constrained layout takes time to compute, and moves the axes if a tick label gets longer. So
+    it is computed only for the first figure of each name, and later figures have the axes in the
+    same places.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import geomdp as gd
+    >>> pictures = gd.plotting.SteadyPictures()
+    >>> for width in (1.0, 2.0):
+    ...     figure, axes = plt.subplots(layout="constrained")
+    ...     lines = axes.plot([0, width], [0, 1000 * width])
+    ...     image = pictures.png(figure, "a line")
+    ...     print(image[1:4])
+    b'PNG'
+    b'PNG'
+    """
+
+    def __init__(self) -> None:
+        self._layouts: dict[str, list[tuple[float, float, float, float]]] = {}
+
+    def png(self, figure: Figure, name: str) -> bytes:
+        """The PNG file of a figure with a constrained layout, which is drawn once.
+
+        All figures of one `name` must have the same number of axes. ``ValueError`` if the figure
+        has no constrained layout, or another number of axes than the first figure of this name.
+        """
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+        engine = figure.get_layout_engine()
+        if not isinstance(engine, ConstrainedLayoutEngine):
+            raise ValueError(f"figure must have a constrained layout, got {engine}")
+        engine.set(w_pad=MARGIN)
+        known = self._layouts.get(name)
+        if known is not None and len(known) != len(figure.axes):
+            raise ValueError(
+                f"figure must have {len(known)} axes like the first figure {name!r}, got "
+                f"{len(figure.axes)}"
+            )
+        if known is not None:
+            figure.set_layout_engine(None)
+            for axes, place in zip(figure.axes, known, strict=True):
+                axes.set_position(place)
+        file = io.BytesIO()
+        figure.savefig(file, dpi=DPI, pil_kwargs={"compress_level": 1})
+        if known is None:
+            places = [axes.get_position(original=True).bounds for axes in figure.axes]
+            self._layouts[name] = places
+        return file.getvalue()
+
+
+def power_of_ten(value: float, position: int | None = None) -> str:
+    """A tick label such as 10⁻² for a power of ten, for `axis.set_major_formatter`.
+
+    The label is plain text. Matplotlib's own label is mathematical text, which is parsed anew in
+    each figure. Matplotlib passes the number `position` of the tick, which is not used.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.plotting.power_of_ten(0.01), gd.plotting.power_of_ten(1000.0)
+    ('10⁻²', '10³')
+    """
+    del position
+    raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    return "10" + str(round(math.log10(value))).translate(raised)

@@ -1,15 +1,16 @@
-"""Definitions of differential privacy: their parameters, and the relation of neighbours."""
+"""Definitions of differential privacy, their composition (GEN-2), and conversions between them."""
 
 from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
-from typing import Any
+from typing import Any, overload
 
-from geomdp._validation import positive, real_number
+from geomdp._numerics.bisection import largest_at_most
+from geomdp._validation import positive, real_number, whole
 
 #: Precision at which costs are computed. Products of two floats, and sums of floats that differ by
 #: a factor of at most 2^200, are exact.
@@ -25,11 +26,6 @@ class Adjacency(enum.Enum):
     >>> print(gd.Adjacency.REPLACE_ONE, gd.Adjacency("add/remove"))
     Adjacency.REPLACE_ONE Adjacency.ADD_REMOVE
 
-    By default, mechanisms hide the value of a record, and the number of records is public:
-
-    >>> workload = gd.workloads.Histogram(3)
-    >>> gd.mechanisms.Laplace(workload, n=100, privacy=gd.PureDP(1.0)).guarantee.adjacency
-    Adjacency.REPLACE_ONE
     """
 
     #: Replace one record; the number of records n is public.
@@ -133,11 +129,8 @@ class ApproxDP(Definition):
     Examples
     --------
     >>> import geomdp as gd
-    >>> privacy = gd.ApproxDP(epsilon=1.0, delta=1e-6)
-    >>> print(privacy)
+    >>> print(gd.ApproxDP(epsilon=1.0, delta=1e-6))
     (1, 1e-06)-DP
-    >>> privacy.parameters()
-    {'epsilon': 1.0, 'delta': 1e-06}
     """
 
     epsilon: float
@@ -165,11 +158,8 @@ class ZCDP(Definition):
     Examples
     --------
     >>> import geomdp as gd
-    >>> privacy = gd.ZCDP(rho=0.5)
-    >>> print(privacy)
+    >>> print(gd.ZCDP(rho=0.5))
     0.5-zCDP
-    >>> round(gd.privacy.zcdp_to_approx(privacy, delta=1e-6).epsilon, 3)
-    5.757
     """
 
     rho: float
@@ -214,10 +204,15 @@ def privacy_from_parameters(definition: str, parameters: Mapping[str, float]) ->
 LEAST_LOSS, LARGEST_LOSS = 1e-12, 1e12
 
 
+def _loss(privacy: Privacy) -> tuple[str, float]:
+    """The name and the value of epsilon or rho."""
+    check_privacy(privacy)
+    return ("rho", privacy.rho) if isinstance(privacy, ZCDP) else ("epsilon", privacy.epsilon)
+
+
 def check_range(privacy: Privacy, what: str = "a mechanism") -> None:
     """``ValueError`` if epsilon or rho is outside [1e-12, 1e12], before any budget is spent."""
-    check_privacy(privacy)
-    name, loss = ("rho", privacy.rho) if isinstance(privacy, ZCDP) else ("epsilon", privacy.epsilon)
+    name, loss = _loss(privacy)
     if not LEAST_LOSS <= loss <= LARGEST_LOSS:
         raise ValueError(
             f"{name} of {what} must be from {LEAST_LOSS:g} to {LARGEST_LOSS:g}, got {loss!r}"
@@ -230,9 +225,315 @@ WEAK = 10
 
 def weakness(privacy: Privacy) -> str:
     """What a guarantee with epsilon or rho above 10 means, on one line; empty for any other."""
-    check_privacy(privacy)
-    name, loss = ("rho", privacy.rho) if isinstance(privacy, ZCDP) else ("epsilon", privacy.epsilon)
+    name, loss = _loss(privacy)
     if loss <= WEAK:
         return ""
     factor = f"by a factor of {'about' if name == 'rho' else 'up to'} e^{loss:g}"
     return f"{name} {loss:g} protects little: one record can change the odds of a result {factor}"
+
+
+# Composition: totals are rounded up, and steps within a total are rounded down.
+
+
+@overload
+def basic_composition(parts: Sequence[PureDP]) -> PureDP: ...
+@overload
+def basic_composition(parts: Sequence[ZCDP]) -> ZCDP: ...
+@overload
+def basic_composition(parts: Sequence[PureDP | ApproxDP]) -> PureDP | ApproxDP: ...
+@overload
+def basic_composition(parts: Sequence[Privacy]) -> Privacy: ...
+def basic_composition(parts: Sequence[Privacy]) -> Privacy:
+    """Total cost of steps run on the same data: epsilons, deltas and rhos add up.
+
+    `parts` are the costs of the steps, all for the same adjacency. Parts of one type give this
+    type; a mix of `PureDP` and `ApproxDP` gives `ApproxDP`, where a pure step has delta = 0. A step
+    may be chosen after seeing earlier answers, but the number of steps and all privacy parameters
+    are fixed beforehand. ``ValueError`` for an empty sequence, a mix of zCDP with other
+    definitions, a total delta of 1/2 or more, and a total beyond float64. Dwork-Roth 2014, Theorem
+    3.16; Bun-Steinke 2016, Lemma 1.7; formula sheet GEN-2.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> print(gd.privacy.basic_composition([gd.PureDP(0.5), gd.ApproxDP(0.25, 1e-6)]))
+    (0.75, 1e-06)-DP
+    """
+    if not parts:
+        raise ValueError("parts must hold at least 1 step, got 0")
+    for part in parts:
+        check_privacy(part, name="parts")
+    rhos = [part.rho for part in parts if isinstance(part, ZCDP)]
+    if len(rhos) == len(parts):
+        return ZCDP(sum_of_costs(rhos))
+    if rhos:
+        raise ValueError(
+            f"parts must be all zCDP or contain no zCDP, got {len(rhos)} zCDP of {len(parts)} "
+            "parts; convert with pure_to_zcdp or zcdp_to_approx"
+        )
+    epsilon = sum_of_costs([part.epsilon for part in parts if not isinstance(part, ZCDP)])
+    deltas = [part.delta for part in parts if isinstance(part, ApproxDP)]
+    return ApproxDP(epsilon, sum_of_costs(deltas)) if deltas else PureDP(epsilon)
+
+
+def sum_of_costs(costs: Sequence[float]) -> float:
+    """The sum of the parameters of several steps, rounded up; infinite if beyond float64."""
+    return rounded_up(lambda *parts: sum(parts), *costs)
+
+
+def group_privacy(privacy: Privacy, size: int) -> Privacy:
+    """Guarantee for two data sets that are joined by a chain of `size` neighbouring pairs.
+
+    For k = `size` >= 1, epsilon becomes k epsilon, rho becomes k^2 rho, and delta becomes
+    delta (1 + e^epsilon + ... + e^((k-1) epsilon)). ``ValueError`` if the new delta is 1/2 or more.
+    Dwork-Roth 2014, Theorem 2.2; Vadhan 2017, Lemma 2.2; Bun-Steinke 2016, Proposition 1.9; GEN-2.
+
+    Examples
+    --------
+    A family of three, each with one record:
+
+    >>> import geomdp as gd
+    >>> print(gd.privacy.group_privacy(gd.ZCDP(0.5), size=3))
+    4.5-zCDP
+    """
+    size = whole(size, "size")
+    check_privacy(privacy)
+    if size == 1:
+        return privacy
+    match privacy:
+        case PureDP(epsilon=epsilon):
+            return PureDP(rounded_up(lambda e: size * e, epsilon))
+        case ApproxDP(epsilon=epsilon, delta=delta):
+            # The sum is (e^(k epsilon) - 1) / (e^epsilon - 1).
+            of_group = rounded_up(lambda e, d: d * (size * e).expm1() / e.expm1(), epsilon, delta)
+            return ApproxDP(rounded_up(lambda e: size * e, epsilon), of_group)
+        case ZCDP(rho=rho):
+            return ZCDP(rounded_up(lambda r: size**2 * r, rho))
+
+
+def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float) -> ApproxDP:
+    """Cost of T adaptive steps of (epsilon_0, delta_0)-DP, by advanced composition.
+
+    epsilon = sqrt(2 T ln(1/delta')) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1),
+    delta = T delta_0 + delta',
+
+    where `steps` is T >= 1 and `slack_delta` is delta' in (0, 1/2). For epsilon_0 far below
+    1 / sqrt(T), epsilon is of order epsilon_0 sqrt(T); for few steps or a large epsilon_0,
+    `basic_composition` gives less. ``ValueError`` for a parameter out of range, a total delta of
+    1/2 or more, or an epsilon that overflows float64. Dwork-Roth 2014, Theorem 3.20; formula sheet
+    GEN-2a.
+
+    Examples
+    --------
+    A thousand steps with epsilon 0.01 cost less than the total 10 of basic composition:
+
+    >>> import geomdp as gd
+    >>> total = gd.privacy.advanced_composition(gd.PureDP(0.01), steps=1000, slack_delta=1e-6)
+    >>> round(total.epsilon, 3), total.delta
+    (1.763, 1e-06)
+    """
+    steps, slack_delta = whole(steps, "steps"), below_half(slack_delta, "slack_delta")
+    check_privacy(step, PureDP, ApproxDP, name="step")
+    step_delta = step.delta if isinstance(step, ApproxDP) else 0.0
+    epsilon = _advanced_epsilon(step.epsilon, steps, slack_delta)
+    delta = rounded_up(lambda each, slack: steps * each + slack, step_delta, slack_delta)
+    return ApproxDP(epsilon, delta)
+
+
+def largest_step_epsilon(total: ApproxDP, steps: int) -> float:
+    """Largest epsilon_0 that advanced composition allows for each of T adaptive pure steps.
+
+    For `total` = (epsilon, delta) and `steps` = T, bisection solves, rounded down,
+    sqrt(2 T ln(1/delta)) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1) = epsilon. So T steps cost at
+    most `total` by `advanced_composition` with `slack_delta` = delta. Basic composition allows
+    epsilon_0 = epsilon / T, which is larger for T <= 2 ln(1/delta). Dwork-Roth 2014, Theorem 3.20;
+    formula sheet GEN-2a, GEN-2b (library rule).
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.privacy.largest_step_epsilon(gd.ApproxDP(1.0, 1e-6), steps=1000), 5)
+    0.00581
+    """
+    steps = whole(steps, "steps")
+    check_privacy(total, ApproxDP, name="total")
+    # Upper end of the bisection: each summand alone must be at most epsilon. If epsilon_0 > 1, the
+    # second summand gives e^epsilon_0 - 1 <= epsilon / T. This bound keeps e^epsilon_0 finite.
+    highest = min(
+        total.epsilon / math.sqrt(-2 * steps * math.log(total.delta)),
+        max(1.0, math.log1p(total.epsilon / steps)),
+    )
+    return largest_at_most(
+        lambda epsilon: _advanced_epsilon(epsilon, steps, total.delta), total.epsilon, 0.0, highest
+    )
+
+
+def shortcut_step_epsilon(total: ApproxDP, steps: int) -> float:
+    """The textbook step epsilon_0 = epsilon / sqrt(8 T ln(1/delta)), proved for epsilon <= 1.
+
+    Use it only to compare with published constants: `largest_step_epsilon` gives a larger step. The
+    formula needs T epsilon_0 (e^epsilon_0 - 1) <= epsilon / 2, which holds for epsilon <= 1 and
+    delta <= 1/2, but not in general (DISC-5). ``ValueError`` for an epsilon above 1. Dwork-Roth
+    2014, Corollary 3.21; formula sheet GEN-2b.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.privacy.shortcut_step_epsilon(gd.ApproxDP(1.0, 1e-6), steps=1000), 5)
+    0.00301
+    """
+    steps = whole(steps, "steps")
+    check_privacy(total, ApproxDP, name="total")
+    if total.epsilon > 1:
+        raise ValueError(f"epsilon must be at most 1 for the shortcut, got {total.epsilon!r}")
+    # The constant 8 makes the first summand in `advanced_composition` equal to epsilon / 2. The
+    # second summand is at most epsilon / 2.
+    return total.epsilon / math.sqrt(-8 * steps * math.log(total.delta))
+
+
+def _advanced_epsilon(step_epsilon: float, steps: int, slack_delta: float) -> float:
+    return rounded_up(
+        lambda step, slack: (-2 * steps * slack.log()).sqrt() * step + steps * step * step.expm1(),
+        step_epsilon,
+        slack_delta,
+    )
+
+
+# Conversions between privacy definitions, and between neighbour relations, rounded up.
+
+
+def pure_to_zcdp(privacy: PureDP) -> ZCDP:
+    """epsilon-DP implies (epsilon^2 / 2)-zCDP, for the same adjacency.
+
+    ``ValueError`` if epsilon is outside [1e-150, 1e150]: its square may not fit in float64.
+    Bun-Steinke 2016, Proposition 1.4; formula sheet GEN-2.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> print(gd.privacy.pure_to_zcdp(gd.PureDP(1.0)))
+    0.5-zCDP
+    """
+    check_privacy(privacy, PureDP)
+    if not 1e-150 <= privacy.epsilon <= 1e150:
+        raise ValueError(f"epsilon must be from 1e-150 to 1e150, got {privacy.epsilon}")
+    return ZCDP(rho_of_pure(privacy.epsilon))
+
+
+def rho_of_pure(epsilon: float) -> float:
+    """epsilon^2 / 2, rounded up; infinite beyond float64."""
+    return rounded_up(lambda e: e * e / 2, epsilon)
+
+
+def pure_implying(privacy: Privacy) -> PureDP:
+    """The largest epsilon for which epsilon-DP implies `privacy` by one of two rules.
+
+    epsilon-DP implies (epsilon, delta)-DP for every delta, and (epsilon^2 / 2)-zCDP. For rho-zCDP,
+    the result sqrt(2 rho) is rounded down: epsilon^2 / 2 <= rho holds for the float64 values in
+    exact arithmetic. The adjacency stays the same. Bun-Steinke 2016, Proposition 1.4; formula sheet
+    GEN-2.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> print(gd.privacy.pure_implying(gd.ZCDP(0.5)))
+    1-DP
+    """
+    check_privacy(privacy)
+    match privacy:
+        case PureDP():
+            return privacy
+        case ApproxDP(epsilon=epsilon):
+            return PureDP(epsilon)
+        case ZCDP(rho=rho):
+            return PureDP(-rounded_up(lambda r: -(2 * r).sqrt(), rho))
+
+
+def zcdp_to_approx(privacy: ZCDP, delta: float) -> ApproxDP:
+    """rho-zCDP implies (rho + 2 sqrt(rho ln(1/delta)), delta)-DP, for the same adjacency.
+
+    ``ValueError`` for a `delta` outside 0 < delta < 1/2. Bun-Steinke 2016, Proposition 1.3; GEN-2.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.privacy.zcdp_to_approx(gd.ZCDP(0.1), delta=1e-6).epsilon, 3)
+    2.451
+    """
+    check_privacy(privacy, ZCDP)
+    delta = below_half(delta, "delta")
+    epsilon = rounded_up(lambda r, d: r + 2 * (-r * d.log()).sqrt(), privacy.rho, delta)
+    return ApproxDP(epsilon, delta)
+
+
+def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
+    """The smallest epsilon that rho-zCDP gives through a single Renyi order.
+
+        epsilon = min over a > 1 of  a rho + ln((a - 1) / a) - (ln delta + ln a) / (a - 1).
+
+    It is never larger than the epsilon of `zcdp_to_approx`; the adjacency stays the same. For a
+    delta of about sqrt(rho) or more, the minimum can be below rho or not positive; then
+    epsilon = rho. ``ValueError`` for a `delta` outside 0 < delta < 1/2.
+
+    Notes
+    -----
+    Proof for every order a > 1. Let P and Q be the output laws on neighbouring inputs, and Z the
+    privacy loss ln(P/Q) under P. The least delta for epsilon is E max(0, 1 - e^(epsilon - Z)). Let
+    c be the maximum over z of e^(-(a-1) z) (1 - e^(epsilon - z)), so that
+    max(0, 1 - e^(epsilon - z)) <= c e^((a-1) z) for all z. It is attained where
+    e^(epsilon - z) = (a - 1) / a, so c = e^(-(a-1) epsilon) (1 - 1/a)^a / (a - 1). By zCDP,
+    E e^((a-1) Z) <= e^((a-1) a rho). Hence the least delta is at most
+    e^((a-1) (a rho - epsilon)) (1 - 1/a)^a / (a - 1). Set this equal to delta, solve for epsilon.
+
+    In t = a - 1, the derivative has the sign of rho t^2 + ln(1 + t) + ln delta, which increases. So
+    there is one minimum, at a t of at most sqrt(ln(1/delta) / rho), and a rounded t is still valid.
+
+    References
+    ----------
+    Canonne-Kamath-Steinke 2020, Corollary 13 (proved above); formula sheet GEN-2.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.privacy.zcdp_to_approx_optimal_order(gd.ZCDP(0.1), delta=1e-6).epsilon, 3)
+    2.142
+    """
+    check_privacy(privacy, ZCDP)
+    delta = below_half(delta, "delta")
+    rho, log_delta = privacy.rho, math.log(delta)
+    t = largest_at_most(
+        lambda t: rho * t * t + math.log1p(t),
+        -log_delta,
+        0.0,
+        math.sqrt(-log_delta) / math.sqrt(rho),
+    )
+    epsilon = rounded_up(
+        lambda t, r, d: (1 + t) * r - (1 / t).log1p() - (d.log() + t.log1p()) / t, t, rho, delta
+    )
+    return ApproxDP(max(epsilon, rho), delta)
+
+
+def convert_adjacency(privacy: Privacy, source: Adjacency, target: Adjacency) -> Privacy:
+    """Return the guarantee under `target` that `privacy` under `source` implies.
+
+    Replacing a record means removing one and adding another. So a guarantee under add/remove
+    implies `group_privacy` of size 2 under replace-one: epsilon becomes 2 epsilon. ``ValueError``
+    for a new delta of 1/2 or more, and for the other direction, which has no conversion: publishing
+    the number of records is private under replace-one only. Formula sheet GEN-1, GEN-2.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> add_remove, replace_one = gd.Adjacency.ADD_REMOVE, gd.Adjacency.REPLACE_ONE
+    >>> print(gd.privacy.convert_adjacency(gd.PureDP(0.5), add_remove, replace_one))
+    1-DP
+    """
+    check_privacy(privacy)
+    if checked_adjacency(source) is checked_adjacency(target):
+        return privacy
+    if target is Adjacency.ADD_REMOVE:
+        raise ValueError(
+            "a guarantee under replace-one gives none under add/remove: a mechanism with a "
+            "replace-one guarantee may publish the number of records"
+        )
+    return group_privacy(privacy, 2)

@@ -19,21 +19,22 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from operator import sub
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from geomdp._numerics.randomness import Turn
 from geomdp._validation import require_type
-from geomdp.privacy.accounting import rho_of_pure, sum_of_costs
 from geomdp.privacy.definitions import (
     ZCDP,
     Adjacency,
     ApproxDP,
+    Privacy,
     PureDP,
     check_privacy,
     checked_adjacency,
     privacy_from_parameters,
+    rho_of_pure,
     rounded_up,
+    sum_of_costs,
 )
 from geomdp.privacy.guarantees import Guarantee
 
@@ -84,7 +85,7 @@ class Spend:
     """
 
     label: str
-    privacy: PureDP | ApproxDP | ZCDP
+    privacy: Privacy
     time: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -101,10 +102,10 @@ class Ledger:
     rho = epsilon^2 / 2, and approximate spends are refused. The total rho implies
     (rho + 2 sqrt(rho ln(1/delta)), delta)-DP for every delta (GEN-2).
 
-    The whole file is verified before every spend. If recorded spends were lost or changed, no more
-    are granted; `LedgerFile` states what the check cannot notice. A ledger works only in the
-    process that opened it, for one thread at a time. It is a context manager; leaving it closes the
-    file.
+    A spend is on disk before it is granted, and the whole file is verified before every spend: if
+    recorded spends were lost or changed, no more are granted (`LedgerFile` states what the check
+    cannot notice). A ledger works only in the process that opened it, for one thread at a time. It
+    is a context manager that closes the file.
 
     Parameters
     ----------
@@ -128,8 +129,8 @@ class Ledger:
 
     Examples
     --------
-    A budget of 1 pays for two releases with epsilon 0.4. The file keeps the first spend, so a later
-    program can make the second:
+    A mechanism that releases with ``ledger=ledger`` spends its own cost. The file keeps the first
+    spend, so a later program can make the second:
 
     >>> import geomdp as gd
     >>> mechanism = gd.mechanisms.Laplace(gd.workloads.Histogram(3), n=100, privacy=gd.PureDP(0.4))
@@ -143,14 +144,11 @@ class Ledger:
     Ledger(1-DP, replace-one: 2 spends so far, survey.ledger)
     ['histogram of regions', 'histogram of ages']
     0.2
-
-    If the ledger is an argument of ``release(records, ledger=ledger)``, the mechanism spends its
-    own cost.
     """
 
     def __init__(
         self,
-        budget: PureDP | ApproxDP | ZCDP,
+        budget: Privacy,
         *,
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
         path: str | Path | None = None,
@@ -205,12 +203,7 @@ class Ledger:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def spends(self) -> list[Spend]:
@@ -272,12 +265,12 @@ class Ledger:
             )
 
 
-def _record(privacy: PureDP | ApproxDP | ZCDP, about: Mapping[str, str]) -> str:
+def _record(privacy: Privacy, about: Mapping[str, str]) -> str:
     definition = type(privacy).__name__
     return json.dumps({"definition": definition, "parameters": privacy.parameters(), **about})
 
 
-def _privacy(record: Mapping[str, Any]) -> PureDP | ApproxDP | ZCDP:
+def _privacy(record: Mapping[str, Any]) -> Privacy:
     return privacy_from_parameters(record["definition"], record["parameters"])
 
 
@@ -286,7 +279,7 @@ def _spends(entries: Sequence[str]) -> list[Spend]:
     return [Spend(record["label"], _privacy(record), record["time"]) for record in records]
 
 
-def affordable(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) -> bool:
+def affordable(budget: Privacy, spends: Sequence[Spend]) -> bool:
     """Whether `spends`, composed adaptively, fit `budget` (GEN-2), by the rules of `Ledger`.
 
     Sums bound the loss even for spends chosen after earlier answers (Rogers-Roth-Ullman-Vadhan 2016
@@ -297,42 +290,26 @@ def affordable(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) -> boo
     return all(spent[name] <= limit * (1 + ROUNDING) for name, limit in limits.items())
 
 
-def spent_parameters(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) -> dict[str, float]:
+def spent_parameters(budget: Privacy, spends: Sequence[Spend]) -> dict[str, float]:
     """The sum of `spends` in each parameter of `budget`; errors as in `affordable`."""
-    match budget:
-        case PureDP():
-            return {"epsilon": sum_of_costs([_pure_epsilon(s.privacy) for s in spends])}
-        case ZCDP():
-            return {"rho": sum_of_costs([_rho(s.privacy) for s in spends])}
-        case ApproxDP():
-            costs = [_basic(s.privacy, budget) for s in spends]
-            epsilon, delta = (sum_of_costs([cost[i] for cost in costs]) for i in (0, 1))
+    costs = [_cost(spend.privacy, budget) for spend in spends]
+    return {name: sum_of_costs([cost[name] for cost in costs]) for name in budget.parameters()}
+
+
+def _cost(privacy: Privacy, budget: Privacy) -> dict[str, float]:
+    """What a spend takes from each parameter of a budget; ``ValueError`` if it cannot pay."""
+    match budget, privacy:
+        case PureDP(), PureDP(epsilon=epsilon):
+            return {"epsilon": epsilon}
+        case ApproxDP(), PureDP(epsilon=epsilon):
+            return {"epsilon": epsilon, "delta": 0.0}
+        case ApproxDP(), ApproxDP(epsilon=epsilon, delta=delta):
             return {"epsilon": epsilon, "delta": delta}
-
-
-def _pure_epsilon(privacy: PureDP | ApproxDP | ZCDP) -> float:
-    if not isinstance(privacy, PureDP):
-        raise ValueError(f"a pure budget cannot pay for {privacy}")
-    return privacy.epsilon
-
-
-def _rho(privacy: PureDP | ApproxDP | ZCDP) -> float:
-    match privacy:
-        case ZCDP(rho=rho):
-            return rho
-        case PureDP(epsilon=epsilon):
-            return rho_of_pure(epsilon)
-        case ApproxDP():
-            raise ValueError(f"a zCDP budget cannot pay for {privacy}")
-
-
-def _basic(privacy: PureDP | ApproxDP | ZCDP, budget: ApproxDP) -> tuple[float, float]:
-    match privacy:
-        case PureDP(epsilon=epsilon):
-            return epsilon, 0.0
-        case ApproxDP(epsilon=epsilon, delta=delta):
-            return epsilon, delta
-        case ZCDP():
+        case ZCDP(), PureDP(epsilon=epsilon):
+            return {"rho": rho_of_pure(epsilon)}
+        case ZCDP(), ZCDP(rho=rho):
+            return {"rho": rho}
+        case ApproxDP(), _:
             # Let L = ln(1/delta). The solution of rho + 2 sqrt(rho L) = epsilon has
             # sqrt(rho) = sqrt(L + epsilon) - sqrt(L) = epsilon / (sqrt(L + epsilon) + sqrt(L)).
             log = math.log(1 / budget.delta)
@@ -344,6 +321,8 @@ def _basic(privacy: PureDP | ApproxDP | ZCDP, budget: ApproxDP) -> tuple[float, 
                 f"ZCDP({rho * (1 - 1e-5):.6g}), which implies {budget} and takes pure and zCDP "
                 "spends"
             )
+    name = "pure" if isinstance(budget, PureDP) else "zCDP"
+    raise ValueError(f"a {name} budget cannot pay for {privacy}")
 
 
 # The file of a ledger.

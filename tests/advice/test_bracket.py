@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from geomdp import sample_complexity_bracket
-from geomdp.advice import Bracket, lower_side
+from geomdp.advice import Bracket
 from geomdp.advice import bracket as bracket_module
+from geomdp.advice import bracket as lower_side
 from geomdp.advice.bracket import error_limit, upper_bounds
 from geomdp.bounds import (
     RMS,

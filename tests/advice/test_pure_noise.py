@@ -11,8 +11,7 @@ import pytest
 
 from geomdp import sample_complexity_bracket
 from geomdp.advice import advise, comparison
-from geomdp.advice.builders import coarse
-from geomdp.advice.candidates import CANDIDATES, PROJECTED, PURE_MATRIX, Guarantees
+from geomdp.advice.candidates import CANDIDATES, PROJECTED, Guarantees, coarse
 from geomdp.advice.comparison import OPTIMAL, Trials, pure_noise_floor
 from geomdp.advice.setting import InapplicableError, Setting
 from geomdp.bounds import RMS
@@ -205,7 +204,7 @@ def test_many_columns_are_left_to_gaussian_noise() -> None:
     result = advise(MarginalTables([2] * 40, 2), n=1000, privacy=APPROXIMATE, exact_only=True)
     why = result.table.set_index("mechanism")["why"]
     assert result.best.guarantee.privacy == APPROXIMATE
-    for name in ("Laplace", "Spectral", "TightCone", "Hierarchical", PURE_MATRIX):
+    for name in ("Laplace", "Spectral", "TightCone", "Hierarchical", "Matrix(pure)"):
         assert "its set-up would take too long" in why[name]
 
 
@@ -216,12 +215,12 @@ class TestPureMatrix:
         table = advise(Prefixes(8), n=10**4, privacy=ApproxDP(1.0, 1e-9), exact_only=True).table
         errors = table.set_index("mechanism")["predicted_rmse"]
         expected = Matrix(Prefixes(8), n=10**4, privacy=PureDP(1.0)).predicted_rmse.value
-        assert errors[PURE_MATRIX] == pytest.approx(expected, rel=1e-12)
-        assert errors[PURE_MATRIX] < errors["Matrix"]
+        assert errors["Matrix(pure)"] == pytest.approx(expected, rel=1e-12)
+        assert errors["Matrix(pure)"] < errors["Matrix"]
 
     def test_it_is_not_listed_twice_under_pure_privacy(self) -> None:
         result = advise(Prefixes(8), n=10**4, privacy=PureDP(1.0), exact_only=True)
-        why = result.table.set_index("mechanism")["why"][PURE_MATRIX]
+        why = result.table.set_index("mechanism")["why"]["Matrix(pure)"]
         assert why == "for pure privacy, it is the same as Matrix"
 
 

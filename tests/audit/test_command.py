@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from geomdp.advice.candidates import CANDIDATES
-from geomdp.advice.costs import breadth_work
-from geomdp.advice.setting import OPERATIONS_A_SECOND
+from geomdp.advice.setting import OPERATIONS_A_SECOND, breadth_work
 from geomdp.audit import audit_mechanism, smallest_violation
 from geomdp.cli import audit, main
 from geomdp.mechanisms import Laplace

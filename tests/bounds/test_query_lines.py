@@ -159,7 +159,7 @@ def test_more_records_exclude_more_than_one_element_can() -> None:
 
 
 def test_lines_take_part_in_brackets() -> None:
-    from geomdp.advice.lower_side import lower_bounds
+    from geomdp.advice.bracket import lower_bounds
 
     (best, *_), _ = lower_bounds(Prefixes(32), Problem(1.0, 0.002, WorstCase()), 0)
     assert isinstance(best.certificate, Certificate)

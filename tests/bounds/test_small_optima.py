@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import linprog
 
-from geomdp.advice.lower_side import lower_bounds
+from geomdp.advice.bracket import lower_bounds
 from geomdp.bounds import RMS, MeanL2, Metric, Problem, WorstCase
 from geomdp.workloads import Explicit, Workload
 

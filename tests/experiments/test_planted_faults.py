@@ -45,9 +45,9 @@ def test_a_fault_is_in_force_inside_the_block_only() -> None:
 @pytest.mark.parametrize(
     ("where", "old", "words"),
     [
-        ("privacy.accounting:no_such_rule", "steps", "does not exist"),
-        ("privacy.accounting:group_privacy", "no such text", "occurs 0 times"),
-        ("privacy.accounting:group_privacy", "size", r"occurs \d+ times"),
+        ("privacy.definitions:no_such_rule", "steps", "does not exist"),
+        ("privacy.definitions:group_privacy", "no such text", "occurs 0 times"),
+        ("privacy.definitions:group_privacy", "size", r"occurs \d+ times"),
         ("geometry.farthest_points:farthest_points", "least: float = 0.0", "is a default"),
     ],
 )

@@ -144,7 +144,7 @@ def test_the_library_hash_covers_what_a_script_reaches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = tmp_path / "script.py"
-    script.write_text("from geomdp.privacy.accounting import basic_composition\n")
+    script.write_text("from geomdp.privacy.definitions import basic_composition\n")
     module = module_from(script)
     first = Code.of(module)
     texts = dict(provenance.LIBRARY.texts)
@@ -155,11 +155,11 @@ def test_the_library_hash_covers_what_a_script_reaches(
         monkeypatch.setattr(provenance, "LIBRARY", Snapshot(changed))
         return Code.of(module)
 
-    assert edited("privacy/accounting.py").library != first.library
+    assert edited("privacy/definitions.py").library != first.library
     assert edited("cli/app.py") == first
     # A script that starts processes may run any command, so its hash covers the whole library.
     script.write_text("import subprocess\n")
-    assert edited("cli/app.py").library != edited("privacy/accounting.py").library
+    assert edited("cli/app.py").library != edited("privacy/definitions.py").library
 
 
 def test_a_module_without_a_file_is_refused() -> None:

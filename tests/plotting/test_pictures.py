@@ -23,7 +23,7 @@ from geomdp.plotting import (
     draw_shadow,
     draw_slice,
 )
-from geomdp.plotting.noise_levels import level_body
+from geomdp.plotting.placed import level_body
 
 TRIANGLE = gd.bodies.VPolytope(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]))
 BALL = gd.bodies.Ball(2, 2.0)
