@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geomdp._validation import positive
-from geomdp.advice.advisor import Plan, advise_on, load_plan
+from geomdp.advice.advisor import advise_on, load_plan
 from geomdp.advice.candidates import CANDIDATES, FITTED, PROJECTED, SHRUNK, STEPS, Candidate, Step
-from geomdp.advice.plan import load_plan
 from geomdp.advice.setting import DEFAULT_BUDGET, UNLIMITED, Budget, InapplicableError, Setting
 from geomdp.cli import display
 from geomdp.cli.flags import AUTO, Question
