@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from geomdp.geometry.projection.projector import Projector
+from geomdp.geometry.projection import Projector
 
 
 def recorded_gaps(monkeypatch: pytest.MonkeyPatch) -> list[float]:

@@ -179,8 +179,6 @@ CALLS: list[partial[Any]] = [
     partial(upper.above_threshold, epsilon=1.0, **EACH),
     partial(upper.sparse, privacy=PURE, cutoff=2, **EACH),
     partial(upper.numeric_sparse, privacy=PURE, cutoff=2, **EACH),
-    partial(printed.printed_iterative_accuracy, halves, n=N, queries=5, privacy=PURE, beta=0.1),
-    partial(printed.printed_online_weights_accuracy, 4, n=N**2, queries=5, privacy=PURE, beta=0.1),
     partial(printed.printed_shortcut_step, epsilon=1.0, slack_delta=0.1, steps=5),
     partial(printed.printed_smooth_scale, 1, 5, n=10, epsilon=1.0),
     partial(upper.numeric_sparse_printed, privacy=DELTA, cutoff=2, **EACH),

@@ -147,7 +147,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     ]
 
 
-DRAW = {Map.GAUSSIAN: gd.jl_map, Map.RADEMACHER: gd.geometry.rademacher_jl_map}
+DRAW = {Map.GAUSSIAN: gd.jl_map, Map.RADEMACHER: gd.geometry.RademacherMap().draw}
 
 
 def bound(table: pd.DataFrame) -> pd.Series:

@@ -5,8 +5,6 @@ from .jl import JLLaw as JLLaw
 from .jl import RademacherMap as RademacherMap
 from .jl import SparseMap as SparseMap
 from .jl import jl_map as jl_map
-from .jl import rademacher_jl_map as rademacher_jl_map
-from .jl import sparse_jl_map as sparse_jl_map
 from .outer_slabs import SlabRefinement as SlabRefinement
 from .outer_slabs import refine_slabs as refine_slabs
 from .projection import Projector as Projector

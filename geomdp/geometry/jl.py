@@ -49,89 +49,6 @@ def jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
     return np.asarray(np.random.default_rng(rng).standard_normal((k, m)) / np.sqrt(k))
 
 
-def rademacher_jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
-    """Sign map A: R^m -> R^k with independent entries, +1/sqrt(k) or -1/sqrt(k) equally likely.
-
-    A is an array (k, m), and E||A x||_2^2 = ||x||_2^2 for every x. The distortion bound of `jl_map`
-    holds with another constant in place of 6.5. The closed form for the width of the image does not
-    hold in general.
-
-    Parameters
-    ----------
-    k, m : int
-        Numbers of rows and columns.
-    rng : numpy Generator, int or None
-        As for `jl_map`.
-
-    References
-    ----------
-    Nikolov (2022), Definition 8; formula sheet JL-D8.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> A = gd.geometry.rademacher_jl_map(k=4, m=6, rng=0)
-    >>> np.unique(A).tolist()
-    [-0.5, 0.5]
-    >>> np.linalg.norm(A, axis=0).tolist()
-    [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
-    """
-    k, m = whole(k, "k"), whole(m, "m")
-    signs = 2.0 * np.random.default_rng(rng).integers(2, size=(k, m)) - 1
-    return np.asarray(signs / np.sqrt(k))
-
-
-def sparse_jl_map(k: int, m: int, rng: RandomState = None, *, density: float = 1 / 3) -> FloatArray:
-    """Sparse sign map A: R^m -> R^k. Entries are independent, and nonzero with probability q.
-
-    A is an array (k, m). An entry is +1/sqrt(q k) or -1/sqrt(q k) with probability q / 2 each, and
-    0 with probability 1 - q. Hence E||A x||_2^2 = ||x||_2^2 for every x. Rows are subgaussian with
-    a constant of order at most 1/sqrt(q). The distortion bound of `jl_map` therefore holds with a
-    constant of order 1/q in place of 6.5. For q = 1/3, an entry has the same fourth moment as an
-    N(0, 1/k) entry. If x has few large entries, the norm of A x varies more for a smaller q.
-
-    Parameters
-    ----------
-    k, m : int
-        Numbers of rows and columns.
-    rng : numpy Generator, int or None
-        As for `jl_map`.
-    density : float
-        Expected share q of entries that are not 0, above 0 and at most 1. With q = 1 the map is a
-        sign map.
-
-    References
-    ----------
-    Achlioptas (2003); Nikolov (2022), Definition 8; formula sheet JL-D8.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> A = gd.geometry.sparse_jl_map(k=3, m=1000, rng=0)
-    >>> np.unique(A).tolist()
-    [-1.0, 0.0, 1.0]
-    >>> round(float(np.mean(A != 0)), 2)
-    0.34
-    """
-    k, m, q = whole(k, "k"), whole(m, "m"), checked_density(density)
-    generator = np.random.default_rng(rng)
-    signs = 2.0 * generator.integers(2, size=(k, m)) - 1
-    kept = generator.random((k, m)) < q
-    return np.asarray(np.where(kept, signs, 0.0) / np.sqrt(q * k))
-
-
-def checked_density(density: float) -> float:
-    share = positive(density, "density")
-    if share > 1:
-        raise ValueError(f"density must be above 0 and at most 1, got {density!r}")
-    return share
-
-
-# Distributions of Johnson-Lindenstrauss maps, as parameters of mechanisms.
-
-
 @runtime_checkable
 class JLLaw(Protocol):
     """The distribution of a random matrix A (k, m) with independent subgaussian rows.
@@ -163,13 +80,19 @@ class GaussianMap:
     """
 
     def draw(self, k: int, m: int, rng: RandomState = None) -> FloatArray:
-        """Draw one matrix A, an array (k, m)."""
         return jl_map(k, m, rng)
 
 
 @dataclass(frozen=True)
 class RademacherMap:
-    """Independent entries +1/sqrt(k) or -1/sqrt(k): see `rademacher_jl_map`.
+    """Independent entries, +1/sqrt(k) or -1/sqrt(k) equally likely.
+
+    The distortion bound of `jl_map` holds with another constant in place of 6.5. The closed form
+    for the width of the image does not hold in general.
+
+    References
+    ----------
+    Nikolov (2022), Definition 8; formula sheet JL-D8.
 
     Examples
     --------
@@ -179,31 +102,50 @@ class RademacherMap:
     """
 
     def draw(self, k: int, m: int, rng: RandomState = None) -> FloatArray:
-        """Draw one matrix A, an array (k, m)."""
-        return rademacher_jl_map(k, m, rng)
+        k, m = whole(k, "k"), whole(m, "m")
+        signs = 2.0 * np.random.default_rng(rng).integers(2, size=(k, m)) - 1
+        return np.asarray(signs / np.sqrt(k))
 
 
 @dataclass(frozen=True)
 class SparseMap:
-    """Independent entries: 0 with probability 1 - q, else +-1/sqrt(q k); see `sparse_jl_map`.
+    """Independent entries: +1/sqrt(q k) or -1/sqrt(q k) with probability q / 2 each, else 0.
+
+    Rows are subgaussian with a constant of order at most 1/sqrt(q). The distortion bound of
+    `jl_map` therefore holds with a constant of order 1/q in place of 6.5. For q = 1/3, an entry has
+    the same fourth moment as an N(0, 1/k) entry. If x has few large entries, the norm of A x varies
+    more for a smaller q.
 
     Parameters
     ----------
     density : float
-        q, above 0 and at most 1. Any other q raises ``ValueError``.
+        Expected share q of entries that are not 0, above 0 and at most 1. Any other q raises
+        ``ValueError``. With q = 1 the map is a sign map.
+
+    References
+    ----------
+    Achlioptas (2003); Nikolov (2022), Definition 8; formula sheet JL-D8.
 
     Examples
     --------
+    >>> import numpy as np
     >>> import geomdp as gd
-    >>> gd.geometry.SparseMap(density=0.1).draw(50, 200, rng=0).shape
-    (50, 200)
+    >>> A = gd.geometry.SparseMap().draw(k=3, m=1000, rng=0)
+    >>> np.unique(A).tolist()
+    [-1.0, 0.0, 1.0]
+    >>> round(float(np.mean(A != 0)), 2)
+    0.34
     """
 
     density: float = 1 / 3
 
     def __post_init__(self) -> None:
-        checked_density(self.density)
+        if positive(self.density, "density") > 1:
+            raise ValueError(f"density must be above 0 and at most 1, got {self.density!r}")
 
     def draw(self, k: int, m: int, rng: RandomState = None) -> FloatArray:
-        """Draw one matrix A, an array (k, m)."""
-        return sparse_jl_map(k, m, rng, density=self.density)
+        k, m, q = whole(k, "k"), whole(m, "m"), positive(self.density, "density")
+        generator = np.random.default_rng(rng)
+        signs = 2.0 * generator.integers(2, size=(k, m)) - 1
+        kept = generator.random((k, m)) < q
+        return np.asarray(np.where(kept, signs, 0.0) / np.sqrt(q * k))

@@ -21,8 +21,7 @@ from geomdp.bodies import Body, LinearImage, SlabBody
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, checked_body
 from geomdp.geometry.projection import Projector
 from geomdp.geometry.results import Estimate
-from geomdp.geometry.sampling.chains import chain_mean, run_chains
-from geomdp.geometry.sampling.kernels import CoordinateHitAndRun
+from geomdp.geometry.sampling.chains import CoordinateHitAndRun, chain_mean, run_chains
 from geomdp.geometry.sampling.samplers import ChainSampler, prepared_walk, symmetric_roots
 from geomdp.workloads.structure import RandomSymmetry
 

@@ -15,8 +15,7 @@ from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.vpolytope import triangulated
 from geomdp.bodies.products import Intersection, Product
 from geomdp.geometry.results import Estimate, hoeffding_deviation
-from geomdp.geometry.sampling.chains import Mixing, chain_mean, run_chains
-from geomdp.geometry.sampling.kernels import HitAndRun
+from geomdp.geometry.sampling.chains import HitAndRun, Mixing, chain_mean, run_chains
 from geomdp.geometry.sampling.samplers import Walk, pilot, prepared_walk
 
 # Volumes and volume radii of convex bodies, within their affine hulls.

@@ -1,3 +1,4 @@
+from . import interactive as interactive
 from . import printed as printed
 from . import strategies as strategies
 from .additive_noise.base import AdditiveMechanism as AdditiveMechanism
@@ -39,6 +40,9 @@ from .interactive.updates import Perceptron as Perceptron
 from .interactive.updates import SparseMultiplicativeWeights as SparseMultiplicativeWeights
 from .noisy_maximum import PermuteAndFlip as PermuteAndFlip
 from .noisy_maximum import ReportNoisyMax as ReportNoisyMax
+from .printed import PRINTED_STOPPING as PRINTED_STOPPING
+from .printed import printed_shortcut_step as printed_shortcut_step
+from .printed import printed_smooth_scale as printed_smooth_scale
 from .projected import Projected as Projected
 from .projected import Shrunk as Shrunk
 from .reduced_answers import JL as JL

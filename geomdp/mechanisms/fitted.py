@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.bodies import MappedElliptope
-from geomdp.geometry.projection.projector import ConeProjector, Projector
+from geomdp.geometry.projection import ConeProjector, Projector
 from geomdp.geometry.results import Projection
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.base import answer_hull

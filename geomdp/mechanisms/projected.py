@@ -21,7 +21,7 @@ from geomdp.bodies import MappedElliptope, Product, Simplex, moment_relaxation, 
 from geomdp.bodies.base import Body
 from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.data.tallies import CountedRecords
-from geomdp.geometry.projection.projector import ConeProjector, Projector
+from geomdp.geometry.projection import ConeProjector, Projector
 from geomdp.geometry.results import Projection
 from geomdp.geometry.width import gaussian_width
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism

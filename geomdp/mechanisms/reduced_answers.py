@@ -21,7 +21,7 @@ from geomdp.bodies.base import Body
 from geomdp.data.tallies import CountedRecords
 from geomdp.geometry.farthest_points import farthest_points
 from geomdp.geometry.jl import GaussianMap, JLLaw
-from geomdp.geometry.projection.projector import Projector
+from geomdp.geometry.projection import Projector
 from geomdp.geometry.width import gaussian_width
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.base import Mechanism, Privatiser

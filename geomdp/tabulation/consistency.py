@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.oracles import nearest_in_simplex
-from geomdp.geometry.projection.projector import ConeProjector, Projector
+from geomdp.geometry.projection import ConeProjector, Projector
 from geomdp.mechanisms import (
     AdditiveMechanism,
     Fitted,

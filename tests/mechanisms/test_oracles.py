@@ -13,7 +13,7 @@ from geomdp.bodies import LinearImage, sensitivity_polytope
 from geomdp.bodies.balls import mean_gaussian_norm
 from geomdp.geometry import GaussianMap, RademacherMap, SparseMap
 from geomdp.geometry.jl import jl_map
-from geomdp.geometry.projection.projector import Projector
+from geomdp.geometry.projection import Projector
 from geomdp.geometry.width import gaussian_width
 from geomdp.mechanisms import (
     JL,

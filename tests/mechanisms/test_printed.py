@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -56,40 +54,6 @@ def test_printed_stopping_changes_the_accuracy_but_not_the_cost(
         step = gd.PureDP(built.step_epsilon)
         assert gd.privacy.advanced_composition(step, steps, privacy.delta).epsilon <= 1
     assert built.answer_scale >= 1 / (built.step_epsilon * built.n)
-
-
-@pytest.mark.parametrize("privacy", [PURE, APPROX])
-def test_printed_accuracies_are_smaller_than_the_proved_ones(
-    privacy: gd.PureDP | gd.ApproxDP,
-) -> None:
-    n, queries, beta = 10**7, 100, 0.05
-    proved = gd.bounds.upper.iterative_accuracy(
-        RULE.bound, n=n, queries=queries, privacy=privacy, beta=beta
-    )
-    stated = printed.printed_iterative_accuracy(
-        RULE.bound, n=n, queries=queries, privacy=privacy, beta=beta
-    )
-    # Each accuracy solves an equation. The factor in the proved one is 4 times the printed factor.
-    for accuracy, times in ((stated, 1), (proved, 4)):
-        updates = RULE.bound(accuracy / 2)
-        factor = times * (
-            8 * updates if privacy is PURE else 16 * math.sqrt(updates * math.log(1 / APPROX.delta))
-        )
-        right_side = factor / n * math.log(2 * updates * queries / beta)
-        assert accuracy == pytest.approx(right_side, rel=1e-9)
-    assert stated < proved
-    with pytest.raises(ValueError, match="n must be larger"):
-        printed.printed_iterative_accuracy(
-            RULE.bound, n=10, queries=queries, privacy=privacy, beta=beta
-        )
-
-
-def test_printed_online_weights() -> None:
-    n, k, beta, size = 10**7, 100, 0.05, 16
-    alpha = printed.printed_online_weights_accuracy(size, n=n, queries=k, privacy=PURE, beta=beta)
-    logs = math.log(k) + math.log(32 * math.log(size) / (alpha**2 * beta))
-    assert alpha**3 == pytest.approx(32 * math.log(size) * logs / n, rel=1e-9)
-    assert alpha < gd.OnlineConstruction(RULE, n=n, queries=k, privacy=PURE, beta=beta).alpha
 
 
 def test_the_printed_step_exceeds_the_range_of_the_corrected_one() -> None:

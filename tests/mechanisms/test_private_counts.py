@@ -16,7 +16,7 @@ import pytest
 import geomdp as gd
 from geomdp._numerics.linalg import svec
 from geomdp.bodies import Spectraplex, sensitivity_polytope
-from geomdp.geometry.projection.projector import ConeProjector, Projector
+from geomdp.geometry.projection import ConeProjector, Projector
 from geomdp.mechanisms import (
     JL,
     Ball,

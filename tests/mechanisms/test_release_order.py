@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from geomdp.geometry.projection import projector
+from geomdp.geometry import projection as projector
 from geomdp.mechanisms import (
     JL,
     AllParities,

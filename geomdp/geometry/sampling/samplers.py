@@ -22,8 +22,15 @@ from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.vpolytope import triangulated
 from geomdp.bodies.ray_shooting import independent_points
 from geomdp.geometry.results import Diagnostics, Samples
-from geomdp.geometry.sampling.chains import Mixing, diagnose, measure_mixing, run_chains
-from geomdp.geometry.sampling.kernels import CoordinateHitAndRun, HitAndRun, Kernel
+from geomdp.geometry.sampling.chains import (
+    CoordinateHitAndRun,
+    HitAndRun,
+    Kernel,
+    Mixing,
+    diagnose,
+    measure_mixing,
+    run_chains,
+)
 from geomdp.privacy import Exact, Heuristic, SamplerStatus
 
 #: Number of chains of the pilot run that measures mixing.

@@ -12,7 +12,7 @@ from typing import Any
 
 from geomdp._numerics.bisection import least_whole
 from geomdp._validation import positive, real_number, whole
-from geomdp.mechanisms.interactive.updates.finite_universe import LEAST_ALPHA, UpdateRule
+from geomdp.mechanisms.interactive.updates import LEAST_ALPHA, UpdateRule
 from geomdp.privacy import ApproxDP, PureDP, advanced_composition, shortcut_step_epsilon
 from geomdp.privacy.definitions import check_range
 

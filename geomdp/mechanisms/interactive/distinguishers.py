@@ -14,7 +14,7 @@ import numpy as np
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import listed, positive, require_type, whole
 from geomdp.mechanisms.interactive.budgets import ROUNDED_UP
-from geomdp.mechanisms.interactive.updates.finite_universe import Hypothesis, WeightedHypothesis
+from geomdp.mechanisms.interactive.updates import Hypothesis, WeightedHypothesis
 from geomdp.noise.scalar import ExactNoise, ScalarNoise
 from geomdp.workloads.single_queries import DenseQuery, LinearQuery
 from geomdp.workloads.universes import FiniteUniverse

@@ -24,7 +24,7 @@ from geomdp.mechanisms.interactive.budgets import (
 )
 from geomdp.mechanisms.interactive.distinguishers import AnyQuery, Distinguisher, ExactTruths
 from geomdp.mechanisms.interactive.sparse_vector import Answer
-from geomdp.mechanisms.interactive.updates.finite_universe import Hypothesis, UpdateRule, follow
+from geomdp.mechanisms.interactive.updates import Hypothesis, UpdateRule, follow
 from geomdp.mechanisms.release import release_once
 from geomdp.noise.scalar import ExactNoise, GeneratorNoise, ScalarNoise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP

@@ -22,7 +22,7 @@ from geomdp.mechanisms.interactive.budgets import (
     rounds_within,
 )
 from geomdp.mechanisms.interactive.sparse_vector import Answer, NumericSparse, Transcript
-from geomdp.mechanisms.interactive.updates.finite_universe import (
+from geomdp.mechanisms.interactive.updates import (
     Hypothesis,
     Query,
     UpdateRule,

@@ -30,7 +30,7 @@ from geomdp.mechanisms.interactive.budgets import (
     numeric_printed,
     redrawn,
 )
-from geomdp.mechanisms.interactive.updates.finite_universe import (
+from geomdp.mechanisms.interactive.updates import (
     Hypothesis,
     Query,
     UpdateRule,

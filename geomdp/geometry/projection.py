@@ -22,6 +22,7 @@ from geomdp.geometry.results import Projection
 if TYPE_CHECKING:
     from geomdp.bodies.polytopes.column_generation import Found
 
+
 #: A body counts as a single point if its scale (see `project`) is at most this share of the largest
 #: coordinate of its centre. The computed centre has a rounding error of this size.
 POINT_SIZE = 4 * np.finfo(np.float64).eps

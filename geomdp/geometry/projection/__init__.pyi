@@ -1,2 +1,0 @@
-from .projector import Projector as Projector
-from .projector import project as project

@@ -1,0 +1,609 @@
+"""The update rule, and two rules over a finite universe: BR-MW and BR-FK.
+
+A rule says how noisy answers correct a public hypothesis about the data. Multiplicative weights
+(BR-MW) keep a distribution, the Frieze-Kannan perceptron (BR-FK) keeps a sum of queries.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+
+from geomdp._numerics.bisection import least_whole
+from geomdp._typing import BoolArray, FloatArray, IntArray
+from geomdp._validation import finite_array, positive, real_number, whole
+from geomdp.workloads.single_queries import DenseQuery, LinearQuery, SparseQuery
+
+#: Smallest accuracy alpha that may be asked for. At this accuracy the bounds of all rules are in
+#: the range of float64.
+LEAST_ALPHA = 1e-100
+
+Query = TypeVar("Query", bound=LinearQuery, contravariant=True)
+
+
+class UnfollowedAnswerError(ValueError):
+    """No hypothesis agrees with a noisy answer, so the bound does not hold; nothing was changed."""
+
+
+class Hypothesis(Protocol[Query]):
+    """A public estimate of the data that answers queries and is updated by noisy answers."""
+
+    def evaluate(self, query: Query) -> float:
+        """The hypothesis' answer to `query`."""
+
+    def update(self, query: Query, answer: float) -> None:
+        """Move the hypothesis' answer to `query` towards the noisy `answer`."""
+
+
+@runtime_checkable
+class UpdateRule(Protocol[Query]):
+    """Starts hypotheses for a target accuracy and bounds the number of updates they need (BR-IDC).
+
+    Let D be the data and D_t the hypothesis before update t. Let every update get a query Q_t with
+    |Q_t(D) - Q_t(D_t)| >= alpha and an answer that differs from Q_t(D) by less than alpha. Then
+    after at most B(alpha) updates, no query Q with |Q(D) - Q(D_t)| >= alpha is left.
+    """
+
+    def bound(self, alpha: float) -> float:
+        """B(alpha), a bound on the number of updates at accuracy `alpha`; can be infinite."""
+
+    def start(self, alpha: float) -> Hypothesis[Query]:
+        """The initial hypothesis for accuracy `alpha`."""
+
+
+def follow(hypothesis: Hypothesis[Query], query: Query, answer: float) -> bool:
+    """Update `hypothesis`; False if its rule cannot follow the answer, which is paid for."""
+    try:
+        hypothesis.update(query, answer)
+    except UnfollowedAnswerError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class MultiplicativeWeights:
+    """Multiplicative weights on {0, ..., M - 1}: at most 4 ln M / alpha^2 updates.
+
+    At the start KL(data || hypothesis) is at most ln M. An update lowers it by at least
+    alpha^2 / 4, if the hypothesis errs on the query by at least alpha, and the noisy answer by less
+    (Dwork-Roth, Algorithm 5 and Theorem 4.10; BR-MW). Evaluations and updates take time O(M).
+
+    Parameters
+    ----------
+    size : int
+        Universe size M, at least 2.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> rule = gd.mechanisms.MultiplicativeWeights(3)
+    >>> round(rule.bound(0.2), 1)
+    109.9
+    >>> hypothesis = rule.start(0.2)
+    >>> hypothesis.update(gd.workloads.DenseQuery([1.0, 0.0, 0.0]), answer=0.7)
+    >>> hypothesis.distribution.round(3)
+    array([0.356, 0.322, 0.322])
+    """
+
+    size: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", whole(self.size, "size", minimum=2))
+
+    def bound(self, alpha: float) -> float:
+        """An upper bound on the number of updates: B(alpha) = 4 ln M / alpha^2."""
+        alpha = positive(alpha, "alpha")
+        # The square of alpha can round to 0 or exceed the range of float64. In these cases,
+        # dividing by alpha twice gives infinity or a number near 0.
+        return 4 * math.log(self.size) / alpha / alpha
+
+    def start(self, alpha: float) -> WeightedHypothesis:
+        """The uniform distribution, with learning rate alpha / 2."""
+        return WeightedHypothesis(self.size, positive(alpha, "alpha") / 2)
+
+
+class WeightedHypothesis:
+    """A distribution on {0, ..., `size` - 1}, first uniform. `rate` is the learning rate eta.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms.interactive.updates import WeightedHypothesis
+    >>> hypothesis = WeightedHypothesis(size=3, rate=0.5)
+    >>> query = gd.workloads.DenseQuery([1.0, 0.0, 0.0])
+    >>> round(hypothesis.evaluate(query), 3)
+    0.333
+    >>> hypothesis.update(query, answer=0.7)
+    >>> round(hypothesis.evaluate(query), 3)
+    0.452
+    """
+
+    def __init__(self, size: int, rate: float) -> None:
+        self._logs = np.zeros(size)
+        self._rate = rate
+        self._distribution: FloatArray = np.full(size, 1 / size)
+
+    def __repr__(self) -> str:
+        return f"WeightedHypothesis(a distribution on {len(self._logs)} elements)"
+
+    @property
+    def distribution(self) -> FloatArray:
+        """A copy of the distribution, with one probability for each element."""
+        return self._distribution.copy()
+
+    def evaluate(self, query: DenseQuery) -> float:
+        """Mean of `query` under the distribution."""
+        return float(query.values @ self._distribution)
+
+    def update(self, query: DenseQuery, answer: float) -> None:
+        """Multiply the weight of each element x by exp(-eta r(x)).
+
+        For the query Q, r = Q if `answer` is below the answer of the hypothesis, else r = 1 - Q.
+        """
+        sign = -1 if answer < self.evaluate(query) else 1
+        # exp(-eta (1 - Q)) and exp(eta Q) differ by a constant factor, which normalising removes.
+        self._logs += sign * self._rate * query.values
+        self._logs -= self._logs.max()
+        weights = np.exp(self._logs)
+        self._distribution = weights / weights.sum()
+
+
+@dataclass(frozen=True)
+class Perceptron:
+    """The Frieze-Kannan rule on {0, ..., M - 1}, with at most B(alpha) = M / alpha^2 updates.
+
+    The hypothesis is a vector x in R^M, which starts at 0. For a query Q, an update subtracts
+    (alpha / M) Q from x if <Q, x> is above the noisy answer, else adds it. If <Q, x> errs by at
+    least alpha, and the noisy answer by less than alpha, this lowers ||data - x||_2^2, which starts
+    at most at 1, by at least alpha^2 / M (Dwork-Roth, Algorithm 10 and Theorem 5.11; BR-FK).
+
+    Parameters
+    ----------
+    size : int
+        Universe size M.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> rule = gd.mechanisms.Perceptron(2)
+    >>> round(rule.bound(0.5), 1)
+    8.0
+    >>> hypothesis = rule.start(0.5)
+    >>> hypothesis.update(gd.workloads.DenseQuery([1.0, 0.0]), answer=0.7)
+    >>> hypothesis.vector
+    array([0.25, 0.  ])
+    """
+
+    size: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", whole(self.size, "size"))
+
+    def bound(self, alpha: float) -> float:
+        """An upper bound on the number of updates: B(alpha) = M / alpha^2."""
+        alpha = positive(alpha, "alpha")
+        # The square of alpha can be rounded to 0 or be beyond float64, so divide twice.
+        return self.size / alpha / alpha
+
+    def start(self, alpha: float) -> LinearHypothesis:
+        """The zero vector, with updates that add or subtract alpha / M times the query."""
+        return LinearHypothesis(self.size, positive(alpha, "alpha") / self.size)
+
+
+class LinearHypothesis:
+    """A real vector (`size`,). An update adds or subtracts `step` times the values of its query.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms.interactive.updates import LinearHypothesis
+    >>> hypothesis = LinearHypothesis(size=2, step=0.25)
+    >>> query = gd.workloads.DenseQuery([1.0, 0.5])
+    >>> hypothesis.update(query, answer=0.7)
+    >>> hypothesis.vector, hypothesis.evaluate(query)
+    (array([0.25 , 0.125]), 0.3125)
+    """
+
+    def __init__(self, size: int, step: float) -> None:
+        self._vector = np.zeros(size)
+        self._step = step
+
+    def __repr__(self) -> str:
+        return f"LinearHypothesis(a vector of {len(self._vector)} elements)"
+
+    @property
+    def vector(self) -> FloatArray:
+        """A copy of the vector, with one entry for each element."""
+        return self._vector.copy()
+
+    def evaluate(self, query: DenseQuery) -> float:
+        """Inner product of `query` with the vector."""
+        return float(query.values @ self._vector)
+
+    def update(self, query: DenseQuery, answer: float) -> None:
+        """Add or subtract `step` times `query`, to move the answer to `query` towards `answer`."""
+        sign = -1 if self.evaluate(query) > answer else 1
+        self._vector += sign * self._step * query.values
+
+
+#: Largest number of entries of a net: 2^26 float64 are 512 MB.
+MAX_NET_ENTRIES = 1 << 26
+
+
+def net_fineness(size: int, records: int, n_queries: int) -> float:
+    """Fineness of the net `net(size, records)` for q = `n_queries` queries with values in [0, 1].
+
+    For every data set, some row of the net answers all q queries with errors of at most the
+    fineness. With M = `size` and l = `records`, the result is the smaller of two bounds:
+
+    * sqrt(ln(2 q) / (2 l)), by Hoeffding's inequality for l records drawn from the data set.
+    * floor(M / 2) ceil(M / 2) / (M l), for any number of queries: the largest total variation
+      distance between a distribution and the nearest row.
+
+    Examples
+    --------
+    >>> from geomdp.mechanisms.interactive.updates import net_fineness
+    >>> net_fineness(size=2, records=4, n_queries=10)
+    0.125
+    """
+    size, records = whole(size, "size"), whole(records, "records")
+    n_queries = whole(n_queries, "n_queries")
+    drawn = math.sqrt(math.log(2 * n_queries) / (2 * records))
+    rounded = (size // 2) * (size - size // 2) / (size * records)
+    return min(drawn, rounded)
+
+
+def net_size(n_queries: int, alpha: float) -> int:
+    """Number l of records per candidate that makes `net` an alpha-net for q queries (BR-MED).
+
+    The result is l = ceil(ln(2 q) / (2 alpha^2)) + 1 with q = `n_queries`. Then for every data set,
+    some row of `net` answers all q queries with values in [0, 1] with errors of at most alpha.
+
+    Examples
+    --------
+    >>> from geomdp.mechanisms.interactive.updates import net_size
+    >>> net_size(n_queries=10, alpha=0.5)
+    7
+    """
+    n_queries, alpha = whole(n_queries, "n_queries"), positive(alpha, "alpha")
+    return math.ceil(math.log(2 * n_queries) / (2 * alpha**2)) + 1
+
+
+def net(size: int, records: int) -> FloatArray:
+    """All distributions of `records` records on {0, ..., size - 1}, one in each row.
+
+    With M = `size` and l = `records` the array has shape (C(M + l - 1, l), M). ``ValueError`` if it
+    would have more than 2^26 entries.
+
+    Examples
+    --------
+    >>> from geomdp.mechanisms.interactive.updates import net
+    >>> net(size=2, records=2)
+    array([[1. , 0. ],
+           [0.5, 0.5],
+           [0. , 1. ]])
+    """
+    size, records = whole(size, "size"), whole(records, "records")
+    count = math.comb(size + records - 1, records)
+    if count * size > MAX_NET_ENTRIES:
+        raise ValueError(f"a net of {count} candidates on {size} elements has over 2^26 entries")
+    candidates = np.zeros((count, size))
+    for row, members in enumerate(combinations_with_replacement(range(size), records)):
+        np.add.at(candidates[row], list(members), 1 / records)
+    return candidates
+
+
+@dataclass(frozen=True, eq=False)
+class Median:
+    """The update rule of the median mechanism: at most B(alpha) = log2 |net| updates.
+
+    The net is the set of candidates. The hypothesis answers with the median of the candidates'
+    answers. An update keeps only candidates with answers on the side of the noisy answer, and so
+    deletes at least half of them (Dwork-Roth, Algorithm 9 and Theorem 5.8; BR-MED). The bound holds
+    if `fineness` is strictly below alpha. Otherwise, the candidate nearest to the data can have the
+    median answer and be deleted (DISC-20).
+
+    Parameters
+    ----------
+    candidates : (K, M) array
+        Distributions on {0, ..., M - 1}, one in each row. These rows are the net.
+    fineness : float
+        For every data set, some candidate answers all queries of the class with errors of at most
+        this number. The caller vouches for it, or takes `net_fineness`. If it is too small, the
+        stated accuracy can be false; privacy does not depend on it.
+
+    Raises
+    ------
+    ValueError
+        For no candidates, a row that is no distribution up to 1e-9, or `fineness` below 0 or
+        infinite.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms.interactive.updates import net
+    >>> rule = gd.mechanisms.Median(net(size=2, records=4), fineness=1 / 8)
+    >>> round(rule.bound(0.5), 2), rule.bound(1 / 8)
+    (2.32, inf)
+    >>> hypothesis = rule.start(0.5)
+    >>> hypothesis.update(gd.workloads.DenseQuery([1.0, 0.0]), answer=0.9)
+    >>> hypothesis
+    MedianHypothesis(2 of 5 candidates left)
+    """
+
+    candidates: FloatArray
+    fineness: float
+
+    def __post_init__(self) -> None:
+        candidates = finite_array(self.candidates, "candidates", ndim=2)
+        if candidates.size == 0 or (candidates < 0).any():
+            raise ValueError("candidates must be non-empty rows of numbers that are at least 0")
+        with np.errstate(over="ignore"):
+            sums = candidates.sum(axis=1)
+        if (np.abs(sums - 1) > 1e-9).any():
+            row = int(np.argmax(np.abs(sums - 1)))
+            raise ValueError(f"rows of candidates must sum to 1, row {row} sums to {sums[row]}")
+        object.__setattr__(self, "candidates", candidates)
+        fineness = real_number(self.fineness)
+        if not 0 <= fineness < math.inf:
+            raise ValueError(f"fineness must be a finite number of at least 0, got {fineness}")
+        object.__setattr__(self, "fineness", fineness)
+
+    def __repr__(self) -> str:
+        count, size = self.candidates.shape
+        return f"Median({count} candidates on {size} elements, fineness {self.fineness:g})"
+
+    def bound(self, alpha: float) -> float:
+        """B(alpha) = log2 |net|; infinity if `fineness` is not below alpha."""
+        positive(alpha, "alpha")
+        return math.log2(len(self.candidates)) if self.fineness < alpha else math.inf
+
+    def start(self, alpha: float) -> MedianHypothesis:
+        """The hypothesis that still has all candidates."""
+        positive(alpha, "alpha")
+        return MedianHypothesis(self.candidates)
+
+
+class MedianHypothesis:
+    """The rows of `candidates` (K, M) left; it answers with the lower median of their answers.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms.interactive.updates import MedianHypothesis, net
+    >>> hypothesis = MedianHypothesis(net(size=2, records=4))
+    >>> query = gd.workloads.DenseQuery([1.0, 0.0])
+    >>> hypothesis.evaluate(query)
+    0.5
+    >>> hypothesis.update(query, answer=0.9)
+    >>> hypothesis.remaining, hypothesis.evaluate(query)
+    (2, 0.75)
+    """
+
+    def __init__(self, candidates: FloatArray) -> None:
+        self._candidates = candidates
+        self._alive: BoolArray = np.ones(len(candidates), dtype=bool)
+
+    def __repr__(self) -> str:
+        return f"MedianHypothesis({self.remaining} of {len(self._candidates)} candidates left)"
+
+    @property
+    def remaining(self) -> int:
+        """Number of candidates left."""
+        return int(self._alive.sum())
+
+    def evaluate(self, query: DenseQuery) -> float:
+        """Lower median of the candidates' answers."""
+        answers = self._candidates[self._alive] @ query.values
+        middle = (len(answers) - 1) // 2
+        return float(np.partition(answers, middle)[middle])
+
+    def update(self, query: DenseQuery, answer: float) -> None:
+        """Keep only candidates with answers on the same side of the median as `answer`.
+
+        If `answer` is the median, candidates with larger answers are kept. Those that answer with
+        the median are deleted. ``UnfollowedAnswerError`` if none would be left.
+        """
+        median = self.evaluate(query)
+        answers = self._candidates @ query.values
+        keep = answers < median if answer < median else answers > median
+        if not (self._alive & keep).any():
+            raise UnfollowedAnswerError(
+                "no candidate is left: the net must be strictly finer than alpha, and the noise on "
+                "answers must be smaller than alpha"
+            )
+        self._alive &= keep
+
+
+#: Number of updates after which the sum of the weights is computed anew. The rounding errors of
+#: more updates cannot add up in the sum.
+RENORMALISE_EVERY = 1024
+#: Place of the weight that all free slots share. It must be 0, because `_assign` counts the places
+#: that are not 0.
+FREE = 0
+
+
+@dataclass(frozen=True)
+class SparseMultiplicativeWeights:
+    """Sparse multiplicative weights for queries of sparsity at most m.
+
+    At accuracy alpha, the number s of slots is the smallest whole number with
+    s / (ln s + 1) >= 4 m / alpha^2. Under the conditions of `UpdateRule`, there are at most
+    B(alpha) = 4 (ln s + 1) / alpha^2 updates. Because s >= m B(alpha), there are enough slots for
+    all these updates (Blum-Roth, Definition 3.4, Algorithm 1, Theorem 3.5; BR-SMW, DISC-9). A query
+    takes time O(m); some updates also sum all assigned weights. Memory is proportional to their
+    number.
+
+    Parameters
+    ----------
+    sparsity : int
+        Largest sparsity m of a query.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> rule = gd.SparseMultiplicativeWeights(sparsity=1)
+    >>> rule.slots(0.5), round(rule.bound(0.5), 1)
+    (88, 87.6)
+    >>> hypothesis = rule.start(0.5)
+    >>> hypothesis.update(gd.workloads.SparseQuery(["apple"], [1.0]), answer=0.7)
+    >>> hypothesis
+    SlotHypothesis(1 of 88 slots assigned)
+    """
+
+    sparsity: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sparsity", whole(self.sparsity, "sparsity"))
+
+    def slots(self, alpha: float) -> int:
+        """The number of slots s for accuracy `alpha`; ``ValueError`` for `alpha` below 1e-100."""
+        alpha = positive(alpha, "alpha")
+        if alpha < LEAST_ALPHA:
+            raise ValueError(f"alpha must be at least {LEAST_ALPHA:g}, got {alpha!r}")
+        target = 4 * self.sparsity / alpha / alpha
+        # s / (ln s + 1) increases for s >= 1: bracket by doubling, then bisect.
+        high = 1
+        while high / (math.log(high) + 1) < target:
+            high *= 2
+        return least_whole(lambda s: s / (math.log(s) + 1) >= target, high // 2, high)
+
+    def bound(self, alpha: float) -> float:
+        """The largest number of updates, B(alpha) = 4 (ln s + 1) / alpha^2."""
+        return 4 * (math.log(self.slots(alpha)) + 1) / alpha / alpha
+
+    def start(self, alpha: float) -> SlotHypothesis:
+        """The uniform distribution on the slots, with learning rate alpha / 2."""
+        return SlotHypothesis(self.slots(alpha), self.sparsity, alpha / 2)
+
+
+class SlotHypothesis:
+    """A distribution on `slots` slots, which elements get in the order of their first updates.
+
+    All free slots have the same weight. `rate` is the learning rate eta.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms.interactive.updates import SlotHypothesis
+    >>> hypothesis = SlotHypothesis(slots=4, sparsity=1, rate=0.5)
+    >>> query = gd.workloads.SparseQuery(["apple"], [1.0])
+    >>> hypothesis.evaluate(query)
+    0.25
+    >>> hypothesis.update(query, answer=0.7)
+    >>> round(hypothesis.evaluate(query), 3), hypothesis.assigned
+    (0.355, 1)
+    """
+
+    def __init__(self, slots: int, sparsity: int, rate: float) -> None:
+        self._slots = slots
+        self._sparsity = sparsity
+        self._rate = rate
+        self._place_of: dict[Hashable, int] = {}
+        # Logarithms of weights. Place FREE holds the weight of every free slot, and the places
+        # after it hold the weights of assigned slots.
+        self._logs = np.zeros(64)
+        self._total = float(slots)  # the sum of the weights of all slots
+        self._updates = 0
+        self._looked_up: tuple[tuple[Hashable, ...], IntArray, FloatArray] | None = None
+
+    def __repr__(self) -> str:
+        return f"SlotHypothesis({self.assigned} of {self._slots} slots assigned)"
+
+    @property
+    def slots(self) -> int:
+        """Number of slots s."""
+        return self._slots
+
+    @property
+    def assigned(self) -> int:
+        """Number of slots that have an element."""
+        return len(self._place_of)
+
+    def weight(self, element: Hashable) -> float:
+        """Probability of `element`, or of one free slot for a new element (0 if none is free)."""
+        return float(self._find((element,))[1][0]) / self._total
+
+    def evaluate(self, query: SparseQuery) -> float:
+        """Mean of `query`; ``ValueError`` if its support has more than `sparsity` elements."""
+        self._check(query)
+        return float(query.values.dot(self._find(query.support)[1])) / self._total
+
+    def update(self, query: SparseQuery, answer: float) -> None:
+        """Assign slots to the elements of the query, then multiply their weights.
+
+        If `answer` is below the answer of the hypothesis, the weight of element x is multiplied by
+        exp(-eta Q(x)), else by exp(eta Q(x)). ``ValueError`` if the support of the query Q has more
+        than `sparsity` elements. ``RuntimeError`` if it needs more new slots than are free; in a
+        hypothesis that the rule started, this cannot happen in the first B(alpha) updates.
+        """
+        self._check(query)
+        places, weights = self._find(query.support)
+        below = answer < float(query.values.dot(weights)) / self._total
+        self._looked_up = None  # this method changes the weights
+        places = self._assign(query.support, places)
+        change = query.values * (-self._rate if below else self._rate)
+        self._logs[places] += change  # a support lists each element once
+        self._updates += 1
+        self._total += float(weights.dot(np.expm1(change)))
+        # Sum all weights anew from time to time because of rounding errors. Also sum them anew if
+        # the total is far from the value at the start.
+        drifted = not 1e-3 < self._total / self._slots < 1e3
+        if drifted or self._updates % RENORMALISE_EVERY == 0:
+            self._renormalise()
+
+    def _check(self, query: SparseQuery) -> None:
+        if len(query.support) > self._sparsity:
+            raise ValueError(
+                f"query must have sparsity at most {self._sparsity}, got {query.sparsity}"
+            )
+
+    def _find(self, support: tuple[Hashable, ...]) -> tuple[IntArray, FloatArray]:
+        """Places of `support` in the table of logarithms, and weights; the last result is kept."""
+        last = self._looked_up
+        if last is not None and last[0] is support:
+            return last[1], last[2]
+        found = map(self._place_of.get, support, itertools.repeat(FREE))
+        places = np.fromiter(found, dtype=np.int64, count=len(support))
+        weights = np.exp(self._logs[places])
+        self._looked_up = support, places, weights
+        return places, weights
+
+    def _assign(self, support: tuple[Hashable, ...], places: IntArray) -> IntArray:
+        """Places of the elements of `support`, after each has a slot."""
+        if np.count_nonzero(places) == len(places):
+            return places
+        fresh = np.flatnonzero(places == FREE)
+        start = self.assigned + 1
+        stop = start + len(fresh)
+        if stop - 1 > self._slots:
+            raise RuntimeError(
+                f"the {self._slots} slots are used up: there were more updates than B(alpha)"
+            )
+        while stop > len(self._logs):
+            self._logs = np.concatenate([self._logs, np.zeros(len(self._logs))])
+        # A support lists each element once, so the elements without a slot are distinct.
+        self._place_of.update(
+            zip([support[i] for i in fresh.tolist()], range(start, stop), strict=True)
+        )
+        self._logs[start:stop] = self._logs[FREE]
+        if self.assigned == self._slots:  # no slot is free, so other elements have weight 0
+            self._logs[FREE] = -math.inf
+        places = places.copy()
+        places[fresh] = np.arange(start, stop)
+        return places
+
+    def _renormalise(self) -> None:
+        logs = self._logs[: self.assigned + 1]
+        top = float(logs.max())
+        weights = np.exp(logs - top)
+        weights[FREE] *= self._slots - self.assigned
+        # The total starts again at the number of slots, far from overflow and underflow.
+        logs -= top + math.log(float(weights.sum()) / self._slots)
+        self._total = float(self._slots)

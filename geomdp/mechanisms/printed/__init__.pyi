@@ -1,7 +1,0 @@
-from .statements import PRINTED_STOPPING as PRINTED_STOPPING
-from .statements import PrintedNumericSparse as PrintedNumericSparse
-from .statements import numeric_sparse_printed as numeric_sparse_printed
-from .statements import printed_iterative_accuracy as printed_iterative_accuracy
-from .statements import printed_online_weights_accuracy as printed_online_weights_accuracy
-from .statements import printed_shortcut_step as printed_shortcut_step
-from .statements import printed_smooth_scale as printed_smooth_scale
