@@ -1,12 +1,9 @@
-"""Result records of the geometric algorithms: estimates, projections and samples.
-
-Half-lengths of their intervals come from concentration inequalities, for any sample size.
-"""
+"""Result records of the geometric algorithms: estimates, projections and samples."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,9 +29,8 @@ class Estimate:
     Examples
     --------
     >>> import geomdp as gd
-    >>> exact = gd.gaussian_width(gd.bodies.Box.centred([1.0, 2.0]))
-    >>> round(exact.value, 4), exact.samples
-    (2.3937, 0)
+    >>> gd.gaussian_width(gd.bodies.Box.centred([1.0, 2.0]))
+    Estimate(2.39365, exact)
     >>> triangle = gd.bodies.VPolytope([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
     >>> found = gd.gaussian_width(triangle, rng=0, samples=1000)
     >>> low, high = found.interval
@@ -91,8 +87,6 @@ class Projection:
     >>> import geomdp as gd
     >>> triangle = gd.bodies.VPolytope([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     >>> found = gd.project(triangle, [1.0, 1.0])
-    >>> found.point.round(6).tolist(), found.gap < 1e-8
-    ([0.5, 0.5], True)
     >>> {number: round(weight, 6) for number, weight in found.weights.items()}
     {1: 0.5, 2: 0.5}
     """
@@ -128,12 +122,11 @@ class Diagnostics:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from geomdp.geometry import sampling
-    >>> draws = np.random.default_rng(0).standard_normal((4, 200, 2))
-    >>> found = sampling.diagnose(draws, steps=200)
+    >>> import geomdp as gd
+    >>> lens = gd.bodies.Intersection([gd.bodies.Ball(2), gd.bodies.Box.centred([2.0, 0.5])])
+    >>> found = gd.sample_uniform(lens, 1000, rng=0).diagnostics
     >>> found.split_r_hat.shape, found.chains
-    ((2,), 4)
+    ((2,), 128)
     >>> found.worst_r_hat < 1.1, found.least_ess > 400
     (True, True)
     """
@@ -183,13 +176,11 @@ class Samples:
     >>> found = gd.sample_uniform(gd.bodies.Ball(3), 10, rng=0)
     >>> found
     Samples(10 points in dimension 3; exact)
-    >>> found.points.shape
-    (10, 3)
     """
 
     points: FloatArray
     sampler: SamplerStatus
-    diagnostics: Diagnostics | None = field(default=None)
+    diagnostics: Diagnostics | None = None
 
     def __repr__(self) -> str:
         n, m = self.points.shape
@@ -199,24 +190,3 @@ class Samples:
         self, dtype: np.dtype[np.float64] | None = None, copy: bool | None = None
     ) -> FloatArray:
         return np.array(self.points, dtype=dtype, copy=copy)
-
-
-# Half-lengths of confidence intervals from concentration inequalities, for any sample size n.
-
-
-def gaussian_deviation(lipschitz: float, samples: int, level: float) -> float:
-    """Deviation t of a mean of n `samples`: Pr[|mean of f(g_i) - E f| >= t] <= `level`.
-
-    For independent standard Gaussian vectors g_i and f of Lipschitz constant L = `lipschitz`, this
-    is at most 2 exp(-n t^2 / (2 L^2)) (Tsirelson, Ibragimov and Sudakov 1976).
-    """
-    return lipschitz * math.sqrt(2 * math.log(2 / level) / samples)
-
-
-def hoeffding_deviation(span: float, samples: int, level: float) -> float:
-    """Deviation t of a mean of n independent variables: Pr[|mean - E mean| >= t] <= `level`.
-
-    For variables in intervals of length `span` it is at most 2 exp(-2 n t^2 / span^2) (Hoeffding
-    1963).
-    """
-    return span * math.sqrt(math.log(2 / level) / (2 * samples))

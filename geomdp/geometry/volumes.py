@@ -14,11 +14,9 @@ from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, checked_body
 from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.vpolytope import triangulated
 from geomdp.bodies.products import Intersection, Product
-from geomdp.geometry.results import Estimate, hoeffding_deviation
+from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.chains import HitAndRun, Mixing, chain_mean, run_chains
 from geomdp.geometry.sampling.samplers import Walk, pilot, prepared_walk
-
-# Volumes and volume radii of convex bodies, within their affine hulls.
 
 #: Entries of one batch of points: 16 MB of float64.
 BATCH_ENTRIES = 2**21
@@ -395,7 +393,8 @@ def second_moment(
     points = body.sample_uniform(samples, np.random.default_rng(rng))
     squares = np.einsum("nm,nm->n", points, points)
     largest = body.radius() ** 2
-    mean, reach = float(squares.mean()), hoeffding_deviation(largest, samples, level)
+    mean = float(squares.mean())
+    reach = largest * math.sqrt(math.log(2 / level) / (2 * samples))
     interval = (max(mean - reach, 0.0), min(mean + reach, largest))
     return Estimate(mean, float(squares.std(ddof=1)) / math.sqrt(samples), interval, samples)
 

@@ -17,7 +17,7 @@ from geomdp.bodies.balls import mean_norm
 from geomdp.bodies.balls import unit_ball_volume as unit_ball_volume
 from geomdp.bodies.base import Body, checked_body
 from geomdp.bodies.products import Product
-from geomdp.geometry.results import Estimate, gaussian_deviation
+from geomdp.geometry.results import Estimate
 
 #: Entries of one batch of directions: 16 MB of float64.
 BATCH_ENTRIES = 2**21
@@ -55,11 +55,10 @@ def gaussian_width(
     -------
     Estimate
         The value, its standard error and an interval. X_i is a Lipschitz function of g_i with
-        constant D/2 for the diameter D of K. By Gaussian concentration, the mean of the X_i
+        constant D/2 for the diameter D of K, so by Gaussian concentration the mean of the X_i
         satisfies Pr[|mean - w| >= t] <= 2 exp(-2 n t^2 / D^2). The interval is
-        mean -+ D sqrt(ln(2 / level) / (2 n)), with a lower end of at least 0, and valid without
-        assumptions. It is centred at the mean of the X_i: no interval around the value, which is
-        usually more accurate, is proved.
+        mean -+ D sqrt(ln(2 / level) / (2 n)), cut at 0. No interval around the value, which is
+        usually more accurate than this mean, is proved.
 
         The code replaces D by an upper bound. It equals D for few listed vertices, and for
         symmetric bodies with an exact radius. For many listed vertices, it is twice the largest
@@ -131,7 +130,8 @@ def _split(body: Body) -> tuple[float, Body | None]:
 
 def _by_directions(body: Body, rng: np.random.Generator, samples: int, level: float) -> Estimate:
     """The mean of half the width along Gaussian directions, with a control variate."""
-    reach = gaussian_deviation(body.half_diameter(), samples, level)
+    # X_i has the Lipschitz constant D / 2 (Tsirelson, Ibragimov and Sudakov 1976).
+    reach = body.half_diameter() * math.sqrt(2 * math.log(2 / level) / samples)
     control = EllipsoidControl.of(body, rng, samples)
     rows = max(1, BATCH_ENTRIES // body.dimension)
     parts, followers = [], []
@@ -146,8 +146,6 @@ def _by_directions(body: Body, rng: np.random.Generator, samples: int, level: fl
     interval = (max(mean - reach, 0.0), mean + reach)
     return Estimate(float(better.mean()), stderr, interval, samples)
 
-
-# Control variate for Gaussian widths: the support function of an ellipsoid, with known mean.
 
 #: The ellipsoid of the control variate is fitted to about one extreme point per 8 values of the
 #: sample, and to at most 256 extreme points.

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from geomdp._typing import FloatArray
-from geomdp.geometry.sampling import bulk_ess, diagnose, split_r_hat
+from geomdp.geometry.sampling import bulk_ess, split_r_hat
+from geomdp.geometry.sampling.chains import diagnose
 
 with warnings.catch_warnings():
     # arviz announces its next version on import.

@@ -27,7 +27,6 @@ from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.bodies.products import Product
 from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.bodies.symmetrised import Difference, Scaled
-from geomdp.geometry.results import gaussian_deviation, hoeffding_deviation
 from geomdp.geometry.width import EllipsoidControl, gaussian_width
 from geomdp.workloads import Parities, explicit_answers
 from tests.geometry.bodies import OracleOnly
@@ -198,13 +197,6 @@ def test_half_diameter_of_many_points_is_their_largest_distance_from_the_mean() 
     points = np.random.default_rng(7).standard_normal((6000, 3))
     centred = np.linalg.norm(points - points.mean(axis=0), axis=1)
     assert math.isclose(VPolytope(points).half_diameter(), centred.max(), rel_tol=1e-12)
-
-
-def test_deviations_solve_their_tail_bounds() -> None:
-    t = gaussian_deviation(3.0, 70, 0.01)
-    assert math.isclose(2 * math.exp(-70 * t**2 / (2 * 9)), 0.01, rel_tol=1e-12)
-    t = hoeffding_deviation(3.0, 70, 0.01)
-    assert math.isclose(2 * math.exp(-2 * 70 * t**2 / 9), 0.01, rel_tol=1e-12)
 
 
 @pytest.mark.statistical

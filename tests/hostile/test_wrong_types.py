@@ -69,8 +69,6 @@ def test_what_is_no_part_of_a_noise_is_named() -> None:
 
 
 def test_other_arguments_are_named() -> None:
-    with pytest.raises(ValueError, match="walk must be a Walk, got Ball"):
-        sampling.round_walk(gd.bodies.Ball(2), np.random.default_rng(0))
     with pytest.raises(ValueError, match="halfspace must be a Halfspace, got Ball"):
         gd.plotting.draw_hyperplane(gd.bodies.Ball(2), None)
     with pytest.raises(ValueError, match="schema must be a Schema, got dict"):

@@ -30,7 +30,8 @@ from experiments.benchmarks.peers.matrix_chords import EigenvalueChords
 from experiments.benchmarks.peers.samplers import PROPOSALS, hopsy_draws
 from experiments.engine.cells import Row
 from experiments.engine.statistics import LEVEL, quantile
-from geomdp.geometry.sampling import HitAndRun, Mixing, bulk_ess, measure_mixing, run_chains
+from geomdp.geometry.sampling import HitAndRun, bulk_ess, measure_mixing, run_chains
+from geomdp.geometry.sampling.chains import Mixing
 from geomdp.geometry.sampling.samplers import Walk, prepared_walk
 
 #: Number of steps before chords are timed. After them the points are near the boundary, as uniform

@@ -1,4 +1,9 @@
-"""Runs of Markov chains, means with their standard errors, and diagnostics of convergence."""
+"""Markov kernels, runs of chains, means with their standard errors, and diagnostics.
+
+A kernel is a frozen dataclass with one method `step`, whose stationary distribution is uniform on a
+body. Each row of a batch of points is one chain. Bodies must be full-dimensional; `samplers` gives
+other bodies such coordinates. CONTRIBUTING.md describes how to add a kernel.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +62,6 @@ class HitAndRun:
     name = "hit-and-run"
 
     def step(self, rng: np.random.Generator, body: Body, points: FloatArray) -> FloatArray:
-        """The next points (chains, m) of all chains, given the present `points` in `body`."""
         directions = rng.standard_normal(points.shape)
         low, high = body.chord(points, directions)
         times = low + (high - low) * rng.random(len(points))
@@ -101,7 +105,6 @@ class CoordinateHitAndRun:
         whole(self.sweeps, "sweeps")
 
     def step(self, rng: np.random.Generator, body: Body, points: FloatArray) -> FloatArray:
-        """The next points (chains, m) of all chains, given the present `points` in `body`."""
         if isinstance(body, SlabBody | HPolytope):
             return self._in_lockstep(rng, body, points)
         points = points.copy()
@@ -149,27 +152,7 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Chains:
-    """States that a set of chains passed through.
-
-    Parameters
-    ----------
-    draws : (chains, draws, m) array
-        Stored states, in order.
-    steps : int
-        Number of kernel steps that each chain has made, burn-in included.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> from geomdp.geometry import sampling
-    >>> start, rng = np.zeros((4, 2)), np.random.default_rng(0)
-    >>> chains = sampling.run_chains(sampling.HitAndRun(), gd.bodies.Ball(2), start, rng, draws=10)
-    >>> chains.draws.shape, chains.steps
-    ((4, 10, 2), 10)
-    >>> bool((chains.last == chains.draws[:, -1]).all())
-    True
-    """
+    """States `draws` (chains, draws, m) of chains of `steps` kernel steps, burn-in included."""
 
     draws: FloatArray
     steps: int
@@ -182,32 +165,14 @@ class Chains:
 
 @dataclass(frozen=True)
 class Mixing:
-    """The autocorrelation time of chains, measured by a pilot run.
+    """The autocorrelation time of chains, measured by a pilot run."""
 
-    Parameters
-    ----------
-    correlation_time : float
-        Integrated autocorrelation time in kernel steps: the maximum over all coordinates, the
-        squares of the coordinates, and the squared norm.
-    agreed : bool
-        Whether the pilot run passed the diagnostics before it reached the limit on steps.
-    chains : Chains
-        The second half of the pilot run.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> from geomdp.geometry import sampling
-    >>> disc, rng = gd.bodies.Ball(2), np.random.default_rng(0)
-    >>> start = 0.9 * disc.extreme_point(rng.standard_normal((32, 2)))
-    >>> found = sampling.measure_mixing(sampling.HitAndRun(), disc, start, rng)
-    >>> found.agreed, found.correlation_time < 20
-    (True, True)
-    """
-
+    #: Integrated autocorrelation time in kernel steps: the maximum over all coordinates, the
+    #: squares of the coordinates, and the squared norm.
     correlation_time: float
+    #: Whether the pilot run passed the diagnostics before it reached the limit on steps.
     agreed: bool
+    #: The second half of the pilot run.
     chains: Chains
 
 
@@ -222,8 +187,6 @@ def run_chains(
     thinning: int = 1,
 ) -> Chains:
     """Run one chain from each start point; store every `thinning`-th state after `burn_in` steps.
-
-    Each chain makes burn_in + draws * thinning steps.
 
     Parameters
     ----------
@@ -241,6 +204,12 @@ def run_chains(
         Number of steps at the start, at least 0. States of these steps are not stored.
     thinning : int
         Number of later steps per stored state, at least 1.
+
+    Returns
+    -------
+    Chains
+        `draws` (chains, draws, m), the stored states in order; their `last` (chains, m); and
+        `steps`, the burn_in + draws * thinning steps of each chain.
 
     Raises
     ------
@@ -288,8 +257,7 @@ def measure_mixing(
     The run also ends if another doubling would exceed `limit`. The second half passes if each chain
     has at least 20 draws per autocorrelation time, and the split R-hat of every coordinate, its
     square and the squared norm is at most 1.1. Squares are tested because chains stuck near 0, the
-    centre of a symmetric body, have the right mean. If `agreed` of the result is False, the true
-    autocorrelation time is probably longer.
+    centre of a symmetric body, have the right mean.
 
     Parameters
     ----------
@@ -297,6 +265,13 @@ def measure_mixing(
         There should be about 30 start points or more, farther from the centre than uniform points.
     limit : int
         Largest number of steps per chain. The first 64 steps are made in any case.
+
+    Returns
+    -------
+    Mixing
+        `correlation_time`, the largest integrated autocorrelation time of these functions in kernel
+        steps; whether the chains `agreed` (if not, the true time is probably longer); and `chains`,
+        the second half of the run.
 
     Examples
     --------
@@ -446,29 +421,7 @@ def bulk_ess(draws: FloatArray) -> FloatArray:
 
 
 def diagnose(draws: FloatArray, steps: int) -> Diagnostics:
-    """Split R-hat and bulk ESS of draws, in one object.
-
-    Parameters
-    ----------
-    draws : (chains, draws, m) array
-        At least 2 chains of at least 4 draws.
-    steps : int
-        Number of kernel steps that each chain has made.
-
-    Raises
-    ------
-    ValueError
-        For too few chains or draws, NaN or infinity.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from geomdp.geometry import sampling
-    >>> draws = np.random.default_rng(0).standard_normal((4, 500, 2))
-    >>> found = sampling.diagnose(draws, steps=500)
-    >>> found
-    Diagnostics(4 chains, split R-hat at most 1.001, bulk ESS at least 1712)
-    """
+    """Split R-hat and bulk ESS of `draws` (chains, draws, m) of chains that made `steps` steps."""
     return Diagnostics(split_r_hat(draws), bulk_ess(draws), chains=len(draws), steps=steps)
 
 

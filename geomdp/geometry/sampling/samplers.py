@@ -15,7 +15,7 @@ import numpy as np
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray, RandomState
-from geomdp._validation import positive, require_type, whole
+from geomdp._validation import positive, whole
 from geomdp.bodies import Body, HPolytope, LinearImage, Scaled, Shifted, SlabBody
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, checked_body
 from geomdp.bodies.oracles import MissingOracle
@@ -436,33 +436,11 @@ def interior_point(body: Body) -> FloatArray:
 def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
     """Adapt the coordinates of `walk` until the covariance is near a multiple of the identity.
 
-    Each of at most 30 rounds runs the chains, and the new coordinates make the covariance of the
-    last points the identity. The chains need not have mixed, because the choice affects speed
-    only. A symmetric body keeps its centre 0. If the first covariance is already near a multiple of
-    the identity, the coordinates stay as given, where sparse facet normals make steps cheap. At the
-    end the largest eigenvalue of the covariance is at most about 4 times the least.
-
-    Parameters
-    ----------
-    walk : Walk
-        A walk as from `plain_walk`.
-    rng : Generator
-        Source of all randomness.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> from geomdp.geometry import sampling
-    >>> from geomdp.geometry.sampling.samplers import plain_walk
-    >>> thin = gd.bodies.Box.centred([1.0, 1000.0])
-    >>> walk = sampling.round_walk(plain_walk(thin), np.random.default_rng(0))
-    >>> points = walk.starts(2000, np.random.default_rng(1))
-    >>> values = np.linalg.eigvalsh(np.cov(points.T))
-    >>> bool(values[1] / values[0] < 4)
-    True
+    In each round the new coordinates make the covariance of the last points the identity. The
+    chains need not have mixed, because the choice affects speed only. A symmetric body keeps its
+    centre 0. If the first covariance is already near a multiple of the identity, the coordinates
+    stay as given, where sparse facet normals make steps cheap.
     """
-    require_type(walk, Walk, "walk")
     dimension = walk.body.dimension
     centred = walk.body.symmetric
     points = walk.starts(CHAINS_PER_DIMENSION * dimension, rng)

@@ -34,8 +34,6 @@ NOT_BUILT = {
     "geometry.Projection": RESULT,
     "geometry.Samples": RESULT,
     "geometry.SlabRefinement": RESULT,
-    "geometry.sampling.Chains": RESULT,
-    "geometry.sampling.Mixing": RESULT,
     "mechanisms.Answer": RESULT,
     "mechanisms.Choice": RESULT,
     "mechanisms.IterativeRelease": RESULT,
