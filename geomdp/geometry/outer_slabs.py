@@ -8,9 +8,7 @@ Slabs that cut off many states of Markov chains in the present slab body are add
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -56,11 +54,8 @@ class SlabRefinement:
     --------
     >>> import geomdp as gd
     >>> K = gd.difference_body(gd.bodies.VPolytope([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
-    >>> found = gd.geometry.refine_slabs(K, slabs=3, rng=0)
-    >>> found.slabs
+    >>> gd.geometry.refine_slabs(K, slabs=3, rng=0).slabs
     SlabBody(3 slabs in R^2)
-    >>> found.sampler.status.__class__.__name__
-    'Heuristic'
     """
 
     slabs: SlabBody
@@ -167,11 +162,9 @@ def _measured(search: SlabSearch, basis: FloatArray, rng: np.random.Generator) -
     slabs = search.slab_body()
     fills_space = np.array_equal(basis, np.eye(len(basis)))
     sampler = ChainSampler(slabs if fills_space else LinearImage(basis, slabs), rng=rng)
-    walk = sampler.walk
+    walk, count = sampler.walk, MOMENT_DRAWS
     starts = walk.starts(CHAINS, rng)
-    run = run_chains(
-        walk.kernel, walk.body, starts, rng, draws=MOMENT_DRAWS, burn_in=sampler.burn_in
-    )
+    run = run_chains(walk.kernel, walk.body, starts, rng, draws=count, burn_in=sampler.burn_in)
     moment = chain_mean((walk.embed(run.draws) ** 2).sum(axis=2))
     return SlabRefinement(slabs, basis, sampler, moment, tuple(search.history))
 
@@ -243,7 +236,7 @@ class SlabSearch:
         accuracy: float,
     ) -> None:
         self._body, self._basis, self._inflation = body, basis, INFLATION + accuracy
-        self._source, self._symmetry, self._rng = direction_source(body), symmetry, rng
+        self._symmetry, self._rng = symmetry, rng
         self._pool = CutPool(basis.shape[1])
         self._normals = self._scaled(start)
         self._added = min(max(start.shape[1], FEWEST_ADDED), MOST_ADDED)
@@ -266,14 +259,11 @@ class SlabSearch:
                 break
             self._propose()
             taken, cut = self._pool.take(self._states, min(self._added, room))
-            self._add(taken)
+            self._normals = np.vstack([self._normals, taken])
+            # Scale the points of the chains into the new body.
+            reach = np.abs(self._points @ self._normals.T).max(axis=1)
+            self._points = self._points / np.maximum(1.0, reach)[:, None]
             idle = 0 if len(taken) else idle + 1
-
-    def _add(self, normals: FloatArray) -> None:
-        """Add slabs with these normals, and scale the points of the chains into the new body."""
-        self._normals = np.vstack([self._normals, normals])
-        reach = np.abs(self._points @ self._normals.T).max(axis=1)
-        self._points = self._points / np.maximum(1.0, reach)[:, None]
 
     def slab_body(self) -> SlabBody:
         """The slab body found so far. Its half-widths are computed again and rounded up."""
@@ -310,7 +300,7 @@ class SlabSearch:
             count = min(POINTS_PER_SLAB * self._added, CHAINS)
         else:
             count = math.ceil(self._added / SLABS_PER_POINT)
-        found = self._source(self._probes(count) @ self._basis.T)
+        found = separating_directions(self._body, self._probes(count) @ self._basis.T)
         if self._symmetry is not None and len(found):
             images = [self._symmetry(found, self._rng) for _ in range(IMAGES)]
             found = np.vstack([found, *images])
@@ -419,43 +409,21 @@ def _keys(normals: FloatArray) -> list[bytes]:
     return [row.tobytes() for row in np.round(scaled, DIGITS) + 0.0]
 
 
-# Separation: directions u with <u, x> > h(u) for points x outside a convex body in R^m.
-#
-# A source maps a body and points (b, m) to directions (k, m). A useless direction does no harm,
-# because `SlabSearch` computes h(u) again.
+def separating_directions(body: Body, points: FloatArray) -> FloatArray:
+    """Directions u (k, m) with <u, x> > h(u), at most one for each x of `points` (b, m) outside.
 
-#: Maps points (b, m) to nonzero directions (k, m), at most one for each point outside the body.
-DirectionSource = Callable[[FloatArray], FloatArray]
-
-
-def facet_directions(body: Body, points: FloatArray) -> FloatArray:
-    """Normals of facets: for each point x outside, the facet through which the ray from 0 leaves.
-
-    The body needs `facets` and 0 in its relative interior.
+    The best source that the body has: the facet through which the ray from 0 leaves (which needs 0
+    in the relative interior), else x minus the nearest point, else x itself. A useless direction
+    does no harm, because `SlabSearch` computes h(u) again.
     """
-    found = body.facets(points)
-    return found.normals[found.gauges > 1 + MEMBERSHIP_TOLERANCE]
-
-
-def nearest_point_directions(body: Body, points: FloatArray) -> FloatArray:
-    """Residuals x - p for points x outside the body, which needs `project` or `extreme_point`."""
-    projector = Projector(body)
-    residuals = points - np.stack([projector.nearest(x).point for x in points])
-    lengths = np.linalg.norm(residuals, axis=1)
-    outside = lengths > MEMBERSHIP_TOLERANCE * np.linalg.norm(points, axis=1)
-    return np.asarray(residuals[outside])
-
-
-def point_directions(body: Body, points: FloatArray) -> FloatArray:
-    """The points x with <x, x> > h(x), for bodies that implement only the support function h."""
+    if body.implements(Body.facets):
+        found = body.facets(points)
+        return found.normals[found.gauges > 1 + MEMBERSHIP_TOLERANCE]
+    if body.implements(Body.project) or body.implements(Body.extreme_point):
+        projector = Projector(body)
+        residuals = points - np.stack([projector.nearest(x).point for x in points])
+        lengths = np.linalg.norm(residuals, axis=1)
+        outside = lengths > MEMBERSHIP_TOLERANCE * np.linalg.norm(points, axis=1)
+        return np.asarray(residuals[outside])
     squares = np.einsum("bm,bm->b", points, points)
     return np.asarray(points[squares > (1 + MEMBERSHIP_TOLERANCE) * body.support(points)])
-
-
-def direction_source(body: Body) -> DirectionSource:
-    """The best source for `body`: facets, else nearest points, else the points themselves."""
-    if body.implements(Body.facets):
-        return partial(facet_directions, body)
-    if body.implements(Body.project) or body.implements(Body.extreme_point):
-        return partial(nearest_point_directions, body)
-    return partial(point_directions, body)

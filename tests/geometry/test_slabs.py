@@ -27,12 +27,9 @@ from geomdp.bodies.relaxations import moment_relaxation
 from geomdp.geometry.outer_slabs import (
     INFLATION,
     CutPool,
-    direction_source,
-    facet_directions,
     greedy_cover,
-    nearest_point_directions,
-    point_directions,
     refine_slabs,
+    separating_directions,
 )
 from geomdp.mechanisms import KNorm
 from geomdp.privacy import Adjacency, Heuristic, PureDP
@@ -213,33 +210,25 @@ def test_intervals_of_the_moment_cover():
     binomial_agrees(covered, 40, 0.95)
 
 
-SOURCES = {
-    "facets": ((Body.support, Body.facets), facet_directions),
-    "nearest points": ((Body.support, Body.extreme_point), nearest_point_directions),
-    "points": ((Body.support,), point_directions),
-}
-
-
-def test_the_best_source_is_chosen():
-    for verbs, source in SOURCES.values():
-        assert direction_source(Known(Ball(2, 1.0), *verbs)).func is source
-    assert direction_source(Difference(VPolytope(np.eye(2)))).func is facet_directions
+#: What a body can do beside facets: extreme points, or support values alone.
+NEAREST, POINTS = (Body.support, Body.extreme_point), (Body.support,)
 
 
 def test_directions_separate_the_points_they_are_for():
     body = Difference(VPolytope(np.random.default_rng(6).standard_normal((30, 4))))
     points = 20 * np.random.default_rng(7).standard_normal((10, 4))
     inside = np.vstack([points, 1e-3 * points])
-    for source in (facet_directions, nearest_point_directions):
-        directions = source(body, inside)
+    for known in (body, Known(body, *NEAREST)):
+        directions = separating_directions(known, inside)
         assert directions.shape == (10, 4)
         heights = np.einsum("bm,bm->b", directions, points)
         assert (heights > body.support(directions) * (1 + 1e-9)).all()
-    assert len(point_directions(body, 1e-3 * points)) == 0
-    assert len(point_directions(body, 1e3 * points)) == 10
+    by_support = Known(body, *POINTS)
+    assert len(separating_directions(by_support, 1e-3 * points)) == 0
+    np.testing.assert_array_equal(separating_directions(by_support, 1e3 * points), 1e3 * points)
 
 
-@pytest.mark.parametrize("verbs", [SOURCES["nearest points"][0], SOURCES["points"][0]])
+@pytest.mark.parametrize("verbs", [NEAREST, POINTS])
 def test_oracle_bodies_get_slabs_too(verbs):
     """The regular hexagon is given by its support function alone, or also by extreme points."""
     angles = np.pi / 3 * np.arange(3)
@@ -253,7 +242,7 @@ def test_oracle_bodies_get_slabs_too(verbs):
 
 def test_projection_onto_an_oracle_body_gives_directions():
     body = OracleOnly(Box(-np.ones(3), np.ones(3)))
-    directions = nearest_point_directions(body, np.array([[3.0, 0.5, 0.0]]))
+    directions = separating_directions(body, np.array([[3.0, 0.5, 0.0]]))
     np.testing.assert_allclose(directions, [[2.0, 0, 0]], atol=1e-6)
 
 
