@@ -37,8 +37,9 @@ from experiments.engine.checks import is_below, slopes_are, slopes_by, stays_bel
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import LEVEL, MeanSquare, pooled_along, pooled_by, quantile
+from experiments.sparse.distortion import measured_distortion
 from geomdp.bounds.upper.offline import paper_accuracy
-from geomdp.mechanisms.sparse_summary import HashedSigns, measured_distortion
+from geomdp.mechanisms.sparse_summary import HashedSigns
 from geomdp.workloads import SparseQuery
 
 PRIVACY = gd.ApproxDP(1.0, 1e-6)

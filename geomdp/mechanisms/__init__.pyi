@@ -38,8 +38,6 @@ from .interactive.updates import Median as Median
 from .interactive.updates import MultiplicativeWeights as MultiplicativeWeights
 from .interactive.updates import Perceptron as Perceptron
 from .interactive.updates import SparseMultiplicativeWeights as SparseMultiplicativeWeights
-from .noisy_maximum import PermuteAndFlip as PermuteAndFlip
-from .noisy_maximum import ReportNoisyMax as ReportNoisyMax
 from .printed import PRINTED_STOPPING as PRINTED_STOPPING
 from .printed import printed_shortcut_step as printed_shortcut_step
 from .printed import printed_smooth_scale as printed_smooth_scale
@@ -55,6 +53,8 @@ from .second_moment import PairMarginals as PairMarginals
 from .second_moment import SecondMoment as SecondMoment
 from .selection import Choice as Choice
 from .selection import ExponentialMechanism as ExponentialMechanism
+from .selection import PermuteAndFlip as PermuteAndFlip
+from .selection import ReportNoisyMax as ReportNoisyMax
 from .selection import Selection as Selection
 from .smooth_noise import MomentNoise as MomentNoise
 from .smooth_noise import UniformGaussian as UniformGaussian

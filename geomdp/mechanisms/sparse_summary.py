@@ -536,27 +536,3 @@ class SparseSummary:
             )
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} is not a sparse summary: {error}") from error
-
-
-def measured_distortion(
-    signs: HashedSigns, *, sparsity: int, trials: int, rng: np.random.Generator
-) -> FloatArray:
-    """Relative errors |<Ax, Ay> - <x, y>| / (||x|| ||y||) on public synthetic vectors: (trials,).
-
-    x and y have `sparsity` random elements each and share half of them. The function never draws
-    another key, however large the distortion.
-    """
-    sparsity, trials = whole(sparsity, "sparsity"), whole(trials, "trials")
-    shared = (sparsity + 1) // 2
-    errors = np.empty(trials)
-    for trial in range(trials):
-        # With 64 rows there are 2^64 columns. Draw from the first half, because the numbers of
-        # these columns fit int64.
-        elements = rng.integers(min(signs.elements, 1 << 63), size=2 * sparsity - shared)
-        first, second = np.zeros((2, len(elements)))
-        first[:sparsity] = rng.random(sparsity)
-        second[len(elements) - sparsity :] = rng.random(sparsity)
-        image = signs.project(elements, first) @ signs.project(elements, second)
-        size = np.linalg.norm(first) * np.linalg.norm(second)
-        errors[trial] = abs(image - first @ second) / size
-    return errors

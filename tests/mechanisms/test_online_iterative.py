@@ -14,7 +14,7 @@ from geomdp.mechanisms.interactive.budgets import composed_pairs, step_epsilon
 from geomdp.mechanisms.interactive.distinguishers import AllParities, EnumeratedQueries
 from geomdp.mechanisms.interactive.iterative import CORRECTED, IterativeConstruction, StoppingDesign
 from geomdp.mechanisms.interactive.online import OnlineConstruction, solve_accuracy
-from geomdp.mechanisms.interactive.sparse_vector import Answer, replay
+from geomdp.mechanisms.interactive.sparse_vector import Answer
 from geomdp.mechanisms.interactive.updates import (
     MultiplicativeWeights,
     Perceptron,
@@ -25,6 +25,7 @@ from geomdp.noise.scalar import ExactNoise, GeneratorNoise
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
 from geomdp.workloads.single_queries import DenseQuery, SparseQuery
+from tests.mechanisms.replayed import replay
 from tests.stats import binomial_above, binomial_agrees
 
 APPROX = ApproxDP(1.0, 1e-6)
@@ -212,11 +213,6 @@ def test_listed_queries_must_share_one_tally() -> None:
     for mixed in ([sparse, dense], [dense, DenseQuery(np.ones(4))]):
         with pytest.raises(ValueError, match="query 1 differs from query 0"):
             EnumeratedQueries(mixed)
-
-
-def test_replay_needs_the_values() -> None:
-    with pytest.raises(ValueError, match="must have a value"):
-        replay(MultiplicativeWeights(2), 0.1, [(DenseQuery(np.ones(2)), Answer(True))])
 
 
 def test_step_epsilon() -> None:

@@ -12,13 +12,15 @@ from scipy.stats import chisquare, expon, laplace, rv_continuous
 
 import geomdp as gd
 from geomdp.mechanisms import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, Selection
-from geomdp.mechanisms.noisy_maximum import (
+from geomdp.mechanisms.selection import (
+    MAX_QUERIES,
+    ROUNDED_UP,
     _exponential_density,
     _exponential_distribution,
     _laplace_density,
     _laplace_distribution,
+    spread,
 )
-from geomdp.mechanisms.selection import MAX_QUERIES, ROUNDED_UP, spread
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
 from geomdp.workloads import Explicit, Histogram, Workload

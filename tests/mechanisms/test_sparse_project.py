@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments.sparse.distortion import measured_distortion
 from geomdp.bounds.upper import offline as sizes
 from geomdp.mechanisms.sparse_project import GaussianRows, LaplaceRows, SparseProject
 from geomdp.mechanisms.sparse_summary import (
@@ -19,7 +20,6 @@ from geomdp.mechanisms.sparse_summary import (
     HashedSigns,
     IntegerElements,
     SparseSummary,
-    measured_distortion,
 )
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Ledger, PureDP
 from geomdp.workloads.single_queries import SparseQuery

@@ -11,11 +11,11 @@ import pytest
 
 import geomdp as gd
 from geomdp.mechanisms.interactive import iterative
-from geomdp.mechanisms.interactive.sparse_vector import replay
 from geomdp.mechanisms.interactive.updates import net
 from geomdp.noise.scalar import ExactNoise
 from geomdp.privacy import Adjacency, ApproxDP, Ledger, PureDP
 from geomdp.workloads import DenseQuery
+from tests.mechanisms.replayed import replay
 
 PURE, APPROX = PureDP(1.0), ApproxDP(1.0, 1e-6)
 BUDGETS = (PURE, APPROX)

@@ -7,10 +7,10 @@ import numpy as np
 from geomdp.mechanisms.interactive.distinguishers import EnumeratedQueries
 from geomdp.mechanisms.interactive.iterative import IterativeConstruction
 from geomdp.mechanisms.interactive.online import OnlineConstruction
-from geomdp.mechanisms.interactive.sparse_vector import replay
 from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, SparseMultiplicativeWeights
 from geomdp.privacy import ApproxDP
 from geomdp.workloads.single_queries import DenseQuery, conjunctions
+from tests.mechanisms.replayed import replay
 
 APPROX = ApproxDP(1.0, 1e-6)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
-from typing import Any, Generic, Protocol
+from typing import Any, Generic
 
 from geomdp._numerics.bisection import smallest_accuracy
 from geomdp._numerics.randomness import Turn
@@ -31,65 +32,35 @@ from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
 from geomdp.privacy.definitions import check_range, checked_adjacency
 from geomdp.privacy.ledger import Ledger
 
-# The two private steps of a round: a choice and an answer.
-
-
-class Run(Protocol[AnyQuery]):
-    distinguisher: Distinguisher[AnyQuery]
-    n: int
-    step_epsilon: float
-
-    @property
-    def answer_scale(self) -> float:
-        """Scale of the Laplace noise on an answer."""
-
-
-class Answers(Protocol):
-    """The two private steps of a round. In an unseeded run, each call is `step_epsilon`-DP."""
-
-    def choose(self, hypothesis: Hypothesis[Any]) -> int:
-        """Index of a query on which the data and the hypothesis differ much."""
-
-    def value(self, index: int) -> float:
-        """The true answer to query number `index`, plus noise."""
-
 
 @dataclass(frozen=True)
-class SeededAnswers(Generic[AnyQuery]):
-    """The steps of a seeded run, simulated in float64."""
+class Answers(Generic[AnyQuery]):
+    """The two private steps of a round. In an unseeded run, each call is `step_epsilon`-DP.
 
-    run: Run[AnyQuery]
-    truths: FloatArray
+    They are simulated in float64, or decided and rounded exactly on exact rational true answers.
+    """
+
+    run: IterativeConstruction[AnyQuery]
+    truths: FloatArray | ExactTruths
     noise: ScalarNoise
 
     def choose(self, hypothesis: Hypothesis[AnyQuery]) -> int:
+        """Index of a query on which the data and the hypothesis differ much."""
         run = self.run
+        if isinstance(self.truths, ExactTruths):
+            assert isinstance(self.noise, ExactNoise)
+            return run.distinguisher.choose_exactly(
+                self.truths, hypothesis, epsilon=run.step_epsilon, noise=self.noise
+            )
         return run.distinguisher.choose(
             self.truths, hypothesis, epsilon=run.step_epsilon, n=run.n, noise=self.noise
         )
 
     def value(self, index: int) -> float:
-        return self.noise.laplace(float(self.truths[index]), self.run.answer_scale)
-
-
-@dataclass(frozen=True)
-class ExactAnswers(Generic[AnyQuery]):
-    """The steps of an unseeded run, decided and rounded exactly on rational true answers."""
-
-    run: Run[AnyQuery]
-    truths: ExactTruths
-    noise: ExactNoise
-
-    def choose(self, hypothesis: Hypothesis[AnyQuery]) -> int:
-        return self.run.distinguisher.choose_exactly(
-            self.truths, hypothesis, epsilon=self.run.step_epsilon, noise=self.noise
-        )
-
-    def value(self, index: int) -> float:
-        return self.noise.laplace(self.truths[index], self.run.answer_scale)
-
-
-# The result of a run, and the division of its target accuracy among sources of error.
+        """The true answer to query number `index`, plus noise."""
+        truth = self.truths[index]
+        exact = truth if isinstance(truth, Fraction) else float(truth)
+        return self.noise.laplace(exact, self.run.answer_scale)
 
 
 @dataclass(frozen=True)
@@ -136,12 +107,12 @@ class IterativeRelease(Generic[AnyQuery]):
 
     def __repr__(self) -> str:
         return (
-            f"IterativeRelease({accuracy_in_words(self.accuracy)} after {len(self.exchanges)} "
+            f"IterativeRelease({_in_words(self.accuracy)} after {len(self.exchanges)} "
             f"queries; {self.guarantee})"
         )
 
 
-def accuracy_in_words(accuracy: float | None) -> str:
+def _in_words(accuracy: float | None) -> str:
     return "no stated accuracy" if accuracy is None else f"accuracy {accuracy:.3g}"
 
 
@@ -317,7 +288,7 @@ class IterativeConstruction(Generic[AnyQuery]):
     def __repr__(self) -> str:
         return (
             f"IterativeConstruction({self.rule!r}, {self.distinguisher.size} queries, n={self.n}, "
-            f"{self.spent}, {self.adjacency.value}: {accuracy_in_words(self.accuracy)})"
+            f"{self.spent}, {self.adjacency.value}: {_in_words(self.accuracy)})"
         )
 
     @property
@@ -390,16 +361,18 @@ class IterativeConstruction(Generic[AnyQuery]):
             self.spent, self.adjacency, Exact(), noise.arithmetic, seeded=rng is not None
         )
 
-        def answers() -> Answers:
+        def answers() -> Answers[AnyQuery]:
             if isinstance(noise, ExactNoise):
                 exact = self.distinguisher.exact_truths(records, self.n)
                 self._check_range(exact.near(), len(records))
-                return ExactAnswers(self, exact, noise)
+                return Answers(self, exact, noise)
             truths = self.distinguisher.truths(records, self.n)
             self._check_range(truths, len(records))
-            return SeededAnswers(self, truths, noise)
+            return Answers(self, truths, noise)
 
-        def draw(start: Hypothesis[AnyQuery], private: Answers) -> IterativeRelease[AnyQuery]:
+        def draw(
+            start: Hypothesis[AnyQuery], private: Answers[AnyQuery]
+        ) -> IterativeRelease[AnyQuery]:
             exchanges, followed = self._construct(start, private)
             if self.adjacency is Adjacency.ADD_REMOVE:
                 followed = not exchanges[-1][1].above
@@ -425,7 +398,7 @@ class IterativeConstruction(Generic[AnyQuery]):
             raise ValueError("queries must have values in [0, 1] on every record")
 
     def _construct(
-        self, hypothesis: Hypothesis[AnyQuery], private: Answers
+        self, hypothesis: Hypothesis[AnyQuery], private: Answers[AnyQuery]
     ) -> tuple[list[tuple[AnyQuery, Answer]], bool]:
         """Update `hypothesis` until the run ends; also whether it could follow all answers."""
         exchanges: list[tuple[AnyQuery, Answer]] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from fractions import Fraction
 from numbers import Integral, Rational, Real
@@ -30,19 +30,11 @@ from geomdp.mechanisms.interactive.budgets import (
     numeric_printed,
     redrawn,
 )
-from geomdp.mechanisms.interactive.updates import (
-    Hypothesis,
-    Query,
-    UpdateRule,
-    follow,
-)
 from geomdp.mechanisms.release import warn_if_weak
 from geomdp.noise.scalar import ExactNumber, scalar_noise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
 from geomdp.privacy.definitions import check_range, checked_adjacency
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
-
-# Answers of interactive mechanisms, the transcript of a run, and the replay of a run.
 
 
 class Answer(NamedTuple):
@@ -114,22 +106,6 @@ class Transcript(NotCopied, Sequence[Answer]):
 
     def __iter__(self) -> Iterator[Answer]:
         return iter(self._answers)
-
-
-def replay(
-    rule: UpdateRule[Query], alpha: float, exchanges: Iterable[tuple[Query, Answer]]
-) -> Hypothesis[Query]:
-    """The hypothesis of a run, rebuilt from its public queries and answers (post-processing).
-
-    `alpha` is that of an online construction, or half that of an iterative construction.
-    """
-    hypothesis = rule.start(alpha)
-    for query, answer in exchanges:
-        if answer.above:
-            if answer.value is None:
-                raise ValueError("an answer that updated the hypothesis must have a value")
-            follow(hypothesis, query, answer.value)
-    return hypothesis
 
 
 # Comparisons with a noisy threshold: the base class of all sparse vector mechanisms.
