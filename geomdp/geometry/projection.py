@@ -249,11 +249,7 @@ class Projector:
         return self._result(columns, target, tol, _search(columns, target, tol, start))
 
     def _result(
-        self,
-        columns: VertexColumns | OracleColumns,
-        target: FloatArray,
-        tol: float,
-        found: Found,
+        self, columns: VertexColumns | OracleColumns, target: FloatArray, tol: float, found: Found
     ) -> Projection:
         """The point found, with its gap computed from the weights."""
         point, gap, converged = found.weights @ columns.originals(found.keys), 0.0, True

@@ -200,13 +200,7 @@ class Covariance:
             return Release(self._answers(mean, moments), guarantee, predicted, noisy=noisy)
 
         return release_once(
-            type(self).__name__,
-            self.n,
-            guarantee,
-            ledger,
-            set_up=set_up,
-            read=read,
-            draw=draw,
+            type(self).__name__, self.n, guarantee, ledger, set_up=set_up, read=read, draw=draw
         )
 
     def _sums(self, records: Records | Iterable[Records]) -> tuple[int, Sums]:

@@ -470,10 +470,7 @@ class PairMarginals(PostProcessed):
         if not isinstance(workload, Marginals):
             raise ValueError(f"workload must be Marginals(d, 2), got {workload!r}")
         return type(self)(
-            workload,
-            n=self.n,
-            privacy=self.guarantee.privacy,
-            adjacency=self.guarantee.adjacency,
+            workload, n=self.n, privacy=self.guarantee.privacy, adjacency=self.guarantee.adjacency
         )
 
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:

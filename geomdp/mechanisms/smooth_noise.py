@@ -165,11 +165,7 @@ class UniformLaplace(MomentLaplace):
     --------
     >>> import geomdp as gd
     >>> summary = gd.SmoothSummary(
-    ...     1,
-    ...     n=10_000,
-    ...     smoothness=2,
-    ...     privacy=gd.PureDP(1.0),
-    ...     degree=4,
+    ...     1, n=10_000, smoothness=2, privacy=gd.PureDP(1.0), degree=4,
     ...     noise=gd.mechanisms.UniformLaplace(),
     ... )
     >>> summary.noise_std.round(5)
@@ -213,11 +209,7 @@ class WeightedLaplace(MomentLaplace):
     --------
     >>> import geomdp as gd
     >>> summary = gd.SmoothSummary(
-    ...     1,
-    ...     n=10_000,
-    ...     smoothness=2,
-    ...     privacy=gd.PureDP(1.0),
-    ...     degree=4,
+    ...     1, n=10_000, smoothness=2, privacy=gd.PureDP(1.0), degree=4,
     ...     noise=gd.mechanisms.WeightedLaplace(2.0),
     ... )
     >>> summary.noise_std.round(5)
@@ -258,11 +250,7 @@ class UniformGaussian(MomentNoise):
     --------
     >>> import geomdp as gd
     >>> summary = gd.SmoothSummary(
-    ...     1,
-    ...     n=10_000,
-    ...     smoothness=2,
-    ...     privacy=gd.ZCDP(0.5),
-    ...     degree=4,
+    ...     1, n=10_000, smoothness=2, privacy=gd.ZCDP(0.5), degree=4,
     ...     noise=gd.mechanisms.UniformGaussian(),
     ... )
     >>> summary.noise_std.round(5)

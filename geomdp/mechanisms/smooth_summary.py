@@ -78,11 +78,7 @@ class TheoremDegree(DegreeRule):
     --------
     >>> import geomdp as gd
     >>> summary = gd.SmoothSummary(
-    ...     1,
-    ...     n=10_000,
-    ...     smoothness=2,
-    ...     privacy=gd.PureDP(1.0),
-    ...     degree=gd.mechanisms.TheoremDegree(),
+    ...     1, n=10_000, smoothness=2, privacy=gd.PureDP(1.0), degree=gd.mechanisms.TheoremDegree()
     ... )
     >>> summary.degree, round(10_000 ** (1 / (2 * 1 + 2)))
     (10, 10)
@@ -110,10 +106,7 @@ class LeastPredictedError(DegreeRule):
     --------
     >>> import geomdp as gd
     >>> summary = gd.SmoothSummary(
-    ...     1,
-    ...     n=10_000,
-    ...     smoothness=2,
-    ...     privacy=gd.PureDP(1.0),
+    ...     1, n=10_000, smoothness=2, privacy=gd.PureDP(1.0),
     ...     degree=gd.mechanisms.LeastPredictedError(),
     ... )
     >>> summary.degree
@@ -385,13 +378,7 @@ class SmoothSummary:
             )
 
         return release_once(
-            type(self).__name__,
-            self.n,
-            guarantee,
-            ledger,
-            set_up=set_up,
-            read=read,
-            draw=draw,
+            type(self).__name__, self.n, guarantee, ledger, set_up=set_up, read=read, draw=draw
         )
 
 

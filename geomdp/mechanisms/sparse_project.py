@@ -128,11 +128,7 @@ class RoundedRows:
     """
 
     def __init__(
-        self,
-        noise: GaussianRows | LaplaceRows,
-        privacy: ApproxDP | ZCDP,
-        change: int,
-        rows: int,
+        self, noise: GaussianRows | LaplaceRows, privacy: ApproxDP | ZCDP, change: int, rows: int
     ) -> None:
         scale = noise.proved_scale(privacy, change, rows)
         self.grid = grid_for(noise.deviation(scale))
@@ -275,11 +271,7 @@ class SparseProject:
         return self._rounded.grid
 
     def release(
-        self,
-        records: Elements,
-        rng: RandomState = None,
-        *,
-        ledger: Ledger | None = None,
+        self, records: Elements, rng: RandomState = None, *, ledger: Ledger | None = None
     ) -> SparseSummary:
         """The private summary of `records`, elements as in `OpenUniverse`; see `Mechanism.release`.
 

@@ -245,12 +245,7 @@ def run_chains(
 
 
 def measure_mixing(
-    kernel: Kernel,
-    body: Body,
-    start: FloatArray,
-    rng: np.random.Generator,
-    *,
-    limit: int = 1 << 16,
+    kernel: Kernel, body: Body, start: FloatArray, rng: np.random.Generator, *, limit: int = 1 << 16
 ) -> Mixing:
     """Double the length of a pilot run until its second half passes the diagnostics.
 

@@ -87,10 +87,8 @@ class IterativeRelease(Generic[AnyQuery]):
     >>> import geomdp as gd
     >>> cells = [gd.workloads.DenseQuery(row) for row in np.eye(3)]
     >>> mechanism = gd.IterativeConstruction(
-    ...     gd.mechanisms.MultiplicativeWeights(3),
-    ...     gd.mechanisms.EnumeratedQueries(cells),
-    ...     n=100_000,
-    ...     privacy=gd.PureDP(1.0),
+    ...     gd.mechanisms.MultiplicativeWeights(3), gd.mechanisms.EnumeratedQueries(cells),
+    ...     n=100_000, privacy=gd.PureDP(1.0),
     ... )
     >>> records = np.array([0] * 70_000 + [1] * 30_000)
     >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
@@ -225,9 +223,7 @@ class IterativeConstruction(Generic[AnyQuery]):
     >>> import numpy as np
     >>> import geomdp as gd
     >>> mechanism = gd.IterativeConstruction(
-    ...     gd.mechanisms.MultiplicativeWeights(4),
-    ...     gd.mechanisms.AllParities(2),
-    ...     n=100_000,
+    ...     gd.mechanisms.MultiplicativeWeights(4), gd.mechanisms.AllParities(2), n=100_000,
     ...     privacy=gd.PureDP(1.0),
     ... )
     >>> round(mechanism.accuracy, 3)
@@ -240,12 +236,8 @@ class IterativeConstruction(Generic[AnyQuery]):
     For 500 records, no accuracy is proved in advance:
 
     >>> few = gd.IterativeConstruction(
-    ...     gd.mechanisms.MultiplicativeWeights(16),
-    ...     gd.mechanisms.AllParities(4),
-    ...     n=500,
-    ...     privacy=gd.PureDP(1.0),
-    ...     alpha=0.2,
-    ...     epsilon_0=0.05,
+    ...     gd.mechanisms.MultiplicativeWeights(16), gd.mechanisms.AllParities(4), n=500,
+    ...     privacy=gd.PureDP(1.0), alpha=0.2, epsilon_0=0.05,
     ... )
     >>> few.updates_allowed, few.spent, few.accuracy
     (10, PureDP(epsilon=1.0), None)
@@ -344,11 +336,7 @@ class IterativeConstruction(Generic[AnyQuery]):
         return alpha
 
     def release(
-        self,
-        records: Sequence[Any],
-        rng: RandomState = None,
-        *,
-        ledger: Ledger | None = None,
+        self, records: Sequence[Any], rng: RandomState = None, *, ledger: Ledger | None = None
     ) -> IterativeRelease[AnyQuery]:
         """Run the construction on `records`, given in the form that the queries of the class take.
 

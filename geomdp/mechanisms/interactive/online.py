@@ -22,12 +22,7 @@ from geomdp.mechanisms.interactive.budgets import (
     rounds_within,
 )
 from geomdp.mechanisms.interactive.sparse_vector import Answer, NumericSparse, Transcript
-from geomdp.mechanisms.interactive.updates import (
-    Hypothesis,
-    Query,
-    UpdateRule,
-    follow,
-)
+from geomdp.mechanisms.interactive.updates import Hypothesis, Query, UpdateRule, follow
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.privacy.definitions import check_privacy, check_range, checked_adjacency
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
@@ -141,12 +136,8 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     >>> import numpy as np
     >>> import geomdp as gd
     >>> mechanism = gd.OnlineConstruction(
-    ...     gd.mechanisms.MultiplicativeWeights(3),
-    ...     n=100_000,
-    ...     queries=10,
-    ...     privacy=gd.PureDP(1.0),
-    ...     records=np.array([0] * 70_000 + [1] * 30_000),
-    ...     rng=0,
+    ...     gd.mechanisms.MultiplicativeWeights(3), n=100_000, queries=10, privacy=gd.PureDP(1.0),
+    ...     records=np.array([0] * 70_000 + [1] * 30_000), rng=0,
     ... )
     >>> round(mechanism.accuracy, 3)
     0.509
@@ -159,12 +150,8 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     For 500 records no accuracy is proved in advance:
 
     >>> few = gd.OnlineConstruction(
-    ...     gd.mechanisms.MultiplicativeWeights(3),
-    ...     n=500,
-    ...     queries=10,
-    ...     privacy=gd.PureDP(1.0),
-    ...     alpha=0.1,
-    ...     epsilon_0=0.1,
+    ...     gd.mechanisms.MultiplicativeWeights(3), n=500, queries=10, privacy=gd.PureDP(1.0),
+    ...     alpha=0.1, epsilon_0=0.1,
     ... )
     >>> few.updates_allowed, few.guarantee.privacy, few.accuracy
     (10, PureDP(epsilon=1.0), None)
