@@ -1,13 +1,9 @@
 from .updates import Hypothesis as Hypothesis
-from .updates import LinearHypothesis as LinearHypothesis
 from .updates import Median as Median
-from .updates import MedianHypothesis as MedianHypothesis
 from .updates import MultiplicativeWeights as MultiplicativeWeights
 from .updates import Perceptron as Perceptron
-from .updates import SlotHypothesis as SlotHypothesis
 from .updates import SparseMultiplicativeWeights as SparseMultiplicativeWeights
 from .updates import UpdateRule as UpdateRule
-from .updates import WeightedHypothesis as WeightedHypothesis
 from .updates import net as net
 from .updates import net_fineness as net_fineness
 from .updates import net_size as net_size

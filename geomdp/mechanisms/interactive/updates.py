@@ -1,8 +1,4 @@
-"""The update rule, and two rules over a finite universe: BR-MW and BR-FK.
-
-A rule says how noisy answers correct a public hypothesis about the data. Multiplicative weights
-(BR-MW) keep a distribution, the Frieze-Kannan perceptron (BR-FK) keeps a sum of queries.
-"""
+"""Update rules: how a public hypothesis follows noisy answers, and how many updates suffice."""
 
 from __future__ import annotations
 
@@ -97,10 +93,9 @@ class MultiplicativeWeights:
         object.__setattr__(self, "size", whole(self.size, "size", minimum=2))
 
     def bound(self, alpha: float) -> float:
-        """An upper bound on the number of updates: B(alpha) = 4 ln M / alpha^2."""
+        """B(alpha) = 4 ln M / alpha^2."""
         alpha = positive(alpha, "alpha")
-        # The square of alpha can round to 0 or exceed the range of float64. In these cases,
-        # dividing by alpha twice gives infinity or a number near 0.
+        # All rules divide by alpha twice, because its square can be beyond the range of float64.
         return 4 * math.log(self.size) / alpha / alpha
 
     def start(self, alpha: float) -> WeightedHypothesis:
@@ -109,20 +104,7 @@ class MultiplicativeWeights:
 
 
 class WeightedHypothesis:
-    """A distribution on {0, ..., `size` - 1}, first uniform. `rate` is the learning rate eta.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> from geomdp.mechanisms.interactive.updates import WeightedHypothesis
-    >>> hypothesis = WeightedHypothesis(size=3, rate=0.5)
-    >>> query = gd.workloads.DenseQuery([1.0, 0.0, 0.0])
-    >>> round(hypothesis.evaluate(query), 3)
-    0.333
-    >>> hypothesis.update(query, answer=0.7)
-    >>> round(hypothesis.evaluate(query), 3)
-    0.452
-    """
+    """A distribution on {0, ..., `size` - 1}, first uniform. `rate` is the learning rate eta."""
 
     def __init__(self, size: int, rate: float) -> None:
         self._logs = np.zeros(size)
@@ -156,7 +138,7 @@ class WeightedHypothesis:
 
 @dataclass(frozen=True)
 class Perceptron:
-    """The Frieze-Kannan rule on {0, ..., M - 1}, with at most B(alpha) = M / alpha^2 updates.
+    """The Frieze-Kannan perceptron on {0, ..., M - 1}: at most B(alpha) = M / alpha^2 updates.
 
     The hypothesis is a vector x in R^M, which starts at 0. For a query Q, an update subtracts
     (alpha / M) Q from x if <Q, x> is above the noisy answer, else adds it. If <Q, x> errs by at
@@ -186,9 +168,8 @@ class Perceptron:
         object.__setattr__(self, "size", whole(self.size, "size"))
 
     def bound(self, alpha: float) -> float:
-        """An upper bound on the number of updates: B(alpha) = M / alpha^2."""
+        """B(alpha) = M / alpha^2."""
         alpha = positive(alpha, "alpha")
-        # The square of alpha can be rounded to 0 or be beyond float64, so divide twice.
         return self.size / alpha / alpha
 
     def start(self, alpha: float) -> LinearHypothesis:
@@ -197,18 +178,7 @@ class Perceptron:
 
 
 class LinearHypothesis:
-    """A real vector (`size`,). An update adds or subtracts `step` times the values of its query.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> from geomdp.mechanisms.interactive.updates import LinearHypothesis
-    >>> hypothesis = LinearHypothesis(size=2, step=0.25)
-    >>> query = gd.workloads.DenseQuery([1.0, 0.5])
-    >>> hypothesis.update(query, answer=0.7)
-    >>> hypothesis.vector, hypothesis.evaluate(query)
-    (array([0.25 , 0.125]), 0.3125)
-    """
+    """A real vector (`size`,). An update adds or subtracts `step` times the values of its query."""
 
     def __init__(self, size: int, step: float) -> None:
         self._vector = np.zeros(size)
@@ -371,20 +341,7 @@ class Median:
 
 
 class MedianHypothesis:
-    """The rows of `candidates` (K, M) left; it answers with the lower median of their answers.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> from geomdp.mechanisms.interactive.updates import MedianHypothesis, net
-    >>> hypothesis = MedianHypothesis(net(size=2, records=4))
-    >>> query = gd.workloads.DenseQuery([1.0, 0.0])
-    >>> hypothesis.evaluate(query)
-    0.5
-    >>> hypothesis.update(query, answer=0.9)
-    >>> hypothesis.remaining, hypothesis.evaluate(query)
-    (2, 0.75)
-    """
+    """The rows of `candidates` (K, M) left; it answers with the lower median of their answers."""
 
     def __init__(self, candidates: FloatArray) -> None:
         self._candidates = candidates
@@ -475,7 +432,7 @@ class SparseMultiplicativeWeights:
         return least_whole(lambda s: s / (math.log(s) + 1) >= target, high // 2, high)
 
     def bound(self, alpha: float) -> float:
-        """The largest number of updates, B(alpha) = 4 (ln s + 1) / alpha^2."""
+        """B(alpha) = 4 (ln s + 1) / alpha^2."""
         return 4 * (math.log(self.slots(alpha)) + 1) / alpha / alpha
 
     def start(self, alpha: float) -> SlotHypothesis:
@@ -487,18 +444,6 @@ class SlotHypothesis:
     """A distribution on `slots` slots, which elements get in the order of their first updates.
 
     All free slots have the same weight. `rate` is the learning rate eta.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> from geomdp.mechanisms.interactive.updates import SlotHypothesis
-    >>> hypothesis = SlotHypothesis(slots=4, sparsity=1, rate=0.5)
-    >>> query = gd.workloads.SparseQuery(["apple"], [1.0])
-    >>> hypothesis.evaluate(query)
-    0.25
-    >>> hypothesis.update(query, answer=0.7)
-    >>> round(hypothesis.evaluate(query), 3), hypothesis.assigned
-    (0.355, 1)
     """
 
     def __init__(self, slots: int, sparsity: int, rate: float) -> None:
