@@ -64,6 +64,7 @@ VERBS = (
     "second_moment",
     "volume",
     "vertex_list",
+    "cvxpy_constraints",
 )
 
 
@@ -124,10 +125,10 @@ FLAT = (np.vstack([np.eye(3), -np.eye(3)]), np.array([1, 2, 0.3, 1, 1, -0.3]))
 SLABS = np.vstack([np.eye(3), gaussian(6, 3, seed=4)])
 SLAB_WIDTHS = np.linspace(0.5, 2, 9)
 
-ROUND = "support gauge project sample_uniform second_moment volume"
-LP_BALL = "support gauge facets sample_uniform second_moment volume"
-SOLID = "support sample_uniform second_moment volume vertex_list"
-LISTED = "support vertex_list"
+ROUND = "support gauge project sample_uniform second_moment volume cvxpy_constraints"
+LP_BALL = "support gauge facets sample_uniform second_moment volume cvxpy_constraints"
+SOLID = "support sample_uniform second_moment volume vertex_list cvxpy_constraints"
+LISTED = "support vertex_list cvxpy_constraints"
 
 MU_3 = math.sqrt(2) * math.gamma(2) / math.gamma(1.5)  # mean norm of a Gaussian in R^3 (GEN-4)
 #: Gaussian width of a segment of length 1 (GEN-4). Spectral bodies of order 1 are segments
@@ -165,7 +166,7 @@ BODIES: tuple[BodyCase, ...] = (
         "unit cube",
         lambda s: Box(np.zeros(3), np.full(3, s)),
         3,
-        "support project sample_uniform second_moment volume",
+        "support project sample_uniform second_moment volume cvxpy_constraints",
         volume=1,
         spread=1,
         width=3 * SEGMENT,
@@ -197,7 +198,7 @@ BODIES: tuple[BodyCase, ...] = (
         "product of lopsided boxes",
         lambda s: Product([Box([0, s], [2 * s, 2 * s]), Simplex(s * cube(2)[:3])]),
         4,
-        "support sample_uniform second_moment volume",
+        "support sample_uniform second_moment volume cvxpy_constraints",
         volume=1,
     ),
     BodyCase(
@@ -276,21 +277,21 @@ BODIES: tuple[BodyCase, ...] = (
         "cut cube",
         lambda s: HPolytope(CUT[0], s * CUT[1]),
         3,
-        "support gauge facets",
+        "support gauge facets cvxpy_constraints",
         LINEAR_PROGRAM,
     ),
     BodyCase(
         "rectangle in space",
         lambda s: HPolytope(FLAT[0], s * FLAT[1]),
         2,
-        "support",
+        "support cvxpy_constraints",
         5e-9,
     ),
     BodyCase(
         "slabs",
         lambda s: SlabBody(SLABS, s * SLAB_WIDTHS),
         3,
-        "support gauge facets",
+        "support gauge facets cvxpy_constraints",
         LINEAR_PROGRAM,
     ),
     BodyCase(
@@ -317,7 +318,7 @@ BODIES: tuple[BodyCase, ...] = (
         "spectraplex of order 1",
         enlarged(Spectraplex(1)),
         1,
-        "support project sample_uniform second_moment volume",
+        "support project sample_uniform second_moment volume cvxpy_constraints",
         volume=1,
         spread=1 / 3,
         width=SEGMENT,
@@ -326,7 +327,7 @@ BODIES: tuple[BodyCase, ...] = (
         "spectraplex of order 3",
         enlarged(Spectraplex(3)),
         6,
-        "support project sample_uniform second_moment volume",
+        "support project sample_uniform second_moment volume cvxpy_constraints",
     ),
     BodyCase(
         "spectraplex difference",
@@ -369,7 +370,7 @@ BODIES: tuple[BodyCase, ...] = (
         "elliptope",
         enlarged(Elliptope(3)),
         3,
-        "support gauge facets project sample_uniform second_moment volume",
+        "support gauge facets project sample_uniform second_moment volume cvxpy_constraints",
         tolerance=2e-9,
         volume=math.pi**2 / 2,
         spread=3 / 4,
@@ -402,7 +403,7 @@ BODIES: tuple[BodyCase, ...] = (
         "relaxed tables",
         enlarged(moment_relaxation(MarginalTables([2, 2], 2))),
         3,
-        "support project",
+        "support project cvxpy_constraints",
         tolerance=2e-9,
     ),
     BodyCase(
@@ -417,7 +418,7 @@ BODIES: tuple[BodyCase, ...] = (
         "psd box",
         enlarged(PsdBox(3)),
         6,
-        "sample_uniform second_moment volume",
+        "sample_uniform second_moment volume cvxpy_constraints",
         # The volume is 2^(6/4) vol(E_3) (2/4)^3. The spread is the sum of three E M_ii^2 = 4/8 and
         # three E 2 M_ij^2 = 2 a^2 / 4, where a = E M_ii = 4/6.
         volume=2**1.5 * math.pi**2 / 2 / 8,
@@ -427,7 +428,7 @@ BODIES: tuple[BodyCase, ...] = (
         "psd box of order 1",
         enlarged(PsdBox(1)),
         1,
-        "sample_uniform second_moment volume",
+        "sample_uniform second_moment volume cvxpy_constraints",
         volume=1,
         spread=1 / 3,
     ),
@@ -457,7 +458,7 @@ BODIES: tuple[BodyCase, ...] = (
         "shadow of a polytope",
         lambda s: LinearImage(s * gaussian(2, 4, seed=7), VPolytope(gaussian(30, 4))),
         2,
-        "support vertex_list",
+        "support vertex_list cvxpy_constraints",
         membership=False,
     ),
     BodyCase(
@@ -474,7 +475,7 @@ BODIES: tuple[BodyCase, ...] = (
         "shifted",
         lambda s: Shifted(Ball(3, s), s * np.array([0.2, -0.3, 0.4])),
         3,
-        "support project sample_uniform second_moment volume",
+        "support project sample_uniform second_moment volume cvxpy_constraints",
         volume=4 * math.pi / 3,
         spread=3 / 5 + 0.29,
         width=MU_3,
@@ -483,14 +484,14 @@ BODIES: tuple[BodyCase, ...] = (
         "difference of a Gaussian polytope",
         lambda s: Difference(VPolytope(s * gaussian(12, 3))),
         3,
-        "support gauge facets",
+        "support gauge facets cvxpy_constraints",
         LINEAR_PROGRAM,
     ),
     BodyCase(
         "difference of a flat polytope off 0",
         lambda s: Difference(VPolytope(s * (cube(3) @ TALL.T + 3))),
         3,
-        "support gauge facets",
+        "support gauge facets cvxpy_constraints",
         LINEAR_PROGRAM,
     ),
     BodyCase(
@@ -539,7 +540,7 @@ BODIES: tuple[BodyCase, ...] = (
             ]
         ),
         3,
-        "gauge",
+        "gauge cvxpy_constraints",
         LINEAR_PROGRAM,
     ),
     BodyCase(
@@ -548,27 +549,27 @@ BODIES: tuple[BodyCase, ...] = (
             [Box([-s, -s], [2 * s, s]), Shifted(Ball(2, s), np.array([0.5 * s, 0]))]
         ),
         2,
-        "",
+        "cvxpy_constraints",
     ),
     BodyCase(
         "user's conic body",
         lambda s: CvxBody(3, lambda x: [cp.norm(x, 2) <= s, cp.norm1(x) <= 1.5 * s]),
         3,
-        "support gauge project",
+        "support gauge project cvxpy_constraints",
         CONIC_PROGRAM,
     ),
     BodyCase(
         "user's flat conic body",
         lambda s: CvxBody(3, lambda x: [cp.norm(x, 2) <= s, cp.sum(x) == s]),
         2,
-        "support project",
+        "support project cvxpy_constraints",
         CONIC_PROGRAM,
     ),
     BodyCase(
         "user's spectraplex",
         lambda s: CvxBody(3, lambda x: spectraplex_constraints(x, s), solver=cp.SCS),
         3,
-        "support gauge project",
+        "support gauge project cvxpy_constraints",
         CONIC_PROGRAM,
         width=None,
     ),

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy
@@ -52,6 +53,12 @@ class NormBall(Body):
     def volume(self) -> float:
         """(2 Gamma(1 + 1/p) r)^m / Gamma(1 + m/p)."""
         return math.exp(log_lp_ball_volume(self.m, self.p) + self.m * math.log(self.r))
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """CVXPY replaces p by a fraction of denominator at most 1024."""
+        import cvxpy as cp
+
+        return [cp.pnorm(variable, self.p) <= self.r]
 
     def gauge_bound(self, l1: float, l2: float) -> float:
         """l1^s l2^(1 - s) / r, s = max(2 / p - 1, 0), by Littlewood's inequality for p < 2."""
@@ -406,6 +413,15 @@ class Ellipsoid(Body):
         """The product of the semi-axes, times the volume of the unit ball in R^rank."""
         lengths = self._lengths
         return math.exp(log_unit_ball_volume(len(lengths)) + float(np.log(lengths).sum()))
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        import cvxpy as cp
+
+        directions, lengths = self._axes
+        if len(lengths) == 0:
+            return [variable == 0]
+        unit = cp.Variable(len(lengths))
+        return [variable == (directions * lengths) @ unit, cp.norm(unit, 2) <= 1]
 
     def difference(self) -> Body:
         return Ellipsoid(2 * self.root)

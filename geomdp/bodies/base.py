@@ -18,6 +18,7 @@ half_diameter     `radius`, if symmetric; `vertex_list`; `breadth` along the axe
 gaussian_width    `width_rule`: the width of a simpler body
 affine_hull       no other verb: the default is the whole space
 centroid          0, if symmetric
+cvxpy_constraints `vertex_list`: convex weights
 ================  =============================================================================
 
 `difference`, `symmetric_hull`, `linear_image`, `gaussian_width`, `largest_gauge` and `gauge_bound`
@@ -34,6 +35,7 @@ from __future__ import annotations
 import abc
 import math
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -120,15 +122,17 @@ class Body(abc.ABC):
     def implements(self, verb: Verb) -> bool:
         """Whether the body has its own version of `verb`, a method of `Body`.
 
-        Derived verbs do not count, except `support` from extreme points. `gauge` and `facets` do
-        not count for a body without a gauge, for example because 0 is outside the body. Wrappers
-        ask their inner bodies.
+        Derived verbs do not count, except `support` from extreme points and `cvxpy_constraints`
+        from listed vertices. `gauge` and `facets` do not count for a body without a gauge, for
+        example because 0 is outside the body. Wrappers ask their inner bodies.
         """
         if verb in (Body.gauge, Body.facets) and not self._has_gauge:
             return False
         if getattr(type(self), verb.__name__) is not verb:
             return True
-        return verb is Body.support and self.implements(Body.extreme_point)
+        if verb is Body.support:
+            return self.implements(Body.extreme_point)
+        return verb is Body.cvxpy_constraints and self.implements(Body.vertex_list)
 
     @property
     def _has_gauge(self) -> bool:
@@ -271,6 +275,14 @@ class Body(abc.ABC):
     def vertex_list(self) -> FloatArray:
         """Points (N, m) with convex hull K, if K stores or can list such points."""
         raise MissingOracle(self, "vertex_list", "a list of points whose hull it is")
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """CVXPY constraints that hold iff `variable`, an expression of shape (m,), lies in K."""
+        import cvxpy as cp
+
+        points = self.vertex_list()
+        weights = cp.Variable(len(points), nonneg=True)
+        return [variable == points.T @ weights, cp.sum(weights) == 1]
 
     def difference(self) -> Body | None:
         """K - K in closed form; None if none is known (see `bodies.difference_body`)."""

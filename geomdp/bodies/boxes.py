@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -153,6 +153,9 @@ class Box(Body):
     def volume(self) -> float:
         return float(np.prod(self._widths[self._widths > 0]))
 
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        return [variable >= self.lower, variable <= self.upper]
+
     def difference(self) -> Body:
         return Box.centred(self._widths)
 
@@ -298,6 +301,16 @@ class SymmetrisedBox(Body):
     def volume(self) -> float:
         """(m + 1) times the product of the sides."""
         return float((self.dimension + 1) * np.prod(self.upper))
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        import cvxpy as cp
+
+        parts = cp.Variable(2, nonneg=True)
+        return [
+            variable <= parts[0] * self.upper,
+            variable >= -parts[1] * self.upper,
+            cp.sum(parts) <= 1,
+        ]
 
 
 def axes_of(matrix: FloatArray) -> IntArray | None:

@@ -381,6 +381,9 @@ class HPolytope(ByInequalities):
         """The solutions of <a_i, x> = b_i for those rows i that are equalities on the whole set."""
         return self._shape[0]
 
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        return [self.normals @ variable <= self.offsets]
+
     def largest_gauge(self, support: SupportFunction) -> float | None:
         """The largest value of `support` at a row a_i / b_i; None if some b_i is at most 0."""
         if (self.offsets <= 0).any():
@@ -478,6 +481,11 @@ class SlabBody(ByInequalities):
         np.divide(-1 - along, steep, out=low, where=steep > 0)
         np.divide(1 - along, steep, out=high, where=steep > 0)
         return low.max(axis=1), high.min(axis=1)
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        import cvxpy as cp
+
+        return [cp.abs(self.normals @ variable) <= 1]
 
     def largest_gauge(self, support: SupportFunction) -> float:
         """The largest value of `support` at a row z_j / w_j."""

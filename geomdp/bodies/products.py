@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy
@@ -227,6 +227,12 @@ class LinearImage(Body):
     def vertex_list(self) -> FloatArray:
         return np.asarray(self.body.vertex_list() @ self.matrix.T)
 
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        import cvxpy as cp
+
+        inner = cp.Variable(self.body.dimension)
+        return [variable == self.matrix @ inner, *self.body.cvxpy_constraints(inner)]
+
     def difference(self) -> Body:
         return LinearImage(self.matrix, difference_body(self.body))
 
@@ -374,6 +380,13 @@ class Product(OfBodies):
     def volume(self) -> float:
         return math.prod(body.volume() for body in self.bodies)
 
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        return [
+            constraint
+            for body, part in zip(self.bodies, self.slices, strict=True)
+            for constraint in body.cvxpy_constraints(variable[part])
+        ]
+
     def half_diameter(self) -> float:
         return math.hypot(*(body.half_diameter() for body in self.bodies))
 
@@ -459,12 +472,12 @@ class Intersection(OfBodies):
         return self.bodies[0].dimension
 
     def implements(self, verb: Verb) -> bool:
-        """A gauge needs the gauges of all parts, and a chord a chord or a membership test of each;
-        `contains`, `separate` and `radius` always count.
+        """Gauges and CVXPY constraints need the same verb of all parts, and a chord needs a chord
+        or a membership test of each; `contains`, `separate` and `radius` always count.
         """
         if verb is Body.chord:
             return all(body.implements(verb) or body.has_membership for body in self.bodies)
-        if verb is Body.gauge:
+        if verb in (Body.gauge, Body.cvxpy_constraints):
             return all(body.implements(verb) for body in self.bodies)
         return super().implements(verb)
 
@@ -496,3 +509,6 @@ class Intersection(OfBodies):
     def radius(self) -> float:
         """Upper bound: the smallest of the parts' radii."""
         return min(body.radius() for body in self.bodies)
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        return [each for body in self.bodies for each in body.cvxpy_constraints(variable)]

@@ -146,6 +146,16 @@ class Difference(Symmetrised):
     def affine_hull(self) -> AffineHull:
         return AffineHull(np.zeros(self.dimension), self.body.affine_hull().basis)
 
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        import cvxpy as cp
+
+        first, second = cp.Variable(self.dimension), cp.Variable(self.dimension)
+        return [
+            variable == first - second,
+            *self.body.cvxpy_constraints(first),
+            *self.body.cvxpy_constraints(second),
+        ]
+
     def width_rule(self) -> tuple[float, Body]:
         """w(K - K) = 2 w(K) for the Gaussian width w."""
         return 2.0, self.body
@@ -178,6 +188,12 @@ class SymmetricHull(Symmetrised):
     def _shooter(self, points: FloatArray) -> RayShooter:
         return RayShooter.symmetric_hull(points)
 
+    def implements(self, verb: Verb) -> bool:
+        """`cvxpy_constraints` needs listed vertices of K."""
+        if verb is Body.cvxpy_constraints:
+            return self.body.implements(Body.vertex_list)
+        return super().implements(verb)
+
     def support(self, directions: FloatArray) -> FloatArray:
         """max(h_K(u), h_K(-u))."""
         return np.maximum(self.body.support(directions), self.body.support(-directions))
@@ -205,6 +221,14 @@ class SymmetricHull(Symmetrised):
     def vertex_list(self) -> FloatArray:
         points = self.body.vertex_list()
         return np.vstack([points, -points])
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """Weights of the vertices with moduli that add up to at most 1."""
+        import cvxpy as cp
+
+        points = self.body.vertex_list()
+        weights = cp.Variable(len(points))
+        return [variable == points.T @ weights, cp.norm1(weights) <= 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,6 +267,9 @@ class Moved(OfBody):
 
     def vertex_list(self) -> FloatArray:
         return self._out(self.body.vertex_list())
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        return self.body.cvxpy_constraints(self._into(variable))
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import pickle
 
+import cvxpy as cp
 import numpy as np
 import pytest
 
@@ -269,6 +270,34 @@ def test_projection_satisfies_the_variational_inequality(case, scale):
     np.testing.assert_allclose(
         body.project(nearest), nearest, rtol=0, atol=10 * case.tolerance * body.radius()
     )
+
+
+@over("cvxpy_constraints", scales=(1.0,))
+def test_cvxpy_constraints_describe_the_body(case, scale):
+    body = case.build(scale)
+    variable = cp.Variable(body.dimension)
+    constraints = body.cvxpy_constraints(2 * variable)  # the argument may be any affine expression
+    if body.implements(Body.support):
+        goals = directions(case, 2)
+        heights = body.support(goals)
+    elif body.implements(Body.facets):
+        goals = body.facets(span_directions(body, 2)).normals
+        heights = np.ones(2)
+    else:
+        # Without a support function or facets, only points can be compared: the optimum must be in
+        # the body, and at least as high as every inner point.
+        goals, drawn = directions(case, 2), inner_points(body, 2000)
+        for goal in goals:
+            problem = cp.Problem(cp.Maximize(goal @ variable), constraints)
+            problem.solve(solver=cp.CLARABEL)
+            assert body.contains(2 * np.array([variable.value]), CONIC_PROGRAM).all()
+            assert (drawn @ goal).max() / 2 <= problem.value * (1 + CONIC_PROGRAM)
+        return
+    for goal, height in zip(goals, heights, strict=True):
+        problem = cp.Problem(cp.Maximize(goal @ variable), constraints)
+        problem.solve(solver=cp.CLARABEL)
+        size = np.linalg.norm(goal) * body.radius() + 1
+        assert problem.value == pytest.approx(height / 2, abs=CONIC_PROGRAM * size)
 
 
 @pytest.mark.statistical

@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from geomdp.bodies import Ball, Body, CrossPolytope, CvxBody, SolverError
+from geomdp.bodies import Ball, Body, Box, CrossPolytope, CvxBody, SolverError
 from tests.catalogue import CONIC_PROGRAM, gaussian
 
 SOLVERS = [None, cp.CLARABEL, cp.SCS]
@@ -119,3 +119,12 @@ def test_bad_parameters_are_refused(build, solver, message):
         CvxBody(2, build, solver=solver)
     with pytest.raises(ValueError, match="dimension"):
         CvxBody(0, lambda x: [x <= 1])
+
+
+def test_constraints_compose():
+    """A larger problem with `cvxpy_constraints` of two bodies finds the distance between them."""
+    first, second = l1(), Box(np.full(4, 2.0), np.full(4, 3.0))
+    x, y = cp.Variable(4), cp.Variable(4)
+    constraints = [*first.cvxpy_constraints(x), *second.cvxpy_constraints(y)]
+    problem = cp.Problem(cp.Minimize(cp.norm(x - y, 2)), constraints)
+    assert problem.solve(solver=cp.CLARABEL) == pytest.approx(3, rel=CONIC_PROGRAM)

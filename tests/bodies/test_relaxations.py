@@ -179,9 +179,7 @@ def test_tables_of_two_levels_are_projected_in_closed_form():
     target = rng.normal(size=body.dimension)
     variable = cp.Variable(body.dimension)
     distance = cp.Minimize(cp.sum_squares(variable - target))
-    matrix = cp.Variable((5, 5), PSD=True)
-    image = body.matrix @ matrix[np.triu_indices(5, 1)] + body.constant
-    cp.Problem(distance, [cp.diag(matrix) == 1, variable == image]).solve(solver=cp.CLARABEL)
+    cp.Problem(distance, body.cvxpy_constraints(variable)).solve(solver=cp.CLARABEL)
     np.testing.assert_allclose(body.project(target[None])[0], variable.value, atol=1e-5)
     large = MarginalTables([2] * 30, 2)
     body = moment_relaxation(large)

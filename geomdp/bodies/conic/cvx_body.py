@@ -40,8 +40,8 @@ class CvxBody(Body):
         Dimension m of the space.
     build : callable
         Takes a `cvxpy.Variable` of shape (m,) and returns a list of convex constraints on it
-        (auxiliary variables are allowed). `build` is called once at construction, and later once
-        for each kind of program.
+        (auxiliary variables are allowed). `build` is called once at construction, later once for
+        each kind of program, and at each call of `cvxpy_constraints`.
     solver : str, optional
         A CVXPY solver constant, `cvxpy.CLARABEL` by default; `cvxpy.SCS` is faster and less
         accurate on large semidefinite bodies.
@@ -224,6 +224,12 @@ class CvxBody(Body):
     def affine_hull(self) -> AffineHull:
         """Found from at most 2 m + 1 extreme points; widths below 1e-6 of the radius count as 0."""
         return self._hull
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        import cvxpy as cp
+
+        point = cp.Variable(self.m)
+        return [point == variable, *self._constraints(point)]
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the description alone, because compiled programs contain the state of a solver."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy
@@ -16,7 +17,7 @@ from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, svec, unsvec
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, finite_array, require_type, vector, whole
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
-from geomdp.bodies.conic.spectral import MatrixBody
+from geomdp.bodies.conic.spectral import MatrixBody, half_vector
 from geomdp.bodies.oracles import Facets, check_all_above_0
 
 #: Largest number of entries of the Gaussian vectors of one batch: 2^24 float64 are 128 MB. A batch
@@ -152,6 +153,13 @@ class Elliptope(Body):
         halves = (sides + 1) / 2
         logs = sides * (sides * math.log(2) + scipy.special.betaln(halves, halves))
         return math.exp(float(logs.sum()))
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        import cvxpy as cp
+
+        matrix = cp.Variable((self.order, self.order), PSD=True)
+        rows, columns = np.triu_indices(self.order, 1)
+        return [cp.diag(matrix) == 1, matrix[rows, columns] == variable]
 
 
 #: Let T be the matrix of a `MappedElliptope`, and w its weights. T^T T must equal the diagonal
@@ -293,6 +301,13 @@ class MappedElliptope(Body):
         basis = np.asarray((self.matrix / self._stretch).toarray(), dtype=np.float64)
         return AffineHull(self.constant, basis)
 
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        import cvxpy as cp
+
+        products = cp.Variable(self._elliptope.dimension)
+        image = self.matrix @ products + self.constant
+        return [*self._elliptope.cvxpy_constraints(products), variable == image]
+
 
 def stretching_weights(matrix: sp.csr_array, order: int) -> FloatArray | None:
     """The w > 0 (p,) with T^T T = Diag(w_i w_j), T = `matrix`; None if there is none or p < 3."""
@@ -386,6 +401,12 @@ class PsdBox(MatrixBody):
         d = self.d
         elliptope = Elliptope(d).volume() if d > 1 else 1.0
         return float(2 ** (d * (d - 1) / 4) * elliptope * (2 / (d + 1)) ** d)
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        import cvxpy as cp
+
+        matrix = cp.Variable((self.d, self.d), PSD=True)
+        return [half_vector(matrix, self.d) == variable, cp.diag(matrix) <= 1]
 
 
 # Nearest positive semidefinite matrices with a given diagonal, by a semismooth Newton method. The

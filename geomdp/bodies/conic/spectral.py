@@ -10,6 +10,7 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy
@@ -78,6 +79,10 @@ class SymmetricSpectral(MatrixBody):
     def _moments(self) -> SpectralMoments: ...
 
     @abc.abstractmethod
+    def _bounds(self, above: Any, below: Any) -> list[Any]:
+        """CVXPY constraints on the traces `above` and `below` of psd matrices with difference M."""
+
+    @abc.abstractmethod
     def orbits(self) -> FloatArray:
         """Spectra (k, d), one for each orbit of extreme points under M -> V M V^T and M -> -M."""
 
@@ -105,6 +110,14 @@ class SymmetricSpectral(MatrixBody):
     def volume(self) -> float:
         """Volume of the spectraplex times the ratio given by `SpectralMoments.log_integral`."""
         return spectraplex_volume(self.d) * math.exp(self._moments().log_integral)
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        import cvxpy as cp
+
+        above = cp.Variable((self.d, self.d), PSD=True)
+        below = cp.Variable((self.d, self.d), PSD=True)
+        difference = half_vector(above - below, self.d) == variable
+        return [difference, *self._bounds(cp.trace(above), cp.trace(below))]
 
 
 @dataclass(frozen=True)
@@ -166,6 +179,9 @@ class NuclearBall(SymmetricSpectral):
     def radius(self) -> float:
         """1, attained at every x x^T with ||x|| = 1."""
         return 1.0
+
+    def _bounds(self, above: Any, below: Any) -> list[Any]:
+        return [above + below <= 1]
 
 
 @dataclass(frozen=True)
@@ -249,6 +265,12 @@ class Spectraplex(MatrixBody):
 
     def volume(self) -> float:
         return spectraplex_volume(self.d)
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        import cvxpy as cp
+
+        matrix = cp.Variable((self.d, self.d), PSD=True)
+        return [half_vector(matrix, self.d) == variable, cp.trace(matrix) <= 1]
 
     def difference(self) -> Body:
         return SpectraplexDifference(self.d)
@@ -337,6 +359,9 @@ class SpectraplexDifference(SymmetricSpectral):
         """sqrt(2), attained at v v^T - w w^T with orthogonal unit vectors v, w; 1 for d = 1."""
         return math.sqrt(2) if self.d > 1 else 1.0
 
+    def _bounds(self, above: Any, below: Any) -> list[Any]:
+        return [above <= 1, below <= 1]
+
     def width_rule(self) -> tuple[float, Body]:
         """w(K - K) = 2 w(K) for the Gaussian width w."""
         return 2.0, Spectraplex(self.d)
@@ -384,3 +409,12 @@ def top_projector(values: FloatArray, vectors: FloatArray) -> FloatArray:
     """svec(v v^T) (b, D) for the top eigenvector v; 0 if the largest eigenvalue is at most 0."""
     top = vectors[:, :, -1] * (values[:, -1:] > 0)
     return svec(top[:, :, None] * top[:, None, :])
+
+
+def half_vector(matrix: Any, d: int) -> Any:
+    """The svec of a CVXPY expression (d, d), as an expression (D,)."""
+    import cvxpy as cp
+
+    rows, columns = np.triu_indices(d)
+    scale = np.where(rows == columns, 1.0, math.sqrt(2))
+    return cp.multiply(scale, matrix[rows, columns])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -425,6 +425,17 @@ class SimplexDifference(BarycentricBody):
         rank = len(self.vertices) - 1
         ratio = math.lgamma(2 * rank + 1) - 2 * math.lgamma(rank + 1)
         return math.exp(ratio + log_simplex_volume(self._map.singular))
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        import cvxpy as cp
+
+        above = cp.Variable(len(self.vertices), nonneg=True)
+        below = cp.Variable(len(self.vertices), nonneg=True)
+        return [
+            variable == self.vertices.T @ (above - below),
+            cp.sum(above) == cp.sum(below),
+            cp.sum(above) <= 1,
+        ]
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
         """The difference body of the hull of the vertices' images; None for one row (a segment)."""
