@@ -34,66 +34,41 @@ def _pairs(first: IntArray, second: IntArray, order: int) -> IntArray:
     return first * (2 * order - first - 1) // 2 + second - first - 1
 
 
-def _assemble(
-    order: int, entries: list[tuple[IntArray, FloatArray]], constant: FloatArray
-) -> SignProducts:
-    """The map whose row q has coefficients[q] at column positions[q], summed over `entries`."""
-    m = len(constant)
-    rows = np.tile(np.arange(m), len(entries))
-    columns = np.concatenate([positions for positions, _ in entries])
-    values = np.concatenate([coefficients for _, coefficients in entries])
-    shape = (m, order * (order - 1) // 2)
-    matrix = sp.coo_array((values, (rows, columns)), shape=shape).tocsr()
-    return SignProducts(order, matrix, constant)
-
-
-@functools.singledispatch
 def sign_products(workload: Workload) -> SignProducts | None:
     """The map from products of signs to the answers; None if no such map is known.
 
     It is known for `MarginalTables` of two-level columns and `Marginals` with k <= 2, and for
     `Parities` with k = 2. Single signs are products with a constant first sign s_0 = 1.
     """
-    del workload
+    match workload:
+        case Parities(k=2):
+            # The parity of {i, j} is s_i s_j, and subsets are in lexicographic order.
+            m = workload.n_queries
+            return SignProducts(workload.d, sp.csr_array(sp.eye_array(m)), np.zeros(m))
+        case Marginals() if workload.k <= 2:
+            # x_i = (1 + s_i) / 2, as for the cells of level 0 in tables: the first cell of each.
+            found = _of_two_levels(MarginalTables([2] * workload.d, workload.k))
+            first = slice(None, None, 2**workload.k)
+            return SignProducts(found.order, found.matrix[first], found.constant[first])
+        case MarginalTables() if workload.k <= 2 and set(workload.levels) == {2}:
+            return _of_two_levels(workload)
     return None
 
 
-@sign_products.register
-def _(workload: Parities) -> SignProducts | None:
-    if workload.k != 2:
-        return None
-    m = workload.n_queries  # The parity of {i, j} is s_i s_j; subsets are in lexicographic order.
-    return SignProducts(workload.d, sp.csr_array(sp.eye_array(m)), np.zeros(m))
-
-
-@sign_products.register
-def _(workload: Marginals) -> SignProducts | None:
-    if workload.k > 2:
-        return None
-    order, m = workload.d + 1, workload.n_queries
-    zero = np.zeros(m, dtype=np.int64)
-    columns = workload.subsets.astype(np.int64) + 1
-    share = np.full(m, 0.5**workload.k)  # x_i = (1 + s_i) / 2
-    entries = [(_pairs(zero, columns[:, i], order), share) for i in range(workload.k)]
-    if workload.k == 2:
-        entries.append((_pairs(columns[:, 0], columns[:, 1], order), share))
-    return _assemble(order, entries, share)
-
-
-@sign_products.register
-def _(workload: MarginalTables) -> SignProducts | None:
-    if workload.k > 2 or any(levels != 2 for levels in workload.levels):
-        return None
+def _of_two_levels(workload: MarginalTables) -> SignProducts:
     order, m, cells = len(workload.levels) + 1, workload.n_queries, 2**workload.k
     tables = np.repeat(np.array(workload.tables, dtype=np.int64) + 1, cells, axis=0)
-    zero = np.zeros(m, dtype=np.int64)
     # Level 0 is the sign +1: the indicator of level a is (1 + (-1)^a s) / 2.
     levels = np.stack(np.unravel_index(np.arange(cells), (2,) * workload.k), axis=1)
     signs = np.tile(1.0 - 2.0 * levels, (len(workload.tables), 1))
-    entries = [(_pairs(zero, tables[:, i], order), signs[:, i] / cells) for i in range(workload.k)]
+    columns = [_pairs(np.zeros(m, dtype=np.int64), own, order) for own in tables.T]
+    values = [own / cells for own in signs.T]
     if workload.k == 2:
-        entries.append((_pairs(tables[:, 0], tables[:, 1], order), signs.prod(axis=1) / cells))
-    return _assemble(order, entries, np.full(m, 1 / cells))
+        columns.append(_pairs(tables[:, 0], tables[:, 1], order))
+        values.append(signs.prod(axis=1) / cells)
+    entries = np.concatenate(values), (np.tile(np.arange(m), len(values)), np.concatenate(columns))
+    matrix = sp.coo_array(entries, shape=(m, order * (order - 1) // 2)).tocsr()
+    return SignProducts(order, matrix, np.full(m, 1 / cells))
 
 
 def record_signs(workload: Workload, records: IntArray) -> IntArray:
@@ -142,46 +117,32 @@ class TableContrasts:
     constant: FloatArray
 
 
-@functools.singledispatch
 def table_contrasts(workload: Workload) -> TableContrasts | None:
     """The answers of a workload as a function of contrasts; None if no such function is known.
 
     It is known for `MarginalTables` (without columns of one level) and `Marginals` with k <= 2, and
     for `Parities` with k = 2: the d - 1 columns are the products s_1 s_i of signs of attributes.
     """
-    del workload
+    match workload:
+        case Parities(d=d, k=2):
+            # Level 0 is the sign +1, so the contrast of a column with sign s is s / sqrt(2). The
+            # pairs with the first sign come first.
+            m = workload.n_queries
+            stretch = sp.diags_array(np.repeat([math.sqrt(2), 2.0], [d - 1, m - d + 1]))
+            return TableContrasts((2,) * (d - 1), sp.csr_array(stretch), np.zeros(m))
+        case Marginals() if workload.k <= 2:
+            found = _of_tables(MarginalTables([2] * workload.d, workload.k))
+            # The query of a set of columns is the last cell of its table: all levels are 1 there.
+            last = slice(2**workload.k - 1, None, 2**workload.k)
+            return TableContrasts(found.levels, found.matrix[last], found.constant[last])
+        case MarginalTables() if workload.k <= 2 and max(workload.levels) > 1:
+            return _of_tables(workload)
     return None
 
 
-@table_contrasts.register
-def _(workload: Parities) -> TableContrasts | None:
-    if workload.k != 2:
-        return None
-    d, m = workload.d, workload.n_queries
-    # Level 0 is the sign +1, so the contrast of a column with sign s is s / sqrt(2). The pairs
-    # with the first sign come first.
-    stretch = np.repeat([math.sqrt(2), 2.0], [d - 1, m - d + 1])
-    return TableContrasts((2,) * (d - 1), sp.csr_array(sp.diags_array(stretch)), np.zeros(m))
-
-
-@table_contrasts.register
-def _(workload: Marginals) -> TableContrasts | None:
-    if workload.k > 2:
-        return None
-    found = _of_tables(MarginalTables([2] * workload.d, workload.k), list(range(workload.d)))
-    # The query of a set of columns is the last cell of its table: all levels are 1 there.
-    last = np.arange(2**workload.k - 1, found.matrix.shape[0], 2**workload.k)
-    return TableContrasts(found.levels, sp.csr_array(found.matrix[last]), found.constant[last])
-
-
-@table_contrasts.register
-def _(workload: MarginalTables) -> TableContrasts | None:
+def _of_tables(workload: MarginalTables) -> TableContrasts:
+    # A column of one level has no contrasts and changes nothing.
     varying = [i for i, count in enumerate(workload.levels) if count > 1]
-    return _of_tables(workload, varying) if workload.k <= 2 and varying else None
-
-
-def _of_tables(workload: MarginalTables, varying: list[int]) -> TableContrasts:
-    """The contrasts of `MarginalTables`, k <= 2; `varying` lists columns of 2 or more levels."""
     levels = tuple(workload.levels[i] for i in varying)
     order = sum(levels) - len(levels)
     singles = np.cumsum([0, *(count - 1 for count in levels)])
@@ -189,22 +150,20 @@ def _of_tables(workload: MarginalTables, varying: list[int]) -> TableContrasts:
     pairs = order + np.cumsum([0, *sizes])
     number = {pair: t for t, pair in enumerate(itertools.combinations(varying, 2))}
     position = {i: t for t, i in enumerate(varying)}
-    first_cells = np.cumsum([0, *(math.prod(workload.shape(table)) for table in workload.tables)])
     rows, columns, values = [], [], []
     constant = np.empty(workload.n_queries)
-    for table, first in zip(workload.tables, first_cells, strict=False):
-        # A column of one level has no contrasts and changes nothing.
+    for table, cells in zip(workload.tables, workload.slices, strict=True):
         own = [i for i in table if i in position]
         starts = [singles[position[i]] for i in own]
         if len(own) == 2:
             starts.append(pairs[number[own[0], own[1]]])
         shape = tuple(workload.levels[i] for i in own)
-        constant[first : first + math.prod(shape)] = 1 / math.prod(shape)
+        constant[cells] = 1 / math.prod(shape)
         for start, block in zip(starts, _cell_contrasts(shape), strict=True):
-            cells, places = np.nonzero(block)
-            rows.append(first + cells)
+            own_cells, places = np.nonzero(block)
+            rows.append(cells.start + own_cells)
             columns.append(start + places)
-            values.append(block[cells, places])
+            values.append(block[own_cells, places])
     entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
     matrix = sp.csr_array(entries, shape=(workload.n_queries, int(pairs[-1])))
     return TableContrasts(levels, matrix, constant)
@@ -233,7 +192,6 @@ def _cell_contrasts(shape: tuple[int, ...]) -> list[FloatArray]:
 RandomSymmetry = Callable[[FloatArray, np.random.Generator], FloatArray]
 
 
-@functools.singledispatch
 def random_symmetry(workload: Workload) -> RandomSymmetry | None:
     """A function that applies random symmetries of `workload`, or None if no symmetry is known.
 
@@ -256,62 +214,49 @@ def random_symmetry(workload: Workload) -> RandomSymmetry | None:
     >>> workload.breadth(np.vstack([direction, image]))
     array([20., 20.])
     """
-    del workload
+    if isinstance(workload, MarginalTables):
+        return functools.partial(_image_of_tables, workload)
+    if isinstance(workload, Marginals | Parities):
+        return functools.partial(_image_of_subsets, workload)
     return None
 
 
-@random_symmetry.register
-def _(workload: MarginalTables) -> RandomSymmetry | None:
-    """Permute the attributes; for parities, also flip some, which changes the signs of queries."""
+def _image_of_tables(
+    workload: MarginalTables, directions: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Permute the columns of equal numbers of levels, and the levels of each column."""
     place_of = dict(zip(workload.tables, workload.slices, strict=True))
+    counts = np.array(workload.levels)
+    target = np.empty(len(counts), dtype=np.int64)
+    for count in np.unique(counts):
+        (members,) = np.nonzero(counts == count)
+        target[members] = rng.permutation(members)
+    relabelled = [rng.permutation(levels) for levels in workload.levels]
+    images = np.empty_like(directions)
+    for table, place in place_of.items():
+        cells = directions[:, place].reshape(-1, *workload.shape(table))
+        for axis, column in enumerate(table, start=1):
+            cells = np.take(cells, relabelled[column], axis=axis)
+        columns = target[list(table)]
+        order = np.argsort(columns)
+        cells = cells.transpose(0, *(1 + order))
+        images[:, place_of[tuple(columns[order].tolist())]] = cells.reshape(len(directions), -1)
+    return images
 
-    def image(directions: FloatArray, rng: np.random.Generator) -> FloatArray:
-        target = _permuted_within(workload.levels, rng)
-        relabelled = [rng.permutation(levels) for levels in workload.levels]
-        images = np.empty_like(directions)
-        for table, place in place_of.items():
-            cells = directions[:, place].reshape(-1, *workload.shape(table))
-            for axis, column in enumerate(table, start=1):
-                cells = np.take(cells, relabelled[column], axis=axis)
-            order = np.argsort(target[list(table)])
-            cells = cells.transpose(0, *(1 + order))
-            moved = tuple(int(column) for column in np.sort(target[list(table)]))
-            images[:, place_of[moved]] = cells.reshape(len(directions), -1)
-        return images
 
-    return image
-
-
-@random_symmetry.register(Marginals)
-@random_symmetry.register(Parities)
-def _(workload: Marginals | Parities) -> RandomSymmetry | None:
+def _image_of_subsets(
+    workload: Marginals | Parities, directions: FloatArray, rng: np.random.Generator
+) -> FloatArray:
     """Permute the attributes. For parities, also flip some attributes.
 
     The parity of a set S of attributes changes its sign once for each flipped attribute in S.
     """
-
-    def image(directions: FloatArray, rng: np.random.Generator) -> FloatArray:
-        images = np.empty_like(directions)
-        if isinstance(workload, Parities):
-            flips = rng.choice([-1.0, 1.0], workload.d)
-            directions = directions * flips[workload.subsets].prod(axis=1)
-        images[:, _subset_images(workload.subsets, rng.permutation(workload.d))] = directions
-        return images
-
-    return image
-
-
-def _permuted_within(levels: tuple[int, ...], rng: np.random.Generator) -> IntArray:
-    counts = np.array(levels)
-    target = np.empty(len(levels), dtype=np.int64)
-    for count in np.unique(counts):
-        (members,) = np.nonzero(counts == count)
-        target[members] = rng.permutation(members)
-    return target
-
-
-def _subset_images(subsets: IntArray, target: IntArray) -> IntArray:
-    """Number of the subset to which `target` maps each row of `subsets` (m, k)."""
+    subsets = workload.subsets
+    if isinstance(workload, Parities):
+        flips = rng.choice([-1.0, 1.0], workload.d)
+        directions = directions * flips[subsets].prod(axis=1)
     number = {tuple(row): i for i, row in enumerate(subsets.tolist())}
-    moved = np.sort(target[subsets], axis=1).tolist()
-    return np.array([number[tuple(row)] for row in moved], dtype=np.int64)
+    moved = np.sort(rng.permutation(workload.d)[subsets], axis=1).tolist()
+    images = np.empty_like(directions)
+    images[:, [number[tuple(row)] for row in moved]] = directions
+    return images
