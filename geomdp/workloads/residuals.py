@@ -80,8 +80,7 @@ class Residuals:
             for own in tables.within:
                 share = _cell_share(tables.shape, own.axes)
                 by_table[tables.numbers] += share * variances[own.group.first + own.rows]
-        sizes = [place.stop - place.start for place in self.workload.slices]
-        return np.repeat(by_table * self.workload.table_weights**2, sizes)
+        return np.repeat(by_table * self.workload.table_weights**2, self.workload.table_sizes)
 
     def of_counts(self, counts: FloatArray) -> FloatArray:
         """Residuals (b, dimension) from the counts (b, m) of all cells, exact below 2^53."""
@@ -230,64 +229,37 @@ class SameShape:
 
 def sets_in_tables(workload: TableQueries) -> tuple[list[ColumnSets], list[SameShape]]:
     """The sets of columns of several levels (first the empty set) and the tables, both by shape."""
-    columns = _columns_by_shape(workload)
-    groups, rows = _sets_within(columns, len(workload.levels))
-    starts = np.array([place.start for place in workload.slices], dtype=np.int64)
-    of_shape = {group.shape: group for group in groups}
-    tables = [
-        SameShape(
-            shape,
-            numbers,
-            starts[numbers],
-            [
-                Within(axes, of_shape[tuple(shape[i] for i in axes)], rows[shape, axes])
-                for axes in _axes_of(shape)
-            ],
-        )
-        for shape, (numbers, _) in columns.items()
-    ]
-    return groups, tables
-
-
-def _axes_of(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
-    varying = [i for i, levels in enumerate(shape) if levels > 1]
-    sizes = range(len(varying) + 1)
-    return [axes for size in sizes for axes in itertools.combinations(varying, size)]
-
-
-_ByShape = dict[tuple[int, ...], tuple[IntArray, IntArray]]
-
-
-def _columns_by_shape(workload: TableQueries) -> _ByShape:
-    """For each shape, the numbers (t,) and the columns (t, k) of its t tables."""
     numbers: dict[tuple[int, ...], list[int]] = {}
-    for t, table in enumerate(workload.tables):
-        numbers.setdefault(workload.shape(table), []).append(t)
-    return {
-        shape: (np.array(own), np.array([workload.tables[t] for t in own], dtype=np.int64))
+    for number, table in enumerate(workload.tables):
+        numbers.setdefault(workload.shape(table), []).append(number)
+    starts = np.array([place.start for place in workload.slices], dtype=np.int64)
+    tables = [SameShape(shape, np.array(own), starts[own], []) for shape, own in numbers.items()]
+    columns = {
+        shape: np.array([workload.tables[number] for number in own], dtype=np.int64)
         for shape, own in numbers.items()
     }
-
-
-def _sets_within(
-    columns: _ByShape, base: int
-) -> tuple[list[ColumnSets], dict[tuple[tuple[int, ...], tuple[int, ...]], IntArray]]:
-    """All groups of sets, and the positions (t,) in their groups by shape and axes."""
-    asked: dict[tuple[int, ...], list[tuple[tuple[int, ...], tuple[int, ...]]]] = {}
-    for shape in columns:
-        for axes in _axes_of(shape):
-            asked.setdefault(tuple(shape[i] for i in axes), []).append((shape, axes))
+    # The sets of one shape are at some axes of the tables of several shapes.
+    sources: dict[tuple[int, ...], list[tuple[SameShape, tuple[int, ...]]]] = {}
+    for same in tables:
+        varying = [axis for axis, levels in enumerate(same.shape) if levels > 1]
+        for size in range(len(varying) + 1):
+            for axes in itertools.combinations(varying, size):
+                shape = tuple(same.shape[axis] for axis in axes)
+                sources.setdefault(shape, []).append((same, axes))
     groups: list[ColumnSets] = []
-    rows: dict[tuple[tuple[int, ...], tuple[int, ...]], IntArray] = {}
     first = start = 0
-    for own in sorted(asked, key=lambda levels: (len(levels), levels)):
-        parts = [columns[shape][1][:, list(axes)] for shape, axes in asked[own]]
-        distinct, place = _distinct_rows(np.concatenate(parts), base)
-        groups.append(ColumnSets(own, distinct, first, start))
+    for shape in sorted(sources, key=lambda levels: (len(levels), levels)):
+        parts = [columns[same.shape][:, list(axes)] for same, axes in sources[shape]]
+        distinct, rows = _distinct_rows(np.concatenate(parts), len(workload.levels))
+        group = ColumnSets(shape, distinct, first, start)
         ends = np.cumsum([len(part) for part in parts])[:-1]
-        rows |= dict(zip(asked[own], np.split(place, ends), strict=True))
-        first, start = groups[-1].numbers.stop, groups[-1].places.stop
-    return groups, rows
+        for (same, axes), own_rows in zip(sources[shape], np.split(rows, ends), strict=True):
+            same.within.append(Within(axes, group, own_rows))
+        groups.append(group)
+        first, start = group.numbers.stop, group.places.stop
+    for same in tables:
+        same.within.sort(key=lambda own: (len(own.axes), own.axes))
+    return groups, tables
 
 
 def _distinct_rows(rows: IntArray, base: int) -> tuple[IntArray, IntArray]:

@@ -62,7 +62,8 @@ class TableQueries(Workload):
         return tuple(slice(a, b) for a, b in zip([0, *ends], ends, strict=False))
 
     @cached_property
-    def _sizes(self) -> IntArray:
+    def table_sizes(self) -> IntArray:
+        """Number of cells of each table."""
         return np.array([place.stop - place.start for place in self.slices])
 
     @property
@@ -72,7 +73,7 @@ class TableQueries(Workload):
     @cached_property
     def weights(self) -> FloatArray:
         """The weight of each query (m,): the weight of its table."""
-        return np.repeat(self.table_weights, self._sizes)
+        return np.repeat(self.table_weights, self.table_sizes)
 
     @cached_property
     def _strides(self) -> FloatArray:
@@ -113,7 +114,7 @@ class TableQueries(Workload):
         return np.concatenate(
             [
                 np.bincount(numbers, minlength=size)
-                for numbers, size in zip(cells, self._sizes, strict=True)
+                for numbers, size in zip(cells, self.table_sizes, strict=True)
             ]
         ).astype(np.float64)
 
@@ -210,7 +211,7 @@ class TableQueries(Workload):
 
     @cached_property
     def _hull(self) -> AffineHull:
-        offset = np.repeat(self.table_weights / self._sizes, self._sizes)
+        offset = np.repeat(self.table_weights / self.table_sizes, self.table_sizes)
         bases = [block.basis for block in self._blocks]
         return AffineHull(offset, np.hstack([np.zeros((len(offset), 0)), *bases]))
 
