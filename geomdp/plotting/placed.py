@@ -1,25 +1,31 @@
-"""Add points and lines to a picture: projections, hyperplanes, random walks and packings."""
+"""Add to a picture: projections, hyperplanes, walks, packings and noise; pictures that change."""
 
 from __future__ import annotations
 
 import io
 import math
-from functools import singledispatch
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import chi, gamma
 
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
-from geomdp._validation import batch, finite_array, positive, require_type, vector, whole
+from geomdp._validation import (
+    batch,
+    finite_array,
+    positive,
+    probability,
+    require_type,
+    vector,
+    whole,
+)
 from geomdp.bodies import Ball, Body, CrossPolytope, Halfspace, LinearImage, Scaled
 from geomdp.bodies.base import checked_body
 from geomdp.geometry import project
 from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise, Noise
 from geomdp.noise.base import checked_noise
-from geomdp.plotting.pictures import COLOURS, axes_of, draw, equal_units, figure_of, shadow_outline
+from geomdp.plotting.pictures import COLOURS, axes_of, draw, equal_units, shadow_outline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,17 +82,16 @@ def draw_projection(
     >>> import matplotlib.pyplot as plt
     >>> import geomdp as gd
     >>> figure, ax = plt.subplots()
-    >>> disc = gd.bodies.Ball(2)
-    >>> artists = gd.plotting.draw_projection(disc, [[3.0, 4.0], [0.1, 0.2]], ax)
-    >>> answers, nearest = artists[:2]
-    >>> nearest.get_xydata().round(6).tolist()
+    >>> artists = gd.plotting.draw_projection(gd.bodies.Ball(2), [[3.0, 4.0], [0.1, 0.2]], ax)
+    >>> artists[1].get_xydata().round(6).tolist()
     [[0.6, 0.8], [0.1, 0.2]]
-    >>> len(artists)
-    4
     >>> plt.close(figure)
     """
-    points = batch(answers, checked_body(body).dimension, "answers")
-    ax = axes_of(_planar_or_spatial(body), ax)
+    m = checked_body(body).dimension
+    points = batch(answers, m, "answers")
+    if m not in (2, 3):
+        raise ValueError(f"body must have dimension 2 or 3 to be drawn, got {m}")
+    ax = axes_of(m, ax)
     nearest = np.array([project(body, point).point for point in points])
     ring = ax.plot(*points.T, ls="", marker="o", mfc="white", color=colour, label=label or "_")
     dots = ax.plot(*nearest.T, ls="", marker="o", ms=4, color=colour, label="_")
@@ -96,7 +101,7 @@ def draw_projection(
         if length <= MOVED * body.radius():
             continue
         artists += ax.plot(*np.array([start, end]).T, color=colour, lw=1.0, label="_")
-        if body.dimension == 2:
+        if m == 2:
             normal = (start - end) / length
             along = TANGENT * body.half_diameter() * np.array([-normal[1], normal[0]])
             ends = np.array([end - along, end + along])
@@ -129,8 +134,6 @@ def draw_hyperplane(
     >>> artists = gd.plotting.draw(disc, ax)
     >>> separator = disc.separate(np.array([1.5, 1.0]))
     >>> (line,) = gd.plotting.draw_hyperplane(separator, ax, label="separates")
-    >>> line.get_label()
-    'separates'
     >>> plt.close(figure)
     """
     require_type(halfspace, Halfspace, "halfspace")
@@ -166,15 +169,11 @@ def draw_path(
     Examples
     --------
     >>> import matplotlib.pyplot as plt
-    >>> import numpy as np
     >>> import geomdp as gd
-    >>> from geomdp.geometry import sampling
-    >>> disc, rng = gd.bodies.Ball(2), np.random.default_rng(0)
-    >>> chains = sampling.run_chains(sampling.HitAndRun(), disc, np.zeros((1, 2)), rng, draws=20)
     >>> figure, ax = plt.subplots()
-    >>> path, start = gd.plotting.draw_path(chains.draws[0], ax)
-    >>> path.get_xydata().shape, start.get_xydata().shape
-    ((20, 2), (1, 2))
+    >>> path, start = gd.plotting.draw_path([[0.0, 0.0], [1.0, 0.5], [0.3, 0.8]], ax)
+    >>> start.get_xydata().tolist()
+    [[0.0, 0.0]]
     >>> plt.close(figure)
     """
     path = finite_array(points, "points", ndim=2)
@@ -197,9 +196,9 @@ def draw_packing(
 ) -> list[Artist]:
     """Draw a packing: points of the plane, and a disc of the same radius around each point.
 
-    Discs of a packing do not overlap. So an answer with an error below `radius` tells which centre
-    was the truth. Discs that overlap are drawn in the same way. ``ValueError`` for centres of
-    another shape, a radius that is not above 0, or axes in space.
+    Discs of a packing do not overlap: an answer with an error below `radius` tells which centre was
+    the truth. ``ValueError`` for centres of another shape, a radius that is not above 0, or axes in
+    space.
 
     Parameters
     ----------
@@ -236,12 +235,6 @@ def draw_packing(
     return [*artists, *dots]
 
 
-def _planar_or_spatial(body: Body) -> int:
-    if body.dimension not in (2, 3):
-        raise ValueError(f"body must have dimension 2 or 3 to be drawn, got {body.dimension}")
-    return body.dimension
-
-
 #: To estimate a density in the plane, `DRAWS` draws are counted on a grid of `CELLS` x `CELLS`
 #: cells. A cell holds 16 draws on average.
 DRAWS, CELLS = 1 << 18, 128
@@ -251,57 +244,26 @@ KERNEL = 2.0
 COVERED = 0.999
 
 
-@singledispatch
 def level_body(noise: Noise, share: float) -> Body | None:
-    """The level set {z : density >= c} of noise on R^m that has the probability `share`.
+    """The level set {z : density >= c} of noise that has the probability `share`; None if unknown.
 
-    It is a scaled copy of the body K for K-norm noise, a cross-polytope for Laplace noise, a ball
-    in the span of the noise for Gaussian noise, and None for other noise, such as cone noise.
-    ``ValueError`` if `share` is not above 0 and below 1.
-
-    Notes
-    -----
     For K-norm noise Z, epsilon times the gauge of Z has a Gamma(r) distribution, where r is the
     dimension of K (JL-KN). For Laplace noise in R^m, the l1 norm divided by the scale has a
     Gamma(m) distribution. For Gaussian noise, the Euclidean norm divided by the scale has a chi
     distribution.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> noise = gd.noise.LaplaceNoise(dimension=2, scale=1.0)
-    >>> half = gd.plotting.level_body(noise, share=0.5)
-    >>> type(half).__name__, round(half.radius(), 4)
-    ('CrossPolytope', 1.6783)
     """
-    del noise
-    _checked_share(share)
+    from scipy.stats import chi, gamma  # slow import
+
+    if isinstance(noise, KNormNoise):
+        radius = gamma(noise.effective_dimension).ppf(share) / noise.epsilon
+        return Scaled(noise.body, float(radius))
+    if isinstance(noise, LaplaceNoise):
+        radius = gamma(noise.dimension).ppf(share)
+        return CrossPolytope(noise.dimension, float(noise.scale * radius))
+    if isinstance(noise, GaussianNoise):
+        r = noise.effective_dimension
+        return LinearImage(noise.basis, Ball(r, float(noise.scale * chi(r).ppf(share))))
     return None
-
-
-@level_body.register
-def _(noise: KNormNoise, share: float) -> Body:
-    radius = gamma(noise.effective_dimension).ppf(_checked_share(share)) / noise.epsilon
-    return Scaled(noise.body, float(radius))
-
-
-@level_body.register
-def _(noise: LaplaceNoise, share: float) -> Body:
-    radius = gamma(noise.dimension).ppf(_checked_share(share))
-    return CrossPolytope(noise.dimension, float(noise.scale * radius))
-
-
-@level_body.register
-def _(noise: GaussianNoise, share: float) -> Body:
-    r = noise.effective_dimension
-    ball = Ball(r, float(noise.scale * chi(r).ppf(_checked_share(share))))
-    return LinearImage(noise.basis, ball)
-
-
-def _checked_share(share: float) -> float:
-    if not 0 < share < 1:
-        raise ValueError(f"share must be above 0 and below 1, got {share!r}")
-    return share
 
 
 def draw_noise(
@@ -316,9 +278,9 @@ def draw_noise(
 ) -> list[Artist]:
     """Draw curves of equal density of noise in a plane. Each curve encloses a given probability.
 
-    The curves are exact for K-norm, Laplace and Gaussian noise on R^2 without `rows`
-    (`level_body`). In all other cases, the density is estimated from 2^18 draws, counted on a grid
-    of 128 x 128 cells and smoothed by a Gaussian kernel with a standard deviation of 2 cells.
+    The curves are exact for K-norm, Laplace and Gaussian noise on R^2 without `rows`. In all other
+    cases, the density is estimated from 2^18 draws, counted on a grid of 128 x 128 cells and
+    smoothed by a Gaussian kernel with a standard deviation of 2 cells.
 
     Parameters
     ----------
@@ -355,7 +317,7 @@ def draw_noise(
     ['LineCollection', 'LineCollection']
     >>> plt.close(figure)
     """
-    levels = sorted(_checked_share(share) for share in shares)
+    levels = sorted(probability(share, "share") for share in shares)
     if not levels:
         raise ValueError("shares must contain at least 1 number, got none")
     m = checked_noise(noise).dimension
@@ -458,17 +420,13 @@ def animate_projection(
     >>> import geomdp as gd
     >>> disc = gd.bodies.Ball(2)
     >>> animation = gd.plotting.animate_projection(disc, [0.5, 0.0], [2.0, 1.0], frames=20)
-    >>> len(list(animation.new_frame_seq()))
-    20
-
-    Drawing the figure shows the first frame:
-
-    >>> plt.gcf().canvas.draw()
+    >>> plt.gcf().canvas.draw()  # the first frame
     >>> plt.close("all")
     """
     from matplotlib.animation import FuncAnimation
 
-    _require_planar(body)
+    if checked_body(body).dimension != 2:
+        raise ValueError(f"body must have dimension 2, got {body.dimension}")
     start, end = vector(truth, 2, "truth"), vector(noise, 2, "noise")
     if not body.contains(start[None])[0]:
         raise ValueError("truth must lie in the body, got a point outside")
@@ -489,12 +447,9 @@ def animate_projection(
         way.set_data(*np.array([answers[frame], nearest[frame]]).T)
         return trail, way
 
-    return FuncAnimation(figure_of(ax), show, frames=len(shares), interval=FRAME, blit=False)
-
-
-def _require_planar(body: Body) -> None:
-    if checked_body(body).dimension != 2:
-        raise ValueError(f"body must have dimension 2, got {body.dimension}")
+    figure = ax.get_figure(root=True)  # even if `ax` lies in a subfigure
+    assert figure is not None
+    return FuncAnimation(figure, show, frames=len(shares), interval=FRAME, blit=False)
 
 
 # Pictures under a slider in a notebook
@@ -510,8 +465,7 @@ class SteadyPictures:
     """PNG images of figures that keep the layout of the first drawing.
 
     A constrained layout takes time to compute, and moves the axes if a tick label gets longer. So
-    it is computed only for the first figure of each name, and later figures have the axes in the
-    same places.
+    it is computed only for the first figure of each name.
 
     Examples
     --------
@@ -543,12 +497,12 @@ class SteadyPictures:
             raise ValueError(f"figure must have a constrained layout, got {engine}")
         engine.set(w_pad=MARGIN)
         known = self._layouts.get(name)
-        if known is not None and len(known) != len(figure.axes):
-            raise ValueError(
-                f"figure must have {len(known)} axes like the first figure {name!r}, got "
-                f"{len(figure.axes)}"
-            )
         if known is not None:
+            if len(known) != len(figure.axes):
+                raise ValueError(
+                    f"figure must have {len(known)} axes like the first figure {name!r}, got "
+                    f"{len(figure.axes)}"
+                )
             figure.set_layout_engine(None)
             for axes, place in zip(figure.axes, known, strict=True):
                 axes.set_position(place)
@@ -563,8 +517,8 @@ class SteadyPictures:
 def power_of_ten(value: float, position: int | None = None) -> str:
     """A tick label such as 10⁻² for a power of ten, for `axis.set_major_formatter`.
 
-    The label is plain text. Matplotlib's own label is mathematical text, which is parsed anew in
-    each figure. Matplotlib passes the number `position` of the tick, which is not used.
+    It is plain text: Matplotlib's own mathematical text is parsed anew in each figure. Matplotlib
+    passes the number `position` of the tick, which is not used.
 
     Examples
     --------
