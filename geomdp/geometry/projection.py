@@ -158,11 +158,7 @@ class Projector:
         return VertexColumns(self._body.vertex_list(), self._matrix)
 
     def prepare(self) -> None:
-        """Prepare the listed vertices, if they are used, so that the first projection is faster.
-
-        Mechanisms call this before a release spends any budget. Errors are as in
-        `Body.vertex_list`.
-        """
+        """Prepare listed vertices before a release spends any budget; errors of `vertex_list`."""
         _ = self._vertices
 
     def nearest(
@@ -203,15 +199,11 @@ class Projector:
         tol = positive(tol, "tol")
         columns = self._vertices
         if columns is not None and len(targets) and not _is_point(columns):
-            from geomdp.bodies.polytopes.column_generation import (
-                search_many,  # compiled: costs import time
-            )
+            from geomdp.bodies.polytopes import column_generation  # compiled: costs import time
 
-            every = search_many(columns, targets, tol)
-            return [
-                self._result(columns, target, tol, found)
-                for target, found in zip(targets, every, strict=True)
-            ]
+            every = column_generation.search_many(columns, targets, tol)
+            pairs = zip(targets, every, strict=True)
+            return [self._result(columns, target, tol, found) for target, found in pairs]
         found_so_far: list[Projection] = []
         for target in targets:
             last = found_so_far[-1] if found_so_far and not self._closed else None
@@ -245,8 +237,17 @@ class Projector:
         warm_start: Projection | None,
     ) -> Projection:
         """One search from `columns`, the first `known` of which have the keys 0..known - 1."""
+        from geomdp.bodies.polytopes import column_generation  # compiled: costs import time
+
         start = None if warm_start is None else self._warm(warm_start, known)
-        return self._result(columns, target, tol, _search(columns, target, tol, start))
+        if _is_point(columns):
+            distance = float(np.abs(target - columns.centre).max())
+            reached = bool(distance <= POINT_SIZE * np.abs(columns.centre).max())
+            key = np.zeros(1, dtype=np.int64)
+            found = column_generation.Found(key, np.ones(1), key, reached, rounds=0)
+        else:
+            found = column_generation.search(columns, target, tol, start)
+        return self._result(columns, target, tol, found)
 
     def _result(
         self, columns: VertexColumns | OracleColumns, target: FloatArray, tol: float, found: Found
@@ -364,23 +365,3 @@ def _listed(body: Body) -> VertexColumns:
 def _is_point(columns: VertexColumns | OracleColumns) -> bool:
     """Whether the image of the body is a single point up to rounding."""
     return bool(columns.scale <= POINT_SIZE * np.abs(columns.centre).max())
-
-
-def _search(
-    columns: VertexColumns | OracleColumns,
-    target: FloatArray,
-    tol: float,
-    start: tuple[IntArray, FloatArray] | None,
-) -> Found:
-    """Run column generation; if the body is a single point, return this point without a search."""
-    from geomdp.bodies.polytopes.column_generation import (  # compiled: costs import time
-        Found,
-        search,
-    )
-
-    if _is_point(columns):
-        distance = float(np.abs(target - columns.centre).max())
-        reached = bool(distance <= POINT_SIZE * np.abs(columns.centre).max())
-        key = np.zeros(1, dtype=np.int64)
-        return Found(key, np.ones(1), key, reached, rounds=0)
-    return search(columns, target, tol, start)

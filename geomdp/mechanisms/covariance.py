@@ -248,10 +248,7 @@ class Covariance:
 
     def _answers(self, mean: FloatArray, moments: FloatArray) -> FloatArray:
         """The covariance from the noisy mean and the noisy second moments."""
-        return self._less_mean(self.second_moment.process(moments), self.mean.process(mean))
-
-    def _less_mean(self, moments: FloatArray, mean: FloatArray) -> FloatArray:
-        """S(X) from private second moments and a private mean."""
+        moments, mean = self.second_moment.process(moments), self.mean.process(mean)
         mean = mean / max(1.0, float(np.linalg.norm(mean)))
         nearest = self.second_moment.body.project((moments - svec(np.outer(mean, mean)))[None])
         return np.asarray(nearest[0])

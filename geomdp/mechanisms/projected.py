@@ -499,7 +499,6 @@ class Shrunk(PostProcessedNoise):
         return Prediction(value, PredictionKind.UPPER_BOUND, source)
 
     def set_up(self) -> None:
-        """Set up `inner` and the geometry; ``WorkloadSizeError`` if no projection is possible."""
         super().set_up()
         self._projector.prepare()
         _ = self._ball

@@ -308,10 +308,8 @@ class SecondMoment(PostProcessed):
         return top_eigenvalue_limit(self.inner.noise, self.body.d)
 
     def with_workload(self, workload: Workload) -> Self:
-        if not isinstance(workload, SecondMomentWorkload):
-            raise ValueError(f"workload must be workloads.SecondMoment(d), got {workload!r}")
         return type(self)(
-            workload,
+            workload,  # type: ignore[arg-type]  # the constructor refuses other workloads
             n=self.n,
             privacy=self.guarantee.privacy,
             adjacency=self.guarantee.adjacency,
@@ -342,13 +340,14 @@ class SecondMoment(PostProcessed):
     def process(self, noisy: FloatArray) -> FloatArray:
         if self.shrink:
             energy, limit = self._traceless_energy / self.n**2, self._noise_limit / self.n
-            noisy = IsotropicShrinkage(self.body.d, energy, limit, self._largest_trace)(noisy)
+            noisy = IsotropicShrinkage(self.body.d, energy, limit, self.largest_trace)(noisy)
         if self.adjacency is Adjacency.ADD_REMOVE:
             return nearest_psd(noisy)
         return np.asarray(self.body.project(noisy[None])[0])
 
     @property
-    def _largest_trace(self) -> float:
+    def largest_trace(self) -> float:
+        """Largest trace of an answer: under add/remove there can be more than n records."""
         return 1.0 if self.adjacency is Adjacency.REPLACE_ONE else math.inf
 
 
@@ -436,12 +435,8 @@ class PairMarginals(PostProcessed):
         whole_norm = inner.value * math.sqrt(self.inner.workload.n_queries)
         value = whole_norm * self.workload.d / math.sqrt(2 * self.workload.n_queries)
         # Answers and truths lie between 0 and the largest answer, so no error exceeds it.
-        value = min(value, self._largest)
+        value = min(value, self.inner.largest_trace)
         return Prediction(value, PredictionKind.UPPER_BOUND, f"JL-T23 from {inner.source}")
-
-    @property
-    def _largest(self) -> float:
-        return 1.0 if self.adjacency is Adjacency.REPLACE_ONE else math.inf
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
@@ -522,4 +517,4 @@ class PairMarginals(PostProcessed):
     def process(self, noisy: FloatArray) -> FloatArray:
         matrix = unsvec(noisy)
         pairs = matrix[np.triu_indices(self.workload.d, 1)]
-        return np.asarray(np.clip(self.workload.d * pairs, 0.0, self._largest))
+        return np.asarray(np.clip(self.workload.d * pairs, 0.0, self.inner.largest_trace))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -142,15 +141,12 @@ class RoundedRows:
 
     def released(self, sums: FloatArray, noise: list[IntArray]) -> FloatArray:
         """A D with noise (T,): `sums`, T^(1/2) A D, plus a result of `draw`, over T^(1/2)."""
-        noisy = np.concatenate(list(self._noisy(sums, noise)))
-        return np.asarray(noisy / math.sqrt(self._rows))
-
-    def _noisy(self, sums: FloatArray, noise: list[IntArray]) -> Iterator[FloatArray]:
-        start = 0
-        for part in noise:
-            stop = start + len(part)
-            yield quotients(sums[start:stop], part.tolist(), 1 << self.grid, 1)
-            start = stop
+        parts = np.split(sums, list(range(ROWS, len(sums), ROWS)))
+        noisy = [
+            quotients(part, multiples.tolist(), 1 << self.grid, 1)
+            for part, multiples in zip(parts, noise, strict=True)
+        ]
+        return np.asarray(np.concatenate(noisy) / math.sqrt(self._rows))
 
 
 # The mechanism.
@@ -281,10 +277,13 @@ class SparseProject:
         generator, guarantee = source_and_record(rng, self.guarantee)
 
         def draw(_: None, sums: FloatArray) -> SparseSummary:
+            if rng is None:
+                vector = self._rounded.released(sums, self._rounded.draw())
+            else:
+                noise = self.noise.draw(generator, self.sigma, self.signs.rows)
+                vector = np.asarray(sums / math.sqrt(self.signs.rows) + noise)
             return SparseSummary(
-                vector=self._rounded.released(sums, self._rounded.draw())
-                if rng is None
-                else self._simulated(sums, generator),
+                vector=vector,
                 signs=self.signs,
                 n=self.n,
                 sparsity=self.sparsity,
@@ -302,10 +301,6 @@ class SparseProject:
             read=lambda: self._sums(records),
             draw=draw,
         )
-
-    def _simulated(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        noise = self.noise.draw(rng, self.sigma, self.signs.rows)
-        return np.asarray(sums / math.sqrt(self.signs.rows) + noise)
 
     def _sums(self, records: Elements) -> tuple[int, FloatArray]:
         """Number of records, and the whole numbers sqrt(T) A D (T,) for their histogram D."""

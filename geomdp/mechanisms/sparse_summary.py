@@ -14,7 +14,7 @@ import hashlib
 import io
 import json
 import math
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -193,10 +193,9 @@ class HashedSigns:
         blocks = rows // WORD_BITS
         shifts = _images(maps, np.arange(size, dtype=np.uint64))
         cosets = _images(maps, np.arange(0, max(blocks, size), size, dtype=np.uint64))
-        for name, value in (("rows", rows), ("key", key), ("_origin_maps", maps)):
+        fields = {"rows": rows, "key": key, "_origin_maps": maps}
+        for name, value in (fields | {"_shifts": shifts, "_cosets": cosets}).items():
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "_shifts", shifts)
-        object.__setattr__(self, "_cosets", cosets)
 
     def __repr__(self) -> str:
         return f"HashedSigns({self.rows} rows, {self.independence}-wise independent)"
@@ -248,14 +247,11 @@ class HashedSigns:
         """
         weights = np.ascontiguousarray(weights, dtype=np.float64)
         total = np.zeros(self.rows)
-        for start, words in self._batches(elements):
-            _add_signed(words, weights[start : start + len(words)], total)
-        return total
-
-    def _batches(self, elements: IntArray) -> Iterator[tuple[int, Words]]:
         step = max(1, (1 << 21) // (self.rows // WORD_BITS))  # 16 MB of words at a time
         for start in range(0, len(elements), step):
-            yield start, self.words(elements[start : start + step])
+            words = self.words(elements[start : start + step])
+            _add_signed(words, weights[start : start + len(words)], total)
+        return total
 
     def _check(self, elements: IntArray) -> Words:
         array = np.asarray(elements)
