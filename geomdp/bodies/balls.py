@@ -18,7 +18,7 @@ from geomdp._typing import FloatArray
 from geomdp._validation import finite_array, positive, real_number, whole
 from geomdp.bodies.base import Body
 from geomdp.bodies.boxes import axes_of
-from geomdp.bodies.oracles import Facets, exit_time, frozen_array, nearest_in_corner, off_span
+from geomdp.bodies.oracles import Facets, exit_time, freeze, nearest_in_corner, off_span
 
 
 @dataclass(frozen=True, init=False)
@@ -325,10 +325,9 @@ class Ellipsoid(Body):
     symmetric = True
 
     def __post_init__(self) -> None:
-        root = frozen_array(self.root, "root", ndim=2)
+        root = freeze(self, "root", ndim=2)
         if root.shape[0] == 0:
             raise ValueError(f"root must have shape (m, r), m >= 1, got {root.shape}")
-        object.__setattr__(self, "root", root)
 
     def _summary(self) -> str:
         return f"{self.effective_dimension} axes"

@@ -14,7 +14,7 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import finite_array
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
-from geomdp.bodies.oracles import Facets, SupportFunction, check_all_above_0, frozen_array
+from geomdp.bodies.oracles import Facets, SupportFunction, check_all_above_0, freeze
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +47,7 @@ class Box(Body):
     upper: FloatArray
 
     def __post_init__(self) -> None:
-        lower = frozen_array(self.lower, "lower", ndim=1)
-        upper = frozen_array(self.upper, "upper", ndim=1)
+        lower, upper = freeze(self, "lower", ndim=1), freeze(self, "upper", ndim=1)
         if lower.shape != upper.shape or not lower.size:
             raise ValueError(
                 f"lower and upper must have the same shape (m,), m >= 1, got {lower.shape} and "
@@ -59,8 +58,6 @@ class Box(Body):
             raise ValueError(
                 f"lower must be at most upper, got {lower[i]} and {upper[i]} at index {i}"
             )
-        object.__setattr__(self, "lower", lower)
-        object.__setattr__(self, "upper", upper)
 
     @classmethod
     def centred(cls, half_widths: npt.ArrayLike) -> Self:
@@ -221,9 +218,7 @@ class SymmetrisedBox(Body):
     symmetric = True
 
     def __post_init__(self) -> None:
-        upper = frozen_array(self.upper, "upper", ndim=1)
-        check_all_above_0(upper, "upper")
-        object.__setattr__(self, "upper", upper)
+        check_all_above_0(freeze(self, "upper", ndim=1), "upper")
 
     def _summary(self) -> str:
         return f"sides {self.upper.min():g} to {self.upper.max():g}"

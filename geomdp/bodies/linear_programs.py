@@ -27,7 +27,7 @@ from geomdp.bodies.oracles import (
     Facets,
     SupportFunction,
     check_all_above_0,
-    frozen_array,
+    freeze,
     holds_origin,
     off_hull,
     off_span,
@@ -201,13 +201,9 @@ def slack_rows(normals: FloatArray, offsets: FloatArray) -> tuple[FloatArray, Bo
 FAR = 1e3
 
 
-def frozen_rows(
-    rows: FloatArray, values: FloatArray, names: tuple[str, str]
-) -> tuple[FloatArray, FloatArray]:
-    """Read-only copies of `rows` (F, m) and `values` (F,), finite and without a row that is 0."""
-    first, second = names
-    rows = frozen_array(rows, first, ndim=2)
-    values = frozen_array(values, second, ndim=1)
+def freeze_rows(body: Body, first: str, second: str) -> None:
+    """`freeze` the fields `first` (F, m) and `second` (F,); no row may be 0."""
+    rows, values = freeze(body, first, ndim=2), freeze(body, second, ndim=1)
     if 0 in rows.shape or len(rows) != len(values):
         raise ValueError(
             f"{first} and {second} must have shapes (F, m) and (F,), F, m >= 1, got {rows.shape} "
@@ -216,7 +212,6 @@ def frozen_rows(
     zero = ~rows.any(axis=1)
     if zero.any():
         raise ValueError(f"{first} must not be 0, got 0 in row {int(np.argmax(zero))}")
-    return rows, values
 
 
 class ByInequalities(Body):
@@ -274,9 +269,7 @@ class HPolytope(ByInequalities):
     offsets: FloatArray
 
     def __post_init__(self) -> None:
-        normals, offsets = frozen_rows(self.normals, self.offsets, ("normals", "offsets"))
-        object.__setattr__(self, "normals", normals)
-        object.__setattr__(self, "offsets", offsets)
+        freeze_rows(self, "normals", "offsets")
 
     def _summary(self) -> str:
         return f"{len(self.normals)} inequalities"
@@ -428,10 +421,8 @@ class SlabBody(ByInequalities):
     symmetric = True
 
     def __post_init__(self) -> None:
-        directions, widths = frozen_rows(self.directions, self.widths, ("directions", "widths"))
-        check_all_above_0(widths, "widths")
-        object.__setattr__(self, "directions", directions)
-        object.__setattr__(self, "widths", widths)
+        freeze_rows(self, "directions", "widths")
+        check_all_above_0(self.widths, "widths")
 
     def _summary(self) -> str:
         return f"{len(self.widths)} slabs"

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
@@ -101,9 +100,11 @@ SupportFunction = Callable[[FloatArray], FloatArray]
 ROUNDING = 1e-12
 
 
-def frozen_array(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
-    array = finite_array(values, name, ndim).copy()
+def freeze(body: object, name: str, ndim: int) -> FloatArray:
+    """Replace the field `name` of a dataclass by a read-only copy, checked to be finite."""
+    array = finite_array(getattr(body, name), name, ndim).copy()
     array.setflags(write=False)
+    object.__setattr__(body, name, array)
     return array
 
 
@@ -205,12 +206,12 @@ def nearest_in_simplex(values: FloatArray, level: float) -> FloatArray:
 
 def check_arguments(cls: type) -> None:
     """Wrap the methods that `cls` itself defines, so that a call checks its arguments first."""
-    for name, check in _CHECKS.items():
+    for name in _ARGUMENTS:
         if name in vars(cls):
-            setattr(cls, name, _checked(vars(cls)[name], check))
+            setattr(cls, name, _checked(vars(cls)[name], name))
 
 
-def _checked(verb: Verb, check: Callable[..., tuple[Any, ...]]) -> Verb:
+def _checked(verb: Verb, name: str) -> Verb:
     signature = inspect.signature(verb)
 
     @functools.wraps(verb)
@@ -218,40 +219,25 @@ def _checked(verb: Verb, check: Callable[..., tuple[Any, ...]]) -> Verb:
         if named:
             # Put named arguments into the order of the parameters, so that they are checked too.
             arguments = signature.bind(body, *arguments, **named).args[1:]
-        return verb(body, *check(body, *arguments))
+        checks = zip(_ARGUMENTS[name], arguments, strict=False)
+        checked = [_CHECKS[kind](value, body.dimension, kind) for kind, value in checks]
+        if name in ("gauge", "facets") and not body._has_gauge:
+            raise ValueError(f"{body!r} has no gauge, because 0 is not in its relative interior")
+        if name == "chord":
+            _check_rays(*checked)
+        return verb(body, *checked, *arguments[len(checked) :])
 
     return call
 
 
-def _directions(body: Any, directions: FloatArray) -> tuple[FloatArray]:
-    return (batch(directions, body.dimension, "directions"),)
+def _tolerance(value: float, dimension: int, name: str) -> float:
+    del dimension
+    if not 0 <= real_number(value) < math.inf:  # also refuses NaN
+        raise ValueError(f"{name} must be finite and at least 0, got {value!r}")
+    return value
 
 
-def _points(body: Any, points: FloatArray) -> tuple[FloatArray]:
-    return (batch(points, body.dimension, "points"),)
-
-
-def _points_within(body: Any, points: FloatArray, *tolerance: float) -> tuple[Any, ...]:
-    for slack in tolerance:
-        if not 0 <= real_number(slack) < math.inf:  # also refuses NaN
-            raise ValueError(f"tolerance must be finite and at least 0, got {slack!r}")
-    return batch(points, body.dimension, "points"), *tolerance
-
-
-def _points_of_gauge(body: Any, points: FloatArray) -> tuple[FloatArray]:
-    points = batch(points, body.dimension, "points")
-    if not body._has_gauge:
-        raise ValueError(f"{body!r} has no gauge, because 0 is not in its relative interior")
-    return (points,)
-
-
-def _point(body: Any, point: FloatArray) -> tuple[FloatArray]:
-    return (vector(point, body.dimension, "point"),)
-
-
-def _rays(body: Any, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-    points = batch(points, body.dimension, "points")
-    directions = batch(directions, body.dimension, "directions")
+def _check_rays(points: FloatArray, directions: FloatArray) -> None:
     if points.shape != directions.shape:
         raise ValueError(
             f"points and directions must have the same shape, got {points.shape} and "
@@ -260,19 +246,24 @@ def _rays(body: Any, points: FloatArray, directions: FloatArray) -> tuple[FloatA
     zero = ~directions.any(axis=1)
     if zero.any():
         raise ValueError(f"directions must not be 0, got 0 in row {int(np.argmax(zero))}")
-    return points, directions
 
 
-#: For each method of `Body` that takes points or directions, the function that checks them. The
-#: arguments of other methods are not checked here.
-_CHECKS: dict[str, Callable[..., tuple[Any, ...]]] = {
-    "support": _directions,
-    "breadth": _directions,
-    "extreme_point": _directions,
-    "gauge": _points_of_gauge,
-    "facets": _points_of_gauge,
-    "contains": _points_within,
-    "project": _points,
-    "separate": _point,
-    "chord": _rays,
+#: For each method of `Body` whose arguments are checked, what they are.
+_ARGUMENTS = {
+    "support": ("directions",),
+    "breadth": ("directions",),
+    "extreme_point": ("directions",),
+    "gauge": ("points",),
+    "facets": ("points",),
+    "contains": ("points", "tolerance"),
+    "project": ("points",),
+    "separate": ("point",),
+    "chord": ("points", "directions"),
+}
+#: The check of each kind of argument.
+_CHECKS: dict[str, Callable[[Any, int, str], Any]] = {
+    "points": batch,
+    "directions": batch,
+    "point": vector,
+    "tolerance": _tolerance,
 }

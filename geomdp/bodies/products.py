@@ -22,7 +22,7 @@ from geomdp.bodies.oracles import (
     MissingOracle,
     SupportFunction,
     Verb,
-    frozen_array,
+    freeze,
     off_hull,
     off_span,
 )
@@ -79,12 +79,11 @@ class LinearImage(Body):
 
     def __post_init__(self) -> None:
         checked_body(self.body)
-        matrix = frozen_array(self.matrix, "matrix", ndim=2)
+        matrix = freeze(self, "matrix", ndim=2)
         if matrix.shape[0] == 0 or matrix.shape[1] != self.body.dimension:
             raise ValueError(
                 f"matrix must have shape (p, {self.body.dimension}), p >= 1, got {matrix.shape}"
             )
-        object.__setattr__(self, "matrix", matrix)
 
     def _summary(self) -> str:
         return f"image of {self.body!r}"

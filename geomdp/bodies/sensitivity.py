@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, singledispatch
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -55,7 +55,6 @@ MAX_LISTED_ENTRIES = 1 << 24
 KEPT_WORKLOADS = 2
 
 
-@singledispatch
 def sensitivity_polytope(workload: Workload) -> Body:
     """The body K_Q = conv{Q(x) : x in the universe} in R^m of attainable mean answers (JL-DEF).
 
@@ -99,64 +98,31 @@ def sensitivity_polytope(workload: Workload) -> Body:
     [True]
     """
     require_type(workload, Workload, "workload")
+    match workload:
+        case Marginals(k=1):
+            return Box(np.zeros(workload.d), np.ones(workload.d))
+        case Parities(k=1):
+            return Box(-np.ones(workload.d), np.ones(workload.d))
+        case MarginalTables(k=1) if len(workload.levels) > 1:
+            return Product([Simplex(np.eye(count)) for count in workload.levels])
+        case Means():
+            return Ball(workload.d, 1.0)
+        case SecondMoment():
+            return Spectraplex(workload.d)
+        case SparseQueries():
+            return sensitivity_polytope(workload.explicit)
+        case Coarsened():
+            return hull_of(workload.centres)
+        case LinearMap():
+            return _image_of_polytope(workload)
     if not _can_list(workload):
         return WorkloadPolytope(workload)
+    if isinstance(workload, Histogram | Prefixes | Ranges):
+        return Simplex(explicit_answers(workload))
     return _kept_polytope(workload)
 
 
-@lru_cache(maxsize=KEPT_WORKLOADS)
-def _kept_polytope(workload: Workload) -> Body:
-    """The hull of all answers, kept in memory for all mechanisms of a comparison."""
-    return hull_of(explicit_answers(workload))
-
-
-@sensitivity_polytope.register(Marginals)
-@sensitivity_polytope.register(Parities)
-def _(workload: Marginals | Parities) -> Body:
-    if workload.k > 1:
-        return sensitivity_polytope.dispatch(Workload)(workload)
-    least = -1.0 if isinstance(workload, Parities) else 0.0
-    return Box(np.full(workload.d, least), np.ones(workload.d))
-
-
-@sensitivity_polytope.register
-def _(workload: MarginalTables) -> Body:
-    if workload.k > 1 or len(workload.levels) == 1:
-        return sensitivity_polytope.dispatch(Workload)(workload)
-    return Product([Simplex(np.eye(count)) for count in workload.levels])
-
-
-@sensitivity_polytope.register(Histogram)
-@sensitivity_polytope.register(Prefixes)
-@sensitivity_polytope.register(Ranges)
-def _(workload: Histogram | Prefixes | Ranges) -> Body:
-    if not _can_list(workload):
-        return WorkloadPolytope(workload)
-    return Simplex(explicit_answers(workload))
-
-
-@sensitivity_polytope.register
-def _(workload: Means) -> Body:
-    return Ball(workload.d, 1.0)
-
-
-@sensitivity_polytope.register
-def _(workload: SecondMoment) -> Body:
-    return Spectraplex(workload.d)
-
-
-@sensitivity_polytope.register
-def _(workload: SparseQueries) -> Body:
-    return sensitivity_polytope(workload.explicit)
-
-
-@sensitivity_polytope.register
-def _(workload: Coarsened) -> Body:
-    return hull_of(workload.centres)
-
-
-@sensitivity_polytope.register
-def _(workload: LinearMap) -> Body:
+def _image_of_polytope(workload: LinearMap) -> Body:
     inner = sensitivity_polytope(workload.workload)
     if isinstance(inner, WorkloadPolytope):
         return WorkloadPolytope(workload)
@@ -166,6 +132,12 @@ def _(workload: LinearMap) -> Body:
         # Ellipsoids have an exact sampler, so return an ellipsoid for every map.
         return inner.linear_image(workload.matrix)
     return LinearImage(workload.matrix, inner)
+
+
+@lru_cache(maxsize=KEPT_WORKLOADS)
+def _kept_polytope(workload: Workload) -> Body:
+    """The hull of all answers, kept in memory for all mechanisms of a comparison."""
+    return hull_of(explicit_answers(workload))
 
 
 def _can_list(workload: Workload) -> bool:

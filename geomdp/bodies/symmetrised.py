@@ -20,7 +20,7 @@ from geomdp.bodies.oracles import (
     MissingOracle,
     SupportFunction,
     Verb,
-    frozen_array,
+    freeze,
 )
 from geomdp.bodies.ray_shooting import OracleShooter, RayShooter, VertexGauge
 
@@ -398,10 +398,9 @@ class Shifted(Moved):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        offset = frozen_array(self.offset, "offset", ndim=1)
+        offset = freeze(self, "offset", ndim=1)
         if offset.shape != (self.body.dimension,):
             raise ValueError(f"offset must have shape ({self.body.dimension},), got {offset.shape}")
-        object.__setattr__(self, "offset", offset)
 
     def _summary(self) -> str:
         return f"a shift of {self.body!r}"

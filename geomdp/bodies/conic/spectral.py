@@ -45,7 +45,7 @@ class MatrixBody(Body):
 
 
 class SymmetricSpectral(MatrixBody):
-    """A symmetric body {M : lambda(M) in S} of symmetric d x d matrices, for a set S of spectra.
+    """A symmetric body of symmetric d x d matrices, defined by their spectra.
 
     Membership, gauge, support and projection need one eigenvalue decomposition per point or
     direction: O(d^3); a chord needs many. Uniform points have Haar-distributed eigenvectors, and
@@ -54,26 +54,6 @@ class SymmetricSpectral(MatrixBody):
     """
 
     symmetric = True
-
-    @abc.abstractmethod
-    def _height(self, values: FloatArray) -> FloatArray:
-        """Support function (b,) at matrices with the ascending eigenvalues `values` (b, d)."""
-
-    @abc.abstractmethod
-    def _norm(self, values: FloatArray) -> FloatArray:
-        """Gauge (b,) of matrices with the ascending eigenvalues `values` (b, d)."""
-
-    @abc.abstractmethod
-    def _gradient(self, values: FloatArray) -> FloatArray:
-        """A subgradient (b, d) of the gauge as a function of the eigenvalues `values` (b, d)."""
-
-    @abc.abstractmethod
-    def _nearest(self, values: FloatArray) -> FloatArray:
-        """The spectra (b, d) in S nearest to the eigenvalues `values` (b, d)."""
-
-    @abc.abstractmethod
-    def _spectra(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Eigenvalues (n, d) of uniform points."""
 
     @abc.abstractmethod
     def _moments(self) -> SpectralMoments: ...
@@ -85,23 +65,6 @@ class SymmetricSpectral(MatrixBody):
     @abc.abstractmethod
     def orbits(self) -> FloatArray:
         """Spectra (k, d), one for each orbit of extreme points under M -> V M V^T and M -> -M."""
-
-    def support(self, directions: FloatArray) -> FloatArray:
-        return self._height(eigenvalues(directions))
-
-    def gauge(self, points: FloatArray) -> FloatArray:
-        return self._norm(eigenvalues(points))
-
-    def facets(self, points: FloatArray) -> Facets:
-        values, vectors = eigen(points)
-        return Facets(self._norm(values), assemble(self._gradient(values), vectors))
-
-    def project(self, points: FloatArray) -> FloatArray:
-        values, vectors = eigen(points)
-        return assemble(self._nearest(values), vectors)
-
-    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        return in_haar_frames(self._spectra(n, rng), rng)
 
     def second_moment(self) -> FloatArray:
         """alpha I_D + beta svec(I_d) svec(I_d)^T for D = d (d + 1) / 2, see `SpectralMoments`."""
@@ -145,7 +108,8 @@ class NuclearBall(SymmetricSpectral):
     [[1.0, 0.0, 0.0]]
     """
 
-    def _height(self, values: FloatArray) -> FloatArray:
+    def support(self, directions: FloatArray) -> FloatArray:
+        values = eigenvalues(directions)
         return np.asarray(np.maximum(values[:, -1], -values[:, 0]))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
@@ -155,19 +119,22 @@ class NuclearBall(SymmetricSpectral):
         best = np.where(above, vectors[:, :, -1], vectors[:, :, 0])
         return np.where(above, 1.0, -1.0) * svec(best[:, :, None] * best[:, None, :])
 
-    def _norm(self, values: FloatArray) -> FloatArray:
-        return np.asarray(np.abs(values).sum(axis=1))
+    def gauge(self, points: FloatArray) -> FloatArray:
+        return np.asarray(np.abs(eigenvalues(points)).sum(axis=1))
 
-    def _gradient(self, values: FloatArray) -> FloatArray:
-        return np.asarray(np.sign(values))
+    def facets(self, points: FloatArray) -> Facets:
+        values, vectors = eigen(points)
+        return Facets(np.abs(values).sum(axis=1), assemble(np.sign(values), vectors))
 
-    def _nearest(self, values: FloatArray) -> FloatArray:
-        return np.asarray(np.copysign(nearest_in_corner(np.abs(values), 1.0), values))
+    def project(self, points: FloatArray) -> FloatArray:
+        values, vectors = eigen(points)
+        nearest = np.copysign(nearest_in_corner(np.abs(values), 1.0), values)
+        return assemble(nearest, vectors)
 
-    def _spectra(self, n: int, rng: np.random.Generator) -> FloatArray:
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         from geomdp.bodies.conic.coupling_from_the_past import nuclear_spectra
 
-        return nuclear_spectra(n, self.d, rng)
+        return in_haar_frames(nuclear_spectra(n, self.d, rng), rng)
 
     def _moments(self) -> SpectralMoments:
         return nuclear_moments(self.d)
@@ -315,7 +282,8 @@ class SpectraplexDifference(SymmetricSpectral):
     [1.0, 2.0]
     """
 
-    def _height(self, values: FloatArray) -> FloatArray:
+    def support(self, directions: FloatArray) -> FloatArray:
+        values = eigenvalues(directions)
         return np.asarray(np.maximum(values[:, -1], 0.0) + np.maximum(-values[:, 0], 0.0))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
@@ -326,24 +294,26 @@ class SpectraplexDifference(SymmetricSpectral):
         bottom = top_projector(-values[:, ::-1], vectors[:, :, ::-1])
         return np.asarray(top_projector(values, vectors) - bottom)
 
-    def _norm(self, values: FloatArray) -> FloatArray:
+    def gauge(self, points: FloatArray) -> FloatArray:
         """max(tr M_+, tr M_-)."""
-        above, below = np.maximum(values, 0).sum(axis=1), np.maximum(-values, 0).sum(axis=1)
-        return np.asarray(np.maximum(above, below))
+        return np.asarray(np.maximum(*_traces(eigenvalues(points))))
 
-    def _gradient(self, values: FloatArray) -> FloatArray:
-        """1 where `values` > 0 if tr M_+ >= tr M_-, else -1 where `values` < 0; 0 elsewhere."""
-        above, below = np.maximum(values, 0).sum(axis=1), np.maximum(-values, 0).sum(axis=1)
+    def facets(self, points: FloatArray) -> Facets:
+        """Gauges, and the projector on M_+'s range if tr M_+ >= tr M_-, else minus that of M_-."""
+        values, vectors = eigen(points)
+        above, below = _traces(values)
         signs = np.where((above >= below)[:, None], values > 0, -1.0 * (values < 0))
-        return np.asarray(signs, dtype=np.float64)
+        return Facets(np.maximum(above, below), assemble(signs, vectors))
 
-    def _nearest(self, values: FloatArray) -> FloatArray:
-        return nearest_in_corner(values, 1.0) - nearest_in_corner(-values, 1.0)
+    def project(self, points: FloatArray) -> FloatArray:
+        values, vectors = eigen(points)
+        nearest = nearest_in_corner(values, 1.0) - nearest_in_corner(-values, 1.0)
+        return assemble(nearest, vectors)
 
-    def _spectra(self, n: int, rng: np.random.Generator) -> FloatArray:
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         from geomdp.bodies.conic.coupling_from_the_past import difference_spectra
 
-        return difference_spectra(n, self.d, rng)
+        return in_haar_frames(difference_spectra(n, self.d, rng), rng)
 
     def _moments(self) -> SpectralMoments:
         return difference_moments(self.d)
@@ -375,6 +345,11 @@ def spectraplex_volume(d: int) -> float:
     stretch = d * (d - 1) / 4 * math.log(2)
     gamma = float(scipy.special.multigammaln((d + 1) / 2, d))
     return math.exp(stretch + gamma - math.lgamma(d * (d + 1) // 2 + 1))
+
+
+def _traces(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """tr M_+ and tr M_- (b,) for the eigenvalues `values` (b, d) of M."""
+    return np.maximum(values, 0).sum(axis=1), np.maximum(-values, 0).sum(axis=1)
 
 
 def eigen(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -22,7 +22,7 @@ from geomdp.bodies.oracles import (
     MissingOracle,
     Verb,
     exit_time,
-    frozen_array,
+    freeze,
     holds_origin,
     nearest_in_simplex,
     off_hull,
@@ -71,13 +71,12 @@ class BarycentricBody(Body):
     vertices: FloatArray  # (r + 1, m), affinely independent
 
     def __post_init__(self) -> None:
-        vertices = frozen_array(self.vertices, "vertices", ndim=2)
+        vertices = freeze(self, "vertices", ndim=2)
         if 0 in vertices.shape or vertices.shape[0] > vertices.shape[1] + 1:
             raise ValueError(
                 f"vertices must have shape (r + 1, m) with 0 <= r <= m, m >= 1, got "
                 f"{vertices.shape}"
             )
-        object.__setattr__(self, "vertices", vertices)
 
     @classmethod
     def at_units(cls, count: int) -> Self:

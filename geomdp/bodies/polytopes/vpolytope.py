@@ -20,7 +20,7 @@ from geomdp.bodies.oracles import (
     Facets,
     Halfspace,
     SupportFunction,
-    frozen_array,
+    freeze,
     holds_origin,
     off_hull,
     off_span,
@@ -44,10 +44,9 @@ class HullOfPoints(Body):
     vertices: FloatArray
 
     def __post_init__(self) -> None:
-        vertices = frozen_array(self.vertices, "vertices", ndim=2)
+        vertices = freeze(self, "vertices", ndim=2)
         if 0 in vertices.shape:
             raise ValueError(f"vertices must have shape (N, m), N, m >= 1, got {vertices.shape}")
-        object.__setattr__(self, "vertices", vertices)
 
     def _summary(self) -> str:
         return f"{len(self.vertices)} points"
