@@ -37,10 +37,6 @@ class Box(Body):
     >>> box = gd.bodies.Box([0.0, 0.0], [1.0, 2.0])
     >>> box.support(np.array([[1.0, -1.0]])).tolist()
     [1.0]
-    >>> box.project(np.array([[3.0, 1.0]])).tolist()
-    [[1.0, 1.0]]
-    >>> gd.difference_body(box).upper.tolist()
-    [1.0, 2.0]
     """
 
     lower: FloatArray
@@ -209,8 +205,6 @@ class SymmetrisedBox(Body):
     >>> hexagon = gd.bodies.SymmetrisedBox([1.0, 1.0])
     >>> hexagon.gauge(np.array([[1.0, 1.0], [1.0, -1.0]])).tolist()
     [1.0, 2.0]
-    >>> hexagon.volume()
-    3.0
     """
 
     upper: FloatArray

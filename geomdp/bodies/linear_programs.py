@@ -261,8 +261,6 @@ class HPolytope(ByInequalities):
     >>> triangle = gd.bodies.HPolytope([[-1.0, 0.0], [0.0, -1.0], [1.0, 1.0]], [1.0, 1.0, 1.0])
     >>> triangle.support(np.array([[1.0, 0.0]])).round(6).tolist()
     [2.0]
-    >>> triangle.contains(np.array([[0.0, 0.0], [1.0, 1.0]])).tolist()
-    [True, False]
     """
 
     normals: FloatArray
@@ -411,8 +409,6 @@ class SlabBody(ByInequalities):
     >>> hexagon = gd.bodies.SlabBody([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1.0, 1.0, 1.0])
     >>> hexagon.gauge(np.array([[1.0, 1.0], [1.0, -1.0]])).tolist()
     [2.0, 1.0]
-    >>> hexagon.support(np.array([[1.0, 1.0]])).round(6).tolist()
-    [1.0]
     """
 
     directions: FloatArray

@@ -122,8 +122,6 @@ class Difference(Symmetrised):
     >>> hexagon = gd.bodies.Difference(triangle)
     >>> hexagon.support(np.array([[1.0, 1.0]])).tolist()
     [1.0]
-    >>> hexagon.contains(np.array([[1.0, 0.0], [1.0, 1.0]])).tolist()
-    [True, False]
     """
 
     def _shooter(self, points: FloatArray) -> RayShooter:
@@ -181,8 +179,6 @@ class SymmetricHull(Symmetrised):
     >>> hull = gd.bodies.SymmetricHull(triangle)
     >>> hull.support(np.array([[1.0, 1.0], [-1.0, 0.0]])).tolist()
     [1.0, 1.0]
-    >>> hull.symmetric
-    True
     """
 
     def _shooter(self, points: FloatArray) -> RayShooter:
@@ -293,8 +289,6 @@ class Scaled(Moved):
     >>> K = gd.bodies.Scaled(gd.bodies.CrossPolytope(2), 3.0)
     >>> K.gauge(np.array([[1.0, 2.0]])).tolist()
     [1.0]
-    >>> round(K.volume(), 6)
-    18.0
     """
 
     factor: float
@@ -385,13 +379,10 @@ class Shifted(Moved):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> K = gd.bodies.Shifted(gd.bodies.Ball(2), [3.0, 0.0])
     >>> K.centroid().tolist()
     [3.0, 0.0]
-    >>> K.contains(np.array([[3.5, 0.5], [0.0, 0.0]])).tolist()
-    [True, False]
     """
 
     offset: FloatArray
@@ -481,16 +472,9 @@ def difference_body(body: Body) -> Body:
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> gd.difference_body(gd.bodies.Ball(3))
     Ball(radius 2 in R^3)
-    >>> triangle = gd.bodies.VPolytope([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    >>> hexagon = gd.difference_body(triangle)
-    >>> hexagon
-    Difference(of VPolytope(3 points in R^2) in R^2)
-    >>> hexagon.gauge(np.array([[1.0, -1.0], [1.0, 1.0]])).round(6).tolist()
-    [1.0, 2.0]
     """
     closed = checked_body(body).difference()
     if closed is not None:

@@ -62,8 +62,6 @@ class CvxBody(Body):
     >>> half_disc = gd.bodies.CvxBody(2, lambda x: [cp.norm(x, 2) <= 1, x[0] >= 0])
     >>> half_disc.support(np.array([[1.0, 0.0]])).round(4).tolist()
     [1.0]
-    >>> half_disc.contains(np.array([[0.5, 0.5], [-0.5, 0.5]])).tolist()
-    [True, False]
     """
 
     m: int

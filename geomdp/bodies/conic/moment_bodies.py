@@ -73,9 +73,6 @@ class TableMoments(Body):
     >>> independent = body.tables(np.zeros((1, 3)))[0]
     >>> independent[:2, 2:].tolist()
     [[0.25, 0.25], [0.25, 0.25]]
-    >>> equal = np.kron(np.ones((2, 2)), 0.5 * np.eye(2))
-    >>> body.contains(body.points(equal[None])).tolist()
-    [True]
     """
 
     levels: tuple[int, ...]

@@ -153,8 +153,6 @@ class Simplex(BarycentricBody):
     2
     >>> simplex.project(np.array([[0.9, 0.4, -0.3]])).round(6).tolist()
     [[0.75, 0.25, 0.0]]
-    >>> simplex.centroid().round(6).tolist()
-    [0.333333, 0.333333, 0.333333]
     """
 
     @cached_property
@@ -304,8 +302,6 @@ class SimplexDifference(BarycentricBody):
     >>> body = gd.bodies.SimplexDifference(np.eye(3))
     >>> body.gauge(np.array([[1.0, -1.0, 0.0], [1.0, -0.5, -0.5]])).round(6).tolist()
     [1.0, 1.0]
-    >>> body.support(np.array([[3.0, 1.0, 0.0]])).tolist()
-    [3.0]
     """
 
     symmetric = True
