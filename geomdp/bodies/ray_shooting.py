@@ -179,10 +179,9 @@ class RayShooter:
 #: A vertex is ignored if its product with z changes by less than this share of the largest change,
 #: because division by such a small change would magnify rounding errors.
 SMALLEST_CHANGE = 1e-7
-#: Three kinds of numbers count as rounding errors if they are at most this share of another number.
-#: A singular value is compared with the largest singular value. In `first_facet`, the largest
-#: change of a product is compared with the norm of the longest vertex. In whitened coordinates, the
-#: norm of the mean of the vertices is compared with 1.
+#: Rounding errors are at most this share: of the largest singular value for a singular value, of
+#: the longest vertex for the largest change of a product in `first_facet`, and of 1 for the norm of
+#: the vertices' mean in whitened coordinates.
 DEGENERATE = 1e-13
 
 

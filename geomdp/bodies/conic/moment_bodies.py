@@ -28,7 +28,7 @@ from geomdp.workloads.finite import zero_sum_basis
 SAMPLE_ENTRIES = 1 << 23
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True)
 class TableMoments(Body):
     """One- and two-way tables m_i, M_ij of categorical columns, with a psd matrix of moments.
 
@@ -75,19 +75,18 @@ class TableMoments(Body):
     [[0.25, 0.25], [0.25, 0.25]]
     """
 
-    levels: tuple[int, ...]
-    violation: float
+    levels: Sequence[int]
+    violation: float = math.inf
 
-    def __init__(self, levels: Sequence[int], violation: float = math.inf) -> None:
-        checked = tuple(whole(count, "levels", minimum=2) for count in listed(levels, "levels"))
-        if not checked:
+    def __post_init__(self) -> None:
+        levels = [whole(count, "levels", minimum=2) for count in listed(self.levels, "levels")]
+        if not levels:
             raise ValueError("levels must hold at least 1 column, got none")
-        # Unlike `violation < 0`, this test also refuses NaN, which `real_number` returns for values
-        # that are not numbers.
-        if not real_number(violation) >= 0:
-            raise ValueError(f"violation must be at least 0, got {violation!r}")
-        object.__setattr__(self, "levels", checked)
-        object.__setattr__(self, "violation", real_number(violation))
+        violation = real_number(self.violation)  # NaN for values that are not numbers
+        if not violation >= 0:
+            raise ValueError(f"violation must be at least 0, got {self.violation!r}")
+        object.__setattr__(self, "levels", tuple(levels))
+        object.__setattr__(self, "violation", violation)
 
     def _summary(self) -> str:
         return f"{len(self.levels)} columns"
@@ -163,9 +162,12 @@ class TableMoments(Body):
 
     def violations(self, points: FloatArray) -> FloatArray:
         """Total violation (b,) of the cell and triangle inequalities at points (b, r)."""
+        return self._violations(self.tables(points))
+
+    def _violations(self, tables: FloatArray) -> FloatArray:
         from geomdp.bodies.conic.compiled import violations  # slow to import
 
-        return np.asarray(violations(self.tables(points), self._starts))
+        return np.asarray(violations(tables, self._starts))
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Eigenvalues may be as low as -`tolerance` times the number of columns, and the total
@@ -180,9 +182,7 @@ class TableMoments(Body):
         lowest = np.linalg.eigvalsh(frame.T @ tables @ frame)[:, 0]
         inside = lowest >= -tolerance * len(self.levels)
         if self.cut:
-            from geomdp.bodies.conic.compiled import violations  # slow to import
-
-            inside &= violations(tables, self._starts) <= self.violation + tolerance
+            inside &= self._violations(tables) <= self.violation + tolerance
         return np.asarray(inside)
 
     def radius(self) -> float:
@@ -223,9 +223,7 @@ class TableMoments(Body):
 
     def sample_violations(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Total violations (n,) of the points that `sample_uniform` returns for the same `rng`."""
-        from geomdp.bodies.conic.compiled import violations  # slow to import
-
-        return np.concatenate([violations(tables, self._starts) for tables in self._drawn(n, rng)])
+        return np.concatenate([self._violations(tables) for tables in self._drawn(n, rng)])
 
     def _drawn(self, n: int, rng: np.random.Generator) -> Iterator[FloatArray]:
         from geomdp.bodies.conic.compiled import draw_tables  # slow to import

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -64,15 +63,11 @@ class VertexColumns(Columns):
         if count >= len(self):
             return np.tile(np.arange(len(self)), (len(directions), 1))
         found = np.empty((len(directions), count), dtype=np.int64)
-        for rows in self._blocks(len(directions)):
+        height = max(1, BLOCK_ENTRIES // len(self))
+        for start in range(0, len(directions), height):
+            rows = slice(start, start + height)
             found[rows] = _smallest(-directions[rows] @ self._images.T, count)
         return found
-
-    def _blocks(self, rows: int) -> Iterator[slice]:
-        """Blocks of rows. A block of several rows has at most `BLOCK_ENTRIES` inner products."""
-        height = max(1, BLOCK_ENTRIES // len(self))
-        for start in range(0, rows, height):
-            yield slice(start, start + height)
 
 
 def _smallest(scores: FloatArray, count: int) -> IntArray:

@@ -17,10 +17,9 @@ from geomdp._typing import FloatArray, IntArray
 MAX_SIMPLICES = 1 << 20
 #: Largest product of the bound on the number of simplices and c^4, where a simplex has c corners.
 #: For each of the c neighbours of a simplex, Qhull solves a linear system in c unknowns, O(c^3).
-#: For c <= 9 the smaller limit is `MAX_SIMPLICES`. In higher dimensions Qhull slows down. Two
-#: examples in dimension 15 are above the limit. For 29 points with entries 0 and 1, Qhull runs for
-#: more than half a minute. The 32 possible records of 5 binary columns have 32 answer vectors for
-#: all pairs of columns. For these 32 points, Qhull does not end.
+#: For c <= 9 the smaller limit is `MAX_SIMPLICES`. Two examples in dimension 15 are above it: for
+#: 29 points with entries 0 and 1, Qhull takes more than half a minute, and for the 32 answers to
+#: all pairs of 5 binary columns, it does not end.
 MAX_WORK = 1 << 33
 
 

@@ -11,8 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
-from geomdp._typing import BoolArray, FloatArray, IntArray
-from geomdp._validation import batch
+from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.balls import regular_simplex_width
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.linear_programs import origin_depth
@@ -75,11 +74,9 @@ class HullOfPoints(Body):
 #: Largest number of inner products <u, v_i> in one block: 2^22 float64 numbers take 32 MB. A block
 #: is larger if there are more directions u than this number.
 BLOCK_ENTRIES = 1 << 22
-#: Tolerance for the duality gap in `separate`, in units of s^2. Here s is the largest distance of a
-#: vertex from the mean of the vertices. `separate` searches for the point of the body nearest to a
-#: target. If the target is within 500 s of every point of the body, the gap of every point is
-#: within the tolerance. So the search ends when a hyperplane separates the target or the target is
-#: reached, or else after a limited number of rounds (see `column_generation`).
+#: Tolerance for the gap of the nearest point in `separate`, in units of s^2 for the largest
+#: distance s of a vertex from the vertices' mean. Targets within 500 s have smaller gaps, so the
+#: search ends when a hyperplane separates the target, it is reached, or after some rounds.
 ANY_GAP = 1e3
 
 
@@ -152,9 +149,8 @@ class VPolytope(HullOfPoints, PolytopeByRays):
             np.minimum(least, scores.min(axis=1), out=least)
         return np.asarray(best - least)
 
-    def extreme_index(self, directions: FloatArray) -> IntArray:
-        """Index of the first vertex with the largest <u, v_i>, for each direction u."""
-        directions = batch(directions, self.dimension, "directions")
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """The first vertex with the largest <u, v_i>, for each direction u."""
         winners = np.zeros(len(directions), dtype=np.int64)
         best = np.full(len(directions), -np.inf)
         for start, scores in self._scores(directions):
@@ -162,10 +158,7 @@ class VPolytope(HullOfPoints, PolytopeByRays):
             values = np.take_along_axis(scores, block[:, None], axis=1)[:, 0]
             better = values > best
             winners[better], best[better] = start + block[better], values[better]
-        return winners
-
-    def extreme_point(self, directions: FloatArray) -> FloatArray:
-        return np.asarray(self.vertices[self.extreme_index(directions)])
+        return np.asarray(self.vertices[winners])
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """min {sum a : x = sum a_i v_i, a >= 0} for each point x; inf for x outside the span."""
