@@ -18,7 +18,20 @@ from geomdp.workloads.universes import Records, SymmetricCube, UnitBall
 
 
 @dataclass(frozen=True)
-class Means(Workload):
+class _OnReals(Workload):
+    """A workload with one parameter, the dimension d of the records."""
+
+    d: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "d", whole(self.d, "d"))
+
+    def affine_hull(self) -> AffineHull:
+        return AffineHull.whole_space(self.n_queries)
+
+
+@dataclass(frozen=True)
+class Means(_OnReals):
     """Q(x) = x for x in the unit ball of R^d: the d coordinates of the mean.
 
     The convex hull of {Q(x)} is the unit ball. Under pure privacy, covariance estimation releases
@@ -41,11 +54,6 @@ class Means(Workload):
     2.0
     """
 
-    d: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "d", whole(self.d, "d"))
-
     @property
     def universe(self) -> UnitBall:
         return UnitBall(self.d)
@@ -67,9 +75,6 @@ class Means(Workload):
         unit[largest[:, 0] == 0, 0] = 1.0
         return np.asarray(unit / np.linalg.norm(unit, axis=1, keepdims=True))
 
-    def affine_hull(self) -> AffineHull:
-        return AffineHull.whole_space(self.d)
-
     def l1_diameter(self) -> float:
         """2 sqrt(d), attained by (1, ..., 1) / sqrt(d) and its negative."""
         return 2 * math.sqrt(self.d)
@@ -90,13 +95,8 @@ class Means(Workload):
         return [f"x{i}" for i in range(self.d)]
 
 
-class OuterProducts(Workload):
+class OuterProducts(_OnReals):
     """Q(x) = svec(x x^T) for records x of d reals; `SecondMoment` defines svec."""
-
-    d: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "d", whole(self.d, "d"))
 
     @property
     def n_queries(self) -> int:
@@ -124,9 +124,6 @@ class OuterProducts(Workload):
     @abc.abstractmethod
     def _maximisers(self, matrices: FloatArray) -> FloatArray:
         """A maximiser of <x, G x> over the universe for each G of `matrices` (b, d, d): (b, d)."""
-
-    def affine_hull(self) -> AffineHull:
-        return AffineHull.whole_space(self.n_queries)
 
     def labels(self) -> list[str]:
         rows, columns = np.triu_indices(self.d)
@@ -170,8 +167,6 @@ class SecondMoment(OuterProducts):
     array([[0.68, 0.24],
            [0.24, 0.32]])
     """
-
-    d: int
 
     @property
     def universe(self) -> UnitBall:
@@ -234,8 +229,6 @@ class BoxSecondMoment(OuterProducts):
     array([[ 0.625, -0.375],
            [-0.375,  0.625]])
     """
-
-    d: int
 
     @property
     def universe(self) -> SymmetricCube:

@@ -32,6 +32,25 @@ from geomdp.workloads.universes import CategoricalProduct, Records
 COUNT_ROWS = 1 << 16
 
 
+# Interactions of columns (analysis of variance): orthogonal blocks of marginal tables.
+#
+# Q(x) holds the weighted cells of the tables for a record x. It is a sum with one part for each set
+# S of columns. The part of S depends on x only through the columns in S. In a table T that does not
+# contain S, the part is 0. In any other table, the part is the weight w_T times a tensor product
+# with one factor for each column i of T. Let l_i be the number of levels of column i. If i is in S,
+# the factor is e_(x_i) - 1/l_i, where e_j is unit vector j. If i is not in S, the factor is the
+# constant vector 1/l_i. The parts of different sets are orthogonal. If some table contains S, the
+# parts of S for all x span a space of dimension prod (l_i - 1). Let c_S^2 = sum over tables T that
+# contain S of w_T^2 prod over i in T - S of 1/l_i. Then
+#
+#     ||part(x) - part(x')||^2 = 2 c_S^2 (prod (1 - 1/l_i) - prod (1[x_i = x'_i] - 1/l_i)),
+#     ||part(x)||^2 = c_S^2 prod (1 - 1/l_i)   for all x.
+#
+# Products without a range are over i in S. The first expression depends on x and x' only through
+# the set of columns of S in which x and x' agree. So the largest value of this expression is found
+# by trying all subsets of S.
+
+
 class TableQueries(Workload):
     """Weighted cells of tables in row-major order: q_(T,a)(x) = w_T 1[x_T = a] for all cells a."""
 
@@ -193,14 +212,42 @@ class TableQueries(Workload):
                 "number of cells times dimension of the affine hull must be at most 2^26 for a "
                 f"basis, got {self.n_queries} times {rank}"
             )
-        places = dict(zip(self.tables, self.slices, strict=True))
-        return tuple(interaction_block(self.levels, places, self.table_weights, S) for S in sets)
+        return tuple(self._interaction_block(S) for S in sets)
+
+    def _interaction_block(self, S: tuple[int, ...]) -> Block:
+        """The block of the columns S; see the comment above the class."""
+        contrasts: FloatArray = np.ones((1, 1))
+        for i in S:
+            contrasts = np.kron(contrasts, zero_sum_basis(self.levels[i])).astype(np.float64)
+        rank = contrasts.shape[1]
+        basis = np.zeros((self.n_queries, rank))
+        squared_scale = 0.0
+        for table, place, weight in zip(self.tables, self.slices, self.table_weights, strict=True):
+            if not set(S) <= set(table):
+                continue
+            constant = 1 / math.prod(self.levels[i] for i in table if i not in S)
+            # Columns of the table that are not in S become axes of length 1. Values are repeated
+            # along these axes.
+            axes = [self.levels[i] if i in S else 1 for i in table]
+            spread = np.broadcast_to(contrasts.reshape(*axes, rank), (*self.shape(table), rank))
+            basis[place] = weight * constant * spread.reshape(-1, rank)
+            squared_scale += weight**2 * constant
+        shares = [1 / self.levels[i] for i in S]
+        same = math.prod(1 - share for share in shares)
+        apart = min(
+            math.prod(agree - share for agree, share in zip(pattern, shares, strict=True))
+            for pattern in itertools.product((0, 1), repeat=len(S))
+            if not all(pattern)
+        )
+        basis /= math.sqrt(squared_scale)
+        diameter = math.sqrt(2 * squared_scale * (same - apart))
+        return Block(basis, diameter, math.sqrt(squared_scale * same))
 
     def blocks(self) -> tuple[Block, ...]:
         """One interaction block (analysis of variance) for each set of columns within a table.
 
-        The empty set and sets with a column of one level have none; see `interactions`. Diameters
-        and radii are exact. For columns of two levels, each block is the parity of its columns.
+        The empty set and sets with a column of one level have none. Diameters and radii are
+        exact. For columns of two levels, each block is the parity of its columns.
         ``ValueError`` if cells times the dimension of the affine hull exceed 2^26 (512 MB).
         """
         return self._blocks
@@ -315,7 +362,9 @@ class MarginalTables(TableQueries):
     def _counts(self, codes: IntArray) -> FloatArray:
         """For k = 2, one product of indicators; for k = 3, one for each level of a column i."""
         if self.k == 2:
-            return self._pair_counts(codes)
+            indicators = self._indicators(codes)
+            counts = (indicators.T @ indicators)[self._pairs.first, self._pairs.second]
+            return counts.astype(np.float64)
         return self._triple_counts(codes) if self.k == 3 else super()._counts(codes)
 
     @cached_property
@@ -341,10 +390,6 @@ class MarginalTables(TableQueries):
         indicators = np.zeros((len(codes), sum(self.levels)), dtype=np.float32)
         np.put_along_axis(indicators, codes + self._first_levels, 1, axis=1)
         return indicators
-
-    def _pair_counts(self, codes: IntArray) -> FloatArray:
-        indicators = self._indicators(codes)
-        return (indicators.T @ indicators)[self._pairs.first, self._pairs.second].astype(np.float64)
 
     def _triple_counts(self, codes: IntArray) -> FloatArray:
         """Tables (i, a, b) of one i follow each other; at a level of i, cells are as in (a, b)."""
@@ -419,7 +464,12 @@ class ChosenTables(TableQueries):
             if self._tables.count(table) > 1:
                 names = [self._universe.names[i] for i in table]
                 raise ValueError(f"tables must differ; the table {names} occurs more than once")
-        self._table_weights = _checked_weights(weights, len(self._tables))
+        given = listed([1.0] * len(self._tables) if weights is None else weights, "weights")
+        if len(given) != len(self._tables):
+            raise ValueError(
+                f"weights must have {len(self._tables)} entries, one per table, got {len(given)}"
+            )
+        self._table_weights = np.array([positive(weight, "weights") for weight in given])
 
     def _summary(self) -> str:
         return f"{len(self.tables)} tables of {len(self.levels)} columns; {self.n_queries} queries"
@@ -451,68 +501,3 @@ def _table_numbers(names: Sequence[str], table: Sequence[str]) -> tuple[int, ...
     if len(set(table)) < len(table):
         raise ValueError(f"a table must not name a column twice, got {list(table)}")
     return tuple(sorted(names.index(name) for name in table))
-
-
-def _checked_weights(weights: Sequence[float] | None, count: int) -> FloatArray:
-    if weights is None:
-        return np.ones(count)
-    weights = listed(weights, "weights")
-    if len(weights) != count:
-        raise ValueError(f"weights must have {count} entries, one per table, got {len(weights)}")
-    return np.array([positive(weight, "weights") for weight in weights])
-
-
-# Interactions of columns (analysis of variance): orthogonal blocks of marginal tables.
-#
-# Q(x) holds the weighted cells of the tables for a record x. It is a sum with one part for each set
-# S of columns. The part of S depends on x only through the columns in S. In a table T that does not
-# contain S, the part is 0. In any other table, the part is the weight w_T times a tensor product
-# with one factor for each column i of T. Let l_i be the number of levels of column i. If i is in S,
-# the factor is e_(x_i) - 1/l_i, where e_j is unit vector j. If i is not in S, the factor is the
-# constant vector 1/l_i. The parts of different sets are orthogonal. If some table contains S, the
-# parts of S for all x span a space of dimension prod (l_i - 1). Let c_S^2 = sum over tables T that
-# contain S of w_T^2 prod over i in T - S of 1/l_i. Then
-#
-#     ||part(x) - part(x')||^2 = 2 c_S^2 (prod (1 - 1/l_i) - prod (1[x_i = x'_i] - 1/l_i)),
-#     ||part(x)||^2 = c_S^2 prod (1 - 1/l_i)   for all x.
-#
-# Products without a range are over i in S. The first expression depends on x and x' only through
-# the set of columns of S in which x and x' agree. So the largest value of this expression is found
-# by trying all subsets of S.
-
-
-def interaction_block(
-    levels: Sequence[int],
-    places: Mapping[tuple[int, ...], slice],
-    weights: FloatArray,
-    S: tuple[int, ...],
-) -> Block:
-    """The block of columns S; `places` and `weights` give the cells and weight of each table."""
-    contrasts: FloatArray = np.ones((1, 1))
-    for i in S:
-        contrasts = np.kron(contrasts, zero_sum_basis(levels[i])).astype(np.float64)
-    rank = contrasts.shape[1]
-    basis = np.zeros((max(place.stop for place in places.values()), rank))
-    squared_scale = 0.0
-    for (table, place), weight in zip(places.items(), weights, strict=True):
-        if not set(S) <= set(table):
-            continue
-        constant = 1 / math.prod(levels[i] for i in table if i not in S)
-        # Columns of the table that are not in S become axes of length 1. Values are repeated along
-        # these axes.
-        axes = [levels[i] if i in S else 1 for i in table]
-        spread = np.broadcast_to(
-            contrasts.reshape(*axes, rank), (*(levels[i] for i in table), rank)
-        )
-        basis[place] = weight * constant * spread.reshape(-1, rank)
-        squared_scale += weight**2 * constant
-    shares = [1 / levels[i] for i in S]
-    same = math.prod(1 - share for share in shares)
-    apart = min(
-        math.prod(agree - share for agree, share in zip(pattern, shares, strict=True))
-        for pattern in itertools.product((0, 1), repeat=len(S))
-        if not all(pattern)
-    )
-    basis /= math.sqrt(squared_scale)
-    diameter = math.sqrt(2 * squared_scale * (same - apart))
-    return Block(basis, diameter, math.sqrt(squared_scale * same))
