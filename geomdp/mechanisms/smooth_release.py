@@ -20,8 +20,7 @@ from geomdp.bodies.conic.moment_bodies import cosine_moment_body, grid_moment_bo
 from geomdp.data import Schema
 from geomdp.geometry.projection import Projector
 from geomdp.privacy import Adjacency, Guarantee
-from geomdp.workloads.smooth.evaluation import Coefficients, approximate
-from geomdp.workloads.smooth.filters import Filter, Truncation
+from geomdp.workloads.smooth.evaluation import Coefficients, Filter, Truncation, approximate
 from geomdp.workloads.smooth.queries import Function
 
 # The nearest moments of a distribution on the cube, in place of noisy Chebyshev moments.

@@ -1,11 +1,11 @@
 from .evaluation import Coefficients as Coefficients
+from .evaluation import Filter as Filter
+from .evaluation import Jackson as Jackson
+from .evaluation import Shrinkage as Shrinkage
+from .evaluation import Truncation as Truncation
 from .evaluation import approximate as approximate
 from .evaluation import approximate_many as approximate_many
-from .filters import Filter as Filter
-from .filters import Jackson as Jackson
-from .filters import Shrinkage as Shrinkage
-from .filters import Truncation as Truncation
-from .filters import jackson_multiplier as jackson_multiplier
+from .evaluation import jackson_multiplier as jackson_multiplier
 from .moments import MomentTransform as MomentTransform
 from .moments import moment_transform as moment_transform
 from .queries import ClosedForm as ClosedForm

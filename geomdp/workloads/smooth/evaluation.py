@@ -1,18 +1,20 @@
-"""Chebyshev coefficients that turn moments into answers to smooth queries, with error bounds."""
+"""Chebyshev coefficients that turn moments into answers to smooth queries, and error bounds."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
 import scipy.fft
+import scipy.special
 
 from geomdp._typing import FloatArray
-from geomdp._validation import batch, finite_array, require_type, whole
-from geomdp.workloads.smooth.filters import Filter, truncation_bound
+from geomdp._validation import batch, finite_array, real_number, require_type, whole
 from geomdp.workloads.smooth.queries import MAX_ORDER, Function, SmoothQuery, values_of
 
 #: Number of public points, besides the corners, at which the error of an approximation is measured.
@@ -186,11 +188,7 @@ def approximate_many(
 
 
 def _proved(query: Function, filter: Filter, nodes: int, values: FloatArray, lost: float) -> float:
-    """Proved bound on the error of a filtered polynomial, infinite without bounds on derivatives.
-
-    It is the least of three: truncation plus `lost` = sum of |c_m| |1 - factor|; the bound of the
-    filter; and a bound on max |f| plus the sum of |c_m| after filtering.
-    """
+    """Proved bound on the error after the filter; `lost` is the sum of |c_m| |1 - factor|."""
     if not isinstance(query, SmoothQuery):
         return math.inf
     size, dimension = len(values), values.ndim
@@ -198,7 +196,7 @@ def _proved(query: Function, filter: Filter, nodes: int, values: FloatArray, los
     return min(
         truncation_bound(bounds, size, nodes, dimension) + lost,
         filter.error_bound(bounds, size, nodes, dimension),
-        float(bounds[0] + np.abs(values).sum()),
+        float(bounds[0] + np.abs(values).sum()),  # a bound on max |f| plus one on max |p|
     )
 
 
@@ -274,36 +272,330 @@ def nodes_per_axis(size: int, dimension: int) -> int:
 def grid_coefficients(
     functions: Sequence[Function], size: int, nodes: int, dimension: int
 ) -> FloatArray:
-    """Chebyshev coefficients (q, t, ..., t) of degrees < t = `size`, from a grid of `nodes`^d."""
-    shape = (nodes,) * dimension
+    """Coefficients (q, t, ..., t) of degrees < t = `size` of interpolants at `nodes`^d nodes."""
     kept = (slice(None), *[slice(size)] * dimension)
+    axes = tuple(range(1, dimension + 1))
     coefficients = np.empty((len(functions), *[size] * dimension))
-    step = max(1, BLOCK_VALUES // math.prod(shape))
+    step = max(1, BLOCK_VALUES // nodes**dimension)
     for start in range(0, len(functions), step):
-        some = functions[start : start + step]
-        coefficients[start : start + step] = _interpolants(some, shape)[kept]
+        values = _grid_values(functions[start : start + step], (nodes,) * dimension)
+        series = scipy.fft.dctn(values, type=2, axes=axes)
+        series /= nodes**dimension
+        for axis in axes:
+            # The transform has a factor of 2 in each variable. Degree 0 needs a factor of 1.
+            series[(slice(None),) * axis + (0,)] /= 2
+        coefficients[start : start + step] = series[kept]
     return coefficients
 
 
 def _grid_values(functions: Sequence[Function], shape: tuple[int, ...]) -> FloatArray:
-    """Values (q, N_1, ..., N_d) of q functions on the product of Chebyshev nodes."""
-    axes = [np.cos(math.pi * (2 * np.arange(count) + 1) / (2 * count)) for count in shape]
+    """Values (q, N, ..., N) of q functions on the product of N Chebyshev nodes in each variable."""
+    nodes = np.cos(math.pi * (2 * np.arange(shape[0]) + 1) / (2 * shape[0]))
     values = np.empty((len(functions), math.prod(shape)))
     for start in range(0, values.shape[1], BLOCK_POINTS):
         numbers = np.arange(start, min(start + BLOCK_POINTS, values.shape[1]))
-        indices = np.unravel_index(numbers, shape)
-        points = np.stack([axis[index] for axis, index in zip(axes, indices, strict=True)], axis=1)
+        points = nodes[np.stack(np.unravel_index(numbers, shape), axis=1)]
         for row, function in zip(values, functions, strict=True):
             row[start : start + len(points)] = values_of(function, points)
     return values.reshape(-1, *shape)
 
 
-def _interpolants(functions: Sequence[Function], shape: tuple[int, ...]) -> FloatArray:
-    """Coefficients (q, N_1, ..., N_d) of the interpolants at the Chebyshev nodes, by one DCT-II."""
-    axes = tuple(range(1, len(shape) + 1))
-    coefficients = scipy.fft.dctn(_grid_values(functions, shape), type=2, axes=axes)
-    coefficients /= math.prod(shape)
-    for axis in axes:
-        # The transform has a factor of 2 in each variable. Degree 0 needs a factor of 1.
-        coefficients[(slice(None),) * axis + (0,)] /= 2
-    return np.asarray(coefficients)
+# Filters: factors that multiply the coefficients, and error bounds.
+
+
+class Filter(ABC):
+    """Factors that multiply Chebyshev coefficients of degrees < t in each of d variables.
+
+    In the methods, `size` is t and `dimension` is d.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> smooth = gd.workloads.smooth
+    >>> for kind in (smooth.Truncation(), smooth.Jackson(2)):
+    ...     print(np.round(kind.weights(5, 1), 4))
+    [1. 1. 1. 1. 1.]
+    [1.   1.4  0.9  0.15 0.  ]
+    """
+
+    @abstractmethod
+    def weights(self, size: int, dimension: int) -> FloatArray:
+        """The factors, an array of shape (t,) * d."""
+
+    def error_bound(self, bounds: FloatArray, size: int, nodes: int, dimension: int) -> float:
+        """Bound on the largest error of the filtered polynomial; infinite if no bound is known.
+
+        Entry j of `bounds` (J + 1,) bounds all derivatives of order j of the query; `nodes` is the
+        number N of Chebyshev nodes in each variable.
+        """
+        del bounds, size, nodes, dimension
+        return math.inf
+
+
+@dataclass(frozen=True)
+class Truncation(Filter):
+    """Factors that are all 1, usually the most accurate without noise for very smooth queries.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.workloads.smooth.Truncation().weights(3, 2)
+    array([[1., 1., 1.],
+           [1., 1., 1.],
+           [1., 1., 1.]])
+    """
+
+    def weights(self, size: int, dimension: int) -> FloatArray:
+        return np.ones((size,) * dimension)
+
+
+@dataclass(frozen=True)
+class Jackson(Filter):
+    """The approximation operator of Wang et al., as a filter.
+
+    The factor for degrees m_1, ..., m_d is prod_i lambda_{m_i}, where `jackson_multiplier` gives
+    lambda_0, ..., lambda_{t-1}.
+
+    If all derivatives up to order K are at most B, the error is O(t^-K), without the logarithmic
+    factors of truncation, and the coefficients are at most 2^((K + 1) d) B. For the degrees t that
+    noise allows, truncation is usually far more accurate.
+
+    Parameters
+    ----------
+    smoothness : int
+        Order K of the operator, from 1 to 30.
+
+    References
+    ----------
+    Wang, Fan, Zhang and Wang 2013, Theorem 3.2; formula sheet SM-JK.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> np.round(gd.workloads.smooth.Jackson(2).weights(5, 1), 4)
+    array([1.  , 1.4 , 0.9 , 0.15, 0.  ])
+    """
+
+    smoothness: int
+
+    def __post_init__(self) -> None:
+        smoothness = whole(self.smoothness, "smoothness", maximum=MAX_SMOOTHNESS)
+        object.__setattr__(self, "smoothness", smoothness)
+
+    def weights(self, size: int, dimension: int) -> FloatArray:
+        multiplier = jackson_multiplier(self.smoothness, size)
+        return reduce(np.multiply.outer, [multiplier] * dimension)
+
+    def error_bound(self, bounds: FloatArray, size: int, nodes: int, dimension: int) -> float:
+        """Bound on the largest error; infinite if `bounds` do not include order K.
+
+        In one angle, the error is at most 2 mu_K sup|g^(K)| (`kernel_moment`), and the norm at most
+        2^(K + 1) - 1; `tensor_bound` combines them. The error of the interpolant at `nodes` nodes,
+        times the norm in d variables, is added.
+        """
+        if len(bounds) <= self.smoothness:
+            return math.inf
+        norm = 2.0 ** (self.smoothness + 1) - 1
+        moment = kernel_moment(self.smoothness, size)
+        error = 2 * moment * float(angular_bounds(bounds)[self.smoothness])
+        aliasing = truncation_bound(bounds, nodes, nodes, dimension)
+        return tensor_bound(error, norm, dimension) + norm**dimension * aliasing
+
+
+@dataclass(frozen=True, eq=False)
+class Shrinkage(Filter):
+    """Factors v_m / (v_m + s_m^2) that shrink noisy moments towards 0.
+
+    If the moment M_m has noise of standard deviation s_m and E M_m^2 = v_m, the factor
+    w = v_m / (v_m + s_m^2) minimises the mean squared error of w (M_m + noise). The v_m come from a
+    model: n records are drawn from a random density, whose m-th moment has root mean square c_m
+    ||m||^-a for m != 0. Here ||m|| is the maximum norm, and c_m^2 = 2^-(number of nonzero m_i) is
+    the mean of prod_i T_{m_i}(x_i)^2 under the Chebyshev measure. Then v_0 = 1, and for m != 0
+
+        v_m = c_m^2 ((1 - 1/n) ||m||^-2a + 1/n).
+
+    a = 0 assumes a density that is not smooth. The coefficients are then a least-squares fit to the
+    query under the Chebyshev measure, with a penalty for the noise.
+
+    Parameters
+    ----------
+    noise_std : (t,) * d array
+        s_m >= 0: standard deviations of the noise on the moments, which are means over records.
+    n : int
+        Public number of records.
+    decay : float
+        a >= 0, the assumed smoothness of the density; 0 for arbitrary data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> noise = np.full(5, 0.1)
+    >>> shrinkage = gd.workloads.smooth.Shrinkage(noise, n=1000)
+    >>> np.round(shrinkage.weights(5, 1), 4)
+    array([0.9901, 0.9804, 0.9804, 0.9804, 0.9804])
+    """
+
+    noise_std: FloatArray = field(repr=False)
+    n: int
+    decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        deviations = finite_array(self.noise_std, "noise_std", np.ndim(self.noise_std))
+        if deviations.ndim == 0 or (deviations < 0).any():
+            found = f"{deviations.min():g}" if deviations.ndim else "a single number"
+            raise ValueError(f"noise_std must be an array of numbers at least 0, got {found}")
+        object.__setattr__(self, "noise_std", deviations)
+        object.__setattr__(self, "n", whole(self.n, "n"))
+        if not 0 <= real_number(self.decay) < math.inf:
+            raise ValueError(f"decay must be a finite number, at least 0, got {self.decay!r}")
+
+    def weights(self, size: int, dimension: int) -> FloatArray:
+        """``ValueError`` if `noise_std` has another shape than (t,) * d."""
+        if self.noise_std.shape != (size,) * dimension:
+            raise ValueError(
+                f"noise_std must have shape {(size,) * dimension}, got {self.noise_std.shape}"
+            )
+        degrees = np.indices(self.noise_std.shape)
+        spread = 0.5 ** np.count_nonzero(degrees, axis=0)
+        norms = np.maximum(degrees.max(axis=0), 1).astype(np.float64)
+        expected = spread * ((1 - 1 / self.n) * norms ** (-2 * self.decay) + 1 / self.n)
+        return np.asarray(expected / (expected + self.noise_std**2))
+
+
+#: Largest order K. In `jackson_multiplier`, cancellation loses up to K + 1 of 53 binary digits.
+MAX_SMOOTHNESS = 30
+
+
+def jackson_multiplier(smoothness: int, size: int) -> FloatArray:
+    """Factors (t,) by which the operator multiplies the Chebyshev coefficients 0..t-1.
+
+    `smoothness` is the order K of the operator, from 1 to 30, and `size` is t; ``ValueError`` for
+    others. In each variable, the operator replaces a function g of the angle a by I(g)(a) = int
+    H(s) sum_{k=1}^{K+1} (-1)^(k+1) C(K+1, k) g(a + k s) ds. H is the kernel of
+    `kernel_coefficients`, with cosine moments rho_l. So the operator multiplies cos(n a) by
+    lambda_n = sum_k (-1)^(k+1) C(K+1, k) rho_{k n}. Here lambda_0 = 1 and |lambda_n| <= 2^K.
+
+    References
+    ----------
+    Wang, Fan, Zhang and Wang 2013, Theorem 3.2; formula sheet SM-JK, DISC-16, DISC-18.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> np.round(gd.workloads.smooth.jackson_multiplier(2, 5), 4)
+    array([1.  , 1.4 , 0.9 , 0.15, 0.  ])
+    """
+    rho = kernel_coefficients(smoothness, size)
+    padded = np.concatenate([rho, np.zeros((smoothness + 1) * size)])
+    degrees = np.arange(size)
+    multiplier = np.zeros(size)
+    for k in range(1, smoothness + 2):
+        multiplier -= (-1) ** k * math.comb(smoothness + 1, k) * padded[k * degrees]
+    multiplier[0] = 1.0  # the exact sum of the signed binomials
+    return multiplier
+
+
+def kernel_coefficients(smoothness: int, size: int) -> FloatArray:
+    """Cosine moments rho_l = int H(s) cos(l s) ds of the kernel H for l = 0..t-1, all in [0, 1].
+
+    H(s) = (sin(t' s / 2) / sin(s / 2))^(2 r) / gamma on [-pi, pi] has integral 1, with r, t' from
+    `kernel_orders`. Its coefficients are proportional to those of (1 + z + ... + z^(t'-1))^(2 r).
+    """
+    half_power, terms = kernel_orders(smoothness, size)
+    # They are probabilities of a sum of 2 r independent variables, each uniform on 0..t'-1, up to a
+    # factor. A convolution of probabilities has no overflow and no cancellation.
+    uniform = np.full(terms, 1.0 / terms)
+    law = np.ones(1)
+    for _ in range(2 * half_power):
+        law = np.convolve(law, uniform)
+    centre = half_power * (terms - 1)
+    rho = np.zeros(size)
+    rho[: centre + 1] = law[centre:] / law[centre]
+    return rho
+
+
+def kernel_orders(smoothness: int, size: int) -> tuple[int, int]:
+    """The pair r = ceil((K + 3) / 2) and t' = floor((t - 1) / r) + 1."""
+    smoothness = whole(smoothness, "smoothness", maximum=MAX_SMOOTHNESS)
+    size = whole(size, "size")
+    half_power = (smoothness + 4) // 2
+    return half_power, (size - 1) // half_power + 1
+
+
+def kernel_moment(smoothness: int, size: int) -> float:
+    """The moment mu_K = int H(s) |s|^K ds, in radians^K, by exact quadrature in O(t)."""
+    half_power, terms = kernel_orders(smoothness, size)
+    # Use one panel for each half period of the numerator. With 2 r + 32 nodes per panel, the
+    # quadrature is exact up to rounding.
+    nodes, weights = scipy.special.roots_legendre(2 * half_power + 32)
+    panel = math.pi / terms
+    angles = panel * (np.arange(terms)[:, None] + (nodes + 1) / 2)
+    kernel = (np.sin(terms * angles / 2) / (terms * np.sin(angles / 2))) ** (2 * half_power)
+    return float((kernel * angles**smoothness @ weights).sum() / (kernel @ weights).sum())
+
+
+# Bounds on the error of polynomial approximation on the cube, from bounds on derivatives.
+
+
+def angular_bounds(bounds: FloatArray) -> FloatArray:
+    """Bounds sum_j S(K, j) |f^(j)|, K = 0..J, on derivatives of f(cos a) in a (Faa di Bruno)."""
+    angular = np.empty_like(bounds)
+    stirling = np.zeros(len(bounds))
+    stirling[0] = 1.0
+    orders = np.arange(len(bounds))
+    with np.errstate(over="ignore"):
+        for order in orders:
+            used = stirling > 0
+            angular[order] = stirling[used] @ bounds[used]
+            stirling = orders * stirling + np.concatenate([[0.0], stirling[:-1]])
+    return angular
+
+
+def best_approximation(bounds: FloatArray, size: int) -> float:
+    """Bound on the error of the best polynomial of degree < t = `size` for a function on [-1, 1].
+
+    It is the least, over K = 1..J, of D_0, of (pi / 2) G_K / t^K (Favard), of
+    (pi / 2)^K D_K / (t (t - 1) ... (t - K + 1)) for K <= t (Jackson), and of D_t / (2^(t - 1) t!)
+    (interpolation, for t <= J). `bounds` holds the D_j, and `angular_bounds` gives the G_K. Source:
+    Cheney 1966, chapter 4, sections 6 and 7; DeVore and Lorentz 1993, chapter 7, section 4.
+    """
+    orders = np.arange(1, len(bounds))
+    # Use logarithms, because t^K can overflow although the quotient does not.
+    with np.errstate(divide="ignore", over="ignore"):
+        favard = np.exp(np.log(angular_bounds(bounds)[1:]) - orders * math.log(size))
+    least = min(float(bounds[0]), math.pi / 2 * float(favard.min(initial=math.inf)))
+    jackson = 1.0
+    for order in range(1, min(size, len(bounds) - 1) + 1):
+        jackson *= math.pi / 2 / (size - order + 1)
+        least = min(least, jackson * float(bounds[order]))
+    if size < len(bounds):
+        least = min(least, float(bounds[size]) / (2.0 ** (size - 1) * math.factorial(size)))
+    return least
+
+
+def truncation_norm(size: int, nodes: int) -> float:
+    """Bound on the norm of truncating a series from N = `nodes` nodes to degree < t = `size`.
+
+    It is the Lebesgue constant of Fourier sums of degree t - 1 (Fejer's formula) times 1 + pi
+    (t - 1) / (2 N), because the coefficients are sums over nodes (Bernstein, in the mean).
+    """
+    degree = size - 1
+    odd = 2 * degree + 1
+    k = np.arange(1, size)
+    lebesgue = 1 / odd + 2 / math.pi * float((np.tan(math.pi * k / odd) / k).sum())
+    return lebesgue * (1 + math.pi * degree / (2 * nodes))
+
+
+def tensor_bound(error: float, norm: float, dimension: int) -> float:
+    """|f - P_1 ... P_d f| <= error sum_{i<d} norm^i if |f - P_i f| <= error, ||P_i|| <= norm."""
+    return error * sum(norm**i for i in range(dimension))
+
+
+def truncation_bound(bounds: FloatArray, size: int, nodes: int, dimension: int) -> float:
+    """Bound by (1 + ||P||) times the error of `best_approximation` for truncations P."""
+    norm = truncation_norm(size, nodes)
+    return tensor_bound((1 + norm) * best_approximation(bounds, size), norm, dimension)

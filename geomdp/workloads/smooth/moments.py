@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Iterable, Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -150,6 +150,30 @@ MAX_TABLE = 12_000_000
 LEAST_SIZE = {1: 2, 2: 7, 3: 11}
 
 
+# Chebyshev moments in up to three variables, by expansions in the cells of a fine grid.
+#
+# The cube of angles a in [0, pi]^d is divided into cells of side h = pi / M. For each cell, a table
+# holds sums of monomials over the records in the cell. A monomial is a product of powers of the
+# offsets u_j in [-1/2, 1/2] from the centre of the cell, in units of h. Its total degree is below
+# the P of `ORDERS`. So a record costs 5, 36 or 120 additions for d = 1, 2 or 3. All Chebyshev
+# moments are then computed from the table. For degrees r_j < t and z = sum_j s_j r_j h u_j,
+#
+#     prod_j cos(r_j a_j) = mean over signs s of Re(exp(i sum_j s_j r_j centre_j) exp(i z)).
+#
+# |z| is at most S = (sum_j r_j) h / 2. On [-S, S], exp(i z) is approximated by the polynomial of
+# degree < P that interpolates it at P Chebyshev nodes. The error is at most 2 (S / 2)^P / P!. This
+# bound grows as the P-th power of the degrees, faster than the noise of a mechanism. So the highest
+# degrees determine the number of cells.
+
+
+#: P for each number of variables. A larger P needs fewer cells, but with a smaller P the table fits
+#: in the cache. These values were the fastest measured at tolerances of 1e-6 to 1e-8.
+ORDERS = {1: 5, 2: 8, 3: 8}
+_ORDER_1, _ORDER_2, _ORDER_3 = ORDERS[1], ORDERS[2], ORDERS[3]
+#: Largest S. The absolute values of the terms of an expansion then sum to at most 1.01 e^2.
+LARGEST_REACH = 2.0
+
+
 class LocalExpansions(MomentTransform):
     """Expansions in cells for d <= 3, with proved errors within `tolerances` (t,) * d."""
 
@@ -162,25 +186,41 @@ class LocalExpansions(MomentTransform):
 
     @property
     def errors(self) -> FloatArray:
-        """The error of the expansions, plus the error of angles that are rounded to float64."""
-        expansions = expansion_errors(self.d, self.size, self.cells)
-        return expansions + angle_error(self.d, self.size)
+        """Bounds 2 (S / 2)^P / P! + (1 + sqrt 2)^P 2^-53, plus the rounding of the angles."""
+        order = ORDERS[self.d]
+        reach = reaches(self.d, self.size, self.cells)
+        rounding = (1 + math.sqrt(2)) ** order * 2.0**-53
+        expansions = 2 * (reach / 2) ** order / math.factorial(order) + rounding
+        return np.asarray(expansions + angle_error(self.d, self.size))
 
     @property
     def amplification(self) -> float:
-        return expansion_amplification(self.d, self.size, self.cells)
+        """1.01 e^S for the largest S."""
+        return 1.01 * math.exp(self.d * (self.size - 1) * math.pi / (2 * self.cells))
 
     def _empty(self) -> FloatArray:
-        return empty_table(self.d, self.cells)
+        # Cell M is for angle pi.
+        return np.zeros((self.cells + 1,) * self.d + (monomials(self.d),))
 
     def _add(self, table: FloatArray, points: FloatArray) -> None:
         angles = np.arccos(np.ascontiguousarray(points.T))
-        if self.d == 3:
-            angles = sorted_by_cell(angles, self.cells)
-        add_records(table, angles)
+        side, scale = self.cells + 1, self.cells / math.pi
+        match self.d:
+            case 1:
+                _add_1(table.reshape(-1), angles[0], scale)
+            case 2:
+                _add_2(table.reshape(-1), angles[0], angles[1], scale, side)
+            case _:
+                _add_3(table.reshape(-1), sorted_by_cell(angles, self.cells), scale, side)
 
     def _moments(self, table: FloatArray) -> FloatArray:
-        return moments_of(table, self.size)
+        if self.d == 1:
+            by_degree = _by_transform(table, self.size)
+        else:
+            derivatives = _derivatives(ORDERS[self.d], self.size, self.cells)
+            by_degree = _by_degree(table[None], derivatives)
+        sums = (_weights(self.d, self.size, self.cells) * by_degree).sum(axis=0)
+        return np.asarray(sums.reshape((self.size,) * self.d))
 
 
 class NonUniformFFT(MomentTransform):
@@ -300,7 +340,7 @@ def _candidates(wanted: FloatArray) -> Iterator[MomentTransform]:
     if (rest <= 0).any():
         return
     cells = cells_needed(rest)
-    if table_entries(d, cells) <= MAX_TABLE:
+    if (cells + 1) ** d * monomials(d) <= MAX_TABLE:
         yield LocalExpansions(rest)
     if d == 3 and rest.min() >= NonUniformFFT.FINEST:
         yield NonUniformFFT(size, float(rest.min()))
@@ -332,37 +372,6 @@ def products(polynomials: FloatArray) -> FloatArray:
     return np.asarray(found).reshape(size**d, n)
 
 
-# Chebyshev moments in up to three variables, by expansions in the cells of a fine grid.
-#
-# The cube of angles a in [0, pi]^d is divided into cells of side h = pi / M. For each cell, a table
-# holds sums of monomials over the records in the cell. A monomial is a product of powers of the
-# offsets u_j in [-1/2, 1/2] from the centre of the cell, in units of h. Its total degree is below
-# the P of `ORDERS`. So a record costs 5, 36 or 120 additions for d = 1, 2 or 3. All Chebyshev
-# moments are then computed from the table. For degrees r_j < t and z = sum_j s_j r_j h u_j,
-#
-#     prod_j cos(r_j a_j) = mean over signs s of Re(exp(i sum_j s_j r_j centre_j) exp(i z)).
-#
-# |z| is at most S = (sum_j r_j) h / 2. On [-S, S], exp(i z) is approximated by the polynomial of
-# degree < P that interpolates it at P Chebyshev nodes. The error is at most 2 (S / 2)^P / P!. This
-# bound grows as the P-th power of the degrees, faster than the noise of a mechanism. So the highest
-# degrees determine the number of cells.
-
-
-#: P for each number of variables. A larger P needs fewer cells, but with a smaller P the table fits
-#: in the cache. These values were the fastest measured at tolerances of 1e-6 to 1e-8.
-ORDERS = {1: 5, 2: 8, 3: 8}
-_ORDER_1, _ORDER_2, _ORDER_3 = ORDERS[1], ORDERS[2], ORDERS[3]
-#: Largest S. The absolute values of the terms of an expansion then sum to at most 1.01 e^2.
-LARGEST_REACH = 2.0
-
-
-def expansion_errors(d: int, size: int, cells: int) -> FloatArray:
-    """Bounds 2 (S / 2)^P / P! + (1 + sqrt 2)^P 2^-53 on errors, with rounding: (t,) * d."""
-    order = ORDERS[d]
-    rounding = (1 + math.sqrt(2)) ** order * 2.0**-53
-    return np.asarray(2 * (reaches(d, size, cells) / 2) ** order / math.factorial(order) + rounding)
-
-
 def reaches(d: int, size: int, cells: int) -> FloatArray:
     """The bound S on |z| for each moment: (t,) * d."""
     return np.asarray(np.indices((size,) * d).sum(axis=0) * (math.pi / (2 * cells)))
@@ -377,18 +386,9 @@ def cells_needed(tolerances: FloatArray) -> int:
     return max(1, math.ceil(needed))
 
 
-def table_entries(d: int, cells: int) -> int:
-    return int((cells + 1) ** d * math.comb(ORDERS[d] + d - 1, d))
-
-
-def expansion_amplification(d: int, size: int, cells: int) -> float:
-    """Bound on the sum of the moduli of the terms of an expansion: 1.01 e^S for the largest S."""
-    return 1.01 * math.exp(d * (size - 1) * math.pi / (2 * cells))
-
-
-def empty_table(d: int, cells: int) -> FloatArray:
-    """Zeros of shape (M + 1,) * d + (number of monomials,); cell M is for angle pi."""
-    return np.zeros((cells + 1,) * d + (math.comb(ORDERS[d] + d - 1, d),))
+def monomials(d: int) -> int:
+    """Number of monomials of degree below P in d variables."""
+    return math.comb(ORDERS[d] + d - 1, d)
 
 
 def sorted_by_cell(angles: FloatArray, cells: int) -> FloatArray:
@@ -398,29 +398,6 @@ def sorted_by_cell(angles: FloatArray, cells: int) -> FloatArray:
     # Sorting then helps less, but the sums are still right.
     keys = (first * (cells + 1) + second).astype(np.uint16)
     return np.take(angles, np.argsort(keys, kind="stable"), axis=1)
-
-
-def add_records(table: FloatArray, angles: FloatArray) -> None:
-    side = table.shape[0]
-    scale = (side - 1) / math.pi
-    match len(angles):
-        case 1:
-            _add_1(table.reshape(-1), angles[0], scale)
-        case 2:
-            _add_2(table.reshape(-1), angles[0], angles[1], scale, side)
-        case _:
-            _add_3(table.reshape(-1), angles, scale, side)
-
-
-def moments_of(table: FloatArray, size: int) -> FloatArray:
-    """Sums of products of cosines (t,) * d over the records in a table."""
-    d, cells = table.ndim - 1, table.shape[0] - 1
-    order = ORDERS[d]
-    if d == 1:
-        by_degree = _by_transform(table, size)
-    else:
-        by_degree = _by_degree(table[None], _derivatives(order, size, cells))
-    return np.asarray((_weights(d, size, cells) * by_degree).sum(axis=0).reshape((size,) * d))
 
 
 def _by_degree(table: FloatArray, derivatives: FloatArray) -> FloatArray:
@@ -467,33 +444,27 @@ def _derivatives(order: int, size: int, cells: int) -> FloatArray:
 
 @lru_cache(maxsize=4)
 def _weights(d: int, size: int, cells: int) -> FloatArray:
-    """Factors from `_economised` for the Taylor terms of degree 0..P-1 of all moments: (P, t^d)."""
-    steps, places = np.unique(reaches(d, size, cells).ravel(), return_inverse=True)
-    return _economised(ORDERS[d], steps)[:, places]
+    """Factors of the Taylor terms of degree q = 0..P-1 of all moments: (P, t^d).
 
-
-def _economised(order: int, reach: FloatArray) -> FloatArray:
-    """Numbers q! e_q (P, b): sum_q e_q (i z)^q interpolates exp(i z) on [-S, S], S in `reach`."""
+    They are q! e_q for the polynomial sum_q e_q (i z)^q that interpolates exp(i z) on [-S, S].
+    """
+    reach, places = np.unique(reaches(d, size, cells).ravel(), return_inverse=True)
+    order = ORDERS[d]
     q = np.arange(order)
     factorials = np.array([math.factorial(power) for power in q], dtype=np.float64)
     nodes = np.polynomial.chebyshev.chebpts1(order)
     vandermonde = np.polynomial.chebyshev.chebvander(nodes, order - 1)
     series = np.linalg.solve(vandermonde, np.exp(1j * np.multiply.outer(nodes, reach)))
+    # The powers of x in T_0..T_{P-1}, one polynomial per column.
+    powers = np.zeros((order, order))
+    for degree in range(order):
+        single = np.eye(degree + 1)[degree]
+        powers[: degree + 1, degree] = np.polynomial.chebyshev.cheb2poly(single)
     # The nodes are symmetric, so the even powers interpolate the cosine, and the odd powers
     # interpolate the sine. So the e_q are real.
     scales = (1j * np.where(reach > 0, reach, 1.0)) ** q[:, None]
-    economised = (_to_powers(order) @ series / scales).real * factorials[:, None]
-    return np.where(reach > 0, economised, 1.0)
-
-
-@cache
-def _to_powers(order: int) -> FloatArray:
-    """Coefficients (P, P) of the powers of x in T_0..T_{P-1}, one polynomial per column."""
-    found = np.zeros((order, order))
-    for degree in range(order):
-        powers = np.polynomial.chebyshev.cheb2poly(np.eye(order)[degree])
-        found[: len(powers), degree] = powers
-    return found
+    factors = (powers @ series / scales).real * factorials[:, None]
+    return np.where(reach > 0, factors, 1.0)[:, places]
 
 
 @numba.njit(cache=True, nogil=True)

@@ -21,10 +21,10 @@ from geomdp.workloads.smooth import (
     approximate_many,
     jackson_multiplier,
 )
-from geomdp.workloads.smooth.evaluation import nodes_per_axis
-from geomdp.workloads.smooth.filters import (
+from geomdp.workloads.smooth.evaluation import (
     angular_bounds,
     best_approximation,
+    nodes_per_axis,
     truncation_norm,
 )
 from tests.workloads.smooth.forms import FORMS, cube_points

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from geomdp.workloads.smooth import Jackson, jackson_multiplier
-from geomdp.workloads.smooth.filters import kernel_coefficients, kernel_moment, kernel_orders
+from geomdp.workloads.smooth.evaluation import kernel_coefficients, kernel_moment, kernel_orders
 
 
 @pytest.mark.parametrize(
