@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -29,14 +29,11 @@ from geomdp.privacy.definitions import check_privacy, printed, printed_down
 
 # The inequalities for the probabilities of one event
 
-#: Deltas at which a zCDP claim is tested. rho-zCDP implies (epsilon, delta)-DP for every delta,
-#: with an epsilon that depends on delta. Smaller deltas would not help, because events of
-#: probability below 10^-7 hardly ever occur in an affordable number of trials. There are four
-#: deltas in each decade. With one delta in each decade, audits missed noise that is only a little
-#: too small. A test of all deltas would gain little. At rho = 1/2 the epsilons of neighbouring
-#: deltas differ by at most 0.33, a fifth of the smaller epsilon, and the gain would be less than
-#: this difference. The learned scores would be the same, because learners use neither deltas nor
-#: epsilons.
+#: Deltas at which a zCDP claim is tested, as it implies (epsilon, delta)-DP for every delta. Events
+#: of probability below 10^-7 hardly ever occur in an affordable number of trials. With one delta in
+#: each decade instead of four, audits missed noise that is only a little too small. More would gain
+#: little: at rho = 1/2 the epsilons of neighbouring deltas differ by at most a fifth of the
+#: smaller.
 ZCDP_DELTAS = tuple(float(delta) for delta in np.geomspace(1e-7, 0.1, 25))
 
 
@@ -47,6 +44,7 @@ class Claim(NamedTuple):
     delta: float
 
 
+@lru_cache
 def claims_of(privacy: Privacy) -> tuple[Claim, ...]:
     """The pairs (epsilon, delta) to test: one, or for zCDP one for each of `ZCDP_DELTAS`."""
     match privacy:
@@ -54,8 +52,9 @@ def claims_of(privacy: Privacy) -> tuple[Claim, ...]:
             return (Claim(epsilon, 0.0),)
         case ApproxDP(epsilon=epsilon, delta=delta):
             return (Claim(epsilon, delta),)
-        case ZCDP() as concentrated:
-            return _implied(concentrated)
+        case ZCDP():
+            implied = [zcdp_to_approx_optimal_order(privacy, delta) for delta in ZCDP_DELTAS]
+            return tuple(Claim(each.epsilon, each.delta) for each in implied)
 
 
 def definition(guarantee: Guarantee | Privacy) -> Privacy:
@@ -65,13 +64,6 @@ def definition(guarantee: Guarantee | Privacy) -> Privacy:
         return guarantee
     approximate = isinstance(guarantee.sampler, Approximate)
     return guarantee.effective if approximate else guarantee.privacy
-
-
-@lru_cache
-def _implied(privacy: ZCDP) -> tuple[Claim, ...]:
-    return tuple(
-        Claim(zcdp_to_approx_optimal_order(privacy, delta).epsilon, delta) for delta in ZCDP_DELTAS
-    )
 
 
 # Exact confidence bounds on a probability from a count (Clopper-Pearson 1934), and on epsilon
@@ -150,13 +142,12 @@ def epsilon_bounds(
 # Tests of a zCDP claim by lower bounds on Renyi divergences
 
 #: Orders, factors of the score, and limits of the function g among which training chooses. For
-#: Gaussian noise, the best g is the log-density ratio. Some scores are half of it. Orders near 1
+#: Gaussian noise, the best g is the log-density ratio; some scores are half of it. Orders near 1
 #: need the fewest outputs. Larger orders are for losses that a few outputs carry.
 ORDERS = (1.05, 1.25, 1.5, 2.0, 4.0, 9.0)
 FACTORS = (0.5, 1.0, 1.4, 2.0)
 REACHES = (1.0, 2.0, 4.0, 8.0)
-#: Training looks at no more than this number of outputs on each input. More outputs hardly change
-#: the choice.
+#: Training looks at this many outputs on each input. More hardly change the choice.
 MOST_LOOKED_AT = 20_000
 
 
@@ -183,13 +174,8 @@ class RenyiTest:
     def __str__(self) -> str:
         return f"Renyi divergence of order {self.order:g}, from the {self.name}"
 
-    def rho(self, outputs_a: Outputs, outputs_b: Outputs, level: float) -> float:
-        """A number that is above the true rho with probability at most `level`."""
-        of_a, of_b = scores_of(self.score, outputs_a), scores_of(self.score, outputs_b)
-        return self.bound(of_a, of_b, level)
-
     def bound(self, scores_a: FloatArray, scores_b: FloatArray, level: float) -> float:
-        """As `rho`, from the scores of the outputs on the two inputs."""
+        """A number from scores of outputs that is above rho with probability at most `level`."""
         scores, sign = ((scores_b, scores_a), -1.0) if self.swapped else ((scores_a, scores_b), 1.0)
         first, second = (
             np.clip(sign * self.factor * (each - self.centre), -self.reach, self.reach)
@@ -323,20 +309,15 @@ def smallest_violation(
 
 @lru_cache
 def _smallest(privacy: Privacy, trials: int, level: float) -> float:
-    match privacy:
-        case PureDP(epsilon=claimed):
-            return _least(claimed, lambda epsilon: _response(epsilon, 0.0, privacy, trials, level))
-        case ApproxDP(epsilon=claimed, delta=delta):
-            return _least(
-                claimed, lambda epsilon: _response(epsilon, delta, privacy, trials, level)
-            )
-        case ZCDP(rho=claimed):
-            return _least(claimed, lambda rho: _gaussian(rho, privacy, trials, level))
-
-
-def _least(claimed: float, excess: Callable[[float], float]) -> float:
     """The least parameter with a positive excess, up to 1e-4 of it; infinite if there is none."""
-    low, high = claimed, FARTHEST * (claimed + 1)
+
+    def excess(parameter: float) -> float:
+        if isinstance(privacy, ZCDP):
+            return _gaussian(parameter, privacy, trials, level)
+        return _response(parameter, privacy, trials, level)
+
+    low = privacy.rho if isinstance(privacy, ZCDP) else privacy.epsilon
+    high = FARTHEST * (low + 1)
     if excess(high) <= 0:
         return math.inf
     while high - low > 1e-4 * high:
@@ -345,12 +326,13 @@ def _least(claimed: float, excess: Callable[[float], float]) -> float:
     return high
 
 
-def _response(epsilon: float, delta: float, privacy: Privacy, trials: int, level: float) -> float:
+def _response(epsilon: float, privacy: PureDP | ApproxDP, trials: int, level: float) -> float:
     """The excess of randomised response over the claim, at expected counts."""
+    (claim,) = claims_of(privacy)
+    delta = claim.delta
     rare = (1 - delta) * float(expit(-epsilon))
     hits = np.rint(trials * np.array([1 - rare, delta])), np.rint(trials * np.array([rare, 0.0]))
-    bounds = epsilon_bounds(*hits, trials, level, claims_of(privacy))
-    return float(bounds.max()) - privacy.epsilon if isinstance(privacy, PureDP | ApproxDP) else 0.0
+    return float(epsilon_bounds(*hits, trials, level, [claim]).max()) - claim.epsilon
 
 
 def _gaussian(rho: float, privacy: ZCDP, trials: int, level: float) -> float:

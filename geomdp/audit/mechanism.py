@@ -6,7 +6,6 @@ Additive noise is audited without data sets, as it is independent of the sums.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -16,18 +15,17 @@ from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import require_type, whole
 from geomdp.audit.claims import AuditResult, checked_level, definition
 from geomdp.audit.refutation import Pair, audit_pairs, learn_event, tested
-from geomdp.audit.scores import DEFAULT_LEARNERS, ROUNDING, Learner, Outputs, Score, repeat
+from geomdp.audit.scores import DEFAULT_LEARNERS, ROUNDING, Learner, Outputs, repeat
 from geomdp.privacy import Adjacency, Guarantee
 
 # The changes of the sums between neighbours that additive noise hides least
 
 #: Number of steps of the search of `worst_changes` from each start. Up to rounding, a step never
-#: decreases the convex function that is maximised. In a few dozen dimensions, the search usually no
-#: longer moves after three or four steps.
+#: decreases the convex function that is maximised. In a few dozen dimensions, it usually no longer
+#: moves after three or four steps.
 STEPS = 8
-#: Number of random starts. If the noise is 0 in some directions, another 32 random starts lie in
-#: the span of these directions. The search also starts from principal axes of the noise and from
-#: coordinate axes.
+#: Number of random starts, and of further ones in the span of the directions without noise, if
+#: there are any. The search also starts from principal axes of the noise and from coordinate axes.
 STARTS = 32
 #: Largest number of axes of each kind from which the search starts.
 MOST_AXES = 64
@@ -115,19 +113,18 @@ def _axes(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 # Additive noise
 
-#: Number of candidates for the change of the sums between neighbours. They are compared on training
-#: draws.
+#: Number of candidates for the change of the sums between neighbours, compared on training draws.
 CHANGES = 6
-#: Largest number of draws per input that the search for neighbours uses. The variances of the noise
-#: are then known with an error of about one percent.
+#: Largest number of draws per input for the search for neighbours: variances are then known to
+#: about one percent.
 SEARCH_DRAWS = 20_000
 #: Largest number m of queries. The principal axes of N draws of the noise take time
 #: O(N m^2 + m^3) and memory O(N m + m^2): seconds and hundreds of megabytes at this number.
 MOST_QUERIES = 2048
 #: Log-density ratios are rounded to this many decimals. The exact ratio of Laplace noise, for
 #: example, is constant on whole regions, but the last bits of the computed ratio depend on the
-#: input. An event chosen by these bits would refute only the float64 simulation, which is known to
-#: be inexact (SAM-6). The audit tests the law of the noise, not its rounding.
+#: input, and an event chosen by them would refute only the float64 simulation, which is known to be
+#: inexact (SAM-6).
 DECIMALS = 9
 
 #: Maps two arrays, with rows z and s, to the numbers log f(z) - log f(z - s), one for each pair of
@@ -151,25 +148,18 @@ class KnownDensity(Protocol):
         """log f(z) - log f(z - s) for the density f; z and s are rows of `points` and `shifts`."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class DensityScore:
-    """The log-ratio (trials,) of the noise density at y and at y moved back by `change` (m,)."""
+def density_learner(ratio: LogDensityRatio, change: FloatArray) -> Learner:
+    """A learner that needs no training: its score is the log-density ratio for `change` (m,).
 
-    ratio: LogDensityRatio
-    change: FloatArray
+    The score is 0 for outputs that have density 0 on both inputs.
+    """
 
-    def __call__(self, outputs: Outputs) -> FloatArray:
-        """Scores (trials,); 0 for outputs that have density 0 on both inputs."""
-        shifts = np.broadcast_to(self.change, outputs.shape)
+    def score(outputs: Outputs) -> FloatArray:
         with np.errstate(invalid="ignore"):
-            scores = self.ratio(outputs, shifts)
+            scores = ratio(outputs, np.broadcast_to(change, outputs.shape))
         rounded = np.round(np.where(np.isnan(scores), 0.0, scores), DECIMALS)
         return np.asarray(rounded, dtype=np.float64)
 
-
-def density_learner(ratio: LogDensityRatio, change: FloatArray) -> Learner:
-    """A learner that needs no training: its score is the log-density ratio for `change` (m,)."""
-    score: Score = DensityScore(ratio, change)
     return Learner("log-density ratio", lambda _a, _b: score)
 
 
@@ -218,7 +208,7 @@ def audit_noise(
 
     Examples
     --------
-    This noise has half of the scale that the claim needs:
+    Noise of half the scale that the claim needs:
 
     >>> import geomdp as gd
     >>> workload = gd.workloads.Histogram(3)
@@ -282,11 +272,9 @@ def _in_words(change: FloatArray) -> str:
 
 # Whole mechanisms
 
-#: Two data sets differ in one record. At most this many elements of the universe are tried as this
-#: record.
+#: At most this many elements of the universe are tried as the record in which data sets differ.
 POOL = 48
-#: Largest number of pairs of neighbouring data sets that are compared. It is small, because every
-#: output takes a full run of the mechanism.
+#: Largest number of pairs of data sets that are compared, as every output takes a full run.
 PAIRS = 4
 
 
@@ -491,16 +479,13 @@ def neighbouring_pairs(
     if not chosen:
         raise ValueError("workload must not be constant: all records have the same sums")
 
-    def privatised(sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        return mechanism.privatise(sums, rng)
-
     return [
         Pair(
             f"records {pool[first[k]]} and {pool[second[k]]}"
             if replaced
             else f"record {pool[first[k]]} and none",
-            repeat(privatised, others + single[first[k]] if replaced else others),
-            repeat(privatised, others + single[second[k]]),
+            repeat(mechanism.privatise, others + single[first[k]] if replaced else others),
+            repeat(mechanism.privatise, others + single[second[k]]),
             learners,
         )
         for k in chosen

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -21,14 +21,13 @@ from geomdp.privacy.definitions import check_privacy
 
 # Privacy loss distributions of two discrete laws, from their exact probabilities
 
-#: A zCDP claim is tested at these orders of the Renyi divergence D_order. From each order to the
-#: next, order - 1 grows by a tenth. (order - 1) D_order is convex in the order. So a claim that
-#: holds at two successive orders is exceeded by less than 1 percent between them.
+#: A zCDP claim is tested at these orders of the Renyi divergence D_order. From each to the next,
+#: order - 1 grows by a tenth. (order - 1) D_order is convex in the order, so a claim that holds at
+#: two successive orders is exceeded by less than 1 percent between them.
 ORDERS = 1 + np.geomspace(1e-3, 1e3, 145)
-#: An excess up to this size may be a rounding error; only a larger excess counts as a refutation.
-#: For pure DP and zCDP, the size is multiplied by the claimed epsilon or rho if that is above 1.
-#: Probabilities are sums of a few thousand products of a few dozen factors. So they contain at most
-#: 2^17 rounding errors of 2^-53 each.
+#: An excess up to this size may be a rounding error; for pure DP and zCDP, times the claimed
+#: epsilon or rho if that is above 1. Probabilities are sums of a few thousand products of a few
+#: dozen factors, so they contain at most 2^17 rounding errors of 2^-53 each.
 SLACK = 2.0**-36
 
 
@@ -122,18 +121,12 @@ class PrivacyLoss:
 
     def refutes(self, claim: Privacy) -> bool:
         """Whether (p, q) exceeds the claim by more than rounding errors; (q, p) is not tested."""
-        check_privacy(claim, name="claim")
-        allowed = SLACK if isinstance(claim, ApproxDP) else SLACK * max(self._scale(claim), 1.0)
-        return self.excess(claim) > allowed
-
-    def _scale(self, claim: Privacy) -> float:
+        excess = self.excess(claim)
         match claim:
-            case PureDP(epsilon=epsilon):
-                return epsilon
+            case PureDP(epsilon=scale) | ZCDP(rho=scale):
+                return excess > SLACK * max(scale, 1.0)
             case ApproxDP():
-                return 1.0
-            case ZCDP(rho=rho):
-                return rho
+                return excess > SLACK
 
 
 # Exact laws of the transcripts of short runs of sparse vector
@@ -143,16 +136,15 @@ BELOW, ABOVE, UNASKED = 0, 1, -1
 #: Largest number of queries of a stream. It is small, because the number of transcripts can
 #: double with every query.
 MOST_QUERIES = 12
-#: The probability of a transcript is an integral over the threshold noise t. The integral covers 0
-#: and every difference (true answer minus threshold), and extends by this many scales of t to the
-#: left and to the right. Farther out, the integrand is an exponential times at most 12 factors
-#: between 1/2 and 1. The exponential falls at least as fast as the density of t. So the part that
-#: is left out is at most 2^12 e^-45 = 1.2e-16 of the probability of a transcript.
+#: The probability of a transcript is an integral over the threshold noise t. It covers 0 and every
+#: difference (true answer minus threshold), and this many scales of t to the left and to the right.
+#: Farther out, the integrand is an exponential times at most 12 factors between 1/2 and 1. The
+#: exponential falls at least as fast as the density of t, so the part that is left out is at most
+#: 2^12 e^-45 = 1.2e-16 of the probability.
 REACH = 45.0
-#: Number of nodes of the Gauss-Legendre rule on each interval. Let c be the smaller of the two
-#: noise scales. An interval is at most 4 c long, and the integrand on it is a sum of exponentials
-#: e^(a t) with |a| c at most `MOST_QUERIES` + 1. The rule integrates each of these exponentials
-#: with a relative error of about 1e-16.
+#: Number of nodes of the Gauss-Legendre rule on each interval. An interval is at most 4 c long for
+#: the smaller noise scale c, and the integrand on it is a sum of exponentials e^(a t) with |a| c at
+#: most `MOST_QUERIES` + 1, which the rule integrates with a relative error of about 1e-16.
 NODES = 32
 
 
@@ -254,7 +246,7 @@ class SparseVectorLaw:
             ]
             + [ends[-1:]]
         )
-        nodes, weights = _rule()
+        nodes, weights = np.polynomial.legendre.leggauss(NODES)
         middles, halves = (cuts[1:] + cuts[:-1]) / 2, (cuts[1:] - cuts[:-1]) / 2
         t = (middles[:, None] + halves[:, None] * nodes).ravel()
         density = np.exp(-np.abs(t) / first) / (2 * first)
@@ -264,11 +256,6 @@ class SparseVectorLaw:
         below = np.where(away < 0, tail, 1 - tail)
         above = np.where(away < 0, 1 - tail, tail)
         return weights, below, above
-
-
-@cache
-def _rule() -> tuple[FloatArray, FloatArray]:
-    return np.polynomial.legendre.leggauss(NODES)
 
 
 def _transcripts(queries: int, cutoff: int) -> Iterator[tuple[int, ...]]:

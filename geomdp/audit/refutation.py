@@ -1,7 +1,7 @@
 """Tests of privacy claims on outputs for two neighbouring inputs.
 
-One half of the outputs chooses an event, and the other half tests it. So the result is an exact
-binomial test of a single event, no matter how many events were tried in training.
+One half of the outputs chooses an event, and the other half tests it: an exact binomial test of a
+single event, no matter how many were tried in training.
 """
 
 from __future__ import annotations
@@ -41,10 +41,9 @@ from geomdp.privacy import ZCDP, Guarantee, Privacy
 
 # Choose an event {score >= t} on training outputs, and judge a claim by its counts
 
-#: Largest number of thresholds tried from each end of the N sorted scores. Their ranks, counted
-#: from that end, form a geometric progression from 1 to N, rounded to whole numbers. Successive
-#: small ranks differ by at most 1. Successive large ranks differ by about a tenth of their value,
-#: for N from 10^5 to 10^6.
+#: Largest number of thresholds tried from each end of the N sorted scores, at ranks in a geometric
+#: progression from 1 to N. Small ranks differ by at most 1, and large ones by about a tenth of
+#: their value, for N from 10^5 to 10^6.
 RANKS = 128
 
 
@@ -192,8 +191,7 @@ def judge(
 
 # Audits of samplers and functions
 
-#: Smallest number of outputs per input from which `audit_pairs` learns an event. One half of these
-#: outputs trains scores. The other half chooses the event.
+#: Smallest number of outputs per input from which `audit_pairs` learns an event.
 FEWEST = 4
 
 
@@ -262,7 +260,7 @@ def audit(
     Without a `score`, `DEFAULT_LEARNERS` learn four scores on the first quarter of the outputs:
     from directions in which all outputs on the same input are equal, from entries that are NaN or
     infinite, from frequencies of discrete outcomes, and the best linear function. The second
-    quarter of the outputs chooses one of them and the threshold.
+    quarter chooses one of them and the threshold.
 
     An audit sees no difference that may be a rounding error. In a coordinate that holds more than
     whole numbers up to 2^53, this is a difference of up to 2^-30 of the largest output in this
@@ -431,10 +429,11 @@ def audit_pairs(
     trials = whole(trials, "trials", minimum=4 * FEWEST * len(pairs))
     level, privacy, rngs = checked_level(level), definition(guarantee), _two(rng)
     share = trials // (4 * len(pairs))
-    chosen, _ = max(
-        ((pair, _first_look(pair, share, privacy, level, rngs)) for pair in pairs),
-        key=lambda found: found[1],
-    )
+
+    def first_look(pair: Pair) -> float:
+        return learn_event(*pair.outputs(share, rngs), pair.learners, privacy, level).excess
+
+    chosen = max(pairs, key=first_look)
     training = chosen.outputs(trials // 4, rngs)
     event = learn_event(*training, chosen.learners, privacy, level)
     return tested(chosen, event, privacy, trials - trials // 2, level, rngs)
@@ -443,16 +442,6 @@ def audit_pairs(
 def _two(rng: RandomState) -> tuple[np.random.Generator, np.random.Generator]:
     first, second = np.random.default_rng(rng).spawn(2)
     return first, second
-
-
-def _first_look(
-    pair: Pair,
-    trials: int,
-    privacy: Privacy,
-    level: float,
-    rngs: tuple[np.random.Generator, np.random.Generator],
-) -> float:
-    return learn_event(*pair.outputs(trials, rngs), pair.learners, privacy, level).excess
 
 
 def tested(
@@ -466,5 +455,8 @@ def tested(
     """Test one event on new outputs, which were not used to choose the event."""
     outputs = pair.outputs(trials, rngs)
     hits_a, hits_b = map(event.hits, outputs)
-    rho = None if event.renyi is None else event.renyi.rho(*outputs, level / 2)
+    rho = None
+    if event.renyi is not None:
+        of_a, of_b = (scores_of(event.renyi.score, each) for each in outputs)
+        rho = event.renyi.bound(of_a, of_b, level / 2)
     return judge(privacy, hits_a, hits_b, trials, level, str(event), pair.name, rho, event.unseen)

@@ -83,17 +83,12 @@ def repeat(mechanism: Callable[[Data, np.random.Generator], npt.ArrayLike], data
     """
 
     def sample(trials: int, rng: np.random.Generator) -> Outputs:
-        return _stacked([mechanism(data, rng) for _ in range(trials)])
+        outputs = [np.asarray(mechanism(data, rng)) for _ in range(trials)]
+        for output in outputs:
+            same_shape(output[None], outputs[0].shape, "in another run")
+        return np.stack(outputs)
 
     return sample
-
-
-def _stacked(outputs: list[npt.ArrayLike]) -> Outputs:
-    """The outputs as one array (trials, ...); ``ValueError`` if their shapes differ."""
-    arrays = [np.asarray(output) for output in outputs]
-    for array in arrays:
-        same_shape(array[None], arrays[0].shape, "in another run")
-    return np.stack(arrays)
 
 
 def draw(sample: Sampler, trials: int, rng: np.random.Generator) -> Outputs:
@@ -133,18 +128,17 @@ def scores_of(score: Score, outputs: Outputs) -> FloatArray:
 # Scores computed from the outputs
 
 #: In each coordinate, standard deviations and differences of means below this share of the largest
-#: output count as rounding errors. The rounding error of a sum of 2^20 terms is at most
-#: 2^20 * 2^-53 = 2^-33 times the sum of their moduli. A further factor of 8 allows for the linear
-#: maps that mechanisms apply to their sums. Some correct mechanisms have noise only in a subspace.
-#: Their rounding errors outside this subspace depend on the sums. Without the threshold, these
-#: errors would "refute" the mechanisms.
+#: output count as rounding errors. That of a sum of 2^20 terms is at most 2^20 * 2^-53 = 2^-33
+#: times the sum of their moduli; a further factor of 8 allows for the linear maps that mechanisms
+#: apply to their sums. Without the threshold, correct mechanisms with noise only in a subspace
+#: would be refuted by rounding errors outside it, which depend on the sums.
 ROUNDING = 2.0**-30
 #: A coordinate may be a difference of larger numbers. So errors up to this share of the largest
 #: output of all coordinates, a few units of its last place, count as rounding errors, too.
 CANCELLED = 2.0**-50
-#: Whole numbers have no rounding errors up to this size. In coordinates with whole outputs only,
-#: numbers below `RESOLVED` times the range are not told from errors of the decomposition here,
-#: which are at most about m * 2^-53 for m coordinates.
+#: Whole numbers have no rounding errors up to this size. If all outputs in a coordinate are whole,
+#: numbers below `RESOLVED` times the range are not told from errors of the decomposition here, at
+#: most about m * 2^-53 for m coordinates.
 WHOLE, RESOLVED = 2.0**53, 2.0**-40
 
 
@@ -259,9 +253,8 @@ def _spread(outputs_a: Outputs, outputs_b: Outputs) -> _Spread:
         (sample - mean) / np.sqrt(max(len(sample) - 1, 1))
         for sample, mean in zip((a, b), means, strict=True)
     ]
-    # Use the singular values of the residuals. The eigenvalues of a covariance matrix are the
-    # squares of the singular values. In the squares, rounding would hide standard deviations below
-    # 1e-8 of the largest standard deviation.
+    # In the eigenvalues of a covariance matrix, the squares of these singular values, rounding
+    # would hide standard deviations below 1e-8 of the largest.
     triangle = np.linalg.qr(np.concatenate(residuals), mode="r")
     _, deviations, axes = np.linalg.svd(triangle, full_matrices=False)
     varying = deviations > 1
@@ -434,15 +427,11 @@ def _keys(outputs: Outputs, units: FloatArray) -> IntArray:
 
 def _rows(outputs: Outputs) -> Outputs:
     """The outputs (trials, m); ``ValueError`` unless they are numbers."""
-    _require_numbers(outputs)
-    return outputs.reshape(len(outputs), -1)
-
-
-def _require_numbers(outputs: Outputs) -> None:
     if not isinstance(outputs, np.ndarray) or outputs.ndim == 0:
         raise ValueError(f"outputs must be an array (trials, ...), got {type(outputs).__name__}")
     if outputs.dtype.kind not in "biuf":
         raise ValueError(f"outputs must be numeric unless a score is given, got {outputs.dtype}")
+    return outputs.reshape(len(outputs), -1)
 
 
 NULL_SPACE = Learner(
