@@ -194,8 +194,7 @@ class Trials:
                 self.untried.add(name)
             return
         except MemoryError:
-            # The estimates of cost do not cover all memory. If one candidate runs out of memory,
-            # the others must still be compared.
+            # The estimates of cost do not cover all memory. The others must still be compared.
             self.refused[name] = TOO_LARGE
             self.untried.add(name)
             return
@@ -365,8 +364,7 @@ def ready_to_release(trials: Trials) -> list[Built]:
         except MemoryError:
             why = TOO_LARGE
         else:
-            # The ranking may have used a prediction and a sampler status from the cache. After
-            # set-up, the mechanism itself gives both. The two predictions can differ by rounding.
+            # After set-up, the prediction can differ by rounding from that of the ranking.
             own = leader.mechanism.predicted_rmse
             ready = replace(leader, prediction=own, sampler=leader.mechanism.sampler)
             return [ready, *ranked[1:]]
@@ -506,7 +504,9 @@ def with_fit(ranked: list[Built], trials: Trials) -> list[Built]:
     if fit is None:
         return ranked
     assert leader.noise is not None  # `_fitted` needs it
-    releases = _releases(leader.noise)
+    work = _work(leader.noise)
+    affordable = int(QUICK / work) if work > 0 else LEAST_RELEASES
+    releases = max(LEAST_RELEASES, min(MOST_RELEASES, affordable))
     uniform, *few = public_datasets(setting.workload, setting.n)
     fit = replace(fit, simulated=_error(fit, uniform, releases))
     leader = replace(leader, simulated=_error(leader, uniform, releases))
@@ -550,13 +550,6 @@ def _work(noise: AdditiveMechanism) -> float:
     return len(LIMITS) * (3 * projection_work(noise.workload, _spread(noise)) + draws)
 
 
-def _releases(noise: AdditiveMechanism) -> int:
-    """Number of simulated releases on each data set; the least number if `_work` is 0."""
-    work = _work(noise)
-    affordable = int(QUICK / work) if work > 0 else 0
-    return max(LEAST_RELEASES, min(MOST_RELEASES, affordable))
-
-
 def _fitted(leader: Built, ranked: list[Built], setting: Setting) -> Fitted:
     """The fit after the noise of `leader`, set up; `InapplicableError` if it is not possible."""
     noise = leader.noise
@@ -588,8 +581,7 @@ def _check_simulation(noise: AdditiveMechanism, setting: Setting) -> None:
     workload, m = setting.workload, setting.workload.n_queries
     record = workload.universe.sample(1, np.random.default_rng(PUBLIC_SEED))
     # The covariance of the noise, its product with a basis of the answers, and a map of the answers
-    # are matrices of at most m^2 entries. Finding the eigenvectors of an r x r matrix takes about
-    # 10 r^3 operations.
+    # have at most m^2 entries. Eigenvectors of an r x r matrix take about 10 r^3 operations.
     r = workload.affine_hull().dimension
     axes = (2.0 * m * m * r + 10.0 * r**3) / PRODUCT_SPEED
     setting.check_cost("norm", memory=24.0 * m * m, work=axes)

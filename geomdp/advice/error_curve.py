@@ -119,7 +119,9 @@ def error_table(
     import pandas as pd
 
     check_privacy(privacy)
-    numbers = _increasing(ns)
+    numbers = [whole(n, "ns") for n in ns]
+    if len(numbers) < 2 or any(b <= a for a, b in itertools.pairwise(numbers)):
+        raise ValueError(f"ns must be at least 2 increasing numbers of records, got {list(ns)!r}")
     if records is not None and workload.totals(records).count == 0:
         raise ValueError("records must hold at least 1 record, got 0")
     setting = Setting(
@@ -135,21 +137,11 @@ def error_table(
         rows.append((mechanism.n, name, noise, Quantity.PREDICTED.value, *found))
     rows += _excluded(setting, numbers)
     if records is not None:
-        some = [numbers[i] for i in _spread(len(numbers), MEASURED_POINTS)]
+        last, count = len(numbers) - 1, min(len(numbers), MEASURED_POINTS)
+        spread = sorted({round(i) for i in np.linspace(0, last, count)})
+        some = [numbers[i] for i in spread]
         rows += _measured(trials, setting, some, records, generator)
     return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def _increasing(ns: Sequence[int]) -> list[int]:
-    numbers = [whole(n, "ns") for n in ns]
-    if len(numbers) < 2 or any(b <= a for a, b in itertools.pairwise(numbers)):
-        raise ValueError(f"ns must be at least 2 increasing numbers of records, got {list(ns)!r}")
-    return numbers
-
-
-def _spread(size: int, most: int) -> list[int]:
-    """At most `most` indices below `size`, evenly spread, both ends included."""
-    return sorted({round(i) for i in np.linspace(0, size - 1, min(size, most))})
 
 
 def _lines(

@@ -280,8 +280,8 @@ def smallest_violation(
     The number is the least parameter of a mechanism that the best test refutes if all counts are at
     their expected values; infinite if no violation can be shown. Most of the time, an audit does
     not find a smaller violation. For pure and approximate DP, the mechanism is randomised response
-    (with probability delta, it gives its input away). No mechanism is easier to refute. For zCDP,
-    it is Gaussian noise. Other mechanisms, and events that are learned, need more outputs.
+    (with probability delta, it gives its input away), and none is easier to refute. For zCDP, it is
+    Gaussian noise. Other mechanisms, and events that are learned, need more outputs.
     ``ValueError`` if a parameter is out of range.
 
     Parameters
@@ -402,13 +402,8 @@ class AuditResult:
     Laplace noise of scale 0.5 on a count, with the false claim that it is 1-DP:
 
     >>> import geomdp as gd
-    >>> result = gd.audit.audit(
-    ...     lambda trials, rng: rng.laplace(0.0, 0.5, trials),
-    ...     lambda trials, rng: rng.laplace(1.0, 0.5, trials),
-    ...     gd.PureDP(1.0),
-    ...     trials=20_000,
-    ...     rng=0,
-    ... )
+    >>> samples = [lambda n, rng, x=x: rng.laplace(x, 0.5, n) for x in (0.0, 1.0)]
+    >>> result = gd.audit.audit(*samples, gd.PureDP(1.0), trials=20_000, rng=0)
     >>> result.refuted, result.claimed_epsilon, round(result.epsilon_lower_bound, 1)
     (True, 1.0, 1.7)
     """

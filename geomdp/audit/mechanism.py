@@ -364,8 +364,8 @@ def audit_mechanism(
         sets, at least 16. For any other mechanism, number of outputs as in `audit_pairs`, at least
         16 for each pair of data sets.
     learners : sequence of Learner
-        Each learns, from outputs for both data sets, a score that tells the data sets apart. The
-        score that refutes the claim best on these outputs is used.
+        Each learns a score that tells the data sets apart; the one that refutes the claim best is
+        used.
     without_density : sequence of Learner
         Further learners, used if no log-density ratio is used. `CLASSIFIER` makes such an audit
         much more powerful. It needs scikit-learn, which the extra ``audit`` installs.
@@ -414,19 +414,18 @@ def audit_runs(
 ) -> AuditResult:
     """Try to refute the privacy claim of a mechanism by running it on neighbouring data sets.
 
-    At most 4 pairs of data sets are compared, which differ in one record. Of the pairs tried, those
-    with the largest changes of the sums are chosen. All other records are random. All steps from
-    the sums to the answers are audited, so this audit also detects faults outside the noise. It is
-    much slower than `audit_noise`. It tests draws in float64 from a generator of NumPy, not the
-    noise of releases without a seed. Parameters, result and errors are as for `audit_mechanism`.
+    At most 4 pairs of data sets are compared, which differ in one record: of the pairs tried, those
+    with the largest changes of the sums. All other records are random. All steps from the sums to
+    the answers are audited, so this audit also detects faults outside the noise, but it is much
+    slower than `audit_noise`. It tests draws in float64 from a generator of NumPy, not the noise of
+    releases without a seed. Parameters, result and errors are as for `audit_mechanism`.
 
     Examples
     --------
     >>> import geomdp as gd
     >>> workload = gd.workloads.Histogram(3)
     >>> laplace = gd.mechanisms.Laplace(workload, n=10, privacy=gd.PureDP(1.0))
-    >>> mechanism = gd.mechanisms.Projected(laplace)
-    >>> gd.audit.audit_runs(mechanism, trials=200, rng=0).refuted
+    >>> gd.audit.audit_runs(gd.mechanisms.Projected(laplace), trials=200, rng=0).refuted
     False
     """
     require_type(mechanism, PrivateSums, "mechanism")

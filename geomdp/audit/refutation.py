@@ -345,17 +345,13 @@ def audit_function(
     Parameters
     ----------
     function : callable
-        Maps records to one output: a number or an array of numbers, of the same shape every time.
-        NaN and infinity are outputs like others. The function draws its own random numbers.
+        Maps records to one output: a number or an array of numbers, of the same shape every time
+        (else ``ValueError``). NaN and infinity are outputs like others. The function draws its own
+        random numbers.
     first, second : object
         Records that are neighbours under the claim.
     guarantee, trials, level : Guarantee or privacy, int, float
         As for `audit`.
-
-    Raises
-    ------
-    ValueError
-        As for `audit`, and if outputs are no numbers.
 
     Examples
     --------
@@ -391,19 +387,14 @@ def audit_pairs(
     Parameters
     ----------
     pairs : sequence of Pair
-        At least one pair.
+        At least one pair (else ``ValueError``).
     guarantee : Guarantee, PureDP, ApproxDP or ZCDP
         As for `audit`.
     trials : int
-        Number of outputs drawn on the first inputs of all pairs together. As many are drawn on the
-        second inputs. At least 16 times the number of pairs.
+        Number of outputs drawn on the first inputs of all pairs together, and on the second inputs.
+        At least 16 times the number of pairs (else ``ValueError``).
     level, rng : float, random state
         As for `audit`.
-
-    Raises
-    ------
-    ValueError
-        In the same cases as `audit`; also if `pairs` is empty or `trials` is below 16 per pair.
 
     Examples
     --------

@@ -41,12 +41,8 @@ class Learner:
     >>> import numpy as np
     >>> import geomdp as gd
     >>> learner = gd.audit.Learner("minus the output", lambda first, second: np.negative)
-    >>> pair = gd.audit.Pair(
-    ...     "0 and 1 records",
-    ...     lambda trials, rng: rng.laplace(0.0, 0.5, trials),
-    ...     lambda trials, rng: rng.laplace(1.0, 0.5, trials),
-    ...     learners=(learner,),
-    ... )
+    >>> samples = [lambda n, rng, x=x: rng.laplace(x, 0.5, n) for x in (0.0, 1.0)]
+    >>> pair = gd.audit.Pair("0 and 1 records", *samples, learners=(learner,))
     >>> gd.audit.audit_pairs([pair], gd.PureDP(1.0), trials=20_000, rng=0).refuted
     True
     """
@@ -281,12 +277,8 @@ def fisher_score(outputs_a: Outputs, outputs_b: Outputs) -> Score:
     Parameters
     ----------
     outputs_a, outputs_b : (trials, ...) array
-        Numeric outputs on the two inputs. Trailing axes are flattened to m coordinates.
-
-    Raises
-    ------
-    ValueError
-        If the outputs are not an array of a numeric type.
+        Numeric outputs on the two inputs (else ``ValueError``). Trailing axes are flattened to m
+        coordinates.
 
     References
     ----------

@@ -78,12 +78,10 @@ def equal_units(ax: Axes) -> None:
 #: Number of directions in the plane (half a degree apart) and in space (about 4 degrees apart). In
 #: space, `unit_directions` adds the six directions of the axes.
 PLANE_DIRECTIONS, SPACE_DIRECTIONS = 720, 3000
-#: If a body lists at most 2^16 vertices, all of them are used. If not, only extreme points or
-#: tangent planes in `PLANE_DIRECTIONS` or `SPACE_DIRECTIONS` directions are used.
+#: A body that lists more vertices is drawn from extreme points or tangent planes.
 MAX_VERTICES = 1 << 16
-#: An edge between two faces is drawn if the normals of the faces differ by more than 15 degrees. On
-#: a smooth body, normals of neighbouring faces differ by about 8 degrees only. This is twice the
-#: angle between directions.
+#: An edge is drawn if the normals of its faces differ by more than 15 degrees. On a smooth body,
+#: they differ by about 8 degrees, twice the angle between directions.
 CREASE = np.cos(np.deg2rad(15.0))
 #: Points at a distance below about `MERGED` times the size of the body are treated as one point.
 MERGED = 1e-9
@@ -272,9 +270,8 @@ def _solid(
 PLANE_ALPHA, SPACE_ALPHA = 0.2, 0.75
 #: Direction from which light comes.
 LIGHT = np.array([-0.35, -0.6, 0.72])
-#: Let c be the cosine of the angle between the normal of a face and the light, or 0 if this cosine
-#: is negative. The brightness of the face is 1 - `DIFFUSE` (1 - c), but at least
-#: `LEAST_BRIGHTNESS`.
+#: The brightness of a face is 1 - `DIFFUSE` (1 - c), but at least `LEAST_BRIGHTNESS`, where c >= 0
+#: is the cosine of the angle between its normal and the light.
 DIFFUSE, LEAST_BRIGHTNESS = 0.55, 0.6
 
 
@@ -322,13 +319,10 @@ def draw(
 
     Examples
     --------
-    >>> import matplotlib.pyplot as plt
     >>> import geomdp as gd
-    >>> figure, ax = plt.subplots()
-    >>> artists = gd.plotting.draw(gd.bodies.CrossPolytope(2), ax, label="l1 ball")
+    >>> artists = gd.plotting.draw(gd.bodies.CrossPolytope(2), label="l1 ball")
     >>> [type(artist).__name__ for artist in artists]
     ['Polygon']
-    >>> plt.close(figure)
     """
     m, r = checked_body(body).dimension, body.effective_dimension
     if m in (2, 3):
@@ -367,14 +361,11 @@ def draw_shadow(
 
     Examples
     --------
-    >>> import matplotlib.pyplot as plt
     >>> import numpy as np
     >>> import geomdp as gd
-    >>> figure, ax = plt.subplots()
-    >>> (polygon,) = gd.plotting.draw_shadow(gd.bodies.CrossPolytope(4), np.eye(4)[:2], ax)
+    >>> (polygon,) = gd.plotting.draw_shadow(gd.bodies.CrossPolytope(4), np.eye(4)[:2])
     >>> sorted({tuple(corner) for corner in polygon.get_xy().round(6).tolist()})
     [(-1.0, 0.0), (0.0, -1.0), (0.0, 1.0), (1.0, 0.0)]
-    >>> plt.close(figure)
     """
     rows = _picture_rows(rows, body)
     ax = axes_of(len(rows), ax)
@@ -409,14 +400,11 @@ def draw_slice(
 
     Examples
     --------
-    >>> import matplotlib.pyplot as plt
     >>> import numpy as np
     >>> import geomdp as gd
-    >>> figure, ax = plt.subplots()
-    >>> (polygon,) = gd.plotting.draw_slice(gd.bodies.Ball(3), [0.0, 0.0, 0.6], np.eye(3)[:2], ax)
+    >>> (polygon,) = gd.plotting.draw_slice(gd.bodies.Ball(3), [0.0, 0.0, 0.6], np.eye(3)[:2])
     >>> round(float(np.abs(polygon.get_xy()).max()), 6)
     0.8
-    >>> plt.close(figure)
     """
     rows = _picture_rows(rows, body)
     found = slice_outline(body, vector(centre, body.dimension, "centre"), rows)
@@ -471,8 +459,8 @@ def _draw_in_space(outline: Outline, ax: Any, colour: str, alpha: float) -> list
         return [ring]
     faces = outline.points[outline.triangles]
     shades = _shaded(faces, np.array(to_rgba(colour, alpha)))
-    # Rendering leaves thin gaps between faces. If the edges of a face are drawn in its colour, the
-    # gaps close. On transparent faces, such edges would be visible, so they are left out.
+    # Rendering leaves thin gaps between faces. Edges in the colour of the face close them, but
+    # would be visible on transparent faces.
     surface = Poly3DCollection(faces, facecolors=shades, linewidths=0.3 if alpha == 1 else 0.0)
     if alpha == 1:
         surface.set_edgecolor([*shades])
@@ -482,9 +470,8 @@ def _draw_in_space(outline: Outline, ax: Any, colour: str, alpha: float) -> list
         lines = outline.points[outline.edges]
         artists.append(Line3DCollection(lines, colors=to_rgba("black", 0.55), linewidths=0.8))
         ax.add_collection3d(artists[-1])
-    # In old versions of matplotlib, a collection that is added to axes in space does not change the
-    # limits of the axes, so set them. With `had_data`, the new limits also include everything drawn
-    # before.
+    # In old versions of matplotlib, a collection that is added to axes in space does not change
+    # their limits. With `had_data`, the new limits also include everything drawn before.
     ax.auto_scale_xyz(*outline.points.T, had_data=True)
     return artists
 

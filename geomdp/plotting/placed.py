@@ -79,13 +79,10 @@ def draw_projection(
 
     Examples
     --------
-    >>> import matplotlib.pyplot as plt
     >>> import geomdp as gd
-    >>> figure, ax = plt.subplots()
-    >>> artists = gd.plotting.draw_projection(gd.bodies.Ball(2), [[3.0, 4.0], [0.1, 0.2]], ax)
+    >>> artists = gd.plotting.draw_projection(gd.bodies.Ball(2), [[3.0, 4.0], [0.1, 0.2]])
     >>> artists[1].get_xydata().round(6).tolist()
     [[0.6, 0.8], [0.1, 0.2]]
-    >>> plt.close(figure)
     """
     m = checked_body(body).dimension
     points = batch(answers, m, "answers")
@@ -130,11 +127,9 @@ def draw_hyperplane(
     >>> import numpy as np
     >>> import geomdp as gd
     >>> figure, ax = plt.subplots()
-    >>> disc = gd.bodies.Ball(2)
-    >>> artists = gd.plotting.draw(disc, ax)
-    >>> separator = disc.separate(np.array([1.5, 1.0]))
+    >>> artists = gd.plotting.draw(gd.bodies.Ball(2), ax)
+    >>> separator = gd.bodies.Ball(2).separate(np.array([1.5, 1.0]))
     >>> (line,) = gd.plotting.draw_hyperplane(separator, ax, label="separates")
-    >>> plt.close(figure)
     """
     require_type(halfspace, Halfspace, "halfspace")
     normal = finite_array(halfspace.normal, "normal", ndim=1)
@@ -168,13 +163,10 @@ def draw_path(
 
     Examples
     --------
-    >>> import matplotlib.pyplot as plt
     >>> import geomdp as gd
-    >>> figure, ax = plt.subplots()
-    >>> path, start = gd.plotting.draw_path([[0.0, 0.0], [1.0, 0.5], [0.3, 0.8]], ax)
+    >>> path, start = gd.plotting.draw_path([[0.0, 0.0], [1.0, 0.5], [0.3, 0.8]])
     >>> start.get_xydata().tolist()
     [[0.0, 0.0]]
-    >>> plt.close(figure)
     """
     path = finite_array(points, "points", ndim=2)
     if len(path) == 0 or path.shape[1] not in (2, 3):
@@ -211,13 +203,10 @@ def draw_packing(
 
     Examples
     --------
-    >>> import matplotlib.pyplot as plt
     >>> import geomdp as gd
-    >>> figure, ax = plt.subplots()
-    >>> artists = gd.plotting.draw_packing([[0.0, 0.0], [2.0, 0.0], [1.0, 1.8]], 1.0, ax)
+    >>> artists = gd.plotting.draw_packing([[0.0, 0.0], [2.0, 0.0], [1.0, 1.8]], 1.0)
     >>> [type(artist).__name__ for artist in artists]
     ['Circle', 'Circle', 'Circle', 'Line2D']
-    >>> plt.close(figure)
     """
     from matplotlib.patches import Circle
 
@@ -308,14 +297,11 @@ def draw_noise(
 
     Examples
     --------
-    >>> import matplotlib.pyplot as plt
     >>> import geomdp as gd
-    >>> figure, ax = plt.subplots()
     >>> noise = gd.noise.LaplaceNoise(dimension=2, scale=1.0)
-    >>> artists = gd.plotting.draw_noise(noise, ax, shares=(0.5, 0.9))
+    >>> artists = gd.plotting.draw_noise(noise, shares=(0.5, 0.9))
     >>> [type(artist).__name__ for artist in artists]
     ['LineCollection', 'LineCollection']
-    >>> plt.close(figure)
     """
     levels = sorted(probability(share, "share") for share in shares)
     if not levels:
@@ -421,7 +407,6 @@ def animate_projection(
     >>> disc = gd.bodies.Ball(2)
     >>> animation = gd.plotting.animate_projection(disc, [0.5, 0.0], [2.0, 1.0], frames=20)
     >>> plt.gcf().canvas.draw()  # the first frame
-    >>> plt.close("all")
     """
     from matplotlib.animation import FuncAnimation
 

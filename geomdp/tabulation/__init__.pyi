@@ -10,5 +10,4 @@ from .tasks import Task as Task
 from .tasks import WorkloadKind as WorkloadKind
 from .tasks import chosen_columns as chosen_columns
 from .tasks import parse_workload as parse_workload
-from .tasks import takes_reals as takes_reals
 from .tasks import task_of as task_of

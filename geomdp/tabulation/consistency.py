@@ -41,15 +41,14 @@ from geomdp.privacy import Adjacency
 from geomdp.tabulation.tasks import Table, Task
 
 #: Largest size of a universe for which answers other than cells of tables are projected on the
-#: sensitivity polytope. A projection takes about a hundred steps. A step computes a score for every
-#: element, in about 20 ms for the largest size.
+#: sensitivity polytope, in about a hundred steps of 20 ms for this size.
 MAX_ELEMENTS = 1 << 20
-#: Duality gap of the projection on the sensitivity polytope, divided by the mean squared noise. A
-#: duality gap adds at most twice the gap to the squared error. `relative_tolerance` explains why
-#: the gap can be larger for tiny noise.
+#: Duality gap of the projection on the sensitivity polytope, divided by the mean squared noise. It
+#: adds at most twice itself to the squared error, and can be larger for tiny noise
+#: (`relative_tolerance`).
 GAP_SHARE = 1e-3
-#: Largest duality gap, divided by the squared diameter of the polytope. The limit applies if the
-#: root mean squared noise is above 3% of the diameter.
+#: Largest duality gap, divided by the squared diameter of the polytope; it counts for noise above
+#: 3% of the diameter.
 LARGEST_TOLERANCE = 1e-6
 
 
@@ -90,6 +89,15 @@ class Consistency:
 
     def __init__(self, task: Task, mechanism: Mechanism, adjacency: Adjacency) -> None:
         self.task, self.mechanism, self.adjacency = task, mechanism, adjacency
+        own = isinstance(mechanism, Projected | Fitted | Shrunk)
+        self._projects_itself = own and not is_relaxed(task.workload)
+        self._is_additive = isinstance(mechanism, AdditiveMechanism)
+        size = task.workload.universe.size
+        listed = size is not None and size <= MAX_ELEMENTS
+        #: Whether the answers are projected on K. Cells of tables are never projected on K.
+        self._is_projected_on_polytope = self._is_additive and listed and not task.tables
+        shared = not self._projects_itself and task.tables_share_columns
+        self._is_projected_together = shared and fits(task.tables)
 
     @cached_property
     def form(self) -> Form:
@@ -106,28 +114,6 @@ class Consistency:
         if not known:
             return Form.NON_NEGATIVE
         return Form.EACH_TABLE if self.task.tables_share_columns else Form.CONSISTENT
-
-    @property
-    def _is_additive(self) -> bool:
-        return isinstance(self.mechanism, AdditiveMechanism)
-
-    @property
-    def _projects_itself(self) -> bool:
-        own = isinstance(self.mechanism, Projected | Fitted | Shrunk)
-        return own and not is_relaxed(self.task.workload)
-
-    @property
-    def _is_projected_on_polytope(self) -> bool:
-        """Whether the answers are projected on K. Cells of tables are never projected on K."""
-        size = self.task.workload.universe.size
-        reachable = size is not None and size <= MAX_ELEMENTS and not self.task.tables
-        return self._is_additive and reachable
-
-    @property
-    def _is_projected_together(self) -> bool:
-        if self._projects_itself:
-            return False
-        return self.task.tables_share_columns and fits(self.task.tables)
 
     @cached_property
     def _projector(self) -> Projector | ConeProjector | None:
@@ -175,18 +161,17 @@ class Consistency:
             return replace(released, answers=point, predicted_rmse=bound)
         if not self.task.tables:
             return released
+        answers, gap = released.answers, 0.0
         if self._local_polytope is not None:
-            found = self._local_polytope.nearest(released.answers)
+            found = self._local_polytope.nearest(answers)
             moved, gap = found.answers, found.gap
+        elif self.adjacency is Adjacency.REPLACE_ONE:
+            moved = np.concatenate(
+                [nearest_in_simplex(answers[place][None], w)[0] for place, w in self._places]
+            )
         else:
-            moved, gap = np.concatenate(self._moved_tables(released.answers)), 0.0
+            moved = np.maximum(answers, 0.0)
         return replace(released, answers=moved, predicted_rmse=_at_most(released, gap))
-
-    def _moved_tables(self, answers: FloatArray) -> list[FloatArray]:
-        """The nearest point of each table's simplex; max(answers, 0) under add/remove."""
-        if self.adjacency is not Adjacency.REPLACE_ONE:
-            return [np.maximum(answers, 0.0)]
-        return [nearest_in_simplex(answers[place][None], w)[0] for place, w in self._places]
 
 
 def _at_most(released: Release, gap: float = 0.0) -> Prediction:
@@ -235,25 +220,23 @@ def whole_counts(answers: FloatArray, n: int, task: Task, form: Form) -> FloatAr
 # all multiples.
 
 
-#: Largest number of nonzero entries of the basis, by the upper bound of `_entries`. The basis and
-#: its transpose then take 25 MB each. Measured times of a `LocalPolytope` and one projection: 4 s
-#: for all 3-way tables of 5 columns of 10 levels (1.25 million entries by the bound), and 0.25 s
-#: for all 2-way tables of 100 binary columns (79,200 entries).
+#: Largest number of nonzero entries of the basis, by an upper bound; the basis and its transpose
+#: then take 25 MB each. A `LocalPolytope` and one projection took 4 s for all 3-way tables of 5
+#: columns of 10 levels (1.25 million entries by the bound), and 0.25 s for all 2-way tables of 100
+#: binary columns (79,200 entries).
 MAX_BASIS_ENTRIES = 1 << 21
 #: The penalty s of the first round of `LocalPolytope.nearest`, the factor by which s grows from
 #: round to round, and the largest s. Measured: with s up to 1e4, rounding errors prevent a round
 #: from converging. With s up to 100, the method needs too many rounds.
 FIRST_PENALTY, GROWTH, LARGEST_PENALTY = 1.0, 3.0, 1e3
-#: Largest number of rounds of `LocalPolytope.nearest`. Measured: 10 to 30 rounds suffice.
-MAX_ROUNDS = 100
-#: Largest number of Newton steps in a round, and of conjugate gradient steps for one Newton step.
-#: Measured: 1 to 10 Newton steps, and 20 to 40 conjugate gradient steps.
-MAX_STEPS, MAX_PRODUCTS = 100, 2000
+#: Largest number of rounds of `LocalPolytope.nearest` (10 to 30 suffice), of Newton steps in a
+#: round (1 to 10), and of conjugate gradient steps for one Newton step (20 to 40).
+MAX_ROUNDS, MAX_STEPS, MAX_PRODUCTS = 100, 100, 2000
 #: Let e be the largest modulus of an entry of the centre or of t_0 in `LocalPolytope.nearest`. The
 #: rounds end when no cell is negative and cells with a positive multiplier are 0, both up to
-#: `PRECISION` times e. Newton's method ends when no entry of the gradient has a modulus above e
-#: times the larger of `PRECISION` and `ROUNDING` * s. The reason for the second number is that the
-#: penalty s multiplies the rounding errors of the cells.
+#: `PRECISION` times e. Newton's method ends when no entry of the gradient is above e times the
+#: larger of `PRECISION` and `ROUNDING` * s, because the penalty s multiplies the rounding errors of
+#: cells.
 PRECISION, ROUNDING = 1e-13, 1e-15
 
 
@@ -365,8 +348,7 @@ class LocalPolytope:
         """Newton's step -(I + s B_A^T B_A)^-1 g for the gradient g, by conjugate gradients."""
         step, residual = np.zeros_like(gradient), -gradient
         direction, square = residual, float(residual @ residual)
-        # Far from the minimiser, 8 digits of the step suffice. Near the minimiser, a residual of
-        # `least` suffices.
+        # Far from the minimiser, 8 digits of the step suffice, and near it a residual of `least`.
         goal = max(1e-8 * math.sqrt(square), least)
         for _ in range(MAX_PRODUCTS):
             if math.sqrt(square) <= goal:
@@ -388,9 +370,9 @@ class LocalPolytope:
         shares = -cells[below] / (self.centre[below] - cells[below])
         moved = cells + float(shares.max(initial=0.0)) * (self.centre - cells)
         answers = np.maximum(moved, 0.0)
-        # Let y be the point that is projected, and p the result, with coordinates t. For each x of
-        # the polytope, <y - p, x - p> <= <l, p> + |t_0 + B^T l - t| |x - p|. The gap is twice the
-        # right-hand side, with an upper bound on |x - p| for x of total 1.
+        # For the projected point y, the result p with coordinates t, and each x of the polytope,
+        # <y - p, x - p> <= <l, p> + |t_0 + B^T l - t| |x - p|. The gap is twice the right-hand
+        # side, with an upper bound on |x - p| for x of total 1.
         place = self._transpose @ (answers - self.centre)
         apart = float(np.linalg.norm(start + self._transpose @ multipliers - place))
         lengths = sum(weight**2 for weight in self.weights)
@@ -399,14 +381,10 @@ class LocalPolytope:
 
 
 def fits(tables: Sequence[Table]) -> bool:
-    """Whether the basis has at most `MAX_BASIS_ENTRIES` entries, by the bound of `_entries`."""
-    return sum(map(_entries, tables)) <= MAX_BASIS_ENTRIES
-
-
-def _entries(table: Table) -> int:
-    """An upper bound on the number of nonzero entries of the basis in the rows of a table."""
-    counts = [len(levels) for levels in table.levels]
-    return math.prod(count * (1 + math.ceil(math.log2(count))) for count in counts)
+    """Whether the basis has at most `MAX_BASIS_ENTRIES` nonzero entries, by an upper bound."""
+    counts = [[len(levels) for levels in table.levels] for table in tables]
+    bounds = (math.prod(n * (1 + math.ceil(math.log2(n))) for n in each) for each in counts)
+    return sum(bounds) <= MAX_BASIS_ENTRIES
 
 
 def _interactions(

@@ -23,8 +23,7 @@ from geomdp.tabulation.tasks import Table, Task
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Columns that `Tabulation.to_frame` adds to the columns of the attributes. Attributes must have
-#: other names.
+#: Columns that `Tabulation.to_frame` adds; attributes must have other names.
 RESERVED = ("table", "answer", "count", "noise_std", "low", "high")
 #: One more column, if the claim was withdrawn: the privacy statement, which says why.
 CLAIM = "privacy"
@@ -114,8 +113,8 @@ class Tabulation:
         """Root mean squared error over all queries, predicted before the data were seen.
 
         After post-processing it is an upper bound for every data set, 1.06 to 2.9 times the error
-        on the data sets that were tried. The error of a table is multiplied by its weight. Rounding
-        to whole counts is not included.
+        on those that were tried. The error of a table is multiplied by its weight. Rounding to
+        whole counts is not included.
         """
         return self.released.predicted_rmse
 
@@ -123,9 +122,8 @@ class Tabulation:
     def noise_std(self) -> FloatArray:
         """Standard deviation (m,) of the noise of each mean answer, before post-processing.
 
-        It does not depend on the data. It is not the error of the answers that are returned, unless
-        nothing was post-processed. Post-processing usually lowers the total error over the queries,
-        but can raise the error of a single query.
+        It does not depend on the data. Post-processing usually lowers the total error over the
+        queries, but can raise the error of a single query.
         """
         deviations = np.sqrt(self._additive.noise.variances()) / self._additive.n
         return np.asarray(deviations / self._weights)
@@ -157,15 +155,10 @@ class Tabulation:
         reach = widths(additive.noise, confidence) / additive.n + additive.answer_rounding
         reach = reach / self._weights
         noisy = np.asarray(self.released.noisy) / self._weights
-        low, high = self._range
+        # Under add/remove, a share can exceed 1 if n is too small.
+        most_one = self.task.tables and self.guarantee.adjacency is Adjacency.REPLACE_ONE
+        low, high = 0.0 if self.task.tables else -np.inf, 1.0 if most_one else np.inf
         return np.clip(noisy - reach, low, high), np.clip(noisy + reach, low, high)
-
-    @property
-    def _range(self) -> tuple[float, float]:
-        """Limits of the true answers. Under add/remove, a share can exceed 1 if n is too small."""
-        if not self.task.tables:
-            return -np.inf, np.inf
-        return 0.0, 1.0 if self.guarantee.adjacency is Adjacency.REPLACE_ONE else np.inf
 
     @property
     def has_intervals(self) -> bool:
@@ -186,9 +179,8 @@ class Tabulation:
         Tables have a first column ``table``, and for each attribute a column with the label of its
         level, missing if it is not in the table. For other queries, the first column is ``query``.
         The next are ``answer`` (a mean) and ``count`` (the answer times n; whole with `integers`).
-        If `has_intervals`, the last are ``noise_std``, the standard deviation of the noise before
-        post-processing, and the interval from ``low`` to ``high`` for the true mean. If the claim
-        was withdrawn, one more column ``privacy`` says so in each row.
+        If `has_intervals`, the last are ``noise_std`` and the interval from ``low`` to ``high``. If
+        the claim was withdrawn, one more column ``privacy`` says so in each row.
         """
         import pandas as pd
 
@@ -229,7 +221,7 @@ class Tabulation:
 
         A table of one attribute is a Series. A table of several is a DataFrame whose columns are
         the levels of the last attribute, as in `pandas.crosstab`. The key has the names of the
-        attributes in the order of the schema. For an unknown key, `KeyError` lists some tables.
+        attributes in the order of the schema; `KeyError` for others.
         """
         return Tables(self)
 

@@ -115,9 +115,9 @@ def release(
 
     Notes
     -----
-    The release has the guarantee of the mechanism, which `Tabulation.guarantee` states. The choice
-    of the mechanism depends only on the schema, the workload, n, `privacy` and `adjacency`.
-    Consistent answers are computed from the noisy answers alone.
+    The release has the guarantee of the mechanism. The choice of the mechanism depends only on the
+    schema, the workload, n, `privacy` and `adjacency`. Consistent answers are computed from the
+    noisy answers alone.
 
     Examples
     --------
@@ -127,15 +127,14 @@ def release(
     >>> sexes, smokes = ["female", "male"] * 200, [True] * 100 + [False] * 300
     >>> frame = pd.DataFrame({"sex": sexes, "smokes": smokes})
 
-    This example sets `mechanism`; by default, the best mechanism is chosen. Without a seed, the
-    release has a guarantee, and its numbers differ from call to call:
+    Without a seed, the release has a guarantee, and its numbers differ from call to call:
 
     >>> laplace = gd.mechanisms.Laplace
     >>> private = gd.release(frame, schema, "marginals:2", epsilon=1.0, mechanism=laplace)
     >>> str(private.guarantee).split(";")[0]
     '1-DP, replace-one'
 
-    With a seed, the release is a simulation without a guarantee:
+    With a seed, the release is a simulation:
 
     >>> simulated = gd.release(frame, schema, "marginals:2", epsilon=1.0, mechanism=laplace, rng=0)
     >>> str(simulated.guarantee).split(";")[0]
@@ -154,10 +153,7 @@ def release(
             "n must be declared under add/remove, because the number of records is private"
         )
     wanted = _privacy(epsilon, privacy)
-    if ledger is not None:
-        claim = Guarantee(wanted, adjacency, Exact())
-        claim = claim.without_claim(task.caveat)
-        ledger.require(claim if rng is None else claim.as_seeded(), "release")
+    _require(ledger, Guarantee(wanted, adjacency, Exact()), task.caveat, rng, "release")
     LOG.info("reading records")
     declared = schema.select(task.columns)
     counted = count_records(source_of(records), declared.confirm(), task.workload, client=client)
@@ -176,6 +172,15 @@ def release(
     if last is None:
         return Tabulation(released, task, chosen, Form.NOISY, integers)
     return Tabulation(last.applied(released), task, chosen, last.form, integers)
+
+
+def _require(
+    ledger: Ledger | None, claim: Guarantee, caveat: str, rng: RandomState, label: str
+) -> None:
+    """Ask the ledger, if there is one, whether it can pay; errors as in `Ledger.require`."""
+    if ledger is not None:
+        claim = claim.without_claim(caveat)
+        ledger.require(claim if rng is None else claim.as_seeded(), label)
 
 
 def _advised(workload: Workload, *, n: int, privacy: Privacy, adjacency: Adjacency) -> Mechanism:
@@ -197,10 +202,10 @@ def _privacy(epsilon: float | None, privacy: Privacy | None) -> Privacy:
     """The guarantee from `epsilon` or `privacy`; ``ValueError`` if both or none are given."""
     if (epsilon is None) == (privacy is None):
         raise ValueError(f"give either epsilon or privacy, got {epsilon!r} and {privacy!r}")
-    if privacy is not None:
-        return privacy
-    assert epsilon is not None
-    return PureDP(epsilon)
+    if epsilon is not None:
+        return PureDP(epsilon)
+    assert privacy is not None
+    return privacy
 
 
 def _number_of_records(declared: int | None, adjacency: Adjacency, counted: int) -> int:
@@ -214,7 +219,7 @@ def _number_of_records(declared: int | None, adjacency: Adjacency, counted: int)
     return counted
 
 
-# Covariance of real columns, in the units of the columns.
+# Covariance of real columns, in the units of the columns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -244,10 +249,8 @@ class CovarianceTable:
     A seed makes this a simulation, which has no guarantee:
 
     >>> result = gd.tabulation.covariance(frame, schema, privacy=gd.PureDP(1.0), rng=0)
-    >>> result.frame.shape, result.frame.columns.tolist()
-    ((2, 2), ['a', 'b'])
-    >>> str(result.guarantee).split(";")[0]
-    'seeded: no privacy claim'
+    >>> result.frame.columns.tolist(), str(result.guarantee)
+    (['a', 'b'], 'seeded: no privacy claim')
     """
 
     frame: pd.DataFrame
@@ -299,15 +302,15 @@ def covariance(
     ------
     ValueError
         Under add/remove. If a column is unknown or not real, a value is missing or is outside the
-        bounds of a column that does not clip, or a parameter is wrong. If a value is wrong, the
-        message names row and column. The error is raised before the ledger pays.
+        bounds of a column that does not clip (the message names row and column), or a parameter is
+        wrong. The error is raised before the ledger pays.
     BudgetExhausted
         As for `release`.
 
     Notes
     -----
-    `geomdp.mechanisms.Covariance` gives the guarantee. Scaling back is post-processing, because the
-    bounds are public.
+    `geomdp.mechanisms.Covariance` gives the guarantee. Scaling back by public bounds is
+    post-processing.
 
     Examples
     --------
@@ -332,21 +335,14 @@ def covariance(
     names = tuple(chosen_columns(schema, columns, real=True))
     chosen = schema.select(names)
     refuse_private_count(adjacency)
-    if ledger is not None:
-        claim = Guarantee(privacy, adjacency, Exact())
-        claim = claim.without_claim(chosen.caveat)
-        ledger.require(claim if rng is None else claim.as_seeded(), "Covariance")
+    _require(ledger, Guarantee(privacy, adjacency, Exact()), chosen.caveat, rng, "Covariance")
     workload = SecondMoment(len(names))
-    if isinstance(records, str | os.PathLike):
-        chunks = list(
-            encode(
-                read_chunks(Path(records), names, csv=chosen.csv),
-                chosen.confirm(),
-                workload.universe,
-            )
-        )
-    else:
-        chunks = list(encode(records, chosen.confirm(), workload.universe))
+    rows = (
+        read_chunks(Path(records), names, csv=chosen.csv)
+        if isinstance(records, str | os.PathLike)
+        else records
+    )
+    chunks = list(encode(rows, chosen.confirm(), workload.universe))
     if n is None:
         n = sum(map(len, chunks))
         if n == 0:

@@ -82,8 +82,6 @@ class Task:
     >>> import geomdp as gd
     >>> columns = {"sex": ["female", "male"], "smokes": ["no", "yes"]}
     >>> task = gd.tabulation.parse_workload("marginals:1", columns)
-    >>> task.row
-    ('queries', '4: 2 1-way tables of 2 columns')
     >>> task.labels
     ['sex=female', 'sex=male', 'smokes=no', 'smokes=yes']
     """
@@ -143,8 +141,6 @@ def chosen_columns(
     --------
     >>> import geomdp as gd
     >>> schema = gd.data.Schema.from_dict({"sex": ["female", "male"], "smokes": bool})
-    >>> gd.tabulation.chosen_columns(schema, None)
-    {'sex': ('female', 'male'), 'smokes': ('false', 'true')}
     >>> gd.tabulation.chosen_columns(schema, ["sex"])
     {'sex': ('female', 'male')}
     """
@@ -171,8 +167,7 @@ def chosen_columns(
     return {name: labels[name] for name in names}
 
 
-# Workload specifications such as ``marginals:2``, and the table `WORKLOAD_KINDS` of all kinds.
-
+# Workload specifications such as ``marginals:2``, and the table `WORKLOAD_KINDS` of all kinds
 
 #: Largest number of queries of a specification other than ``marginals``. Mechanisms that store a
 #: basis of the affine hull of the answers accept fewer queries.
@@ -207,8 +202,6 @@ class WorkloadKind:
     >>> import geomdp as gd
     >>> [kind.usage for kind in gd.tabulation.WORKLOAD_KINDS][:2]
     ['marginals:K', 'histogram']
-    >>> [kind.name for kind in gd.tabulation.WORKLOAD_KINDS if kind.real]
-    ['second-moments']
     """
 
     name: str
@@ -221,19 +214,6 @@ class WorkloadKind:
     def usage(self) -> str:
         """How to write a specification of this kind, such as ``marginals:K``."""
         return f"{self.name}:{self.argument}" if self.argument else self.name
-
-
-def takes_reals(spec: str) -> bool:
-    """Whether a specification is about real columns; False if its name is unknown.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> gd.tabulation.takes_reals("marginals:2"), gd.tabulation.takes_reals("second-moments")
-    (False, True)
-    """
-    name = _parts(spec)[0]
-    return any(kind.real for kind in WORKLOAD_KINDS if kind.name == name)
 
 
 def parse_workload(spec: str, columns: ColumnLabels) -> Task:
@@ -252,11 +232,8 @@ def parse_workload(spec: str, columns: ColumnLabels) -> Task:
     --------
     >>> import geomdp as gd
     >>> columns = {"sex": ["female", "male"], "smokes": ["no", "yes"]}
-    >>> task = gd.tabulation.parse_workload("histogram", columns)
-    >>> task.workload
+    >>> gd.tabulation.parse_workload("histogram", columns).workload
     Histogram(N=4)
-    >>> task.labels[0]
-    'sex=female,smokes=no'
     """
     name, colon, argument = _parts(spec)
     kind = next((kind for kind in WORKLOAD_KINDS if kind.name == name), None)
@@ -317,7 +294,7 @@ def _marginals(columns: ColumnLabels, argument: str) -> Task:
 
 
 def _histogram(columns: ColumnLabels, argument: str) -> Task:
-    del argument  # always empty: this kind takes no argument
+    del argument  # always empty
     sizes = tuple(len(levels) for levels in columns.values())
     _limit(math.prod(sizes), "histogram")
     described = f"joint histogram of {_plural(len(columns), 'column')}"
@@ -378,7 +355,7 @@ def _signs(columns: ColumnLabels, argument: str) -> Task:
 
 
 def _second_moments(columns: ColumnLabels, argument: str) -> Task:
-    del argument  # always empty: this kind takes no argument
+    del argument  # always empty
     d = len(columns)
     _limit(d * (d + 1) // 2, "second-moments")
     labels = [f"{a}*{b}" for a, b in itertools.combinations_with_replacement(columns, 2)]
@@ -434,8 +411,7 @@ WORKLOAD_KINDS = (
 )
 
 
-# The workload that a user asks for: one specification, or several tables with weights.
-
+# The workload that a user asks for: one specification, or several tables with weights
 
 #: A specification such as ``"marginals:2"``, or the names of the columns of one table.
 Asked: TypeAlias = str | Sequence[str]
@@ -477,8 +453,6 @@ def task_of(
     >>> task = gd.tabulation.task_of(schema, ["marginals:1", ("sex", "smokes")], weights=[1.0, 2.0])
     >>> task.row
     ('queries', '10: 3 1-way tables of 3 columns (weight 1); the table sex x smokes (weight 2)')
-    >>> task.labels[-2:]
-    ['sex=male,smokes=false', 'sex=male,smokes=true']
     """
     if not asked:
         raise ValueError("workload must be at least 1 specification or table, got 0")
@@ -496,7 +470,9 @@ def task_of(
 
 def _part(schema: Schema, asked: Asked, columns: Sequence[str] | None) -> Task:
     if isinstance(asked, str):
-        return parse_workload(asked, chosen_columns(schema, columns, real=takes_reals(asked)))
+        name = _parts(asked)[0]
+        real = any(kind.real for kind in WORKLOAD_KINDS if kind.name == name)
+        return parse_workload(asked, chosen_columns(schema, columns, real=real))
     labels = chosen_columns(schema, asked)
     # Columns of a table are always in the order of the schema.
     ordered = {name: labels[name] for name in schema.names if name in labels}
@@ -512,7 +488,11 @@ def _mixed(schema: Schema, parts: Sequence[Task], weights: Sequence[float]) -> T
             )
     used = {name for part in parts for name in part.columns}
     labels: ColumnLabels = {name: found for name, found in schema.labels.items() if name in used}
-    tables = [_in_order(table, labels) for part in parts for table in part.tables]
+    tables = [
+        _table(labels, tuple(name for name in labels if name in table.columns))
+        for part in parts
+        for table in part.tables
+    ]
     n_cells = sum(table.n_cells for table in tables)
     if n_cells > MAX_CELLS:
         raise ValueError(f"workload must have at most {MAX_CELLS} queries, got {n_cells}")
@@ -521,8 +501,9 @@ def _mixed(schema: Schema, parts: Sequence[Task], weights: Sequence[float]) -> T
         [table.columns for table in tables],
         [weight for part, weight in zip(parts, weights, strict=True) for _ in part.tables],
     )
-    weighted = len(set(weights)) > 1
-    words = [_in_words(part, weight, weighted) for part, weight in zip(parts, weights, strict=True)]
+    words = [part.description for part in parts]
+    if len(set(weights)) > 1:
+        words = [f"{said} (weight {w:g})" for said, w in zip(words, weights, strict=True)]
     return Task(
         workload,
         tuple(labels),
@@ -531,12 +512,3 @@ def _mixed(schema: Schema, parts: Sequence[Task], weights: Sequence[float]) -> T
         tuple(tables),
         workload.weights,
     )
-
-
-def _in_order(table: Table, labels: ColumnLabels) -> Table:
-    names = tuple(name for name in labels if name in table.columns)
-    return Table(names, tuple(tuple(labels[name]) for name in names))
-
-
-def _in_words(part: Task, weight: float, weighted: bool) -> str:
-    return f"{part.description} (weight {weight:g})" if weighted else part.description

@@ -11,7 +11,6 @@ import pytest
 from geomdp import sample_complexity_bracket
 from geomdp.advice import Bracket
 from geomdp.advice import bracket as bracket_module
-from geomdp.advice import bracket as lower_side
 from geomdp.advice.bracket import error_limit, upper_bounds
 from geomdp.bounds import (
     RMS,
@@ -218,11 +217,7 @@ def test_without_any_noise_the_constant_answer_is_left(monkeypatch):
     monkeypatch.setattr(bracket_module, "CANDIDATES", kept)
     monkeypatch.setattr(bracket_module, "MAX_PROJECTED_UNIVERSE", 2)
     found, _ = upper_bounds(
-        Histogram(8),
-        privacy=PureDP(1.0),
-        alpha=0.9,
-        metric=MeanL2(),
-        adjacency=Adjacency.REPLACE_ONE,
+        Histogram(8), Problem(None, 0.9, MeanL2(), Adjacency.REPLACE_ONE, PureDP(1.0))
     )
     assert [bound.value for bound in found] == [1.0]
 
@@ -230,7 +225,7 @@ def test_without_any_noise_the_constant_answer_is_left(monkeypatch):
 def test_a_bound_stands_where_a_harder_search_finds_none(monkeypatch):
     """If the harder search fails, the bound of the first search stays. No search runs twice."""
     searched = []
-    search = lower_side.packing_search
+    search = bracket_module.packing_search
 
     def once(workload, *, metric, effort, **options):
         searched.append((metric, effort))
@@ -238,9 +233,9 @@ def test_a_bound_stands_where_a_harder_search_finds_none(monkeypatch):
             raise SideConditionError("the harder search finds nothing")
         return search(workload, metric=metric, effort=effort, **options)
 
-    monkeypatch.setattr(lower_side, "packing_search", once)
+    monkeypatch.setattr(bracket_module, "packing_search", once)
     problem = Problem(1.0, 0.02)
-    _, refused = lower_side.lower_bounds(Histogram(12), problem, 0)
+    _, refused = bracket_module.lower_bounds(Histogram(12), problem, 0)
     assert not any("search" in name for name in refused)
     assert len(searched) == len(set(searched))
 
@@ -259,11 +254,7 @@ def test_simulated_limits_are_said_to_be_so(monkeypatch):
     """With few records, the error limit of a projection uses a simulated mean."""
     few_mechanisms(monkeypatch)
     found, _ = upper_bounds(
-        RandomSigns(30, 20, 0),
-        privacy=PureDP(1.0),
-        alpha=0.5,
-        metric=RMS(),
-        adjacency=Adjacency.REPLACE_ONE,
+        RandomSigns(30, 20, 0), Problem(None, 0.5, RMS(), Adjacency.REPLACE_ONE, PureDP(1.0))
     )
     projected = [b for b in found if isinstance(b.certificate, Projected) and b.assumptions]
     assert projected
@@ -278,11 +269,7 @@ def test_simulated_limits_are_said_to_be_so(monkeypatch):
 
 def test_second_moments_have_a_closed_bound():
     found, _ = upper_bounds(
-        SecondMoment(6),
-        privacy=PureDP(1.0),
-        alpha=0.1,
-        metric=RMS(),
-        adjacency=Adjacency.REPLACE_ONE,
+        SecondMoment(6), Problem(None, 0.1, RMS(), Adjacency.REPLACE_ONE, PureDP(1.0))
     )
     own = [b for b in found if isinstance(b.certificate, SecondMomentMechanism)]
     assert len(own) == 1

@@ -359,9 +359,8 @@ def test_advice_for_more_records_than_sums_hold_leaves_the_lattice_out():
 
 
 def test_a_bracket_for_more_records_than_sums_hold_leaves_the_lattice_out():
-    bounds, refused = upper_bounds(
-        WIDE, privacy=PureDP(3.0), alpha=1.0, metric=gd.bounds.RMS(), adjacency=REPLACE
-    )
+    question = gd.bounds.Problem(3.0, 1.0, gd.bounds.RMS(), REPLACE)
+    bounds, refused = upper_bounds(WIDE, question)
     assert bounds
     assert any("not exact in float64" in why for why in refused.values())
 
