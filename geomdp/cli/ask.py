@@ -17,22 +17,26 @@ from dataclasses import dataclass
 from fractions import Fraction
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeAlias
 
 import numpy as np
 import typer
 
+import geomdp as gd
 from geomdp._typing import IntArray
 from geomdp.cli import display, flags
-from geomdp.cli.display import working
+from geomdp.cli.display import naming_flags, working
 from geomdp.cli.flags import QUERIES, RESULT, option, real, whole_number
+from geomdp.cli.outputs import Payment, record_room
+from geomdp.cli.release import privacy_record
 from geomdp.privacy import Adjacency, ApproxDP, BudgetExhausted, Exact, Guarantee, PureDP
 
 if TYPE_CHECKING:
-    from geomdp.mechanisms import AboveThreshold, NumericSparse, OnlineConstruction, Sparse
-    from geomdp.mechanisms.interactive.sparse_vector import Answer
-    from geomdp.privacy import Ledger
     from geomdp.workloads.single_queries import DenseQuery
+
+    Interactive: TypeAlias = (
+        gd.OnlineConstruction[DenseQuery] | gd.AboveThreshold | gd.Sparse | gd.NumericSparse
+    )
 
 
 # One run: the questions, the answers, and the file of --state that records both.
@@ -166,22 +170,20 @@ def answer_all(
                 print(f"{display.visible(text)}\t{_in_words(mechanism, answer)}")
 
 
-def _asked(mechanism: Interactive, query: DenseQuery, histogram: IntArray, n: int) -> Answer:
-    from geomdp.mechanisms import OnlineConstruction
-
+def _asked(
+    mechanism: Interactive, query: DenseQuery, histogram: IntArray, n: int
+) -> gd.mechanisms.Answer:
     # Whole numbers below 2^53 are added without rounding, so the count is exact.
     count = int(query.total(histogram))
-    if isinstance(mechanism, OnlineConstruction):
+    if isinstance(mechanism, gd.OnlineConstruction):
         return mechanism.ask_truth(query, Fraction(count, n))
     answer = mechanism.ask(count)
     return answer if answer.value is None else answer._replace(value=answer.value / n)
 
 
-def _in_words(mechanism: Interactive, answer: Answer) -> str:
-    from geomdp.mechanisms import OnlineConstruction
-
+def _in_words(mechanism: Interactive, answer: gd.mechanisms.Answer) -> str:
     value = "" if answer.value is None else f"{answer.value:.6g}"
-    if isinstance(mechanism, OnlineConstruction):
+    if isinstance(mechanism, gd.OnlineConstruction):
         return value
     return "\t".join(filter(None, ["above" if answer.above else "below", value]))
 
@@ -203,12 +205,6 @@ def _write(file: FileIO, content: bytes, said: str) -> None:
         raise OSError(error.errno, f"{error.strerror}; {said}", str(file.name)) from error
 
 
-if TYPE_CHECKING:
-    Interactive: TypeAlias = (
-        OnlineConstruction[DenseQuery] | AboveThreshold | Sparse | NumericSparse
-    )
-
-
 # The mechanism that answers the questions, and the flags that describe it
 
 
@@ -219,12 +215,6 @@ class Technique(enum.StrEnum):
     SPARSE = "sparse"
     NUMERIC_SPARSE = "numeric-sparse"
     ONLINE = "online"
-
-
-class _Shared(TypedDict):
-    privacy: PureDP | ApproxDP
-    adjacency: Adjacency
-    ledger: Ledger | None
 
 
 @dataclass(frozen=True)
@@ -260,48 +250,34 @@ class Setting:
 
     def record(self, mechanism: Interactive) -> dict[str, object]:
         """What the privacy record says about the mechanism, which `mechanism` has built."""
-        flags = {
+        stated = {
             "threshold": self.threshold,
             "cutoff": self.cutoff,
             "questions": self.questions,
             "alpha": getattr(mechanism, "alpha", None),
         }
-        given = {name: value for name, value in flags.items() if value is not None}
+        given = {name: value for name, value in stated.items() if value is not None}
         return {"name": type(mechanism).__name__, "technique": self.technique, **given}
 
-    def mechanism(self, size: int, n: int, ledger: Ledger | None) -> Interactive:
+    def mechanism(self, size: int, n: int, ledger: gd.Ledger | None) -> Interactive:
         """The mechanism for `n` records and `size` combinations of levels, paid when it is built.
 
         Under add-remove, `n` is declared. The sparse vector technique compares numbers of records
         with n times the threshold, and the online construction estimates these numbers divided by
         n.
         """
-        from geomdp.mechanisms import (
-            AboveThreshold,
-            MultiplicativeWeights,
-            NumericSparse,
-            OnlineConstruction,
-            Sparse,
-        )
-
-        shared: _Shared = {"privacy": self.privacy, "adjacency": self.adjacency, "ledger": ledger}
+        shared: Any = {"privacy": self.privacy, "adjacency": self.adjacency, "ledger": ledger}
         if self.questions is not None:
-            rule = MultiplicativeWeights(size)
-            return OnlineConstruction(rule, n=n, queries=self.questions, alpha=self.alpha, **shared)
+            rule = gd.mechanisms.MultiplicativeWeights(size)
+            queries, alpha = self.questions, self.alpha
+            return gd.OnlineConstruction(rule, n=n, queries=queries, alpha=alpha, **shared)
         assert self.threshold is not None
         # Compare counts, not shares: counts are whole numbers, so no rounding depends on the
         # records, and the sensitivity is exactly 1.
         level = self.threshold * n
         if self.cutoff is None:
-            assert isinstance(self.privacy, PureDP)  # checked by `__post_init__`
-            return AboveThreshold(
-                level,
-                sensitivity=1.0,
-                privacy=self.privacy,
-                adjacency=self.adjacency,
-                ledger=ledger,
-            )
-        kind = Sparse if self.technique is Technique.SPARSE else NumericSparse
+            return gd.AboveThreshold(level, sensitivity=1.0, **shared)
+        kind = gd.Sparse if self.technique is Technique.SPARSE else gd.NumericSparse
         return kind(level, cutoff=self.cutoff, sensitivity=1.0, **shared)
 
 
@@ -393,22 +369,16 @@ def ask(
     state: StateOption,
 ) -> None:
     """Answer adaptive questions about the records in DATA, one by one, within one budget."""
-    from geomdp.cli.display import naming_flags
-    from geomdp.cli.inputs import record_source, warn_of
-    from geomdp.cli.outputs import Payment, record_room
-    from geomdp.cli.release import privacy_record
-    from geomdp.data import CountedRecords, count_records
-    from geomdp.workloads import Histogram
-
-    relation, privacy = (
-        adjacency.relation(),
-        flags.parse_released(epsilon, delta, None, epsilon_above_10),
-    )
+    relation = adjacency.relation()
+    privacy = flags.parse_released(epsilon, delta, None, epsilon_above_10)
     assert isinstance(privacy, PureDP | ApproxDP)  # the command has no --rho
     flags.check_normaliser(n, relation)
     payment = Payment(ledger, budget)
     payment.check(provable=True)
     setting = Setting(technique, threshold, cutoff, questions, alpha, privacy, relation)
+    # Imported here: this module imports most of the library, and refusals should come at once.
+    from geomdp.cli.inputs import record_source, warn_of
+
     names = None if columns is None else flags.split_columns(columns)
     source = record_source(names, data, sample, schema, False, sql, database)
     declared = source.schema
@@ -423,10 +393,15 @@ def ask(
         if account is not None:
             account.require(Guarantee(privacy, relation, Exact(), withdrawn=caveat), "ask")
         with working("reading records"):
-            workload = Histogram(table.size)
-            counted = count_records(source.table, declared.confirm(), workload)
-        number = _number_of_records(n, relation, counted.count)
-        assert isinstance(counted, CountedRecords)
+            workload = gd.workloads.Histogram(table.size)
+            counted = gd.data.count_records(source.table, declared.confirm(), workload)
+        if relation is Adjacency.REPLACE_ONE and n not in (None, counted.count):
+            raise ValueError(f"--n must be the number of records, {counted.count}, got {n}")
+        assert n is not None or relation is Adjacency.REPLACE_ONE  # by `check_normaliser`
+        number = counted.count if n is None else n
+        if number == 0:
+            raise ValueError("DATA must hold at least 1 record, got 0")
+        assert isinstance(counted, gd.data.CountedRecords)
         histogram = counted.totals(workload).sums.astype(np.int64)
         with naming_flags("alpha"):
             mechanism = setting.mechanism(table.size, number, account)
@@ -436,14 +411,3 @@ def ask(
         charged = payment.charged(claim)
         add_line(file, record, f"{charged}, and no question was answered")
         answer_all(lines, mechanism, histogram, number, file, charged)
-
-
-def _number_of_records(n: int | None, relation: Adjacency, counted: int) -> int:
-    if relation is Adjacency.ADD_REMOVE:
-        assert n is not None  # by `check_normaliser`
-        return n
-    if n not in (None, counted):
-        raise ValueError(f"--n must be the number of records, {counted}, got {n}")
-    if counted == 0:
-        raise ValueError("DATA must hold at least 1 record, got 0")
-    return counted

@@ -286,13 +286,13 @@ def bracket(
     force: flags.Force = False,
 ) -> None:
     """Print lower and upper bounds on the least number of records that suffices for the error A."""
-    from geomdp.cli.inputs import planned_task
-
     privacy, question = check_together(
         lambda: flags.parse_privacy(epsilon, delta, rho),
         lambda: flags.parse_question(workload, tables, weight, columns),
         lambda: _check_output(out, schema, force),
     )
+    from geomdp.cli.inputs import planned_task  # after the refusals, which should come at once
+
     task = planned_task(question, sample, schema)
     with working("bounding"):
         found = gd.sample_complexity_bracket(
@@ -401,10 +401,10 @@ def width(
     seed: DirectionsOption = None,
 ) -> None:
     """Compute the Gaussian mean width of a workload's sensitivity polytope."""
-    from geomdp.cli.inputs import planned_task
-
     flags.check_whole("--seed", seed, minimum=0)
     question = flags.parse_question(workload, tables, weight, columns)
+    from geomdp.cli.inputs import planned_task  # after the refusals, which should come at once
+
     task = planned_task(question, sample, schema)
     with working("estimating"):
         body = gd.sensitivity_polytope(task.workload)
