@@ -22,8 +22,7 @@ from geomdp.bodies.balls import log_unit_ball_volume, mean_gaussian_norm
 from geomdp.bodies.base import checked_body
 from geomdp.bodies.noise_bodies import shadow
 from geomdp.bodies.polytopes.vpolytope import triangulated
-from geomdp.geometry.volumes import volume_radius
-from geomdp.geometry.width import gaussian_width
+from geomdp.geometry.volumes import gaussian_width, volume_radius
 
 #: If the Gaussian width is simulated, an upper bound on a volume radius can be too small. This
 #: happens with probability at most `LEVEL`.

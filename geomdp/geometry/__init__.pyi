@@ -14,10 +14,9 @@ from .results import Estimate as Estimate
 from .results import Projection as Projection
 from .results import Samples as Samples
 from .sampling import sample_uniform as sample_uniform
-from .volumes import annealed_volume as annealed_volume
+from .volumes import gaussian_width as gaussian_width
+from .volumes import mean_gaussian_norm as mean_gaussian_norm
 from .volumes import second_moment as second_moment
+from .volumes import unit_ball_volume as unit_ball_volume
 from .volumes import volume as volume
 from .volumes import volume_radius as volume_radius
-from .width import gaussian_width as gaussian_width
-from .width import mean_gaussian_norm as mean_gaussian_norm
-from .width import unit_ball_volume as unit_ball_volume

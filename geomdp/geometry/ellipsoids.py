@@ -15,30 +15,28 @@ from geomdp._validation import finite_array, positive
 from geomdp.bodies.oracles import check_all_above_0
 
 #: S is enlarged by this share, because the ellipsoid must contain every vector despite rounding
-#: (SAM-5). The rounding error of the search for the longest vector is about 1e-13 for a few hundred
+#: (SAM-5): the search for the longest vector has an error of about 1e-13 for a few hundred
 #: coordinates.
 INFLATION = 1e-9
-#: Largest number of searches for the vectors with the largest v^T S^-1 v.
-MAX_SEARCHES = 60
-#: Largest number of multiplicative updates of the weights between two searches.
-INNER_UPDATES = 100
-#: Exponents of the multiplicative updates. Exponent 2 never lowers the dual value. Larger exponents
-#: are several times as fast, so each update multiplies the exponent by 1.3, up to 16. If an update
-#: with a larger exponent does not raise the dual value, the update is undone and the exponent is 2
-#: again.
+#: Largest number of searches for the vectors with the largest v^T S^-1 v, and of multiplicative
+#: updates of the weights between two searches.
+MAX_SEARCHES, INNER_UPDATES = 60, 100
+#: Exponents of the updates. Exponent 2 never lowers the dual value. Larger ones are several times
+#: as fast, so each update multiplies the exponent by 1.3, up to 16. If an update with a larger
+#: exponent does not raise the dual value, it is undone and the exponent is 2 again.
 SAFE_EXPONENT, MOST_EXPONENT, EXPONENT_GROWTH = 2.0, 16.0, 1.3
-#: Only columns have weights: a column is a vector or a distribution of vectors. A search gives the
-#: gap on the whole set. The updates after the search end when the gap on the columns is at most
-#: this share of the gap on the whole set, or half the tolerance if that is more.
+#: Only columns have weights: a column is a vector or a distribution of vectors. Updates end when
+#: the gap on the columns is at most this share of the gap on the whole set, which the last search
+#: gave, or half the tolerance if that is more.
 BALANCED_SHARE = 0.25
-#: The score of a vector v is v^T (t W^(1/2))^-1 v. The weighted mean of the scores is 1. Vectors
-#: with a score below 1 lose weight. A vector is dropped if its score is below DECAYING and its
-#: weight is below LEAST_SHARE times the average weight. A later search may find the vector again.
+#: The score of a vector v is v^T (t W^(1/2))^-1 v; the weighted mean of the scores is 1. A vector
+#: is dropped if its score is below DECAYING, so that it loses weight, and its weight below
+#: LEAST_SHARE times the average weight. A later search may find the vector again.
 LEAST_SHARE, DECAYING = 1e-4, 0.99
-#: If a search in R^r finds at most r times this number of vectors, each vector becomes a column. If
-#: the search finds more vectors, their uniform distribution becomes one column. In general
-#: position, the best ellipsoid touches at most r (r + 1) / 2 vectors, in practice a small multiple
-#: of r. In a set with symmetries, the ellipsoid touches either all vectors of an orbit or none.
+#: If a search in R^r finds at most r times this number of vectors, each becomes a column, else
+#: their uniform distribution becomes one. In general position, the best ellipsoid touches at most r
+#: (r + 1) / 2 vectors, in practice a small multiple of r. In a set with symmetries, it touches
+#: either all vectors of an orbit or none.
 COLUMNS_PER_DIMENSION = 8
 
 
@@ -69,8 +67,7 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
     for A columns.
     """
     tolerance = positive(tolerance, "tolerance")
-    # Many long vectors (the orbit of a symmetry) make one column, their uniform distribution. The
-    # first column is the uniform distribution on V, so W never loses rank.
+    # The first column is the uniform distribution on V, so W never loses rank.
     columns = _Columns(vectors.mean())
     limit = COLUMNS_PER_DIMENSION * vectors.dimension
     long = vectors.longest(columns.whitening, columns.trace, limit)
@@ -255,11 +252,9 @@ def _water_level(caps: FloatArray, sizes: FloatArray, total: float) -> float:
 
 # Sets of vectors in R^r that an ellipsoid must contain, and searches for their longest vectors.
 
-#: Number of rows whose distances to all rows are computed at a time. With 4096 rows in all, these
-#: 512 x 4096 float64 are 16 MB.
+#: Number of rows whose distances to all rows are computed at a time: 16 MB for 4096 rows in all.
 BLOCK_ROWS = 512
-#: Two squared lengths are treated as equal up to this relative difference, because rounding can
-#: cause it.
+#: Squared lengths are treated as equal up to this relative difference, which rounding can cause.
 EQUAL_LENGTHS = 1e-12
 
 

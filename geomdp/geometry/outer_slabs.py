@@ -23,12 +23,11 @@ from geomdp.geometry.sampling.chains import CoordinateHitAndRun, chain_mean, run
 from geomdp.geometry.sampling.samplers import ChainSampler, prepared_walk, symmetric_roots
 from geomdp.workloads.structure import RandomSymmetry
 
-#: Default number of slabs per dimension. In a measurement on all 2-way tables of 10 binary columns
-#: (dimension 55), the error fell by 32% from the first 55 slabs to 1100 slabs. From 1100 to 2000
-#: slabs, the error fell by another 6%, and the search took twice the time.
+#: Default number of slabs per dimension. On all 2-way tables of 10 binary columns (dimension 55),
+#: the error fell by 32% from 55 to 1100 slabs, and by another 6% to 2000 slabs, in twice the time.
 SLABS_PER_DIMENSION = 20
-#: Draws per chain for the final estimate of E ||U||^2, one sweep apart. A sweep moves every
-#: coordinate once. Values of ||U||^2 that are one sweep apart are nearly independent.
+#: Draws per chain for the final estimate of E ||U||^2, one sweep (a move of every coordinate)
+#: apart. Values of ||U||^2 one sweep apart are nearly independent.
 MOMENT_DRAWS = 32
 
 
@@ -179,32 +178,22 @@ def _completed(directions: FloatArray) -> FloatArray:
 
 # The search for slabs {x : |<z, x>| <= w} that contain a body K and enclose it tightly.
 
-#: Every half-width w is the support value h(z) times this factor. Rounding of h(z) (relative error
-#: near 1e-13) then cannot make a slab too narrow (SAM-5). If h has a larger relative error, this
-#: error, `accuracy`, is added to the factor.
+#: Every half-width w is the support value h(z) times this factor, to which `accuracy` is added.
+#: Rounding of h(z) (relative error near 1e-13) then cannot make a slab too narrow (SAM-5).
 INFLATION = 1 + 1e-9
-#: Number of chains that move together.
-CHAINS = 256
-#: Number of states kept of each chain per round, one sweep apart. A sweep moves every coordinate
-#: once. Directions are scored on all states of all chains.
-SNAPSHOTS = 8
-#: Number of sweeps at the start of a round whose states are not kept. The chains need these sweeps
-#: because new slabs have moved the points of the chains into a smaller body.
-SETTLING = 4
+#: Number of chains that move together, states kept of each chain per round, one sweep apart, and
+#: sweeps before them: at the start of a round, new slabs have moved the points.
+CHAINS, SNAPSHOTS, SETTLING = 256, 8, 4
 #: The largest number of slabs added in a round is the dimension, within these limits. With more
-#: slabs, the chains might not mix between two rounds. For dimensions within the limits, the default
-#: budget of 20 slabs per dimension takes about 20 rounds.
+#: slabs, the chains might not mix between two rounds.
 FEWEST_ADDED, MOST_ADDED = 8, 128
-#: Directions are sought at this many points for each slab to be added. So about twice as many
-#: directions are found as slabs are added, and the better half become slabs. In measurements, an
-#: equal number of slabs cut off less if all directions found became slabs.
+#: Directions are sought at this many points for each slab to be added, and the better half become
+#: slabs. In measurements, an equal number of slabs cut off less if all of them became slabs.
 POINTS_PER_SLAB = 2
-#: These numbers apply if a symmetry is given: the number of random images of each direction, and
-#: the number of slabs added per point.
+#: If a symmetry is given: the number of random images of each direction, and of slabs per point.
 IMAGES, SLABS_PER_POINT = 50, 5
-#: Let U be uniform on the slab body. Compare the mean of E ||U||^2 over the last `WINDOW` rounds
-#: with the mean over the `WINDOW` rounds before. The search stops if the later mean is more than
-#: (1 - `TOLERANCE`) times the earlier mean.
+#: Let U be uniform on the slab body. The search stops if the mean of E ||U||^2 over the last
+#: `WINDOW` rounds is more than (1 - `TOLERANCE`) times the mean over the `WINDOW` rounds before.
 WINDOW, TOLERANCE = 10, 0.002
 #: The search stops after this many rounds in a row in which no candidate cut off any state.
 IDLE_ROUNDS = 3
@@ -321,16 +310,11 @@ class SlabSearch:
         return bool(last > (1 - TOLERANCE) * before)
 
 
-# A pool of candidate slabs, and a greedy choice of slabs that cut off many states of chains.
-
-#: Largest number of candidates kept from one round to the next. The candidates that cut off the
-#: most states are kept.
-POOL_LIMIT = 4096
-#: Number of candidates scored together. Each candidate needs one float of memory per state.
-BLOCK = 512
-#: Each normal is divided by its entry of largest absolute value. Two normals count as parallel if
-#: the results agree in this number of decimal places. Normals are scaled so that each slab touches
-#: the body, so parallel normals give the same slab.
+#: Largest number of candidates kept from one round to the next, and number scored together: each
+#: takes one float of memory per state.
+POOL_LIMIT, BLOCK = 4096, 512
+#: Normals count as parallel if they agree in this number of decimal places, divided by their entry
+#: of largest absolute value. Each slab touches the body, so parallel normals give the same slab.
 DIGITS = 9
 
 
@@ -399,9 +383,8 @@ def greedy_cover(outside: BoolArray, count: int) -> tuple[IntArray, int]:
 def _keys(normals: FloatArray) -> list[bytes]:
     """One key per slab: the normal, divided by its entry of largest absolute value, and rounded."""
     largest = np.abs(normals).argmax(axis=1)
-    # Several entries may have nearly the largest absolute value. Rounding errors would then decide
-    # which entry is the divisor, and also the sign of the key. Therefore the first such entry is
-    # the divisor.
+    # If several entries are nearly the largest, rounding must not decide which is the divisor, so
+    # it is the first of them.
     sizes = np.abs(np.take_along_axis(normals, largest[:, None], axis=1))
     first = (np.abs(normals) > (1 - 10.0**-DIGITS) * sizes).argmax(axis=1)
     scaled = normals / np.take_along_axis(normals, first[:, None], axis=1)

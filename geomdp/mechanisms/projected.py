@@ -23,7 +23,7 @@ from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.data.tallies import CountedRecords
 from geomdp.geometry.projection import ConeProjector, Projector
 from geomdp.geometry.results import Projection
-from geomdp.geometry.width import gaussian_width
+from geomdp.geometry.volumes import gaussian_width
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.base import Mechanism, Privatiser
 from geomdp.mechanisms.release import Prediction, PredictionKind
@@ -110,17 +110,13 @@ class PostProcessedNoise(PostProcessed):
 # Upper bounds on E h_K(Z) for noise Z, where h_K is the support function of a body K. If noisy
 # means over n records are projected on K, their squared l2 error is at most E h_K(Z) / n.
 
-#: Largest number of draws by default. In dimension 50, the mean of h_K over the draws has a
-#: relative error near 1%. Bounds by coordinates are computed for at most this number of
-#: coordinates.
+#: Largest number of draws by default; in dimension 50, the mean of h_K over the draws has a
+#: relative error near 1%. Also the largest number of coordinates for bounds by coordinates.
 MAX_DRAWS = 512
-#: Number of draws in dimensions so high that `MAX_NUMBERS` would allow fewer. A caller can still
-#: ask for fewer draws.
-MIN_DRAWS = 32
-#: Largest number of coordinates of all draws together. This limit keeps the time for h_K to seconds
-#: if each value takes milliseconds: all 2-way tables of 100 binary columns get 105 draws. The mean
-#: of h_K over these draws has a relative error of 0.6%.
-MAX_NUMBERS = 1 << 21
+#: Largest number of coordinates of all draws together, and least number of draws in spite of it,
+#: unless a caller asks for fewer. Time for h_K then stays within seconds if each value takes
+#: milliseconds: all 2-way tables of 100 binary columns get 105 draws, and an error of 0.6%.
+MAX_NUMBERS, MIN_DRAWS = 1 << 21, 32
 #: Probability that a simulated upper confidence limit is below the mean, for normal variables.
 LEVEL = 1e-6
 #: `exceeds` compares a limit with the mean over 8 draws minus 6 standard errors of this mean.
@@ -216,13 +212,10 @@ def _upper_limit(values: FloatArray) -> float:
 
 #: Duality gap that the projection must reach, as a share of the mean squared noise.
 GAP_SHARE = 1e-6
-#: Least tolerance for the gap, as a share of the squared diameter of K. For a smaller tolerance,
-#: float64 rounds squared distances too much. This limit replaces `GAP_SHARE` if the root mean
-#: squared noise is below 1e-4 of the diameter.
-LEAST_TOLERANCE = 1e-14
-#: Largest tolerance for the gap, as a share of the squared diameter of K. This limit replaces
-#: `GAP_SHARE` if the root mean squared noise is above 10% of the diameter.
-LARGEST_TOLERANCE = 1e-8
+#: Least and largest tolerance for the gap, as shares of the squared diameter of K. Below the least,
+#: float64 rounds squared distances too much. They replace `GAP_SHARE` if the root mean squared
+#: noise is below 1e-4 or above 10% of the diameter.
+LEAST_TOLERANCE, LARGEST_TOLERANCE = 1e-14, 1e-8
 #: Largest number of columns for which the polytope of tables is replaced by a relaxation. The error
 #: bound takes 12 s for 100 columns.
 MAX_RELAXED_COLUMNS = 128

@@ -22,7 +22,7 @@ from geomdp.data.tallies import CountedRecords
 from geomdp.geometry.farthest_points import farthest_points
 from geomdp.geometry.jl import GaussianMap, JLLaw
 from geomdp.geometry.projection import Projector
-from geomdp.geometry.width import gaussian_width
+from geomdp.geometry.volumes import gaussian_width
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.base import Mechanism, Privatiser
 from geomdp.mechanisms.projected import (

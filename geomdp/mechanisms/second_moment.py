@@ -64,13 +64,12 @@ def clipped_to_ball(records: Records | Iterable[Records], d: int) -> Iterator[Fl
 
 # Shrinkage towards multiples of the identity, if noise can explain the difference.
 
-#: Number of public draws of the noise, and rank of the limit. The traceless part of each draw has
-#: a largest eigenvalue. The limit is the fifth largest of these 1000 numbers. So if the true
-#: matrix is a multiple of the identity, the noise exceeds the limit with probability 5 / 1001. The
-#: noisy matrix is then not shrunk, and the error is several times larger (at d = 50, n = 5000:
-#: 0.095 instead of 0.015). If this probability were 10 / 1001, shrinkage would gain much less on
-#: isotropic data. If this probability were 1 / 1001, a true matrix with one large eigenvalue would
-#: be shrunk more often. Shrinkage could then multiply errors by up to 1.2 (at d = 20, n = 100).
+#: Number of public draws of the noise, and rank of the limit among the largest eigenvalues of their
+#: traceless parts. If the true matrix is a multiple of the identity, the noise exceeds the limit
+#: with probability 5 / 1001; the noisy matrix is then not shrunk, and the error is several times
+#: larger (at d = 50, n = 5000: 0.095 instead of 0.015). At 10 / 1001, shrinkage would gain much
+#: less on isotropic data. At 1 / 1001, a true matrix with one large eigenvalue would be shrunk more
+#: often, which could multiply errors by up to 1.2 (at d = 20, n = 100).
 DRAWS, RANK = 1000, 5
 #: Number of matrix entries in memory at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from geomdp.bodies import Ball, CrossPolytope, HPolytope, LinearImage, Simplex
-from geomdp.geometry import annealed_volume
+from geomdp.geometry.volumes import annealed_volume
 
 CUBE = HPolytope(np.vstack([np.eye(6), -np.eye(6)]), np.concatenate([np.ones(6), np.zeros(6)]))
 CORNER = HPolytope(np.vstack([-np.eye(8), np.ones((1, 8))]), np.append(np.zeros(8), 1.0))

@@ -17,8 +17,7 @@ from geomdp.bodies.polytopes.simplices import Simplex
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.bodies.products import Product
 from geomdp.bodies.symmetrised import Difference, SymmetricHull
-from geomdp.geometry.volumes import second_moment, volume, volume_radius
-from geomdp.geometry.width import gaussian_width
+from geomdp.geometry.volumes import gaussian_width, second_moment, volume, volume_radius
 from tests.geometry.bodies import MembershipOnly, OracleOnly, SamplerOnly
 from tests.stats import LEVEL, binomial_below
 

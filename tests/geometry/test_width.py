@@ -27,7 +27,7 @@ from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.bodies.products import Product
 from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.bodies.symmetrised import Difference, Scaled
-from geomdp.geometry.width import EllipsoidControl, gaussian_width
+from geomdp.geometry.volumes import EllipsoidControl, gaussian_width
 from geomdp.workloads import Parities, explicit_answers
 from tests.geometry.bodies import OracleOnly
 from tests.stats import LEVEL, binomial_below, mean_agrees

@@ -17,7 +17,6 @@ from geomdp.noise.exact import public_grid
 
 TAKE_A_BODY: list[Callable[[object], object]] = [
     gd.geometry.Projector,
-    gd.geometry.annealed_volume,
     gd.geometry.refine_slabs,
     gd.geometry.second_moment,
     gd.geometry.volume_radius,

@@ -14,7 +14,7 @@ from geomdp.bodies.balls import mean_gaussian_norm
 from geomdp.geometry import GaussianMap, RademacherMap, SparseMap
 from geomdp.geometry.jl import jl_map
 from geomdp.geometry.projection import Projector
-from geomdp.geometry.width import gaussian_width
+from geomdp.geometry.volumes import gaussian_width
 from geomdp.mechanisms import (
     JL,
     AutoDimension,

@@ -132,19 +132,16 @@ class CoordinateHitAndRun:
         return np.ascontiguousarray(columns.T)
 
 
-# Runs: burn-in, thinning, storage, and means with their standard errors.
-
-#: Least number of draws of a chain per autocorrelation time. With fewer draws, the estimate of the
-#: autocorrelation time is not trusted. Vehtari et al. (2021) ask for 50 effective draws from each
-#: half of 4 chains. Fewer draws suffice here, because many more chains are pooled.
+#: Least number of draws of a chain per autocorrelation time, so that the estimate of this time is
+#: trusted. Vehtari et al. (2021) ask for 50 effective draws from each half of 4 chains. Fewer
+#: suffice here, because many more chains are pooled.
 DRAWS_PER_TIME = 20.0
-#: Chains agree if every split R-hat is at most this limit. Let tau be the autocorrelation time. The
-#: mean of n draws of a half-chain has tau / n times the variance of a draw. Therefore R-hat is near
-#: 1 + tau / (2 n) even for chains that have mixed. `DRAWS_PER_TIME` requires n >= 10 tau, and
-#: n = 10 tau gives an R-hat of 1.05. The limit leaves another 0.05 for chance.
+#: Chains agree if every split R-hat is at most this limit. The mean of n draws of a half-chain has
+#: tau / n times the variance of a draw, for the autocorrelation time tau, so R-hat is near
+#: 1 + tau / (2 n) even for chains that have mixed: 1.05 at the n >= 10 tau of `DRAWS_PER_TIME`. The
+#: limit leaves another 0.05 for chance.
 AGREEMENT = 1.1
-#: Largest number of states kept per chain in a pilot run. If there are more states, every other
-#: state is dropped.
+#: Largest number of states kept per chain in a pilot run; of more, every other one is dropped.
 KEPT = 256
 #: Probability that the interval of a mean over chains misses the true mean.
 LEVEL = 0.05
@@ -327,8 +324,7 @@ def chain_mean(values: FloatArray) -> Estimate:
 
 #: Smallest number of draws of a chain: each half of the chain needs two draws for a variance.
 MINIMUM_DRAWS = 4
-#: Normal scores of a moving coordinate have a variance near 1. A variance up to this limit is
-#: rounding error and is treated as 0.
+#: Normal scores of a moving coordinate have a variance near 1. Up to this, it is rounding error.
 STILL = 1e-20
 
 

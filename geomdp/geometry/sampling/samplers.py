@@ -33,23 +33,17 @@ from geomdp.geometry.sampling.chains import (
 )
 from geomdp.privacy import Exact, Heuristic, SamplerStatus
 
-#: Number of chains of the pilot run that measures mixing.
-PILOT_CHAINS = 64
-#: Number of chains of `sample_uniform`.
-CHAINS = 128
-#: Largest number of chains that move together in `ChainSampler.draw`. The limit saves memory,
-#: because the products of all facet normals with the points of these chains are stored.
+#: Number of chains of the pilot run that measures mixing, and of `sample_uniform`.
+PILOT_CHAINS, CHAINS = 64, 128
+#: Largest number of chains that move together in `ChainSampler.draw`. The products of all facet
+#: normals with their points are stored.
 LOCKSTEP = 256
-#: Length of the burn-in in integrated autocorrelation times. If correlations decay exponentially,
-#: the integrated time is twice the decay time. After 10 integrated times the correlation with the
-#: start is then e^-20, near 2e-9.
-RELAXATIONS = 10.0
-#: Longest burn-in that is allowed, in integrated autocorrelation times. A burn-in of this length is
-#: far longer than useful.
-MOST_RELAXATIONS = 1e6
-#: Number of integrated autocorrelation times between two successive states of a chain that
-#: `sample_uniform` keeps. If correlations decay exponentially, the correlation of two successive
-#: kept states is about e^-4.
+#: Length of the burn-in in integrated autocorrelation times, and its largest value, which is far
+#: longer than useful. If correlations decay exponentially, the integrated time is twice the decay
+#: time, so after 10 integrated times the correlation with the start is e^-20, near 2e-9.
+RELAXATIONS, MOST_RELAXATIONS = 10.0, 1e6
+#: Number of integrated autocorrelation times between two kept states of a chain of
+#: `sample_uniform`. If correlations decay exponentially, their correlation is about e^-4.
 SPACING = 2.0
 
 
@@ -283,19 +277,16 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
 # of the affine hull. The y with x in K are full-dimensional, and uniform y give uniform x.
 # Everything here depends on the body and on random numbers, never on records.
 
-#: Rounding stops if the ratio of the largest to the least eigenvalue of the covariance is at most
-#: 4. For a larger ratio, hit-and-run needs more steps. Below 4, another round costs more than it
-#: saves.
+#: Rounding stops at this ratio of the largest to the least eigenvalue of the covariance. Above it,
+#: hit-and-run needs more steps. Below it, another round costs more than it saves.
 ROUND = 4.0
 #: Chains per dimension. The sample covariance of 16 r independent points of an isotropic body in
 #: R^r has extreme eigenvalues near (1 +- 1/4)^2 (Marchenko-Pastur), a ratio of 2.8, below `ROUND`.
 CHAINS_PER_DIMENSION = 16
-#: Number of steps of the chains per round. In 8 steps the points spread over about 3 step lengths
-#: along a long axis, so the round shortens this axis by a factor of about 3.
-STEPS_PER_ROUND = 8
-#: Largest number of rounds. With a factor of 3 per round, 30 rounds suffice for axes with lengths
-#: that differ by a factor of 10^14.
-MAXIMUM_ROUNDS = 30
+#: Number of steps per round: the points then spread over about 3 step lengths along a long axis, so
+#: the round shortens this axis by a factor of about 3. With this factor, 30 rounds suffice for axes
+#: with lengths that differ by a factor of 10^14.
+STEPS_PER_ROUND, MAXIMUM_ROUNDS = 8, 30
 
 
 @dataclass(frozen=True)

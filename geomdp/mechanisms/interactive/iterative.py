@@ -232,15 +232,6 @@ class IterativeConstruction(Generic[AnyQuery]):
     >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
     >>> release.hypothesis.distribution.round(2)
     array([0.55, 0.16, 0.14, 0.14])
-
-    For 500 records, no accuracy is proved in advance:
-
-    >>> few = gd.IterativeConstruction(
-    ...     gd.mechanisms.MultiplicativeWeights(16), gd.mechanisms.AllParities(4), n=500,
-    ...     privacy=gd.PureDP(1.0), alpha=0.2, epsilon_0=0.05,
-    ... )
-    >>> few.updates_allowed, few.spent, few.accuracy
-    (10, PureDP(epsilon=1.0), None)
     """
 
     def __init__(
