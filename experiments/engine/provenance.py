@@ -76,9 +76,11 @@ class Code:
 def texts_of(script: ModuleType) -> tuple[str, ...]:
     """The texts of the files in `sources`, read from disk; the text of `script` comes first.
 
-    A script may name data files in ``DATA``. Each counts as a module that holds the file's text.
+    Each of the data files in ``DATA_FILES`` of the script counts as a module that holds its text.
     """
-    data = [f"DATA = {path.read_text(encoding='utf-8')!r}" for path in getattr(script, "DATA", ())]
+    data = [
+        f"DATA = {path.read_text(encoding='utf-8')!r}" for path in getattr(script, "DATA_FILES", ())
+    ]
     return (*(path.read_text(encoding="utf-8") for path in sources(script).values()), *data)
 
 

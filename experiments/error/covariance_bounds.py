@@ -1,4 +1,4 @@
-r"""Covariance of a distribution, and 2-way marginals from second moments, beside explicit bounds.
+"""Covariance of a distribution, and 2-way marginals from second moments, beside explicit bounds.
 
 Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transform"
 (arXiv 2208.07410), Theorems 3 and 23; formula sheet JL-T3, JL-T23, JL-WIS.
@@ -20,9 +20,11 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -40,10 +42,43 @@ from experiments.engine.drawing import (
     shared_legend,
 )
 from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by, quantile
-from experiments.shared.covariance_noise import is_that_of_theorem_3, lengths
 from experiments.shared.unit_vectors import Spectrum, unit_vectors
 from geomdp._numerics.linalg import svec
 from geomdp.bounds.upper import covariance_error, two_way_marginals_error
+
+#: The measured noise must be at least this share of the noise in the bound.
+LEAST = 0.9
+
+
+def lengths(
+    d: int, n: int, epsilon: float, draws: int, rng: np.random.Generator
+) -> npt.NDArray[np.float64]:
+    """Independent draws of ||Z|| + 2 ||z||, with each noise at epsilon / 2.
+
+    Z is the noise on the second moments, and z is the noise on the mean.
+    """
+    privacy = gd.PureDP(epsilon / 2)
+    Z = gd.mechanisms.Cone(gd.workloads.SecondMoment(d), n=n, privacy=privacy).noise
+    z = gd.mechanisms.Ball(gd.workloads.Means(d), n=n, privacy=privacy).noise
+    long, short = (np.linalg.norm(noise.sample(rng, draws), axis=1) for noise in (Z, z))
+    return np.asarray((long + 2 * short) / n)
+
+
+def is_that_of_theorem_3(points: Mapping[int, tuple[MeanSquare, float]]) -> Claim:
+    """Mean lengths are `LEAST` to 1 times the bound of Theorem 3 without its term 3 / n^(1/2)."""
+    level = LEVEL / (2 * len(points))
+    shares = {d: mean.value / noise for d, (mean, noise) in points.items()}
+    reach = {d: quantile(level, m.count) * m.stderr / noise for d, (m, noise) in points.items()}
+    return Claim(
+        f"the mean length of noise, ||Z|| + 2 ||z||, is {LEAST:g} to 1 times the noise term of "
+        "Theorem 3",
+        all(shares[d] + reach[d] >= LEAST and shares[d] - reach[d] <= 1 for d in points),
+        f"{len(points)} dimensions, ratio {min(shares.values()):.3f} to {max(shares.values()):.3f}",
+        f"{LEAST:g} to 1; Z is the noise on the second moments, z the noise on the mean",
+        "JL-T3, JL-WIS, JL-L15",
+        used=max(shares.values()),
+    )
+
 
 #: Draws of the noise for one point.
 DRAWS = 2000

@@ -2,19 +2,170 @@
 
 from __future__ import annotations
 
+import doctest
+import inspect
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import chdir
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from experiments.engine.figures import ROOT, Folders
 from experiments.engine.script import LoadedScript
-from experiments.guide.examples import run_examples
-from experiments.guide.links import problems
-from experiments.guide.sources import assemble
+from experiments.guide.decisions import candidate_table, chart
+from experiments.guide.gallery import write_gallery
+from experiments.guide.reference import exports, write_reference
+from experiments.guide.theorem_pages import write_theorems
+from geomdp.cli.lessons import Lesson, all_lessons
+
+#: Attributes that make a browser load a file, by element.
+_LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
+#: Kinds of `link` for which a browser contacts a server. Kinds such as `next` do nothing.
+_RESOURCES = {"stylesheet", "icon", "preload", "modulepreload", "preconnect", "dns-prefetch"}
+_CSS_URL = re.compile(r"url\(\s*[\"']?([^\"')]+)|@import\s+[\"']([^\"']+)")
+
+
+@dataclass
+class _Page(HTMLParser):
+    """Ids, links and loaded files of one page."""
+
+    ids: set[str] = field(default_factory=set)
+    links: list[str] = field(default_factory=list)
+    loaded: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        if values.get("id"):
+            self.ids.add(values["id"] or "")
+        if tag == "a" and values.get("href"):
+            self.links.append(values["href"] or "")
+        loaded = values.get(_LOADED.get(tag, ""))
+        kinds = set((values.get("rel") or "").split())
+        if loaded and (tag != "link" or kinds & _RESOURCES):
+            self.loaded.append(loaded)
+
+
+def problems(folder: Path) -> list[str]:
+    """Broken links of pages in a folder, and files they load that are missing or on a network."""
+    # The theme's own folder holds HTML templates, which are no pages.
+    files = set(folder.rglob("*.html")) - set((folder / "_static").rglob("*.html"))
+    pages = {path.resolve(): _read(path) for path in files}
+    found = []
+    for path, page in pages.items():
+        name = path.relative_to(folder.resolve())
+        found += [f"{name}: {why}" for link in page.links if (why := _broken(link, path, pages))]
+        found += [f"{name}: {why}" for link in page.loaded if (why := _not_here(link, path))]
+    for style in folder.rglob("*.css"):
+        urls = [first or second for first, second in _CSS_URL.findall(_text(style))]
+        name = style.relative_to(folder)
+        found += [f"{name}: {why}" for url in urls if (why := _not_here(url, style.resolve()))]
+    return found
+
+
+def _read(path: Path) -> _Page:
+    page = _Page()
+    page.feed(_text(path))
+    return page
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def _broken(link: str, source: Path, pages: dict[Path, _Page]) -> str:
+    parts = urlsplit(link)
+    if parts.scheme or parts.netloc:
+        return ""  # a link to another site, which loads nothing
+    target = (source.parent / unquote(parts.path)).resolve() if parts.path else source
+    if not target.exists():
+        return f"there is no {link}"
+    anchor = unquote(parts.fragment)
+    if anchor and target in pages and anchor not in pages[target].ids:
+        return f"there is no place {link}"
+    return ""
+
+
+def _not_here(url: str, source: Path) -> str:
+    parts = urlsplit(url)
+    if parts.scheme == "data":
+        return ""
+    if parts.scheme or parts.netloc:
+        return f"loads {url} from the network"
+    exists = not parts.path or (source.parent / unquote(parts.path)).exists()
+    return "" if exists else f"there is no {url}"
+
+
+@dataclass(frozen=True)
+class Examples:
+    """The result of running the examples."""
+
+    run: int  # Number of commands that ran
+    failures: tuple[str, ...]  # Reports of commands that did not print what the docstring says
+
+
+def run_examples() -> Examples:
+    """Run the examples of every public class and function, each in an empty folder."""
+    os.environ.setdefault("MPLBACKEND", "agg")
+    finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner(verbose=False)
+    reports: list[str] = []
+    for export in exports():
+        if not export.is_code:
+            continue
+        for test in finder.find(export.value, export.path, globs={}):
+            with tempfile.TemporaryDirectory() as folder, chdir(folder):
+                runner.run(test, out=reports.append)
+    return Examples(runner.tries, tuple(reports))
+
+
+HERE = Path(__file__).parent
+#: Files of the repository that pages include.
+INCLUDED = ("CHANGELOG.md", "CONTRIBUTING.md", "README.md")
+
+
+def assemble(folder: Path, scripts: Sequence[LoadedScript], folders: Folders) -> None:
+    """Write everything that Sphinx reads into `folder`, which must not exist yet.
+
+    Raises
+    ------
+    MissingFigureError
+        If a script has no committed figure.
+    OSError
+        If a file cannot be read or written.
+    """
+    shutil.copytree(HERE / "pages", folder)
+    write_gallery(folder / "gallery", scripts, folders)
+    shutil.copytree(HERE / "static", folder / "static")
+    shutil.copy(HERE / "conf.py", folder)
+    included = folder / "repository"
+    included.mkdir()
+    for name in INCLUDED:
+        shutil.copy(ROOT / name, included)
+    made = folder / "made"
+    made.mkdir()
+    (made / "chart.rst").write_text(chart(), encoding="utf-8")
+    (made / "candidates.rst").write_text(candidate_table(), encoding="utf-8")
+    (made / "lessons.md").write_text(_lessons(all_lessons()), encoding="utf-8")
+    write_reference(folder / "reference")
+    write_theorems(folder / "theorems", scripts)
+    figures = folder / "figures"
+    figures.mkdir()
+    for picture in folders.figures.glob("*.png"):
+        shutil.copy(picture, figures)
+
+
+def _lessons(lessons: Sequence[Lesson]) -> str:
+    """The titles of the lessons as a numbered list."""
+    return "".join(f"{lesson.number}. {inspect.cleandoc(lesson.title)}\n" for lesson in lessons)
 
 
 class GuideError(Exception):

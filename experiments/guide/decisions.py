@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from experiments.guide.exports import exports
+from experiments.guide.reference import exports
 from geomdp.advice.candidates import CANDIDATES, Candidate, Guarantees
 
 #: How the table of mechanisms writes the guarantees that a mechanism can give.

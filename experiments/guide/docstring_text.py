@@ -16,7 +16,7 @@ from functools import cache
 
 from sphinx.application import Sphinx
 
-from experiments.guide.exports import exports
+from experiments.guide.reference import exports
 from experiments.theorems import THEOREMS
 from experiments.theorems.theorem import ID
 

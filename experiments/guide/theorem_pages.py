@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.engine.script import LoadedScript
-from experiments.guide.exports import exports
+from experiments.guide.reference import exports
 from experiments.theorems import THEOREMS, Paper, Theorem, resolve, shown_by
 
 _MATH = re.compile(r"\$([^$]+)\$")

@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.optimize
 import scipy.stats
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -38,23 +39,241 @@ from matplotlib.figure import Figure
 import geomdp as gd
 from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
+from experiments.engine.checks import agrees_with_prediction, slopes_by, slopes_lie_within
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import LEVEL, MeanSquare, pooled_along
-from experiments.interactive import online_epsilon
-from experiments.interactive.online_gaps import (
-    BETA,
-    FAR,
-    LEFT,
-    NEAR,
-    PRIVACY,
-    QUERIES,
-    at_gap,
-    solved_accuracy,
-    threshold,
-)
-from experiments.interactive.online_noise import falls, has_its_noise
+from experiments.engine.statistics import LEVEL, MeanSquare, log_log_slope, pooled_along
 from geomdp.workloads import DenseQuery, SparseQuery
+
+PRIVACY = gd.ApproxDP(1.0, 1e-6)
+QUERIES, BETA = 60, 0.05
+#: Distances of queries from the hypothesis, in units of alpha0. The threshold is 2. The comparisons
+#: with the threshold err by at most 1, with probability at least 1 - beta. Then no query at NEAR
+#: causes an update, and every query at FAR causes one. LEFT is just below 2.
+NEAR, LEFT, FAR = 0.95, 1.9, 3.05
+
+
+def dense_updates(universe: int, alpha: float) -> int:
+    """floor(B(alpha)) of multiplicative weights, B = 4 ln |X| / alpha^2 (BR-MW)."""
+    return math.floor(4 * math.log(universe) / alpha**2)
+
+
+def sparse_updates(sparsity: int, alpha: float) -> int:
+    """floor(B(alpha)) of sparse weights on s slots, B = 4 (ln s + 1) / alpha^2 (BR-SMW)."""
+    least = 4 * sparsity / alpha**2
+    # The iteration converges to the solution of s = least (ln s + 1). The number of slots is this
+    # solution, rounded up.
+    slots = least
+    for _ in range(100):
+        slots = least * (math.log(slots) + 1)
+    return math.floor(4 * (math.log(math.ceil(slots)) + 1) / alpha**2)
+
+
+def value_scale(n: int, updates: int, epsilon: float = PRIVACY.epsilon) -> float:
+    """Scale of the noise on a value, if c = `updates` values share epsilon / 9 and delta / 2."""
+    shortcut = math.sqrt(8 * updates * math.log(2 / PRIVACY.delta))
+    return 9 * shortcut / (epsilon * n)
+
+
+def solved_accuracy(
+    n: int, *, sparsity: int | None = None, universe: int = 0, epsilon: float = PRIVACY.epsilon
+) -> float:
+    """alpha0 = 9 sqrt(8 c ln(2/delta)) (ln 2k + ln(4c/beta)) / (eps n), c = floor(B(alpha0)).
+
+    k is `QUERIES`. B is the bound of sparse weights or, if no `sparsity` is given, of dense weights
+    on `universe` elements.
+    """
+
+    def excess(alpha: float) -> float:
+        c = dense_updates(universe, alpha) if sparsity is None else sparse_updates(sparsity, alpha)
+        return alpha - value_scale(n, c, epsilon) * (math.log(2 * QUERIES) + math.log(4 * c / BETA))
+
+    return float(scipy.optimize.bisect(excess, 1e-6, 1.0, xtol=1e-15, rtol=1e-12))
+
+
+def run_at_gap(
+    distance: float, sparsity: int, online: gd.OnlineConstruction[SparseQuery]
+) -> tuple[list[float], float]:
+    """Absolute noise of answers that update the hypothesis, and largest error of all others."""
+    noise, left = [], 0.0
+    for i in range(QUERIES):
+        query = SparseQuery.counting(range(i * sparsity, (i + 1) * sparsity))
+        truth = online.hypothesis.evaluate(query) + distance
+        answer = online.ask_truth(query, truth)
+        error = abs(float(answer.value or 0.0) - truth)
+        if answer.above:
+            noise.append(error)
+        else:
+            left = max(left, error)
+    return noise, left
+
+
+def at_gap(n: int, sparsity: int, gap: float, runs: int, rng: np.random.Generator) -> Row:
+    """Updates, noise and errors over the runs of one trial.
+
+    The hypothesis errs by `gap` times alpha0 on every query.
+    """
+    alpha = solved_accuracy(n, sparsity=sparsity)
+    updated, noise, left = [], [], 0.0
+    for child in rng.spawn(runs):
+        online: gd.OnlineConstruction[SparseQuery] = gd.OnlineConstruction(
+            gd.SparseMultiplicativeWeights(sparsity),
+            n=n, queries=QUERIES, privacy=PRIVACY, beta=BETA, rng=child,
+        )  # fmt: skip
+        moduli, error = run_at_gap(gap * alpha, sparsity, online)
+        updated.append(len(moduli))
+        noise += moduli
+        left = max(left, error)
+    return {
+        "untouched": sum(count == 0 for count in updated),
+        "all_updated": sum(count == QUERIES for count in updated),
+        "values": len(noise),
+        "noise": sum(noise) / value_scale(n, sparse_updates(sparsity, alpha)),
+        "left": left / (3 * alpha),
+    }
+
+
+def threshold(table: pd.DataFrame) -> list[Claim]:
+    """Which queries cause an update, and the error of queries just below the threshold."""
+    by_gap = table.groupby("gap").agg(
+        runs=("runs", "sum"), untouched=("untouched", "sum"), all_updated=("all_updated", "sum")
+    )
+    near, far = by_gap.loc[NEAR], by_gap.loc[FAR]
+    left = table[table.gap == LEFT].groupby(["n", "sparsity"]).left.max()
+    tails = [
+        scipy.stats.binom.cdf(right, runs, 1 - BETA)
+        for right, runs in ((near.untouched, near.runs), (far.all_updated, far.runs))
+    ]
+    return [
+        Claim(
+            f"no query that is off by {NEAR} alpha0 causes an update, and every query that is off "
+            f"by {FAR} alpha0 does",
+            bool(min(tails) > LEVEL / 2),
+            f"{near.untouched:.0f} of {near.runs:.0f} and {far.all_updated:.0f} of {far.runs:.0f} "
+            "runs",
+            f"probability at least {1 - BETA} at each of the two distances",
+            "BR-OIC",
+            used=margins.rarity(tails, LEVEL / 2),
+        ),
+        Claim(
+            "at every n and m, the largest error of an adversary's queries is nearly two thirds "
+            "of 3 alpha0",
+            bool(left.between(0.6, 1).all()),
+            f"{left.min():.3f} to {left.max():.3f} times 3 alpha0 at {len(left)} pairs, by "
+            f"queries that are off by {LEFT} alpha0 and cause no update",
+            "0.6 to 1",
+            "BR-OIC, BR-ACC, BR-T3.8",
+            used=float(left.max()),
+        ),
+    ]
+
+
+def has_its_noise(table: pd.DataFrame) -> Claim:
+    """Moduli of Laplace noise are exponential, so their sum has a Gamma law."""
+    count, total = int(table["values"].sum()), float(table.noise.sum())
+    law = scipy.stats.gamma(count)
+    chance = 2 * min(law.cdf(total), law.sf(total)) if count else 0.0
+    return Claim(
+        "released values have Laplace noise of scale 9 sqrt(8 c ln(2/delta)) / (epsilon n)",
+        bool(chance > LEVEL),
+        f"{count} values, mean modulus {total / max(count, 1):.3f} times the scale, "
+        f"p-value {chance:.2g} (Gamma)",
+        "1",
+        "BR-OIC, SV-NUM",
+        used=margins.rarity(chance, LEVEL),
+    )
+
+
+#: Least and largest power of n with which the measured noise may fall. The theorem says -1/2 up to
+#: logarithms; -1/3 and -1 are excluded.
+POWERS = (-0.6, -0.4)
+
+
+def falls(table: pd.DataFrame) -> Claim:
+    """At the least sparsity, the mean modulus of the noise falls with n at the expected power."""
+    m = int(table.sparsity.min())
+    sums = table[table.sparsity == m].groupby("n")[["noise", "values"]].sum()
+    scales = [value_scale(n, sparse_updates(m, solved_accuracy(n, sparsity=m))) for n in sums.index]
+    means = sums.noise / sums["values"] * scales
+    # Moduli are exponential, so a mean of v of them has the relative standard error v^(-1/2).
+    squares = [
+        MeanSquare(mean**2, 2 * mean**2 / math.sqrt(count), int(count))
+        for mean, count in zip(means, sums["values"], strict=True)
+    ]
+    slope = log_log_slope([*sums.index], squares, LEVEL)
+    return slopes_lie_within(
+        "up to logarithms, the noise of released values falls as n^(-1/2)",
+        "BR-T3.8",
+        {(f"m = {m}",): slope},
+        *POWERS,
+    )
+
+
+EXACT = "exact law of the noise"
+
+
+def at_epsilon(
+    n: int, sparsity: int, gap: float, epsilon: float, runs: int, rng: np.random.Generator
+) -> Row:
+    """The largest error of a run: measured mean square, and exact root mean square.
+
+    The hypothesis errs by `gap` times alpha0 on every query (see `solved_accuracy`).
+    """
+    alpha = solved_accuracy(n, sparsity=sparsity, epsilon=epsilon)
+    largest, promised = [], []
+    for child in rng.spawn(runs):
+        online: gd.OnlineConstruction[gd.workloads.SparseQuery] = gd.OnlineConstruction(
+            gd.SparseMultiplicativeWeights(sparsity),
+            n=n, queries=QUERIES, privacy=gd.ApproxDP(epsilon, PRIVACY.delta), beta=BETA, rng=child,
+        )  # fmt: skip
+        noise, left = run_at_gap(gap * alpha, sparsity, online)
+        # A query that causes no update keeps its whole distance to the hypothesis as its error.
+        largest.append(max([*noise, left]))
+        promised.append(online.accuracy)
+    scale = value_scale(n, sparse_updates(sparsity, alpha), epsilon)
+    return {
+        **MeanSquare.of(np.square(largest)).columns(),
+        "guaranteed": promised[0],
+        "predicted": scale * largest_modulus(QUERIES),
+        "predicted_stderr": 0.0,
+        "prediction": "exact",
+    }
+
+
+def largest_modulus(count: int) -> float:
+    """Root mean square of the largest of `count` independent exponential variables of mean 1.
+
+    The largest is a sum of independent exponentials of means 1, 1/2, ..., 1/count.
+    """
+    means = 1 / np.arange(1, count + 1)
+    return math.sqrt(means.sum() ** 2 + (means**2).sum())
+
+
+def claims_on_epsilon(table: pd.DataFrame) -> list[Claim]:
+    """Two-sided tests of the largest noise at every epsilon, and of its slope against epsilon."""
+    slopes = slopes_by(table, ["sparsity"], "epsilon")
+    return [
+        agrees_with_prediction(
+            f"the largest of {QUERIES} errors has the exact root mean square at every epsilon",
+            "BR-OIC, SV-NUM",
+            table,
+            ["epsilon"],
+        ),
+        slopes_lie_within(
+            "up to logarithms, the largest error of released values falls as epsilon^(-1/2)",
+            "BR-T3.8",
+            {(f"m = {m}",): slope for (m,), slope in slopes.items()},
+            *POWERS,
+        ),
+    ]
+
+
+def draw_epsilons(axes: Axes, table: pd.DataFrame, look: Look, promise: str, label: str) -> None:
+    """Largest errors against epsilon, with their exact law and the promised accuracy."""
+    stated = table.groupby("epsilon")[["guaranteed", "predicted"]].first()
+    draw_theory(axes, stated.index, stated.guaranteed, look.colour, promise)
+    draw_theory(axes, stated.index, stated.predicted, "black", EXACT, (1, 1.5))
+    draw_measured(axes, pooled_along(table, "epsilon"), look, label, joined=False)
 
 
 class Panel(enum.StrEnum):
@@ -128,11 +347,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     if config.panel is Panel.GAPS:
         return [at_gap(config.n, config.sparsity, config.gap, config.runs, rng)]
     if config.panel is Panel.EPSILON:
-        return [
-            online_epsilon.at_epsilon(
-                config.n, config.sparsity, config.gap, config.epsilon, config.runs, rng
-            )
-        ]
+        return [at_epsilon(config.n, config.sparsity, config.gap, config.epsilon, config.runs, rng)]
     results = [run(config, child) for child in rng.spawn(config.runs)]
     errors = np.array([worst for worst, _, _ in results])
     online = results[0][2]
@@ -170,7 +385,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         *threshold(gaps),
         has_its_noise(gaps),
         falls(gaps[gaps.gap == FAR]),
-        *online_epsilon.claims(against_epsilon),
+        *claims_on_epsilon(against_epsilon),
     ]
 
 
@@ -246,9 +461,7 @@ def plot(table: pd.DataFrame) -> Figure:
     epsilons = table[table.panel == Panel.EPSILON]
     table = table[table.panel != Panel.GAPS]
     columns = {Panel.RECORDS: "n", Panel.SPARSITY: "sparsity", Panel.UNIVERSE: "universe"}
-    online_epsilon.draw(
-        panels[3], epsilons, LOOKS[Rule.SPARSE], GUARANTEES[Rule.SPARSE], Rule.SPARSE
-    )
+    draw_epsilons(panels[3], epsilons, LOOKS[Rule.SPARSE], GUARANTEES[Rule.SPARSE], Rule.SPARSE)
     log_axes(panels[3])
     for axes, (panel, column) in zip(panels[:3], columns.items(), strict=True):
         rows = table[table.panel == panel]
@@ -269,7 +482,7 @@ def plot(table: pd.DataFrame) -> Figure:
         axes.set_xlabel(label)
     for axes in panels[::2]:
         axes.set_ylabel(f"largest error of {QUERIES} answers")
-    theory = [*GUARANTEES.values(), online_epsilon.EXACT]
+    theory = [*GUARANTEES.values(), EXACT]
     shared_legend(figure, panels, {"measured": [*LOOKS], "theory": theory})
     return figure
 

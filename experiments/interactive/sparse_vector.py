@@ -16,12 +16,18 @@ Run time on one core: quick 1 s, full 2 minutes.
 
 from __future__ import annotations
 
+import enum
+import math
+from dataclasses import dataclass
+
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import scipy.stats
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+import geomdp as gd
 from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
@@ -34,19 +40,203 @@ from experiments.engine.drawing import (
     shared_legend,
 )
 from experiments.engine.statistics import LEVEL
-from experiments.interactive.sparse_vector_runs import (
-    APPROX_FAMILIES,
-    BETA,
-    CUTOFF,
-    PURE_FAMILIES,
-    Config,
-    Family,
-    ask,
-    cutoff,
-    exact_failure,
-    fails,
-    stated_accuracy,
-)
+from geomdp.bounds.upper import interactive as accuracy
+
+#: Number of quantiles of the threshold's noise over which an expectation is taken.
+QUANTILES = 100_000
+
+
+@dataclass(frozen=True)
+class Law:
+    """Scales of Laplace noise, and the alpha of the theorem."""
+
+    alpha: float  # Distance at which the theorem bounds the failure probability by beta
+    threshold: float  # Scale of the threshold's noise
+    query: float  # Scale of a query's noise
+    redraw: bool  # Whether each answer above the threshold gives the threshold new noise
+    answer: float | None = None  # Scale of the noise on released values; None without values
+
+    def failure(self, queries: int, cutoff: int, distance: float) -> float:
+        """Probability that a comparison is wrong or a released value is off by more than alpha."""
+        ranks = (np.arange(QUANTILES) + 0.5) / QUANTILES
+        # Quantiles of Laplace noise.
+        noise = -self.threshold * np.sign(ranks - 0.5) * np.log1p(-2 * np.abs(ranks - 0.5))
+        below = self._at_most(distance + noise) ** (queries - cutoff)
+        above = self._at_most(distance - noise)
+        if self.redraw:
+            right = (below * above).mean() * above.mean() ** (cutoff - 1)
+        else:
+            right = (below * above**cutoff).mean()
+        if self.answer is not None:
+            right *= (-math.expm1(-self.alpha / self.answer)) ** cutoff
+        return float(1 - right)
+
+    def _at_most(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Probability that a query's noise is at most x."""
+        half = 0.5 * np.exp(-np.abs(x) / self.query)
+        return np.where(x < 0, half, 1 - half)
+
+
+def above_threshold(queries: int, beta: float) -> Law:
+    """AboveThreshold with the alpha of Theorem 3.24."""
+    return Law(8 * (math.log(queries) + math.log(2 / beta)), 2, 4, redraw=True)
+
+
+def kept_law(queries: int, cutoff: int, beta: float) -> Law:
+    """Lyu, Su and Li: the budget is split 1 : (2 c)^(2/3) between threshold and queries."""
+    first = 1 / (1 + (2 * cutoff) ** (2 / 3))
+    threshold, query = 1 / first, 2 * cutoff / (1 - first)
+    alpha = threshold * math.log(2 / beta) + query * math.log(2 * queries / beta)
+    return Law(alpha, threshold, query, redraw=False)
+
+
+def redrawn(queries: int, cutoff: int, beta: float, delta: float | None) -> Law:
+    """Theorem 3.26: c runs of AboveThreshold.
+
+    Each run has epsilon 1/c, or 1 / sqrt(8 c ln(1/delta)) if delta is given.
+    """
+    logs = math.log(queries) + math.log(2 * cutoff / beta)
+    if delta is None:
+        return Law(8 * cutoff * logs, 2 * cutoff, 4 * cutoff, redraw=True)
+    spread = math.sqrt(8 * cutoff * math.log(1 / delta))
+    alpha = math.sqrt(512 * cutoff * math.log(1 / delta)) * logs
+    return Law(alpha, 2 * spread, 4 * spread, redraw=True)
+
+
+def numeric(queries: int, cutoff: int, beta: float, delta: float | None) -> Law:
+    """Theorem 3.28, corrected: 8/9 of epsilon for comparisons, 1/9 for values."""
+    logs = math.log(queries) + math.log(4 * cutoff / beta)
+    unit = cutoff if delta is None else math.sqrt(8 * cutoff * math.log(2 / delta))
+    return Law(9 * unit * logs, 2 * unit * 9 / 8, 4 * unit * 9 / 8, True, 9 * unit)
+
+
+def numeric_printed(queries: int, cutoff: int, beta: float, delta: float) -> Law:
+    """Theorem 3.28 as printed: comparisons have sqrt(512) / 2 times the epsilon of values."""
+    logs = math.log(queries) + math.log(4 * cutoff / beta)
+    root = math.sqrt(512)
+    spread = math.sqrt(32 * cutoff * math.log(2 / delta)) * (root + 1)
+    alpha = (root + 1) * math.sqrt(cutoff * math.log(2 / delta)) * logs
+    return Law(alpha, spread / root, 2 * spread / root, True, spread / 2)
+
+
+BETA = 0.05
+PURE = gd.PureDP(1.0)
+APPROX = gd.ApproxDP(1.0, 1e-6)
+CUTOFF = 10
+BELOW = gd.mechanisms.Answer(above=False)
+
+
+class Family(enum.StrEnum):
+    """Mechanisms; each has its own theorem on accuracy."""
+
+    ABOVE = "AboveThreshold"
+    KEPT = "Sparse, threshold kept"
+    REDRAWN = "Sparse, threshold redrawn"
+    NUMERIC = "NumericSparse, corrected"
+    PRINTED = "NumericSparse, printed"
+
+
+#: Mechanisms of panel (a), pure DP and varying distance, and of panel (b), approximate DP and
+#: varying k.
+PURE_FAMILIES = (Family.ABOVE, Family.KEPT, Family.REDRAWN, Family.NUMERIC)
+APPROX_FAMILIES = (Family.NUMERIC, Family.PRINTED)
+
+
+@dataclass(frozen=True)
+class Config:
+    """One point of the figure."""
+
+    family: Family  # Mechanism
+    approximate: bool  # Whether the privacy is (1, 1e-6)-DP instead of 1-DP
+    queries: int  # Number k of queries
+    gap: float  # Distance of every query from the threshold, in units of the theorem's alpha
+    runs: int  # Independent runs in one cell
+
+
+def cutoff(config: Config) -> int:
+    """Number of queries above the threshold."""
+    return 1 if config.family is Family.ABOVE else CUTOFF
+
+
+def stated_accuracy(config: Config) -> float:
+    """The alpha of the mechanism's theorem at failure probability BETA."""
+    k, c = config.queries, cutoff(config)
+    match config.family:
+        case Family.ABOVE:
+            return accuracy.above_threshold(PURE.epsilon, queries=k, beta=BETA)
+        case Family.KEPT:
+            # The scales come from the law. If the mechanism drew too little noise, scales taken
+            # from it would shrink the distance at which it is tested.
+            kept = kept_law(k, c, BETA)
+            return accuracy.sparse_kept(
+                threshold=kept.threshold, query=kept.query, queries=k, beta=BETA
+            )
+        case Family.REDRAWN:
+            privacy = APPROX if config.approximate else PURE
+            return accuracy.sparse(privacy, cutoff=c, queries=k, beta=BETA)
+        case Family.NUMERIC:
+            privacy = APPROX if config.approximate else PURE
+            return accuracy.numeric_sparse(privacy, cutoff=c, queries=k, beta=BETA)
+        case Family.PRINTED:
+            return accuracy.numeric_sparse_printed(APPROX, cutoff=c, queries=k, beta=BETA)
+
+
+def ask(config: Config, truths: np.ndarray, rng: np.random.Generator) -> list[gd.mechanisms.Answer]:
+    """Answers of one run of the mechanism, with threshold 0."""
+    match config.family:
+        case Family.ABOVE:
+            return gd.AboveThreshold(0.0, privacy=PURE, rng=rng).ask_many(truths)
+        case Family.KEPT | Family.REDRAWN:
+            redraw = config.family is Family.REDRAWN
+            privacy = APPROX if config.approximate else PURE
+            return gd.Sparse(
+                0.0, cutoff=CUTOFF, privacy=privacy, redraw=redraw, rng=rng
+            ).ask_many(truths)  # fmt: skip
+        case Family.NUMERIC:
+            privacy = APPROX if config.approximate else PURE
+            return gd.NumericSparse(0.0, cutoff=CUTOFF, privacy=privacy, rng=rng).ask_many(truths)
+        case Family.PRINTED:
+            return gd.mechanisms.PrintedNumericSparse(
+                0.0, cutoff=CUTOFF, privacy=APPROX, rng=rng
+            ).ask_many(truths)  # fmt: skip
+
+
+def fails(truths: np.ndarray, answers: list[gd.mechanisms.Answer], alpha: float) -> bool:
+    """Whether an answer is on the wrong side, missing, or further than alpha from the truth.
+
+    The first truths are below the threshold, all others above.
+    """
+    below = int(np.count_nonzero(truths < 0))
+    last = answers[below:]
+    if answers[:below].count(BELOW) != below or len(answers) != len(truths):
+        return True
+    return any(
+        not answer.above or (answer.value is not None and abs(answer.value - truth) > alpha)
+        for answer, truth in zip(last, truths[below:], strict=True)
+    )
+
+
+def law(family: str, approximate: bool, queries: int) -> Law:
+    """The law of a mechanism, with the alpha of its theorem."""
+    delta = APPROX.delta if approximate else None
+    match family:
+        case Family.ABOVE:
+            return above_threshold(queries, BETA)
+        case Family.KEPT:
+            return kept_law(queries, CUTOFF, BETA)
+        case Family.REDRAWN:
+            return redrawn(queries, CUTOFF, BETA, delta)
+        case Family.PRINTED:
+            return numeric_printed(queries, CUTOFF, BETA, APPROX.delta)
+        case _:
+            return numeric(queries, CUTOFF, BETA, delta)
+
+
+def exact_failure(family: str, approximate: bool, queries: int, gap: float) -> float:
+    """Probability that a run fails if all queries are `gap` times alpha from the threshold."""
+    found = law(family, approximate, queries)
+    c = 1 if family == Family.ABOVE else CUTOFF
+    return found.failure(queries, c, gap * found.alpha)
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:

@@ -36,13 +36,6 @@ from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
-from experiments.interactive import extremal_streams
-from experiments.interactive.adversarial_streams import (
-    SPARSITY,
-    DenseStream,
-    SparseStream,
-    count_updates,
-)
 from geomdp.mechanisms.interactive.updates import (
     Median,
     MultiplicativeWeights,
@@ -52,6 +45,185 @@ from geomdp.mechanisms.interactive.updates import (
     net_fineness,
     net_size,
 )
+from geomdp.workloads import DenseQuery, SparseQuery
+
+#: Sparsity of sparse queries, and number of elements that carry data.
+SPARSITY, ATOMS = 4, 32
+#: Number of random queries that the adversary compares each time, and number of failures in a row
+#: after which it gives up.
+CANDIDATES, PATIENCE = 8, 30
+
+
+class DenseStream:
+    """Queries on a finite universe, given by their values on all elements.
+
+    Parameters
+    ----------
+    size : int
+        Universe size.
+    rng : Generator
+        Draws the data, which are far from uniform, and the queries.
+    """
+
+    def __init__(self, size: int, rng: np.random.Generator) -> None:
+        self.data = rng.dirichlet(np.full(size, 0.1))
+        self._rng = rng
+
+    def candidates(self, hypothesis: Any) -> list[DenseQuery]:
+        """Random 0/1 queries, and queries adapted to the hypothesis if it is given by a vector."""
+        queries = [self._rng.integers(2, size=len(self.data)) for _ in range(CANDIDATES)]
+        current = getattr(hypothesis, "distribution", getattr(hypothesis, "vector", None))
+        if current is not None:
+            heavier = self.data > current
+            for share in (0.0, 0.2):
+                flips = self._rng.random(len(self.data)) < share
+                queries += [heavier ^ flips, ~heavier ^ flips]
+        return [DenseQuery(np.asarray(values, dtype=float)) for values in queries]
+
+    def truth(self, query: DenseQuery) -> float:
+        """Mean of the query under the data."""
+        return float(query.values @ self.data)
+
+
+class SparseStream:
+    """Sparse queries on a universe whose elements are not listed in advance.
+
+    Parameters
+    ----------
+    rng : Generator
+        Draws data on a few elements (atoms), and queries on atoms and on elements without data.
+    """
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        weights = np.sort(rng.dirichlet(np.full(ATOMS, 0.1)))[::-1]
+        self.data = {f"atom {i}": float(weight) for i, weight in enumerate(weights)}
+        self._rng = rng
+        self._fresh = 0
+
+    def candidates(self, hypothesis: Any) -> list[SparseQuery]:
+        """Random queries, and queries on elements that the hypothesis over- or underrates most."""
+        names = list(self.data)
+        gaps = np.array([self.data[x] - hypothesis.weight(x) for x in names])
+        order = np.argsort(gaps)
+        supports = [[names[i] for i in order[-SPARSITY:]], [names[i] for i in order[:SPARSITY]]]
+        for _ in range(CANDIDATES):
+            supports.append([names[i] for i in self._rng.choice(ATOMS, SPARSITY - 1, False)])
+            self._fresh += 1
+            supports[-1].append(f"no data {self._fresh}")
+        return [SparseQuery.counting(support) for support in supports]
+
+    def truth(self, query: SparseQuery) -> float:
+        """Mean of the query under the data."""
+        return math.fsum(self.data.get(x, 0.0) for x in query.support)
+
+
+def count_updates(hypothesis: Any, stream: DenseStream | SparseStream, alpha: float) -> int:
+    """Number of updates that the adversary forces with the data and queries of a stream."""
+    updates, idle = 0, 0
+    while idle < PATIENCE:
+        queries: Any = stream.candidates(hypothesis)
+        gaps = np.array([stream.truth(q) - hypothesis.evaluate(q) for q in queries])
+        # The rule learns least from the smallest gap that is large enough for an update.
+        allowed = np.flatnonzero(np.abs(gaps) >= alpha)
+        if len(allowed) == 0:
+            idle += 1
+            continue
+        idle = 0
+        chosen = allowed[np.argmin(np.abs(gaps[allowed]))]
+        answer = stream.truth(queries[chosen]) - math.copysign(0.999 * alpha, gaps[chosen])
+        hypothesis.update(queries[chosen], answer)
+        updates += 1
+    return updates
+
+
+SLIGHTLY = 1 + 1e-6
+#: Error of the answers that are given to a rule, in units of alpha; it must be below 1.
+ANSWER_ERROR = 0.999
+
+
+def multiplicative_weights(hypothesis: Any, alpha: float) -> int:
+    """Number of updates of multiplicative weights on a finite universe.
+
+    The relative entropy of the data to the hypothesis starts at ln M for M elements. An update by a
+    query f with gap alpha lowers this entropy by eta alpha - ln E e^(eta (f - E f)), where eta is
+    the learning rate and E the mean over the weights. By Hoeffding's lemma this decrease is at
+    least eta alpha - eta^2 / 8. The decrease is hardly larger than this if f is 0 on elements with
+    half of the total weight and 1 on the others.
+    """
+    updates = 0
+    while True:
+        weights = hypothesis.distribution
+        rest = 1 - weights[0]
+        if rest < alpha * SLIGHTLY:
+            return updates
+        # The query is 1 on the lightest other elements, of total weight at most 1/2.
+        order = 1 + np.argsort(weights[1:], kind="stable")
+        room = min(0.5, rest - alpha * SLIGHTLY)
+        before = np.concatenate([[0.0], np.cumsum(weights[order])[:-1]])
+        values = np.zeros(len(weights))
+        values[order] = np.clip((room - before) / weights[order], 0.0, 1.0)
+        values[0] = min((alpha * SLIGHTLY + values @ weights) / rest, 1.0)
+        hypothesis.update(DenseQuery(values), values[0] - ANSWER_ERROR * alpha)
+        updates += 1
+
+
+def sparse_weights(hypothesis: Any, alpha: float) -> int:
+    """Number of updates of sparse weights by queries on element 0 alone.
+
+    The weight of this element starts at 1/s, because the rule starts with equal weights on s slots.
+    """
+    updates = 0
+    while True:
+        value = alpha * SLIGHTLY / (1 - hypothesis.weight(0))
+        if value > 1:
+            return updates
+        hypothesis.update(SparseQuery([0], [value]), value - ANSWER_ERROR * alpha)
+        updates += 1
+
+
+def perceptron(hypothesis: Any, alpha: float) -> int:
+    """Number of updates of the perceptron's vector x of M entries, which moves from 0 towards e_0.
+
+    ||x - e_0||^2 starts at 1. An update by a query f with gap alpha lowers this squared distance by
+    (2 alpha^2 / M) - (alpha / M)^2 ||f||^2. The least decrease is alpha^2 / M, for ||f||^2 = M.
+    After the first update, two queries take turns: (c, 1, .., 1) raises the entries of x, and
+    (0, 1, .., 1) lowers all entries but the first. The sum of all entries but the first goes from
+    alpha / M to alpha and back. The number c is the least for which the gap is large enough for an
+    update.
+    """
+    updates = 0
+    while True:
+        first, *others = hypothesis.vector.tolist()
+        total, size = sum(others), 1 + len(others)
+        if total >= alpha:
+            value, other, answer = 0.0, 1.0, ANSWER_ERROR * alpha
+        else:
+            other = 1.0 if updates else SLIGHTLY / (size - 1)
+            value = (alpha * SLIGHTLY + other * total) / (1 - first)
+            if value > 1:
+                return updates
+            answer = value - ANSWER_ERROR * alpha
+        hypothesis.update(DenseQuery(np.array([value, *[other] * (size - 1)])), answer)
+        updates += 1
+
+
+def halving_net(alpha: float) -> Median:
+    """The median rule for the net of all data sets of floor(1 / alpha) records on two elements.
+
+    The fineness of this net is below alpha.
+    """
+    records = int(1 / alpha)
+    return Median(net(2, records), net_fineness(2, records, n_queries=1))
+
+
+def median(hypothesis: Any, alpha: float) -> int:
+    """Number of updates of `halving_net` by queries that ask for the share of element 1."""
+    updates, query = 0, DenseQuery(np.array([0.0, 1.0]))
+    while hypothesis.evaluate(query) >= alpha:
+        hypothesis.update(query, ANSWER_ERROR * alpha)
+        updates += 1
+    return updates
+
 
 #: Size of the universe of multiplicative weights and of the perceptron.
 SIZE = 32
@@ -101,10 +273,10 @@ def build(rule: Rule, alpha: float) -> Any:
 
 
 EXTREMAL = {
-    Rule.DENSE: extremal_streams.multiplicative_weights,
-    Rule.SPARSE: extremal_streams.sparse_weights,
-    Rule.PERCEPTRON: extremal_streams.perceptron,
-    Rule.MEDIAN: extremal_streams.median,
+    Rule.DENSE: multiplicative_weights,
+    Rule.SPARSE: sparse_weights,
+    Rule.PERCEPTRON: perceptron,
+    Rule.MEDIAN: median,
 }
 
 
@@ -118,7 +290,7 @@ def random_stream(rule: Rule, rng: np.random.Generator) -> DenseStream | SparseS
 def extremal_rule(config: Config) -> Any:
     """The rule; the median rule has the net that its extremal stream halves."""
     if config.rule is Rule.MEDIAN:
-        return extremal_streams.halving_net(config.alpha)
+        return halving_net(config.alpha)
     return build(config.rule, config.alpha)
 
 

@@ -27,7 +27,7 @@ Goals measure what each could add:
 * Row products of marginals. The goal is that none can raise a lower bound. Lines with the same
   pairs of records prove at least as much.
 
-`factorisation_norms` and `volume_ceilings` have the proofs.
+`factorisation_norms` has the proofs.
 
 Privacy is under replace-one. The error is the mean l2 error per query,
 E ||M(X) - Q(X)||_2 / sqrt(k). The last panel also has the root mean square error and the largest
@@ -51,19 +51,22 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, shared_legend
 from experiments.engine.goals import Goal
 from experiments.lower_bounds.bracket_goals import goals_of, ratio
-from experiments.lower_bounds.bracket_grid import Config, drawn, grid, weaker
 from experiments.lower_bounds.bracket_problems import (
+    COUNT,
     METRICS,
     QUERIES,
     SIZES,
+    Config,
     Error,
     Guarantee,
     Size,
+    drawn,
+    grid,
+    random_workload,
+    weaker,
 )
 from experiments.lower_bounds.certified_bounds import confirmed_records, packing_in_words
-from experiments.lower_bounds.factorisation_norms import norm_columns
-from experiments.lower_bounds.random_workloads import COUNT, random_workload
-from experiments.lower_bounds.volume_ceilings import volume_columns
+from experiments.lower_bounds.factorisation_norms import norm_columns, volume_columns
 from experiments.shared.workloads import Kind, workload
 
 #: The claim is that the upper bound divided by 1 + the lower bound is at most `WIDEST`, if the

@@ -40,6 +40,7 @@ pairs that differ in one column.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -47,10 +48,23 @@ import numpy.typing as npt
 
 import geomdp as gd
 from experiments.engine.cells import Row
-from experiments.lower_bounds.principal_axes import principal_coordinates
 from geomdp.bounds.orthogonal_lines import LinePlan
 
 FloatArray = npt.NDArray[np.float64]
+
+#: Singular values below this share of the largest singular value count as 0.
+SINGULAR = 1e-9
+
+
+def principal_coordinates(rows: FloatArray) -> FloatArray:
+    """Coordinates of the points `rows` along their right singular vectors.
+
+    For an array `rows` of shape (N, k) and rank r, the result has shape (N, r). The vectors are in
+    decreasing order of the singular values.
+    """
+    _, values, axes = np.linalg.svd(rows, full_matrices=False)
+    return np.asarray(rows @ axes[values > SINGULAR * values[0]].T)
+
 
 #: Steps of the ascent on p. With 100 steps, the two bounds on gamma^2 differ by at most 1.2% for
 #: the standard workloads.
@@ -152,3 +166,112 @@ def one_count_variance(privacy: gd.privacy.Privacy) -> float:
     if isinstance(privacy, gd.ZCDP):
         return 1 / (2 * privacy.rho)
     return 2 * math.exp(-privacy.epsilon) / math.expm1(-privacy.epsilon) ** 2
+
+
+#: The map T divides each principal axis by a power of the standard deviation of the points along
+#: it. These are the powers.
+POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)
+#: Largest probability that, for any of the powers, the upper limit of a simulated width is too low.
+LEVEL = 1e-6
+#: Shares t that are tried.
+SHARES = np.geomspace(1e-4, 1.0, 1000)[:, None]
+#: Largest size of a universe whose elements are listed.
+MOST_VERTICES = 1 << 11
+
+
+@dataclass(frozen=True)
+class Radii:
+    """Upper bounds on volume radii for K of dimension r. Entry i - 1 is for i dimensions.
+
+    Parameters
+    ----------
+    body : (r,) array
+        Upper bounds on vr_i(K).
+    half_difference : (r,) array
+        Upper bounds on vr_i((K - K) / 2).
+    """
+
+    body: FloatArray
+    half_difference: FloatArray
+
+    def ceiling(
+        self, *, epsilon: float, alpha: float, metric: gd.bounds.Metric, queries: int
+    ) -> float:
+        """The largest n, not rounded, for which an error `alpha` per query could be excluded."""
+        dimensions = np.arange(1, len(self.body) + 1)
+        unit: float | FloatArray = math.sqrt(queries)
+        if isinstance(metric, gd.bounds.WorstCase):
+            unit = np.array([2 / gd.geometry.unit_ball_volume(i) ** (1 / i) for i in dimensions])
+        radii = np.minimum(SHARES * self.half_difference, self.body) / (alpha * unit)
+        shares = (1 + metric.moment / dimensions) * radii**-metric.moment
+        return float((log_ratio(shares, dimensions, metric.moment) / (epsilon * SHARES)).max())
+
+
+def log_ratio(shares: FloatArray, dimensions: npt.NDArray[np.int_], moment: int) -> FloatArray:
+    """ln R for y = `shares`, in `dimensions` i with the `moment` p; 0 for y >= 1."""
+    below = np.minimum(shares, 1.0)
+    with np.errstate(divide="ignore"):
+        gained = np.log1p(-below) + np.log(dimensions / moment)
+    powers = (1 + dimensions / moment) * (np.log1p(moment / dimensions) - np.log(below))
+    return np.asarray(np.logaddexp(0.0, gained + powers))
+
+
+def volume_columns(
+    Q: gd.workloads.Workload, *, epsilon: float, alpha: float, metric: gd.bounds.Metric
+) -> Row:
+    """Column `volume`: how many records a volume packing could exclude at most, not rounded."""
+    found = radii(Q).ceiling(epsilon=epsilon, alpha=alpha, metric=metric, queries=Q.n_queries)
+    return {"volume": found}
+
+
+@lru_cache(maxsize=16)
+def radii(Q: gd.workloads.Workload) -> Radii:
+    """Upper bounds on the volume radii for the hull K of the answers of a workload."""
+    size, half = Q.universe.size, Q.l2_diameter() / 2
+    if size is None or size > MOST_VERTICES:
+        K = gd.sensitivity_polytope(Q)
+        bound = np.minimum(half, urysohn(K, np.ones(Q.affine_hull().dimension)))
+        return Radii(bound, bound)
+    points = principal(np.unique(gd.workloads.explicit_answers(Q).round(12), axis=0))
+    spread = points.std(axis=0)
+    widths = [
+        urysohn(gd.bodies.VPolytope(points / spread**power), spread**power) for power in POWERS
+    ]
+    bound = np.minimum(half, np.min(widths, axis=0))
+    hull = hull_radii(points)
+    doubled = [(math.comb(2 * i, i) / 2**i) ** (1 / i) for i in range(1, len(hull) + 1)]
+    return Radii(np.minimum(bound, hull), np.minimum(bound, hull * doubled))
+
+
+def principal(points: FloatArray) -> FloatArray:
+    """Coordinates (N, r) of `points` (N, k) along their r principal axes, from the mean.
+
+    The axes are in decreasing order of the standard deviation.
+    """
+    return principal_coordinates(points - points.mean(axis=0))
+
+
+def urysohn(body: gd.bodies.Body, stretch: FloatArray) -> FloatArray:
+    """Urysohn's upper bounds (r,) on the volume radii of T^-1 `body`, for T^-1 = diag(`stretch`).
+
+    The entries of `stretch` are in decreasing order.
+    """
+    width = gd.gaussian_width(body, rng=0, level=LEVEL / len(POWERS)).interval[1]
+    dimensions = np.arange(1, len(stretch) + 1)
+    norms = [gd.geometry.mean_gaussian_norm(i) for i in dimensions.tolist()]
+    return np.asarray(np.exp(np.log(stretch).cumsum() / dimensions) * width / norms)
+
+
+def hull_radii(points: FloatArray) -> FloatArray:
+    """Upper bounds (r,) by simplices on the volume radii of the hull of `points` (N, r).
+
+    The points are in `principal` coordinates.
+    """
+    count, rank = points.shape
+    logs = np.log((points**2).sum(axis=0)).cumsum()
+    found = []
+    for i in range(1, rank + 1):
+        squares = math.log(math.comb(count, i + 1)) + math.log(count) + logs[i - 1]
+        volume = squares / 2 - math.lgamma(i + 1) - math.log(count - i)
+        found.append(math.exp((volume - math.log(gd.geometry.unit_ball_volume(i))) / i))
+    return np.array(found)

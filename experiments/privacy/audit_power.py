@@ -33,22 +33,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.goals import Goal
+from experiments.engine.drawing import Look, draw_points, shared_legend
+from experiments.engine.goals import Aim, Goal
 from experiments.engine.processor_time import timed
 from experiments.engine.script import Needs
 from experiments.engine.statistics import LEVEL
-from experiments.privacy.audit_power_goals import (
-    LEAST_MEAN_SHARE,
-    LEAST_SHARE,
-    open_goals,
-    shares_of_draws,
-)
-from experiments.privacy.audit_power_panels import drawn
 from experiments.privacy.audited_mechanisms import (
     FINITE,
     KNOWN,
@@ -67,6 +62,187 @@ from experiments.privacy.faulty_noise import (
     audited,
     audited_scaled,
 )
+
+#: Mechanisms without a row of their own, with the reason. The times are processor times.
+WITHOUT_ROW = {
+    "NumericSparse": "its comparisons are those of Sparse; its released values have no exact law",
+    "OnlineConstruction": "a run of 4 queries takes 1 ms, so a search with 10^4 draws takes "
+    "3 minutes",
+    "IterativeConstruction": "a run of 2 rounds takes 4 ms, so a search with 10^4 draws takes "
+    "12 minutes",
+}
+#: Number of audits in one search for the largest noise factor refuted (`largest_factor` in
+#: `best_events`).
+AUDITS_OF_SEARCH = 9
+#: Longest time of a search that the full run can afford, in seconds.
+AFFORDED = 60.0
+MOST_DRAWS = 1_000_000
+#: The best event needs only a share of an audit's draws to refute the same noise factor. The share
+#: is to be at least `LEAST_SHARE` for each mechanism, and `LEAST_MEAN_SHARE` on average. An audit
+#: tests on one half of its draws. Chance moves the share found by one search by about 40 percent.
+LEAST_SHARE, LEAST_MEAN_SHARE = 0.25, 0.35
+
+
+def shares_of_draws(table: pd.DataFrame) -> pd.Series[float]:
+    """By mechanism, the share of an audit's draws that the best event needs for the same factor.
+
+    The shares are geometric means over all searches. Only mechanisms with known laws have a share.
+    """
+    found = table[(table.fault == Fault.SCALED) & table.needed.notna()]
+    logs = np.log(found.needed / found.trials)
+    return np.exp(logs.groupby(found.family).mean())
+
+
+def open_goals(table: pd.DataFrame) -> list[Goal]:
+    """Goals for mechanisms, numbers of draws and speed. A goal without rows is left out."""
+    factors = table[table.fault == Fault.SCALED]
+    return [*_rows(factors), *_sizes(factors), *_spectral(table), *_sparse(table)]
+
+
+def _rows(factors: pd.DataFrame) -> list[Goal]:
+    rows = factors.family.nunique()
+    reasons = "; ".join(f"{name}: {reason}" for name, reason in WITHOUT_ROW.items())
+    return [
+        Goal(
+            "mechanisms for which the largest refuted noise factor is measured",
+            rows,
+            len(Family) + len(WITHOUT_ROW),
+            Aim.AT_LEAST,
+            reasons,
+            "post-processing adds no power: audits of Projected, JL, Coarse, Shrunk and Fitted "
+            "have at most the power of audits of the noise inside them, and audits of "
+            "SparseProject with Gaussian rows at most the power of audits of Gaussian",
+        )
+    ]
+
+
+def _sizes(factors: pd.DataFrame) -> list[Goal]:
+    learned = factors[factors.needed.isna()]
+    if learned.empty:
+        return []
+    slowest = learned[learned.trials == learned.trials.max()].seconds
+    times = MOST_DRAWS / learned.trials.max()
+    return [
+        Goal(
+            "mechanisms for which the largest refuted noise factor is measured with 10^6 draws",
+            factors[factors.trials == MOST_DRAWS].family.nunique(),
+            factors.family.nunique(),
+            Aim.AT_LEAST,
+            f"without a known density, a classifier learns the score: a search took "
+            f"{slowest.min():.0f} to {slowest.max():.0f} s at {learned.trials.max():,} draws and "
+            f"would take {times:g} times as long at 10^6",
+        )
+    ]
+
+
+def _spectral(table: pd.DataFrame) -> list[Goal]:
+    mine = table[table.family == Family.SPECTRAL]
+    if mine.empty:
+        return []
+    per_draw = float((mine.seconds / (2 * mine.trials)).median())
+    within = AFFORDED / (2 * AUDITS_OF_SEARCH * 10_000)
+    fit = AFFORDED / (2 * AUDITS_OF_SEARCH * per_draw)
+    return [
+        Goal(
+            "seconds for one draw of spectral noise",
+            per_draw,
+            within,
+            Aim.AT_MOST,
+            f"a search draws for two inputs in {AUDITS_OF_SEARCH} audits; at this speed "
+            f"a search of one minute has {fit:,.0f} draws per audit and input, not 10^4",
+        )
+    ]
+
+
+def _sparse(table: pd.DataFrame) -> list[Goal]:
+    share = shares_of_draws(table).get(Family.SPARSE)
+    if share is None:
+        return []
+    return [
+        Goal(
+            "Sparse: share of an audit's draws with which the best event refutes the same noise",
+            float(share),
+            LEAST_SHARE,
+            Aim.AT_LEAST,
+            "an audit orders transcripts by their probabilities under correct noise; for smaller "
+            "noise this is not the best order if two queries are found above the threshold",
+        )
+    ]
+
+
+LOOKS = {
+    Fault.NONE: Look("C6", "o"),
+    Fault.DEAD: Look("C0", "s"),
+    Fault.SHARED: Look("C2", "v"),
+    Fault.SUBSPACE: Look("C5", "^"),
+    Fault.HALF: Look("C3", "D"),
+    Fault.CORRECT: Look("C6", "|"),
+}
+#: Heights of marks within the row of a mechanism. These four faults have the same bound on epsilon,
+#: the largest that their number of draws can give. At the same height their marks would coincide.
+OFFSETS = {Fault.NONE: 0.3, Fault.DEAD: 0.1, Fault.SHARED: -0.1, Fault.SUBSPACE: -0.3}
+SIZES = {10_000: Look("C5", "o"), 100_000: Look("C0", "s"), 1_000_000: Look("C3", "D")}
+#: Legend entry of the marks for the largest noise factors that the best event refutes. The colour
+#: of a mark tells the number of draws.
+BEST = "best event, from exact laws"
+LIMIT = r"correct noise, claimed $\varepsilon$"
+
+
+def size_label(trials: int) -> str:
+    """Number of draws, for the legend."""
+    return f"$10^{round(math.log10(trials))}$ draws"
+
+
+def drawn(table: pd.DataFrame) -> Figure:
+    """Panel (a): largest noise factors refuted. Panel (b): bounds on epsilon for planted faults."""
+    figure = Figure(figsize=(7.2, 7.6))
+    power, faults = figure.subplots(1, 2, sharey=True)
+    shown = [family for family in Family if (table.family == family).any()]
+    heights = {family: -row for row, family in enumerate(shown)}
+    factors = table[table.fault == Fault.SCALED]
+    for trials, look in SIZES.items():
+        mine = (
+            factors[factors.trials == trials]
+            .groupby("family", as_index=False)
+            .mean(numeric_only=True)
+        )
+        if len(mine):
+            rows = mine.family.map(heights)
+            draw_points(power, mine.factor, rows, look, size_label(trials), "none", size=6)
+            ideal = mine.dropna(subset="best")
+            rows, best = ideal.family.map(heights), Look(look.colour, "|")
+            draw_points(power, ideal.best, rows, best, BEST, "none", size=9)
+    for fault, look in LOOKS.items():
+        mine = table[table.fault == fault]
+        rows = mine.family.map(heights) + OFFSETS.get(fault, 0.0)
+        size = 3.5 if fault in OFFSETS else 6
+        draw_points(faults, mine.share, rows, look, fault, "none", size=size)
+    rule(power)
+    rule(faults)
+    power.set_yticks(list(heights.values()), list(heights))
+    power.set_xlim(0.2, 1.03)
+    faults.set_xlim(left=0)
+    power.set_xlabel("largest noise factor refuted")
+    faults.set_xlabel(r"lower bound on $\varepsilon$ / claimed $\varepsilon$")
+    power.set_title("(a) noise that is too small")
+    faults.set_title("(b) planted faults")
+    shared_legend(
+        figure,
+        (power, faults),
+        {
+            "draws in (a)": [*(size_label(trials) for trials in SIZES), BEST],
+            "noise in (b)": [Fault.CORRECT, *PLANTED],
+            "limit in both": [LIMIT],
+        },
+    )
+    return figure
+
+
+def rule(axes: Axes) -> None:
+    """A dotted line at 1."""
+    axes.axvline(1.0, color="0.35", lw=1.1, ls=(0, (1, 2)), label=LIMIT)
+    axes.grid(axis="y", visible=False)
+
 
 #: scikit-learn has the classifier that learns events for noise whose density is not known.
 NEEDS = Needs(("sklearn",), extra="audit")

@@ -11,8 +11,13 @@ import numpy.typing as npt
 
 import geomdp as gd
 from experiments.engine.statistics import LEVEL
-from experiments.privacy.audited_mechanisms import FINITE, Family, subject
-from experiments.privacy.discrete_outputs import DISCRETE, audited_outputs
+from experiments.privacy.audited_mechanisms import (
+    DISCRETE,
+    FINITE,
+    Family,
+    audited_outputs,
+    subject,
+)
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -44,7 +44,7 @@ from experiments.engine.drawing import (
     shared_legend,
 )
 from experiments.engine.statistics import LEVEL
-from experiments.privacy.impossible_outputs import float_outputs, rounded_outputs
+from experiments.privacy.published_bugs import float_outputs, rounded_outputs
 from geomdp.noise import LaplaceNoise
 
 FloatArray = npt.NDArray[np.float64]

@@ -37,7 +37,7 @@ NEEDS = Needs(("pytest", "xdist", "hypothesis", "mpmath"), "dev")
 #: planted in one of these packages or in code that they use.
 PLANTED_IN = (audit, bounds, mechanisms, noise, privacy)
 #: The faults count as code: results are stale when one of these files changes.
-DATA = tuple(FAULT_FILES.values())
+DATA_FILES = tuple(FAULT_FILES.values())
 #: Faults of the quick preset, which takes about 15 seconds.
 SAMPLE = (
     "ledger: the new spend is not counted",

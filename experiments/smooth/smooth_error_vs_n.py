@@ -27,10 +27,12 @@ Run time on one core: quick 8 s, full 2 minutes.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping
 from string import ascii_lowercase
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -38,12 +40,146 @@ from rich.table import Table
 
 from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import is_below, slopes_by
+from experiments.engine.checks import is_below, slopes_are, slopes_by
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import Slope, pooled_along, pooled_by
-from experiments.smooth import smooth_epsilon, smooth_exponents
-from experiments.smooth.smooth_releases import SPREAD, Config, Method, Panel, worst_errors
+from experiments.engine.statistics import (
+    LEVEL,
+    MeanSquare,
+    Slope,
+    pooled_along,
+    pooled_by,
+    quantile,
+)
+from experiments.shared.smooth_problems import (
+    kernel_family,
+    random_places,
+    records_at,
+    shares,
+    stacked,
+    true_answers,
+)
+from experiments.smooth import smooth_exponents
+from experiments.smooth.smooth_releases import (
+    SPREAD,
+    Config,
+    Method,
+    Panel,
+    coefficients,
+    mechanism,
+    worst_errors,
+)
+
+#: Number of records of the curves.
+RECORDS = 10**4
+#: Largest half width of the interval of the slope. Slopes of -1/2, 0 and -2 are far outside.
+REACH = 0.1
+NOISE = r"$1/\varepsilon$: uniform noise alone"
+
+
+def errors_and_noise(config: Config, rng: np.random.Generator) -> Row:
+    """Mean squares of the worst error over the family, and of the largest noise in an answer."""
+    M, matrix = mechanism(config), stacked(coefficients(config))
+    family = kernel_family(config.d, config.smoothness, config.queries)
+    places = random_places(config.d, config.draws, rng)
+    truths = true_answers(family, places, config.n)
+    errors, noise = np.empty(truths.shape), np.empty(truths.shape)
+    for i, here in enumerate(places):
+        answers = matrix @ M.release(records_at(here, config.n), rng=rng).moments.ravel()
+        errors[i] = answers - truths[i]
+        noise[i] = answers - matrix @ exact_moments(here, M.degree, config.n)
+    worst = MeanSquare.of(np.abs(noise).max(axis=1) ** 2)
+    return {
+        **MeanSquare.of(np.abs(errors).max(axis=1) ** 2).columns(),
+        "noise_mean_square": worst.value,
+        "noise_stderr": worst.stderr,
+        "chosen_degree": M.degree,
+    }
+
+
+def exact_moments(places: npt.NDArray[np.float64], degree: int, n: int) -> npt.NDArray[np.float64]:
+    """Means (t,) of cos(m arccos x) for m < t = `degree`, over n records x at `places` (10, 1)."""
+    angles = np.arccos(places[:, 0])
+    return np.asarray(shares(n) @ np.cos(angles[:, None] * np.arange(degree)))
+
+
+def claims_on_epsilon(table: pd.DataFrame) -> list[Claim]:
+    """Two-sided claims on the noise against epsilon, and on the error at equal n epsilon."""
+    return [falls(table[table.method == Method.TRUNCATED]), depends_on_product(table)]
+
+
+def falls(table: pd.DataFrame) -> Claim:
+    """Two-sided: the log-log slope of the noise in epsilon is -1, because t stays the same."""
+    noise = table.assign(mean_square=table.noise_mean_square, mean_square_stderr=table.noise_stderr)
+    return slopes_are(
+        "uniform noise: the largest noise in an answer falls as 1 / epsilon",
+        "SM-T3.1, DISC-17",
+        slopes_by(noise, ["smoothness"], "epsilon"),
+        -1.0,
+        REACH,
+    )
+
+
+def depends_on_product(table: pd.DataFrame) -> Claim:
+    """Two-sided: mean squares at equal n epsilon differ by no more than chance explains."""
+    table = table[table.method == Method.WEIGHTED]
+    table = table.assign(product=(table.n * table.epsilon).round())
+    pairs = [
+        [*pooled_by(rows, ["n"]).values()]
+        for _, rows in table.groupby(["smoothness", "product"])
+        if rows.n.nunique() == 2
+    ]
+    scores = [
+        abs(first.value - second.value) / math.hypot(first.stderr, second.stderr)
+        for first, second in pairs
+    ]
+    ratios = [first.root / second.root for first, second in pairs]
+    reach = quantile(LEVEL / (2 * len(pairs)), min(mean.count for pair in pairs for mean in pair))
+    return Claim(
+        "weighted noise: the error depends on n epsilon alone",
+        max(scores) <= reach,
+        f"{len(pairs)} pairs, ratios {min(ratios):.3f} to {max(ratios):.3f}, furthest off by "
+        f"{max(scores):.1f} standard errors",
+        f"ratio 1, within {reach:.1f} standard errors",
+        "SM-X1",
+        used=margins.share(scores, reach),
+    )
+
+
+def draw_noise(axes: Axes, table: pd.DataFrame, looks: dict[Method, Look]) -> None:
+    """Draw the worst error against epsilon, and a line proportional to 1 / epsilon.
+
+    The line starts at the measured uniform noise for the least epsilon.
+    """
+    table = table[table.n == RECORDS]
+    for method in (Method.TRUNCATED, Method.WEIGHTED):
+        rows = table[table.method == method]
+        if not rows.empty:
+            draw_measured(axes, pooled_along(rows, "epsilon"), looks[method], str(method))
+    uniform = table[table.method == Method.TRUNCATED].sort_values("epsilon")
+    if not uniform.empty:
+        first = uniform.iloc[0]
+        line = math.sqrt(first.noise_mean_square) * first.epsilon / uniform.epsilon
+        draw_theory(axes, uniform.epsilon, line, "0.4", NOISE, (5, 2, 1, 2))
+    log_axes(axes)
+    axes.set_xlabel(r"$\varepsilon$")
+
+
+def grid_of_epsilons(
+    epsilons: tuple[float, ...], orders: tuple[int, ...], queries: int, draws: int
+) -> tuple[Config, ...]:
+    """Uniform and weighted noise with truncation; weighted noise also at n / 10 and 10 epsilon."""
+    return tuple(
+        Config(1, K, method, n, queries, draws, epsilon, Panel.EPSILON)
+        for K in orders
+        for method, n, scale in (
+            (Method.TRUNCATED, RECORDS, 1.0),
+            (Method.WEIGHTED, RECORDS, 1.0),
+            (Method.WEIGHTED, RECORDS // 10, 10.0),
+        )
+        for epsilon in (each * scale for each in epsilons)
+    )
+
 
 #: Largest n with enough releases for comparing methods.
 COMPARED = 10**4
@@ -56,7 +192,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     panels against n, it is the largest ratio of an error to its bound.
     """
     if config.panel is Panel.EPSILON:
-        return [smooth_epsilon.errors_and_noise(config, rng)]
+        return [errors_and_noise(config, rng)]
     return [worst_errors(config, rng)]
 
 
@@ -116,7 +252,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             last[Method.TRUNCATED],
         ),
         stated_errors_hold(table),
-        *smooth_epsilon.claims(against_epsilon),
+        *claims_on_epsilon(against_epsilon),
     ]
 
 
@@ -177,7 +313,7 @@ def plot(table: pd.DataFrame) -> Figure:
     )
     for K, axes, letter in zip(orders, last, ascii_lowercase[3 * count :], strict=False):
         rows = table[(table.panel == Panel.EPSILON) & (table.smoothness == K)]
-        smooth_epsilon.draw(axes, rows, LOOKS)
+        draw_noise(axes, rows, LOOKS)
         axes.set_title(f"({letter}) $K={K}$, $d=1$, $n=10^4$")
     last[0].set_ylabel("worst error (RMS)")
     table = table[table.panel == Panel.RECORDS]
@@ -192,7 +328,7 @@ def plot(table: pd.DataFrame) -> Figure:
         axes.set_xlabel("number of records $n$")
     for axes in panels[:, 0]:
         axes.set_ylabel("worst error (RMS)")
-    theory = [THEOREM, HYPOTHESIS, smooth_epsilon.NOISE]
+    theory = [THEOREM, HYPOTHESIS, NOISE]
     columns = {"summary": [*LOOKS], "theory, from the first point": theory}
     shared_legend(figure, [*panels.flat, *last], columns)
     return figure
@@ -261,7 +397,7 @@ QUICK = Sweep(
         queries=20,
         draws=lambda n: 160 if n >= 10**3 else 40,
     )
-    + smooth_epsilon.grid((0.01, 3.0), orders=(1, 2), queries=10, draws=250),
+    + grid_of_epsilons((0.01, 3.0), orders=(1, 2), queries=10, draws=250),
     trials=1,
     seed=0,
 )
@@ -276,7 +412,7 @@ FULL = Sweep(
         queries=200,
         draws=lambda n: 400 if n <= COMPARED else 60 if n == 10**5 else 24,
     )
-    + smooth_epsilon.grid(
+    + grid_of_epsilons(
         (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0), orders=(1, 2, 4), queries=200, draws=200
     ),
     trials=1,

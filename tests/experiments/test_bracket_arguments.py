@@ -17,20 +17,18 @@ import scipy.optimize
 import scipy.spatial
 
 import geomdp as gd
-from experiments.lower_bounds.argument_goals import goals_on_arguments
+from experiments.lower_bounds.bracket_goals import goals_on_arguments
 from experiments.lower_bounds.factorisation_norms import (
+    Radii,
+    hull_radii,
     least_variance,
+    log_ratio,
     norm_columns,
     one_column_norm,
     one_count_variance,
-    squared_norm,
-)
-from experiments.lower_bounds.volume_ceilings import (
-    Radii,
-    hull_radii,
-    log_ratio,
     principal,
     radii,
+    squared_norm,
 )
 from geomdp.bounds.orthogonal_lines import OrthogonalLines, coordinates, widest_frame
 from geomdp.workloads import explicit_answers

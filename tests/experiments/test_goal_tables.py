@@ -10,26 +10,25 @@ import pytest
 
 import geomdp as gd
 from experiments.benchmarks import accuracy_table, geometry, smooth, sparse, table_strategies
-from experiments.benchmarks.accuracy_work import advice
 from experiments.benchmarks.accuracy_work import goals as accuracy_goals
+from experiments.benchmarks.accuracy_work.goals import verdicts
 from experiments.benchmarks.accuracy_work.predictions import (
     Lifted,
     geometric_error,
     joint_table_error,
 )
-from experiments.benchmarks.accuracy_work.verdicts import verdicts
+from experiments.benchmarks.geometry import LIMITS, limit_of
 from experiments.benchmarks.geometry_work.instances import GEOMDP, Config, Vertices, Work
-from experiments.benchmarks.geometry_work.limits import LIMITS, limit_of
-from experiments.benchmarks.smooth_measurements import Method as Summed
-from experiments.benchmarks.smooth_measurements import Task as Smooth
-from experiments.benchmarks.sparse_measurements import UNIVERSES, Elements, Task
+from experiments.benchmarks.smooth import Method as Summed
+from experiments.benchmarks.smooth import Task as Smooth
+from experiments.benchmarks.sparse import UNIVERSES, Elements, Task
 from experiments.benchmarks.table_strategies import Simple
 from experiments.engine.goals import Goal
 from experiments.engine.statistics import pooled_by
 from experiments.error import accuracy_frontier, many_columns
 from experiments.error.frontier_errors import Source
 from experiments.lower_bounds import bracket_table
-from experiments.lower_bounds.random_workloads import COUNT, random_question, random_workload
+from experiments.lower_bounds.bracket_problems import COUNT, random_question, random_workload
 from experiments.shared.accuracy_lines import Method
 from experiments.shared.workloads import Line
 
@@ -130,33 +129,33 @@ def test_lifted_elliptopes_are_compared_with_what_can_be_released() -> None:
 
 def test_advice_that_an_exact_mechanism_beats_fails_its_claim() -> None:
     for advised, passed in ((1.0, True), (1.019, True), (1.021, False)):
-        (claim,) = advice.advice_is_best(predictions(0.1, advised))
+        (claim,) = accuracy_goals.advice_is_best(predictions(0.1, advised))
         assert claim.passed is passed
-    assert advice.advice_is_best(predictions(1, 1).iloc[:1]) == []
+    assert accuracy_goals.advice_is_best(predictions(1, 1).iloc[:1]) == []
 
 
 def test_a_fit_is_compared_by_measured_errors_alone() -> None:
     """The claim by exact predictions skips fits, because `advise` chooses them by simulation."""
     offered = predictions(0.1, 2.0)
-    assert advice.advice_is_best(offered.assign(advised="Fitted(X)")) == []
+    assert accuracy_goals.advice_is_best(offered.assign(advised="Fitted(X)")) == []
     for own, passed in ((1.0, True), (1.03, True), (1.25, False)):
         errors = {Method.ADVISED: own, Method.FITTED_MATRIX: 1.0}
-        (claim,) = advice.advice_is_best_as_measured(measured(errors, Line.THREE_WAY, 200))
+        (claim,) = accuracy_goals.advice_is_best_as_measured(measured(errors, Line.THREE_WAY, 200))
         assert claim.passed is passed
-    assert advice.advice_is_best_as_measured(offered) == []
+    assert accuracy_goals.advice_is_best_as_measured(offered) == []
 
 
 def test_releases_of_the_advised_mechanism_and_of_the_same_method_are_pooled() -> None:
     errors = {Method.ADVISED: 1.1, Method.FITTED_HIERARCHICAL: 1.0, Method.MATRIX: 1.03}
     table = measured(errors, Line.THREE_WAY, 200)
-    other = advice.measured(table)[Line.THREE_WAY, 200]
+    other = accuracy_goals.measured(table)[Line.THREE_WAY, 200]
     assert (other.best, other.share) == (Method.FITTED_HIERARCHICAL, pytest.approx(1.1))
     table.loc[table.method == Method.ADVISED, "advised"] = "Fitted(Hierarchical)"
-    same = advice.measured(table)[Line.THREE_WAY, 200]
+    same = accuracy_goals.measured(table)[Line.THREE_WAY, 200]
     pooled = ((1.1**2 + 1.0**2) / 2) ** 0.5
     assert (same.best, same.share) == (Method.MATRIX, pytest.approx(pooled / 1.03))
     table.loc[table.method == Method.MATRIX, "mean_square"] = 4.0
-    alone = advice.measured(table)[Line.THREE_WAY, 200]
+    alone = accuracy_goals.measured(table)[Line.THREE_WAY, 200]
     assert (alone.best, alone.share) == ("Fitted(Hierarchical)", 1.0)
 
 
@@ -182,13 +181,15 @@ def test_one_counting_query_is_open_until_advice_offers_geometric_noise() -> Non
         assert geometric_error(epsilon) ** 2 == pytest.approx(
             (weights * z**2).sum() / weights.sum()
         )
-    small, large = advice.goals_of(one_count(math.sqrt(2) / 3 / geometric_error(3.0), "Laplace"))
+    small, large = accuracy_goals.advised_goals(
+        one_count(math.sqrt(2) / 3 / geometric_error(3.0), "Laplace")
+    )
     assert small.reached
     assert not large.reached
     assert large.measured == pytest.approx(1.42, abs=0.005)
     assert "Laplace, whose noise is continuous" in large.reason
-    assert all(goal.reached for goal in advice.goals_of(one_count(1.0, "Geometric")))
-    assert advice.advice_is_best(one_count(9.0, "Laplace")) == []
+    assert all(goal.reached for goal in accuracy_goals.advised_goals(one_count(1.0, "Geometric")))
+    assert accuracy_goals.advice_is_best(one_count(9.0, "Laplace")) == []
 
 
 def measured(errors: dict[Method, float], line: Line, n: int) -> pd.DataFrame:
@@ -216,11 +217,13 @@ def measured(errors: dict[Method, float], line: Line, n: int) -> pd.DataFrame:
 def test_advice_that_measures_above_the_least_is_an_open_goal() -> None:
     errors = {Method.ADVISED: 0.061, Method.FITTED_HIERARCHICAL: 0.05, Method.MATRIX: 0.075}
     table = measured(errors, Line.THREE_WAY, 200).assign(epsilon=1.0)
-    (goal,) = advice.goals_of(table)
+    (goal,) = accuracy_goals.advised_goals(table)
     assert (goal.reached, goal.measured) == (False, pytest.approx(1.22))
     assert goal.beside == "Shrunk(X) against K-norm on levels, fitted"
     errors[Method.ADVISED] = 0.0505
-    (goal,) = advice.goals_of(measured(errors, Line.THREE_WAY, 200).assign(epsilon=1.0))
+    (goal,) = accuracy_goals.advised_goals(
+        measured(errors, Line.THREE_WAY, 200).assign(epsilon=1.0)
+    )
     assert goal.reached
 
 

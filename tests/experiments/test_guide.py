@@ -20,15 +20,12 @@ from experiments import __main__ as command_line
 from experiments.catalogue import SCRIPTS
 from experiments.engine.figures import Folders
 from experiments.engine.script import load
-from experiments.guide import examples
-from experiments.guide.build import GuideError, run_sphinx
+from experiments.guide import build as examples
+from experiments.guide.build import HERE, GuideError, problems, run_sphinx
 from experiments.guide.decisions import DECISIONS
 from experiments.guide.docstring_text import Place, typeset
-from experiments.guide.exports import Export, exported_by, exports, packages
 from experiments.guide.gallery import MissingFigureError, _claim, _goal, gallery_pages
-from experiments.guide.links import problems
-from experiments.guide.reference import write_reference
-from experiments.guide.sources import HERE
+from experiments.guide.reference import Export, exported_by, exports, packages, write_reference
 from experiments.guide.theorem_pages import write_theorems
 from experiments.planting.catalogue import FAULTS
 from experiments.theorems import THEOREMS
@@ -129,7 +126,7 @@ def test_a_package_lists_its_own_constants(monkeypatch: pytest.MonkeyPatch) -> N
     (learners,) = (found for found in exports() if found.path == "geomdp.audit.DEFAULT_LEARNERS")
     equal = replace(learners, package="geomdp.privacy", name="OTHER")
     listed = (*exports(), equal)
-    monkeypatch.setattr("experiments.guide.exports.exports", lambda: listed)
+    monkeypatch.setattr("experiments.guide.reference.exports", lambda: listed)
     assert exported_by("geomdp.audit")["DEFAULT_LEARNERS"] is learners
 
 

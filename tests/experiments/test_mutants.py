@@ -64,7 +64,7 @@ def test_a_result_belongs_to_the_text_of_script_and_tests() -> None:
     assert cell in FULL.configurations
     assert QUICK.configurations == (cell,)
     names = {path.name for path in files_of(mutant)}
-    assert {"update_bounds.py", "extremal_streams.py"} <= names
+    assert {"update_bounds.py", "claims.py"} <= names
     assert {"conftest.py", *(Path(test).name for test in mutant.tests)} <= names
     assert "online_error.py" not in names
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
 from typing import Any
 
 import highspy
+import hopsy
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import eigh
 from scipy.optimize import linprog
+
+import geomdp as gd
+from geomdp._numerics.linalg import unsvec
 
 Array = npt.NDArray[np.float64]
 
@@ -130,3 +137,61 @@ def kept_model(rows: Array, lower: Array, least: Array, most: Array, strategy: i
         model.setOptionValue(option, value)
     model.passModel(program)
     return model
+
+
+@dataclass(frozen=True)
+class EigenvalueChords(gd.bodies.Body):
+    """The spectraplex {M psd, tr M <= 1} with exact chords, but without the other oracles."""
+
+    inner: gd.bodies.Spectraplex  # The body
+
+    @property
+    def dimension(self) -> int:
+        """Dimension d (d + 1) / 2."""
+        return self.inner.dimension
+
+    def chord(self, points: Array, directions: Array) -> tuple[Array, Array]:
+        """Ends (lo, hi) of each chord: there an eigenvalue reaches 0 or the trace reaches 1."""
+        low, high = np.empty(len(points)), np.empty(len(points))
+        for k, (M, D) in enumerate(zip(unsvec(points), unsvec(directions), strict=True)):
+            # For positive definite M, M + t D is psd iff 1 + t lambda >= 0 for every eigenvalue
+            # lambda of M^-1 D.
+            slopes = eigh(D, M, eigvals_only=True)
+            room, rise = 1 - np.trace(M), np.trace(D)
+            ends = np.append(-1 / slopes[slopes != 0], room / rise if rise else [])
+            low[k], high[k] = ends[ends < 0].max(), ends[ends > 0].min()
+        return low, high
+
+
+#: hopsy's walks for uniform sampling that accept every or nearly every step.
+PROPOSALS = {
+    "hopsy, coordinate hit-and-run": hopsy.UniformCoordinateHitAndRunProposal,
+    "hopsy, hit-and-run": hopsy.UniformHitAndRunProposal,
+    "hopsy, billiard walk": hopsy.BilliardWalkProposal,
+}
+CHAINS = 4
+
+
+def hopsy_draws(
+    normals: Array, offsets: Array, method: str, draws: int, thinning: int, *, rounded: bool
+) -> tuple[Array, float]:
+    """States (chains, draws, m) of walks on {x : normals @ x <= offsets}, and the seconds taken.
+
+    The polytope must contain 0 in its interior. If `rounded`, hopsy first rounds the polytope. Each
+    walk begins with ``draws // 5`` states that are discarded. Rounding and discarded states are not
+    timed.
+    """
+    problem = hopsy.Problem(normals, offsets)
+    if rounded:
+        problem = hopsy.round(problem)
+    start = np.zeros(normals.shape[1])
+    if rounded:
+        start = hopsy.transform(problem, [start])[0]
+    chains = [
+        hopsy.MarkovChain(problem, PROPOSALS[method], starting_point=start) for _ in range(CHAINS)
+    ]
+    generators = [hopsy.RandomNumberGenerator(seed) for seed in range(CHAINS)]
+    hopsy.sample(chains, generators, n_samples=draws // 5, thinning=thinning, n_procs=1)
+    began = time.process_time()
+    _, states = hopsy.sample(chains, generators, n_samples=draws, thinning=thinning, n_procs=1)
+    return np.asarray(states), time.process_time() - began

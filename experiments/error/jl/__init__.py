@@ -1,1 +1,0 @@
-"""Problems, mechanisms and noise of the figures on the JL mechanism."""
