@@ -30,27 +30,25 @@ def _(gd, mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        # 1. A workload is a body
+    mo.md(r"""
+    # 1. A workload is a body
 
-        A **statistical query** asks a number of one record, say "does this person smoke?", and its
-        answer on a data set is the **mean** over the records. A **workload** is a list of such
-        queries $q_1,\dots,q_m$, and one record $x$ has the answer vector
+    A **statistical query** asks a number of one record, say "does this person smoke?", and its
+    answer on a data set is the **mean** over the records. A **workload** is a list of such
+    queries $q_1,\dots,q_m$, and one record $x$ has the answer vector
 
-        $$Q(x) = (q_1(x), \dots, q_m(x)) \in \mathbb R^m.$$
+    $$Q(x) = (q_1(x), \dots, q_m(x)) \in \mathbb R^m.$$
 
-        The answers on a data set $X$ of $n$ records are the mean of $n$ such vectors:
+    The answers on a data set $X$ of $n$ records are the mean of $n$ such vectors:
 
-        $$Q(X) = \frac1n \sum_{x \in X} Q(x).$$
+    $$Q(X) = \frac1n \sum_{x \in X} Q(x).$$
 
-        A mean of points lies in their **convex hull**. So whatever the data, the answers lie in
+    A mean of points lies in their **convex hull**. So whatever the data, the answers lie in
 
-        $$K = \operatorname{conv}\{Q(x) : x\},$$
+    $$K = \operatorname{conv}\{Q(x) : x\},$$
 
-        the **sensitivity polytope** of the workload. This lesson looks at it in the plane.
-        """
-    )
+    the **sensitivity polytope** of the workload. This lesson looks at it in the plane.
+    """)
     return
 
 
@@ -65,14 +63,12 @@ def _(gd, np):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## Answers move inside the hull
+    mo.md(r"""
+    ## Answers move inside the hull
 
-        Four kinds of people, and two queries: $q_1$ = "smokes", $q_2$ = "smokes and is ill". Choose
-        how many people of each kind there are, and watch where the answers go.
-        """
-    )
+    Four kinds of people, and two queries: $q_1$ = "smokes", $q_2$ = "smokes and is ill". Choose
+    how many people of each kind there are, and watch where the answers go.
+    """)
     return
 
 
@@ -121,16 +117,14 @@ def _(Figure, both, gd, healthy, ill, kinds, np, picture, polytope, smoking, wor
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 1.** Two of the four kinds of people have the same answer vector. Which,
-                and what does it mean for this workload?
+            mo.md(r"""
+            **Exercise 1.** Two of the four kinds of people have the same answer vector. Which,
+            and what does it mean for this workload?
 
-                **Exercise 2.** With all sliders at 0 but one, where are the answers?
+            **Exercise 2.** With all sliders at 0 but one, where are the answers?
 
-                **Exercise 3.** Can the answers be $(0.2, 0.5)$? Why not?
-                """
-            ),
+            **Exercise 3.** Can the answers be $(0.2, 0.5)$? Why not?
+            """),
             mo.accordion(
                 {
                     "Answer 1": "The healthy and the ill who do not smoke: both answer (0, 0). The "
@@ -148,15 +142,13 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## Is a point in the body? Separation
+    mo.md(r"""
+    ## Is a point in the body? Separation
 
-        To know whether some published answers are possible at all, ask the body. If the point is
-        outside, there is a **separating hyperplane**: an inequality that all data satisfy and the
-        point does not. The library finds it with `body.separate(point)`.
-        """
-    )
+    To know whether some published answers are possible at all, ask the body. If the point is
+    outside, there is a **separating hyperplane**: an inequality that all data satisfy and the
+    point does not. The library finds it with `body.separate(point)`.
+    """)
     return
 
 
@@ -200,15 +192,13 @@ def _(Figure, first, gd, np, picture, polytope, second):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 4.** Move the point until the line is the edge between $(0, 0)$ and
-                $(1, 1)$. Which inequality between the two queries is that?
+            mo.md(r"""
+            **Exercise 4.** Move the point until the line is the edge between $(0, 0)$ and
+            $(1, 1)$. Which inequality between the two queries is that?
 
-                **Exercise 5.** Why does one inequality prove that a point is outside, while a proof
-                that it is inside needs three records?
-                """
-            ),
+            **Exercise 5.** Why does one inequality prove that a point is outside, while a proof
+            that it is inside needs three records?
+            """),
             mo.accordion(
                 {
                     "Answer 4": r"$q_2 \le q_1$: those who smoke and are ill are among those who "
@@ -226,20 +216,18 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## Bodies grow with the workload
+    mo.md(r"""
+    ## Bodies grow with the workload
 
-        With two queries $K$ is a polygon. With three it is a solid, and with $m$ queries it lies in
-        $\mathbb R^m$. The maximum of a **linear function** over $K$ stays easy to compute. As a
-        function of the direction $u$ it is called the support function,
+    With two queries $K$ is a polygon. With three it is a solid, and with $m$ queries it lies in
+    $\mathbb R^m$. The maximum of a **linear function** over $K$ stays easy to compute. As a
+    function of the direction $u$ it is called the support function,
 
-        $$h_K(u) = \max_{x} \langle u, Q(x) \rangle$$
+    $$h_K(u) = \max_{x} \langle u, Q(x) \rangle$$
 
-        and it is a maximum over single records: a search in the universe, or, for many workloads, a
-        closed form. Everything else in this course is built on it.
-        """
-    )
+    and it is a maximum over single records: a search in the universe, or, for many workloads, a
+    closed form. Everything else in this course is built on it.
+    """)
     return
 
 
@@ -277,12 +265,10 @@ def _(Figure, gd, np, picture, shown):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 6.** Three signs $x_1, x_2, x_3 \in \{-1, 1\}$ and the three products of
-                two of them. There are eight records. Why has $K$ only four corners?
-                """
-            ),
+            mo.md(r"""
+            **Exercise 6.** Three signs $x_1, x_2, x_3 \in \{-1, 1\}$ and the three products of
+            two of them. There are eight records. Why has $K$ only four corners?
+            """),
             mo.accordion(
                 {
                     "Answer 6": "Changing all three signs changes no product, so the eight records "

@@ -31,26 +31,24 @@ def _(gd, mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        # 2. What one record can change
+    mo.md(r"""
+    # 2. What one record can change
 
-        **Differential privacy** compares two data sets that differ in one record. The output of a
-        mechanism $M$ must have nearly the same law on both:
+    **Differential privacy** compares two data sets that differ in one record. The output of a
+    mechanism $M$ must have nearly the same law on both:
 
-        $$\Pr[M(X) \in S] \le e^{\varepsilon}\, \Pr[M(X') \in S] \quad\text{for all neighbours } X,
-        X' \text{ and all sets } S.$$
+    $$\Pr[M(X) \in S] \le e^{\varepsilon}\, \Pr[M(X') \in S] \quad\text{for all neighbours } X,
+    X' \text{ and all sets } S.$$
 
-        So the first question about a workload is: **by which vectors can one record move the
-        answers?** If the record $x$ of $n$ records is replaced by $x'$,
+    So the first question about a workload is: **by which vectors can one record move the
+    answers?** If the record $x$ of $n$ records is replaced by $x'$,
 
-        $$Q(X') - Q(X) = \frac1n \bigl(Q(x') - Q(x)\bigr) \in \frac1n (K - K), \qquad
-        K - K = \{a - b : a, b \in K\}.$$
+    $$Q(X') - Q(X) = \frac1n \bigl(Q(x') - Q(x)\bigr) \in \frac1n (K - K), \qquad
+    K - K = \{a - b : a, b \in K\}.$$
 
-        The body $K - K$ is called the **difference body**. We keep the two queries of lesson 1:
-        $q_1$ = "smokes" and $q_2$ = "smokes and is ill".
-        """
-    )
+    The body $K - K$ is called the **difference body**. We keep the two queries of lesson 1:
+    $q_1$ = "smokes" and $q_2$ = "smokes and is ill".
+    """)
     return
 
 
@@ -112,18 +110,16 @@ def _(Figure, corners, difference, gd, kinds, new, np, old, picture, polytope, r
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 1.** $K$ is a triangle with three corners. How many pairs (old, new) of
-                different corners are there, and which of them give corners of $K - K$?
+            mo.md(r"""
+            **Exercise 1.** $K$ is a triangle with three corners. How many pairs (old, new) of
+            different corners are there, and which of them give corners of $K - K$?
 
-                **Exercise 2.** $K$ need not be symmetric, and here it is not. Why is $K - K$
-                symmetric about 0 for every $K$?
+            **Exercise 2.** $K$ need not be symmetric, and here it is not. Why is $K - K$
+            symmetric about 0 for every $K$?
 
-                **Exercise 3.** The triangle has area $1/2$. What is the area of the hexagon? (For a
-                simplex in $m$ dimensions the volume grows by the factor $\binom{2m}{m}$.)
-                """
-            ),
+            **Exercise 3.** The triangle has area $1/2$. What is the area of the hexagon? (For a
+            simplex in $m$ dimensions the volume grows by the factor $\binom{2m}{m}$.)
+            """),
             mo.accordion(
                 {
                     "Answer 1": "Six ordered pairs, and all six differences are corners of the "
@@ -141,19 +137,17 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## The norm that counts records
+    mo.md(r"""
+    ## The norm that counts records
 
-        A symmetric body is the unit ball of a norm, its **gauge**:
+    A symmetric body is the unit ball of a norm, its **gauge**:
 
-        $$\lVert v \rVert_{K-K} = \min\{t \ge 0 : v \in t\,(K - K)\}.$$
+    $$\lVert v \rVert_{K-K} = \min\{t \ge 0 : v \in t\,(K - K)\}.$$
 
-        In units of sums (answers times $n$) it has a plain meaning: $\lVert v \rVert_{K-K}$ is the
-        least number of records that must be replaced to move the sums by $v$, if fractions of
-        records may be replaced. Choose a vector $v$, and watch the body grow until it reaches $v$.
-        """
-    )
+    In units of sums (answers times $n$) it has a plain meaning: $\lVert v \rVert_{K-K}$ is the
+    least number of records that must be replaced to move the sums by $v$, if fractions of
+    records may be replaced. Choose a vector $v$, and watch the body grow until it reaches $v$.
+    """)
     return
 
 
@@ -196,15 +190,13 @@ def _(Figure, angle, bodies, difference, gd, length, mo, np, picture):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 4.** Two of the norms in the table are never above the first. Which two?
-                How does this follow from the fact that their unit balls contain $K - K$?
+            mo.md(r"""
+            **Exercise 4.** Two of the norms in the table are never above the first. Which two?
+            How does this follow from the fact that their unit balls contain $K - K$?
 
-                **Exercise 5.** Find a direction in which the disc is as good as $K - K$, and one in
-                which it is worst.
-                """
-            ),
+            **Exercise 5.** Find a direction in which the disc is as good as $K - K$, and one in
+            which it is worst.
+            """),
             mo.accordion(
                 {
                     "Answer 4": "Those of the cross-polytope and the disc. They contain $K - K$, "
@@ -222,26 +214,24 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## From a norm to noise
+    mo.md(r"""
+    ## From a norm to noise
 
-        Let $B$ be any symmetric body that contains $K - K$, and add to the sums noise with density
+    Let $B$ be any symmetric body that contains $K - K$, and add to the sums noise with density
 
-        $$p(z) = c\, e^{-\varepsilon \lVert z \rVert_B}.$$
+    $$p(z) = c\, e^{-\varepsilon \lVert z \rVert_B}.$$
 
-        If one record moves the sums by $v$, the densities of an output $z$ under the two data sets
-        are $p(z)$ and $p(z - v)$, and by the triangle inequality
+    If one record moves the sums by $v$, the densities of an output $z$ under the two data sets
+    are $p(z)$ and $p(z - v)$, and by the triangle inequality
 
-        $$\left|\ln \frac{p(z)}{p(z - v)}\right| = \varepsilon\,\bigl|\lVert z - v \rVert_B -
-        \lVert z \rVert_B\bigr| \le \varepsilon \lVert v \rVert_B \le \varepsilon.$$
+    $$\left|\ln \frac{p(z)}{p(z - v)}\right| = \varepsilon\,\bigl|\lVert z - v \rVert_B -
+    \lVert z \rVert_B\bigr| \le \varepsilon \lVert v \rVert_B \le \varepsilon.$$
 
-        That is the whole proof that the **K-norm mechanism** is $\varepsilon$-DP (Hardt and Talwar
-        2010; Nikolov's Lemma 14). The picture shows the privacy loss $\ln p(z)/p(z-v)$ at every
-        output $z$, for the corner $v = (1, 1)$. Red outputs speak for one data set, blue ones for
-        the other. With a scale below 1 the noise is too small for its claim.
-        """
-    )
+    That is the whole proof that the **K-norm mechanism** is $\varepsilon$-DP (Hardt and Talwar
+    2010; Nikolov's Lemma 14). The picture shows the privacy loss $\ln p(z)/p(z-v)$ at every
+    output $z$, for the corner $v = (1, 1)$. Red outputs speak for one data set, blue ones for
+    the other. With a scale below 1 the noise is too small for its claim.
+    """)
     return
 
 
@@ -292,17 +282,15 @@ def _(Figure, axis, ball, difference, epsilon, gd, losses, np, picture, scale):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 6.** Choose the cross-polytope. Why is the loss constant on large
-                regions?
+            mo.md(r"""
+            **Exercise 6.** Choose the cross-polytope. Why is the loss constant on large
+            regions?
 
-                **Exercise 7.** At scale 0.5 the claim fails. For which claim is that noise right?
+            **Exercise 7.** At scale 0.5 the claim fails. For which claim is that noise right?
 
-                **Exercise 8.** Two people leave the data set and two others join. What becomes of
-                the bound $e^{\varepsilon}$?
-                """
-            ),
+            **Exercise 8.** Two people leave the data set and two others join. What becomes of
+            the bound $e^{\varepsilon}$?
+            """),
             mo.accordion(
                 {
                     "Answer 6": r"$\lVert z \rVert_B$ is linear on the cone over each face. Where "
@@ -322,28 +310,26 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## Laplace noise is the cross-polytope
+    mo.md(r"""
+    ## Laplace noise is the cross-polytope
 
-        The cross-polytope $B = \Delta_1 B_1^m = \{z : \sum_i |z_i| \le \Delta_1\}$ gives
+    The cross-polytope $B = \Delta_1 B_1^m = \{z : \sum_i |z_i| \le \Delta_1\}$ gives
 
-        $$p(z) = c\, e^{-\varepsilon \lVert z \rVert_1 / \Delta_1} =
-        \prod_i \tfrac{\varepsilon}{2 \Delta_1} e^{-\varepsilon |z_i| / \Delta_1}:$$
+    $$p(z) = c\, e^{-\varepsilon \lVert z \rVert_1 / \Delta_1} =
+    \prod_i \tfrac{\varepsilon}{2 \Delta_1} e^{-\varepsilon |z_i| / \Delta_1}:$$
 
-        independent Laplace noise in every coordinate. So **the Laplace mechanism is the K-norm
-        mechanism of one particular body**, the smallest cross-polytope around $K - K$. Any other
-        body that contains $K - K$ is as private. Its volume and shape decide the error: in $d$
-        dimensions Lemma 14 says
+    independent Laplace noise in every coordinate. So **the Laplace mechanism is the K-norm
+    mechanism of one particular body**, the smallest cross-polytope around $K - K$. Any other
+    body that contains $K - K$ is as private. Its volume and shape decide the error: in $d$
+    dimensions Lemma 14 says
 
-        $$E \lVert Z \rVert_2^2 = \frac{(d+1)(d+2)}{\varepsilon^2}\, E \lVert U \rVert_2^2,\qquad
-        U \text{ uniform on } B.$$
+    $$E \lVert Z \rVert_2^2 = \frac{(d+1)(d+2)}{\varepsilon^2}\, E \lVert U \rVert_2^2,\qquad
+    U \text{ uniform on } B.$$
 
-        For unit balls $\varepsilon^2 E \lVert Z \rVert_2^2$ is $2d$ (cross-polytope), $d(d+1)$
-        (ball) and $d(d+1)(d+2)/3$ (cube). Below are curves of equal density that enclose a given
-        share of the noise.
-        """
-    )
+    For unit balls $\varepsilon^2 E \lVert Z \rVert_2^2$ is $2d$ (cross-polytope), $d(d+1)$
+    (ball) and $d(d+1)(d+2)/3$ (cube). Below are curves of equal density that enclose a given
+    share of the noise.
+    """)
     return
 
 
@@ -395,19 +381,17 @@ def _(Figure, difference, gd, mo, noises, picture, share, shown):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 9.** Here $\Delta_1 = 2$. Check the second row of the table with the
-                formula $2d$.
+            mo.md(r"""
+            **Exercise 9.** Here $\Delta_1 = 2$. Check the second row of the table with the
+            formula $2d$.
 
-                **Exercise 10.** For a **histogram** ($m$ cells, each record in one of them) $K$ is
-                the simplex with corners $e_1, \dots, e_m$. What is $\Delta_1$? How much smaller
-                will the error of K-norm noise be?
+            **Exercise 10.** For a **histogram** ($m$ cells, each record in one of them) $K$ is
+            the simplex with corners $e_1, \dots, e_m$. What is $\Delta_1$? How much smaller
+            will the error of K-norm noise be?
 
-                **Exercise 11.** Instead of replacing records, neighbours may **add or remove** one.
-                By which vectors can the sums move then?
-                """
-            ),
+            **Exercise 11.** Instead of replacing records, neighbours may **add or remove** one.
+            By which vectors can the sums move then?
+            """),
             mo.accordion(
                 {
                     "Answer 9": r"$d = 2$ and scale 2: $2 \cdot 2 \cdot 2^2 = 16$.",
@@ -427,16 +411,14 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## How much the shape matters in many dimensions
+    mo.md(r"""
+    ## How much the shape matters in many dimensions
 
-        **Prefix sums**: $q_j(x) = 1[x \le j]$ for $x \in \{1, \dots, m\}$, a cumulative
-        distribution. The last answer is always 1. One record can move all others by 1, so
-        $\Delta_1 = m - 1$ and $\Delta_2 = \sqrt{m - 1}$; but $K$ is a thin simplex.
-        The error is known before any data is seen:
-        """
-    )
+    **Prefix sums**: $q_j(x) = 1[x \le j]$ for $x \in \{1, \dots, m\}$, a cumulative
+    distribution. The last answer is always 1. One record can move all others by 1, so
+    $\Delta_1 = m - 1$ and $\Delta_2 = \sqrt{m - 1}$; but $K$ is a thin simplex.
+    The error is known before any data is seen:
+    """)
     return
 
 
@@ -494,17 +476,15 @@ def _(Figure, errors, gd, loss, np, picture, population, sizes):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 12.** Read off the slopes of the three curves, and derive the first two
-                from $\Delta_1$ and $\Delta_2$. (The ball's error per query is
-                $\sqrt{d + 1}\,\Delta_2 / (\varepsilon n)$ for $d$ queries if none of them has a
-                constant answer; Nikolov's Lemma 15.)
+            mo.md(r"""
+            **Exercise 12.** Read off the slopes of the three curves, and derive the first two
+            from $\Delta_1$ and $\Delta_2$. (The ball's error per query is
+            $\sqrt{d + 1}\,\Delta_2 / (\varepsilon n)$ for $d$ queries if none of them has a
+            constant answer; Nikolov's Lemma 15.)
 
-                **Exercise 13.** At $n = 1000$ and $\varepsilon = 1$, how many prefix sums can each
-                mechanism answer with error below 0.1?
-                """
-            ),
+            **Exercise 13.** At $n = 1000$ and $\varepsilon = 1$, how many prefix sums can each
+            mechanism answer with error below 0.1?
+            """),
             mo.accordion(
                 {
                     "Answer 12": r"Laplace: $\sqrt2\,\Delta_1 / (\varepsilon n)$, slope 1. Ball: "

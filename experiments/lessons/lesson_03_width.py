@@ -32,22 +32,20 @@ def _(gd, mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        # 3. How large is a body?
+    mo.md(r"""
+    # 3. How large is a body?
 
-        The error of private answers depends on how large the sensitivity polytope $K$ is. But large
-        in which sense? Volume, diameter and number of corners all mislead in many dimensions. This
-        lesson builds the measure that the theorems use, the **Gaussian width**, from the **support
-        function** of the body:
+    The error of private answers depends on how large the sensitivity polytope $K$ is. But large
+    in which sense? Volume, diameter and number of corners all mislead in many dimensions. This
+    lesson builds the measure that the theorems use, the **Gaussian width**, from the **support
+    function** of the body:
 
-        $$h_K(u) = \max_{y \in K} \langle u, y \rangle.$$
+    $$h_K(u) = \max_{y \in K} \langle u, y \rangle.$$
 
-        For a unit vector $u$ it says how far the body reaches in that direction. The **breadth**
-        $h_K(u) + h_K(-u)$ is the distance between the two parallel planes that touch the body from
-        both sides.
-        """
-    )
+    For a unit vector $u$ it says how far the body reaches in that direction. The **breadth**
+    $h_K(u) + h_K(-u)$ is the distance between the two parallel planes that touch the body from
+    both sides.
+    """)
     return
 
 
@@ -104,17 +102,15 @@ def _(Figure, gd, np, picture, plane_bodies, seen, turn):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 1.** For the triangle, $h(u) = 0$ in a whole range of directions. Why?
+            mo.md(r"""
+            **Exercise 1.** For the triangle, $h(u) = 0$ in a whole range of directions. Why?
 
-                **Exercise 2.** At which directions does the curve $h(u)$ have a kink, and what
-                does the touching point do there?
+            **Exercise 2.** At which directions does the curve $h(u)$ have a kink, and what
+            does the touching point do there?
 
-                **Exercise 3.** Which of these change when $K$ is shifted: $h_K(u)$, the breadth,
-                the mean of $h_K(u)$ over all directions?
-                """
-            ),
+            **Exercise 3.** Which of these change when $K$ is shifted: $h_K(u)$, the breadth,
+            the mean of $h_K(u)$ over all directions?
+            """),
             mo.accordion(
                 {
                     "Answer 1": "The origin is a corner of the triangle, and for those directions "
@@ -132,26 +128,24 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## Gaussian width: the support function in a random direction
+    mo.md(r"""
+    ## Gaussian width: the support function in a random direction
 
-        $$w(K) = E\, h_K(g) = E \max_{y \in K} \langle g, y \rangle, \qquad g \sim N(0, I).$$
+    $$w(K) = E\, h_K(g) = E \max_{y \in K} \langle g, y \rangle, \qquad g \sim N(0, I).$$
 
-        Since $g$ and $-g$ have the same law, $w(K)$ is half of the mean breadth times the mean
-        length of $g$, which is about $\sqrt m$. Each $h_K(g)$ is one maximum over records. A few
-        hundred of them are enough, because $h_K(g)$ hardly varies in many dimensions. Some widths
-        are known exactly:
+    Since $g$ and $-g$ have the same law, $w(K)$ is half of the mean breadth times the mean
+    length of $g$, which is about $\sqrt m$. Each $h_K(g)$ is one maximum over records. A few
+    hundred of them are enough, because $h_K(g)$ hardly varies in many dimensions. Some widths
+    are known exactly:
 
-        | body in $\mathbb R^m$ | $w(K)$ | at $m = 10$ |
-        |---|---|---|
-        | ball of radius 1 | $\mu_m = \sqrt2\,\Gamma(\frac{m+1}2)/\Gamma(\frac m2)$ | 3.084 |
-        | cube $[-1, 1]^m$ | $m\sqrt{2/\pi}$ | 7.979 |
-        | cube $[0, 1]^m$ | $m/\sqrt{2\pi}$ | 3.989 |
-        | cross-polytope | $E \max_i \lvert g_i \rvert \le \sqrt{2 \ln 2m}$ | 1.881 |
-        | segment of length 1 | $1/\sqrt{2\pi}$ | 0.399 |
-        """
-    )
+    | body in $\mathbb R^m$ | $w(K)$ | at $m = 10$ |
+    |---|---|---|
+    | ball of radius 1 | $\mu_m = \sqrt2\,\Gamma(\frac{m+1}2)/\Gamma(\frac m2)$ | 3.084 |
+    | cube $[-1, 1]^m$ | $m\sqrt{2/\pi}$ | 7.979 |
+    | cube $[0, 1]^m$ | $m/\sqrt{2\pi}$ | 3.989 |
+    | cross-polytope | $E \max_i \lvert g_i \rvert \le \sqrt{2 \ln 2m}$ | 1.881 |
+    | segment of length 1 | $1/\sqrt{2\pi}$ | 0.399 |
+    """)
     return
 
 
@@ -217,18 +211,16 @@ def _(Figure, body_of, dimension, draws, gd, np, picture, which, width_of):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 4.** The ball of radius 1 and the cross-polytope both have diameter 2.
-                Compare their widths at $m = 200$. Which one is "really" small?
+            mo.md(r"""
+            **Exercise 4.** The ball of radius 1 and the cross-polytope both have diameter 2.
+            Compare their widths at $m = 200$. Which one is "really" small?
 
-                **Exercise 5.** What are $w(K - K)$, $w(2K)$ and $w(\operatorname{conv} S)$ in terms
-                of $w(K)$ and $w(S)$?
+            **Exercise 5.** What are $w(K - K)$, $w(2K)$ and $w(\operatorname{conv} S)$ in terms
+            of $w(K)$ and $w(S)$?
 
-                **Exercise 6.** Show $w(K) \le \max_i \lVert v_i \rVert_2 \sqrt{2 \ln N}$ for the
-                hull of $N$ points $v_i$.
-                """
-            ),
+            **Exercise 6.** Show $w(K) \le \max_i \lVert v_i \rVert_2 \sqrt{2 \ln N}$ for the
+            hull of $N$ points $v_i$.
+            """),
             mo.accordion(
                 {
                     "Answer 4": r"The ball has $w \approx \sqrt m = 14.1$, the cross-polytope "
@@ -248,23 +240,21 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## What a body in many dimensions looks like
+    mo.md(r"""
+    ## What a body in many dimensions looks like
 
-        A picture on paper has two dimensions, so we **cut** the body with a plane or take its
-        **shadow** in a plane. Take a cube, a cross-polytope or a ball, scaled so that all have
-        $w(K) = \mu_m$, the width of the ball. The plane is spanned by
+    A picture on paper has two dimensions, so we **cut** the body with a plane or take its
+    **shadow** in a plane. Take a cube, a cross-polytope or a ball, scaled so that all have
+    $w(K) = \mu_m$, the width of the ball. The plane is spanned by
 
-        * two random directions: what a *typical* direction sees, or
-        * a corner of the body and a random direction: where the *exceptions* are.
+    * two random directions: what a *typical* direction sees, or
+    * a corner of the body and a random direction: where the *exceptions* are.
 
-        As $m$ grows, a typical cut or shadow becomes **round** (Dvoretzky's theorem). The
-        cross-polytope is a small ball with a spike to each corner, and the spikes are so thin that
-        a random plane misses them all. V. Milman draws bodies in this way: a round core and a few
-        long arms.
-        """
-    )
+    As $m$ grows, a typical cut or shadow becomes **round** (Dvoretzky's theorem). The
+    cross-polytope is a small ball with a spike to each corner, and the spikes are so thin that
+    a random plane misses them all. V. Milman draws bodies in this way: a round core and a few
+    long arms.
+    """)
     return
 
 
@@ -324,18 +314,16 @@ def _(Figure, gd, high, mo, np, outlines, picture, pictured, plane):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 7.** For the cross-polytope and "a corner and a random direction": how
-                long is the spike at $m = 200$, and how thick is the core?
+            mo.md(r"""
+            **Exercise 7.** For the cross-polytope and "a corner and a random direction": how
+            long is the spike at $m = 200$, and how thick is the core?
 
-                **Exercise 8.** The shadow of a body in a random plane is close to a disc. What is
-                its radius, in terms of $w(K)$? Check it with the cube.
+            **Exercise 8.** The shadow of a body in a random plane is close to a disc. What is
+            its radius, in terms of $w(K)$? Check it with the cube.
 
-                **Exercise 9.** And the cut? Its radius is governed by the *polar* body. Look at the
-                cross-polytope: is the cut as large as the shadow?
-                """
-            ),
+            **Exercise 9.** And the cut? Its radius is governed by the *polar* body. Look at the
+            cross-polytope: is the cut as large as the shadow?
+            """),
             mo.accordion(
                 {
                     "Answer 7": r"The corner lies at $\mu_m / w(B_1) \approx 14.1 / 2.97 \approx "
@@ -357,22 +345,20 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## Why width and not diameter: how many records do I need?
+    mo.md(r"""
+    ## Why width and not diameter: how many records do I need?
 
-        For $k$ bounded queries ($|q_i(x)| \le 1$) on a universe of $N$ elements, Nikolov's theorems
-        bound the number of records at which a private mechanism has error $\alpha$ per query:
+    For $k$ bounded queries ($|q_i(x)| \le 1$) on a universe of $N$ elements, Nikolov's theorems
+    bound the number of records at which a private mechanism has error $\alpha$ per query:
 
-        $$n \;\lesssim\; \min\left\{\frac{k}{\alpha \varepsilon},\;
-        \frac{w(K)}{\alpha \varepsilon},\; \frac{w(K)^2}{k\, \alpha^2 \varepsilon}\right\}
-        \;\le\; \min\left\{\frac{k}{\alpha \varepsilon},\; \frac{\sqrt{k \ln N}}{\alpha
-        \varepsilon},\; \frac{\ln N}{\alpha^2 \varepsilon}\right\}$$
+    $$n \;\lesssim\; \min\left\{\frac{k}{\alpha \varepsilon},\;
+    \frac{w(K)}{\alpha \varepsilon},\; \frac{w(K)^2}{k\, \alpha^2 \varepsilon}\right\}
+    \;\le\; \min\left\{\frac{k}{\alpha \varepsilon},\; \frac{\sqrt{k \ln N}}{\alpha
+    \varepsilon},\; \frac{\ln N}{\alpha^2 \varepsilon}\right\}$$
 
-        up to a constant. The third term does not depend on the number of queries at all. Move the
-        sliders and see which term is the smallest.
-        """
-    )
+    up to a constant. The third term does not depend on the number of queries at all. Move the
+    sliders and see which term is the smallest.
+    """)
     return
 
 
@@ -455,13 +441,11 @@ def _(mo, widths):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 10.** Derive the second inequality of the formula from exercise 6.
+            mo.md(r"""
+            **Exercise 10.** Derive the second inequality of the formula from exercise 6.
 
-                **Exercise 11.** Which workload of the table is far below its bound, and why?
-                """
-            ),
+            **Exercise 11.** Which workload of the table is far below its bound, and why?
+            """),
             mo.accordion(
                 {
                     "Answer 10": r"A vector of $k$ entries in $[-1, 1]$ has length at most "

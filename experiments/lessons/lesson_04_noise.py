@@ -34,27 +34,25 @@ def _(gd, mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        # 4. Noise shaped like the body
+    mo.md(r"""
+    # 4. Noise shaped like the body
 
-        Lesson 2 found a density for every symmetric body $B$ that contains $K - K$:
-        $p(z) = c\,e^{-\varepsilon \lVert z \rVert_B}$. This lesson **draws** from it, meets a
-        second family that needs no difference body, and asks what a privacy proof may assume about
-        the computer that draws.
+    Lesson 2 found a density for every symmetric body $B$ that contains $K - K$:
+    $p(z) = c\,e^{-\varepsilon \lVert z \rVert_B}$. This lesson **draws** from it, meets a
+    second family that needs no difference body, and asks what a privacy proof may assume about
+    the computer that draws.
 
-        ## A uniform point and a random radius
+    ## A uniform point and a random radius
 
-        In $d$ dimensions K-norm noise is
+    In $d$ dimensions K-norm noise is
 
-        $$Z = R\,U, \qquad R \sim \mathrm{Gamma}(d + 1, 1/\varepsilon), \qquad U \text{ uniform on }
-        B.$$
+    $$Z = R\,U, \qquad R \sim \mathrm{Gamma}(d + 1, 1/\varepsilon), \qquad U \text{ uniform on }
+    B.$$
 
-        Its gauge has the law $\lVert Z \rVert_B \sim \mathrm{Gamma}(d, 1/\varepsilon)$, with mean
-        $d / \varepsilon$ whatever the body is. So *how far out* the noise goes, counted in copies
-        of the body, is fixed. The body decides *where*.
-        """
-    )
+    Its gauge has the law $\lVert Z \rVert_B \sim \mathrm{Gamma}(d, 1/\varepsilon)$, with mean
+    $d / \varepsilon$ whatever the body is. So *how far out* the noise goes, counted in copies
+    of the body, is fixed. The body decides *where*.
+    """)
     return
 
 
@@ -116,18 +114,16 @@ def _(Figure, amount, clouds, difference, gd, law, np, picture, planar, privacy)
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 1.** For which of the four kinds of noise does the histogram follow the
-                curve, and why not for the others?
+            mo.md(r"""
+            **Exercise 1.** For which of the four kinds of noise does the histogram follow the
+            curve, and why not for the others?
 
-                **Exercise 2.** Derive $R \sim \mathrm{Gamma}(d + 1)$ from the density. (Hint: the
-                set where $\lVert z \rVert_B \le t$ has volume $t^d \operatorname{vol} B$.)
+            **Exercise 2.** Derive $R \sim \mathrm{Gamma}(d + 1)$ from the density. (Hint: the
+            set where $\lVert z \rVert_B \le t$ has volume $t^d \operatorname{vol} B$.)
 
-                **Exercise 3.** Show $E \lVert Z \rVert_2^2 = (d+1)(d+2)\,E\lVert U \rVert_2^2 /
-                \varepsilon^2$.
-                """
-            ),
+            **Exercise 3.** Show $E \lVert Z \rVert_2^2 = (d+1)(d+2)\,E\lVert U \rVert_2^2 /
+            \varepsilon^2$.
+            """),
             mo.accordion(
                 {
                     "Answer 1": "Only for the K-norm of K - K. Laplace and ball noise follow the "
@@ -146,43 +142,41 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## Cone noise: sampling K instead of K - K
+    mo.md(r"""
+    ## Cone noise: sampling K instead of K - K
 
-        It can be hard to draw a uniform point of $K - K$ and easy to draw one of $K$. Lift the
-        body to a **cone**: every record adds $(Q(x), 1)$ to the sum, and these vectors span
+    It can be hard to draw a uniform point of $K - K$ and easy to draw one of $K$. Lift the
+    body to a **cone**: every record adds $(Q(x), 1)$ to the sum, and these vectors span
 
-        $$C = \{r\,(y, 1) : y \in K,\ r \ge 0\}.$$
+    $$C = \{r\,(y, 1) : y \in K,\ r \ge 0\}.$$
 
-        Draw $A$ with density $\propto e^{-\varepsilon' a_{m+1}}$ on $C$ and add it to the sums.
-        Adding one record shifts $A$ by a vector of $C$, and the shifted cone lies **inside** the
-        old one. There the density grows by the factor $e^{\varepsilon'}$, and elsewhere it is 0
-        now. So the new density is nowhere above $e^{\varepsilon'}$ times the old one. Subtracting a
-        second, independent $B$ bounds the old density by the new one in the same way. With
-        $\varepsilon' = \varepsilon/2$
+    Draw $A$ with density $\propto e^{-\varepsilon' a_{m+1}}$ on $C$ and add it to the sums.
+    Adding one record shifts $A$ by a vector of $C$, and the shifted cone lies **inside** the
+    old one. There the density grows by the factor $e^{\varepsilon'}$, and elsewhere it is 0
+    now. So the new density is nowhere above $e^{\varepsilon'}$ times the old one. Subtracting a
+    second, independent $B$ bounds the old density by the new one in the same way. With
+    $\varepsilon' = \varepsilon/2$
 
-        $$Z = A - B = r_1 (U_1, 1) - r_2 (U_2, 1), \qquad U_i \text{ uniform on } K,\quad r_i \sim
-        \mathrm{Gamma}(m + 1, 2/\varepsilon)$$
+    $$Z = A - B = r_1 (U_1, 1) - r_2 (U_2, 1), \qquad U_i \text{ uniform on } K,\quad r_i \sim
+    \mathrm{Gamma}(m + 1, 2/\varepsilon)$$
 
-        is $\varepsilon$-DP when one record is replaced. In the list above it is "cone over K".
+    is $\varepsilon$-DP when one record is replaced. In the list above it is "cone over K".
 
-        ### The elliptope: all pairs of many yes/no columns
+    ### The elliptope: all pairs of many yes/no columns
 
-        Write $d$ yes/no columns as signs and put a 1 in front: $z = (1, x_1, \dots, x_d)$. The
-        matrix $z z^T$ holds all single columns and all products of two, and with them all tables of
-        two columns. The hull of these $2^d$ matrices is too complicated to sample, but it lies in
-        the
-        **elliptope**
+    Write $d$ yes/no columns as signs and put a 1 in front: $z = (1, x_1, \dots, x_d)$. The
+    matrix $z z^T$ holds all single columns and all products of two, and with them all tables of
+    two columns. The hull of these $2^d$ matrices is too complicated to sample, but it lies in
+    the
+    **elliptope**
 
-        $$\mathcal E_p = \{R \succeq 0,\ R_{ii} = 1\}, \qquad p = d + 1,$$
+    $$\mathcal E_p = \{R \succeq 0,\ R_{ii} = 1\}, \qquad p = d + 1,$$
 
-        the set of correlation matrices. There is an exact recipe for a uniform correlation matrix
-        (the onion method of Ghosh and Henderson; Lewandowski, Kurowicka and Joe). For $d = 2$ the
-        elliptope is the inflated tetrahedron of the picture; the four dots are the four kinds of
-        records.
-        """
-    )
+    the set of correlation matrices. There is an exact recipe for a uniform correlation matrix
+    (the onion method of Ghosh and Henderson; Lewandowski, Kurowicka and Joe). For $d = 2$ the
+    elliptope is the inflated tetrahedron of the picture; the four dots are the four kinds of
+    records.
+    """)
     return
 
 
@@ -249,19 +243,17 @@ def _(Figure, angle, correlations, mo, np, picture, points, solid):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        An entry of a uniform correlation matrix has variance $1/(p + 1)$. So cone noise over the
-        elliptope has, in each of its $m = p(p-1)/2$ entries,
+    mo.md(r"""
+    An entry of a uniform correlation matrix has variance $1/(p + 1)$. So cone noise over the
+    elliptope has, in each of its $m = p(p-1)/2$ entries,
 
-        $$\operatorname{Var}(Z_{ij}) = \frac{8 (m + 1)(m + 2)}{(p + 1)\,\varepsilon^2} \approx
-        \frac{2 d^3}{\varepsilon^2},$$
+    $$\operatorname{Var}(Z_{ij}) = \frac{8 (m + 1)(m + 2)}{(p + 1)\,\varepsilon^2} \approx
+    \frac{2 d^3}{\varepsilon^2},$$
 
-        and a cell of a table of two columns, $(1 \pm x_i \pm x_j \pm x_i x_j)/4$, has the error
-        $\frac1{4n}\sqrt{3 \operatorname{Var}}$. Nikolov's Theorem 2 promises $d^{3/2}/(\varepsilon
-        n)$ for these queries; this is the same rate with an explicit constant and an exact sampler.
-        """
-    )
+    and a cell of a table of two columns, $(1 \pm x_i \pm x_j \pm x_i x_j)/4$, has the error
+    $\frac1{4n}\sqrt{3 \operatorname{Var}}$. Nikolov's Theorem 2 promises $d^{3/2}/(\varepsilon
+    n)$ for these queries; this is the same rate with an explicit constant and an exact sampler.
+    """)
     return
 
 
@@ -320,17 +312,15 @@ def _(Figure, budget, columns, gd, np, pair_errors, people, picture):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 4.** Compute the variance for $d = 2$ and $d = 10$ at $\varepsilon = 1$,
-                and from the second the error of a cell at $n = 5000$.
+            mo.md(r"""
+            **Exercise 4.** Compute the variance for $d = 2$ and $d = 10$ at $\varepsilon = 1$,
+            and from the second the error of a cell at $n = 5000$.
 
-                **Exercise 5.** What are the slopes of the Laplace curve and of the elliptope's?
+            **Exercise 5.** What are the slopes of the Laplace curve and of the elliptope's?
 
-                **Exercise 6.** The elliptope is larger than the hull of the records. Why does that
-                not hurt the privacy, and what does it cost?
-                """
-            ),
+            **Exercise 6.** The elliptope is larger than the hull of the records. Why does that
+            not hurt the privacy, and what does it cost?
+            """),
             mo.accordion(
                 {
                     "Answer 4": r"$d = 2$: $m = 3$, $p = 3$: $8 \cdot 4 \cdot 5 / 4 = 40$. "
@@ -350,22 +340,20 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## Why a Markov chain is no proof
+    mo.md(r"""
+    ## Why a Markov chain is no proof
 
-        For most bodies there is no recipe for a uniform point. The usual way out is a random walk,
-        say **hit-and-run**: choose a random direction, move to a uniform point of the chord. Its
-        law *converges* to the uniform one, but after $T$ steps it is at some distance, in total
-        variation $\mathrm{tv}$. The mechanism that uses the walk is then
+    For most bodies there is no recipe for a uniform point. The usual way out is a random walk,
+    say **hit-and-run**: choose a random direction, move to a uniform point of the chord. Its
+    law *converges* to the uniform one, but after $T$ steps it is at some distance, in total
+    variation $\mathrm{tv}$. The mechanism that uses the walk is then
 
-        $$\bigl(\varepsilon,\ (1 + e^{\varepsilon})\,\mathrm{tv}\bigr)\text{-DP}$$
+    $$\bigl(\varepsilon,\ (1 + e^{\varepsilon})\,\mathrm{tv}\bigr)\text{-DP}$$
 
-        and not $\varepsilon$-DP. The walk below starts in a corner of a thin box. On the right are
-        the ends of 2000 independent walks. In a square they are uniform after a few steps, in a
-        thin box only after many, and **the picture of one walk does not show the difference**.
-        """
-    )
+    and not $\varepsilon$-DP. The walk below starts in a corner of a thin box. On the right are
+    the ends of 2000 independent walks. In a square they are uniform after a few steps, in a
+    thin box only after many, and **the picture of one walk does not show the difference**.
+    """)
     return
 
 
@@ -428,19 +416,17 @@ def _(BINS, Figure, gd, np, picture, steps, thin, walks):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 7.** At length 1 : 1, how many steps until the measured tv stops falling?
-                Is it then 0?
+            mo.md(r"""
+            **Exercise 7.** At length 1 : 1, how many steps until the measured tv stops falling?
+            Is it then 0?
 
-                **Exercise 8.** How does the number of steps grow with the length? Try 10, 30, 100.
+            **Exercise 8.** How does the number of steps grow with the length? Try 10, 30, 100.
 
-                **Exercise 9.** A colleague ran two walks, saw the same histogram in both, and
-                claims $\varepsilon$-DP. What is wrong?
+            **Exercise 9.** A colleague ran two walks, saw the same histogram in both, and
+            claims $\varepsilon$-DP. What is wrong?
 
-                **Exercise 10.** Which three ways out does this lesson offer?
-                """
-            ),
+            **Exercise 10.** Which three ways out does this lesson offer?
+            """),
             mo.accordion(
                 {
                     "Answer 7": "About ten. It is not 0 but some 0.04: 2000 draws in 20 bins are "

@@ -39,20 +39,18 @@ def _(gd, mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        # 5. Projection
+    mo.md(r"""
+    # 5. Projection
 
-        Noisy answers $\hat y = Q(X) + Z$ often lie outside of the sensitivity polytope $K$: no data
-        set has such answers. Publish the nearest possible ones instead:
+    Noisy answers $\hat y = Q(X) + Z$ often lie outside of the sensitivity polytope $K$: no data
+    set has such answers. Publish the nearest possible ones instead:
 
-        $$\dot y = \operatorname*{argmin}_{y \in K} \lVert y - \hat y \rVert_2.$$
+    $$\dot y = \operatorname*{argmin}_{y \in K} \lVert y - \hat y \rVert_2.$$
 
-        This uses no data, only the noisy answers and the public body, so it costs **no privacy**
-        (post-processing). It is the **projection mechanism** of Nikolov, Talwar and Zhang. The
-        picture shows 25 fixed draws of Gaussian noise; the slider changes their size only.
-        """
-    )
+    This uses no data, only the noisy answers and the public body, so it costs **no privacy**
+    (post-processing). It is the **projection mechanism** of Nikolov, Talwar and Zhang. The
+    picture shows 25 fixed draws of Gaussian noise; the slider changes their size only.
+    """)
     return
 
 
@@ -102,16 +100,14 @@ def _(Figure, gaussians, gd, np, picture, place, places, spread, triangle):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 1.** Can the projection make the answers worse? Look at single points and
-                at the rmse.
+            mo.md(r"""
+            **Exercise 1.** Can the projection make the answers worse? Look at single points and
+            at the rmse.
 
-                **Exercise 2.** At sigma = 0.03 inside of $K$ nothing changes. Why?
+            **Exercise 2.** At sigma = 0.03 inside of $K$ nothing changes. Why?
 
-                **Exercise 3.** At sigma = 3, what is the most that the error can be?
-                """
-            ),
+            **Exercise 3.** At sigma = 3, what is the most that the error can be?
+            """),
             mo.accordion(
                 {
                     "Answer 1": "Never, if the true answers lie in K. At the nearest point, the "
@@ -148,30 +144,28 @@ def _(Path, gd, mo, tempfile, triangle):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## The key inequality
+    mo.md(r"""
+    ## The key inequality
 
-        Let $y = Q(X) \in K$ be the true answers and $e = \dot y - y$ the error after the
-        projection. The point $\dot y$ of $K$ is nearest to $\hat y = y + Z$ exactly if every point
-        $v$ of $K$ lies behind the plane through $\dot y$ at a right angle to $\hat y - \dot y$:
-        $\langle \hat y - \dot y,\, v - \dot y \rangle \le 0$. Put $v = y$ and
-        $\hat y - \dot y = Z - e$:
+    Let $y = Q(X) \in K$ be the true answers and $e = \dot y - y$ the error after the
+    projection. The point $\dot y$ of $K$ is nearest to $\hat y = y + Z$ exactly if every point
+    $v$ of $K$ lies behind the plane through $\dot y$ at a right angle to $\hat y - \dot y$:
+    $\langle \hat y - \dot y,\, v - \dot y \rangle \le 0$. Put $v = y$ and
+    $\hat y - \dot y = Z - e$:
 
-        $$\lVert e \rVert_2^2 \;\le\; \langle Z, e \rangle \;=\; \langle Z, \dot y \rangle - \langle
-        Z, y \rangle \;\le\; h_K(Z) - \langle Z, y \rangle.$$
+    $$\lVert e \rVert_2^2 \;\le\; \langle Z, e \rangle \;=\; \langle Z, \dot y \rangle - \langle
+    Z, y \rangle \;\le\; h_K(Z) - \langle Z, y \rangle.$$
 
-        If $Z$ has mean 0 and does not depend on the data, the last term vanishes in the mean. For
-        Gaussian noise $Z \sim N(0, \sigma^2 I)$ it follows that
+    If $Z$ has mean 0 and does not depend on the data, the last term vanishes in the mean. For
+    Gaussian noise $Z \sim N(0, \sigma^2 I)$ it follows that
 
-        $$E \lVert e \rVert_2^2 \le E\,h_K(Z) = \sigma\, w(K) \qquad\text{instead of}\qquad E \lVert
-        Z \rVert_2^2 = \sigma^2 m.$$
+    $$E \lVert e \rVert_2^2 \le E\,h_K(Z) = \sigma\, w(K) \qquad\text{instead of}\qquad E \lVert
+    Z \rVert_2^2 = \sigma^2 m.$$
 
-        **The squared error of the noise, $\sigma^2 m$, has become $\sigma$ times the width.** It
-        grows like $\sigma$ and no longer like $\sigma^2$, and the number of queries counts only
-        through the width. Check the chain of inequalities on one draw:
-        """
-    )
+    **The squared error of the noise, $\sigma^2 m$, has become $\sigma$ times the width.** It
+    grows like $\sigma$ and no longer like $\sigma^2$, and the number of queries counts only
+    through the width. Check the chain of inequalities on one draw:
+    """)
     return
 
 
@@ -218,17 +212,15 @@ def _(Figure, at, gd, noise_angle, noise_length, np, picture, places, triangle):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 4.** Put the truth on the edge and turn $Z$ until the error is as long as
-                the noise. Which directions are these, and what do the bars show?
+            mo.md(r"""
+            **Exercise 4.** Put the truth on the edge and turn $Z$ until the error is as long as
+            the noise. Which directions are these, and what do the bars show?
 
-                **Exercise 5.** Turn $Z$ to the outside, at a right angle to the edge. What is the
-                error now?
+            **Exercise 5.** Turn $Z$ to the outside, at a right angle to the edge. What is the
+            error now?
 
-                **Exercise 6.** Prove $\lVert e \rVert \le \lVert Z \rVert$ from the key inequality.
-                """
-            ),
+            **Exercise 6.** Prove $\lVert e \rVert \le \lVert Z \rVert$ from the key inequality.
+            """),
             mo.accordion(
                 {
                     "Answer 4": "Along the edge, and into the body as long as the noisy answers "
@@ -245,21 +237,19 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## Many queries: the slope changes
+    mo.md(r"""
+    ## Many queries: the slope changes
 
-        $m = 64$ random queries with answers $\pm 1$ on $N$ = 256 elements, Gaussian noise for
-        $\rho = 1/2$ (zCDP), which needs $\sigma \propto 1/n$. The true answers are the mean of ten
-        elements. Per query
+    $m = 64$ random queries with answers $\pm 1$ on $N$ = 256 elements, Gaussian noise for
+    $\rho = 1/2$ (zCDP), which needs $\sigma \propto 1/n$. The true answers are the mean of ten
+    elements. Per query
 
-        * before: $\sigma$, so $n^{-1}$;
-        * after: at most $\sqrt{\sigma\,w(K) / m}$, so $n^{-1/2}$ with a smaller constant.
+    * before: $\sigma$, so $n^{-1}$;
+    * after: at most $\sqrt{\sigma\,w(K) / m}$, so $n^{-1/2}$ with a smaller constant.
 
-        The two meet where the noise is smaller than the body, and there the projection gains
-        little. The points are measured, 15 releases each.
-        """
-    )
+    The two meet where the noise is smaller than the body, and there the projection gains
+    little. The points are measured, 15 releases each.
+    """)
     return
 
 
@@ -326,21 +316,19 @@ def _(Figure, count, gd, measured, np, picture, sigma_one, sizes, width):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 7.** For bounded queries $w(K) \le \sqrt{2 m \ln N}$ and $\sigma = 2
-                \sqrt m / (n \sqrt{2 \rho})$. Show that the error after projection is at most
+            mo.md(r"""
+            **Exercise 7.** For bounded queries $w(K) \le \sqrt{2 m \ln N}$ and $\sigma = 2
+            \sqrt m / (n \sqrt{2 \rho})$. Show that the error after projection is at most
 
-                $$\left(\frac{2 \sqrt{\ln N / \rho}}{n}\right)^{1/2},$$
+            $$\left(\frac{2 \sqrt{\ln N / \rho}}{n}\right)^{1/2},$$
 
-                and evaluate it at $N = 1000$, $n = 500$, $\rho = 1/2$. Where has the number of
-                queries gone?
+            and evaluate it at $N = 1000$, $n = 500$, $\rho = 1/2$. Where has the number of
+            queries gone?
 
-                **Exercise 8.** For which $\sigma$ is the bound below the error of the noise?
+            **Exercise 8.** For which $\sigma$ is the bound below the error of the noise?
 
-                **Exercise 9.** Is the projected answer unbiased?
-                """
-            ),
+            **Exercise 9.** Is the projected answer unbiased?
+            """),
             mo.accordion(
                 {
                     "Answer 7": r"$\sigma\,w(K)/m \le \frac{2\sqrt m}{n\sqrt{2\rho}} \cdot "
@@ -361,15 +349,13 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## Pure privacy: what is left to do
+    mo.md(r"""
+    ## Pure privacy: what is left to do
 
-        For $\varepsilon$-DP the noise must be K-norm or cone noise, which is longer. The same
-        inequalities give $E \lVert e \rVert^2 \le E\,h_K(Z)$ for every noise of mean 0. These are
-        the errors for the workload above that are predicted before any data is seen:
-        """
-    )
+    For $\varepsilon$-DP the noise must be K-norm or cone noise, which is longer. The same
+    inequalities give $E \lVert e \rVert^2 \le E\,h_K(Z)$ for every noise of mean 0. These are
+    the errors for the workload above that are predicted before any data is seen:
+    """)
     return
 
 
@@ -396,13 +382,11 @@ def _(gd, mo, np):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 10.** Nikolov's second theorem needs $w(K)^2 / (m \alpha^2 \varepsilon)$
-                records. What must the noise be like for the projection to reach that, and why is
-                ball noise of length about $m \Delta / (\varepsilon n)$ not like that?
-                """
-            ),
+            mo.md(r"""
+            **Exercise 10.** Nikolov's second theorem needs $w(K)^2 / (m \alpha^2 \varepsilon)$
+            records. What must the noise be like for the projection to reach that, and why is
+            ball noise of length about $m \Delta / (\varepsilon n)$ not like that?
+            """),
             mo.accordion(
                 {
                     "Answer 10": r"The noise must be short in the few directions that the body "

@@ -30,24 +30,22 @@ def _(gd, mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        # 6. The JL transform
+    mo.md(r"""
+    # 6. The JL transform
 
-        Lesson 5 projected noisy answers back on the body. The noise itself was added in all
-        dimensions of the workload, and its length grows with that number. Nikolov (2022) adds the
-        noise in fewer dimensions:
+    Lesson 5 projected noisy answers back on the body. The noise itself was added in all
+    dimensions of the workload, and its length grows with that number. Nikolov (2022) adds the
+    noise in fewer dimensions:
 
-        1. Draw a random matrix $A$ with $m$ rows and one column per query. It is public.
-        2. Answer the $m$ queries $AQ$ privately: $\hat y = A\,Q(X) + Z$.
-        3. Return the point of $K$ whose image is nearest:
-           $\dot y = \operatorname{argmin}_{y \in K} \lVert A y - \hat y \rVert_2$.
+    1. Draw a random matrix $A$ with $m$ rows and one column per query. It is public.
+    2. Answer the $m$ queries $AQ$ privately: $\hat y = A\,Q(X) + Z$.
+    3. Return the point of $K$ whose image is nearest:
+       $\dot y = \operatorname{argmin}_{y \in K} \lVert A y - \hat y \rVert_2$.
 
-        All $k$ queries are answered, and the noise has only $m$ coordinates. Two questions decide
-        whether that helps: what does $A$ do to distances in $K$, and how much smaller is the noise?
-        *(Theorem and lemma numbers are Nikolov's.)*
-        """
-    )
+    All $k$ queries are answered, and the noise has only $m$ coordinates. Two questions decide
+    whether that helps: what does $A$ do to distances in $K$, and how much smaller is the noise?
+    *(Theorem and lemma numbers are Nikolov's.)*
+    """)
     return
 
 
@@ -66,23 +64,21 @@ def _(gd, np):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## A random map keeps distances, up to the width
+    mo.md(r"""
+    ## A random map keeps distances, up to the width
 
-        The entries of $A$ are independent $N(0, 1/m)$, so $\mathbb E \lVert A x\rVert^2 = \lVert x
-        \rVert^2$ for every $x$. Theorem 9 says how far a whole set is from that: with Gaussian
-        width $w(K)$,
+    The entries of $A$ are independent $N(0, 1/m)$, so $\mathbb E \lVert A x\rVert^2 = \lVert x
+    \rVert^2$ for every $x$. Theorem 9 says how far a whole set is from that: with Gaussian
+    width $w(K)$,
 
-        $$\mathbb E \sup_{x, y \in K} \bigl|\lVert A(x-y)\rVert - \lVert x-y\rVert\bigr|
-          \le 6.5\,\frac{w(K)}{\sqrt m}.$$
+    $$\mathbb E \sup_{x, y \in K} \bigl|\lVert A(x-y)\rVert - \lVert x-y\rVert\bigr|
+      \le 6.5\,\frac{w(K)}{\sqrt m}.$$
 
-        The error is **additive**, and it depends on the width, not on the number of points. Below
-        are 200 random $\pm 1$ queries about 64 kinds of records, so $K$ has 64 corners in
-        $\mathbb R^{200}$. On the left is its image in two random directions, a shadow; on the
-        right are the 2016 distances between corners before and after the map.
-        """
-    )
+    The error is **additive**, and it depends on the width, not on the number of points. Below
+    are 200 random $\pm 1$ queries about 64 kinds of records, so $K$ has 64 corners in
+    $\mathbb R^{200}$. On the left is its image in two random directions, a shadow; on the
+    right are the 2016 distances between corners before and after the map.
+    """)
     return
 
 
@@ -122,12 +118,10 @@ def _(
     _ax.set(xlim=(0, 30), ylim=(0, 45), xlabel=r"$\|x - y\|$", ylabel=r"$\|A(x - y)\|$")
     _ax.legend(loc="upper left", frameon=False)
     _ax.set_title("distances between corners", loc="left")
-    _text = mo.md(
-        rf"""
-        Largest change between corners: **{_worst:.1f}**. Bound on its mean over maps:
-        $6.5\,w/\sqrt m$ = {6.5 * width / np.sqrt(rows.value):.1f}, with $w(K)$ = {width:.1f}.
-        """
-    )
+    _text = mo.md(rf"""
+    Largest change between corners: **{_worst:.1f}**. Bound on its mean over maps:
+    $6.5\,w/\sqrt m$ = {6.5 * width / np.sqrt(rows.value):.1f}, with $w(K)$ = {width:.1f}.
+    """)
     _choices = mo.hstack([rows, seed], justify="start", gap=2)
     mo.vstack(
         [
@@ -146,17 +140,15 @@ def _(
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 1.** Two corners of $K$ differ in about half of the 200 signs. Which
-                distance is that, and where is it in the picture?
+            mo.md(r"""
+            **Exercise 1.** Two corners of $K$ differ in about half of the 200 signs. Which
+            distance is that, and where is it in the picture?
 
-                **Exercise 2.** Four times as many rows: what happens to the largest change?
+            **Exercise 2.** Four times as many rows: what happens to the largest change?
 
-                **Exercise 3.** At $m = 200$ there are as many rows as queries, and distances still
-                change. Which map with 200 rows changes none?
-                """
-            ),
+            **Exercise 3.** At $m = 200$ there are as many rows as queries, and distances still
+            change. Which map with 200 rows changes none?
+            """),
             mo.accordion(
                 {
                     "Answer 1": r"Where two signs differ, answers differ by 2. So the distance is "
@@ -176,20 +168,18 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## The width stays
+    mo.md(r"""
+    ## The width stays
 
-        Noise for the workload $AQ$ depends on the body $AK$. Is it wider than $K$? For Gaussian
-        $A$ the answer is an identity (behind Lemma 12): conditional on $g$, the vector $A^T g$ is
-        distributed as $\lVert g \rVert/\sqrt m$ times a standard Gaussian vector, so
+    Noise for the workload $AQ$ depends on the body $AK$. Is it wider than $K$? For Gaussian
+    $A$ the answer is an identity (behind Lemma 12): conditional on $g$, the vector $A^T g$ is
+    distributed as $\lVert g \rVert/\sqrt m$ times a standard Gaussian vector, so
 
-        $$\mathbb E_A\, w(AK) = \frac{\mu_m}{\sqrt m}\, w(K) \le w(K),
-          \qquad \mu_m = \mathbb E\lVert g\rVert,\ g \sim N(0, I_m).$$
+    $$\mathbb E_A\, w(AK) = \frac{\mu_m}{\sqrt m}\, w(K) \le w(K),
+      \qquad \mu_m = \mathbb E\lVert g\rVert,\ g \sim N(0, I_m).$$
 
-        The dots are means over 40 maps, with the standard error of that mean.
-        """
-    )
+    The dots are means over 40 maps, with the standard error of that mean.
+    """)
     return
 
 
@@ -223,15 +213,13 @@ def _(corners, gd, np, picture, plt, queries, width):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## The mechanism with one row
+    mo.md(r"""
+    ## The mechanism with one row
 
-        In the plane, one row: the map measures a single number $\langle a, Q(X)\rangle$, noise is
-        added to that number, and the mechanism returns a point of $K$ on the measured line, or the
-        nearest to it. Turn the row and watch which points the measurement cannot tell apart.
-        """
-    )
+    In the plane, one row: the map measures a single number $\langle a, Q(X)\rangle$, noise is
+    added to that number, and the mechanism returns a point of $K$ on the measured line, or the
+    nearest to it. Turn the row and watch which points the measurement cannot tell apart.
+    """)
     return
 
 
@@ -270,13 +258,11 @@ def _(angle, gd, mo, noise, np, pentagon, picture, plt, truth):
     _ax.set(xlim=(-0.6, 1.7), ylim=(-0.6, 1.6), xlabel="first answer", ylabel="second answer")
     _ax.legend(loc="upper left", frameon=False, fontsize=8)
     _far = np.linalg.norm(_points - truth, axis=1).max()
-    _text = mo.md(
-        f"""
-        error of the measured number after the fit: {abs(_nearest - float(_row @ truth)):.2f}
+    _text = mo.md(f"""
+    error of the measured number after the fit: {abs(_nearest - float(_row @ truth)):.2f}
 
-        error of the answers, at worst: **{_far:.2f}**
-        """
-    )
+    error of the answers, at worst: **{_far:.2f}**
+    """)
     mo.hstack(
         [
             mo.vstack([angle, noise, _text]),
@@ -292,23 +278,21 @@ def _(angle, gd, mo, noise, np, pentagon, picture, plt, truth):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                The fit never increases the error in the image: $\lVert A\dot y - AQ(X)\rVert \le
-                \lVert Z\rVert$, always (equation 6). Then distances in the image are distances in
-                $K$, up to the distortion. Together this is **Lemma 13**: the error is at most
+            mo.md(r"""
+            The fit never increases the error in the image: $\lVert A\dot y - AQ(X)\rVert \le
+            \lVert Z\rVert$, always (equation 6). Then distances in the image are distances in
+            $K$, up to the distortion. Together this is **Lemma 13**: the error is at most
 
-                $$\mathbb E\lVert Z\rVert_2 + C\,\frac{w(K)}{\sqrt m}.$$
+            $$\mathbb E\lVert Z\rVert_2 + C\,\frac{w(K)}{\sqrt m}.$$
 
-                **Exercise 4.** Set the noise to 0. Why is the answer still wrong?
+            **Exercise 4.** Set the noise to 0. Why is the answer still wrong?
 
-                **Exercise 5.** Set the noise to 0.8. Which of the two errors does the body limit?
+            **Exercise 5.** Set the noise to 0.8. Which of the two errors does the body limit?
 
-                **Exercise 6.** The privacy of the mechanism: which body must the noise fit, $K - K$
-                or $A(K - K)$ for the matrix that was drawn? Would it be enough if $A$ keeps
-                distances with high probability?
-                """
-            ),
+            **Exercise 6.** The privacy of the mechanism: which body must the noise fit, $K - K$
+            or $A(K - K)$ for the matrix that was drawn? Would it be enough if $A$ keeps
+            distances with high probability?
+            """),
             mo.accordion(
                 {
                     "Answer 4": "All points of K on the line have the same measurement. That is "
@@ -330,21 +314,19 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## How many rows?
+    mo.md(r"""
+    ## How many rows?
 
-        The noise of Lemma 16 (a recursive K-norm mechanism for $AQ$) has
-        $\mathbb E\lVert Z\rVert \le C\sqrt m\,w(K)/(\varepsilon n)$. Theorem 21 balances it against
-        the distortion:
+    The noise of Lemma 16 (a recursive K-norm mechanism for $AQ$) has
+    $\mathbb E\lVert Z\rVert \le C\sqrt m\,w(K)/(\varepsilon n)$. Theorem 21 balances it against
+    the distortion:
 
-        $$\text{error per query} \le C\,\frac{w(K)}{\sqrt k}
-        \left(\underbrace{\frac{1}{\sqrt m}}_{\text{distortion}} +
-        \underbrace{\frac{\sqrt m}{\varepsilon n}}_{\text{noise}}\right).$$
+    $$\text{error per query} \le C\,\frac{w(K)}{\sqrt k}
+    \left(\underbrace{\frac{1}{\sqrt m}}_{\text{distortion}} +
+    \underbrace{\frac{\sqrt m}{\varepsilon n}}_{\text{noise}}\right).$$
 
-        The theorem leaves $C$ open; the picture shows the sum in brackets.
-        """
-    )
+    The theorem leaves $C$ open; the picture shows the sum in brackets.
+    """)
     return
 
 
@@ -390,15 +372,13 @@ def _(gd, mo, np, picture, plt, records):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 7.** Show that $m = \varepsilon n$ is best and that the bracket is then
-                $2/\sqrt{\varepsilon n}$. How many records does error $\alpha$ need?
+            mo.md(r"""
+            **Exercise 7.** Show that $m = \varepsilon n$ is best and that the bracket is then
+            $2/\sqrt{\varepsilon n}$. How many records does error $\alpha$ need?
 
-                **Exercise 8.** For $N$ kinds of records and answers in $[-1, 1]$ the width is at
-                most $\sqrt{2k \ln N}$. What becomes of Exercise 7?
-                """
-            ),
+            **Exercise 8.** For $N$ kinds of records and answers in $[-1, 1]$ the width is at
+            most $\sqrt{2k \ln N}$. What becomes of Exercise 7?
+            """),
             mo.accordion(
                 {
                     "Answer 7": r"For positive $a, b$: $a/\sqrt m + b\sqrt m \ge 2\sqrt{ab}$, with "
@@ -418,19 +398,17 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## Theorem 1: three mechanisms, three regimes
+    mo.md(r"""
+    ## Theorem 1: three mechanisms, three regimes
 
-        $$\mathrm{sc}_\varepsilon(Q, \alpha) \le \frac{C}{\varepsilon}\min\left\{
-        \underbrace{\frac{k}{\alpha}}_{\text{ball noise}},\;
-        \underbrace{\frac{\sqrt{k\ln N}}{\alpha}}_{\text{K-norm noise}},\;
-        \underbrace{\frac{\ln N}{\alpha^2}}_{\text{JL}}\right\}$$
+    $$\mathrm{sc}_\varepsilon(Q, \alpha) \le \frac{C}{\varepsilon}\min\left\{
+    \underbrace{\frac{k}{\alpha}}_{\text{ball noise}},\;
+    \underbrace{\frac{\sqrt{k\ln N}}{\alpha}}_{\text{K-norm noise}},\;
+    \underbrace{\frac{\ln N}{\alpha^2}}_{\text{JL}}\right\}$$
 
-        The curves are drawn with $C = 1$ for all three, so they show slopes and the order of the
-        regimes, not numbers of records.
-        """
-    )
+    The curves are drawn with $C = 1$ for all three, so they show slopes and the order of the
+    regimes, not numbers of records.
+    """)
     return
 
 
@@ -479,11 +457,9 @@ def _(alpha, bits, gd, mo, np, picture, plt):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 9.** From which number of queries on is the third term the least?
-                """
-            ),
+            mo.md(r"""
+            **Exercise 9.** From which number of queries on is the third term the least?
+            """),
             mo.accordion(
                 {
                     "Answer 9": r"$\ln N/\alpha^2 \le \sqrt{k\ln N}/\alpha$ means $k \ge \ln N/"
@@ -498,16 +474,14 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## Measured: is the map needed?
+    mo.md(r"""
+    ## Measured: is the map needed?
 
-        The body with 64 corners again, $\varepsilon = 1$, ball noise, and data of four kinds of
-        records. Lines: noise alone, and noise projected on $K$ with no map. Dots: the mechanism
-        with one map of $m$ rows. The dotted line is the error of answering 0 to all queries, which
-        uses no data. Each error is the root mean square over 20 releases.
-        """
-    )
+    The body with 64 corners again, $\varepsilon = 1$, ball noise, and data of four kinds of
+    records. Lines: noise alone, and noise projected on $K$ with no map. Dots: the mechanism
+    with one map of $m$ rows. The dotted line is the error of answering 0 to all queries, which
+    uses no data. Each error is the root mean square over 20 releases.
+    """)
     return
 
 
@@ -569,15 +543,13 @@ def _(measured, mo, people, picture, plt, tried, zero):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 10.** At which numbers of records is a release worth more than the
-                answer 0?
+            mo.md(r"""
+            **Exercise 10.** At which numbers of records is a release worth more than the
+            answer 0?
 
-                **Exercise 11.** The theorem needs the map to *prove* its bound. Does the picture
-                need it?
-                """
-            ),
+            **Exercise 11.** The theorem needs the map to *prove* its bound. Does the picture
+            need it?
+            """),
             mo.accordion(
                 {
                     "Answer 10": "At 30 records no mechanism here beats the constant answer. At "

@@ -30,48 +30,44 @@ def _(gd, mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        # 7. Lower bounds
+    mo.md(r"""
+    # 7. Lower bounds
 
-        All lessons so far built mechanisms. This one asks what **no** mechanism can do: how many
-        records are needed at least for error $\alpha$ under $\varepsilon$-DP? Write
+    All lessons so far built mechanisms. This one asks what **no** mechanism can do: how many
+    records are needed at least for error $\alpha$ under $\varepsilon$-DP? Write
 
-        $$\mathrm{sc}_\varepsilon(Q, \alpha) = \min\{n : \text{some } \varepsilon\text{-DP mechanism
-        has error at most } \alpha \text{ on all data of } n \text{ records}\},$$
+    $$\mathrm{sc}_\varepsilon(Q, \alpha) = \min\{n : \text{some } \varepsilon\text{-DP mechanism
+    has error at most } \alpha \text{ on all data of } n \text{ records}\},$$
 
-        with error $\max_X \mathbb E\,\lVert M(X) - Q(X)\rVert_2/\sqrt k$, so that $\alpha$ is an
-        error per query. A mechanism proves an upper bound on $\mathrm{sc}$. Lower bounds are proved
-        in two ways: with many data sets that a good answer tells apart (**packings**), and with one
-        number that privacy hides (**lines**). Neighbours replace one record.
-        """
-    )
+    with error $\max_X \mathbb E\,\lVert M(X) - Q(X)\rVert_2/\sqrt k$, so that $\alpha$ is an
+    error per query. A mechanism proves an upper bound on $\mathrm{sc}$. Lower bounds are proved
+    in two ways: with many data sets that a good answer tells apart (**packings**), and with one
+    number that privacy hides (**lines**). Neighbours replace one record.
+    """)
     return
 
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## A packing
+    mo.md(r"""
+    ## A packing
 
-        Take $M$ data sets of $n$ records. If a mechanism has error at most $\alpha$, then by
-        Markov's inequality its answers lie within $2\alpha$ of the truth with probability at least
-        1/2. If the true answers are $4\alpha$ apart, these discs are disjoint, so an answer names
-        its data set. But privacy makes the answers of all data sets alike: if any two differ in at
-        most $r$ records, the probability of a disc changes by a factor of at most $e^{\varepsilon
-        r}$ (**group privacy**). Summing over the discs, for answers on the first data set,
+    Take $M$ data sets of $n$ records. If a mechanism has error at most $\alpha$, then by
+    Markov's inequality its answers lie within $2\alpha$ of the truth with probability at least
+    1/2. If the true answers are $4\alpha$ apart, these discs are disjoint, so an answer names
+    its data set. But privacy makes the answers of all data sets alike: if any two differ in at
+    most $r$ records, the probability of a disc changes by a factor of at most $e^{\varepsilon
+    r}$ (**group privacy**). Summing over the discs, for answers on the first data set,
 
-        $$1 \;\ge\; \tfrac12 + (M - 1)\,\tfrac12\,e^{-\varepsilon r},
-          \qquad\text{so}\qquad r \ge \frac{\ln(M-1)}{\varepsilon}.$$
+    $$1 \;\ge\; \tfrac12 + (M - 1)\,\tfrac12\,e^{-\varepsilon r},
+      \qquad\text{so}\qquad r \ge \frac{\ln(M-1)}{\varepsilon}.$$
 
-        If $r$ is smaller, there is no such mechanism (Nikolov 2022, Lemma 6).
+    If $r$ is smaller, there is no such mechanism (Nikolov 2022, Lemma 6).
 
-        The picture: two yes/no questions, so $K$ is a square. Data set number $i$ holds $r$ copies
-        of corner $i$ and $n - r$ copies of the record $(0, 0)$. Distances are divided by $\sqrt 2$
-        to be errors per query, so the discs have radius $2\sqrt2\,\alpha$ in the picture.
-        """
-    )
+    The picture: two yes/no questions, so $K$ is a square. Data set number $i$ holds $r$ copies
+    of corner $i$ and $n - r$ copies of the record $(0, 0)$. Distances are divided by $\sqrt 2$
+    to be errors per query, so the discs have radius $2\sqrt2\,\alpha$ in the picture.
+    """)
     return
 
 
@@ -103,8 +99,7 @@ def _(copies, error, gd, loss, mo, np, people, picture, plt):
         if _discs and _mass
         else "This packing excludes nothing."
     )
-    _text = mo.md(
-        f"""
+    _text = mo.md(f"""
         answers apart: {_apart:.3f}; needed 4α = {4 * error.value:.2f}:
         **{"yes" if _discs else "no"}**
 
@@ -112,8 +107,7 @@ def _(copies, error, gd, loss, mo, np, people, picture, plt):
         **{"yes" if _mass else "no"}**
 
         {_verdict}
-        """
-    )
+    """)
     mo.hstack(
         [
             mo.vstack([people, copies, error, loss, _text]),
@@ -129,17 +123,15 @@ def _(copies, error, gd, loss, mo, np, people, picture, plt):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 1.** Find the largest $n$ that this packing excludes at
-                $\varepsilon = 0.5$, $\alpha = 0.1$.
+            mo.md(r"""
+            **Exercise 1.** Find the largest $n$ that this packing excludes at
+            $\varepsilon = 0.5$, $\alpha = 0.1$.
 
-                **Exercise 2.** More copies push the discs apart. Why can there be too many?
+            **Exercise 2.** More copies push the discs apart. Why can there be too many?
 
-                **Exercise 3.** The $(1, 1)$ corner is farther from $(0, 0)$ than the others. Is the
-                smallest distance the only one that counts?
-                """
-            ),
+            **Exercise 3.** The $(1, 1)$ corner is farther from $(0, 0)$ than the others. Is the
+            smallest distance the only one that counts?
+            """),
             mo.accordion(
                 {
                     "Answer 1": r"$r < \ln 3/0.5 = 2.197$, so $r = 2$. Answers are "
@@ -159,16 +151,14 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## A better packing: a code
+    mo.md(r"""
+    ## A better packing: a code
 
-        The bound grows with $\ln M$, so take many data sets that are still far apart. For 1-way
-        marginals (the shares of $d$ yes/no attributes) the answers of a record are the record
-        itself, and a set of records that are pairwise far apart is a **code**. For $d = 8$ there is
-        the extended Hamming code: 16 words, and any two differ in at least 4 of 8 places.
-        """
-    )
+    The bound grows with $\ln M$, so take many data sets that are still far apart. For 1-way
+    marginals (the shares of $d$ yes/no attributes) the answers of a record are the record
+    itself, and a set of records that are pairwise far apart is a **code**. For $d = 8$ there is
+    the extended Hamming code: 16 words, and any two differ in at least 4 of 8 places.
+    """)
     return
 
 
@@ -210,15 +200,13 @@ def _(np, picture, plt, words):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## The certificate, by hand
+    mo.md(r"""
+    ## The certificate, by hand
 
-        Data set $i$ holds $r$ copies of word $i$ and $n - r$ copies of one fixed record. Check each
-        line yourself. The last column is what the library computes; its bound comes from
-        `gd.bounds.certify`.
-        """
-    )
+    Data set $i$ holds $r$ copies of word $i$ and $n - r$ copies of one fixed record. Check each
+    line yourself. The last column is what the library computes; its bound comes from
+    `gd.bounds.certify`.
+    """)
     return
 
 
@@ -246,18 +234,16 @@ def _(alpha, epsilon, gd, mo, np, packing):
     # r copies must fit into n records. They fit into the largest n of the table, because words are
     # at least 4 alpha apart for every alpha on the slider.
     _hand = f"sc > {int(_limit)}" if _most >= 1 else "nothing excluded"
-    _table = mo.md(
-        f"""
-        | step | by hand | library |
-        |---|---|---|
-        | data sets $M$ | $2^4 = 16$ | {packing.answers.shape[0]} |
-        | $\\ln(M-1)$ | $\\ln 15$ = {_logs:.5f} | {packing.log_others:.5f} |
-        | words apart, $\\sqrt{{4/8}}$ | {_apart:.5f} | {_separation:.5f} |
-        | largest $r < \\ln 15/\\varepsilon$ = {_logs / epsilon.value:.3f} | {_most} | |
-        | $n \\le r\\,\\sqrt{{4/8}}/(4\\alpha)$ | {_limit:.3f} | |
-        | **bound** | **{_hand}** | **{_library}** |
-        """
-    )
+    _table = mo.md(f"""
+    | step | by hand | library |
+    |---|---|---|
+    | data sets $M$ | $2^4 = 16$ | {packing.answers.shape[0]} |
+    | $\\ln(M-1)$ | $\\ln 15$ = {_logs:.5f} | {packing.log_others:.5f} |
+    | words apart, $\\sqrt{{4/8}}$ | {_apart:.5f} | {_separation:.5f} |
+    | largest $r < \\ln 15/\\varepsilon$ = {_logs / epsilon.value:.3f} | {_most} | |
+    | $n \\le r\\,\\sqrt{{4/8}}/(4\\alpha)$ | {_limit:.3f} | |
+    | **bound** | **{_hand}** | **{_library}** |
+    """)
     mo.hstack([mo.vstack([alpha, epsilon]), _table], justify="start", widths=[1, 2])
     return
 
@@ -266,18 +252,16 @@ def _(alpha, epsilon, gd, mo, np, packing):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 4.** Why does a data set hold $r$ copies of one code word, and not $r$
-                different records?
+            mo.md(r"""
+            **Exercise 4.** Why does a data set hold $r$ copies of one code word, and not $r$
+            different records?
 
-                **Exercise 5.** A certificate must exclude *every* number of records up to its
-                value, not only the last. Why does the padding with a fixed record give all of them?
+            **Exercise 5.** A certificate must exclude *every* number of records up to its
+            value, not only the last. Why does the padding with a fixed record give all of them?
 
-                **Exercise 6.** Halve $\varepsilon$, or halve $\alpha$. When is the bound exactly
-                twice as large, and when is it not?
-                """
-            ),
+            **Exercise 6.** Halve $\varepsilon$, or halve $\alpha$. When is the bound exactly
+            twice as large, and when is it not?
+            """),
             mo.accordion(
                 {
                     "Answer 4": r"With copies, answers are far apart *relative* to the number of "
@@ -297,17 +281,15 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## A line: privacy hides a single number
+    mo.md(r"""
+    ## A line: privacy hides a single number
 
-        Packings need $\ln M$ large. With few queries another proof is better. Take two kinds of
-        records, $t$ of the one and $T - t$ of the other. The data sets of $t$ and $t + 1$ are
-        neighbours, so the output of an $\varepsilon$-DP mechanism says little about $t$, and no
-        estimate of $t$ is good on average over a prior. `gd.bounds.private_line` proves a lower
-        bound on $\mathbb E (\hat t - t)^2$ by dynamic programming.
-        """
-    )
+    Packings need $\ln M$ large. With few queries another proof is better. Take two kinds of
+    records, $t$ of the one and $T - t$ of the other. The data sets of $t$ and $t + 1$ are
+    neighbours, so the output of an $\varepsilon$-DP mechanism says little about $t$, and no
+    estimate of $t$ is good on average over a prior. `gd.bounds.private_line` proves a lower
+    bound on $\mathbb E (\hat t - t)^2$ by dynamic programming.
+    """)
     return
 
 
@@ -359,17 +341,15 @@ def _(line_loss, line_steps, lines, mo, np, picture, plt, steps):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 7.** Discrete Laplace noise has $\Pr[z] \propto e^{-\varepsilon |z|}$ and
-                variance $2q/(1-q)^2$ with $q = e^{-\varepsilon}$. What does the picture say about
-                it?
+            mo.md(r"""
+            **Exercise 7.** Discrete Laplace noise has $\Pr[z] \propto e^{-\varepsilon |z|}$ and
+            variance $2q/(1-q)^2$ with $q = e^{-\varepsilon}$. What does the picture say about
+            it?
 
-                **Exercise 8.** $T = 1$: one record, of kind 0 or 1. Show that no $\varepsilon$-DP
-                mechanism has $\mathbb E(\hat t - t)^2$ below $e^\varepsilon/(1 + e^\varepsilon)^2$
-                under a fair coin for $t$, and compare with the picture at $\varepsilon = 1$.
-                """
-            ),
+            **Exercise 8.** $T = 1$: one record, of kind 0 or 1. Show that no $\varepsilon$-DP
+            mechanism has $\mathbb E(\hat t - t)^2$ below $e^\varepsilon/(1 + e^\varepsilon)^2$
+            under a fair coin for $t$, and compare with the picture at $\varepsilon = 1$.
+            """),
             mo.accordion(
                 {
                     "Answer 7": "Long lines prove nearly its variance, so for one counting query "
@@ -391,16 +371,14 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## Orthogonal lines
+    mo.md(r"""
+    ## Orthogonal lines
 
-        Many lines at once: choose pairs of records whose answer differences $w_1, w_2, \dots$ are
-        orthogonal. Line $j$ has $T$ records, and $t_j$ of them are of the first kind. The answers
-        for all $t_1, t_2, \dots$ form a grid. The squared errors along orthogonal lines add up, and
-        each is at least the risk of its own line. In the square of two yes/no questions:
-        """
-    )
+    Many lines at once: choose pairs of records whose answer differences $w_1, w_2, \dots$ are
+    orthogonal. Line $j$ has $T$ records, and $t_j$ of them are of the first kind. The answers
+    for all $t_1, t_2, \dots$ form a grid. The squared errors along orthogonal lines add up, and
+    each is at least the risk of its own line. In the square of two yes/no questions:
+    """)
     return
 
 
@@ -447,15 +425,13 @@ def _(gd, grid_records, grid_steps, lines, mo, np, picture, plt):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## Upper and lower bounds in one picture
+    mo.md(r"""
+    ## Upper and lower bounds in one picture
 
-        The eight 1-way marginals at $\varepsilon = 1$. Solid black: the best bound from orthogonal
-        lines for each $n$. Dotted: the bound for mechanisms that add noise and do nothing else. In
-        colour: the errors of three mechanisms, as predicted before any data.
-        """
-    )
+    The eight 1-way marginals at $\varepsilon = 1$. Solid black: the best bound from orthogonal
+    lines for each $n$. Dotted: the bound for mechanisms that add noise and do nothing else. In
+    colour: the errors of three mechanisms, as predicted before any data.
+    """)
     return
 
 
@@ -507,16 +483,14 @@ def _(curves, gd, picture, plt, sizes):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 9.** How far are the lower bound and the best mechanism apart at
-                $n = 500$, and which bound is it fair to compare K-norm noise with?
+            mo.md(r"""
+            **Exercise 9.** How far are the lower bound and the best mechanism apart at
+            $n = 500$, and which bound is it fair to compare K-norm noise with?
 
-                **Exercise 10.** For the error of the certificate above ($\ell_2$ per query, 0.1,
-                $\varepsilon = 1$) the library's bracket is $8 < \mathrm{sc} \le 52$. The code
-                proved only $\mathrm{sc} > 3$. Where does 8 come from?
-                """
-            ),
+            **Exercise 10.** For the error of the certificate above ($\ell_2$ per query, 0.1,
+            $\varepsilon = 1$) the library's bracket is $8 < \mathrm{sc} \le 52$. The code
+            proved only $\mathrm{sc} > 3$. Where does 8 come from?
+            """),
             mo.accordion(
                 {
                     "Answer 9": "A factor of 1.45: 0.01095 against 0.00757. K-norm noise is added "
@@ -535,17 +509,15 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## The hard case: random signs
+    mo.md(r"""
+    ## The hard case: random signs
 
-        How sharp is Theorem 1 of lesson 6? Theorem 24 of Nikolov 2022 gives workloads for which
-        Theorem 1 cannot be improved by more than a constant factor: random $\pm1$ queries. The
-        packing there consists of **sets that hardly meet**: data sets uniform on $s$ of $N$
-        elements. Reed-Solomon codes give them explicitly: the graphs $\{(i, p(i)) : i = 1..s\}$ of
-        polynomials of degree below $t$ over a field of $q$ elements.
-        """
-    )
+    How sharp is Theorem 1 of lesson 6? Theorem 24 of Nikolov 2022 gives workloads for which
+    Theorem 1 cannot be improved by more than a constant factor: random $\pm1$ queries. The
+    packing there consists of **sets that hardly meet**: data sets uniform on $s$ of $N$
+    elements. Reed-Solomon codes give them explicitly: the graphs $\{(i, p(i)) : i = 1..s\}$ of
+    polynomials of degree below $t$ over a field of $q$ elements.
+    """)
     return
 
 
@@ -576,14 +548,12 @@ def _(agreements, code, mo, np, picture, plt):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 11.** Why do two polynomials of degree below 3 agree in at most 2 places?
+            mo.md(r"""
+            **Exercise 11.** Why do two polynomials of degree below 3 agree in at most 2 places?
 
-                **Exercise 12.** For data sets uniform on such sets, about how far apart are the
-                answers to random sign queries?
-                """
-            ),
+            **Exercise 12.** For data sets uniform on such sets, about how far apart are the
+            answers to random sign queries?
+            """),
             mo.accordion(
                 {
                     "Answer 11": "Their difference is a polynomial of degree below 3 and not 0, so "

@@ -30,42 +30,38 @@ def _(gd, mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        # 8. Sparse vector and iterative construction
+    mo.md(r"""
+    # 8. Sparse vector and iterative construction
 
-        Until now all queries were known in advance. Here they come one after the other, and may
-        depend on earlier answers. Two ideas make this cheap:
+    Until now all queries were known in advance. Here they come one after the other, and may
+    depend on earlier answers. Two ideas make this cheap:
 
-        * **Sparse vector**: to say that a query is *not* above a threshold costs nothing; only the
-          few queries above it are paid for.
-        * **Iterative construction**: keep a public hypothesis about the data. A query that the
-          hypothesis answers well needs no data. A query that it answers badly improves the
-          hypothesis, which can happen only a few times.
+    * **Sparse vector**: to say that a query is *not* above a threshold costs nothing; only the
+      few queries above it are paid for.
+    * **Iterative construction**: keep a public hypothesis about the data. A query that the
+      hypothesis answers well needs no data. A query that it answers badly improves the
+      hypothesis, which can happen only a few times.
 
-        Both come with printed theorems that are wrong in a constant. Finding out where is half of
-        the lesson.
-        """
-    )
+    Both come with printed theorems that are wrong in a constant. Finding out where is half of
+    the lesson.
+    """)
     return
 
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## AboveThreshold
+    mo.md(r"""
+    ## AboveThreshold
 
-        Queries $f_1, f_2, \dots$ move by at most 1 between neighbours (counts, for instance). Draw
-        $\rho \sim \mathrm{Lap}(2/\varepsilon)$ once. For each query draw
-        $\nu_i \sim \mathrm{Lap}(4/\varepsilon)$ and say "above" if $f_i + \nu_i \ge T + \rho$. Halt
-        at the first "above". The whole run is $\varepsilon$-DP, however long it is.
+    Queries $f_1, f_2, \dots$ move by at most 1 between neighbours (counts, for instance). Draw
+    $\rho \sim \mathrm{Lap}(2/\varepsilon)$ once. For each query draw
+    $\nu_i \sim \mathrm{Lap}(4/\varepsilon)$ and say "above" if $f_i + \nu_i \ge T + \rho$. Halt
+    at the first "above". The whole run is $\varepsilon$-DP, however long it is.
 
-        If only the last of $k$ queries reaches $T - \alpha$, then with probability $1 - \beta$ no
-        answer is wrong by more than $\alpha = 8(\ln k + \ln(2/\beta))/\varepsilon$
-        (Dwork-Roth, Theorem 3.24).
-        """
-    )
+    If only the last of $k$ queries reaches $T - \alpha$, then with probability $1 - \beta$ no
+    answer is wrong by more than $\alpha = 8(\ln k + \ln(2/\beta))/\varepsilon$
+    (Dwork-Roth, Theorem 3.24).
+    """)
     return
 
 
@@ -109,13 +105,11 @@ def _(
     _ax.legend(loc="upper left", frameon=False, ncols=3, fontsize=9)
     _alpha = gd.bounds.upper.above_threshold(stream_loss.value, queries=asked, beta=0.05)
     _said = f"halts at query {_halt + 1}" if len(_above) else "finds nothing above"
-    _text = mo.md(
-        f"""
-        This run {_said}.
+    _text = mo.md(f"""
+    This run {_said}.
 
-        Theorem 3.24, $k$ = {asked}, $\\beta$ = 0.05: $\\alpha$ = **{_alpha:.1f}**
-        """
-    )
+    Theorem 3.24, $k$ = {asked}, $\\beta$ = 0.05: $\\alpha$ = **{_alpha:.1f}**
+    """)
     mo.hstack(
         [
             mo.vstack([stream_loss, height, draw, _text]),
@@ -131,16 +125,14 @@ def _(
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 1.** A thousand queries instead of 30, $\varepsilon = 1$,
-                $\beta = 0.05$: what is $\alpha$? And if all thousand were *answered* with Laplace
-                noise?
+            mo.md(r"""
+            **Exercise 1.** A thousand queries instead of 30, $\varepsilon = 1$,
+            $\beta = 0.05$: what is $\alpha$? And if all thousand were *answered* with Laplace
+            noise?
 
-                **Exercise 2.** The released bits reveal that all earlier queries are below the
-                noisy threshold. Why is that not paid for query by query?
-                """
-            ),
+            **Exercise 2.** The released bits reveal that all earlier queries are below the
+            noisy threshold. Why is that not paid for query by query?
+            """),
             mo.accordion(
                 {
                     "Answer 1": r"$8(\ln 1000 + \ln 40) = 84.8$. Answering all: noise of scale "
@@ -158,16 +150,14 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## Why $4/\varepsilon$?
+    mo.md(r"""
+    ## Why $4/\varepsilon$?
 
-        Take the worst stream: on the neighbour the first $k$ queries go up by 1 and the last, which
-        is found above, goes down by 1. The probability of the output "below, ..., below, above" is
-        an integral over $\rho$; the curves are the log-ratio of the two probabilities, computed
-        numerically.
-        """
-    )
+    Take the worst stream: on the neighbour the first $k$ queries go up by 1 and the last, which
+    is found above, goes down by 1. The probability of the output "below, ..., below, above" is
+    an integral over $\rho$; the curves are the log-ratio of the two probabilities, computed
+    numerically.
+    """)
     return
 
 
@@ -233,15 +223,13 @@ def _(gd, lengths, mo, picture, plt, query_scale, worst):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 3.** Find the formula for the loss after many queries from the proof of
-                Exercise 2.
+            mo.md(r"""
+            **Exercise 3.** Find the formula for the loss after many queries from the proof of
+            Exercise 2.
 
-                **Exercise 4.** Counting queries under add/remove all move in the same direction.
-                Which noise is then enough?
-                """
-            ),
+            **Exercise 4.** Counting queries under add/remove all move in the same direction.
+            Which noise is then enough?
+            """),
             mo.accordion(
                 {
                     "Answer 3": r"The shift of $\rho$ by 1 costs $\varepsilon/2$. The last query "
@@ -261,22 +249,20 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## A printed theorem that fails: NumericSparse
+    mo.md(r"""
+    ## A printed theorem that fails: NumericSparse
 
-        NumericSparse finds up to $c$ queries above the threshold and releases their values. For
-        $\delta > 0$ the book prints noise scales and, in Theorem 3.28, the accuracy
+    NumericSparse finds up to $c$ queries above the threshold and releases their values. For
+    $\delta > 0$ the book prints noise scales and, in Theorem 3.28, the accuracy
 
-        $$\alpha = \frac{(\ln k + \ln\frac{4c}{\beta})\,\sqrt{c\ln\frac2\delta}\,(\sqrt{512}+1)}
-        {\varepsilon}$$
+    $$\alpha = \frac{(\ln k + \ln\frac{4c}{\beta})\,\sqrt{c\ln\frac2\delta}\,(\sqrt{512}+1)}
+    {\varepsilon}$$
 
-        with probability $1 - \beta$. The released values alone carry Laplace noise of a known scale
-        $b$, so that the theorem can be tested with one formula:
-        $\Pr[\text{some of } c \text{ values is off by more than } \alpha] =
-        1 - (1 - e^{-\alpha/b})^c$. In the picture all $k = c$ queries are found above.
-        """
-    )
+    with probability $1 - \beta$. The released values alone carry Laplace noise of a known scale
+    $b$, so that the theorem can be tested with one formula:
+    $\Pr[\text{some of } c \text{ values is off by more than } \alpha] =
+    1 - (1 - e^{-\alpha/b})^c$. In the picture all $k = c$ queries are found above.
+    """)
     return
 
 
@@ -319,15 +305,13 @@ def _(accuracies, beta, cutoff, cutoffs, failures, gd, mo, picture, plt):
     _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.set(ylim=(1e-6, 3), xlabel="c = k", ylabel="probability of a value off by more than α")
     _ax.legend(loc="lower left", frameon=False)
-    _text = mo.md(
-        f"""
-        printed: α = {accuracies["printed"][_at]:.1f}, missed with probability
-        **{failures["printed"][_at]:.3f}**
+    _text = mo.md(f"""
+    printed: α = {accuracies["printed"][_at]:.1f}, missed with probability
+    **{failures["printed"][_at]:.3f}**
 
-        corrected: α = {accuracies["corrected"][_at]:.1f}, missed with probability
-        {failures["corrected"][_at]:.1g}
-        """
-    )
+    corrected: α = {accuracies["corrected"][_at]:.1f}, missed with probability
+    {failures["corrected"][_at]:.1g}
+    """)
     mo.hstack(
         [
             mo.vstack([cutoff, _text]),
@@ -343,15 +327,13 @@ def _(accuracies, beta, cutoff, cutoffs, failures, gd, mo, picture, plt):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 5.** The printed split gives the comparisons
-                $\frac{\sqrt{512}}{\sqrt{512}+1} = 0.958$ of $\varepsilon$. What went wrong, and
-                what does the split $\frac89 : \frac19$ change?
+            mo.md(r"""
+            **Exercise 5.** The printed split gives the comparisons
+            $\frac{\sqrt{512}}{\sqrt{512}+1} = 0.958$ of $\varepsilon$. What went wrong, and
+            what does the split $\frac89 : \frac19$ change?
 
-                **Exercise 6.** Is the printed mechanism less *private* than claimed?
-                """
-            ),
+            **Exercise 6.** Is the printed mechanism less *private* than claimed?
+            """),
             mo.accordion(
                 {
                     "Answer 5": "The comparisons got nearly all of the budget, so the values got "
@@ -370,22 +352,20 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## A hypothesis that learns: multiplicative weights
+    mo.md(r"""
+    ## A hypothesis that learns: multiplicative weights
 
-        The hypothesis is a distribution on the universe, at first uniform. A query on which it errs
-        by at least $\alpha$ moves it: elements with a large value of the query get more weight if
-        the true answer is higher, and less if it is lower. Each such update lowers the relative
-        entropy of the data to the hypothesis by at least $\alpha^2/4$. The relative entropy starts
-        at $\ln|\mathcal X|$ or less, so there are at most
+    The hypothesis is a distribution on the universe, at first uniform. A query on which it errs
+    by at least $\alpha$ moves it: elements with a large value of the query get more weight if
+    the true answer is higher, and less if it is lower. Each such update lowers the relative
+    entropy of the data to the hypothesis by at least $\alpha^2/4$. The relative entropy starts
+    at $\ln|\mathcal X|$ or less, so there are at most
 
-        $$B(\alpha) = \frac{4\ln|\mathcal X|}{\alpha^2}$$
+    $$B(\alpha) = \frac{4\ln|\mathcal X|}{\alpha^2}$$
 
-        updates. Below, the queries are "is it at most $j$?" about a number from 0 to 31. Each
-        update takes the query with the largest error, with no privacy yet.
-        """
-    )
+    updates. Below, the queries are "is it at most $j$?" about a number from 0 to 31. Each
+    update takes the query with the largest error, with no privacy yet.
+    """)
     return
 
 
@@ -449,20 +429,18 @@ def _(allowed, gaps, guesses, learning, mo, np, picture, plt, points, shares, up
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## Iterative construction, and the theorem that fails
+    mo.md(r"""
+    ## Iterative construction, and the theorem that fails
 
-        With privacy (Roth's lecture 7, Algorithm 1) the hypothesis $D'$ learns the data $D$ in
-        rounds. A private *distinguisher* picks a query whose gap $|Q(D) - Q(D')|$ is within $F$ of
-        the largest gap. Its answer is released with Laplace noise as $\hat v$. If
-        $|\hat v - Q(D')| < \frac34\alpha$, the run stops; otherwise $D'$ is updated.
+    With privacy (Roth's lecture 7, Algorithm 1) the hypothesis $D'$ learns the data $D$ in
+    rounds. A private *distinguisher* picks a query whose gap $|Q(D) - Q(D')|$ is within $F$ of
+    the largest gap. Its answer is released with Laplace noise as $\hat v$. If
+    $|\hat v - Q(D')| < \frac34\alpha$, the run stops; otherwise $D'$ is updated.
 
-        Theorem 5 as printed asks for noise at most $\frac\alpha4$ and $F \le \frac\alpha2$, and
-        claims that all queries are then within $\alpha$. Its proof says about the stop: "*it must
-        be that $|Q(D) - Q(D')| < \alpha/2$*". Try to refute that.
-        """
-    )
+    Theorem 5 as printed asks for noise at most $\frac\alpha4$ and $F \le \frac\alpha2$, and
+    claims that all queries are then within $\alpha$. Its proof says about the stop: "*it must
+    be that $|Q(D) - Q(D')| < \alpha/2$*". Try to refute that.
+    """)
     return
 
 
@@ -524,22 +502,20 @@ def _(constants, gap, mo, noise, picture, plt):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 7.** Find slider positions with the printed constants at which the run
-                stops and a query may err by almost $\frac32\alpha$. Which step of the proof fails?
+            mo.md(r"""
+            **Exercise 7.** Find slider positions with the printed constants at which the run
+            stops and a query may err by almost $\frac32\alpha$. Which step of the proof fails?
 
-                **Exercise 8.** The corrected constants allow noise $\frac\alpha8$ and
-                $F \le \frac\alpha8$. Prove that the run then stops only with all queries within
-                $\alpha$, and goes on only with a gap of at least $\frac\alpha2$ (which the bound on
-                the number of updates needs).
+            **Exercise 8.** The corrected constants allow noise $\frac\alpha8$ and
+            $F \le \frac\alpha8$. Prove that the run then stops only with all queries within
+            $\alpha$, and goes on only with a gap of at least $\frac\alpha2$ (which the bound on
+            the number of updates needs).
 
-                **Exercise 9.** By Theorem 6 the exponential mechanism has
-                $F = \frac{2}{n\varepsilon_0}\ln\frac{|\mathcal C|}{\gamma}$. What happens to the
-                $\alpha$ of Theorems 7 and 8, which print $\frac{4}{n\varepsilon_0}$,
-                $\frac{8B}{n\varepsilon}$?
-                """
-            ),
+            **Exercise 9.** By Theorem 6 the exponential mechanism has
+            $F = \frac{2}{n\varepsilon_0}\ln\frac{|\mathcal C|}{\gamma}$. What happens to the
+            $\alpha$ of Theorems 7 and 8, which print $\frac{4}{n\varepsilon_0}$,
+            $\frac{8B}{n\varepsilon}$?
+            """),
             mo.accordion(
                 {
                     "Answer 7": r"Gap $0.99\alpha$ and noise $-0.249\alpha$: seen $0.741\alpha$, "
@@ -563,17 +539,15 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## What it promises
+    mo.md(r"""
+    ## What it promises
 
-        The privacy theorem of the lecture (Theorem 4) is right: $2B$ steps of $\varepsilon_0$ each,
-        with $\varepsilon_0 = \varepsilon/(2B)$ for pure privacy and
-        $\varepsilon/(4\sqrt{B\ln(1/\delta)})$ for $(\varepsilon, \delta)$. With the corrected
-        constants, and multiplicative weights on 32 elements, this is the accuracy on $|\mathcal C|$
-        queries at once.
-        """
-    )
+    The privacy theorem of the lecture (Theorem 4) is right: $2B$ steps of $\varepsilon_0$ each,
+    with $\varepsilon_0 = \varepsilon/(2B)$ for pure privacy and
+    $\varepsilon/(4\sqrt{B\ln(1/\delta)})$ for $(\varepsilon, \delta)$. With the corrected
+    constants, and multiplicative weights on 32 elements, this is the accuracy on $|\mathcal C|$
+    queries at once.
+    """)
     return
 
 
@@ -637,14 +611,12 @@ def _(gd, mo, picture, plt, promised, queries, sizes):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 10.** Read off the two slopes and explain them.
+            mo.md(r"""
+            **Exercise 10.** Read off the two slopes and explain them.
 
-                **Exercise 11.** $B = 20$ updates, $\varepsilon = 1$, $\delta = 10^{-6}$. What is
-                $\varepsilon_0$ for both kinds of privacy?
-                """
-            ),
+            **Exercise 11.** $B = 20$ updates, $\varepsilon = 1$, $\delta = 10^{-6}$. What is
+            $\varepsilon_0$ for both kinds of privacy?
+            """),
             mo.accordion(
                 {
                     "Answer 10": r"$\alpha \ge c\,B/n$ with $B \propto 1/\alpha^2$ gives $\alpha^3 "

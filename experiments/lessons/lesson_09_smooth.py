@@ -31,23 +31,21 @@ def _(gd, mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        # 9. Smooth queries
+    mo.md(r"""
+    # 9. Smooth queries
 
-        Records are now real vectors $x \in [-1, 1]^d$, and a query is the mean of a function $f$
-        over the records. There are infinitely many functions, so no list of answers can be
-        released. But **smooth** functions are nearly polynomials, and the mean of a polynomial is a
-        linear combination of a few **moments**. So (Wang, Fan, Zhang and Wang 2013):
+    Records are now real vectors $x \in [-1, 1]^d$, and a query is the mean of a function $f$
+    over the records. There are infinitely many functions, so no list of answers can be
+    released. But **smooth** functions are nearly polynomials, and the mean of a polynomial is a
+    linear combination of a few **moments**. So (Wang, Fan, Zhang and Wang 2013):
 
-        1. release noisy moments, once;
-        2. answer any smooth query later, with no further use of the records: take a polynomial
-           near $f$, and combine the moments with its coefficients.
+    1. release noisy moments, once;
+    2. answer any smooth query later, with no further use of the records: take a polynomial
+       near $f$, and combine the moments with its coefficients.
 
-        The polynomials are written in Chebyshev's basis, $T_m(\cos\theta) = \cos m\theta$, because
-        $|T_m| \le 1$: each moment $\frac1n\sum_x T_m(x)$ is an ordinary bounded query.
-        """
-    )
+    The polynomials are written in Chebyshev's basis, $T_m(\cos\theta) = \cos m\theta$, because
+    $|T_m| \le 1$: each moment $\frac1n\sum_x T_m(x)$ is an ordinary bounded query.
+    """)
     return
 
 
@@ -69,14 +67,12 @@ def _(mo, np, order, picture, plt):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## The body of moments
+    mo.md(r"""
+    ## The body of moments
 
-        This workload has a body like all others: the convex hull of the curve
-        $x \mapsto (T_1(x), \dots, T_{t-1}(x))$. Move the records and see where the moments go.
-        """
-    )
+    This workload has a body like all others: the convex hull of the curve
+    $x \mapsto (T_1(x), \dots, T_{t-1}(x))$. Move the records and see where the moments go.
+    """)
     return
 
 
@@ -145,15 +141,13 @@ def _(curve, first, flat, gd, mo, np, picture, plt, second, solid_picture):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 1.** Which data have moments on the lower, curved boundary? Which on the
-                upper edge?
+            mo.md(r"""
+            **Exercise 1.** Which data have moments on the lower, curved boundary? Which on the
+            upper edge?
 
-                **Exercise 2.** In $d$ variables with degrees below $t$ in each: how many moments
-                are there, and which of them needs no noise?
-                """
-            ),
+            **Exercise 2.** In $d$ variables with degrees below $t$ in each: how many moments
+            are there, and which of them needs no noise?
+            """),
             mo.accordion(
                 {
                     "Answer 1": "On the curve: all records are equal. On the edge: all records "
@@ -168,16 +162,14 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## Smooth functions are nearly polynomials
+    mo.md(r"""
+    ## Smooth functions are nearly polynomials
 
-        The query below is a Gaussian kernel, $f(x) = e^{-(x - c)^2/(2h^2)}$: "how many records are
-        near $c$?". Its $K$-th derivative is of the order $h^{-K}$. Compare plain truncation of the
-        Chebyshev series with the operator of the paper (Jackson's kernel, $K = 2$), whose error is
-        proved to fall as $t^{-K}$.
-        """
-    )
+    The query below is a Gaussian kernel, $f(x) = e^{-(x - c)^2/(2h^2)}$: "how many records are
+    near $c$?". Its $K$-th derivative is of the order $h^{-K}$. Compare plain truncation of the
+    Chebyshev series with the operator of the paper (Jackson's kernel, $K = 2$), whose error is
+    proved to fall as $t^{-K}$.
+    """)
     return
 
 
@@ -218,13 +210,11 @@ def _(bandwidth, degree, fitted, kernel, mo, np, picture, plt):
     _ax.plot(_x, _smooth(_x), color="#D55E00", ls="--", label="Jackson")
     _ax.set(ylim=(-0.5, 1.6), xlabel="x")
     _ax.legend(loc="upper left", frameon=False, ncols=3)
-    _text = mo.md(
-        f"""
-        largest error of truncation: **{_cut.approximation_error:.2g}**
+    _text = mo.md(f"""
+    largest error of truncation: **{_cut.approximation_error:.2g}**
 
-        of Jackson's operator: {_smooth.approximation_error:.2g}
-        """
-    )
+    of Jackson's operator: {_smooth.approximation_error:.2g}
+    """)
     mo.hstack(
         [mo.vstack([bandwidth, degree, _text]), picture(_figure, "a kernel and its polynomials")],
         justify="start",
@@ -237,15 +227,13 @@ def _(bandwidth, degree, fitted, kernel, mo, np, picture, plt):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 3.** At $h = 0.3$, how many degrees does truncation need for an error
-                below 0.001, and how many at $h = 0.1$? Why?
+            mo.md(r"""
+            **Exercise 3.** At $h = 0.3$, how many degrees does truncation need for an error
+            below 0.001, and how many at $h = 0.1$? Why?
 
-                **Exercise 4.** Jackson's operator needs far more degrees here. Why does the paper
-                use it?
-                """
-            ),
+            **Exercise 4.** Jackson's operator needs far more degrees here. Why does the paper
+            use it?
+            """),
             mo.accordion(
                 {
                     "Answer 3": "Of those on the slider, 16 and 48: a bump three times as narrow "
@@ -264,19 +252,17 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## The noise, and a printed scale that is too small
+    mo.md(r"""
+    ## The noise, and a printed scale that is too small
 
-        One replaced record moves all moments at once. Laplace noise needs the $\ell_1$ diameter
-        $S(t, d)$ of the curve. The paper adds $\mathrm{Lap}(t^d/(n\varepsilon))$; for replaced
-        records that is right only if $S \le t^d$. In one variable, one of the two farthest points
-        of the curve is at $x = 1$:
+    One replaced record moves all moments at once. Laplace noise needs the $\ell_1$ diameter
+    $S(t, d)$ of the curve. The paper adds $\mathrm{Lap}(t^d/(n\varepsilon))$; for replaced
+    records that is right only if $S \le t^d$. In one variable, one of the two farthest points
+    of the curve is at $x = 1$:
 
-        $$S(t, 1) = \max_\theta \sum_{m<t} (1 - \cos m\theta)
-          = t - \min_\theta \sum_{m<t}\cos m\theta .$$
-        """
-    )
+    $$S(t, 1) = \max_\theta \sum_{m<t} (1 - \cos m\theta)
+      = t - \min_\theta \sum_{m<t}\cos m\theta .$$
+    """)
     return
 
 
@@ -317,14 +303,12 @@ def _(angles, library, mo, moments, np, picture, plt, sums):
     _ax.plot(np.cos(angles[_at]), sums[_t][_at], "o", color="#D55E00")
     _ax.axhline(0, color="grey", lw=1)
     _ax.set(xlabel="x", ylabel="sum of the moments of x")
-    _text = mo.md(
-        f"""
-        $S({_t}, 1) = {_t} - ({sums[_t][_at]:.4f})$ = **{_t - sums[_t][_at]:.4f}**
-        (the library: {library[_t]:.4f})
+    _text = mo.md(f"""
+    $S({_t}, 1) = {_t} - ({sums[_t][_at]:.4f})$ = **{_t - sums[_t][_at]:.4f}**
+    (the library: {library[_t]:.4f})
 
-        With the printed scale the loss is up to **{(_t - sums[_t][_at]) / _t:.4f} ε**.
-        """
-    )
+    With the printed scale the loss is up to **{(_t - sums[_t][_at]) / _t:.4f} ε**.
+    """)
     mo.hstack(
         [mo.vstack([moments, _text]), picture(_figure, "the sum of the moments of x")],
         justify="start",
@@ -337,13 +321,11 @@ def _(angles, library, mo, moments, np, picture, plt, sums):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 5.** Compute $S(3, 1)$ by hand.
+            mo.md(r"""
+            **Exercise 5.** Compute $S(3, 1)$ by hand.
 
-                **Exercise 6.** Is the printed scale right for the add/remove relation?
-                """
-            ),
+            **Exercise 6.** Is the printed scale right for the add/remove relation?
+            """),
             mo.accordion(
                 {
                     "Answer 5": r"With $c = \cos\theta$: $1 + c + (2c^2 - 1) = c + 2c^2$, least at "
@@ -361,15 +343,13 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## How many degrees?
+    mo.md(r"""
+    ## How many degrees?
 
-        With few degrees the polynomial is far from the query. With many, each moment has noise of
-        its own, and the noise grows with their number. The paper takes $t = n^{1/(2d+K)}$. The
-        library adds weighted noise: more on high degrees, which smooth queries use less.
-        """
-    )
+    With few degrees the polynomial is far from the query. With many, each moment has noise of
+    its own, and the noise grows with their number. The paper takes $t = n^{1/(2d+K)}$. The
+    library adds weighted noise: more on high degrees, which smooth queries use less.
+    """)
     return
 
 
@@ -437,14 +417,12 @@ def _(degrees, fitted, gd, mo, narrow, noise_errors, np, people, picture, plt):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 7.** $n = 10^5$, $d = 1$, $K = 2$: which $t$ does the paper take, and
-                which is best for the same noise at $h = 0.3$?
+            mo.md(r"""
+            **Exercise 7.** $n = 10^5$, $d = 1$, $K = 2$: which $t$ does the paper take, and
+            which is best for the same noise at $h = 0.3$?
 
-                **Exercise 8.** With weighted noise, too many degrees hurt little. Why?
-                """
-            ),
+            **Exercise 8.** With weighted noise, too many degrees hurt little. Why?
+            """),
             mo.accordion(
                 {
                     "Answer 7": r"$n^{1/4} = 17.8$, so 18. At $h = 0.3$, 16 is best among those "
@@ -462,15 +440,13 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## One release, all queries
+    mo.md(r"""
+    ## One release, all queries
 
-        2000 records, one release of the 31 noisy moments of $t = 32$ for each $\varepsilon$ on the
-        slider. The curve shows the answers to 41 kernels of the chosen bandwidth. Any number of
-        further questions costs no privacy: answering them is post-processing.
-        """
-    )
+    2000 records, one release of the 31 noisy moments of $t = 32$ for each $\varepsilon$ on the
+    slider. The curve shows the answers to 41 kernels of the chosen bandwidth. Any number of
+    further questions costs no privacy: answering them is post-processing.
+    """)
     return
 
 
@@ -539,14 +515,12 @@ def _(asked, centres, epsilon, mo, np, picture, plt, summaries, true_answers, wi
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 9.** A narrow kernel has a wide band. Where does the budget go?
+            mo.md(r"""
+            **Exercise 9.** A narrow kernel has a wide band. Where does the budget go?
 
-                **Exercise 10.** The release was made with a seed so that the picture is always the
-                same. What does that mean for privacy?
-                """
-            ),
+            **Exercise 10.** The release was made with a seed so that the picture is always the
+            same. What does that mean for privacy?
+            """),
             mo.accordion(
                 {
                     "Answer 9": "It is spent once, on the moments; asking costs nothing. But a "
@@ -562,20 +536,18 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## The rate
+    mo.md(r"""
+    ## The rate
 
-        Balancing approximation $t^{-K}$ against noise $t^{2d}/(n\varepsilon)$ gives
-        $t = n^{1/(2d+K)}$ and Theorem 3.1: error of the order
+    Balancing approximation $t^{-K}$ against noise $t^{2d}/(n\varepsilon)$ gives
+    $t = n^{1/(2d+K)}$ and Theorem 3.1: error of the order
 
-        $$n^{-\frac{K}{2d + K}}\,\max(1, 1/\varepsilon).$$
+    $$n^{-\frac{K}{2d + K}}\,\max(1, 1/\varepsilon).$$
 
-        (The paper prints $1/\varepsilon$ for every $\varepsilon$; the approximation error does not
-        fall when $\varepsilon$ grows.) Weighted noise, which is not in the paper, improves the
-        exponent to $\min(1, K / (1.5\,d))$, up to logarithms.
-        """
-    )
+    (The paper prints $1/\varepsilon$ for every $\varepsilon$; the approximation error does not
+    fall when $\varepsilon$ grows.) Weighted noise, which is not in the paper, improves the
+    exponent to $\min(1, K / (1.5\,d))$, up to logarithms.
+    """)
     return
 
 
@@ -615,12 +587,10 @@ def _(mo, np, picture, plt, smooth, variables):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 11.** Check the first two rows of the paper's Table 1: $K = 1$ gives
-                $n^{-1/(2d+1)}$, and $K = 2d$ gives $n^{-1/2}$. What happens as $d/K \to 0$?
-                """
-            ),
+            mo.md(r"""
+            **Exercise 11.** Check the first two rows of the paper's Table 1: $K = 1$ gives
+            $n^{-1/(2d+1)}$, and $K = 2d$ gives $n^{-1/2}$. What happens as $d/K \to 0$?
+            """),
             mo.accordion(
                 {
                     "Answer 11": r"Put $K$ into $\frac{K}{2d+K}$. For $d/K = \epsilon_0$ it is "

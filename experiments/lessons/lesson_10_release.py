@@ -30,22 +30,20 @@ def _(gd, mo):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        # 10. A release from beginning to end
+    mo.md(r"""
+    # 10. A release from beginning to end
 
-        The RAND Health Insurance Experiment gave families insurance at random and recorded how
-        often they saw a doctor. You hold the records and want to publish tables. Seven steps:
+    The RAND Health Insurance Experiment gave families insurance at random and recorded how
+    often they saw a doctor. You hold the records and want to publish tables. Seven steps:
 
-        1. say what a record is, and who is protected;
-        2. declare the columns (a **schema**);
-        3. say what to publish (a **workload**), which makes a body;
-        4. choose a mechanism, before seeing the data;
-        5. release;
-        6. read the answers with their intervals;
-        7. keep account of the budget.
-        """
-    )
+    1. say what a record is, and who is protected;
+    2. declare the columns (a **schema**);
+    3. say what to publish (a **workload**), which makes a body;
+    4. choose a mechanism, before seeing the data;
+    5. release;
+    6. read the answers with their intervals;
+    7. keep account of the budget.
+    """)
     return
 
 
@@ -59,24 +57,20 @@ def _(gd):
 def _(mo, sample):
     mo.vstack(
         [
-            mo.md(
-                f"""
-                ## 1. The records
+            mo.md(f"""
+            ## 1. The records
 
-                {len(sample.frame):,} rows and {sample.frame.shape[1]} columns. The first rows:
-                """
-            ),
+            {len(sample.frame):,} rows and {sample.frame.shape[1]} columns. The first rows:
+            """),
             mo.plain_text(sample.frame.head(5).to_string()),
-            mo.md(
-                """
-                `idp`: the insurance has an individual deductible. `physlm`: physical limitations,
-                from 0 to 1. `hlthg`, `hlthf`, `hlthp`: health rated good, fair, poor. A row is one
-                person in one **year**, so most people have several rows.
+            mo.md("""
+            `idp`: the insurance has an individual deductible. `physlm`: physical limitations,
+            from 0 to 1. `hlthg`, `hlthf`, `hlthp`: health rated good, fair, poor. A row is one
+            person in one **year**, so most people have several rows.
 
-                **Exercise 1.** Neighbours replace one row. Who is protected then, and which
-                multiple of ε protects a person with 5 rows?
-                """
-            ),
+            **Exercise 1.** Neighbours replace one row. Who is protected then, and which
+            multiple of ε protects a person with 5 rows?
+            """),
             mo.accordion(
                 {
                     "Answer 1": "One year of one person. By group privacy (lesson 7) a person with "
@@ -111,30 +105,28 @@ def _(gd, mo, sample):
         _refused = ""
     except ValueError as _error:
         _refused = str(_error)
-    mo.md(
-        f"""
-        ## 2. The schema
+    mo.md(f"""
+    ## 2. The schema
 
-        A schema names the columns and all values they may have. It must come from **public**
-        knowledge (a codebook, the questionnaire), since categories and edges chosen from the data
-        tell something about the data.
+    A schema names the columns and all values they may have. It must come from **public**
+    knowledge (a codebook, the questionnaire), since categories and edges chosen from the data
+    tell something about the data.
 
-        ```python
-        schema = gd.data.Schema((
-            gd.data.BooleanColumn("idp"),
-            gd.data.NumericColumn("physlm", edges=(0.0, 0.5, 1.0)),
-            gd.data.BooleanColumn("hlthg"),
-            gd.data.BooleanColumn("hlthf"),
-            gd.data.BooleanColumn("hlthp"),
-        ))
-        ```
+    ```python
+    schema = gd.data.Schema((
+        gd.data.BooleanColumn("idp"),
+        gd.data.NumericColumn("physlm", edges=(0.0, 0.5, 1.0)),
+        gd.data.BooleanColumn("hlthg"),
+        gd.data.BooleanColumn("hlthf"),
+        gd.data.BooleanColumn("hlthp"),
+    ))
+    ```
 
-        A value that the schema does not know is an error, raised before any budget is spent. With
-        a 7 planted in `hlthg`:
+    A value that the schema does not know is an error, raised before any budget is spent. With
+    a 7 planted in `hlthg`:
 
-        > {_refused}
-        """
-    )
+    > {_refused}
+    """)
     return (schema,)
 
 
@@ -142,15 +134,13 @@ def _(gd, mo, sample):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 2.** Why does the message name the row and the column, and not the value?
-                Who may see the message?
+            mo.md(r"""
+            **Exercise 2.** Why does the message name the row and the column, and not the value?
+            Who may see the message?
 
-                **Exercise 3.** Someone takes the largest value of a column as its last edge. What
-                leaks?
-                """
-            ),
+            **Exercise 3.** Someone takes the largest value of a column as its last edge. What
+            leaks?
+            """),
             mo.accordion(
                 {
                     "Answer 2": "The value is confidential. Even the message says that row 5 is "
@@ -173,19 +163,17 @@ def _(gd, schema):
 
 @app.cell
 def _(body, mo, workload):
-    mo.md(
-        f"""
-        ## 3. The workload and its body
+    mo.md(f"""
+    ## 3. The workload and its body
 
-        All 2-way tables of the five columns: `"marginals:2"`. That is 10 tables of 4 cells,
-        {workload.n_queries} numbers between 0 and 1. The body has {len(body.vertices)} corners, one
-        for each kind of record, and has only **{body.effective_dimension}** dimensions: the
-        cells of a table add up to 1, and two tables agree on a column they share. Noise is needed
-        in {body.effective_dimension} dimensions and not in {workload.n_queries}.
+    All 2-way tables of the five columns: `"marginals:2"`. That is 10 tables of 4 cells,
+    {workload.n_queries} numbers between 0 and 1. The body has {len(body.vertices)} corners, one
+    for each kind of record, and has only **{body.effective_dimension}** dimensions: the
+    cells of a table add up to 1, and two tables agree on a column they share. Noise is needed
+    in {body.effective_dimension} dimensions and not in {workload.n_queries}.
 
-        The picture is the shadow of the body on two cells. Answers outside of it are impossible.
-        """
-    )
+    The picture is the shadow of the body on two cells. Answers outside of it are impossible.
+    """)
     return
 
 
@@ -224,15 +212,13 @@ def _(body, gd, labels, mo, np, picture, plt, shown, truth):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 4.** Health cannot be rated good and fair at once. Why does the body in
-                the first picture contain the point $(1, 1)$ nevertheless? What would you change?
+            mo.md(r"""
+            **Exercise 4.** Health cannot be rated good and fair at once. Why does the body in
+            the first picture contain the point $(1, 1)$ nevertheless? What would you change?
 
-                **Exercise 5.** Derive 15: how many numbers fix all 2-way tables of five yes/no
-                columns?
-                """
-            ),
+            **Exercise 5.** Derive 15: how many numbers fix all 2-way tables of five yes/no
+            columns?
+            """),
             mo.accordion(
                 {
                     "Answer 4": "The schema declares three yes/no columns and does not know that "
@@ -258,15 +244,13 @@ def _(gd, workload):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## 4. The mechanism, before the data
+    mo.md(r"""
+    ## 4. The mechanism, before the data
 
-        Errors of additive noise do not depend on the data, so all mechanisms can be compared before
-        a record is read: `gd.advise`. All mechanisms shown have exact samplers, so that privacy
-        does not depend on a Markov chain (lesson 4).
-        """
-    )
+    Errors of additive noise do not depend on the data, so all mechanisms can be compared before
+    a record is read: `gd.advise`. All mechanisms shown have exact samplers, so that privacy
+    does not depend on a Markov chain (lesson 4).
+    """)
     return
 
 
@@ -302,18 +286,16 @@ def _(alone, loss, mo, picture, planned, plt):
 def _(advice, mo):
     mo.vstack(
         [
-            mo.md(
-                f"""
-                The advice at 20,190 records and ε = 1: `{type(advice.best).__name__}` around
-                the best of these, the projection of lesson 5.
+            mo.md(f"""
+            The advice at 20,190 records and ε = 1: `{type(advice.best).__name__}` around
+            the best of these, the projection of lesson 5.
 
-                **Exercise 6.** By which factor must the number of records grow for Laplace noise to
-                reach the error of the best mechanism?
+            **Exercise 6.** By which factor must the number of records grow for Laplace noise to
+            reach the error of the best mechanism?
 
-                **Exercise 7.** May one compare mechanisms on the data and take the one with the
-                least error?
-                """
-            ),
+            **Exercise 7.** May one compare mechanisms on the data and take the one with the
+            least error?
+            """),
             mo.accordion(
                 {
                     "Answer 6": "0.0014 against 0.0003 is a factor of 4.7, and errors fall as 1/n: "
@@ -357,20 +339,18 @@ def _(gd, np, sample, schema, workload):
 
 @app.cell
 def _(mo):
-    mo.md(
-        r"""
-        ## 5 and 6. The release and its intervals
+    mo.md(r"""
+    ## 5 and 6. The release and its intervals
 
-        ```python
-        released = gd.release(frame, schema, "marginals:2", epsilon=1.0)
-        released.tables["idp", "hlthg"]
-        released.interval(0.95)
-        ```
+    ```python
+    released = gd.release(frame, schema, "marginals:2", epsilon=1.0)
+    released.tables["idp", "hlthg"]
+    released.interval(0.95)
+    ```
 
-        The law of the noise is public, so the length of every interval is known before the data.
-        In class we may look at the truth as well. Choose a smaller sample or a smaller ε.
-        """
-    )
+    The law of the noise is public, so the length of every interval is known before the data.
+    In class we may look at the truth as well. Choose a smaller sample or a smaller ε.
+    """)
     return
 
 
@@ -398,16 +378,14 @@ def _(confidence, labels, mo, np, people, picture, plt, releases, spent, truths)
     _ax.set_yticks(_y, labels[:12], fontsize=8)
     _ax.set(xlim=(-0.03, 1.03), xlabel="share of records (the first 12 of 40 cells)")
     _ax.legend(loc="upper right", frameon=False)
-    _text = mo.md(
-        f"""
-        {_held.sum()} of 40 intervals hold the truth.
+    _text = mo.md(f"""
+    {_held.sum()} of 40 intervals hold the truth.
 
-        error of this release: {np.sqrt(np.mean((_released.answers - _truth) ** 2)):.2g}
+    error of this release: {np.sqrt(np.mean((_released.answers - _truth) ** 2)):.2g}
 
-        predicted before the data: at most {_released.predicted_rmse.value:.2g}
-        (root mean square)
-        """
-    )
+    predicted before the data: at most {_released.predicted_rmse.value:.2g}
+    (root mean square)
+    """)
     mo.hstack(
         [
             mo.vstack([people, spent, confidence, _text]),
@@ -423,17 +401,15 @@ def _(confidence, labels, mo, np, people, picture, plt, releases, spent, truths)
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 8.** At 95% one expects 38 of 40 intervals to hold the truth. Why can a
-                single release have 34 (500 records, $\varepsilon = 3$), or 40?
+            mo.md(r"""
+            **Exercise 8.** At 95% one expects 38 of 40 intervals to hold the truth. Why can a
+            single release have 34 (500 records, $\varepsilon = 3$), or 40?
 
-                **Exercise 9.** Most released numbers do not stand in the middle of their intervals.
-                Why?
+            **Exercise 9.** Most released numbers do not stand in the middle of their intervals.
+            Why?
 
-                **Exercise 10.** Is the interval also one for the share in the *population*?
-                """
-            ),
+            **Exercise 10.** Is the interval also one for the share in the *population*?
+            """),
             mo.accordion(
                 {
                     "Answer 8": "40 cells share noise of 15 dimensions, so their intervals fail "
@@ -463,23 +439,21 @@ def _(gd, mo, sample, schema):
         _second = ""
     except gd.BudgetExhausted as _error:
         _second = str(_error)
-    mo.md(
-        f"""
-        ## 7. The record and the ledger
+    mo.md(f"""
+    ## 7. The record and the ledger
 
-        The releases above were made with seeds so that all see the same numbers; their record says
-        so, and carries no claim. Without a seed the record reads:
+    The releases above were made with seeds so that all see the same numbers; their record says
+    so, and carries no claim. Without a seed the record reads:
 
-        > {_first.guarantee}
+    > {_first.guarantee}
 
-        > {_first.statement}
+    > {_first.statement}
 
-        Epsilons of several releases add up. A `gd.Ledger` with a budget of 1 grants a release at
-        0.6, and refuses a second one before a record is read:
+    Epsilons of several releases add up. A `gd.Ledger` with a budget of 1 grants a release at
+    0.6, and refuses a second one before a record is read:
 
-        > {_second}
-        """
-    )
+    > {_second}
+    """)
     return
 
 
@@ -487,15 +461,13 @@ def _(gd, mo, sample, schema):
 def _(mo):
     mo.vstack(
         [
-            mo.md(
-                r"""
-                **Exercise 11.** The record names a grid to which the noise is rounded. Why
-                should a privacy proof care about that?
+            mo.md(r"""
+            **Exercise 11.** The record names a grid to which the noise is rounded. Why
+            should a privacy proof care about that?
 
-                **Exercise 12.** You are unhappy with the released numbers and run the release
-                again, publishing the second. What did you spend?
-                """
-            ),
+            **Exercise 12.** You are unhappy with the released numbers and run the release
+            again, publishing the second. What did you spend?
+            """),
             mo.accordion(
                 {
                     "Answer 11": "The proof is about real numbers. In float64 the set of reachable "
