@@ -293,7 +293,6 @@ def sweep(releases: int, trials: int, slabs: int) -> Sweep[Config]:
             Config(family, releases, slabs if family is Family.SLABS else None) for family in Family
         ),
         trials,
-        seed=0,
     )
 
 

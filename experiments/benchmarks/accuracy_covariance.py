@@ -269,5 +269,5 @@ def grid(ds: tuple[int, ...], ns: tuple[int, ...], releases: int) -> tuple[Confi
     )
 
 
-QUICK = Sweep(grid((10,), (100, 3000), 80), trials=1, seed=0)
-FULL = Sweep(grid((5, 10, 20, 50), (100, 1000, 5000, 100_000, 1_000_000), 100), trials=1, seed=0)
+QUICK = Sweep(grid((10,), (100, 3000), 80))
+FULL = Sweep(grid((5, 10, 20, 50), (100, 1000, 5000, 100_000, 1_000_000), 100))

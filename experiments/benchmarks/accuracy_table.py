@@ -356,5 +356,5 @@ def plot(table: pd.DataFrame) -> Figure:
     return draw(table)
 
 
-QUICK = Sweep(quick_grid(), trials=1, seed=0)
-FULL = Sweep(full_grid(), trials=1, seed=0)
+QUICK = Sweep(quick_grid())
+FULL = Sweep(full_grid())

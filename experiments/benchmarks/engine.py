@@ -115,7 +115,7 @@ class Timing:
 def timed(config: Config, cells: int, executor: Executor) -> Timing:
     """Run a sweep of `cells` cells into a new store and take its time."""
     tasks = tuple(Task(number, config.milliseconds / 1000) for number in range(cells))
-    sweep, code = Sweep(tasks, trials=1, seed=0), Code.of(sys.modules[__name__])
+    sweep, code = Sweep(tasks), Code.of(sys.modules[__name__])
     computed: list[Outcome[Task]] = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sweep.sqlite"
@@ -251,9 +251,8 @@ def grid(
     )
 
 
-QUICK = Sweep(grid((50, 200), (Load.COMPUTE,), (10.0,), seconds=0.2), trials=1, seed=0)
+QUICK = Sweep(grid((50, 200), (Load.COMPUTE,), (10.0,), seconds=0.2))
 FULL = Sweep(
     grid((50, 500, 5000), (Load.SLEEP, Load.COMPUTE), (5.0, 10.0, 20.0, 50.0, 100.0), seconds=2.0),
     trials=3,
-    seed=0,
 )

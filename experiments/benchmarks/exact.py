@@ -233,5 +233,5 @@ def grid(columns: tuple[int, ...], releases: int) -> tuple[Config, ...]:
     )
 
 
-QUICK = Sweep(grid((10, 30), 9), trials=1, seed=0)
-FULL = Sweep((*grid((10, 30, 100), 25), *grid((300,), 5)), trials=1, seed=0)
+QUICK = Sweep(grid((10, 30), 9))
+FULL = Sweep((*grid((10, 30, 100), 25), *grid((300,), 5)))

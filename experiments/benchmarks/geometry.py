@@ -461,9 +461,7 @@ QUICK = Sweep(
         *both(Work.MANY, 20, 200, 1, 5),
         *both(Work.MEMBERSHIP, 10, 100, 4, 4),
         alone(Work.WIDTH, 8, 0, 64, 32),
-    ),
-    trials=1,
-    seed=0,
+    )
 )
 FULL = Sweep(
     (
@@ -489,7 +487,5 @@ FULL = Sweep(
         alone(Work.WIDTH, 16, 0, 4096, 256),
         alone(Work.WIDTH, 20, 0, 4096, 0),
         alone(Work.WIDTH, 24, 0, 512, 0),
-    ),
-    trials=1,
-    seed=0,
+    )
 )

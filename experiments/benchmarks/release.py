@@ -322,9 +322,5 @@ def grid(
 
 #: DuckDB counts so many rows in about a second.
 FULL_ROWS = 5_000_000
-QUICK = Sweep(
-    grid(["1-way tables, 10 columns", "prefixes"], 10, 300_000, ["RAND, 5 columns"], 2),
-    trials=1,
-    seed=0,
-)
-FULL = Sweep(grid(list(COMMANDS), 60, FULL_ROWS, list(SAMPLES), 10), trials=1, seed=0)
+QUICK = Sweep(grid(["1-way tables, 10 columns", "prefixes"], 10, 300_000, ["RAND, 5 columns"], 2))
+FULL = Sweep(grid(list(COMMANDS), 60, FULL_ROWS, list(SAMPLES), 10))

@@ -354,7 +354,5 @@ MORE = ((1, 4), (1, 16), (1, 256), (2, 4), (2, 8), (2, 16), (2, 64), (3, 4), (3,
 FEW, MANY = 10**5, 5 * 10**5
 # Three variables need a set-up of some 50 ms, which is a small share of the time only for a million
 # records.
-QUICK = Sweep(grid(((1, 64, FEW, 3), (2, 32, FEW, 3), (3, 16, MANY, 1)), 10**5), trials=1, seed=0)
-FULL = Sweep(
-    grid(tuple((d, size, MANY, 5) for d, size in (*REQUIRED, *MORE)), 10**7), trials=1, seed=0
-)
+QUICK = Sweep(grid(((1, 64, FEW, 3), (2, 32, FEW, 3), (3, 16, MANY, 1)), 10**5))
+FULL = Sweep(grid(tuple((d, size, MANY, 5) for d, size in (*REQUIRED, *MORE)), 10**7))

@@ -381,5 +381,5 @@ def grid(
     return (*weights, *others)
 
 
-QUICK = Sweep(grid((10, 1000), scale=1, records=2000, repetitions=3), trials=1, seed=0)
-FULL = Sweep(grid((1, 10, 100, 1000), scale=7, records=10**5, repetitions=5), trials=1, seed=0)
+QUICK = Sweep(grid((10, 1000), scale=1, records=2000, repetitions=3))
+FULL = Sweep(grid((1, 10, 100, 1000), scale=7, records=10**5, repetitions=5))

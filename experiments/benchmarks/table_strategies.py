@@ -223,14 +223,10 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 MIXED = ((Levels.PAIRS, 10), (Levels.SIX, 6), (Levels.BLOCKS, 12))
-QUICK = Sweep(
-    (*(Config(Levels.BINARY, d, 2) for d in (8, 16)), Config(Levels.SIX, 6, 4)), trials=1, seed=0
-)
+QUICK = Sweep((*(Config(Levels.BINARY, d, 2) for d in (8, 16)), Config(Levels.SIX, 6, 4)))
 FULL = Sweep(
     (
         *(Config(Levels.BINARY, d, k) for d in (16, 20, 24) for k in (1, 2, 3, 4)),
         *(Config(levels, d, 4) for levels, d in MIXED),
-    ),
-    trials=1,
-    seed=0,
+    )
 )

@@ -112,8 +112,8 @@ class Sweep(Generic[C]):
     """A list of configurations, each run `trials` times."""
 
     configurations: tuple[C, ...]  # All different
-    trials: int  # Independent repetitions of each configuration, at least 1
-    seed: int  # Non-negative seed from which every cell derives its own
+    trials: int = 1  # Independent repetitions of each configuration, at least 1
+    seed: int = 0  # Non-negative seed from which every cell derives its own
 
     def __post_init__(self) -> None:
         if not self.configurations:

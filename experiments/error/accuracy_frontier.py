@@ -266,9 +266,7 @@ def grid(lines: dict[Line, dict[Source, tuple[int, int]]]) -> tuple[Config, ...]
 
 
 QUICK = Sweep(
-    grid({Line.CATEGORICAL: {Source.CUT: (16, 30)}, Line.THREE_WAY: {Source.KNORM: (16, 14)}}),
-    trials=1,
-    seed=0,
+    grid({Line.CATEGORICAL: {Source.CUT: (16, 30)}, Line.THREE_WAY: {Source.KNORM: (16, 14)}})
 )
 FULL = Sweep(
     grid(
@@ -277,7 +275,5 @@ FULL = Sweep(
             Line.CATEGORICAL: {Source.CUT: (16, 5000)},
             Line.THREE_WAY: {Source.PAIRED: (8, 1680), Source.KNORM: (8, 2880)},
         }
-    ),
-    trials=1,
-    seed=0,
+    )
 )

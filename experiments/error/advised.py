@@ -249,5 +249,5 @@ def grid(lines: tuple[Line, ...], releases: int) -> tuple[Config, ...]:
     return tuple(Config(line, 0 if line is Line.HUNDRED else releases) for line in lines)
 
 
-QUICK = Sweep(grid((Line.PREFIXES, Line.MOMENTS), 20), trials=1, seed=0)
-FULL = Sweep(grid(LINES, 20), trials=1, seed=0)
+QUICK = Sweep(grid((Line.PREFIXES, Line.MOMENTS), 20))
+FULL = Sweep(grid(LINES, 20))

@@ -224,7 +224,5 @@ def grid(radii: tuple[float, ...], counts: tuple[int, ...], releases: int) -> tu
     return tuple(Config(n, radius, releases) for n in counts for radius in radii)
 
 
-QUICK = Sweep(grid((0.1, 0.2, 0.4), (5, 20, 1280), 100), trials=1, seed=0)
-FULL = Sweep(
-    grid((0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6), (5, 20, 80, 1280), 1000), trials=2, seed=0
-)
+QUICK = Sweep(grid((0.1, 0.2, 0.4), (5, 20, 1280), 100))
+FULL = Sweep(grid((0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6), (5, 20, 80, 1280), 1000), trials=2)

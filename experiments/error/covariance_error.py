@@ -296,5 +296,5 @@ def grid(ds: tuple[int, ...], ns: tuple[int, ...], releases: int) -> tuple[Confi
     )
 
 
-QUICK = Sweep(grid((6, 9), (50, 3000), 150), trials=1, seed=0)
-FULL = Sweep(grid((5, 10, 20, 50), (100, 300, 1000, 3000, 10_000, 30_000), 200), trials=2, seed=0)
+QUICK = Sweep(grid((6, 9), (50, 3000), 150))
+FULL = Sweep(grid((5, 10, 20, 50), (100, 300, 1000, 3000, 10_000, 30_000), 200), trials=2)

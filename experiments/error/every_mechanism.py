@@ -303,5 +303,5 @@ def draw_mechanisms(axes: Axes, table: pd.DataFrame, names: list[str]) -> None:
     axes.set_xlabel("error over best additive")
 
 
-QUICK = Sweep(tuple(Config(problem, 3, 10, 10_000, 2) for problem in Problem), trials=1, seed=0)
-FULL = Sweep(tuple(Config(problem, 6, 30, 100_000, 15) for problem in Problem), trials=5, seed=0)
+QUICK = Sweep(tuple(Config(problem, 3, 10, 10_000, 2) for problem in Problem))
+FULL = Sweep(tuple(Config(problem, 6, 30, 100_000, 15) for problem in Problem), trials=5)

@@ -465,9 +465,7 @@ def draw_places(axes: Axes, table: pd.DataFrame) -> None:
         draw_measured(axes, pooled_along(table[table.data == data], "n"), look, data)
 
 
-QUICK = Sweep(
-    grid((100, 1000, 3000), positions=(300,), releases=130, projections=20), trials=1, seed=0
-)
+QUICK = Sweep(grid((100, 1000, 3000), positions=(300,), releases=130, projections=20))
 FULL = Sweep(
     grid(
         (30, 55, 100, 170, 300, 550, 1000, 1700, 3000, 5500, 10000, 20000),
@@ -476,5 +474,4 @@ FULL = Sweep(
         projections=125,
     ),
     trials=4,
-    seed=0,
 )

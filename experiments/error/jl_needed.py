@@ -554,5 +554,5 @@ SIZES = {
 }
 #: Half of the families, in small sizes; the panels of the other families stay empty.
 SMALL = {Family.SIGNS: (16, 32), Family.MARGINALS: (5,), Family.PARITIES: (5,), Family.GLUED: (16,)}
-QUICK = Sweep(grid(SMALL, (MIDDLE,), 2, 60), trials=1, seed=0)
-FULL = Sweep(grid(SIZES, (FAR, MIDDLE, END), 6, 200), trials=1, seed=0)
+QUICK = Sweep(grid(SMALL, (MIDDLE,), 2, 60))
+FULL = Sweep(grid(SIZES, (FAR, MIDDLE, END), 6, 200))

@@ -526,9 +526,7 @@ QUICK = Sweep(
             maps=20,
             many=60,
         )
-    ),
-    trials=1,
-    seed=0,
+    )
 )
 FULL = Sweep(
     grid(
@@ -542,7 +540,5 @@ FULL = Sweep(
             maps=40,
             many=160,
         )
-    ),
-    trials=1,
-    seed=0,
+    )
 )

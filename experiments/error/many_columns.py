@@ -308,10 +308,8 @@ def large(*levels: Levels) -> tuple[Config, ...]:
     return tuple(Config(relation, 100, 3, 0, each) for relation in Neighbours for each in levels)
 
 
-QUICK = Sweep((*grid((3, 12, 24), 5000), large(Levels.BINARY)[0]), trials=1, seed=0)
-FULL = Sweep(
-    (*grid((3, 4, 6, 8, 12, 16, 24, 36, 50, 70, 100), 2_000_000), *large(*Levels)), trials=1, seed=0
-)
+QUICK = Sweep((*grid((3, 12, 24), 5000), large(Levels.BINARY)[0]))
+FULL = Sweep((*grid((3, 4, 6, 8, 12, 16, 24, 36, 50, 70, 100), 2_000_000), *large(*Levels)))
 
 if __name__ == "__main__":
     relation, cycle, *sizes = sys.argv[1:]

@@ -196,5 +196,5 @@ def grid(orders: tuple[int, ...], draws: int, count: int) -> tuple[Config, ...]:
     )
 
 
-QUICK = Sweep(grid((1, 2, 3, 5, 8), 8000, 300), trials=1, seed=0)
-FULL = Sweep(grid((1, 2, 3, 4, 5, 6, 8, 10, 12), 200_000, 4000), trials=1, seed=0)
+QUICK = Sweep(grid((1, 2, 3, 5, 8), 8000, 300))
+FULL = Sweep(grid((1, 2, 3, 4, 5, 6, 8, 10, 12), 200_000, 4000))

@@ -337,9 +337,8 @@ def grid(ratios: tuple[float, ...], releases: int, draws: int) -> tuple[Config, 
     return (*mechanisms, *levels, *lemmas)
 
 
-QUICK = Sweep(grid((1.0, 0.9, 0.8, 0.7, 0.6, 0.5), 200, 1000), trials=1, seed=0)
+QUICK = Sweep(grid((1.0, 0.9, 0.8, 0.7, 0.6, 0.5), 200, 1000))
 FULL = Sweep(
     grid((1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.45, 0.4), 500, 10_000),
     trials=4,
-    seed=0,
 )

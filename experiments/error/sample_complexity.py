@@ -219,5 +219,5 @@ def plot(table: pd.DataFrame) -> Figure:
     return figure
 
 
-QUICK = Sweep(tuple(Config(32, log, 0.1, 100) for log in (2, 3, 4, 5, 6)), trials=1, seed=0)
-FULL = Sweep(tuple(Config(32, log, 0.1, 200) for log in range(2, 13)), trials=1, seed=0)
+QUICK = Sweep(tuple(Config(32, log, 0.1, 100) for log in (2, 3, 4, 5, 6)))
+FULL = Sweep(tuple(Config(32, log, 0.1, 200) for log in range(2, 13)))

@@ -200,5 +200,5 @@ def grid(draws: int) -> tuple[Config, ...]:
     return tuple(Config(family, size, draws) for family in Family for size in SIZES[family])
 
 
-QUICK = Sweep(grid(1500), trials=1, seed=0)
-FULL = Sweep(grid(50_000), trials=1, seed=0)
+QUICK = Sweep(grid(1500))
+FULL = Sweep(grid(50_000))

@@ -237,5 +237,5 @@ def cells(grid: int) -> tuple[Config, ...]:
     return tuple(Config(s, r, grid) for s, r in [*pairs, (Solid.PAIRS, Role.RELAXED)])
 
 
-QUICK = Sweep(cells(60), trials=1, seed=0)
-FULL = Sweep(cells(400), trials=1, seed=0)
+QUICK = Sweep(cells(60))
+FULL = Sweep(cells(400))

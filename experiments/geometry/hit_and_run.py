@@ -225,5 +225,5 @@ def grid(dimensions: tuple[int, ...], doublings: int, chains: int) -> tuple[Conf
     return tuple(Config(walk, m, doublings, chains) for m in dimensions for walk in Walk)
 
 
-QUICK = Sweep(grid((5, 20), 8, 500), trials=1, seed=0)
-FULL = Sweep(grid((5, 20, 50), 10, 3000), trials=1, seed=0)
+QUICK = Sweep(grid((5, 20), 8, 500))
+FULL = Sweep(grid((5, 20, 50), 10, 3000))

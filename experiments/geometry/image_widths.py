@@ -224,7 +224,5 @@ def grid(sides: tuple[float, ...], draws: int) -> tuple[Config, ...]:
     )
 
 
-QUICK = Sweep(grid((0.001, 0.1, 0.5, 1.0), draws=20_000), trials=3, seed=0)
-FULL = Sweep(
-    grid((0.001, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1.0), draws=50_000), trials=8, seed=0
-)
+QUICK = Sweep(grid((0.001, 0.1, 0.5, 1.0), draws=20_000), trials=3)
+FULL = Sweep(grid((0.001, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1.0), draws=50_000), trials=8)

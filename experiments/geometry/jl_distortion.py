@@ -265,5 +265,5 @@ def grid(sizes: tuple[int, ...], maps: int) -> tuple[Config, ...]:
     )
 
 
-QUICK = Sweep(grid((4, 16, 64, 256), 60), trials=1, seed=0)
-FULL = Sweep(grid((2, 4, 8, 16, 32, 64, 128, 256, 512), 1000), trials=1, seed=0)
+QUICK = Sweep(grid((4, 16, 64, 256), 60))
+FULL = Sweep(grid((2, 4, 8, 16, 32, 64, 128, 256, 512), 1000))

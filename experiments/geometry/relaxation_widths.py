@@ -210,5 +210,5 @@ def grid(sizes: tuple[int, ...], many: int, largest: int) -> tuple[Config, ...]:
     )
 
 
-QUICK = Sweep(grid((4, 6), 100, 6), trials=1, seed=0)
-FULL = Sweep(grid(tuple(range(4, 13)), 1000, 12), trials=4, seed=0)
+QUICK = Sweep(grid((4, 6), 100, 6))
+FULL = Sweep(grid(tuple(range(4, 13)), 1000, 12), trials=4)

@@ -453,9 +453,7 @@ def grid(exponents: dict[str, tuple[float, ...]], runs: int, choices: int) -> tu
     )
 
 
-QUICK = Sweep(
-    grid({"pure": (7, 8, 9), "approximate": (6, 7, 7.5)}, runs=5, choices=25), trials=1, seed=0
-)
+QUICK = Sweep(grid({"pure": (7, 8, 9), "approximate": (6, 7, 7.5)}, runs=5, choices=25))
 FULL = Sweep(
     grid(
         {"pure": (7, 7.5, 8, 8.5, 9, 9.5, 10), "approximate": (6, 6.5, 7, 7.5, 8)},
@@ -463,5 +461,4 @@ FULL = Sweep(
         choices=200,
     ),
     trials=2,
-    seed=0,
 )

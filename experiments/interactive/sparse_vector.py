@@ -426,7 +426,7 @@ def grid(gaps: tuple[float, ...], queries: tuple[int, ...], runs: int) -> tuple[
     return (*near, *far)
 
 
-QUICK = Sweep(grid((0.25, 0.5, 1.0), (10, 300, 10_000), runs=400), trials=1, seed=0)
+QUICK = Sweep(grid((0.25, 0.5, 1.0), (10, 300, 10_000), runs=400))
 FULL = Sweep(
     grid(
         (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
@@ -434,5 +434,4 @@ FULL = Sweep(
         runs=1000,
     ),
     trials=4,
-    seed=0,
 )

@@ -158,5 +158,5 @@ def grid(every: int) -> tuple[Config, ...]:
     )
 
 
-QUICK = Sweep(grid(every=2), trials=1, seed=0)
-FULL = Sweep(grid(every=1), trials=1, seed=0)
+QUICK = Sweep(grid(every=2))
+FULL = Sweep(grid(every=1))

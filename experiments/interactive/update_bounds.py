@@ -443,13 +443,10 @@ def grid(
     )
 
 
-QUICK = Sweep(
-    grid((0.14, 0.2, 0.4), smallest_net=0.4, streams=2, halvings=(2, 3, 4)), trials=1, seed=0
-)
+QUICK = Sweep(grid((0.14, 0.2, 0.4), smallest_net=0.4, streams=2, halvings=(2, 3, 4)))
 FULL = Sweep(
     grid(
         (0.05, 0.07, 0.1, 0.14, 0.2, 0.28, 0.4), smallest_net=0.2, streams=5, halvings=(2, 3, 4, 5)
     ),
     trials=2,
-    seed=0,
 )

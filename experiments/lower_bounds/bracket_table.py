@@ -309,16 +309,12 @@ QUICK = Sweep(
         *grid(Size.SMALL, FEW, [Kind.HISTOGRAM], (1.0,), (0.1, 0.05)),
         *weaker(Size.SMALL, [Kind.HISTOGRAM], 1.0, 0.05),
         *drawn((6,)),
-    ),
-    trials=1,
-    seed=0,
+    )
 )
 FULL = Sweep(
     (
         *grid(Size.STANDARD, QUERIES, QUERIES, (0.1, 1.0), (0.1, 0.03, 0.01)),
         *weaker(Size.STANDARD, QUERIES, 1.0, 0.03),
         *drawn(range(1, COUNT + 1)),
-    ),
-    trials=1,
-    seed=0,
+    )
 )

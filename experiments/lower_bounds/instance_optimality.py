@@ -289,5 +289,5 @@ def grid(size: Size, halvings: tuple[int, ...], epsilon: float) -> tuple[Config,
     return tuple(Config(name, size, count, epsilon) for name in SIZES[size] for count in halvings)
 
 
-QUICK = Sweep(grid(Size.SMALL, (1, 2, 3), 0.1), trials=1, seed=0)
-FULL = Sweep(grid(Size.STANDARD, (1, 2, 3, 4, 5, 6), 0.1), trials=1, seed=0)
+QUICK = Sweep(grid(Size.SMALL, (1, 2, 3), 0.1))
+FULL = Sweep(grid(Size.STANDARD, (1, 2, 3, 4, 5, 6), 0.1))

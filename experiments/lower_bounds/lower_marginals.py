@@ -223,9 +223,7 @@ QUICK = Sweep(
     grid(
         {1: (128, 512), 2: (32, 64), 3: (24, 96)},
         {1: (1e-1, 1e-2), 2: (0.012, 0.007), 3: (0.005, 0.0023)},
-    ),
-    trials=1,
-    seed=0,
+    )
 )
 FULL = Sweep(
     grid(
@@ -235,7 +233,5 @@ FULL = Sweep(
             2: tuple(np.geomspace(1.8e-2, 5e-4, 19)),
             3: tuple(np.geomspace(7e-3, 2e-4, 19)),
         },
-    ),
-    trials=1,
-    seed=0,
+    )
 )

@@ -269,5 +269,5 @@ def grid(steps: int) -> tuple[Config, ...]:
     )
 
 
-QUICK = Sweep(grid(5), trials=1, seed=0)
-FULL = Sweep(grid(13), trials=1, seed=0)
+QUICK = Sweep(grid(5))
+FULL = Sweep(grid(13))

@@ -359,7 +359,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def _sweep(names: Collection[str]) -> Sweep[Config]:
-    return Sweep(tuple(config(MUTANTS[name]) for name in MUTANTS if name in names), 1, seed=0)
+    return Sweep(tuple(config(MUTANTS[name]) for name in MUTANTS if name in names))
 
 
 #: Names of the mutants that the quick preset runs.

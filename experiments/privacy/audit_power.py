@@ -421,9 +421,7 @@ QUICK = Sweep(
     planted(FAST, 2)
     + planted(HALVED, 2, faults=(Fault.HALF,))
     + planted(REST, 2, faults=())
-    + scaled(KNOWN, {10_000: 4, 100_000: 1}),
-    trials=1,
-    seed=0,
+    + scaled(KNOWN, {10_000: 4, 100_000: 1})
 )
 FULL = Sweep(
     planted(FAST, 10)
@@ -431,7 +429,5 @@ FULL = Sweep(
     + planted(REST, 10, faults=())
     + planted((Family.SPECTRAL,), 2, few=1_000, faults=UNHIDDEN)
     + scaled(LEARNED, {10_000: 1, 100_000: 1})
-    + scaled(KNOWN, {10_000: 8, 100_000: 3, 1_000_000: 1}),
-    trials=1,
-    seed=0,
+    + scaled(KNOWN, {10_000: 8, 100_000: 3, 1_000_000: 1})
 )

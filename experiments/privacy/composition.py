@@ -297,9 +297,7 @@ def plot(table: pd.DataFrame) -> Figure:
     return figure
 
 
-QUICK = Sweep(tuple(Config(T, 2000) for T in (1, 10, 100, 1000)), trials=1, seed=0)
+QUICK = Sweep(tuple(Config(T, 2000) for T in (1, 10, 100, 1000)))
 FULL = Sweep(
-    tuple(Config(T, 100_000) for T in (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)),
-    trials=1,
-    seed=0,
+    tuple(Config(T, 100_000) for T in (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000))
 )

@@ -279,5 +279,5 @@ def grid(every: int, runs: int) -> tuple[Config, ...]:
     )
 
 
-QUICK = Sweep(grid(every=2, runs=20), trials=1, seed=0)
-FULL = Sweep(grid(every=1, runs=400), trials=1, seed=0)
+QUICK = Sweep(grid(every=2, runs=20))
+FULL = Sweep(grid(every=1, runs=400))

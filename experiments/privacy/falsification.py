@@ -205,5 +205,5 @@ def grid(sizes: tuple[int, ...], audits: int, alarms: int) -> tuple[Config, ...]
     )
 
 
-QUICK = Sweep(grid((100, 1000, 10_000), 2, 12), trials=1, seed=0)
-FULL = Sweep(grid((30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000), 20, 300), trials=1, seed=0)
+QUICK = Sweep(grid((100, 1000, 10_000), 2, 12))
+FULL = Sweep(grid((30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000), 20, 300))

@@ -303,5 +303,5 @@ def grid(draws: int, outputs: int, releases: int) -> tuple[Config, ...]:
     )
 
 
-QUICK = Sweep(grid(30_000, 1000, 300), trials=1, seed=0)
-FULL = Sweep(grid(1_000_000, 20_000, 12_000), trials=1, seed=0)
+QUICK = Sweep(grid(30_000, 1000, 300))
+FULL = Sweep(grid(1_000_000, 20_000, 12_000))

@@ -143,7 +143,7 @@ def _sweep(names: Collection[str], *, sample: bool) -> Sweep[Config]:
         if fault.name in names
     ]
     controls = [Config(part, None, sample) for part in dict.fromkeys(c.part for c in cells)]
-    return Sweep((*controls, *cells), trials=1, seed=0)
+    return Sweep((*controls, *cells))
 
 
 QUICK = _sweep(SAMPLE, sample=True)

@@ -261,5 +261,5 @@ def draw_delta(axes: Axes, table: pd.DataFrame, family: Family, look: Look) -> N
         draw_theory(axes, t, np.array(known, dtype=float), "black", "_", (3, 3))
 
 
-QUICK = Sweep(tuple(Config(family, 40_000) for family in Family), trials=1, seed=0)
-FULL = Sweep(tuple(Config(family, 1_000_000) for family in Family), trials=1, seed=0)
+QUICK = Sweep(tuple(Config(family, 40_000) for family in Family))
+FULL = Sweep(tuple(Config(family, 1_000_000) for family in Family))

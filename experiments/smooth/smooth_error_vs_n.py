@@ -397,9 +397,7 @@ QUICK = Sweep(
         queries=20,
         draws=lambda n: 160 if n >= 10**3 else 40,
     )
-    + grid_of_epsilons((0.01, 3.0), orders=(1, 2), queries=10, draws=250),
-    trials=1,
-    seed=0,
+    + grid_of_epsilons((0.01, 3.0), orders=(1, 2), queries=10, draws=250)
 )
 FULL = Sweep(
     grid(
@@ -414,7 +412,5 @@ FULL = Sweep(
     )
     + grid_of_epsilons(
         (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0), orders=(1, 2, 4), queries=200, draws=200
-    ),
-    trials=1,
-    seed=0,
+    )
 )

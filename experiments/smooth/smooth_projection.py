@@ -272,5 +272,5 @@ def grid(numbers: tuple[int, ...], draws: int, programs: int) -> tuple[Config, .
     )
 
 
-QUICK = Sweep(grid((100,), draws=200, programs=24), trials=1, seed=0)
-FULL = Sweep(grid((100, 300, 1000, 3000, 10_000), draws=300, programs=60), trials=1, seed=0)
+QUICK = Sweep(grid((100,), draws=200, programs=24))
+FULL = Sweep(grid((100, 300, 1000, 3000, 10_000), draws=300, programs=60))

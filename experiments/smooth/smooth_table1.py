@@ -331,16 +331,12 @@ def grid(
     return (*measured, *timed)
 
 
-QUICK = Sweep(
-    grid((10**3, 10**4), (10**4, 3 * 10**5), draws=lambda _: 40, repetitions=2), trials=1, seed=0
-)
+QUICK = Sweep(grid((10**3, 10**4), (10**4, 3 * 10**5), draws=lambda _: 40, repetitions=2))
 FULL = Sweep(
     grid(
         (10**3, 10**4, 10**5, 10**6),
         (10**5, 3 * 10**5, 10**6),
         draws=lambda n: 200 if n <= 10**4 else 30,
         repetitions=5,
-    ),
-    trials=1,
-    seed=0,
+    )
 )

@@ -323,9 +323,7 @@ QUICK = Sweep(
         many=(10**5, 10**6, 10**7),
         rows=1 << 13,
         runs={Route.ONLINE: 6, Route.PROJECTION: 20},
-    ),
-    trials=1,
-    seed=0,
+    )
 )
 FULL = Sweep(
     grid(
@@ -336,5 +334,4 @@ FULL = Sweep(
         runs={Route.ONLINE: 10, Route.PROJECTION: 20},
     ),
     trials=2,
-    seed=0,
 )

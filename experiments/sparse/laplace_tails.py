@@ -212,5 +212,5 @@ def grid(lengths: tuple[int, ...], draws: int) -> tuple[Config, ...]:
     return tuple(Config(weights, rows, draws) for weights in Weights for rows in lengths)
 
 
-QUICK = Sweep(grid((1, 10, 100), 20_000), trials=1, seed=0)
-FULL = Sweep(grid((1, 4, 16, 100, 1000), 200_000), trials=1, seed=0)
+QUICK = Sweep(grid((1, 10, 100), 20_000))
+FULL = Sweep(grid((1, 4, 16, 100, 1000), 200_000))

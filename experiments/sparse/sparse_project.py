@@ -339,7 +339,7 @@ def grid(
     )  # fmt: skip
 
 
-QUICK = Sweep(grid((16, 64), (1, 16), (64, 1024), 24, 10), trials=1, seed=0)
+QUICK = Sweep(grid((16, 64), (1, 16), (64, 1024), 24, 10))
 FULL = Sweep(
     grid(
         (16, 32, 64, 128, 256, 1024, 4096),
@@ -349,5 +349,4 @@ FULL = Sweep(
         50,
     ),
     trials=4,
-    seed=0,
 )
