@@ -17,7 +17,7 @@ import pytest
 
 from experiments.catalogue import SCRIPTS
 from experiments.engine.figures import Folders, Outputs, read_table
-from experiments.engine.provenance import _imported as imported_by
+from experiments.engine.provenance import imported_names as imported_by
 from experiments.engine.provenance import sources
 from experiments.engine.reproduce import reproduce
 from experiments.engine.run import run_cell
