@@ -10,7 +10,7 @@ verb              derived from
 support           `extreme_point`: <u, x*(u)>
 breadth           `support` at u and -u
 contains          `gauge` <= 1, if 0 is in the relative interior; `project`: distance 0
-gauge             `chord` through 0, if the body contains 0
+gauge             `facets`; `chord` through 0, if the body contains 0
 separate          `facets`; `project`: the halfspace at the nearest point
 chord             `contains`: bisection up to the length 2 `radius`, to 1e-12 of this length
 radius            `support` along the axes: half diagonal of a box centred at 0 (an upper bound)
@@ -122,17 +122,20 @@ class Body(abc.ABC):
     def implements(self, verb: Verb) -> bool:
         """Whether the body has its own version of `verb`, a method of `Body`.
 
-        Derived verbs do not count, except `support` from extreme points and `cvxpy_constraints`
-        from listed vertices. `gauge` and `facets` do not count for a body without a gauge, for
-        example because 0 is outside the body. Wrappers ask their inner bodies.
+        Derived verbs do not count, except `support` from extreme points, `gauge` from facets, and
+        `cvxpy_constraints` from listed vertices. `gauge` and `facets` do not count for a body
+        without a gauge, for example because 0 is outside the body. Wrappers ask their inner bodies.
         """
         if verb in (Body.gauge, Body.facets) and not self._has_gauge:
             return False
         if getattr(type(self), verb.__name__) is not verb:
             return True
-        if verb is Body.support:
-            return self.implements(Body.extreme_point)
-        return verb is Body.cvxpy_constraints and self.implements(Body.vertex_list)
+        sources = {
+            Body.support: Body.extreme_point,
+            Body.gauge: Body.facets,
+            Body.cvxpy_constraints: Body.vertex_list,
+        }
+        return verb in sources and self.implements(sources[verb])
 
     @property
     def _has_gauge(self) -> bool:
@@ -162,6 +165,8 @@ class Body(abc.ABC):
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """Gauge ||x||_K = min{t >= 0 : x in tK} of each row x of `points`; inf if no t exists."""
+        if self.implements(Body.facets):
+            return self.facets(points).gauges
         if not self.implements(Body.chord):
             raise MissingOracle(self, "gauge", "chord")
         if not self.contains(np.zeros((1, self.dimension)))[0]:

@@ -27,6 +27,7 @@ from geomdp.bodies.oracles import (
     Facets,
     SupportFunction,
     check_all_above_0,
+    facets_of_rows,
     freeze,
     holds_origin,
     off_hull,
@@ -339,20 +340,13 @@ class HPolytope(ByInequalities):
         self._shape  # noqa: B018 (raises for an empty or unbounded set)
         return ConicProgram(np.ascontiguousarray(units.T), offsets)
 
-    def gauge(self, points: FloatArray) -> FloatArray:
-        """Largest <a_i, x> / b_i over the rows that are no equalities; inf outside the span."""
-        return self.facets(points).gauges
-
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges, and for each point the row a_i / b_i with the largest inner product."""
+        """Gauges max_i <a_i, x> / b_i over the rows that are no equalities, inf outside the span,
+        and for each point the row a_i / b_i with the largest inner product.
+        """
         hull, slack = self._shape
         rows = self._units[0][slack] / self._units[1][slack, None]
-        if len(rows) == 0:
-            rows = np.zeros((1, self.dimension))
-        ratios = points @ rows.T
-        gauges = np.maximum(ratios.max(axis=1), 0.0)
-        gauges[off_span(points, hull.basis, self._scale)] = np.inf
-        return Facets(gauges, rows[ratios.argmax(axis=1)])
+        return facets_of_rows(points, rows, off_span(points, hull.basis, self._scale))
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether each inequality, with a unit normal, holds up to `tolerance` times the scale."""

@@ -140,6 +140,15 @@ def holds_origin(hull: AffineHull, scale: float) -> bool:
     return residual <= RANK_TOLERANCE * scale
 
 
+def facets_of_rows(points: FloatArray, rows: FloatArray, outside: BoolArray) -> Facets:
+    """Facets at `points` of {x : rows @ x <= 1}, with the gauge inf where `outside`."""
+    if len(rows) == 0:  # a single point
+        rows = np.zeros((1, points.shape[1]))
+    ratios = points @ rows.T
+    gauges = np.where(outside, np.inf, np.maximum(ratios.max(axis=1), 0.0))
+    return Facets(gauges, rows[ratios.argmax(axis=1)])
+
+
 def ratio_test(
     room: FloatArray, slopes: FloatArray, outside: BoolArray
 ) -> tuple[FloatArray, FloatArray]:

@@ -19,6 +19,7 @@ from geomdp.bodies.oracles import (
     Facets,
     Halfspace,
     SupportFunction,
+    facets_of_rows,
     freeze,
     holds_origin,
     off_hull,
@@ -160,11 +161,8 @@ class VPolytope(HullOfPoints, PolytopeByRays):
             winners[better], best[better] = start + block[better], values[better]
         return np.asarray(self.vertices[winners])
 
-    def gauge(self, points: FloatArray) -> FloatArray:
-        """min {sum a : x = sum a_i v_i, a >= 0} for each point x; inf for x outside the span."""
-        return self.facets(points).gauges
-
     def facets(self, points: FloatArray) -> Facets:
+        """Gauges min {sum a : x = sum a_i v_i, a >= 0}, inf for x outside the span, and normals."""
         return self._gauge.facets(points, self.radius())
 
     @cached_property
@@ -276,19 +274,12 @@ class TriangulatedPolytope(HullOfPoints):
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         return np.asarray(self._corners[(directions @ self._corners.T).argmax(axis=1)])
 
-    def gauge(self, points: FloatArray) -> FloatArray:
-        """Largest <a_i, x> / b_i over the facets <a_i, x> <= b_i; inf outside the span."""
-        return self.facets(points).gauges
-
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges, and for each point the facet normal a_i / b_i with the largest inner product."""
-        rows = self.facet_normals()
+        """Gauges max_i <a_i, x> / b_i over the facets <a_i, x> <= b_i, inf outside the span, and
+        for each point the facet normal a_i / b_i with the largest inner product.
+        """
         outside = off_span(points, self._parts[0].basis, self.radius())
-        if len(rows) == 0:
-            return Facets(np.where(outside, np.inf, 0.0), np.zeros(points.shape))
-        ratios = points @ rows.T
-        gauges = np.where(outside, np.inf, np.maximum(ratios.max(axis=1), 0.0))
-        return Facets(gauges, rows[ratios.argmax(axis=1)])
+        return facets_of_rows(points, self.facet_normals(), outside)
 
     def facet_normals(self) -> FloatArray:
         """Rows a_i / b_i (F, m) for the facets <a_i, x> <= b_i.
