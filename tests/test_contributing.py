@@ -137,18 +137,14 @@ MECHANISM = '''"""The whole-ball mechanism: K-norm noise of a Euclidean ball in 
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from geomdp.bodies import Ball as BallBody
-from geomdp.geometry.sampling.samplers import ExactSampler
-from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.base import l2_sensitivity, pure_only
+from geomdp.mechanisms.additive_noise.base import PureMechanism
+from geomdp.mechanisms.additive_noise.certify import knorm
+from geomdp.mechanisms.additive_noise.sums import Change
 from geomdp.noise import KNormNoise
-from geomdp.privacy import Adjacency, PureDP
-from geomdp.workloads import Workload
 
 
-class WholeBall(AdditiveMechanism):
+class WholeBall(PureMechanism):
     """K-norm noise of the l2 ball in R^m.
 
     M(X) = (sum of Q(x) + Z) / n, Z with density proportional to exp(-epsilon ||z||_2 / D_2) on R^m,
@@ -162,25 +158,8 @@ class WholeBall(AdditiveMechanism):
     exp(epsilon ||v||_2 / D_2) under a shift v. The sampler is exact.
     """
 
-    privacy: PureDP
-
-    def __init__(
-        self,
-        workload: Workload,
-        *,
-        n: int,
-        privacy: PureDP,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-    ) -> None:
-        pure = pure_only(privacy, "WholeBall")
-        super().__init__(workload, n=n, privacy=pure, adjacency=adjacency)
-        self._radius = l2_sensitivity(workload, adjacency)
-
-    @cached_property
-    def noise(self) -> KNormNoise:
-        """Distribution of Z, on sums of answer vectors."""
-        body = BallBody(self.workload.n_queries, self._radius)
-        return KNormNoise(body, self.privacy.epsilon, ExactSampler(body))
+    def law(self, change: Change) -> KNormNoise:
+        return knorm(BallBody(self.workload.n_queries, change.l2), self.privacy.epsilon)
 '''
 CANDIDATE = """    Candidate(
         kind=WholeBall,

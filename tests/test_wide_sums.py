@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from geomdp.mechanisms.additive_noise import real_answers as wide_sums
-from geomdp.mechanisms.additive_noise.real_answers import (
+from geomdp.mechanisms.additive_noise import sums as wide_sums
+from geomdp.mechanisms.additive_noise.sums import (
     EXACT_ROWS,
     REAL_BITS,
     WideSums,

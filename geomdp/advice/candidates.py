@@ -56,11 +56,8 @@ from geomdp.mechanisms import (
     TightCone,
 )
 from geomdp.mechanisms.additive_noise.cone import cone_lift
-from geomdp.mechanisms.additive_noise.few_queries import (
-    MAX_ANSWERS,
-    InexactSumsError,
-    listed_lattice,
-)
+from geomdp.mechanisms.additive_noise.few_queries import InexactSumsError
+from geomdp.mechanisms.additive_noise.sums import MAX_ANSWERS, Change
 from geomdp.mechanisms.projected import MAX_DRAWS
 from geomdp.mechanisms.reduced_answers import best_dimension, distortion_bound, width_limit
 from geomdp.noise.few_queries import MOST_COORDINATES
@@ -256,7 +253,7 @@ def check_lattice_box(setting: Setting) -> None:
     if setting.workload.n_queries > MOST_COORDINATES:
         raise InapplicableError(f"it is made for at most {MOST_COORDINATES} queries")
     check_whole(setting)
-    if listed_lattice(setting.workload, setting.adjacency) is None:
+    if Change(setting.workload, setting.adjacency).lattice is None:
         raise InapplicableError(
             f"it must list all answers, but there are more than {MAX_ANSWERS}, or one is above 2^52"
         )

@@ -16,7 +16,7 @@ from geomdp._validation import probability, whole
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.additive_noise.ellipsoid import Ball
 from geomdp.mechanisms.additive_noise.independent_noise import Gaussian
-from geomdp.mechanisms.additive_noise.real_answers import RealRecords
+from geomdp.mechanisms.additive_noise.sums import RealRecords
 from geomdp.mechanisms.base import Privatiser
 from geomdp.mechanisms.release import (
     Prediction,
@@ -218,7 +218,7 @@ class Covariance:
     def _exact_sums(self, records: Records | Iterable[Records]) -> tuple[int, Sums]:
         """Number of records, and the digits of the exact sums of x and of x x^T."""
         means, moments = self._measurements
-        count, first, second = 0, means.sums(), moments.sums()
+        count, first, second = 0, means.empty(), moments.empty()
         if self.clip:
             records = clipped_to_ball(records, self.workload.d)
         for chunk in self.workload.universe.chunks(records, CHUNK_ROWS):
@@ -229,10 +229,12 @@ class Covariance:
 
     @property
     def _measurements(self) -> tuple[RealRecords, RealRecords]:
-        means, moments = self.mean.measurement, self.second_moment.inner.measurement
-        assert isinstance(means, RealRecords)
-        assert isinstance(moments, RealRecords)
-        return means, moments
+        found = []
+        for inner in (self.mean, self.second_moment.inner):
+            assert inner.exact_path is not None
+            assert isinstance(inner.exact_path.sums, RealRecords)
+            found.append(inner.exact_path.sums)
+        return found[0], found[1]
 
     def privatise(
         self, first: FloatArray, second: FloatArray, rng: np.random.Generator

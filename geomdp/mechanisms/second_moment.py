@@ -21,7 +21,6 @@ from geomdp.data.tallies import CountedRecords
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.additive_noise.cone import Cone
 from geomdp.mechanisms.additive_noise.independent_noise import Gaussian
-from geomdp.mechanisms.additive_noise.real_answers import RealRecords
 from geomdp.mechanisms.base import Privatiser, once
 from geomdp.mechanisms.projected import PostProcessed
 from geomdp.mechanisms.release import LARGEST_SUM, Prediction, PredictionKind, Release, quotients
@@ -453,12 +452,14 @@ class PairMarginals(PostProcessed):
     def _on_counts(self) -> RoundedVector:
         """Noise on the upper triangle of the sum of x x^T: d times the noise of `inner`."""
         d, inner = self.workload.d, self.inner.inner
-        assert isinstance(inner.measurement, RealRecords)
+        path = inner.exact_path
+        assert path is not None
+        assert isinstance(path.proof.rounded, RoundedVector)
         # The function `svec` lists the upper triangle of a matrix and multiplies entries off the
         # diagonal by sqrt(2). So the variance of such an entry is half the variance of the number
         # in the list.
         deviation = d * math.sqrt(float(inner.noise.variances().min()) / 2)
-        return RoundedVector(times(d, inner.measurement.vector), grid_for(deviation))
+        return RoundedVector(times(d, path.proof.rounded.vector), grid_for(deviation))
 
     def with_workload(self, workload: Workload) -> Self:
         if not isinstance(workload, Marginals):

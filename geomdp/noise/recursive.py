@@ -158,6 +158,8 @@ class RecursiveNoise:
         At least one `Level`: K-norm noise in one subspace; the V_i are orthogonal to each other.
     epsilon : float
         Total privacy loss, finite and above 0.
+    body : Body, optional
+        The body K in R^m that was split into the levels.
 
     References
     ----------
@@ -188,7 +190,7 @@ class RecursiveNoise:
     0.806
     """
 
-    def __init__(self, levels: Sequence[Level], epsilon: float) -> None:
+    def __init__(self, levels: Sequence[Level], epsilon: float, body: Body | None = None) -> None:
         levels = listed(levels, "levels")
         for level in levels:
             if not isinstance(level, Level):
@@ -199,6 +201,7 @@ class RecursiveNoise:
             )
         self.levels = levels
         self.epsilon = positive(epsilon, "epsilon")
+        self._body = body
 
     def __repr__(self) -> str:
         dimensions = ", ".join(str(level.dimension) for level in self.levels)
@@ -221,6 +224,16 @@ class RecursiveNoise:
             KNormNoise(level.source.body, float(share), level.source.sampler)
             for level, share in zip(self.levels, self.split, strict=True)
         )
+
+    @cached_property
+    def undivided(self) -> KNormNoise | None:
+        """The noise as K-norm noise of K, if K is known, with one level and an exact sampler."""
+        if self._body is None or len(self.levels) > 1:
+            return None
+        exact = isinstance(self.levels[0].source.sampler, ExactSampler)
+        if not (exact and self._body.implements(Body.sample_uniform)):
+            return None
+        return KNormNoise(self._body, self.epsilon, ExactSampler(self._body))
 
     @cached_property
     def basis(self) -> FloatArray:

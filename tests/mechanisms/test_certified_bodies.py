@@ -21,15 +21,16 @@ from geomdp.bodies import (
     Scaled,
     TriangulatedPolytope,
 )
-from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.mechanisms import KNorm, Recursive
-from geomdp.mechanisms.additive_noise.knorm import (
-    certified_body,
+from geomdp.mechanisms.additive_noise.certify import (
+    SLACK,
+    Origin,
     core_holds,
+    few_rows,
     holds_as_given,
+    knorm,
 )
-from geomdp.mechanisms.additive_noise.real_answers import SLACK
-from geomdp.noise import KNormNoise
+from geomdp.mechanisms.additive_noise.sums import Change, ExactSums
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import Explicit, Marginals, MarginalTables, Prefixes, RandomSigns
@@ -62,7 +63,7 @@ def mechanism(request):
 
 def test_the_record_names_grid_and_slack(mechanism):
     release = mechanism.release(mechanism.workload.universe.sample(N, 3))
-    slack = 0.0 if mechanism._rows is None else mechanism._rows.slack
+    slack = mechanism.exact_path.proof.slack
     assert release.guarantee.arithmetic == rounded_arithmetic(mechanism.grid, slack)
 
 
@@ -115,9 +116,9 @@ def exact_core_gauge(core, x):
 
 
 def test_certified_bodies_hold_all_differences_in_rational_arithmetic(mechanism):
-    rows = mechanism._rows
+    rows = mechanism.exact_path.proof.rows
     if rows is None:
-        noise = mechanism._undivided if isinstance(mechanism, Recursive) else mechanism.noise
+        noise = mechanism.noise.undivided if isinstance(mechanism, Recursive) else mechanism.noise
         assert holds_as_given(noise.body)
         answers = mechanism.workload.evaluate(mechanism.workload.universe.elements())
         found = np.array(moves(np.unique(answers, axis=0), mechanism.adjacency))
@@ -165,8 +166,8 @@ def test_a_polytope_that_misses_a_difference_is_refused():
     full = KNorm(workload, n=N, privacy=ONE, exact=True).noise.body
 
     def rows(body):
-        noise = lambda found: KNormNoise(found, 1.0, ExactSampler(found))  # noqa: E731
-        return certified_body(workload, body, Adjacency.REPLACE_ONE, noise)
+        change = Change(workload, Adjacency.REPLACE_ONE)
+        return few_rows(knorm(body, 1.0), ExactSums(workload), change, Origin.CHANGES)
 
     assert rows(full) is not None
     length = np.abs(full.vertices).sum(axis=1)
@@ -212,7 +213,7 @@ def test_releases_have_the_law_of_seeded_ones(kind, name):
 @pytest.mark.parametrize("kind", [KNorm, Recursive])
 def test_bodies_of_the_caller_are_certified_too(kind, body):
     mechanism = kind(Marginals(2, 1), n=N, privacy=ONE, body=body)
-    exact = kind is KNorm or mechanism._undivided is not None
+    exact = kind is KNorm or mechanism.noise.undivided is not None
     assert (mechanism.grid is not None) == exact
     if exact:
         answers = mechanism.release(mechanism.workload.universe.sample(N, 1)).answers

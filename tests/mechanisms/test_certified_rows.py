@@ -9,9 +9,17 @@ import numpy as np
 import pytest
 from flint import fmpq, fmpq_mat
 
+from geomdp.bodies import Ball as BallBody
 from geomdp.bodies import Ellipsoid as EllipsoidBody
 from geomdp.mechanisms import Ball, Ellipsoid, Matrix
-from geomdp.mechanisms.additive_noise.real_answers import SLACK, certified_rows, holds_differences
+from geomdp.mechanisms.additive_noise.certify import (
+    SLACK,
+    Origin,
+    core_holds,
+    few_rows,
+    knorm,
+)
+from geomdp.mechanisms.additive_noise.sums import Change, ExactSums
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import LinearMap, Marginals, MarginalTables, Prefixes, Ranges
@@ -65,7 +73,7 @@ def own_root(rows):
 @pytest.mark.parametrize(("kind", "privacy"), KINDS[1:3], ids=str)
 def test_ellipsoids_hold_all_differences_in_rational_arithmetic(workload, kind, privacy, adjacency):
     mechanism = kind(workload, n=N, privacy=privacy, adjacency=adjacency)
-    rows = mechanism._rows
+    rows = mechanism.exact_path.proof.rows
     points = workload.evaluate(workload.universe.elements())[:, rows.places]
     longest = longest_square(own_root(rows), points, adjacency)
     assert longest <= 1
@@ -74,12 +82,12 @@ def test_ellipsoids_hold_all_differences_in_rational_arithmetic(workload, kind, 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_what_sticks_out_is_refused(workload, adjacency):
-    root = own_root(Ellipsoid(workload, n=N, privacy=PureDP(1.0), adjacency=adjacency)._rows)
-    places = Ellipsoid(workload, n=N, privacy=PureDP(1.0), adjacency=adjacency)._rows.places
-    points = workload.evaluate(workload.universe.elements())[:, places]
-    assert holds_differences(root, points, adjacency)
-    assert not holds_differences(root * (1 - 3e-6), points, adjacency)
-    assert not holds_differences(np.outer(root[:, 0], root[:, 0]), points, adjacency)
+    rows = Ellipsoid(workload, n=N, privacy=PureDP(1.0), adjacency=adjacency).exact_path.proof.rows
+    root, ball = own_root(rows), BallBody(len(rows.places), 1.0)
+    points = workload.evaluate(workload.universe.elements())[:, rows.places]
+    assert core_holds(root, ball, points, adjacency)
+    assert not core_holds(root * (1 - 3e-6), ball, points, adjacency)
+    assert not core_holds(np.outer(root[:, 0], root[:, 0]), ball, points, adjacency)
 
 
 def test_the_record_names_grid_and_slack(mechanism):
@@ -91,9 +99,9 @@ def test_the_record_names_grid_and_slack(mechanism):
 def test_answers_follow_from_the_rows(mechanism):
     records = mechanism.workload.universe.sample(N, 3)
     mechanism.set_up()
-    sums, unit = mechanism.measured(records).sums, 1 << mechanism.grid
-    zeros = [0] * len(mechanism._rows.places)
-    answers = mechanism._from_rounded(sums, zeros, unit)
+    path = mechanism.exact_path
+    zeros = [0] * len(path.proof.rows.places)
+    answers = path.means(mechanism.measured(records).sums, zeros, N)
     np.testing.assert_allclose(answers, mechanism.workload.answers(records), rtol=0, atol=1e-13)
 
 
@@ -101,25 +109,25 @@ def check_only_noisy_rows_are_read(mechanism, release):
     """Check that two data sets get equal answers if noise cancels their difference on the rows."""
     elements = mechanism.workload.universe.elements()
     first, second = (mechanism.measured(elements[[i] * N]).sums for i in (0, -1))
-    places, unit = mechanism._rows.places, 1 << mechanism.grid
+    places, unit = mechanism.exact_path.proof.rows.places, 1 << mechanism.grid
     gaps = [int(a - b) * unit for a, b in zip(first[places], second[places], strict=True)]
     rng = np.random.default_rng(0)
     for bits in range(4, 62):
         noise = [int(j) for j in rng.integers(-(2**bits), 2**bits, len(places))]
         moved = [j + gap for j, gap in zip(noise, gaps, strict=True)]
-        np.testing.assert_array_equal(release(first, noise, unit), release(second, moved, unit))
+        np.testing.assert_array_equal(release(first, noise, 100), release(second, moved, 100))
 
 
 def test_only_noisy_rows_are_read(mechanism):
     # If n were a power of two, divisions by n would be exact, so that the defect would not round
     # sums of a few bits.
     mechanism = mechanism.with_n(100)
-    check_only_noisy_rows_are_read(mechanism, mechanism._from_rounded)
+    check_only_noisy_rows_are_read(mechanism, mechanism.exact_path.means)
 
-    def defect(sums, multiples, unit):
+    def defect(sums, multiples, n):
         """The planted defect: exact answers plus the lifted noise, in float64."""
-        noise = np.array(multiples, dtype=float) / unit / 100
-        return sums / 100 + mechanism._rows.lift @ noise
+        noise = np.array(multiples, dtype=float) / (1 << mechanism.grid) / n
+        return sums / n + mechanism.exact_path.proof.rows.lift @ noise
 
     with pytest.raises(AssertionError):
         check_only_noisy_rows_are_read(mechanism, defect)
@@ -147,7 +155,6 @@ def test_without_a_proof_noise_keeps_its_caveat():
     ):
         assert mechanism.grid is None
         assert mechanism.guarantee.arithmetic == FLOAT64_CAVEAT
-    assert (
-        certified_rows(Prefixes(3), 1e-3 * np.eye(3)[:, :2], Adjacency.REPLACE_ONE, EllipsoidBody)
-        is None
-    )
+    small = knorm(EllipsoidBody(1e-3 * np.eye(3)[:, :2]), 1.0)
+    change = Change(Prefixes(3), Adjacency.REPLACE_ONE)
+    assert few_rows(small, ExactSums(Prefixes(3)), change, Origin.SOLVER) is None

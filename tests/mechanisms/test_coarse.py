@@ -21,7 +21,7 @@ from geomdp.mechanisms import (
     PredictionKind,
     Projected,
 )
-from geomdp.mechanisms.additive_noise.real_answers import MAX_CHECKED
+from geomdp.mechanisms.additive_noise.sums import MAX_CHECKED
 from geomdp.privacy import ZCDP, PureDP
 from geomdp.privacy.guarantees import rounded_arithmetic
 from geomdp.workloads import (

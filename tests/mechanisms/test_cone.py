@@ -12,7 +12,9 @@ import scipy.stats
 
 from geomdp.bodies import Elliptope
 from geomdp.mechanisms import Cone
-from geomdp.mechanisms.additive_noise import cone
+from geomdp.mechanisms.additive_noise import certify, sums
+from geomdp.mechanisms.additive_noise.certify import proved
+from geomdp.mechanisms.additive_noise.sums import Change, RealRecords
 from geomdp.noise import ConeNoise, half_widths, simultaneous_half_widths
 from geomdp.noise.tails import LEAST_DRAWS
 from geomdp.privacy import ZCDP, Adjacency, PureDP
@@ -237,20 +239,21 @@ def test_exact_noise_of_second_moments_has_the_rate_and_centre_of_the_mechanism(
     mechanism = Cone(SecondMoment(3), n=10, privacy=PureDP(epsilon), adjacency=adjacency)
     given: list[tuple[int, float, float]] = []
     made: list[Any] = []
-    entries = cone.wishart_difference
+    entries = certify.wishart_difference
 
     def recorded(d: int, rate: float, centre: float) -> Any:
         given.append((d, rate, centre))
         made.append(entries(d, rate, centre))
         return made[-1]
 
-    monkeypatch.setattr(cone, "wishart_difference", recorded)
-    measurement = mechanism._on_real_records()
-    assert measurement is not None
+    monkeypatch.setattr(certify, "wishart_difference", recorded)
+    vars(mechanism).pop("exact_path")
+    path = mechanism.exact_path
+    assert path is not None
     rate, centre = (epsilon / 2, 2 / 7) if adjacency is Adjacency.REPLACE_ONE else (epsilon, 0.0)
     assert given == [(3, rate, pytest.approx(centre, rel=1e-15))]
-    assert measurement.slack == 0
-    assert [measurement.vector] == made
+    assert path.proof.slack == 0
+    assert [path.proof.rounded.vector] == made
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
@@ -259,18 +262,21 @@ def test_exact_noise_of_second_moments_in_a_cube_is_the_noise_of_the_mechanism(
 ) -> None:
     mechanism = Cone(BoxSecondMoment(2), n=10, privacy=PURE, adjacency=adjacency)
     given: list[object] = []
-    vector = cone.noise_vector
-    monkeypatch.setattr(cone, "noise_vector", lambda noise: given.append(noise) or vector(noise))
-    measurement = mechanism._on_real_records()
-    assert measurement is not None
+    vector = sums.noise_vector
+    monkeypatch.setattr(sums, "noise_vector", lambda noise: given.append(noise) or vector(noise))
+    vars(mechanism).pop("exact_path")
+    path = mechanism.exact_path
+    assert path is not None
     assert given == [mechanism.noise]
-    assert measurement.slack == 0
+    assert path.proof.slack == 0
 
 
 def test_cones_over_other_bodies_have_no_noise_on_real_records() -> None:
     """The map of an elliptope or a box to the answers would have to be exact, too."""
     for workload in (Marginals(3, 2), Histogram(3), Prefixes(4)):
-        assert Cone(workload, n=10, privacy=PURE)._on_real_records() is None
+        cone = Cone(workload, n=10, privacy=PURE)
+        change = Change(SecondMoment(3), Adjacency.REPLACE_ONE)
+        assert proved(cone.noise, RealRecords(SecondMoment(3)), change, cone.law, None) is None
 
 
 @pytest.mark.parametrize("constant", [1.0, 0.7, 1 / 3, -0.1, 1e3])

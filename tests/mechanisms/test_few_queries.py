@@ -13,8 +13,8 @@ from geomdp.advice.bracket import error_limit, upper_bounds
 from geomdp.advice.error_curve import error_table
 from geomdp.audit import audit_noise
 from geomdp.mechanisms import Geometric, KNorm, Laplace, LatticeBox, Staircase
-from geomdp.mechanisms.additive_noise import few_queries
-from geomdp.mechanisms.additive_noise.few_queries import listed_lattice
+from geomdp.mechanisms.additive_noise import sums
+from geomdp.mechanisms.additive_noise.sums import Change
 from geomdp.noise import StaircaseNoise, half_widths
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.workloads import Explicit, Histogram, Marginals, MarginalTables, Parities, Prefixes
@@ -79,25 +79,25 @@ def test_the_density_ratio_is_the_ratio_of_probabilities(kind):
 
 
 def test_the_unit_of_a_query_is_the_greatest_that_divides_its_changes():
-    found = listed_lattice(WHOLE["units"], REPLACE)
+    found = Change(WHOLE["units"], REPLACE).lattice
     assert (found.units.tolist(), found.counts.tolist()) == ([3, 4, 10], [2, 2, 1])
-    found = listed_lattice(WHOLE["units"], ADD)
+    found = Change(WHOLE["units"], ADD).lattice
     assert (found.units.tolist(), found.counts.tolist()) == ([3, 4, 5], [2, 2, 1])
     # Each count belongs to its own query, also if another query has larger answers.
-    found = listed_lattice(Explicit([[0, 1], [-7, 3]]), ADD)
+    found = Change(Explicit([[0, 1], [-7, 3]]), ADD).lattice
     assert (found.units.tolist(), found.counts.tolist()) == ([1, 1], [1, 7])
-    found = listed_lattice(WHOLE["with a constant"], REPLACE)
+    found = Change(WHOLE["with a constant"], REPLACE).lattice
     assert (found.units.tolist(), found.counts.tolist()) == ([1, 1], [2, 0])
-    assert listed_lattice(Parities(3, 2), REPLACE).units.tolist() == [2] * Parities(3, 2).n_queries
+    assert Change(Parities(3, 2), REPLACE).lattice.units.tolist() == [2] * Parities(3, 2).n_queries
 
 
 def test_workloads_that_are_not_listed_get_the_unit_one(monkeypatch):
     large = Explicit([[0, 2**53]])
-    assert listed_lattice(large, REPLACE) is None
-    monkeypatch.setattr(few_queries, "MAX_ANSWERS", 4)
-    assert listed_lattice(Explicit([[0, 2, 4, 6]]), REPLACE) is not None
-    monkeypatch.setattr(few_queries, "MAX_ANSWERS", 3)
-    assert listed_lattice(Explicit([[0, 2, 4, 6]]), REPLACE) is None
+    assert Change(large, REPLACE).lattice is None
+    monkeypatch.setattr(sums, "MAX_ANSWERS", 4)
+    assert Change(Explicit([[0, 2, 4, 6]]), REPLACE).lattice is not None
+    monkeypatch.setattr(sums, "MAX_ANSWERS", 3)
+    assert Change(Explicit([[0, 2, 4, 6]]), REPLACE).lattice is None
     assert build(Geometric, Explicit([[0, 2, 4, 6]])).noise.units.tolist() == [1]
     with pytest.raises(ValueError, match="at most"):
         build(LatticeBox, Explicit([[0, 2, 4, 6]]))
@@ -318,10 +318,10 @@ def test_changes_that_float64_rounds_are_refused(kind):
 
 
 def test_units_are_exact_differences():
-    assert listed_lattice(HUGE, REPLACE) is None
-    assert listed_lattice(Explicit([[0, 2**52]]), REPLACE) is None
+    assert Change(HUGE, REPLACE).lattice is None
+    assert Change(Explicit([[0, 2**52]]), REPLACE).lattice is None
     for adjacency in Adjacency:
-        found = listed_lattice(Explicit([[0, 2**52 - 1]]), adjacency)
+        found = Change(Explicit([[0, 2**52 - 1]]), adjacency).lattice
         assert (int(found.units[0]), found.counts.tolist()) == (2**52 - 1, [1])
 
 
@@ -393,7 +393,7 @@ def test_a_fit_to_noise_that_is_almost_never_drawn():
 
 
 def test_too_many_queries_are_refused_before_answers_are_listed(monkeypatch):
-    monkeypatch.setattr(few_queries, "listed_lattice", lambda *_: pytest.fail("listed"))
+    monkeypatch.setattr(sums, "explicit_answers", lambda *_: pytest.fail("listed"))
     with pytest.raises(ValueError, match="1 to 64 queries for LatticeBox, got 2000"):
         build(LatticeBox, Histogram(2000))
 

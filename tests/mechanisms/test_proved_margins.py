@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from geomdp.bodies import Ball, Body, Box, CrossPolytope, LpBall, Product
-from geomdp.mechanisms.additive_noise.knorm import _gauge_bound
-from geomdp.mechanisms.additive_noise.real_answers import longest_difference, proved_bound
+from geomdp.mechanisms.additive_noise.certify import _gauge_bound, longest_difference, proved_bound
 from geomdp.privacy import Adjacency
 
 #: Largest relative error of one rounding in float64.

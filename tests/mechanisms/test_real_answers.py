@@ -28,9 +28,10 @@ from geomdp.mechanisms import (
     Projected,
     SecondMoment,
 )
-from geomdp.mechanisms.additive_noise import real_answers
-from geomdp.mechanisms.additive_noise.real_answers import (
-    SLACK,
+from geomdp.mechanisms.additive_noise import independent_noise, sums
+from geomdp.mechanisms.additive_noise.certify import SLACK
+from geomdp.mechanisms.additive_noise.sums import (
+    Units,
     fixed_point,
     units_of,
     whole_numbers,
@@ -107,14 +108,14 @@ def records_of(mechanism, n=N):
 def test_the_record_names_grid_and_slack(mechanism):
     mechanism.set_up()
     release = mechanism.release(records_of(mechanism))
-    slack = mechanism.measurement.slack
+    slack = mechanism.exact_path.proof.slack
     assert release.guarantee.arithmetic == rounded_arithmetic(mechanism.grid, slack)
     assert mechanism.release(records_of(mechanism), rng=0).guarantee.seeded
 
 
 def silent(mechanism):
     """Noise of zero for every measured answer."""
-    return [0] * len(mechanism.measurement.draw())
+    return [0] * len(mechanism.exact_path.draw())
 
 
 def test_without_noise_answers_are_those_of_the_records(mechanism):
@@ -122,16 +123,16 @@ def test_without_noise_answers_are_those_of_the_records(mechanism):
     mechanism.set_up()
     records = records_of(mechanism)
     sums = mechanism.measured(records).sums
-    answers = mechanism.measurement.answers(sums, silent(mechanism), N)
+    answers = mechanism.exact_path.means(sums, silent(mechanism), N)
     np.testing.assert_allclose(answers, mechanism.workload.answers(records), rtol=0, atol=1e-7)
 
 
 def whole_sums(mechanism, sums):
     """The measured sums as whole multiples of the grid."""
-    if not hasattr(mechanism.measurement, "vector"):
-        found = mechanism.measurement
-        rows = sums if found._rows is None else sums[found._rows.places]
-        return [int(x) << found._noise.grid for x in rows]
+    path = mechanism.exact_path
+    if isinstance(path.sums, Units):
+        rows = sums if path.proof.rows is None else sums[path.proof.rows.places]
+        return [int(x) << path.proof.rounded.grid for x in rows]
     return whole_numbers(sums)
 
 
@@ -153,7 +154,7 @@ def check_only_noisy_sums_are_read(mechanism, answers):
 
 def test_only_noisy_sums_are_read(mechanism):
     mechanism.set_up()
-    check_only_noisy_sums_are_read(mechanism, mechanism.measurement.answers)
+    check_only_noisy_sums_are_read(mechanism, mechanism.exact_path.means)
 
 
 @pytest.mark.parametrize("name", ["laplace", "wishart"])
@@ -163,8 +164,8 @@ def test_truths_in_float64_are_caught(name):
 
     def defect(sums, multiples, n):
         """Divide noise and truth by n separately, and add them in float64."""
-        truth = mechanism.measurement.answers(sums, [0] * len(multiples), n)
-        noise = mechanism.measurement.answers(0 * sums, multiples, n)
+        truth = mechanism.exact_path.means(sums, [0] * len(multiples), n)
+        noise = mechanism.exact_path.means(0 * sums, multiples, n)
         return truth + noise
 
     with pytest.raises(AssertionError):
@@ -179,19 +180,17 @@ def moves(mechanism):
     return [[x - y for x, y in zip(a, b, strict=True)] for a, b in itertools.permutations(rows, 2)]
 
 
-def own_noise(mechanism):
-    return mechanism._in_units(units_of(mechanism.workload))._noise
-
-
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_laplace_scales_cover_the_rounded_answers(adjacency, monkeypatch):
     mechanism = ON_ELEMENTS["laplace"](adjacency)
     seen = []
     monkeypatch.setattr(
-        "geomdp.mechanisms.additive_noise.independent_noise.LaplaceNoise",
+        independent_noise,
+        "LaplaceNoise",
         lambda m, scale: (seen.append(scale), LaplaceNoise(m, scale))[1],
     )
-    own_noise(mechanism)
+    vars(mechanism).pop("exact_path")
+    assert mechanism.exact_path is not None
     longest = max(sum(map(abs, move)) for move in moves(mechanism))
     assert Fraction(seen[-1]) * Fraction(ONE.epsilon) >= longest
     assert Fraction(seen[-1]) * Fraction(ONE.epsilon) <= longest * (1 + Fraction(1, 10**9))
@@ -214,14 +213,14 @@ def test_scales_of_unrounded_answers_do_not_cover_the_rounded_ones():
 def test_gaussian_scales_cover_the_rounded_answers(adjacency, privacy):
     mechanism = Gaussian(REALS, n=N, privacy=privacy, adjacency=adjacency)
     longest = max(sum(x * x for x in move) for move in moves(mechanism))
-    square = whole_square(l2_sensitivity(units_of(REALS).workload, adjacency))
+    square = whole_square(l2_sensitivity(units_of(REALS).answers, adjacency))
     assert longest <= square <= longest * (1 + Fraction(1, 10**8))
 
 
 def test_bodies_hold_the_rounded_answers():
     """Rational arithmetic shows that the body contains all differences, with a small margin."""
     mechanism = ON_ELEMENTS["k-norm of a box"](REPLACE)
-    rows = mechanism._in_units(units_of(mechanism.workload))._rows
+    rows = mechanism.exact_path.proof.rows
     image = rows.noise.body
     inverse = fmpq_mat([[fmpq(*x.as_integer_ratio()) for x in r] for r in image.matrix.tolist()])
     longest = fmpq(0)
@@ -406,9 +405,9 @@ def test_noise_on_real_records_is_larger_by_the_slack(mechanism, monkeypatch):
     """The slack covers rounding errors in the axes, so it must enlarge the noise."""
     given = []
     monkeypatch.setattr(
-        real_answers, "noise_vector", lambda noise: given.append(noise) or noise_vector(noise)
+        sums, "noise_vector", lambda noise: given.append(noise) or noise_vector(noise)
     )
-    assert mechanism._on_real_records() is not None
+    assert mechanism.exact_path is not None
     (noise,) = given
     ratio = noise.second_moment().value / mechanism.noise.second_moment().value
     assert ratio == pytest.approx((1 + SLACK) ** 2, rel=SLACK / 100)

@@ -236,11 +236,12 @@ def test_draws_are_multiples_that_do_not_depend_on_records(monkeypatch):
     sums = [mechanism.measured(data).sums for data in (records, other)]
     unit = 1 << mechanism.grid
     monkeypatch.setattr(os, "urandom", seeded(5))
-    multiples = mechanism._rounded.draw()
+    path = mechanism.exact_path
+    multiples = path.draw()
     moved = [j + int(a - b) * unit for j, a, b in zip(multiples, *sums, strict=True)]
     np.testing.assert_array_equal(
-        mechanism._from_rounded(sums[0], multiples, unit),
-        mechanism._from_rounded(sums[1], moved, unit),
+        path.means(sums[0], multiples, N),
+        path.means(sums[1], moved, N),
     )
 
 

@@ -91,7 +91,7 @@ def test_answers_follow_from_the_measurements(mechanism):
     totals = mechanism.measured(np.array_split(records, 3))
     assert totals.count == N
     zeros = [0] * len(totals.sums)
-    answers = mechanism._from_rounded(totals.sums, zeros, 1 << mechanism.grid)
+    answers = mechanism.exact_path.means(totals.sums, zeros, N)
     np.testing.assert_allclose(answers, mechanism.workload.answers(records), rtol=0, atol=1e-12)
 
 
@@ -133,7 +133,7 @@ def test_counts_for_another_universe_are_refused():
 
 
 def test_measurements_are_exact_multiples_of_their_unit(mechanism):
-    parts = mechanism._measurements
+    parts = mechanism.exact_path.sums.measurements
     sums = np.split(element_sums(mechanism), np.cumsum([p.rows.shape[0] for p in parts])[:-1], 1)
     for part, own in zip(parts, sums, strict=True):
         assert (own * part.unit == np.rint(own * part.unit)).all()
@@ -159,11 +159,12 @@ def test_no_pair_of_neighbours_costs_more_than_epsilon_in_exact_arithmetic(mecha
     else:
         moves = elements
     spent, start = [Fraction(0)] * len(moves), 0
-    for noise in mechanism._noises:
+    noises = [part.noise for part in mechanism.noise.parts]
+    for noise in noises:
         lengths, rate = gauge(noise, moves[:, start : start + noise.dimension])
         spent = [a + Fraction(b) * rate for a, b in zip(spent, lengths.tolist(), strict=True)]
         start += noise.dimension
-    claimed = exact_loss(mechanism._measurements, mechanism._noises)
+    claimed = exact_loss(mechanism.exact_path.sums.measurements, noises)
     assert max(spent) <= claimed <= Fraction(EPSILON)
     assert claimed >= Fraction(EPSILON) * (1 - Fraction(1, 2**45))
 
@@ -177,32 +178,37 @@ def test_answers_depend_on_noisy_measurements_only(mechanism):
         other = base - first + second
         j = noise[: len(first)]
         moved = [int((a - b) * unit) for a, b in zip(first.tolist(), second.tolist(), strict=True)]
-        same = mechanism._from_rounded(other, [x + d for x, d in zip(j, moved, strict=True)], unit)
-        np.testing.assert_array_equal(mechanism._from_rounded(base, j, unit), same)
+        means = mechanism.exact_path.means
+        same = means(other, [x + d for x, d in zip(j, moved, strict=True)], N)
+        np.testing.assert_array_equal(means(base, j, N), same)
 
 
 def test_rounding_the_answers_instead_is_caught():
     """If noise on the answers is added in float64 to exact answers, the test above must fail."""
     mechanism = Matrix(Prefixes(11), n=N, privacy=PureDP(EPSILON), strategy=Haar())
     mechanism.set_up()
-    parts = mechanism._measurements
+    parts = mechanism.exact_path.sums.measurements
     test_answers_depend_on_noisy_measurements_only(mechanism)
-    exact = mechanism._from_rounded
+    exact, unit = mechanism.exact_path.means, 1 << mechanism.grid
 
     class Wrong:
         grid, measured, workload = mechanism.grid, mechanism.measured, mechanism.workload
 
+        @property
+        def exact_path(self):
+            return self
+
         @staticmethod
-        def _from_rounded(sums, multiples, unit):
+        def means(sums, multiples, n):
             start, noise = 0, 0.0
             for part in parts:
                 stop = start + part.matrix.shape[1]
                 piece = np.array([float(j) for j in multiples[start:stop]]) / unit
                 noise, start = noise + part.matrix @ piece, stop
-            return exact(sums, [0] * len(sums), unit) + noise / N
+            return exact(sums, [0] * len(sums), n) + noise / n
 
     with pytest.raises(AssertionError):
-        test_answers_depend_on_noisy_measurements_only(Wrong)
+        test_answers_depend_on_noisy_measurements_only(Wrong())
 
 
 @pytest.mark.statistical

@@ -27,9 +27,8 @@ from geomdp.mechanisms import (
     TightCone,
 )
 from geomdp.mechanisms.additive_noise.base import additive_within
+from geomdp.mechanisms.additive_noise.certify import SLACK, framed, is_upright_box
 from geomdp.mechanisms.additive_noise.ellipsoid import is_around_differences_alone
-from geomdp.mechanisms.additive_noise.knorm import framed
-from geomdp.mechanisms.additive_noise.real_answers import SLACK, is_upright_box
 from geomdp.mechanisms.release import quotients
 from geomdp.mechanisms.strategies import Haar
 from geomdp.noise.exact import rounded_noise
@@ -308,7 +307,7 @@ def test_rounding_of_computed_answers_is_the_largest_distance():
     """Two rounded answers get K-norm noise, and the third answer is computed from these two."""
     workload = Explicit([[0.0, 1 / 3, 1.0, 0.7], [0.0, 2 / 3, 2.0, 1.4], [0.1, 0.4, 0.3, 0.2]])
     mechanism = Ellipsoid(workload, n=10**4, privacy=PureDP(1e12))
-    assert mechanism.measurement is not None
+    assert mechanism.exact_path is not None
     for element in range(4):
         records = np.full(10**4, element)
         error = np.abs(mechanism.release(records).answers - workload.answers(records))

@@ -24,7 +24,7 @@ from geomdp.mechanisms import (
     WeightedLaplace,
 )
 from geomdp.mechanisms import smooth_summary as smooth_summary_module
-from geomdp.mechanisms.additive_noise.real_answers import SLACK
+from geomdp.mechanisms.additive_noise.certify import SLACK
 from geomdp.mechanisms.smooth_noise import ScaledLaplace
 from geomdp.mechanisms.smooth_summary import rounded_means
 from geomdp.noise.exact import RoundedVector

@@ -4,49 +4,64 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Iterable
-from fractions import Fraction
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
-from geomdp.data.tallies import CountedRecords
-from geomdp.mechanisms.additive_noise.real_answers import (
-    CertifiedRows,
-    Measurement,
-    ScaledAnswers,
-    Units,
-    far_above_rounding,
-    has_real_records,
-    units_of,
+from geomdp.mechanisms.additive_noise.certify import Origin, Proved, proved
+from geomdp.mechanisms.additive_noise.sums import (
+    FAR_ABOVE_UNITS,
+    AnyRecords,
+    Change,
+    ExactSums,
+    exact_sums,
 )
-from geomdp.mechanisms.base import (
-    Mechanism,
-    Privatiser,
-    checked_size,
-    checked_workload,
-    l1_sensitivity,
-    once,
-    pure_only,
-)
-from geomdp.mechanisms.release import LARGEST_SUM, Prediction, PredictionKind, quotients
+from geomdp.mechanisms.base import Mechanism, Privatiser, checked_size, checked_workload, once
+from geomdp.mechanisms.release import Prediction, PredictionKind
 from geomdp.noise.base import Noise
-from geomdp.noise.exact import RoundedNoise, public_grid
-from geomdp.noise.exact.release import Rounded
 from geomdp.privacy import Adjacency, Guarantee, Privacy, PureDP, SamplerStatus
 from geomdp.privacy.definitions import check_range, checked_adjacency
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import Workload
 from geomdp.workloads.base import Totals
-from geomdp.workloads.universes import Records
 
 #: If rounding of answers changes a predicted error by less than this share, the prediction leaves
 #: the rounding out.
 NEGLIGIBLE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class ExactPath:
+    """The way of an unseeded release: exact sums, plus rounded noise, divided by n."""
+
+    sums: ExactSums
+    proof: Proved
+
+    @property
+    def grid(self) -> int:
+        """Noise on sums of answers is rounded to multiples of 2^-grid."""
+        return self.proof.rounded.grid + self.sums.bits
+
+    def draw(self) -> list[int]:
+        """Noise in multiples of 2^-grid, from the random bits of the operating system."""
+        return self.proof.rounded.draw()
+
+    def means(self, sums: FloatArray, multiples: list[int], n: int) -> FloatArray:
+        """Noisy means (m,) of all answers, from exact sums over n records and noise from `draw`."""
+        rows = self.proof.rows
+        measured = sums if rows is None else sums[rows.places]
+        noisy = self.sums.quotients(measured, multiples, self.proof.rounded.grid, n)
+        return self.sums.restored(noisy if rows is None else rows.answers(noisy))
+
+    def rounding(self, hull: AffineHull | None) -> FloatArray:
+        """Largest change (m,) of means by rounding of answers, after a projection on `hull`."""
+        rows = self.proof.rows
+        return self.sums.rounding(None if rows is None else rows.recomputed, hull)
 
 
 class AdditiveMechanism(Mechanism):
@@ -56,10 +71,13 @@ class AdditiveMechanism(Mechanism):
     random noise. The error is Z / n for all data, unless releases round answers, so it can be
     predicted without data. The law of Z does not depend on n, so copies for another n share it.
 
-    A subclass defines `noise` and a constructor, which makes the privacy claim. Subclasses share
-    the parameters and errors below, and this notation. The differences between sums of neighbours
-    span the public subspace, whose dimension is r. D_1 and D_2 are the l1 and l2 sensitivity of the
-    sum: `workload.l1_diameter()` and `workload.l2_diameter()` for replace-one,
+    A subclass says which definitions of privacy its noise satisfies (`accepts`), gives the noise
+    for what one record can change (`law`), and proves the claim in its docstring. Unseeded releases
+    add correctly rounded noise to exact sums if `proved` has a proof for the floats of the noise.
+
+    Subclasses share the parameters and errors below, and this notation. The differences between
+    sums of neighbours span the public subspace, whose dimension is r. D_1 and D_2 are the l1 and l2
+    sensitivity of the sum: `workload.l1_diameter()` and `workload.l2_diameter()` for replace-one,
     `workload.l1_radius()` and `workload.l2_radius()` for add/remove.
 
     Parameters
@@ -92,126 +110,115 @@ class AdditiveMechanism(Mechanism):
     Hierarchical 0.0044
     """
 
-    #: The public subspace that contains all released means; None if the noise fills R^m.
-    _span: AffineHull | None = None
+    #: The definitions of privacy that the noise satisfies; empty for all. Others are refused.
+    accepts: ClassVar[tuple[type, ...]] = ()
+    #: Where `law` takes the body of K-norm noise from; None if no proof for its floats is known.
+    origin: Origin | None = None
+    #: Whether the proof is for whole answers only, and not for rounded ones.
+    whole_only: ClassVar[bool] = False
+    #: Whether the noise is confined to the public subspace. Releases are then projected onto it.
+    in_span: ClassVar[bool] = False
+    #: Whether the constructor sets up, because it is quick. Otherwise the first use does.
+    at_once: ClassVar[bool] = False
 
     def __init__(
-        self, workload: Workload, *, n: int, privacy: Privacy, adjacency: Adjacency
+        self,
+        workload: Workload,
+        *,
+        n: int,
+        privacy: Privacy,
+        adjacency: Adjacency = Adjacency.REPLACE_ONE,
     ) -> None:
+        if self.accepts and not isinstance(privacy, self.accepts):
+            names = " or ".join(kind.__name__ for kind in self.accepts)
+            raise ValueError(f"privacy must be {names} for {type(self).__name__}, got {privacy!r}")
         self.workload, self.n = checked_size(checked_workload(workload)), whole(n, "n")
         check_range(privacy)
         self.privacy, self.adjacency = privacy, checked_adjacency(adjacency)
+        self.change = Change(workload, self.adjacency)
+        self._prepare()
+        if self.at_once:
+            self.set_up()
 
-    @property
+    def _prepare(self) -> None:
+        """Check the workload; ``ValueError`` if it is constant or not supported."""
+        _ = self.change.l1
+        if self.in_span:
+            _ = self.change.hull
+
     @abc.abstractmethod
+    def law(self, change: Change) -> Noise:
+        """Noise that is private for sums which one record changes as `change` says."""
+
+    @cached_property
     def noise(self) -> Noise:
         """Distribution of the noise Z on sums of answer vectors."""
+        return self.law(self.change)
+
+    def _sums(self) -> ExactSums | None:
+        """The exact sums to which unseeded releases add noise, if there are any."""
+        return exact_sums(self.workload)
+
+    @cached_property
+    def exact_path(self) -> ExactPath | None:
+        """How unseeded releases are rounded correctly; None without a proof for their noise."""
+        sums = self._sums()
+        if sums is None or (self.whole_only and not self.workload.whole_answers):
+            return None
+        proof = proved(self.noise, sums, self.change, self.law, self.origin)
+        return None if proof is None else ExactPath(sums, proof)
+
+    @property
+    def _used(self) -> ExactPath | None:
+        """The exact path, if sums over n records are exact."""
+        path = self.exact_path
+        return None if path is None or self.n > path.sums.capacity else path
 
     # `guarantee` is an attribute in the base class. Here it is a property, because the noise may
     # need a set-up.
-    @cached_property
+    @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """The claim of the constructor, with the status of the noise's sampler."""
-        exact = self._rows if self.measurement is None else self.measurement
-        slack = 0.0 if exact is None else exact.slack
-        arithmetic = FLOAT64_CAVEAT if self.grid is None else rounded_arithmetic(self.grid, slack)
+        path = self._used
+        arithmetic = FLOAT64_CAVEAT
+        if path is not None:
+            arithmetic = rounded_arithmetic(path.grid, path.proof.slack)
         return Guarantee(self.privacy, self.adjacency, self.sampler, arithmetic)
 
     @property
     def sampler(self) -> SamplerStatus:
         return self.noise.sampler
 
-    def _proved_as_computed(self) -> bool:
-        """Whether the parameters of `noise` are exact, or rounded to more noise (X-GRID)."""
-        return False
-
-    @cached_property
+    @property
     def grid(self) -> int | None:
         """As in `Mechanism`; None if sums are not exact, or rounded noise is not proved private."""
-        if not self._sums_are_exact:
-            return None
-        if self.measurement is not None:
-            return self.measurement.grid
-        if self._rows is not None:
-            return public_grid(self._rows.noise)
-        proved = self._proved_as_computed() and self.workload.whole_answers
-        return public_grid(self.noise) if proved else None
+        path = self._used
+        return None if path is None else path.grid
 
-    @cached_property
-    def _rows(self) -> CertifiedRows | None:
-        """Noise on a few answers that determine all others; None if all answers get noise."""
-        return None
-
-    @cached_property
-    def measurement(self) -> Measurement | None:
-        """The rounded answers that unseeded releases measure if not all answers are whole numbers.
-
-        None if all answers are whole, or if no noise is proved private for rounded answers.
-        """
-        if self.workload.whole_answers:
-            return None
-        if has_real_records(self.workload):
-            return self._on_real_records()
-        units = units_of(self.workload)
-        return None if units is None else self._in_units(units)
-
-    def _on_real_records(self) -> Measurement | None:
-        """The measurement if records are real vectors; None without a proof of its privacy."""
-        return None
-
-    def _in_units(self, units: Units) -> ScaledAnswers | None:
-        """The measurement of answers in whole units; None without a proof of its privacy."""
-        del units
-        return None
-
-    @cached_property
+    @property
     def answer_rounding(self) -> FloatArray:
         """Largest change (m,) that rounding of answers makes to each mean in an unseeded release.
 
         It is 0 without rounding, and holds for up to n records. Widen confidence intervals by it.
         """
-        if self.measurement is None or self.grid is None:
-            return np.zeros(self.workload.n_queries)
-        return self.measurement.rounding(self._hull)
-
-    @property
-    def _sums_are_exact(self) -> bool:
-        return self.n <= self._capacity
-
-    @property
-    def _capacity(self) -> int:
-        """Largest number of records with exact sums. Sums of whole numbers are exact below 2^53."""
-        if self.measurement is not None:
-            return self.measurement.capacity
-        return math.ceil(LARGEST_SUM / Fraction(self.workload.l1_radius())) - 1
-
-    def with_n(self, n: int) -> Self:
-        twin = super().with_n(n)
-        if twin._sums_are_exact != self._sums_are_exact:
-            for name in ("grid", "_rounded", "guarantee", "answer_rounding"):
-                vars(twin).pop(name, None)
-            twin.set_up()
-        return twin
+        return np.zeros(self.workload.n_queries) if self._used is None else self._rounding
 
     @cached_property
-    def _rounded(self) -> Rounded | None:
-        if self.grid is None or self.measurement is not None:
-            return None
-        noise = self.noise if self._rows is None else self._rows.noise
-        return RoundedNoise(noise, self.grid)
+    def _rounding(self) -> FloatArray:
+        """`answer_rounding` for any n with exact sums."""
+        assert self.exact_path is not None
+        return self.exact_path.rounding(self._hull)
 
-    def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Sums of answers or rounded answers; ``ValueError`` if they must be exact and are not."""
-        if self.grid is None:
+    def measured(self, records: AnyRecords) -> Totals:
+        """The sums that `draw` takes; ``ValueError`` if they must be exact and are not."""
+        path = self._used
+        if path is None:
             return self.totals(records)
-        source = self if self.measurement is None else self.measurement
-        return self._within_capacity(source.totals(records))
-
-    def _within_capacity(self, totals: Totals) -> Totals:
-        """Return `totals`; ``ValueError`` for inexact sums, whose differences may be too large."""
-        if totals.count > self._capacity:
+        totals = path.sums.totals(records)
+        # Sums that are not exact may have too large differences.
+        if totals.count > path.sums.capacity:
             raise ValueError(
-                f"records must number at most {self._capacity}: sums over more records are not "
+                f"records must number at most {path.sums.capacity}: sums over more records are not "
                 "exact in float64"
             )
         return totals
@@ -225,7 +232,7 @@ class AdditiveMechanism(Mechanism):
     @property
     def _hull(self) -> AffineHull | None:
         """The public subspace onto which releases are projected; None for all of R^m."""
-        return self._span
+        return self.change.hull if self.in_span else None
 
     @property
     def predicted_rmse(self) -> Prediction:
@@ -250,33 +257,31 @@ class AdditiveMechanism(Mechanism):
 
     def _rounding_rmse(self, noise: float) -> float:
         """Root mean square of `answer_rounding`; 0 if it is far below the error `noise`."""
-        if far_above_rounding(self.workload, noise):
+        far_above = noise >= FAR_ABOVE_UNITS * self.workload.l1_radius()
+        if self.workload.whole_answers or far_above:
             return 0.0
         return math.sqrt(float(np.mean(self.answer_rounding**2)))
 
+    def _options(self) -> dict[str, Any]:
+        """Arguments of the constructor beside the four that all additive mechanisms have."""
+        return {}
+
     def with_workload(self, workload: Workload) -> Self:
-        return type(self)(workload, n=self.n, privacy=self.privacy, adjacency=self.adjacency)
+        return type(self)(
+            workload, n=self.n, privacy=self.privacy, adjacency=self.adjacency, **self._options()
+        )
 
     def set_up(self) -> None:
-        _ = self.noise, self._hull, self.measurement, self.grid, self._rounded
+        _ = self.noise, self._hull, self.exact_path
 
     def draw(self, rng: np.random.Generator | None) -> Privatiser:
         """Draw Z, and return a function that maps sums to (sums + Z) / n in the public subspace."""
-        measurement = self.measurement
-        if rng is None and measurement is not None and self.grid is not None:
-            drawn, n = measurement.draw(), self.n
-            return once(lambda sums: self._restored(measurement.answers(sums, drawn, n)))
-        if rng is None and self._rounded is not None:
-            multiples, unit = self._rounded.draw(), 1 << self._rounded.grid
-            return once(lambda sums: self._restored(self._from_rounded(sums, multiples, unit)))
+        path, n = self._used, self.n
+        if rng is None and path is not None:
+            multiples = path.draw()
+            return once(lambda sums: self._restored(path.means(sums, multiples, n)))
         noise = self.noise.sample(np.random.default_rng(rng), 1)[0]
-        return once(lambda sums: self._restored((sums + noise) / self.n))
-
-    def _from_rounded(self, sums: FloatArray, multiples: list[int], unit: int) -> FloatArray:
-        """Noisy means, from the sums that `measured` returns and noise in multiples of 1 / unit."""
-        if self._rows is None:
-            return quotients(sums, multiples, unit, self.n)
-        return self._rows.answers(quotients(sums[self._rows.places], multiples, unit, self.n))
+        return once(lambda sums: self._restored((sums + noise) / n))
 
     def _restored(self, answers: FloatArray) -> FloatArray:
         if self._hull is None:
@@ -286,31 +291,16 @@ class AdditiveMechanism(Mechanism):
         return np.asarray(self._hull.embed(self._hull.coordinates(answers[None]))[0])
 
 
+class PureMechanism(AdditiveMechanism):
+    """An additive mechanism with an epsilon-DP claim. Any other `privacy` raises ``ValueError``."""
+
+    accepts = (PureDP,)
+    privacy: PureDP
+
+
 def additive_within(mechanism: Mechanism) -> AdditiveMechanism | None:
     """`mechanism.inner` or `mechanism` itself; None if not additive or for another workload."""
     inner = getattr(mechanism, "inner", mechanism)
     if isinstance(inner, AdditiveMechanism) and inner.workload is mechanism.workload:
         return inner
     return None
-
-
-class PureMechanism(AdditiveMechanism):
-    """An additive mechanism with an epsilon-DP claim. Any other `privacy` raises ``ValueError``."""
-
-    privacy: PureDP
-
-    def __init__(
-        self,
-        workload: Workload,
-        *,
-        n: int,
-        privacy: PureDP,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-    ) -> None:
-        pure = pure_only(privacy, type(self).__name__)
-        super().__init__(workload, n=n, privacy=pure, adjacency=adjacency)
-        self._prepare()
-
-    def _prepare(self) -> None:
-        """Compute quick parameters; ``ValueError`` for a workload that is not supported."""
-        l1_sensitivity(self.workload, self.adjacency)

@@ -18,32 +18,23 @@ from geomdp._numerics.linalg import svec
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.bodies import (
-    Box,
     Elliptope,
     LinearImage,
     NuclearBall,
     PsdBox,
     Scaled,
     Simplex,
-    Spectraplex,
     SpectraplexDifference,
     TableMoments,
     sensitivity_polytope,
 )
 from geomdp.bodies.base import Body
 from geomdp.bodies.conic.pfaffians import difference_moments, nuclear_moments
-from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.mechanisms.additive_noise.base import PureMechanism
-from geomdp.mechanisms.additive_noise.real_answers import (
-    RealRecords,
-    ScaledAnswers,
-    Units,
-    is_upright_box,
-)
-from geomdp.noise import KNormNoise, MappedNoise, PairedNoise, Part
+from geomdp.mechanisms.additive_noise.certify import cone_noise, knorm
+from geomdp.mechanisms.additive_noise.sums import Change
+from geomdp.noise import MappedNoise, PairedNoise, Part
 from geomdp.noise.differences import ConeNoise
-from geomdp.noise.exact import noise_vector, wishart_difference
-from geomdp.noise.exact.tables import cell_map
 from geomdp.privacy import Adjacency
 from geomdp.workloads import BoxSecondMoment, Workload
 from geomdp.workloads.structure import SignProducts, sign_products, table_contrasts
@@ -103,7 +94,16 @@ class Cone(PureMechanism):
     array([0.998, 0.999, 0.999])
     """
 
-    def _prepare(self) -> None:
+    at_once = True
+    noise: ConeNoise
+
+    def law(self, change: Change) -> ConeNoise:
+        lift, epsilon = self._lift, self.privacy.epsilon
+        rate = epsilon / 2 if change.adjacency is Adjacency.REPLACE_ONE else epsilon
+        return cone_noise(lift.body, rate, change.adjacency, lift.matrix, lift.constant)
+
+    @cached_property
+    def _lift(self) -> Lift:
         lift = cone_lift(self.workload)
         if lift is None:
             raise ValueError(
@@ -111,27 +111,7 @@ class Cone(PureMechanism):
                 "two signs, be a BoxSecondMoment, or have a sensitivity polytope with an exact "
                 f"sampler (box, ball, simplex, spectraplex), got {self.workload!r}"
             )
-        self._lift = lift
-        self.set_up()
-
-    @cached_property
-    def noise(self) -> ConeNoise:
-        return self._noise_over(self._lift.body, self._lift.matrix, self._lift.constant)
-
-    def _noise_over(
-        self,
-        body: Body,
-        matrix: sp.csr_array | None = None,
-        constant: FloatArray | None = None,
-    ) -> ConeNoise:
-        epsilon, origin = self.privacy.epsilon, np.zeros(body.dimension)
-        if self.adjacency is Adjacency.REPLACE_ONE:
-            # If there is a map T, it maps the centroid to 0, so no centre is needed.
-            centre = body.centroid() if matrix is None else origin
-            return ConeNoise(body, epsilon / 2, centre, matrix)
-        # Each record adds c to the sum of the answers c + T q. The number of records is not public,
-        # so Z needs the noise (r_1 - r_2) c on the sum of these constants.
-        return ConeNoise(body, epsilon, origin, matrix, constant)
+        return lift
 
     @cached_property
     def _public(self) -> FloatArray | None:
@@ -149,7 +129,7 @@ class Cone(PureMechanism):
         super().set_up()
         _ = self._public
 
-    @cached_property
+    @property
     def answer_rounding(self) -> FloatArray:
         """As for every mechanism; 0 for means that are public."""
         rounding = super().answer_rounding
@@ -161,34 +141,6 @@ class Cone(PureMechanism):
         if self._public is None:
             return restored
         return np.where(np.isnan(self._public), restored, self._public)
-
-    def _proved_as_computed(self) -> bool:
-        # For products of signs, the map is exact in float64, because its entries are +-2^-k. For
-        # cells of tables, `cell_map` finds the exact rational map. Simplices and boxes need no map.
-        body, matrix = self._lift.body, self._lift.matrix
-        if isinstance(body, TableMoments) and matrix is not None:
-            return cell_map(body.levels, matrix, self._lift.constant) is not None
-        return isinstance(body, Elliptope | Simplex | Box)
-
-    def _on_real_records(self) -> RealRecords | None:
-        # `Spectraplex` and `PsdBox` contain x x^T for all records x. They have no parameter that
-        # could be rounded. A rounded centre a is as private as the exact centre, because a occurs
-        # in Z only as -(r_1 - r_2) T a. If a is not 0, the number of records is public. Then the
-        # proof of privacy also holds if r_1 - r_2 is published.
-        noise, body = self.noise, self._lift.body
-        if isinstance(body, Spectraplex):
-            entries = wishart_difference(body.d, noise.rate, float(noise.centre[0]))
-            return RealRecords(self.workload, noise_vector(noise), entries=entries)
-        return RealRecords(self.workload, noise_vector(noise)) if isinstance(body, PsdBox) else None
-
-    def _in_units(self, units: Units) -> ScaledAnswers | None:
-        if is_upright_box(self._lift.body):
-            box = Box(units.rows.min(axis=0), units.rows.max(axis=0))
-            return units.with_noise(self._noise_over(box))
-        body = sensitivity_polytope(units.workload)
-        if not isinstance(body, Simplex | Box):
-            return None
-        return units.with_noise(self._noise_over(body))
 
 
 @dataclass(frozen=True)
@@ -304,6 +256,8 @@ class TightCone(PureMechanism):
     0.0041
     """
 
+    whole_only = True
+
     def _prepare(self) -> None:
         super()._prepare()
         contrasts = table_contrasts(self.workload)
@@ -314,19 +268,12 @@ class TightCone(PureMechanism):
             )
         self._contrasts = contrasts
 
-    @cached_property
-    def noise(self) -> PairedNoise | ConeNoise:
+    def law(self, change: Change) -> PairedNoise | ConeNoise:
         body, epsilon = tight_table_moments(self._contrasts.levels), self.privacy.epsilon
         matrix, constant = self._contrasts.matrix, self._contrasts.constant
-        if self.adjacency is Adjacency.REPLACE_ONE:
+        if change.adjacency is Adjacency.REPLACE_ONE:
             return PairedNoise(body, epsilon, matrix)
         return ConeNoise(body, epsilon, np.zeros(body.dimension), matrix, constant)
-
-    def _proved_as_computed(self) -> bool:
-        # If `cell_map` finds the exact rational map, the map is computed without rounding. The cut
-        # body contains the points of all records, because records satisfy all inequalities.
-        contrasts = self._contrasts
-        return cell_map(contrasts.levels, contrasts.matrix, contrasts.constant) is not None
 
 
 @functools.lru_cache(maxsize=32)
@@ -404,15 +351,14 @@ class Spectral(PureMechanism):
             )
         self._products = products
 
-    @cached_property
-    def noise(self) -> MappedNoise:
+    def law(self, change: Change) -> MappedNoise:
         p = self._products.order
-        matrix = _on_matrices(self._products, self.adjacency)
-        if self.adjacency is Adjacency.REPLACE_ONE:
+        matrix = _on_matrices(self._products, change.adjacency)
+        if change.adjacency is Adjacency.REPLACE_ONE:
             body, moments = Scaled(SpectraplexDifference(p), float(p)), difference_moments(p)
         else:
             body, moments = Scaled(NuclearBall(p), float(p)), nuclear_moments(p)
-        inner = KNormNoise(body, self.privacy.epsilon, ExactSampler(body))
+        inner = knorm(body, self.privacy.epsilon)
         # U and V U V^T have the same distribution for every rotation V. Let u = svec(U), and let t
         # be the svec of the p x p identity matrix. Then E u u^T = a (I - t t^T / p) + b t t^T / p,
         # with two numbers a and b and the D x D identity matrix I.

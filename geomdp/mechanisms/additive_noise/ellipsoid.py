@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from functools import cached_property
 
 import numpy as np
 
@@ -20,17 +19,9 @@ from geomdp.geometry.ellipsoids import (
     least_trace_ellipsoid,
     profile_ellipsoid,
 )
-from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.mechanisms.additive_noise.base import PureMechanism
-from geomdp.mechanisms.additive_noise.real_answers import (
-    SLACK,
-    CertifiedRows,
-    RealRecords,
-    ScaledAnswers,
-    Units,
-    certified_rows,
-    enlarged_ellipsoid,
-)
+from geomdp.mechanisms.additive_noise.certify import Origin, knorm
+from geomdp.mechanisms.additive_noise.sums import Change
 from geomdp.mechanisms.base import answer_hull, l2_sensitivity
 from geomdp.noise import KNormNoise
 from geomdp.privacy import Adjacency
@@ -101,34 +92,11 @@ class Ellipsoid(PureMechanism):
     array([1.8, 0.6])
     """
 
-    _span: AffineHull
+    in_span, origin = True, Origin.SOLVER
 
-    def _prepare(self) -> None:
-        self._span = answer_hull(self.workload, self.adjacency)
-
-    @cached_property
-    def noise(self) -> KNormNoise:
-        return self._noise_of(self._root)
-
-    @cached_property
-    def _root(self) -> FloatArray:
-        return least_trace_root(self.workload, self.adjacency)
-
-    def _noise_of(self, root: FloatArray) -> KNormNoise:
-        body = EllipsoidBody(root)
-        return KNormNoise(body, self.privacy.epsilon, ExactSampler(body))
-
-    @cached_property
-    def _rows(self) -> CertifiedRows | None:
-        return certified_rows(self.workload, self._root, self.adjacency, self._noise_of)
-
-    def _on_real_records(self) -> RealRecords:
-        return enlarged_ellipsoid(self.workload, self._root, self._noise_of)
-
-    def _in_units(self, units: Units) -> ScaledAnswers | None:
-        root = self._root * units.factor
-        rows = certified_rows(units.workload, root, self.adjacency, self._noise_of)
-        return units.with_rows(rows)
+    def law(self, change: Change) -> KNormNoise:
+        root = least_trace_root(change.workload, change.adjacency)
+        return knorm(EllipsoidBody(root), self.privacy.epsilon)
 
 
 def least_trace_root(workload: Workload, adjacency: Adjacency) -> FloatArray:
@@ -279,36 +247,7 @@ class Ball(PureMechanism):
     seeded: no privacy claim
     """
 
-    _span: AffineHull
+    in_span, origin = True, Origin.BALL
 
-    def _prepare(self) -> None:
-        self._radius = l2_sensitivity(self.workload, self.adjacency)
-        self._span = answer_hull(self.workload, self.adjacency)
-
-    @cached_property
-    def noise(self) -> KNormNoise:
-        return self._noise_of(self._root)
-
-    @property
-    def _root(self) -> FloatArray:
-        return self._radius * self._span.basis
-
-    def _noise_of(self, root: FloatArray) -> KNormNoise:
-        body = EllipsoidBody(root)
-        return KNormNoise(body, self.privacy.epsilon, ExactSampler(body))
-
-    @cached_property
-    def _rows(self) -> CertifiedRows | None:
-        return certified_rows(self.workload, self._root, self.adjacency, self._noise_of)
-
-    def _on_real_records(self) -> RealRecords:
-        # The answers on real records span R^m, so the basis is the identity. If the radius is not a
-        # whole number, it is a rounded square root, and the slack covers the rounding.
-        slack = 0.0 if self._radius.is_integer() else SLACK
-        root = self._radius * np.eye(self.workload.n_queries)
-        return enlarged_ellipsoid(self.workload, root, self._noise_of, slack)
-
-    def _in_units(self, units: Units) -> ScaledAnswers | None:
-        root = self._root * units.factor
-        rows = certified_rows(units.workload, root, self.adjacency, self._noise_of)
-        return units.with_rows(rows)
+    def law(self, change: Change) -> KNormNoise:
+        return knorm(EllipsoidBody(change.l2 * change.hull.basis), self.privacy.epsilon)

@@ -5,59 +5,16 @@ The noise lies on a lattice: the multiples of the units of the queries.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 
-from geomdp._typing import FloatArray, IntArray
 from geomdp.mechanisms.additive_noise.base import PureMechanism
-from geomdp.mechanisms.additive_noise.real_answers import ScaledAnswers, Units
-from geomdp.mechanisms.base import checked_workload, l1_sensitivity
+from geomdp.mechanisms.additive_noise.sums import MAX_ANSWERS, Change, ExactSums
 from geomdp.mechanisms.release import LARGEST_SUM
 from geomdp.noise import GeometricNoise, LatticeBoxNoise, StaircaseNoise
 from geomdp.noise.few_queries import MOST_COORDINATES
-from geomdp.privacy import Adjacency
 from geomdp.privacy.calibration import laplace_scale
-from geomdp.workloads import Workload, explicit_answers
-
-#: Largest number of answers that are listed: N m for N elements and m queries.
-MAX_ANSWERS = 1 << 22
-#: The difference of two whole numbers with modulus below this number has modulus below 2^53.
-#: Therefore differences, and all units that divide them, are exact in float64.
-LARGEST_ANSWER = 2.0**52
-
-
-@dataclass(frozen=True, eq=False)
-class Lattice:
-    """Units (m,) that divide all changes of the sums, and the largest changes (m,) in units."""
-
-    units: FloatArray = field(repr=False)
-    counts: IntArray = field(repr=False)
-
-
-def listed_lattice(workload: Workload, adjacency: Adjacency) -> Lattice | None:
-    """The lattice with the largest units, from all answers; None if they are too many or large."""
-    if not checked_workload(workload).whole_answers:
-        raise ValueError(
-            f"workload must have whole numbers as answers, got {workload!r}: if its answers are "
-            "multiples of a unit, divide the queries by that unit"
-        )
-    size = workload.universe.size
-    if size is None or size * workload.n_queries > MAX_ANSWERS:
-        return None
-    answers = explicit_answers(workload)
-    if np.abs(answers).max() >= LARGEST_ANSWER:
-        return None
-    rows = answers.astype(np.int64)
-    if adjacency is Adjacency.REPLACE_ONE:
-        divisors = np.gcd.reduce(rows - rows[0], axis=0)
-        largest = rows.max(axis=0) - rows.min(axis=0)
-    else:
-        divisors, largest = np.gcd.reduce(rows, axis=0), np.abs(rows).max(axis=0)
-    units = np.maximum(1, divisors)
-    return Lattice(units.astype(np.float64), largest // units)
 
 
 class InexactSumsError(ValueError):
@@ -70,14 +27,13 @@ class LatticeMechanism(PureMechanism):
     ``ValueError`` if sums can be 2^53 or more: rounding could move differences off the lattice.
     """
 
-    _sensitivity: float
+    at_once = True
 
     def _prepare(self) -> None:
-        self._sensitivity = l1_sensitivity(self.workload, self.adjacency)
-        if self._sensitivity >= LARGEST_SUM:
+        if self.change.l1 >= LARGEST_SUM:
             raise InexactSumsError(
                 f"workload must have an l1 sensitivity below 2^53 for {type(self).__name__}, got "
-                f"{self._sensitivity:g}: choose a larger unit for the answers"
+                f"{self.change.l1:g}: choose a larger unit for the answers"
             )
         self._require_exact_sums()
 
@@ -88,9 +44,10 @@ class LatticeMechanism(PureMechanism):
         return twin
 
     def _require_exact_sums(self) -> None:
-        if not self._sums_are_exact:
+        capacity = ExactSums(self.workload).capacity
+        if self.n > capacity:
             raise InexactSumsError(
-                f"n must be at most {self._capacity} for {type(self).__name__} and this workload: "
+                f"n must be at most {capacity} for {type(self).__name__} and this workload: "
                 f"sums over more records are not exact in float64, got {self.n}"
             )
 
@@ -151,23 +108,12 @@ class Geometric(LatticeMechanism):
     True
     """
 
-    def _prepare(self) -> None:
-        super()._prepare()
-        lattice = listed_lattice(self.workload, self.adjacency)
+    def law(self, change: Change) -> GeometricNoise:
+        lattice = change.lattice
         # Every whole number is a multiple of 1.
-        self._units = np.ones(self.workload.n_queries) if lattice is None else lattice.units
-        self.set_up()
-
-    @cached_property
-    def noise(self) -> GeometricNoise:
-        least = float(self._units.min()) / LARGEST_RATE
-        scale = max(laplace_scale(self._sensitivity, self.privacy), least)
-        return GeometricNoise(self._units, scale)
-
-    @cached_property
-    def grid(self) -> int | None:
-        """0, because noisy sums are whole; None if float64 may round D_1 to less noise."""
-        return 0 if self._sensitivity.is_integer() else None
+        units = np.ones(self.workload.n_queries) if lattice is None else lattice.units
+        least = float(units.min()) / LARGEST_RATE
+        return GeometricNoise(units, max(laplace_scale(change.l1, self.privacy), least))
 
 
 #: If epsilon is above 128, the noise for epsilon = 128 is drawn, which gives a stronger guarantee
@@ -214,31 +160,17 @@ class Staircase(PureMechanism):
     rmse 0.0002911 / rmse 0.001414
     """
 
+    at_once = True
+
     def _prepare(self) -> None:
         if self.workload.n_queries != 1:
             raise ValueError(
                 f"workload must have 1 query for Staircase, got {self.workload.n_queries}"
             )
-        self._sensitivity = l1_sensitivity(self.workload, self.adjacency)
-        self.set_up()
+        super()._prepare()
 
-    @cached_property
-    def noise(self) -> StaircaseNoise:
-        return self._noise_for(self._sensitivity)
-
-    def _noise_for(self, sensitivity: float) -> StaircaseNoise:
-        return StaircaseNoise(sensitivity, min(self.privacy.epsilon, MOST_EPSILON))
-
-    def _proved_as_computed(self) -> bool:
-        # A sensitivity that is a whole number below 2^53 is exact. The proof holds for the float64
-        # values of epsilon and of the share g of a step (see `StaircaseNoise`).
-        return self._sensitivity.is_integer() and self._sensitivity < LARGEST_SUM
-
-    def _in_units(self, units: Units) -> ScaledAnswers | None:
-        sensitivity = l1_sensitivity(units.workload, self.adjacency)
-        if not sensitivity.is_integer():
-            return None
-        return units.with_noise(self._noise_for(sensitivity))
+    def law(self, change: Change) -> StaircaseNoise:
+        return StaircaseNoise(change.l1, min(self.privacy.epsilon, MOST_EPSILON))
 
 
 class LatticeBox(LatticeMechanism):
@@ -288,21 +220,16 @@ class LatticeBox(LatticeMechanism):
                 f"workload must have 1 to {MOST_COORDINATES} queries for LatticeBox, got {queries}"
             )
         super()._prepare()
-        lattice = listed_lattice(self.workload, self.adjacency)
-        if lattice is None:
+        if self.change.lattice is None:
             raise ValueError(
                 f"workload must have at most {MAX_ANSWERS} answers for LatticeBox, all below 2^52, "
                 f"got {self.workload!r}"
             )
-        self._lattice = lattice
-        self.set_up()
 
-    @cached_property
-    def noise(self) -> LatticeBoxNoise:
+    noise: LatticeBoxNoise
+
+    def law(self, change: Change) -> LatticeBoxNoise:
+        lattice = change.lattice
+        assert lattice is not None
         epsilon = min(self.privacy.epsilon, MOST_EPSILON)
-        return LatticeBoxNoise(self._lattice.units, self._lattice.counts.tolist(), epsilon)
-
-    @cached_property
-    def grid(self) -> int:
-        """0, because noise and sums are whole, and units and changes exact in float64."""
-        return 0
+        return LatticeBoxNoise(lattice.units, lattice.counts.tolist(), epsilon)

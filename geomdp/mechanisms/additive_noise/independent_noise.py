@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
-import numpy as np
-
-from geomdp._numerics.linalg import AffineHull
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism, PureMechanism
-from geomdp.mechanisms.additive_noise.real_answers import (
-    SLACK,
-    RealRecords,
-    ScaledAnswers,
-    Units,
-    has_real_records,
-)
-from geomdp.mechanisms.base import answer_hull, l1_sensitivity, l2_sensitivity, whole_square
-from geomdp.mechanisms.release import LARGEST_SUM
+from geomdp.mechanisms.additive_noise.sums import Change, has_real_records
+from geomdp.mechanisms.base import whole_square
 from geomdp.noise import GaussianNoise, LaplaceNoise
-from geomdp.noise.exact import (
-    RoundedGaussians,
-    gaussian_vector,
-    noise_vector,
-    proved_gaussian_scale,
-)
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP
+from geomdp.noise.exact import proved_gaussian_scale
+from geomdp.privacy import ZCDP, ApproxDP
 from geomdp.privacy.calibration import gaussian_scale, laplace_scale
-from geomdp.workloads import Workload
 
 
 class Laplace(PureMechanism):
@@ -64,30 +46,10 @@ class Laplace(PureMechanism):
     Guarantee(1-DP, replace-one, exact sampler)
     """
 
-    def _prepare(self) -> None:
-        self._sensitivity = l1_sensitivity(self.workload, self.adjacency)
-        self.set_up()
+    at_once = True
 
-    @cached_property
-    def noise(self) -> LaplaceNoise:
-        return LaplaceNoise(self.workload.n_queries, laplace_scale(self._sensitivity, self.privacy))
-
-    def _proved_as_computed(self) -> bool:
-        # For whole-number answers, a sensitivity below 2^53 is exact. The scale is rounded up.
-        return self._sensitivity.is_integer() and self._sensitivity < LARGEST_SUM
-
-    def _on_real_records(self) -> RealRecords:
-        # The sensitivity is the rounded value of a closed form with a square root. The slack is
-        # far larger than the rounding error.
-        noise = LaplaceNoise(self.workload.n_queries, self.noise.scale * (1 + SLACK))
-        return RealRecords(self.workload, noise_vector(noise), SLACK)
-
-    def _in_units(self, units: Units) -> ScaledAnswers | None:
-        sensitivity = l1_sensitivity(units.workload, self.adjacency)
-        if not sensitivity.is_integer():
-            return None
-        scale = laplace_scale(sensitivity, self.privacy)
-        return units.with_noise(LaplaceNoise(self.workload.n_queries, scale))
+    def law(self, change: Change) -> LaplaceNoise:
+        return LaplaceNoise(self.workload.n_queries, laplace_scale(change.l1, self.privacy))
 
 
 class Gaussian(AdditiveMechanism):
@@ -124,52 +86,19 @@ class Gaussian(AdditiveMechanism):
     array([0.259, 0.49 , 0.797, 1.   ])
     """
 
+    accepts, in_span, at_once = (ZCDP, ApproxDP), True, True
     privacy: ZCDP | ApproxDP
-    _span: AffineHull
 
-    def __init__(
-        self,
-        workload: Workload,
-        *,
-        n: int,
-        privacy: ZCDP | ApproxDP,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-    ) -> None:
-        if not isinstance(privacy, ZCDP | ApproxDP):
-            raise ValueError(f"privacy must be ZCDP or ApproxDP for Gaussian, got {privacy!r}")
-        super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency)
-        sensitivity = l2_sensitivity(workload, adjacency)
-        self._scale = (
-            proved_gaussian_scale(whole_square(sensitivity), privacy)
-            # For records in the unit ball or cube of R^d, the squared sensitivity is a whole
-            # number, too: 1, 2, 4, d^2 or 2 d^2.
-            if workload.whole_answers or has_real_records(workload)
-            else gaussian_scale(sensitivity, privacy)
+    def _prepare(self) -> None:
+        _ = self.change.l2, self.change.hull
+
+    def law(self, change: Change) -> GaussianNoise:
+        # For records in the unit ball or cube of R^d, the squared sensitivity is a whole number,
+        # too: 1, 2, 4, d^2 or 2 d^2.
+        whole = change.workload.whole_answers or has_real_records(change.workload)
+        scale = (
+            proved_gaussian_scale(whole_square(change.l2), self.privacy)
+            if whole
+            else gaussian_scale(change.l2, self.privacy)
         )
-        self._span = answer_hull(workload, adjacency)
-        self.set_up()
-
-    @cached_property
-    def noise(self) -> GaussianNoise:
-        return GaussianNoise(self._span.basis, self._scale)
-
-    def _proved_as_computed(self) -> bool:
-        # If all answers are whole numbers, the scale comes from `proved_gaussian_scale`.
-        return self.workload.whole_answers
-
-    @cached_property
-    def _rounded(self) -> RoundedGaussians | None:
-        """Noise in R^m, private for any rounded basis; its projection to the span is `noise`."""
-        if self.grid is None or self.measurement is not None:
-            return None
-        return RoundedGaussians(self.workload.n_queries, self._scale, self.grid)
-
-    def _on_real_records(self) -> RealRecords:
-        # The scale comes from `proved_gaussian_scale`, and the noise fills R^m.
-        noise = gaussian_vector(self.workload.n_queries, self._scale)
-        return RealRecords(self.workload, noise)
-
-    def _in_units(self, units: Units) -> ScaledAnswers:
-        square = whole_square(l2_sensitivity(units.workload, self.adjacency))
-        scale = proved_gaussian_scale(square, self.privacy)
-        return units.with_noise(GaussianNoise(np.eye(self.workload.n_queries), scale))
+        return GaussianNoise(change.hull.basis, scale)

@@ -7,27 +7,18 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Self
+from typing import Any
 
 import numpy as np
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
-from geomdp.data.tallies import CountedRecords, Counts, RecordCounts
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.additive_noise.certify import Origin
 from geomdp.mechanisms.additive_noise.ellipsoid import least_trace_root
-from geomdp.mechanisms.additive_noise.real_answers import (
-    CertifiedRows,
-    RealRecords,
-    ScaledAnswers,
-    Units,
-    certified_rows,
-    enlarged_ellipsoid,
-)
-from geomdp.mechanisms.base import answer_hull, l1_sensitivity, pure_only
-from geomdp.mechanisms.release import LARGEST_SUM, quotients
+from geomdp.mechanisms.additive_noise.sums import Change, ExactSums, MeasuredSums, ResidualSums
 from geomdp.mechanisms.strategies import (
     Design,
     Measurement,
@@ -38,23 +29,14 @@ from geomdp.mechanisms.strategies import (
 )
 from geomdp.mechanisms.strategies.choice import enumerable
 from geomdp.mechanisms.strategies.residual_scales import ResidualScales, best_scales
-from geomdp.noise import GaussianNoise, MappedNoise, Noise, Part, ResidualNoise
-from geomdp.noise.exact import (
-    RoundedParts,
-    RoundedResiduals,
-    grid_for,
-    proved_gaussian_scale,
-    public_grid,
-)
-from geomdp.noise.exact.release import Rounded
+from geomdp.noise import GaussianNoise, MappedNoise, Part, ResidualNoise
+from geomdp.noise.exact import proved_gaussian_scale
 from geomdp.noise.gaussian import doublings
 from geomdp.noise.mapped import sum_of_images
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload, WorkloadSizeError
-from geomdp.workloads.base import Totals
 from geomdp.workloads.residuals import Residuals
-from geomdp.workloads.tables import COUNT_ROWS, TableQueries
-from geomdp.workloads.universes import Records
+from geomdp.workloads.tables import TableQueries
 
 
 class StrategyMechanism(AdditiveMechanism):
@@ -66,21 +48,21 @@ class StrategyMechanism(AdditiveMechanism):
         *,
         n: int,
         privacy: Privacy,
-        adjacency: Adjacency,
+        adjacency: Adjacency = Adjacency.REPLACE_ONE,
         strategy: Strategy | None = None,
     ) -> None:
         super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency)
-        l1_sensitivity(workload, adjacency)  # raises an error if the sensitivity is 0
         self._strategy = strategy
-
-    @property
-    @abc.abstractmethod
-    def noise(self) -> MappedNoise:
-        """Distribution of the noise on sums of answer vectors: one part for each measurement."""
 
     @abc.abstractmethod
     def _strategies(self) -> Sequence[Strategy]:
         """The strategies that are compared if no `strategy` is given."""
+
+    def law(self, change: Change) -> MappedNoise:
+        """Noise on sums of answer vectors, with one part for each measurement."""
+        del change  # The design is for the changes of its measurements.
+        assert isinstance(self.privacy, PureDP)
+        return self._design.noise(self.privacy.epsilon)
 
     @cached_property
     def _design(self) -> Design:
@@ -99,101 +81,27 @@ class StrategyMechanism(AdditiveMechanism):
         # on the span, and the basis of the span, which can be large, is not computed.
         if isinstance(self.workload, MarginalTables | Marginals | Parities):
             return None
-        return answer_hull(self.workload, self.adjacency)
+        return self.change.hull
 
-    @cached_property
-    def _measurements(self) -> Sequence[Measurement]:
-        """The measurements with exact sums; if there are none, answers get the noise."""
-        known = isinstance(self.privacy, PureDP) and enumerable(self.workload) is self.workload
-        measured = self._design.measurements if known else ()
-        exact = all(part.sums is not None and part.changes is not None for part in measured)
-        return measured if exact else ()
+    def _sums(self) -> ExactSums | None:
+        """The sums of all measurements, if they are exact; else answers get the noise."""
+        if not isinstance(self.privacy, PureDP) or enumerable(self.workload) is not self.workload:
+            return super()._sums()
+        measured = self._design.measurements
+        if any(part.sums is None or part.changes is None for part in measured):
+            return super()._sums()
+        return MeasuredSums(self.workload, measured, self._public_part(measured))
 
-    @cached_property
-    def grid(self) -> int | None:
-        """As in the base, but only the sums of `_measurements` must be exact, if there are any."""
-        if not self._measurements:
-            return super().grid
-        if not self._sums_are_exact:
-            return None
-        return max(self._unit.bit_length() - 1, *map(public_grid, self._noises))
-
-    @property
-    def _noises(self) -> list[Noise]:
-        return [part.noise for part in self.noise.parts]
-
-    @property
-    def _unit(self) -> int:
-        """A power of two. Measurements are whole multiples of its reciprocal."""
-        return max((part.unit for part in self._measurements), default=1)
-
-    @property
-    def _capacity(self) -> int:
-        # All entries of the measurements of one record have modulus at most 1, because each entry
-        # is an indicator, a share or a sign.
-        if not self._measurements:
-            return super()._capacity
-        return (LARGEST_SUM - 1) // self._unit
-
-    @cached_property
-    def _rounded(self) -> Rounded | None:
-        if self.grid is None or not self._measurements:
-            return super()._rounded
-        return RoundedParts(self._noises, self.grid)
-
-    @cached_property
-    def _public_part(self) -> FloatArray:
+    def _public_part(self, measured: Sequence[Measurement]) -> FloatArray:
         """The public part (m,) of a record's answers. The measurements do not contain this part."""
         if self.adjacency is Adjacency.ADD_REMOVE:
             return np.zeros(self.workload.n_queries)
-        parts = self._measurements
-        means = [np.asarray(part.rows.mean(axis=1)).reshape(-1, 1) for part in parts]
-        rebuilt = sum_of_images((part.matrix for part in parts), means)
+        means = [np.asarray(part.rows.mean(axis=1)).reshape(-1, 1) for part in measured]
+        rebuilt = sum_of_images((part.matrix for part in measured), means)
         return np.asarray(self._design.answers.mean(axis=0) - rebuilt[:, 0])
 
-    def set_up(self) -> None:
-        super().set_up()
-        if self._measurements:
-            _ = self._public_part
-
-    def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Sums of all `_measurements`, or sums of answers if there are none."""
-        if not self._measurements:
-            return super().measured(records)
-        universe = self.workload.universe
-        if isinstance(records, CountedRecords):
-            records.require(universe)
-            tables = [part.table for part in self._measurements if part.table is not None]
-            held = records.with_tables(tables)
-            return self._within_capacity(Totals(held.count, self._sums_of(held)))
-        count = 0
-        sums = np.zeros(sum(noise.dimension for noise in self._noises))
-        for chunk in universe.chunks(records, COUNT_ROWS):
-            count += len(chunk)
-            sums += self._sums_of(RecordCounts(universe, chunk))
-        return self._within_capacity(Totals(count, sums))
-
-    def _sums_of(self, counts: Counts) -> FloatArray:
-        exact = [part.sums for part in self._measurements if part.sums is not None]
-        return np.concatenate([known(counts) for known in exact])
-
-    def _from_rounded(self, sums: FloatArray, multiples: list[int], unit: int) -> FloatArray:
-        if not self._measurements:
-            return super()._from_rounded(sums, multiples, unit)
-        noisy = quotients(sums, multiples, unit, self.n, self._unit)
-        maps = [part.matrix for part in self._measurements]
-        ends = np.cumsum([matrix.shape[1] for matrix in maps])[:-1]
-        return self._public_part + sum_of_images(maps, np.split(noisy[:, None], ends))[:, 0]
-
-    def with_workload(self, workload: Workload) -> Self:
-        """As in the base, with the same `strategy`."""
-        return type(self)(
-            workload,
-            n=self.n,
-            privacy=self.privacy,
-            adjacency=self.adjacency,
-            strategy=self._strategy,
-        )
+    def _options(self) -> dict[str, Any]:
+        return {"strategy": self._strategy}
 
 
 class Hierarchical(StrategyMechanism):
@@ -245,26 +153,11 @@ class Hierarchical(StrategyMechanism):
     0.0891
     """
 
+    accepts = (PureDP,)
     privacy: PureDP
-
-    def __init__(
-        self,
-        workload: Workload,
-        *,
-        n: int,
-        privacy: PureDP,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-        strategy: Strategy | None = None,
-    ) -> None:
-        pure = pure_only(privacy, "Hierarchical")
-        super().__init__(workload, n=n, privacy=pure, adjacency=adjacency, strategy=strategy)
 
     def _strategies(self) -> list[Strategy]:
         return hierarchical_strategies(self.workload)
-
-    @cached_property
-    def noise(self) -> MappedNoise:
-        return self._design.noise(self.privacy.epsilon)
 
 
 class Matrix(StrategyMechanism):
@@ -333,6 +226,7 @@ class Matrix(StrategyMechanism):
                 f"Gaussian noise is known; got {privacy!r}"
             )
         super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency, strategy=strategy)
+        self.origin = None if isinstance(privacy, PureDP) else Origin.SOLVER
 
     def _strategies(self) -> list[Strategy]:
         return laplace_strategies(self.workload)
@@ -341,44 +235,16 @@ class Matrix(StrategyMechanism):
     def design(self) -> str:
         return super().design if isinstance(self.privacy, PureDP) else "ellipsoid"
 
-    @cached_property
-    def noise(self) -> MappedNoise:
+    def law(self, change: Change) -> MappedNoise:
         if isinstance(self.privacy, PureDP):
-            return self._design.noise(self.privacy.epsilon)
-        return MappedNoise([Part(self._gaussian(self._root.shape[1]), self._root)])
-
-    @cached_property
-    def _root(self) -> FloatArray:
-        return least_trace_root(self.workload, self.adjacency)
-
-    def _gaussian(self, dimension: int) -> GaussianNoise:
+            return super().law(change)
         # Let S = B B^T. Every difference of neighbours lies in the ellipsoid of S, so it is B u
         # with ||u||_2 <= 1. A measurement with the differences u therefore has l2 sensitivity 1,
         # and B maps this measurement to the answers.
-        assert not isinstance(self.privacy, PureDP)
-        return GaussianNoise(np.eye(dimension), proved_gaussian_scale(1, self.privacy))
-
-    @cached_property
-    def _rows(self) -> CertifiedRows | None:
-        if isinstance(self.privacy, PureDP):
-            return None
-        return certified_rows(self.workload, self._root, self.adjacency, self._gaussian_of)
-
-    def _gaussian_of(self, root: FloatArray) -> MappedNoise:
-        return MappedNoise([Part(self._gaussian(len(root)), root)])
-
-    def _on_real_records(self) -> RealRecords | None:
-        if isinstance(self.privacy, PureDP):
-            return None
-        return enlarged_ellipsoid(self.workload, self._root, self._gaussian_of)
-
-    def _in_units(self, units: Units) -> ScaledAnswers | None:
-        # Laplace noise is added to measurements of counts. Counts need no change of units.
-        if isinstance(self.privacy, PureDP):
-            return None
-        root = self._root * units.factor
-        rows = certified_rows(units.workload, root, self.adjacency, self._gaussian_of)
-        return units.with_rows(rows)
+        assert isinstance(self.privacy, ZCDP | ApproxDP)
+        root = least_trace_root(change.workload, change.adjacency)
+        scale = proved_gaussian_scale(1, self.privacy)
+        return MappedNoise([Part(GaussianNoise(np.eye(root.shape[1]), scale), root)])
 
 
 # Gaussian noise on the residuals of tables.
@@ -463,26 +329,20 @@ class ResidualGaussian(AdditiveMechanism):
     privacy: ZCDP | ApproxDP
     workload: TableQueries
 
-    def __init__(
-        self,
-        workload: Workload,
-        *,
-        n: int,
-        privacy: ZCDP | ApproxDP,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-    ) -> None:
-        if not isinstance(privacy, ZCDP | ApproxDP):
+    accepts = (ZCDP, ApproxDP)
+    privacy: ZCDP | ApproxDP
+    workload: TableQueries
+
+    def _prepare(self) -> None:
+        if not isinstance(self.workload, TableQueries):
             raise ValueError(
-                f"privacy must be ZCDP or ApproxDP for ResidualGaussian, got {privacy!r}"
+                f"workload must be MarginalTables or ChosenTables, got {self.workload!r}"
             )
-        if not isinstance(workload, TableQueries):
-            raise ValueError(f"workload must be MarginalTables or ChosenTables, got {workload!r}")
-        super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency)
-        if workload.n_queries > MAX_ANSWERS:
+        if self.workload.n_queries > MAX_ANSWERS:
             raise WorkloadSizeError(
-                f"tables must have at most 2^25 cells in all, got {workload.n_queries}"
+                f"tables must have at most 2^25 cells in all, got {self.workload.n_queries}"
             )
-        l1_sensitivity(workload, adjacency)  # raises for constant workloads
+        super()._prepare()
 
     @cached_property
     def _residuals(self) -> Residuals:
@@ -500,8 +360,8 @@ class ResidualGaussian(AdditiveMechanism):
         """
         return self._best.is_best
 
-    @cached_property
-    def noise(self) -> ResidualNoise:
+    def law(self, change: Change) -> ResidualNoise:
+        del change  # The scales are for the changes of the residuals.
         return ResidualNoise(self._residuals, self._proved_scales())
 
     def _proved_scales(self) -> FloatArray:
@@ -517,44 +377,8 @@ class ResidualGaussian(AdditiveMechanism):
             scales, more = least * (1 + more), 2 * more
         return np.asarray(scales)
 
-    def _proved_as_computed(self) -> bool:
-        # The cost is proved for the scales as floats.
-        return True
-
-    @cached_property
-    def measurement(self) -> None:
-        """None, because coordinates of residuals are whole numbers, which need no rounding."""
-        return None
-
-    @cached_property
-    def grid(self) -> int | None:
-        """As in `Mechanism`, for residuals; answers need not be multiples of 2^-grid."""
-        if not self._sums_are_exact:
-            return None
-        scales = self.noise.scales
-        return grid_for(float(scales[scales > 0].min()))
-
-    @property
-    def _capacity(self) -> int:
-        # A record changes each coordinate of a residual by at most 1.
-        return LARGEST_SUM - 1
-
-    @cached_property
-    def _rounded(self) -> RoundedResiduals | None:
-        return None if self.grid is None else RoundedResiduals(self.noise, self.grid)
-
-    def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Number of records, and coordinates of all residuals, to which rounded noise is added."""
-        if isinstance(records, CountedRecords):
-            counted = records.cell_counts(self.workload)
-        else:
-            counted = self.workload.cell_counts(records)
-        coordinates = self._residuals.of_counts(counted.sums[None])[0]
-        return self._within_capacity(Totals(counted.count, coordinates))
-
-    def _from_rounded(self, sums: FloatArray, multiples: list[int], unit: int) -> FloatArray:
-        noisy = quotients(sums, multiples, unit, self.n)
-        return np.asarray(self._residuals.to_answers(noisy[None])[0])
+    def _sums(self) -> ResidualSums:
+        return ResidualSums(self.workload, self._residuals)
 
 
 def _precisions(scales: FloatArray, doubled: FloatArray) -> FloatArray:

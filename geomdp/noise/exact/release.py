@@ -57,7 +57,7 @@ class RoundedVector:
     def __init__(self, vector: Computable, grid: int, near: NearVector | None = None) -> None:
         if not callable(vector):
             raise ValueError(f"vector must be a function of uniform numbers, got {vector!r}")
-        self._vector, self.grid, self._near = vector, _checked(grid), near
+        self.vector, self.grid, self._near = vector, _checked(grid), near
 
     def draw(self, entropy: Entropy | None = None) -> list[int]:
         """One whole number j, of any size, for each coordinate: the rounded noise is j 2^-grid.
@@ -70,7 +70,7 @@ class RoundedVector:
         if near is not None:
             filtered = partial(near.rounded, grid=self.grid)
         return refined(
-            lambda draw: nearest_multiples(self._vector(draw), self.grid), entropy, filtered
+            lambda draw: nearest_multiples(self.vector(draw), self.grid), entropy, filtered
         )
 
 

@@ -1,0 +1,546 @@
+"""Proofs that noise with float64 parameters is private for all changes of exact sums (X-GRID)."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import scipy
+import scipy.sparse as sp
+from flint import arb_mat, ctx
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp.bodies import (
+    Ball,
+    Body,
+    Box,
+    CrossPolytope,
+    Ellipsoid,
+    Elliptope,
+    LinearImage,
+    LpBall,
+    Product,
+    PsdBox,
+    Scaled,
+    Simplex,
+    SimplexDifference,
+    Spectraplex,
+    SymmetrisedBox,
+    TableMoments,
+    TriangulatedPolytope,
+    sensitivity_polytope,
+)
+from geomdp.geometry.sampling.samplers import ExactSampler
+from geomdp.mechanisms.additive_noise.sums import (
+    MAX_CHECKED,
+    Change,
+    ExactSums,
+    MeasuredSums,
+    RealRecords,
+    ResidualSums,
+    Units,
+)
+from geomdp.mechanisms.release import LARGEST_SUM
+from geomdp.noise import (
+    GaussianNoise,
+    GeometricNoise,
+    KNormNoise,
+    LaplaceNoise,
+    LatticeBoxNoise,
+    MappedNoise,
+    Noise,
+    PairedNoise,
+    Part,
+    RecursiveNoise,
+    StaircaseNoise,
+)
+from geomdp.noise.differences import ConeNoise
+from geomdp.noise.exact import (
+    RoundedGaussians,
+    RoundedNoise,
+    RoundedVector,
+    gaussian_vector,
+    grid_for,
+    public_grid,
+    wishart_difference,
+)
+from geomdp.noise.exact.release import Rounded
+from geomdp.noise.exact.tables import cell_map
+from geomdp.privacy import Adjacency
+
+#: Certified slack tau (X-GRID). A rounded release uses the body found in float64, made 1 + tau
+#: times as large. The error of the release is larger by the same factor. The slack leaves room for
+#: the rounding errors in the computation of the body.
+SLACK = 1e-6
+#: Let s be the larger of 1 and the radius of a triangulated body. If a coordinate of a vertex is
+#: farther than this number times s from a whole number, the body is not certified. The limit is
+#: above 0 because the library makes such bodies larger by the factor 1 + 1e-9.
+NEARLY_WHOLE = 1e-8
+#: Working precision, in bits, for the residual of an approximate inverse.
+RESIDUAL_BITS = 256
+#: Number of rows of the matrix of distances that are computed together: at most 16 MB.
+ROWS = 512
+#: Twice the largest relative error of one rounding in float64.
+UNIT = 2.0**-52
+
+
+class Origin(enum.Enum):
+    """Where a law takes the body of its noise from, which decides how its floats are proved.
+
+    The root of mapped Gaussian noise counts as an ellipsoid.
+    """
+
+    #: A ball around all changes. Only its radius can be rounded.
+    BALL = enum.auto()
+    #: An ellipsoid that an optimiser found. It counts as rounded, even if its entries are whole.
+    SOLVER = enum.auto()
+    #: The hull of all changes, or a body in closed form around it. Whole parameters are exact.
+    CHANGES = enum.auto()
+    #: A body of the caller. It counts as rounded, even if its parameters are whole.
+    CALLER = enum.auto()
+
+
+@dataclass(frozen=True, eq=False)
+class FewRows:
+    """Noise on the sums of the r answers at `places`, which determine all m answers.
+
+    `lift` (m, r) maps these entries of a vector of means minus `offset` (m,) to all of it.
+    """
+
+    places: IntArray
+    noise: Noise
+    lift: FloatArray
+    offset: FloatArray
+    slack: float
+
+    def answers(self, measured: FloatArray) -> FloatArray:
+        """All means (m,) from those at `places` (r,)."""
+        return np.asarray(self.offset + self.lift @ (measured - self.offset[self.places]))
+
+    def recomputed(self, rows: FloatArray) -> FloatArray:
+        """Vectors of means (N, m), computed from their entries at `places`."""
+        return np.asarray(self.offset + (rows - self.offset)[:, self.places] @ self.lift.T)
+
+
+@dataclass(frozen=True, eq=False)
+class Proved:
+    """Rounded noise that is proved private, on all sums or on those of a few `rows`.
+
+    It was made larger by the share `slack`, to cover rounding errors of its parameters.
+    """
+
+    rounded: Rounded
+    slack: float = 0.0
+    rows: FewRows | None = None
+
+
+def proved(
+    noise: Noise,
+    sums: ExactSums,
+    change: Change,
+    law: Callable[[Change], Noise],
+    origin: Origin | None,
+) -> Proved | None:
+    """The noise that unseeded releases add to exact sums; None without a proof for its floats.
+
+    `law` gave `noise` for `change`: what one record can change in the answers. `origin` is that of
+    its body; None if no proof for its body is known.
+    """
+    match sums:
+        case MeasuredSums() | ResidualSums():
+            # The scales were proved in exact arithmetic, for the changes of the measurements.
+            return Proved(sums.rounded(noise))
+        case RealRecords():
+            return _on_real_records(noise, sums, change, origin)
+        case Units():
+            change = Change(sums.answers, change.adjacency)
+    match noise:
+        case LaplaceNoise() | StaircaseNoise() | GeometricNoise():
+            # A whole sensitivity below 2^53 is exact, and scales are rounded up. The proof for
+            # staircases holds for the floats of epsilon and of the share of a step.
+            exact = change.l1.is_integer() and change.l1 < LARGEST_SUM
+            return Proved(sums.rounded(law(change))) if exact else None
+        case LatticeBoxNoise():
+            return Proved(sums.rounded(noise))  # units and counts are whole
+        case GaussianNoise():
+            return Proved(_gaussians(noise, sums, law(change)))
+        case ConeNoise() | PairedNoise():
+            found = _exact_cone(noise, sums, change)
+            return None if found is None else Proved(sums.rounded(found))
+        case KNormNoise() if origin in (Origin.CHANGES, Origin.CALLER):
+            return _of_body(noise, noise, sums, change, origin)
+        case RecursiveNoise() if noise.undivided is not None:
+            return _of_body(noise.undivided, noise, sums, change, origin)
+        case KNormNoise() | MappedNoise() if origin is not None:
+            return _of_rows(few_rows(noise, sums, change, origin), sums)
+    return None
+
+
+def _gaussians(noise: GaussianNoise, sums: ExactSums, law: Noise) -> RoundedGaussians:
+    """Isotropic noise in R^m: its projection on the span, whose basis is rounded, is `noise`."""
+    # For squares of whole numbers, the scale of the law is proved.
+    assert isinstance(law, GaussianNoise)
+    grid = grid_for(law.scale) if isinstance(sums, Units) else public_grid(noise)
+    return RoundedGaussians(noise.dimension, law.scale, grid)
+
+
+def _of_rows(rows: FewRows | None, sums: ExactSums) -> Proved | None:
+    return None if rows is None else Proved(sums.rounded(rows.noise), rows.slack, rows)
+
+
+# Noise on real records.
+
+
+def _on_real_records(
+    noise: Noise, sums: RealRecords, change: Change, origin: Origin | None
+) -> Proved | None:
+    match noise:
+        case LaplaceNoise():
+            # The sensitivity is the rounded value of a closed form with a square root. The slack is
+            # far larger than the rounding error.
+            larger = LaplaceNoise(noise.dimension, noise.scale * (1 + SLACK))
+            return Proved(sums.rounded(larger), SLACK)
+        case GaussianNoise():
+            # The scale is proved for a whole square, and the noise fills R^m.
+            return Proved(sums.rounded_vector(gaussian_vector(noise.dimension, noise.scale)))
+        case ConeNoise():
+            return _cone_on_real_records(noise, sums)
+    if origin is Origin.BALL:
+        # The answers on real records span R^m, so the basis is the identity. If the radius is not a
+        # whole number, it is a rounded square root, and the slack covers the rounding.
+        slack = 0.0 if change.l2.is_integer() else SLACK
+        root = change.l2 * np.eye(noise.dimension)
+    elif origin is Origin.SOLVER:
+        slack, root = SLACK, _root(noise)
+    else:
+        return None
+    return Proved(sums.rounded(_with_root(noise, root * (1 + slack))), slack)
+
+
+def _cone_on_real_records(noise: ConeNoise, sums: RealRecords) -> Proved | None:
+    # `Spectraplex` and `PsdBox` contain x x^T for all records x. They have no parameter that could
+    # be rounded. A rounded centre a is as private as the exact centre, because a occurs in Z only
+    # as -(r_1 - r_2) T a. If a is not 0, the number of records is public. Then the proof of privacy
+    # also holds if r_1 - r_2 is published.
+    match noise.body:
+        case Spectraplex():
+            entries = wishart_difference(noise.body.d, noise.rate, float(noise.centre[0]))
+            return Proved(RoundedVector(entries, sums.grid(noise)))
+        case PsdBox():
+            return Proved(sums.rounded(noise))
+    return None
+
+
+# Cone noise.
+
+
+def cone_noise(
+    body: Body,
+    rate: float,
+    adjacency: Adjacency,
+    matrix: sp.csr_array | None = None,
+    constant: FloatArray | None = None,
+) -> ConeNoise:
+    """Cone noise over `body` for answers `constant` + `matrix` q of records with points q in it."""
+    origin = np.zeros(body.dimension)
+    if adjacency is Adjacency.REPLACE_ONE:
+        # If there is a map T, it maps the centroid to 0, so no centre is needed.
+        return ConeNoise(body, rate, body.centroid() if matrix is None else origin, matrix)
+    # Each record adds c to the sum of the answers c + T q. The number of records is not public, so
+    # Z needs the noise (r_1 - r_2) c on the sum of these constants.
+    return ConeNoise(body, rate, origin, matrix, constant)
+
+
+def _exact_cone(
+    noise: ConeNoise | PairedNoise, sums: ExactSums, change: Change
+) -> ConeNoise | PairedNoise | None:
+    """Cone noise with exact parameters for whole answers; None if no such noise is known."""
+    body = noise.body
+    if isinstance(sums, Units):
+        found: Body = Box(sums.rows.min(axis=0), sums.rows.max(axis=0))
+        if not is_upright_box(body):
+            found = sensitivity_polytope(sums.answers)
+        if isinstance(noise, ConeNoise) and isinstance(found, Simplex | Box):
+            return cone_noise(found, noise.rate, change.adjacency)
+        return None
+    # For products of signs, the map is exact in float64, because its entries are +-2^-k. For cells
+    # of tables, `cell_map` finds the exact rational map. Simplices and boxes need no map. A cut
+    # body contains the points of all records, because records satisfy all inequalities.
+    if isinstance(body, TableMoments) and noise.matrix is not None:
+        constant = noise.constant if isinstance(noise, ConeNoise) else None
+        return None if cell_map(body.levels, noise.matrix, constant) is None else noise
+    return noise if isinstance(body, Elliptope | Simplex | Box) else None
+
+
+def is_upright_box(body: Body) -> bool:
+    """Whether a body is known to be a box with edges along the axes: its own bounding box."""
+    if isinstance(body, Scaled):
+        return is_upright_box(body.body)
+    if isinstance(body, LinearImage):
+        alone = (np.count_nonzero(body.matrix, axis=0) <= 1).all()
+        return bool(alone and (np.count_nonzero(body.matrix, axis=1) <= 1).all()) and (
+            is_upright_box(body.body)
+        )
+    return isinstance(body, Box)
+
+
+# K-norm noise of bodies, and Gaussian noise of ellipsoids.
+
+
+def _of_body(
+    noise: KNormNoise, released: Noise, sums: ExactSums, change: Change, origin: Origin | None
+) -> Proved | None:
+    """A proof for K-norm noise of any body; `released` has the same law, and gives the grid."""
+    if not isinstance(noise.uniform, ExactSampler):
+        return None
+    if origin is Origin.CHANGES and isinstance(sums, Units):
+        hull = change.body
+        if isinstance(hull, SimplexDifference):
+            return Proved(sums.rounded(knorm(hull, noise.epsilon)))
+    elif origin is Origin.CHANGES and holds_as_given(noise.body):
+        return Proved(RoundedNoise(noise, public_grid(released)))
+    return _of_rows(few_rows(noise, sums, change, origin), sums)
+
+
+def knorm(body: Body, epsilon: float) -> KNormNoise:
+    """K-norm noise of a body with an exact sampler."""
+    return KNormNoise(body, epsilon, ExactSampler(body))
+
+
+def few_rows(
+    noise: Noise, sums: ExactSums, change: Change, origin: Origin | None
+) -> FewRows | None:
+    """Noise on r answers that determine the others, of a body proved to hold all their changes.
+
+    All pairs of elements are checked (under add/remove, all elements). Whole-number vertices need
+    no slack; any other body is made larger by `SLACK`. None if the proof fails.
+    """
+    workload, size = change.workload, change.workload.universe.size
+    if size is None or size > MAX_CHECKED or not workload.whole_answers:
+        return None
+    answers = workload.evaluate(workload.universe.elements())
+    factor = sums.factor if isinstance(sums, Units) else 1.0
+    slack = SLACK
+    if origin in (Origin.BALL, Origin.SOLVER):
+        columns = _root(noise) * factor
+        places = independent_rows(columns)
+        points = np.unique(answers[:, places], axis=0)
+        square = columns[places] * (1 + SLACK)
+        if not core_holds(square, Ball(len(square), 1.0), points, change.adjacency):
+            return None
+        found = _with_root(noise, square)
+    else:
+        assert isinstance(noise, KNormNoise)
+        body = Scaled(noise.body, factor) if isinstance(sums, Units) else noise.body
+        columns = body.affine_hull().basis
+        places = independent_rows(columns)
+        points = np.unique(answers[:, places], axis=0)
+        fitting = _fitting(body, places, points, change.adjacency)
+        if fitting is None:
+            return None
+        found, slack = knorm(fitting[0], noise.epsilon), fitting[1]
+    offset = np.zeros(len(columns))
+    if change.adjacency is Adjacency.REPLACE_ONE:
+        offset = change.hull.offset
+    lift = np.asarray(np.linalg.solve(columns[places].T, columns.T).T, dtype=np.float64)
+    return FewRows(places, found, lift, offset, slack)
+
+
+def _root(noise: Noise) -> FloatArray:
+    """The root (m, r) of the ellipsoid of K-norm noise, or of the map of Gaussian noise."""
+    match noise:
+        case KNormNoise(body=Ellipsoid() as body):
+            return body.root
+        case MappedNoise(parts=[Part(matrix=np.ndarray() as root)]):
+            return root
+    raise ArithmeticError(f"{noise!r} is not noise of an ellipsoid")
+
+
+def _with_root(noise: Noise, root: FloatArray) -> Noise:
+    """Noise of the same kind with another root (m, r)."""
+    match noise:
+        case KNormNoise():
+            return knorm(Ellipsoid(root), noise.epsilon)
+        case MappedNoise(parts=[Part(noise=GaussianNoise() as inner)]):
+            return MappedNoise([Part(GaussianNoise(np.eye(root.shape[1]), inner.scale), root)])
+    raise ArithmeticError(f"{noise!r} is not noise of an ellipsoid")
+
+
+def independent_rows(columns: FloatArray) -> IntArray:
+    """Indices of r rows that determine all rows of a matrix (m, r) of full rank."""
+    pivots = scipy.linalg.qr(columns.T, mode="r", pivoting=True)[1]
+    return np.asarray(pivots[: columns.shape[1]], dtype=np.int64)
+
+
+def pulled_back(
+    root: FloatArray, points: FloatArray, adjacency: Adjacency
+) -> tuple[FloatArray, float] | None:
+    """A^-1 p for whole points p (N, r) and the root A, with a bound on Euclidean errors; or None.
+
+    Under replace-one, p is a point minus the first point. Let X be an approximate inverse of A,
+    R = I - A X, and v a vector. Then A^-1 v = X v + A^-1 R v and ||A^-1|| <= ||X|| / (1 - ||R||). R
+    is computed in ball arithmetic; a bound on the float64 rounding of X v is added.
+    """
+    if np.linalg.matrix_rank(root) < len(root):
+        return None
+    inverse, rank = np.linalg.inv(root), len(root)
+    with ctx.workprec(RESIDUAL_BITS):
+        product = arb_mat(root.tolist()) * arb_mat(inverse.tolist())
+        rest = product - arb_mat(
+            rank, rank, [int(i == j) for i in range(rank) for j in range(rank)]
+        )
+        residual = float(sum((x * x for x in rest.entries()), start=rest[0, 0] * 0).sqrt().upper())
+    if not residual < 0.5:
+        return None
+    # A difference of whole numbers is exact if its modulus is below 2^53.
+    moved = points - points[0] if adjacency is Adjacency.REPLACE_ONE else points
+    rounding = rank * UNIT * np.linalg.norm(np.abs(moved) @ np.abs(inverse).T, axis=1).max()
+    solved = 2 * residual * np.linalg.norm(inverse) * np.linalg.norm(moved, axis=1).max()
+    return moved @ inverse.T, float(rounding + solved)
+
+
+def euclidean(first: FloatArray, second: FloatArray) -> FloatArray:
+    from scipy.spatial.distance import cdist  # slow import
+
+    return np.asarray(cdist(first, second))
+
+
+def longest_difference(
+    images: FloatArray,
+    adjacency: Adjacency,
+    metric: Callable[[FloatArray, FloatArray], FloatArray] = euclidean,
+) -> float:
+    """Largest distance between two rows of `images` (N, r); under add/remove, from a row to 0."""
+    if adjacency is Adjacency.ADD_REMOVE:
+        return float(metric(images, np.zeros((1, images.shape[1]))).max())
+    starts = range(0, len(images), ROWS)
+    return max(float(metric(images[i : i + ROWS], images).max()) for i in starts)
+
+
+def proved_bound(longest: float, error: float, rank: int) -> float:
+    """A bound on a distance of points known up to `error`, from its computed value `longest`."""
+    # The factor above 1 covers rounding in `longest` and in this bound.
+    return (longest + 2 * error) * (1 + 4 * (rank + 8) * UNIT)
+
+
+def holds_as_given(body: Body) -> bool:
+    """Whether `body` is known to have whole-number parameters, which float64 holds exactly."""
+    match body:
+        case Box():
+            return _whole(body.lower) and _whole(body.upper)
+        case SymmetrisedBox():
+            return _whole(body.upper)
+        case CrossPolytope():
+            return _whole(np.array(body.r))
+        case LinearImage():
+            return _whole(body.matrix) and holds_as_given(body.body)
+        case Product():
+            return all(map(holds_as_given, body.bodies))
+        case _:
+            return isinstance(body, SimplexDifference)
+
+
+def _fitting(
+    body: Body, places: IntArray, points: FloatArray, adjacency: Adjacency
+) -> tuple[Body, float] | None:
+    """A body in R^r proved to hold all differences of `points` (N, r), and its slack; or None."""
+    if isinstance(body, TriangulatedPolytope):
+        whole = _whole_image(body, places, points, adjacency)
+        return None if whole is None else (whole, 0.0)
+    matrix, core = framed(body)
+    root = matrix[places] * (1 + SLACK)
+    square = root.shape[0] == root.shape[1]
+    if not square or not core_holds(root, core, points, adjacency):
+        return None
+    return LinearImage(root, core), SLACK
+
+
+def _whole_image(
+    body: TriangulatedPolytope, places: IntArray, points: FloatArray, adjacency: Adjacency
+) -> TriangulatedPolytope | None:
+    """The projection to `places` with rounded vertices; None if not proved to hold differences."""
+    vertices = body.vertices[:, places]
+    rounded = np.rint(vertices)
+    if np.abs(vertices - rounded).max() > NEARLY_WHOLE * max(1.0, body.radius()):
+        return None
+    image = TriangulatedPolytope(np.unique(rounded, axis=0))
+    cones = image.whole_cones
+    if cones is None:
+        return None
+    heights, offsets = cones.heights(points)
+    if adjacency is Adjacency.REPLACE_ONE:
+        widths = heights.max(axis=0) - heights.min(axis=0)
+    else:
+        # Check each point p and -p, because the inequalities need not come in opposite pairs.
+        widths = np.abs(heights).max(axis=0)
+    return image if (widths <= offsets).all() else None
+
+
+def framed(body: Body) -> tuple[FloatArray, Body]:
+    """A matrix (m, k), and a body in R^k that the matrix maps onto `body`."""
+    match body:
+        case Scaled():
+            matrix, core = framed(body.body)
+            return matrix * body.factor, core
+        case LinearImage():
+            matrix, core = framed(body.body)
+            return body.matrix @ matrix, core
+        case Ellipsoid():
+            return body.root, Ball(body.root.shape[1], 1.0)
+        case _:
+            return np.eye(body.dimension), body
+
+
+def core_holds(root: FloatArray, core: Body, points: FloatArray, adjacency: Adjacency) -> bool:
+    """Whether `root` times `core` is proved to hold all p - q (under add/remove, all p and -p)."""
+    pulled = pulled_back(root, points, adjacency)
+    if pulled is None:
+        return False
+    images, error = pulled
+    return bool(_gauge_bound(core, images, error, adjacency) <= 1)
+
+
+def _gauge_bound(body: Body, images: FloatArray, error: float, adjacency: Adjacency) -> float:
+    """A proved bound on gauges of all differences of rows, known up to `error`; may be infinite."""
+    from scipy.spatial.distance import cdist  # slow import
+
+    dimension = images.shape[1]
+    match body:
+        case Box():
+            if not (body.lower == -body.upper).all() or not (body.upper > 0).all():
+                return np.inf
+            scaled, inner = images / body.upper, float(body.upper.min())
+            longest = longest_difference(scaled, adjacency, partial(cdist, metric="chebyshev"))
+        case Ball():
+            longest, inner = longest_difference(images, adjacency) / body.r, body.r
+        case CrossPolytope():
+            longest = longest_difference(images, adjacency, partial(cdist, metric="cityblock"))
+            longest, inner = longest / body.r, body.r / np.sqrt(dimension)
+        case LpBall():
+            metric = partial(cdist, metric="minkowski", p=body.p)
+            longest = longest_difference(images, adjacency, metric) / body.r
+            inner = body.r * min(1.0, dimension ** (0.5 - 1 / body.p))
+        case Product():
+            return _product_bound(body, images, error, adjacency)
+        case _:
+            return np.inf
+    # The body contains a ball of radius `inner`, so an error e changes a gauge by <= e / inner.
+    # The factors 1.001 and 1 + 1e-10 cover the rounding errors of powers and quotients.
+    return proved_bound(longest, 1.001 * error / inner, dimension) * (1 + 1e-10)
+
+
+def _product_bound(body: Product, images: FloatArray, error: float, adjacency: Adjacency) -> float:
+    """The largest bound of a factor, because a product's gauge is the largest gauge of a factor."""
+    start, bound = 0, 0.0
+    for factor in body.bodies:
+        stop = start + factor.dimension
+        bound = max(bound, _gauge_bound(factor, images[:, start:stop], error, adjacency))
+        start = stop
+    return bound
+
+
+def _whole(values: FloatArray) -> bool:
+    return bool((values == np.rint(values)).all())

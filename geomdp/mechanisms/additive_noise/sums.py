@@ -1,0 +1,518 @@
+"""What one record can change in the sums of answers, and how these sums become exact.
+
+Whole answers have exact sums. On small universes, other answers are rounded to a unit. Entries of
+real records and products of entries are rounded to multiples of 2^-40 and 2^-80. Counts of cells,
+other measurements of the histogram, and residuals of tables are whole multiples of a unit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+from geomdp._numerics.linalg import AffineHull
+from geomdp._typing import FloatArray, IntArray
+from geomdp.bodies import Body, neighbour_body
+from geomdp.data.tallies import CountedRecords, Counts, RecordCounts, totals_of
+from geomdp.mechanisms.base import (
+    answer_hull,
+    checked_workload,
+    l1_sensitivity,
+    l2_sensitivity,
+)
+from geomdp.mechanisms.release import LARGEST_SUM, quotients
+from geomdp.mechanisms.strategies import Measurement
+from geomdp.noise import GeometricNoise, LatticeBoxNoise, MappedNoise, Noise, ResidualNoise
+from geomdp.noise.exact import (
+    Computable,
+    RoundedNoise,
+    RoundedParts,
+    RoundedResiduals,
+    RoundedVector,
+    grid_for,
+    matrix_entries,
+    noise_vector,
+    public_grid,
+)
+from geomdp.noise.exact.release import Rounded
+from geomdp.noise.mapped import sum_of_images
+from geomdp.privacy import Adjacency
+from geomdp.workloads import (
+    BoxSecondMoment,
+    Explicit,
+    Means,
+    SecondMoment,
+    Workload,
+    explicit_answers,
+)
+from geomdp.workloads.base import CHUNK_ROWS, Totals
+from geomdp.workloads.residuals import Residuals
+from geomdp.workloads.tables import COUNT_ROWS, TableQueries
+from geomdp.workloads.universes import Records
+
+AnyRecords: TypeAlias = "Records | Iterable[Records] | CountedRecords"
+Recomputed: TypeAlias = Callable[[FloatArray], FloatArray]
+
+# What one record can change.
+
+#: Largest number of answers that are listed: N m for N elements and m queries.
+MAX_ANSWERS = 1 << 22
+#: The difference of two whole numbers with modulus below this number has modulus below 2^53.
+#: Therefore differences, and all units that divide them, are exact in float64.
+LARGEST_ANSWER = 2.0**52
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """Units (m,) that divide all changes of the sums, and the largest changes (m,) in units."""
+
+    units: FloatArray = field(repr=False)
+    counts: IntArray = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """What one record can change in the sums of answers to a workload."""
+
+    workload: Workload
+    adjacency: Adjacency
+
+    @cached_property
+    def l1(self) -> float:
+        """Upper bound D_1 on the l1 norm of a change; ``ValueError`` if it is 0 or infinite."""
+        return l1_sensitivity(self.workload, self.adjacency)
+
+    @cached_property
+    def l2(self) -> float:
+        """Upper bound D_2 on the l2 norm of a change, as `l1`."""
+        return l2_sensitivity(self.workload, self.adjacency)
+
+    @cached_property
+    def hull(self) -> AffineHull:
+        """The public subspace that contains the mean answers of every data set."""
+        return answer_hull(self.workload, self.adjacency)
+
+    @property
+    def body(self) -> Body:
+        """The convex hull of all changes."""
+        return neighbour_body(self.workload, self.adjacency)
+
+    @cached_property
+    def lattice(self) -> Lattice | None:
+        """The lattice with the largest units, from all answers; None if they are too many or large.
+
+        ``ValueError`` if the answers are not known to be whole numbers.
+        """
+        if not checked_workload(self.workload).whole_answers:
+            raise ValueError(
+                f"workload must have whole numbers as answers, got {self.workload!r}: if its "
+                "answers are multiples of a unit, divide the queries by that unit"
+            )
+        size = self.workload.universe.size
+        if size is None or size * self.workload.n_queries > MAX_ANSWERS:
+            return None
+        answers = explicit_answers(self.workload)
+        if np.abs(answers).max() >= LARGEST_ANSWER:
+            return None
+        rows = answers.astype(np.int64)
+        if self.adjacency is Adjacency.REPLACE_ONE:
+            divisors = np.gcd.reduce(rows - rows[0], axis=0)
+            largest = rows.max(axis=0) - rows.min(axis=0)
+        else:
+            divisors, largest = np.gcd.reduce(rows, axis=0), np.abs(rows).max(axis=0)
+        units = np.maximum(1, divisors)
+        return Lattice(units.astype(np.float64), largest // units)
+
+
+# How sums become exact.
+
+
+@dataclass(frozen=True, eq=False)
+class ExactSums:
+    """Sums of whole answers, which are exact below 2^53. Base of all other exact sums (X-GRID)."""
+
+    workload: Workload
+
+    #: Sums are in units of 2^-bits.
+    bits = 0
+
+    @property
+    def step(self) -> int:
+        """A power of two. Sums are whole multiples of 1 / step."""
+        return 1
+
+    @property
+    def answers(self) -> Workload:
+        """The workload with whole answers of which these are the sums."""
+        return self.workload
+
+    @property
+    def capacity(self) -> int:
+        """Largest number of records with exact sums."""
+        return math.ceil(LARGEST_SUM / Fraction(self.workload.l1_radius())) - 1
+
+    def totals(self, records: AnyRecords) -> Totals:
+        """Check the records, and return their number and their exact sums."""
+        return totals_of(self.workload, records)
+
+    def grid(self, noise: Noise) -> int:
+        """The k of the grid of 2^-k to which noise on these sums is rounded."""
+        return 0 if isinstance(noise, GeometricNoise | LatticeBoxNoise) else public_grid(noise)
+
+    def rounded(self, noise: Noise) -> Rounded:
+        """Noise on these sums, rounded to `grid`."""
+        return RoundedNoise(noise, self.grid(noise))
+
+    def quotients(self, sums: FloatArray, multiples: list[int], grid: int, n: int) -> FloatArray:
+        """(sums + multiples 2^-grid) / n: the exact quotients, rounded once."""
+        return quotients(sums, multiples, 1 << grid, n, self.step)
+
+    def restored(self, means: FloatArray) -> FloatArray:
+        """Means of the answers of `workload` (m,), from means of these sums."""
+        return means
+
+    def rounding(self, recomputed: Recomputed | None, hull: AffineHull | None) -> FloatArray:
+        """Largest change (m,) of means by rounding of answers, after a projection on any `hull`.
+
+        `recomputed` computes answers (N, m) from those that are measured; None if all are.
+        """
+        del recomputed, hull
+        return np.zeros(self.workload.n_queries)
+
+
+#: Let L be the largest l1 norm of an answer vector. The unit is chosen to make L at most 2^28
+#: units. Sums of 2^24 records are then exact in float64. Rounding moves an answer or a mean by at
+#: most 2^-28 L. For comparison, take Laplace noise for l1 sensitivity 2 L / n. Rounding moves a
+#: mean by about a thousandth of the standard deviation of this noise at n epsilon = 10^6, and by a
+#: hundredth at n epsilon = 10^7.
+NORM_BITS = 28
+#: Largest universe for which all pairs of elements are checked. The distances between all pairs of
+#: 4096 points take a second.
+MAX_CHECKED = 1 << 12
+#: Largest N^2 m for N elements and m queries. All pairs of elements are compared. At this limit,
+#: the comparison takes a second.
+MAX_PAIRS = 1 << 29
+#: The rounding of a record's answers changes each answer by at most 2^-28 times the largest l1 norm
+#: of an answer vector. Rounding therefore counts as negligible if the error of the noise is at
+#: least this share of that norm.
+FAR_ABOVE_UNITS = 2.0**-16
+
+
+@dataclass(frozen=True, eq=False)
+class Units(ExactSums):
+    """The answers of all elements, rounded to whole multiples `rows` (N, m) of 2^-`bits`."""
+
+    rows: FloatArray = field(repr=False)
+    bits: int
+
+    @cached_property
+    def answers(self) -> Explicit:
+        """The rounded queries as a workload with whole answers; its records are element numbers."""
+        return Explicit(self.rows.T)
+
+    @property
+    def factor(self) -> float:
+        """2^bits. Multiplying by this number converts answers, bodies and noise scales to units."""
+        return 2.0**self.bits
+
+    @property
+    def capacity(self) -> int:
+        return int(LARGEST_SUM // np.abs(self.rows).sum(axis=1).max()) - 1
+
+    def totals(self, records: AnyRecords) -> Totals:
+        """Number of records and the sums of all answers (m,), in units."""
+        # The answers of a record are looked up by its element number. Their rounding therefore
+        # cannot depend on other records. If a chunk of records were evaluated together, the
+        # rounding could depend on the whole chunk.
+        universe, size = self.workload.universe, len(self.rows)
+        if isinstance(records, CountedRecords):
+            records.require(universe)
+            counts = records.histogram()
+        else:
+            counts = np.zeros(size, dtype=np.int64)
+            for chunk in universe.chunks(records, CHUNK_ROWS):
+                counts += np.bincount(universe.numbers(chunk), minlength=size)
+        return Totals(int(counts.sum()), counts.astype(np.float64) @ self.rows)
+
+    def restored(self, means: FloatArray) -> FloatArray:
+        return np.asarray(means / self.factor)
+
+    def rounding(self, recomputed: Recomputed | None, hull: AffineHull | None) -> FloatArray:
+        # A mean moves at most as far as an answer of some element.
+        moved = self.restored(self.rows if recomputed is None else recomputed(self.rows))
+        if hull is not None:
+            moved = hull.embed(hull.coordinates(moved))
+        exact = self.workload.evaluate(self.workload.universe.elements())
+        return np.asarray(np.abs(moved - exact).max(axis=0))
+
+
+def units_of(workload: Workload) -> Units | None:
+    """The answers in units; None if whole, of l1 norm 2^28 or more, or of too large a universe."""
+    size = workload.universe.size
+    if workload.whole_answers or size is None or size > MAX_CHECKED:
+        return None
+    if size**2 * workload.n_queries > MAX_PAIRS:
+        return None
+    answers = workload.evaluate(workload.universe.elements())
+    largest = float(np.abs(answers).sum(axis=1).max())
+    if not 0 < largest < 2.0**NORM_BITS:
+        return None
+    bits = NORM_BITS - math.ceil(math.log2(largest))
+    return Units(workload, np.rint(answers * 2.0**bits), bits)
+
+
+# Exact sums of rounded reals and of their products, as whole numbers that may exceed 2^53. Reals in
+# [-1, 1] are rounded towards zero to multiples of 2^-40, so sums of products are multiples of
+# 2^-80. They are stored in this unit, as digits in base 2^20 that float64 holds exactly.
+
+# Exact sums of rounded reals and of their products, as whole numbers that may exceed 2^53. Reals in
+# [-1, 1] are rounded towards zero to multiples of 2^-40, so sums of products are multiples of
+# 2^-80. They are stored in this unit, as digits in base 2^20 that float64 holds exactly.
+
+#: Bits after the binary point of a rounded real. Rounding moves a real by less than 10^-12. For
+#: 1-DP, a mean of fewer than 10^11 records needs noise of a scale above 10^-12.
+REAL_BITS = 40
+#: Bits of a digit, and number of digits of a sum. The last digit is not limited to 20 bits. For n
+#: records, it is at most about n.
+DIGIT_BITS, DIGITS = 20, 5
+#: Number of rows that are added up at a time in float64. Products of two digits are at most 2^40.
+#: So a sum of 2^12 products is a whole number of at most 2^52, which is exact in any order of
+#: summation.
+EXACT_ROWS = 1 << 12
+
+_BASE = 1 << DIGIT_BITS
+
+
+class WideSums:
+    """`count` whole-number sums that may exceed 2^53, as digits in base 2^20."""
+
+    def __init__(self, count: int) -> None:
+        self._digits: IntArray = np.zeros((DIGITS, count), dtype=np.int64)
+
+    def add(self, numbers: FloatArray, place: int) -> None:
+        """Add whole `numbers` (count,), of modulus at most 2^53, times 2^(20 `place`)."""
+        digits = self._digits
+        digits[place] += numbers.astype(np.int64)
+        # Shifts round down, also for negative numbers. So the loop leaves every digit except the
+        # last in [0, 2^20).
+        for i in range(place, DIGITS - 1):
+            digits[i + 1] += digits[i] >> DIGIT_BITS
+            digits[i] &= _BASE - 1
+
+    def digits(self) -> FloatArray:
+        """All digits (5 count,), the least significant digits of all sums first."""
+        return self._digits.astype(np.float64).ravel()
+
+
+def whole_numbers(digits: FloatArray) -> list[int]:
+    places = digits.reshape(DIGITS, -1)
+    if (places != np.rint(places)).any():
+        raise ArithmeticError("digits of exact sums must be whole numbers")
+    columns = zip(*places.tolist(), strict=True)
+    return [sum(int(x) << DIGIT_BITS * i for i, x in enumerate(column)) for column in columns]
+
+
+def fixed_point(reals: FloatArray) -> FloatArray:
+    """Reals of modulus at most 1 in units of 2^-40, rounded towards zero: no modulus grows."""
+    return np.trunc(reals * 2.0**REAL_BITS)
+
+
+def add_numbers(sums: WideSums, rows: FloatArray) -> None:
+    """Add the column sums of `rows` (n, count), from `fixed_point`, in units of 2^-80."""
+    for start in range(0, len(rows), EXACT_ROWS):
+        sums.add(rows[start : start + EXACT_ROWS].sum(axis=0), REAL_BITS // DIGIT_BITS)
+
+
+def add_products(sums: WideSums, rows: FloatArray) -> None:
+    """Add the products x_i x_j, i <= j, of every row x of `rows` (n, d), from `fixed_point`."""
+    above = np.triu_indices(rows.shape[1])
+    for start in range(0, len(rows), EXACT_ROWS):
+        block = rows[start : start + EXACT_ROWS]
+        high = np.floor(block / _BASE)
+        low = block - high * _BASE
+        mixed = high.T @ low
+        for place, part in enumerate((low.T @ low, mixed + mixed.T, high.T @ high)):
+            sums.add(part[above], place)
+
+
+def has_real_records(workload: Workload) -> bool:
+    """Whether answers are entries of real records, or constants times products of two entries."""
+    return isinstance(workload, Means | SecondMoment | BoxSecondMoment)
+
+
+class RealRecords(ExactSums):
+    """Sums of records x in a ball or a cube, or of products x_i x_j, in multiples of 2^-80.
+
+    Entries are rounded towards zero to multiples of 2^-40, so rounded records stay in the body and
+    the noise needs no slack for it.
+    """
+
+    # A sum is stored as digits in base 2^20, least significant digit first. The last digit holds
+    # the whole rest of the sum, so it can exceed 2^20. This digit is at most about the number of
+    # records, and must be below 2^53.
+    capacity = 1 << 52
+
+    @property
+    def products(self) -> bool:
+        """Whether answers are products of two entries, with off-diagonals times sqrt(2) (svec)."""
+        return isinstance(self.workload, SecondMoment | BoxSecondMoment)
+
+    @property
+    def _stretch(self) -> FloatArray:
+        factors = np.ones(self.workload.n_queries)
+        if isinstance(self.workload, SecondMoment | BoxSecondMoment):
+            rows, columns = np.triu_indices(self.workload.d)
+            factors[rows != columns] = np.sqrt(2.0)
+        return factors
+
+    def grid(self, noise: Noise) -> int:
+        del noise
+        return 2 * REAL_BITS
+
+    def rounded(self, noise: Noise) -> RoundedVector:
+        return self.rounded_vector(noise_vector(noise))
+
+    def rounded_vector(self, on_answers: Computable) -> RoundedVector:
+        """Noise on answers as rounded noise on sums of entries x_i, or of x_i x_j with i <= j."""
+        if isinstance(self.workload, SecondMoment | BoxSecondMoment):
+            on_answers = matrix_entries(on_answers, self.workload.d)
+        return RoundedVector(on_answers, 2 * REAL_BITS)
+
+    def empty(self) -> WideSums:
+        """Sums before any record is added: all 0."""
+        return WideSums(self.workload.n_queries)
+
+    def add(self, sums: WideSums, chunk: FloatArray) -> None:
+        """Add a chunk of valid records (b, d) to `sums`."""
+        rows = fixed_point(chunk)
+        if self.products:
+            add_products(sums, rows)
+        else:
+            add_numbers(sums, rows)
+
+    def totals(self, records: AnyRecords) -> Totals:
+        if isinstance(records, CountedRecords):
+            raise ValueError(
+                "counts of records are not accepted for records of real numbers: give the records"
+            )
+        count, sums = 0, self.empty()
+        for chunk in self.workload.universe.chunks(records, EXACT_ROWS):
+            count += len(chunk)
+            self.add(sums, chunk)
+        return Totals(count, sums.digits())
+
+    def quotients(self, sums: FloatArray, multiples: list[int], grid: int, n: int) -> FloatArray:
+        size = n << grid
+        pairs = zip(whole_numbers(sums), multiples, strict=True)
+        return np.array([(s + j) / size for s, j in pairs])
+
+    def restored(self, means: FloatArray) -> FloatArray:
+        return np.asarray(means * self._stretch)
+
+    def rounding(self, recomputed: Recomputed | None, hull: AffineHull | None) -> FloatArray:
+        """2^-40 for entries, 2^-39 for products, sqrt(2) 2^-39 if scaled by sqrt(2)."""
+        # The affine hull of the answers is R^m, so projecting on it changes nothing.
+        del recomputed, hull
+        return self._stretch * 2.0 ** (-REAL_BITS + self.products)
+
+
+def exact_sums(workload: Workload) -> ExactSums | None:
+    """The exact sums of answers, rounded if needed; None if the universe is too large for that."""
+    if workload.whole_answers:
+        return ExactSums(workload)
+    if has_real_records(workload):
+        return RealRecords(workload)
+    return units_of(workload)
+
+
+# Sums of other numbers than answers, from which all answers follow.
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredSums(ExactSums):
+    """Sums of the measurements of a strategy; answers are images of them plus a public part (m,).
+
+    All entries of the measurements of one record have modulus at most 1, because each entry is an
+    indicator, a share or a sign.
+    """
+
+    measurements: Sequence[Measurement]
+    public_part: FloatArray = field(repr=False)
+
+    @cached_property
+    def step(self) -> int:
+        return max(part.unit for part in self.measurements)
+
+    @property
+    def capacity(self) -> int:
+        return (LARGEST_SUM - 1) // self.step
+
+    def totals(self, records: AnyRecords) -> Totals:
+        universe = self.workload.universe
+        if isinstance(records, CountedRecords):
+            records.require(universe)
+            tables = [part.table for part in self.measurements if part.table is not None]
+            held = records.with_tables(tables)
+            return Totals(held.count, self._sums_of(held))
+        count = 0
+        sums = np.zeros(sum(part.matrix.shape[1] for part in self.measurements))
+        for chunk in universe.chunks(records, COUNT_ROWS):
+            count += len(chunk)
+            sums += self._sums_of(RecordCounts(universe, chunk))
+        return Totals(count, sums)
+
+    def _sums_of(self, counts: Counts) -> FloatArray:
+        exact = [part.sums for part in self.measurements if part.sums is not None]
+        return np.concatenate([known(counts) for known in exact])
+
+    def grid(self, noise: Noise) -> int:
+        return max(self.step.bit_length() - 1, *map(public_grid, _parts(noise)))
+
+    def rounded(self, noise: Noise) -> RoundedParts:
+        return RoundedParts(_parts(noise), self.grid(noise))
+
+    def restored(self, means: FloatArray) -> FloatArray:
+        maps = [part.matrix for part in self.measurements]
+        ends = np.cumsum([matrix.shape[1] for matrix in maps])[:-1]
+        return self.public_part + sum_of_images(maps, np.split(means[:, None], ends))[:, 0]
+
+
+def _parts(noise: Noise) -> list[Noise]:
+    assert isinstance(noise, MappedNoise)
+    return [part.noise for part in noise.parts]
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualSums(ExactSums):
+    """Coordinates of the residuals of tables, whole numbers that a record changes by at most 1."""
+
+    workload: TableQueries
+    residuals: Residuals
+
+    capacity = LARGEST_SUM - 1
+
+    def totals(self, records: AnyRecords) -> Totals:
+        """Number of records, and the coordinates of all residuals."""
+        if isinstance(records, CountedRecords):
+            counted = records.cell_counts(self.workload)
+        else:
+            counted = self.workload.cell_counts(records)
+        return Totals(counted.count, self.residuals.of_counts(counted.sums[None])[0])
+
+    def grid(self, noise: Noise) -> int:
+        """The grid for residuals; answers need not be multiples of its unit."""
+        assert isinstance(noise, ResidualNoise)
+        return grid_for(float(noise.scales[noise.scales > 0].min()))
+
+    def rounded(self, noise: Noise) -> RoundedResiduals:
+        assert isinstance(noise, ResidualNoise)
+        return RoundedResiduals(noise, self.grid(noise))
+
+    def restored(self, means: FloatArray) -> FloatArray:
+        return np.asarray(self.residuals.to_answers(means[None])[0])
