@@ -356,10 +356,6 @@ class Certificate:
     >>> bound = gd.bounds.marginal_bound(16, 1, epsilon=1.0, alpha=0.05)
     >>> bound.certificate
     Certificate(sc > 15, 1-DP (replace-one) and mean l2 error per query at most 0.05, 1 rungs)
-    >>> bound.certificate.value
-    15
-    >>> [(rung.first, rung.last) for rung in bound.certificate.rungs]
-    [(1, 15)]
     """
 
     problem: Problem
@@ -477,17 +473,11 @@ def certify(
     sets are far apart:
 
     >>> import numpy as np
-    >>> import textwrap
     >>> import geomdp as gd
     >>> workload = gd.workloads.Histogram(8)
     >>> packing = gd.bounds.single_elements(workload, np.arange(8), np.arange(8), "all elements")
-    >>> bound = gd.bounds.certify([packing], epsilon=0.1, alpha=0.05)
-    >>> bound
+    >>> gd.bounds.certify([packing], epsilon=0.1, alpha=0.05)
     Bound(sc > 47, 0 assumptions)
-    >>> print(textwrap.fill(bound.statement, 80))
-    no mechanism has 0.1-DP (replace-one) and mean l2 error per query at most 0.05
-    with 47 records or fewer; with 47 records, there are 8 data sets, at most 19
-    replacements apart, with answers at least 0.2021 apart
     """
     if not isinstance(families, Iterable):
         raise ValueError(f"families must be a list of packings, got {type(families).__name__}")

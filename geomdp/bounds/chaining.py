@@ -157,8 +157,6 @@ def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> 
     >>> found = gd.bounds.instance_optimality(gd.workloads.Prefixes(32), epsilon=0.1, alpha=0.1)
     >>> found
     InstanceOptimality(4 scales, sc > 67 at alpha / 4)
-    >>> round(found.excess, 1)
-    21.2
     """
     epsilon, alpha = positive(epsilon, "epsilon"), positive(alpha, "alpha")
     require_type(workload, Workload, "workload")

@@ -1,7 +1,4 @@
-"""Theorem 25 of Nikolov (2022): monotone marginals of constant width need many records (JL-T25).
-
-Packings for the proof are made from codes.
-"""
+"""Packings made from codes: monotone marginals need many records (Nikolov 2022, Theorem 25)."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import hadamard
 
 from geomdp._typing import IntArray
 from geomdp._validation import require_type, whole, whole_array
@@ -24,7 +20,6 @@ from geomdp.bounds.certificates import (
     rungs_of,
     workload_subject,
 )
-from geomdp.bounds.packings import Packing
 from geomdp.bounds.problem import MEAN_L2, Bound, Metric, Problem, WorstCase
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Marginals
@@ -296,15 +291,9 @@ def marginal_bound(
 
     Examples
     --------
-    >>> import textwrap
     >>> import geomdp as gd
-    >>> bound = gd.bounds.marginal_bound(16, 1, epsilon=1.0, alpha=0.05)
-    >>> bound
+    >>> gd.bounds.marginal_bound(16, 1, epsilon=1.0, alpha=0.05)
     Bound(sc > 15, 0 assumptions)
-    >>> print(textwrap.fill(bound.statement, 80))
-    no mechanism has 1-DP (replace-one) and mean l2 error per query at most 0.05
-    with 15 records or fewer; with 15 records, there are 2039 data sets, at most 7
-    replacements apart, with answers at least 0.202 apart
     """
     problem = Problem(epsilon, alpha, metric, adjacency)
     whole(width, "width", maximum=whole(attributes, "attributes"))
@@ -442,11 +431,6 @@ class CodeWords(PackingFamily):
         share = 1.0 if isinstance(metric, WorstCase) else differing / self.attributes
         return math.sqrt(share) * (1 - MARGIN)
 
-    def records(self, words: IntArray) -> IntArray:
-        """The records (w, d) of w words of the outer code, which are the rows of `words` (w, L)."""
-        written = self.inner.words(words.ravel()).reshape(len(words), -1)
-        return np.pad(written, ((0, 0), (0, self.attributes - written.shape[1])))
-
     def document(self) -> dict[str, Any]:
         return {
             "type": "code words",
@@ -577,27 +561,6 @@ class MarginalBlocks(PackingFamily):
         block = self.part**others * self.rest
         queries = block if worst else math.comb(self.attributes, self.width)
         return math.sqrt(square / queries) / self.size * (1 - MARGIN)
-
-    def tuples(self) -> IntArray:
-        """The first s tuples of column numbers 0..J-1, as rows. The last entry varies fastest."""
-        columns = self.part - 1
-        places = columns ** np.arange(self.width - 2, -1, -1)
-        return np.arange(self.size)[:, None] // places % columns
-
-    def records(self, words: IntArray) -> IntArray:
-        """Records (b, s, d) of the data sets that some `words` (b, s B) of `functions` define."""
-        blocks = (1 + hadamard(self.part, dtype=np.int64)[:, 1:].T) // 2
-        first = blocks[self.tuples()].reshape(self.size, -1)
-        last = self.code.words(words.ravel()).reshape(len(words), self.size, -1)
-        unused = np.zeros((*last.shape[:2], self.rest - last.shape[2]), dtype=np.int64)
-        heads = np.broadcast_to(first, (len(words), *first.shape))
-        return np.concatenate([heads, last, unused], axis=2)
-
-    def packing(self, words: IntArray) -> Packing:
-        """The data sets that some `words` (b, s B) of `functions` define, as a listed packing."""
-        records = self.records(words).reshape(-1, self.attributes)
-        elements, rows = np.unique(records, axis=0, return_inverse=True)
-        return Packing(self.workload, elements, rows.reshape(len(words), -1), "marginal blocks")
 
     def document(self) -> dict[str, Any]:
         return {

@@ -274,9 +274,6 @@ class Singletons:
     >>> sets = gd.bounds.Singletons(math.log(1000))
     >>> sets.size, sets.difference
     (1, 2)
-    >>> packing = gd.bounds.RandomSignSets(500, sets)
-    >>> round(packing.separation(gd.bounds.MeanL2()), 3)
-    1.109
     """
 
     log_count: float

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.linalg import hadamard
 
 from geomdp.bounds import (
     CodeWords,
@@ -181,11 +182,25 @@ def test_gilbert_varshamov_words_give_the_bound_of_width_one() -> None:
 def test_listed_code_words_are_separated() -> None:
     inner = greedy_code(6, 1)
     family = CodeWords(20, ReedSolomon(31, 3, 2), inner)
-    records = family.records(family.outer.words())
+    written = family.inner.words(family.outer.words().ravel()).reshape(961, -1)
+    records = np.pad(written, ((0, 0), (0, 20 - written.shape[1])))
     assert records.shape == (961, 20)
     differing = min((records[i + 1 :] != records[i]).sum(axis=1).min() for i in range(960))
     assert math.sqrt(differing / 20) >= family.separation(METRIC)
     assert family.separation(WorstCase()) == pytest.approx(1, rel=1e-11)
+
+
+def block_records(family: MarginalBlocks, words: np.ndarray) -> np.ndarray:
+    """Records (b, s, d) of the data sets that some `words` (b, s B) of `functions` define."""
+    columns = family.part - 1
+    places = columns ** np.arange(family.width - 2, -1, -1)
+    tuples = np.arange(family.size)[:, None] // places % columns
+    blocks = (1 + hadamard(family.part, dtype=np.int64)[:, 1:].T) // 2
+    first = blocks[tuples].reshape(family.size, -1)
+    last = family.code.words(words.ravel()).reshape(len(words), family.size, -1)
+    unused = np.zeros((*last.shape[:2], family.rest - last.shape[2]), dtype=np.int64)
+    heads = np.broadcast_to(first, (len(words), *first.shape))
+    return np.concatenate([heads, last, unused], axis=2)
 
 
 @pytest.mark.parametrize(("width", "attributes"), [(2, 16), (3, 12)])
@@ -197,7 +212,7 @@ def test_projected_identity_of_the_sheet(width: int, attributes: int) -> None:
     size = (part - 1) ** (width - 1)
     family = MarginalBlocks(attributes, width, part, code, ReedSolomon(13, size, 2))
     words = np.random.default_rng(0).integers(13, size=(6, size))
-    records = family.records(words)
+    records = block_records(family, words)
     centring = np.eye(part) - 1 / part
     tensors = []
     for data in records:
@@ -224,7 +239,9 @@ def test_projected_identity_of_the_sheet(width: int, attributes: int) -> None:
     ids=["one word", "two words", "width 3"],
 )
 def test_listed_marginal_blocks_are_separated(family: MarginalBlocks) -> None:
-    listed = family.packing(family.functions.words())
+    records = block_records(family, family.functions.words())
+    elements, rows = np.unique(records.reshape(-1, family.attributes), axis=0, return_inverse=True)
+    listed = Packing(family.workload, elements, rows.reshape(len(records), -1))
     for metric in (METRIC, WorstCase()):
         found = listed.separation(metric) + 2 * listed.rounding
         assert found >= family.separation(metric) > 0
