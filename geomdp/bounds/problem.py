@@ -43,16 +43,6 @@ def rounded_up(value: float, digits: int = 6) -> str:
     return _rounded(value, digits, decimal.ROUND_CEILING)
 
 
-def whole_down(value: float) -> str:
-    """A whole number with all its digits; from 10^15 on, rounded down to six significant digits."""
-    return f"{value:.0f}" if abs(value) < ALL_DIGITS else rounded_down(value)
-
-
-def whole_up(value: float) -> str:
-    """A whole number with all its digits; from 10^15 on, rounded up to six significant digits."""
-    return f"{value:.0f}" if abs(value) < ALL_DIGITS else rounded_up(value)
-
-
 def _rounded(value: float, digits: int, direction: str) -> str:
     # Round the shortest decimal that denotes the float: 0.3 stays 0.3, not 0.299999.
     shortest = decimal.Decimal(repr(float(value)))
@@ -149,8 +139,10 @@ class Bound:
     @property
     def records_text(self) -> str:
         """`records` as text, rounded to the true side: to six significant digits from 10^15 on."""
-        round_whole = whole_down if self.side is Side.LOWER else whole_up
-        return round_whole(self.records)
+        if self.records < ALL_DIGITS:
+            return f"{self.records:.0f}"
+        rounded = rounded_down if self.side is Side.LOWER else rounded_up
+        return rounded(self.records)
 
     def __repr__(self) -> str:
         relation = ">" if self.side is Side.LOWER else "<="

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from geomdp.bounds import RandomSignSets, ReedSolomon, ReedSolomonSets, Singletons
-from geomdp.bounds.checker.check import _check_packing, _Problem
+from geomdp.bounds.checker.check import _check_packing
 from geomdp.bounds.checker.code_packings import (
     _check_orthogonal,
     _check_union_bound,
@@ -27,6 +27,7 @@ from geomdp.bounds.checker.reading import (
     CertificateRejected,
     Guarantee,
     Part,
+    Stated,
     VerifiedPacking,
     Work,
 )
@@ -130,7 +131,7 @@ def test_a_stated_failure_is_that_of_the_union_bound(share: float) -> None:
 
 def rung_of(
     count: int, copies: int, epsilon: float = 1.0, factor: float = 4.0
-) -> tuple[Part, VerifiedPacking, _Problem]:
+) -> tuple[Part, VerifiedPacking, Stated]:
     """A rung for a packing of `count` single records; all constants fit `count` and `copies`."""
     measure = MEASURES["mean l2 error per query"]
     found = VerifiedPacking(
@@ -144,7 +145,7 @@ def rung_of(
         verified=(),
     )
     log_odds, required, stated = measure.log_odds(factor), 0.01 * factor, 1 - 1e-12
-    problem = _Problem(Guarantee(epsilon, 0.0, 0.0), 0.01, required, log_odds, 1, measure)
+    problem = Stated(Guarantee(epsilon, 0.0, 0.0), 0.01, required, log_odds, 1, measure)
     log_others = math.log(max(1, count - 1))
     values = {
         "log_others": log_others,
@@ -195,7 +196,7 @@ def test_a_gap_below_the_rounding_error_of_the_separation_is_rejected() -> None:
         "first": 2 * copies,
         "last": math.floor(2 * copies * rho),
     }
-    problem = _Problem(Guarantee(epsilon, 0.0, 0.0), required / 4, required, 0.0, 1, measure)
+    problem = Stated(Guarantee(epsilon, 0.0, 0.0), required / 4, required, 0.0, 1, measure)
     with pytest.raises(CertificateRejected, match="times the required separation"):
         _check_packing(Part(values, Work(10**6)), found, problem)
 

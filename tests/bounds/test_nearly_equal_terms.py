@@ -24,9 +24,9 @@ from geomdp.bounds import (
     single_elements,
 )
 from geomdp.bounds.certificates import packing_rung
-from geomdp.bounds.checker.check import _check_packing, _Problem
+from geomdp.bounds.checker.check import _check_packing
 from geomdp.bounds.checker.listed import verify_listed
-from geomdp.bounds.checker.reading import MEASURES, Guarantee, Part, Work
+from geomdp.bounds.checker.reading import MEASURES, Guarantee, Part, Stated, Work
 from geomdp.workloads import Explicit, Histogram
 from tests.bounds.test_checker import rejected, saved
 
@@ -103,9 +103,9 @@ def test_honest_ranges_with_rho_near_one_are_confirmed(excess: float) -> None:
     problem = Problem(1e-8, packing.separation(MeanL2()) / (4 * (1 + excess)))
     found = packing_rung(packing, problem)
     assert found.first > 4
-    part = Part(found.document(problem), Work(10**8))
+    part = Part(found.document(), Work(10**8))
     verified = verify_listed(part.part("family"), MEASURES[MeanL2.name].norm)
-    stated = _Problem(
+    stated = Stated(
         Guarantee(1e-8, 0.0, 0.0), problem.alpha, 4 * problem.alpha, 0.0, 1, MEASURES[MeanL2.name]
     )
     assert _check_packing(part, verified, stated) == (found.first, found.last)

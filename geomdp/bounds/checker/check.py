@@ -26,9 +26,9 @@ from geomdp.bounds.checker.reading import (
     CLOSE,
     MEASURES,
     CertificateRejected,
-    Guarantee,
     Measure,
     Part,
+    Stated,
     Verified,
     VerifiedPacking,
     guarantee_of,
@@ -84,23 +84,6 @@ class Checked:
     statement: str
     verified: tuple[str, ...]
     conditions: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class _Problem:
-    """The privacy and error of the bound, with the constants that follow from them."""
-
-    guarantee: Guarantee
-    alpha: float
-    required: float
-    log_odds: float
-    changes: int
-    measure: Measure
-
-    def pure_epsilon(self, kind: str) -> float:
-        """Privacy loss of one replaced record, for proofs of the `kind` that needs pure privacy."""
-        require(self.guarantee.is_pure, f"{kind} prove bounds for pure privacy only")
-        return self.guarantee.epsilon * self.changes
 
 
 def check_certificate(path: str | Path) -> Checked:
@@ -184,7 +167,7 @@ def _checked(document: Part) -> Checked:
     return Checked(reach, statement, tuple(verified), tuple(dict.fromkeys(conditions)))
 
 
-def _problem(document: Part) -> _Problem:
+def _problem(document: Part) -> Stated:
     guarantee, alpha = guarantee_of(document), document.number("alpha")
     require(alpha > 0, "alpha is not above 0")
     metric, adjacency = document.word("metric"), document.word("adjacency")
@@ -198,22 +181,19 @@ def _problem(document: Part) -> _Problem:
     required = document.number("required_separation")
     same = math.isclose(required, factor * alpha, rel_tol=CLOSE)
     require(same, f"required_separation is {factor * alpha:.12g}, the file says {required:.12g}")
-    return _Problem(guarantee, alpha, factor * alpha, log_odds, changes, measure)
+    return Stated(guarantee, alpha, factor * alpha, log_odds, changes, measure)
 
 
-def _check_rung(rung: Part, problem: _Problem) -> tuple[Verified, int, int]:
+def _check_rung(rung: Part, problem: Stated) -> tuple[Verified, int, int]:
     """The result of checking a rung, and the first and last number of records that it excludes."""
     family = rung.part("family")
-    if family.word("type") == "orthogonal lines":
-        return verify_lines(
-            rung, problem.alpha, problem.guarantee, problem.changes, problem.measure
-        )
-    if family.word("type") in TYPES:
-        one = problem.pure_epsilon(family.word("type"))
-        return verify_guesses(rung, problem.alpha, one, problem.measure)
-    if family.word("type") == "query lines":
-        one = problem.pure_epsilon("query lines")
-        return verify_query_lines(rung, problem.alpha, one, problem.measure)
+    kind = family.word("type")
+    if kind == "orthogonal lines":
+        return verify_lines(rung, problem)
+    if kind == "query lines":
+        return verify_query_lines(rung, problem)
+    if kind in TYPES:
+        return verify_guesses(rung, problem)
     found = _packing(family, problem.measure)
     return (found, *_check_packing(rung, found, problem))
 
@@ -231,7 +211,7 @@ def _packing(family: Part, measure: Measure) -> VerifiedPacking:
     raise CertificateRejected(f"the family {kind!r} is unknown")
 
 
-def _check_packing(rung: Part, found: VerifiedPacking, problem: _Problem) -> tuple[int, int]:
+def _check_packing(rung: Part, found: VerifiedPacking, problem: Stated) -> tuple[int, int]:
     """Recompute all constants of a packing; return the range of numbers of records excluded."""
     require(found.log_count > 0, "a packing needs at least two data sets")
     others = found.log_count + math.log1p(-math.exp(-found.log_count))

@@ -18,6 +18,7 @@ from geomdp.bounds.checker.reading import (
     Guarantee,
     Measure,
     Part,
+    Stated,
     Verified,
     excluded_records,
     require,
@@ -34,9 +35,7 @@ Vector = npt.NDArray[np.float64]
 LEAST_EIGENVALUE = 1e-9
 
 
-def verify_lines(
-    rung: Part, alpha: float, guarantee: Guarantee, changes: int, measure: Measure
-) -> tuple[Verified, int, int]:
+def verify_lines(rung: Part, problem: Stated) -> tuple[Verified, int, int]:
     """Check a rung of orthogonal lines; return the result, and the first and last excluded n.
 
     Take i pairs of elements (x_j, x'_j). Let w_j be the difference of their answers, and delta_j =
@@ -64,9 +63,9 @@ def verify_lines(
     Euclidean norm divided by sqrt(k'). So the bound for k' queries holds, with k' in place of k in
     C.
     """
-    family, moment = rung.part("family"), measure.moment
+    family, moment = rung.part("family"), problem.measure.moment
     answers, subject, queries, conditions = answers_of(family)
-    answers = _bounded_queries(family, answers, measure)
+    answers = _bounded_queries(family, answers, problem.measure)
     lengths = _lengths(family, answers)
     steps, copies = rung.whole_array("steps", axes=1), rung.whole("copies")
     require(
@@ -74,7 +73,7 @@ def verify_lines(
         f"the entry 'steps' must have one number for each of {len(lengths)} lines",
     )
     require(bool(steps.min() >= 1), "a line has no step")
-    risks = _known_risks(rung, guarantee, copies * changes, moment)
+    risks = _known_risks(rung, problem.guarantee, copies * problem.changes, moment)
     require(
         sorted(risks) == sorted(set(steps.tolist())),
         "the entry 'known' must have one risk for each value in 'steps'",
@@ -86,7 +85,7 @@ def verify_lines(
     found = copies * math.sqrt(squares / answers.shape[1])
     scale = rung.number("scale")
     require_at_most(scale, found * (1 - 1e-10), "scale")
-    first, last = excluded_records(rung, copies * int(steps.sum()), scale / alpha)
+    first, last = excluded_records(rung, copies * int(steps.sum()), scale / problem.alpha)
     shortest, longest = rounded_down(float(lengths.min())), rounded_up(float(lengths.max()))
     return (
         Verified(
@@ -169,9 +168,7 @@ MOST_QUERY_STEPS, MOST_QUERY_LOSS = 1000, 600.0
 SCALE_ROUNDING = 1e-11
 
 
-def verify_query_lines(
-    rung: Part, alpha: float, epsilon: float, measure: Measure
-) -> tuple[Verified, int, int]:
+def verify_query_lines(rung: Part, problem: Stated) -> tuple[Verified, int, int]:
     """Check a rung of query lines; return the result, and the first and last excluded n.
 
     Take g pairs of elements (x_j, x'_j) and g queries q_j. The answers of x_j and x'_j to q_j
@@ -192,7 +189,8 @@ def verify_query_lines(
 
     An error alpha is excluded for all n with b g T <= n < C / alpha.
     """
-    require(measure.largest, "query lines bound only the largest error")
+    epsilon = problem.pure_epsilon("query lines")
+    require(problem.measure.largest, "query lines bound only the largest error")
     family = rung.part("family")
     answers, subject, queries, conditions = answers_of(family)
     length, count = _length(family, answers)
@@ -213,7 +211,7 @@ def verify_query_lines(
     )
     found, scale = copies * length / 2 * largest, rung.number("scale")
     require_at_most(scale, found * (1 - SCALE_ROUNDING), "scale")
-    first, last = excluded_records(rung, copies * steps * count, scale / alpha)
+    first, last = excluded_records(rung, copies * steps * count, scale / problem.alpha)
     verified = (
         f"{count} lines along one query each, with answers at least {rounded_down(length)} apart, "
         f"and the largest error of independent guesses on them",

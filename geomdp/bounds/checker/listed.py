@@ -19,6 +19,7 @@ from geomdp.bounds.checker.reading import (
     Measure,
     Norm,
     Part,
+    Stated,
     Verified,
     VerifiedPacking,
     excluded_records,
@@ -226,9 +227,7 @@ MOST_LOG_RATIO = 600.0
 EUCLIDEAN = MEASURES["root mean squared error per query"].norm
 
 
-def verify_guesses(
-    rung: Part, alpha: float, epsilon: float, measure: Measure
-) -> tuple[Verified, int, int]:
+def verify_guesses(rung: Part, problem: Stated) -> tuple[Verified, int, int]:
     """Check a rung; return the result, and the first and last n that it excludes.
 
     Take elements x_1, ..., x_M and a number t of copies. For n >= t records let X_i have t copies
@@ -269,6 +268,7 @@ def verify_guesses(
     1) (D - r)^2 over all r is R (M - 1) D^2 / (M - 1 + R).
     """
     family = rung.part("family")
+    epsilon = problem.pure_epsilon(family.word("type"))
     answers, subject, queries, conditions = answers_of(family)
     require(len(answers) >= 2, "there are fewer than 2 elements")
     # A difference of two answers is computed, squared and added.
@@ -276,9 +276,9 @@ def verify_guesses(
     copies, scale = rung.whole("copies"), rung.number("scale")
     require(epsilon * copies <= MOST_LOG_RATIO, "epsilon of all copies is above 600")
     proved = _separated if family.word("type") == "separated elements" else _distant
-    least = copies * proved(rung, answers, math.exp(epsilon * copies), measure)
+    least = copies * proved(rung, answers, math.exp(epsilon * copies), problem.measure)
     require_at_most(scale, least * (1 - 1e-12), "scale")
-    first, last = excluded_records(rung, copies, scale / alpha)
+    first, last = excluded_records(rung, copies, scale / problem.alpha)
     verified = (
         f"{len(answers)} elements with answers at least {rounded_down(rung.number('separation'))} "
         f"apart, and the average error of guessing which of them a data set of {copies} "

@@ -480,6 +480,24 @@ MEASURES = {
     "worst-case error over the queries": Measure(_largest, 1, largest=True),
 }
 
+
+@dataclass(frozen=True)
+class Stated:
+    """The privacy and error of the bound, with the constants that follow from them."""
+
+    guarantee: Guarantee
+    alpha: float
+    required: float
+    log_odds: float
+    changes: int
+    measure: Measure
+
+    def pure_epsilon(self, kind: str) -> float:
+        """Privacy loss of one replaced record, for proofs of the `kind` that needs pure privacy."""
+        require(self.guarantee.is_pure, f"{kind} prove bounds for pure privacy only")
+        return self.guarantee.epsilon * self.changes
+
+
 # The result of checking one rung. A rung is one step of a certificate.
 
 
