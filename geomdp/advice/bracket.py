@@ -94,7 +94,7 @@ def lower_bounds(
     found.sort(key=lambda bound: -bound.value)
     if not found:
         return [Bound(0.0, Side.LOWER, "n >= 1, as no argument proves more")], refused
-    other: list[Rung] = [*line_rungs(workload, question)]
+    other = line_rungs(workload, question)
     if question.epsilon is not None:
         other += guess_rungs(workload, question)
         if isinstance(question.metric, WorstCase):
