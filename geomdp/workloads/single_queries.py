@@ -67,10 +67,7 @@ class DenseQuery:
     values: FloatArray
 
     def __post_init__(self) -> None:
-        values = finite_array(self.values, "values", ndim=1).copy()
-        _require_unit_interval(values)
-        values.setflags(write=False)
-        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "values", _unit_values(self.values))
 
     def __repr__(self) -> str:
         return f"DenseQuery({len(self.values)} values)"
@@ -126,12 +123,11 @@ class SparseQuery:
 
     def __post_init__(self) -> None:
         support = listed(self.support, "support")
-        values = finite_array(self.values, "values", ndim=1).copy()
+        values = _unit_values(self.values)
         if len(support) != len(values):
             raise ValueError(
                 f"support and values must have equal length, got {len(support)} and {len(values)}"
             )
-        _require_unit_interval(values)
         try:
             distinct = set(support)
         except TypeError as error:
@@ -139,7 +135,6 @@ class SparseQuery:
         if len(distinct) < len(support):
             twice = next(x for x, times in Counter(support).items() if times > 1)
             raise ValueError(f"support must list each element once, got {twice!r} more than once")
-        values.setflags(write=False)
         object.__setattr__(self, "support", support)
         object.__setattr__(self, "values", values)
 
@@ -259,10 +254,14 @@ def exact_product(values: FloatArray, counts: IntArray) -> Fraction:
     return total
 
 
-def _require_unit_interval(values: npt.NDArray[np.float64]) -> None:
+def _unit_values(given: npt.ArrayLike) -> FloatArray:
+    """A read-only copy (m,) of the values of a query; ``ValueError`` outside [0, 1]."""
+    values = finite_array(given, "values", ndim=1).copy()
     if len(values) == 0:
         raise ValueError("a query must list at least 1 value, got 0")
     outside = (values < 0) | (values > 1)
     if outside.any():
         first = int(np.argmax(outside))
         raise ValueError(f"values must lie in [0, 1], got {values[first]} at index {first}")
+    values.setflags(write=False)
+    return values

@@ -388,10 +388,7 @@ class SymmetricCube(_Rows):
 
     def _check(self, array: npt.NDArray[Any], first_row: int) -> FloatArray:
         reals = _finite(array, first_row)
-        outside = np.abs(reals) > 1
-        if outside.any():
-            place, _ = _place(outside, first_row, None)
-            raise ValueError(f"records must lie in [-1, 1]: {place} is outside")
+        _require(np.abs(reals) <= 1, first_row, None, "lie in [-1, 1]", "is outside")
         return reals
 
     def _sample(self, n: int, rng: np.random.Generator) -> FloatArray:
@@ -594,11 +591,15 @@ ROUNDOFF = 2.0**-53
 SPLIT = 2.0**26
 
 
-def _place(bad: BoolArray, first_row: int, names: tuple[str, ...] | None) -> tuple[str, int]:
-    """Where the first True in `bad` (n, c) is: row and column in words, and the column number."""
-    row, column = (int(i) for i in np.argwhere(bad)[0])
-    label = str(column) if names is None else f"{names[column]!r}"
-    return f"row {first_row + row}, column {label}", column
+def _require(
+    good: BoolArray, first_row: int, names: tuple[str, ...] | None, rule: str, fault: str = "is not"
+) -> None:
+    """``ValueError`` with row and column of the first entry of `good` (n, c) that is False."""
+    if not good.all():
+        row, column = (int(i) for i in np.argwhere(~good)[0])
+        label = column if names is None else repr(names[column])
+        place = f"row {first_row + row}, column {label}"
+        raise ValueError(f"records must {rule}: {place} {fault}")
 
 
 def level_codes(
@@ -608,32 +609,23 @@ def level_codes(
     first_row: int,
 ) -> IntArray:
     """`array` (n, c) as int64 codes below `levels`, or ``ValueError`` with row and column."""
-    if array.dtype.kind == "f":
-        broken = array != np.floor(array)  # True for NaN. An infinity fails the next check.
-        if broken.any():
-            place, _ = _place(broken, first_row, names)
-            raise ValueError(f"records must be whole numbers: {place} is not")
-    outside = (array < 0) | (array >= np.array(levels))
-    if outside.any():
-        place, column = _place(outside, first_row, names)
-        top = levels[column] - 1
-        raise ValueError(f"records must be codes from 0 to {top}: {place} is outside")
+    if array.dtype.kind == "f":  # NaN is refused here. An infinity fails the next check.
+        _require(array == np.floor(array), first_row, names, "be whole numbers")
+    inside = (array >= 0) & (array < np.array(levels))
+    if not inside.all():
+        top = levels[np.argwhere(~inside)[0, 1]] - 1
+        _require(inside, first_row, names, f"be codes from 0 to {top}", "is outside")
     if array.dtype.kind == "f":
         # Beside one float, NumPy and pandas make floats of all codes, which rounds large ones.
-        rounded = array >= 2.0 ** (np.finfo(array.dtype).nmant + 1)
-        if rounded.any():
-            place, _ = _place(rounded, first_row, names)
-            raise ValueError(
-                f"records must be stored as whole numbers: {place} is a float that may be rounded"
-            )
+        exact = array < 2.0 ** (np.finfo(array.dtype).nmant + 1)
+        fault = "is a float that may be rounded"
+        _require(exact, first_row, names, "be stored as whole numbers", fault)
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
 def _finite(array: npt.NDArray[Any], first_row: int) -> FloatArray:
     reals = np.ascontiguousarray(array, dtype=np.float64)
-    broken = ~np.isfinite(reals)
-    if broken.any():
-        raise ValueError(f"records must be finite: {_place(broken, first_row, None)[0]} is not")
+    _require(np.isfinite(reals), first_row, None, "be finite")
     return reals
 
 
