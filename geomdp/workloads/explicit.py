@@ -16,7 +16,7 @@ from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import batch, finite_array, listed, require_type, whole
 from geomdp.workloads.base import CHUNK_ROWS, MAX_ENTRIES, Totals, Workload, WorkloadSizeError
 from geomdp.workloads.finite import FiniteWorkload
-from geomdp.workloads.single_queries import SparseQuery
+from geomdp.workloads.single_queries import COUNT_ROWS, SparseQuery
 from geomdp.workloads.universes import (
     Elements,
     FiniteUniverse,
@@ -251,10 +251,6 @@ def _sparse_rows(matrix: Any) -> Any:
     return rows
 
 
-#: Number of records counted at a time.
-COUNT_ROWS = 1 << 16
-
-
 class SparseQueries(ListedAnswers):
     """A list of m sparse queries on the open universe of all hashable elements.
 
@@ -441,10 +437,6 @@ class LinearMap(_Measured):
         return float(min(column * inner, np.sqrt(self.n_queries) * l2_bound))
 
 
-#: Number of elements that are compared with all centres at a time.
-BLOCK_ELEMENTS = 1024
-
-
 class Coarsened(ListedAnswers):
     """The workload that maps x to the centre nearest to Q(x), in Euclidean norm.
 
@@ -516,12 +508,9 @@ def _nearest(points: FloatArray, centres: FloatArray) -> tuple[IntArray, FloatAr
     """The number (N,) and the distance (N,) of the centre nearest to each row of `points`."""
     from scipy.spatial.distance import cdist
 
-    nearest, least = np.empty(len(points), dtype=np.int64), np.empty(len(points))
-    for start in range(0, len(points), BLOCK_ELEMENTS):
-        rows = slice(start, start + BLOCK_ELEMENTS)
-        distances = cdist(points[rows], centres)
-        nearest[rows], least[rows] = distances.argmin(axis=1), distances.min(axis=1)
-    return nearest, least
+    distances = (cdist(part, centres) for part in _parts(points))
+    found = [(part.argmin(axis=1), part.min(axis=1)) for part in distances]
+    return np.concatenate([row for row, _ in found]), np.concatenate([least for _, least in found])
 
 
 def explicit_answers(workload: Workload) -> FloatArray:
@@ -559,7 +548,7 @@ def explicit_answers(workload: Workload) -> FloatArray:
 L1_WORK = 1 << 32
 #: Largest number of points N for which the l2 diameter is computed exactly, by matrix products.
 L2_POINTS = 1 << 14
-#: Number of rows that are compared with all others at a time.
+#: Number of rows that are compared with all others, or with all centres, at a time.
 BLOCK_ROWS = 512
 
 
