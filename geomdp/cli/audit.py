@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import time
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
 
 import typer
 
+import geomdp as gd
 from geomdp.cli import display, flags
 from geomdp.cli.display import check_together, working
 from geomdp.cli.flags import PRIVACY, RESULT, option, real, whole_number
@@ -16,10 +18,6 @@ from geomdp.privacy.definitions import printed, printed_down
 
 if TYPE_CHECKING:
     from geomdp.advice.setting import Setting
-    from geomdp.audit import AuditResult, Learner
-    from geomdp.mechanisms import Mechanism
-    from geomdp.privacy import Privacy
-    from geomdp.workloads import Workload
 
 
 # Build and audit one mechanism, or give the reason why it is left out
@@ -32,40 +30,32 @@ SECONDS = 20.0
 LEARNING = 4
 
 
+class LeftOutError(Exception):
+    """Why a mechanism is not audited."""
+
+
 class Audited(NamedTuple):
-    """A mechanism with the result of the audit, or with the reason why there was no audit."""
+    """A mechanism with the result of its audit."""
 
     flag: str
-    result: AuditResult | None
+    result: gd.audit.AuditResult
     seconds: float
-    why: str = ""
 
 
-def built_candidate(flag: str, setting: Setting, named: bool) -> Mechanism | Audited:
-    """The mechanism, or why it is left out, as ``ValueError`` if the user `named` it."""
+def _candidate(flag: str, setting: Setting) -> gd.mechanisms.Mechanism:
+    """The mechanism that the user did not name; `LeftOutError` if it does not apply."""
     from geomdp.advice.candidates import CANDIDATES
     from geomdp.advice.setting import InapplicableError
-    from geomdp.bodies import MissingOracle
-    from geomdp.cli.inputs import build_mechanism
-    from geomdp.privacy import Exact
-    from geomdp.workloads import WorkloadSizeError
 
-    if named:
-        return build_mechanism(flag, setting)
     row = next(row for row in CANDIDATES if row.flag == flag)
     if row.is_stronger(setting):
-        return Audited(
-            flag,
-            None,
-            0.0,
-            f"it has the stronger guarantee {setting.pure}: audit it with --epsilon",
-        )
+        raise LeftOutError(f"it has the stronger guarantee {setting.pure}: audit it with --epsilon")
     try:
         built = row.built(setting)
-    except (InapplicableError, WorkloadSizeError, MissingOracle) as error:
-        return Audited(flag, None, 0.0, str(error))
-    if setting.exact_only and not isinstance(built.guarantee.sampler, Exact):
-        return Audited(flag, None, 0.0, f"its sampler is {built.guarantee.sampler}")
+    except (InapplicableError, gd.workloads.WorkloadSizeError, gd.MissingOracle) as error:
+        raise LeftOutError(str(error)) from error
+    if setting.exact_only and not isinstance(built.guarantee.sampler, gd.privacy.Exact):
+        raise LeftOutError(f"its sampler is {built.guarantee.sampler}")
     return built
 
 
@@ -77,25 +67,22 @@ class Allowance:
 
         self.whole = self.left = Budget.of_seconds(SECONDS).work
 
-    def spent_on(self, flag: str, mechanism: Mechanism, trials: int) -> Mechanism | Audited:
-        """The mechanism, whose audit is then paid for, or the reason why it is left out.
+    def spend(self, flag: str, mechanism: gd.mechanisms.Mechanism, trials: int) -> None:
+        """Pay for an audit of the mechanism; `LeftOutError` if it takes more than is left.
 
         The first audit may take twice the allowance, because fewer audits than one are none.
         """
-        from geomdp.mechanisms import AdditiveMechanism
-
         more = f"to audit it, add --mechanism {flag}, or --all"
-        if not isinstance(mechanism, AdditiveMechanism):
-            return Audited(flag, None, 0.0, f"each of its outputs takes a full run: {more}")
+        if not isinstance(mechanism, gd.mechanisms.AdditiveMechanism):
+            raise LeftOutError(f"each of its outputs takes a full run: {more}")
         work = noise_audit_work(mechanism.workload, trials)
         if work > (2 * self.whole if self.left == self.whole else self.left):
             seconds = work / self.whole * SECONDS
-            return Audited(flag, None, 0.0, f"its audit takes about {seconds:.2g} s: {more}")
+            raise LeftOutError(f"its audit takes about {seconds:.2g} s: {more}")
         self.left -= work
-        return mechanism
 
 
-def noise_audit_work(workload: Workload, trials: int) -> float:
+def noise_audit_work(workload: gd.workloads.Workload, trials: int) -> float:
     """Operations of `audit_noise`, in the units of `Budget`, from the sizes of the workload."""
     from geomdp.advice.setting import PRODUCT_SPEED, breadth_work
     from geomdp.audit.mechanism import CHANGES, MOST_AXES, STARTS, STEPS
@@ -104,24 +91,6 @@ def noise_audit_work(workload: Workload, trials: int) -> float:
     directions = (STEPS + 1) * (3 * min(m, MOST_AXES) + 2 * STARTS)
     products = (CHANGES + 1) * LEARNING * 2.0 * trials * m * min(m, trials)
     return directions * breadth_work(workload) + products / PRODUCT_SPEED
-
-
-def audited_mechanism(
-    flag: str,
-    mechanism: Mechanism,
-    trials: int,
-    level: float,
-    seed: int | None,
-    learners: Sequence[Learner],
-) -> Audited:
-    """The mechanism with the result of its audit, which draws outputs from the seed `seed`."""
-    from geomdp.audit import audit_mechanism
-
-    begun = time.perf_counter()
-    result = audit_mechanism(
-        mechanism, trials=trials, without_density=learners, level=level, rng=seed
-    )
-    return Audited(flag, result, time.perf_counter() - begun)
 
 
 # The command
@@ -148,12 +117,7 @@ AuditedOption: TypeAlias = Annotated[
 ]
 AllOption: TypeAlias = Annotated[
     bool,
-    typer.Option(
-        "--all",
-        help="Audit all mechanisms that apply. This can take minutes.",
-        rich_help_panel=PRIVACY,
-        show_default=False,
-    ),
+    option("--all", PRIVACY, "Audit all mechanisms that apply. This can take minutes."),
 ]
 TrialsOption: TypeAlias = Annotated[
     int,
@@ -245,7 +209,7 @@ def audit(
 
     task = planned_task(question, sample, schema)
     setting = Setting(task.workload, n, privacy, adjacency.relation(), exact)
-    audited = _audited(mechanism, setting, all_of_them, trials, level, seed)
+    audited, left_out = _audited(mechanism, setting, all_of_them, trials, level, seed)
     of_what = " of the mechanism" if task.caveat else ""
     display.print_rows(
         [
@@ -256,15 +220,14 @@ def audit(
         ]
     )
     print()
-    _print_results([each for each in audited if each.result is not None])
+    _print_results(audited)
     print(_limits(privacy, trials, level))
-    left_out = [(each.flag, each.why) for each in audited if each.result is None]
     if mechanism is None:
         left_out += OTHER_RELEASES
     if left_out:
         print()
         display.print_table(["left out", "why"], left_out)
-    if any(each.result.refuted for each in audited if each.result is not None):
+    if any(each.result.refuted for each in audited):
         raise typer.Exit(REFUTED)
 
 
@@ -275,26 +238,38 @@ def _audited(
     trials: int,
     level: float,
     seed: int | None,
-) -> list[Audited]:
-    """Audit the named mechanisms, or all that apply, or the first of these that are affordable."""
+) -> tuple[list[Audited], list[tuple[str, str]]]:
+    """Audit the named mechanisms, or all that apply, or the first of these that are affordable.
+
+    Also the mechanisms that are left out, with the reasons. A mechanism that the user named must
+    apply (``ValueError``).
+    """
+    from geomdp.advice.candidates import CANDIDATES
+    from geomdp.cli.inputs import build_mechanism
+
     allowance = None if named or all_of_them else Allowance()
-    learners, audited = _learners(), []
-    for flag in named or _known():
-        with working(f"auditing {flag}"):
-            # A mechanism that the user named must apply. If the user named none, mechanisms that do
-            # not apply are listed as left out.
-            built = built_candidate(flag, setting, named=named is not None)
-            if not isinstance(built, Audited) and allowance is not None:
-                built = allowance.spent_on(flag, built, trials)
-            if not isinstance(built, Audited):
-                built = audited_mechanism(flag, built, trials, level, seed, learners)
-            audited.append(built)
-    if allowance is not None and all(each.result is None for each in audited):
+    learners, audited, left_out = _learners(), [], []
+    for name in named or [row.flag for row in CANDIDATES]:
+        with working(f"auditing {name}"):
+            try:
+                build = _candidate if named is None else build_mechanism
+                mechanism = build(name, setting)
+                if allowance is not None:
+                    allowance.spend(name, mechanism, trials)
+            except LeftOutError as error:
+                left_out.append((name, str(error)))
+                continue
+            begun = time.perf_counter()
+            result = gd.audit.audit_mechanism(
+                mechanism, trials=trials, without_density=learners, level=level, rng=seed
+            )
+            audited.append(Audited(name, result, time.perf_counter() - begun))
+    if allowance is not None and not audited:
         raise ValueError(
             "no audit was made, because each would take long or does not apply: name a mechanism "
             "with --mechanism, or add --all"
         )
-    return audited
+    return audited, left_out
 
 
 def _check_level(level: float) -> None:
@@ -310,32 +285,20 @@ def _check_choice(mechanism: Sequence[str] | None, all_of_them: bool) -> None:
         raise ValueError("give either --mechanism or --all, not both")
 
 
-def _known() -> list[str]:
-    from geomdp.advice.candidates import CANDIDATES
-
-    return [row.flag for row in CANDIDATES]
-
-
-def _learners() -> tuple[Learner, ...]:
+def _learners() -> tuple[gd.audit.Learner, ...]:
     """The classifiers that choose events for noise of unknown density; none without sklearn."""
-    from importlib.util import find_spec
-
-    from geomdp.audit import CLASSIFIER
-
-    if find_spec("sklearn") is None:
+    if importlib.util.find_spec("sklearn") is None:
         display.warn(NO_CLASSIFIER)
         return ()
-    return (CLASSIFIER,)
+    return (gd.audit.CLASSIFIER,)
 
 
-def _limits(privacy: Privacy, trials: int, level: float) -> str:
+def _limits(privacy: gd.privacy.Privacy, trials: int, level: float) -> str:
     """The smallest violation that so many trials can show, and ten times as many."""
-    from geomdp.audit import smallest_violation
-    from geomdp.privacy import ZCDP
-
-    name = "rho" if isinstance(privacy, ZCDP) else "epsilon"
+    name = "rho" if isinstance(privacy, gd.ZCDP) else "epsilon"
     least, less = (
-        smallest_violation(privacy, trials=times * trials // 2, level=level) for times in (1, 10)
+        gd.audit.smallest_violation(privacy, trials=times * trials // 2, level=level)
+        for times in (1, 10)
     )
     shown = f"a true {name} of {least:.3g} or more" if least < math.inf else "no violation"
     return (
@@ -348,7 +311,6 @@ def _print_results(audited: Sequence[Audited]) -> None:
     rows = []
     for each in audited:
         result = each.result
-        assert result is not None
         rho = result.rho_lower_bound
         more = "" if rho is None else f"; Renyi divergences show rho >= {printed_down(rho, 4)}"
         at = "" if result.delta == 0 else f" at delta {printed(result.delta, 2)}"

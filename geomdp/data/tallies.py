@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -79,16 +79,52 @@ class Tallies:
         (counts,) = self.tables([columns])
         return counts
 
-    def has(self, columns: Table) -> bool:
-        return self._sums.has(columns)
-
     def tables(self, wanted: Sequence[Table]) -> list[IntArray]:
         """As `table` for several tables. Shared sums are computed once."""
-        return self._sums.of(wanted)
+        by_holder: dict[Table, dict[Table, None]] = {}
+        for columns in wanted:
+            by_holder.setdefault(self._holder(columns), {})[tuple(sorted(columns))] = None
+        summed: dict[Table, IntArray] = {}
+        for holder, inside in by_holder.items():
+            counts = self.cells[holder].reshape([self.levels[column] for column in holder])
+            _add_sums(counts, holder, 0, list(inside), summed)
+        found = []
+        for columns in wanted:
+            kept = tuple(sorted(columns))
+            order = [kept.index(column) for column in columns]
+            found.append(np.asarray(summed[kept].transpose(order)))
+        return found
+
+    def has(self, columns: Table) -> bool:
+        """Whether a counted table contains all `columns`."""
+        return self._containing(columns) != 0
+
+    def _holder(self, columns: Table) -> Table:
+        """The first counted table that contains all `columns`; ``ValueError`` if there is none."""
+        bits = self._containing(columns)
+        if not bits:
+            counted = ", ".join(map(str, self.cells))
+            raise ValueError(
+                f"the table of columns {columns} was not counted and cannot be summed from the "
+                f"tables that were counted: {counted}"
+            )
+        return list(self.cells)[(bits & -bits).bit_length() - 1]
+
+    def _containing(self, columns: Table) -> int:
+        """A number whose bit j is 1 if counted table j contains all `columns`."""
+        bits = (1 << len(self.cells)) - 1
+        for column in columns:
+            bits &= self._holders[column]
+        return bits
 
     @cached_property
-    def _sums(self) -> TableSums:
-        return TableSums(self.levels, self.cells)
+    def _holders(self) -> list[int]:
+        """For each column, a number whose bit j is 1 if counted table j contains the column."""
+        holders = [0] * len(self.levels)
+        for place, table in enumerate(self.cells):
+            for column in table:
+                holders[column] |= 1 << place
+        return holders
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,62 +301,6 @@ class RecordCounts:
         size = self.universe.size
         assert size is not None
         return np.bincount(self.universe.numbers(self.records), minlength=size)
-
-
-# Counts of tables, computed as sums over cells of larger counted tables.
-
-
-class TableSums:
-    """Computes the counts of a table as sums over cells of a larger table that was counted.
-
-    `cells` has the counts of each table, in row-major order, by its sorted column numbers.
-    """
-
-    def __init__(self, levels: tuple[int, ...], cells: Mapping[Table, IntArray]) -> None:
-        self._levels, self._cells, self._counted = levels, cells, list(cells)
-        # For each column, a whole number. Bit j is 1 if counted table j contains the column.
-        self._holders = [0] * len(levels)
-        for place, table in enumerate(self._counted):
-            for column in table:
-                self._holders[column] |= 1 << place
-
-    def of(self, wanted: Sequence[Table]) -> list[IntArray]:
-        """Counts of the `wanted` tables, one axis per column; ``ValueError`` if one is not held."""
-        by_holder: dict[Table, dict[Table, None]] = {}
-        for columns in wanted:
-            by_holder.setdefault(self._holder(columns), {})[tuple(sorted(columns))] = None
-        summed: dict[Table, IntArray] = {}
-        for holder, inside in by_holder.items():
-            counts = self._cells[holder].reshape([self._levels[column] for column in holder])
-            _add_sums(counts, holder, 0, list(inside), summed)
-        found = []
-        for columns in wanted:
-            kept = tuple(sorted(columns))
-            order = [kept.index(column) for column in columns]
-            found.append(np.asarray(summed[kept].transpose(order)))
-        return found
-
-    def has(self, columns: Table) -> bool:
-        """Whether a counted table contains all `columns`."""
-        return self._containing(columns) != 0
-
-    def _containing(self, columns: Table) -> int:
-        """A number whose bit j is 1 if counted table j contains all `columns`."""
-        bits = (1 << len(self._counted)) - 1
-        for column in columns:
-            bits &= self._holders[column]
-        return bits
-
-    def _holder(self, columns: Table) -> Table:
-        """The first counted table that contains all `columns`; ``ValueError`` if there is none."""
-        bits = self._containing(columns)
-        if not bits:
-            counted = ", ".join(map(str, self._counted))
-            raise ValueError(
-                f"the table of columns {columns} was not counted and cannot be summed from the "
-                f"tables that were counted: {counted}"
-            )
-        return self._counted[(bits & -bits).bit_length() - 1]
 
 
 def _add_sums(

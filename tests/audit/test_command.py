@@ -93,8 +93,10 @@ def test_the_allowance_is_spent_in_counted_work(monkeypatch):
     work = audit.noise_audit_work(laplace.workload, trials=64)
     monkeypatch.setattr(audit, "SECONDS", 3.5 * work / OPERATIONS_A_SECOND)
     allowance = audit.Allowance()
-    given = [allowance.spent_on("laplace", laplace, 64) for _ in range(4)]
-    assert [each is laplace for each in given] == [True, True, True, False]
+    for _ in range(3):
+        allowance.spend("laplace", laplace, 64)
+    with pytest.raises(audit.LeftOutError, match="its audit takes about"):
+        allowance.spend("laplace", laplace, 64)
 
 
 def test_the_search_asks_for_no_more_directions_than_are_counted(monkeypatch):
