@@ -519,7 +519,7 @@ def _asked(
 ) -> tuple[gd.tabulation.Task, npt.NDArray[Any] | None]:
     """The workload that is asked for, and the records to measure errors on, if any."""
     from geomdp.cli.inputs import planned_task, record_source
-    from geomdp.data.counting import encode_source
+    from geomdp.data.tallies import encode_source
 
     if measure and data is None and sample is None:
         raise ValueError("--measure needs --sample; for your own records, give their file as DATA")

@@ -7,8 +7,6 @@ from .columns import DiscreteColumn as DiscreteColumn
 from .columns import NumericColumn as NumericColumn
 from .columns import RealColumn as RealColumn
 from .columns import SkippedColumn as SkippedColumn
-from .counting import EncodedRecords as EncodedRecords
-from .counting import count_records as count_records
 from .encoding import encode as encode
 from .files import column_names as column_names
 from .files import read_chunks as read_chunks
@@ -23,3 +21,5 @@ from .samples import fair_affairs as fair_affairs
 from .samples import rand_health_insurance as rand_health_insurance
 from .schema import Schema as Schema
 from .tallies import CountedRecords as CountedRecords
+from .tallies import EncodedRecords as EncodedRecords
+from .tallies import count_records as count_records

@@ -14,9 +14,8 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 
 from geomdp.data import BooleanColumn, CountedRecords, Schema
-from geomdp.data.counting import count_records
 from geomdp.data.files import source_of
-from geomdp.data.tallies import Tallies, tables_of
+from geomdp.data.tallies import Tallies, count_records, tables_of
 from geomdp.mechanisms import Hierarchical, Matrix
 from geomdp.mechanisms.strategies import LaplaceCells, SimplexCells, WeightedMarginals
 from geomdp.mechanisms.strategies.histograms import reconstruct
