@@ -71,15 +71,10 @@ def farthest_points(
         raise ValueError("points must have at least one row, got none")
     limit = len(points) if most is None else min(whole(most, "most"), len(points))
     following = int(norm(points - points.mean(axis=0)).argmax())
-    exact = None
-    if of_squares is not None and bool((points % 1 == 0).all()):
-        largest = 4 * float(np.abs(points).max()) ** 2 * points.shape[1]  # among squared distances
-        if largest < LARGEST_WHOLE:
-            exact = points.astype(np.float32) if largest < LARGEST_WHOLE_32 else points
-    if of_squares is None or exact is None:
-        distances_from, length = lambda row: norm(points - points[row]), np.asarray
+    if of_squares is not None and _is_whole(points):
+        distances_from, length = _squares_from(points), of_squares
     else:
-        distances_from, length = _squares_from(exact), of_squares
+        distances_from, length = lambda row: norm(points - points[row]), np.asarray
     distances = np.full(len(points), math.inf)
     order: list[int] = []
     radii: list[float] = []
@@ -94,8 +89,17 @@ def farthest_points(
     return FarthestPoints(np.array(order, dtype=np.int64), np.array(radii), reach)
 
 
+def _is_whole(points: FloatArray) -> bool:
+    """Whether coordinates are whole and so small that float64 computes exact squared distances."""
+    largest = float(np.abs(points).max())
+    return 4 * largest**2 * points.shape[1] < LARGEST_WHOLE and bool((points % 1 == 0).all())
+
+
 def _squares_from(points: FloatArray) -> Callable[[int], FloatArray]:
     """A function from a row number to the squared distances (N,) of all points from that row."""
+    largest = float(np.abs(points).max())
+    if 4 * largest**2 * points.shape[1] < LARGEST_WHOLE_32:
+        points = points.astype(np.float32)
     squares = np.einsum("nm,nm->n", points, points)
 
     def squares_from(row: int) -> FloatArray:

@@ -48,9 +48,6 @@ class Estimate:
         """A number known in closed form."""
         return cls(value, 0.0, (value, value), 0)
 
-    def __float__(self) -> float:
-        return self.value
-
     def __repr__(self) -> str:
         if self.samples == 0:
             return f"Estimate({self.value:.6g}, exact)"

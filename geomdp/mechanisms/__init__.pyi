@@ -22,8 +22,8 @@ from .base import Mechanism as Mechanism
 from .base import predict_on_prior as predict_on_prior
 from .covariance import Covariance as Covariance
 from .fitted import Fitted as Fitted
-from .interactive.distinguishers import AllParities as AllParities
-from .interactive.distinguishers import EnumeratedQueries as EnumeratedQueries
+from .interactive.iterative import AllParities as AllParities
+from .interactive.iterative import EnumeratedQueries as EnumeratedQueries
 from .interactive.iterative import IterativeConstruction as IterativeConstruction
 from .interactive.iterative import IterativeRelease as IterativeRelease
 from .interactive.iterative import StoppingDesign as StoppingDesign

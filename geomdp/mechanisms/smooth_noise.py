@@ -29,11 +29,8 @@ class CalibratedNoise(abc.ABC):
 
     #: Standard deviations (m,), in units of sums.
     deviations: FloatArray
-
-    @property
-    @abc.abstractmethod
-    def sampler(self) -> SamplerStatus:
-        """How close the distribution of `sample` is to the distribution in the proof."""
+    #: How close the distribution of `sample` is to the distribution in the proof.
+    sampler: SamplerStatus
 
     @abc.abstractmethod
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
@@ -51,12 +48,10 @@ class CalibratedNoise(abc.ABC):
 class ScaledLaplace(CalibratedNoise):
     """Laplace noise with scales b = `scales` (m,), in units of sums; the variances are 2 b^2."""
 
+    sampler: SamplerStatus = Exact()
+
     def __init__(self, scales: FloatArray) -> None:
         self.scales, self.deviations = scales, math.sqrt(2) * scales
-
-    @property
-    def sampler(self) -> Exact:
-        return Exact()
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         return rng.laplace(0.0, self.scales, (size, len(self.scales)))
@@ -71,12 +66,10 @@ class ScaledLaplace(CalibratedNoise):
 class ScaledGaussian(CalibratedNoise):
     """Gaussian noise with the standard deviations `deviations` (m,), in units of sums."""
 
+    sampler: SamplerStatus = Exact()
+
     def __init__(self, deviations: FloatArray) -> None:
         self.deviations = deviations
-
-    @property
-    def sampler(self) -> Exact:
-        return Exact()
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         return rng.normal(0.0, self.deviations, (size, len(self.deviations)))

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 import geomdp as gd
 from geomdp import mechanisms, workloads
-from geomdp.mechanisms.interactive.distinguishers import AllParities
+from geomdp.mechanisms.interactive.iterative import AllParities
 from geomdp.mechanisms.interactive.updates import MultiplicativeWeights
 from geomdp.privacy import ZCDP, ApproxDP, Ledger, PureDP
 

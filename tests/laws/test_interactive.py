@@ -16,8 +16,7 @@ import scipy.stats
 
 import geomdp.mechanisms.interactive.iterative as iterative_module
 import geomdp.mechanisms.interactive.sparse_vector as sparse_vector_module
-from geomdp.mechanisms.interactive.distinguishers import EnumeratedQueries
-from geomdp.mechanisms.interactive.iterative import IterativeConstruction
+from geomdp.mechanisms.interactive.iterative import EnumeratedQueries, IterativeConstruction
 from geomdp.mechanisms.interactive.online import OnlineConstruction
 from geomdp.mechanisms.interactive.sparse_vector import (
     AboveThreshold,

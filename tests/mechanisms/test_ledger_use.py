@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from geomdp.mechanisms.additive_noise.independent_noise import Laplace
-from geomdp.mechanisms.interactive.distinguishers import AllParities
-from geomdp.mechanisms.interactive.iterative import IterativeConstruction
+from geomdp.mechanisms.interactive.iterative import AllParities, IterativeConstruction
 from geomdp.mechanisms.interactive.online import OnlineConstruction
 from geomdp.mechanisms.interactive.sparse_vector import AboveThreshold, NumericSparse, Sparse
 from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, SparseMultiplicativeWeights

@@ -11,8 +11,13 @@ import numpy as np
 import pytest
 
 from geomdp.mechanisms.interactive.budgets import composed_pairs, step_epsilon
-from geomdp.mechanisms.interactive.distinguishers import AllParities, EnumeratedQueries
-from geomdp.mechanisms.interactive.iterative import CORRECTED, IterativeConstruction, StoppingDesign
+from geomdp.mechanisms.interactive.iterative import (
+    CORRECTED,
+    AllParities,
+    EnumeratedQueries,
+    IterativeConstruction,
+    StoppingDesign,
+)
 from geomdp.mechanisms.interactive.online import OnlineConstruction, solve_accuracy
 from geomdp.mechanisms.interactive.sparse_vector import Answer
 from geomdp.mechanisms.interactive.updates import (

@@ -17,8 +17,7 @@ import pytest
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp.audit import AuditResult, Sampler, Score, audit, repeat
-from geomdp.mechanisms.interactive.distinguishers import EnumeratedQueries
-from geomdp.mechanisms.interactive.iterative import IterativeConstruction
+from geomdp.mechanisms.interactive.iterative import EnumeratedQueries, IterativeConstruction
 from geomdp.mechanisms.interactive.online import OnlineConstruction
 from geomdp.mechanisms.interactive.sparse_vector import (
     AboveThreshold,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from geomdp.mechanisms.interactive.distinguishers import EnumeratedQueries
-from geomdp.mechanisms.interactive.iterative import IterativeConstruction
+from geomdp.mechanisms.interactive.iterative import EnumeratedQueries, IterativeConstruction
 from geomdp.mechanisms.interactive.online import OnlineConstruction
 from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, SparseMultiplicativeWeights
 from geomdp.privacy import ApproxDP

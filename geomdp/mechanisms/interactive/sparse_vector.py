@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from fractions import Fraction
 from numbers import Integral, Rational, Real
@@ -103,9 +103,6 @@ class Transcript(NotCopied, Sequence[Answer]):
 
     def __len__(self) -> int:
         return len(self._answers)
-
-    def __iter__(self) -> Iterator[Answer]:
-        return iter(self._answers)
 
 
 # Comparisons with a noisy threshold: the base class of all sparse vector mechanisms.
