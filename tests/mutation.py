@@ -108,7 +108,7 @@ FAMILIES = {
     "mechanisms/post_processed": ("projected", "fitted", "reduced_answers"),
     "mechanisms/second_moments": ("second_moment", "covariance"),
     "mechanisms/few_queries": ("additive_noise/few_queries",),
-    "mechanisms/selection": ("selection", "noisy_maximum"),
+    "mechanisms/selection": ("selection",),
     "mechanisms/smooth": ("smooth_noise", "smooth_release", "smooth_summary"),
     "mechanisms/sparse": ("sparse_project", "sparse_summary"),
 }

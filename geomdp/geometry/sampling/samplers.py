@@ -106,11 +106,9 @@ class ExactSampler:
 
     @property
     def status(self) -> SamplerStatus:
-        """Always `Exact`."""
         return Exact()
 
     def draw(self, rng: np.random.Generator, n: int) -> FloatArray:
-        """Independent uniform points (n, m)."""
         return self.body.sample_uniform(whole(n, "n"), rng)
 
 
@@ -177,7 +175,6 @@ class ChainSampler:
 
     @property
     def status(self) -> SamplerStatus:
-        """`Heuristic`, with the kernel, the steps and the diagnostics of the pilot run."""
         agreed = "" if self.mixing.agreed else " whose chains did not agree"
         return Heuristic(
             f"{self.walk.kernel.name}, {self.burn_in} steps; pilot{agreed}: {self.diagnostics}"
@@ -271,11 +268,10 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     return Samples(np.ascontiguousarray(points), sampler.status, diagnostics)
 
 
-# Rounding: affine maps that make a body nearly isotropic, so that hit-and-run mixes fast.
-#
-# Points x of a body K in R^m are x = offset + root @ y, with root (m, r) of rank r, the dimension
-# of the affine hull. The y with x in K are full-dimensional, and uniform y give uniform x.
-# Everything here depends on the body and on random numbers, never on records.
+# Rounding: affine maps that make a body nearly isotropic, so that hit-and-run mixes fast. Points x
+# of a body K in R^m are x = offset + root @ y, with root (m, r) of rank r, the dimension of the
+# affine hull. The y with x in K are full-dimensional, and uniform y give uniform x. Everything here
+# depends on the body and on random numbers, never on records.
 
 #: Rounding stops at this ratio of the largest to the least eigenvalue of the covariance. Above it,
 #: hit-and-run needs more steps. Below it, another round costs more than it saves.
