@@ -48,6 +48,9 @@ class Estimate:
         """A number known in closed form."""
         return cls(value, 0.0, (value, value), 0)
 
+    def __float__(self) -> float:
+        return self.value
+
     def __repr__(self) -> str:
         if self.samples == 0:
             return f"Estimate({self.value:.6g}, exact)"
