@@ -69,13 +69,7 @@ class UnknownScriptError(ValueError):
 
 
 def module_of(name: str, catalogue: Sequence[str]) -> str:
-    """The module name in `catalogue` of the script with this short name; nothing is imported.
-
-    Raises
-    ------
-    UnknownScriptError
-        If there is none.
-    """
+    """The module name in `catalogue` of the script with this short name; nothing is imported."""
     names = {module.rpartition(".")[2]: module for module in catalogue}
     if name in names:
         return names[name]

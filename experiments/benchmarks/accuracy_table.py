@@ -75,9 +75,8 @@ from experiments.engine.checks import (
     slopes_lie_within,
     stays_below_prediction,
 )
-from experiments.engine.claims import Claim
+from experiments.engine.claims import Claim, Goal
 from experiments.engine.drawing import BAND_LEVEL, Look, draw_intervals, shared_legend
-from experiments.engine.goals import Goal
 from experiments.engine.script import Needs
 from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by, quantile
 from experiments.shared.accuracy_lines import (

@@ -45,9 +45,8 @@ from experiments.benchmarks.geometry_work.instances import (
 )
 from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
+from experiments.engine.claims import Aim, Claim, Goal
 from experiments.engine.drawing import Look, draw_points, shared_legend
-from experiments.engine.goals import Aim, Goal
 from experiments.engine.provenance import versions
 from experiments.engine.script import Needs
 

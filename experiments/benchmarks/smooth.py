@@ -41,9 +41,8 @@ from experiments.benchmarks.peers.moments import blocked_cosines, blocked_recurr
 from experiments.benchmarks.smooth_memory import SCHEMA, SMOOTHNESS
 from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
+from experiments.engine.claims import Aim, Claim, Goal
 from experiments.engine.drawing import Look, draw_points, log_axes, shared_legend
-from experiments.engine.goals import Aim, Goal
 from geomdp.workloads.smooth import GaussianMixture, Truncation, approximate
 
 PURE = gd.PureDP(1.0)

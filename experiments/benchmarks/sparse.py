@@ -32,9 +32,8 @@ from rich.table import Table
 import geomdp as gd
 from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
+from experiments.engine.claims import Aim, Claim, Goal
 from experiments.engine.drawing import Look, draw_points, log_axes, shared_legend
-from experiments.engine.goals import Aim, Goal
 from experiments.engine.processor_time import timed
 from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, SparseMultiplicativeWeights
 from geomdp.mechanisms.sparse_summary import HashedSigns

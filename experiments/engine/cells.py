@@ -28,15 +28,7 @@ HASH_WORDS = 8
 
 
 def configuration_fields(configuration: DataclassInstance) -> Row:
-    """Fields of a frozen dataclass as plain values, in order.
-
-    Raises
-    ------
-    TypeError
-        For anything but an instance of a frozen dataclass of strings, numbers, booleans and None.
-    ValueError
-        For a number that is not finite.
-    """
+    """Fields of a frozen dataclass as plain values, in order."""
     if not dataclasses.is_dataclass(configuration) or isinstance(configuration, type):
         raise TypeError(f"configuration must be a dataclass instance, got {configuration!r}")
     if not configuration.__dataclass_params__.frozen:  # type: ignore[attr-defined]
@@ -48,15 +40,7 @@ def configuration_fields(configuration: DataclassInstance) -> Row:
 
 
 def plain(value: object, name: str) -> Scalar:
-    """A JSON scalar equal to `value`, which may be a NumPy scalar or a string enumeration.
-
-    Raises
-    ------
-    TypeError
-        For anything that is not a string, number, boolean or None.
-    ValueError
-        For a number that is not finite, which JSON cannot hold.
-    """
+    """A JSON scalar equal to `value`, which may be a NumPy scalar or a string enumeration."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):

@@ -44,14 +44,7 @@ class DaskCluster:
     def __call__(
         self, work: Work | EachWork, cells: Iterable[Cell[Any]] | Iterable[Task]
     ) -> Iterator[Outcome[Any]]:
-        """Outcomes of all `cells`, as they complete.
-
-        Raises
-        ------
-        ExecutorError
-            If no scheduler or worker answers in time, if three connections in a row are lost before
-            a cell completes, or if a worker cannot run the script or has other code.
-        """
+        """Outcomes of all `cells`, as they complete."""
         waiting, losses = {cell.key: cell for cell in cells}, 0
         while waiting:
             losses += 1

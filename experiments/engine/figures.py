@@ -90,13 +90,7 @@ def write_table(outputs: Outputs, table: pd.DataFrame) -> None:
 
 
 def read_table(outputs: Outputs) -> pd.DataFrame:
-    """Read the CSV back, exactly as plots and claims see it.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no CSV, for instance because the script has not been run.
-    """
+    """Read the CSV back, exactly as plots and claims see it."""
     import pandas as pd
 
     # Every supported pandas has this parser, and it is known to round to the nearest float.
@@ -136,13 +130,7 @@ def write_record(outputs: Outputs, record: Mapping[str, object]) -> None:
 
 
 def read_record(outputs: Outputs) -> dict[str, Any] | None:
-    """The JSON record; None if there is none.
-
-    Raises
-    ------
-    RecordError
-        If the file is no record.
-    """
+    """The JSON record; None if there is none."""
     if not outputs.record.exists():
         return None
     try:

@@ -56,13 +56,7 @@ class Processes:
     def __call__(
         self, work: Work | EachWork, cells: Iterable[Cell[Any]] | Iterable[Task]
     ) -> Iterator[Outcome[Any]]:
-        """Outcomes of all `cells`, as they complete.
-
-        Raises
-        ------
-        ExecutorError
-            If a process cannot start, cannot load the script, or finds that the code was edited.
-        """
+        """Outcomes of all `cells`, as they complete."""
         self._stop(self._busy())  # these belong to a sweep that was broken off
         waiting, deaths, unbegun = _Waiting(cells), Counter[tuple[object, ...]](), 0
         while True:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Self
 
 from experiments.engine.cells import Outcome, Sweep, configuration_fields
-from experiments.engine.claims import Claim
+from experiments.engine.claims import Claim, Goal
 from experiments.engine.figures import (
     Folders,
     Outputs,
@@ -24,7 +24,6 @@ from experiments.engine.figures import (
     write_record,
     write_table,
 )
-from experiments.engine.goals import Goal
 from experiments.engine.provenance import commit, versions
 from experiments.engine.run import (
     EachWork,

@@ -40,15 +40,7 @@ class Work:
         return run_cell(self.compute, cell)
 
     def checked(self, cell: Cell[Any]) -> Outcome[Any]:
-        """Outcome of one cell in any process, after a check that this process has the same code.
-
-        Raises
-        ------
-        ExecutorError
-            If the code of this process does not have the hashes in `code`. The outcomes would be
-            stored under these hashes. Either code was edited since the sweep began, or this process
-            runs on a machine with other files.
-        """
+        """Outcome of one cell in any process, after a check that this process has the same code."""
         if _code_here(self.compute.__module__) != self.code:
             raise ExecutorError(
                 f"{self.compute.__module__} or geomdp differs from the code of this sweep "
@@ -125,13 +117,7 @@ class SweepResult:
         return sum(outcome.seconds for outcome in self.outcomes)
 
     def table(self) -> pd.DataFrame:
-        """All rows; each begins with the fields of its configuration and the number of its trial.
-
-        Raises
-        ------
-        ValueError
-            If a cell failed.
-        """
+        """All rows; each begins with its configuration and the number of its trial."""
         if self.failures:
             raise ValueError(f"the sweep must be complete, {len(self.failures)} cells failed")
         records: list[Row] = []

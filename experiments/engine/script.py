@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from experiments.engine.cells import Sweep
-    from experiments.engine.claims import Claim
-    from experiments.engine.goals import Goal
+    from experiments.engine.claims import Claim, Goal
     from experiments.engine.run import Compute
 
 
@@ -168,14 +167,7 @@ class LoadedScript:
 
 
 def load(module_name: str) -> LoadedScript:
-    """Import a script and check that it has every part of `Script`.
-
-    Raises
-    ------
-    TypeError
-        If a part of `Script` or the docstring of the module is missing, or if ``compute`` is
-        defined in another module.
-    """
+    """Import a script and check that it has every part of `Script`."""
     source = importlib.import_module(module_name)
     module: object = source
     if not isinstance(module, Script) or not module.__doc__:

@@ -16,9 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.engine.cells import Cell, Outcome
-from experiments.engine.claims import claims_table
+from experiments.engine.claims import claims_table, goals_table
 from experiments.engine.figures import read_table
-from experiments.engine.goals import goals_table
 from experiments.engine.reproduce import Report
 from experiments.engine.script import ComparesWithPeers, LoadedScript, Preset, Reports
 from geomdp.cli.display import visible

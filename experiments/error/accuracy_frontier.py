@@ -40,9 +40,8 @@ from rich.table import Table
 from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import is_below
-from experiments.engine.claims import Claim
+from experiments.engine.claims import Claim, Goal
 from experiments.engine.drawing import BAND_LEVEL, Look, draw_intervals, shared_legend
-from experiments.engine.goals import Goal
 from experiments.engine.statistics import LEVEL, MeanSquare, quantile
 from experiments.error.frontier_errors import (
     EXACT,

@@ -13,7 +13,7 @@ import pandas as pd
 
 import geomdp as gd
 from experiments.engine.cells import Row
-from experiments.engine.goals import Aim, Goal
+from experiments.engine.claims import Aim, Goal
 from experiments.engine.statistics import MeanSquare, pooled_by
 from experiments.shared.accuracy_lines import PRIVACY, Method, excluded_error, for_records
 from experiments.shared.workloads import Line, line_workload

@@ -19,9 +19,8 @@ from urllib.parse import unquote, urlsplit
 
 from experiments.engine.figures import ROOT, Folders
 from experiments.engine.script import LoadedScript
-from experiments.guide.decisions import candidate_table, chart
 from experiments.guide.gallery import write_gallery
-from experiments.guide.reference import exports, write_reference
+from experiments.guide.reference import candidate_table, chart, exports, write_reference
 from experiments.guide.theorem_pages import write_theorems
 from geomdp.cli.lessons import Lesson, all_lessons
 
@@ -133,15 +132,7 @@ INCLUDED = ("CHANGELOG.md", "CONTRIBUTING.md", "README.md")
 
 
 def assemble(folder: Path, scripts: Sequence[LoadedScript], folders: Folders) -> None:
-    """Write everything that Sphinx reads into `folder`, which must not exist yet.
-
-    Raises
-    ------
-    MissingFigureError
-        If a script has no committed figure.
-    OSError
-        If a file cannot be read or written.
-    """
+    """Write everything that Sphinx reads into `folder`, which must not exist yet."""
     shutil.copytree(HERE / "pages", folder)
     write_gallery(folder / "gallery", scripts, folders)
     shutil.copytree(HERE / "static", folder / "static")
@@ -199,16 +190,6 @@ def build_guide(
         Where the committed figures are.
     examples : bool
         Whether to run the examples of all docstrings too.
-
-    Raises
-    ------
-    GuideError
-        If Sphinx warns, code fails, a page has a broken link or would load a file from the network,
-        or an example does not print what its docstring says.
-    MissingFigureError
-        If a script has no committed figure.
-    OSError
-        If a file cannot be read or written.
     """
     sources, pages, memory = (folder / name for name in ("sources", "html", "doctrees"))
     for path in (sources, pages, memory):
@@ -228,13 +209,7 @@ def build_guide(
 
 
 def run_sphinx(sources: Path, pages: Path, memory: Path) -> None:
-    """Run Sphinx on the assembled sources. The folder `memory` keeps the parsed documents.
-
-    Raises
-    ------
-    GuideError
-        If Sphinx warns, or the code of a page fails.
-    """
+    """Run Sphinx on the assembled sources. The folder `memory` keeps the parsed documents."""
     # Code blocks use the commands of this environment and the modules of this checkout.
     paths = {"PATH": [str(Path(sys.executable).parent)], "PYTHONPATH": [str(ROOT)]}
     environment = dict(os.environ)

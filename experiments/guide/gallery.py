@@ -27,13 +27,7 @@ class MissingFigureError(ValueError):
 
 
 def write_gallery(folder: Path, scripts: Sequence[LoadedScript], folders: Folders) -> None:
-    """Write the pages and small pictures into a folder.
-
-    Raises
-    ------
-    MissingFigureError
-        If a script has no figure of the full preset.
-    """
+    """Write the pages and small pictures into a folder."""
     pages = gallery_pages(scripts, folders)
     small = folder / "small"
     small.mkdir(parents=True, exist_ok=True)
@@ -44,13 +38,7 @@ def write_gallery(folder: Path, scripts: Sequence[LoadedScript], folders: Folder
 
 
 def gallery_pages(scripts: Sequence[LoadedScript], folders: Folders) -> dict[str, str]:
-    """The text of each page by its name: `index`, and one page for each question.
-
-    Raises
-    ------
-    MissingFigureError
-        If a script has no figure of the full preset.
-    """
+    """The text of each page by its name: `index`, and one page for each question."""
     questions, pages = [], {}
     for package, group in groupby(scripts, key=lambda script: script.package):
         shown = [*group]

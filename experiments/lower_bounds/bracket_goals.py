@@ -11,7 +11,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from experiments.engine.goals import Aim, Goal
+from experiments.engine.claims import Aim, Goal
 from experiments.lower_bounds.bracket_problems import Error, Guarantee
 
 #: Goal for the sum of the squared lengths of orthogonal lines, as a share of the squared

@@ -47,9 +47,8 @@ from rich.table import Table
 import geomdp as gd
 from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
+from experiments.engine.claims import Claim, Goal
 from experiments.engine.drawing import Look, draw_points, shared_legend
-from experiments.engine.goals import Goal
 from experiments.lower_bounds.bracket_goals import goals_of, ratio
 from experiments.lower_bounds.bracket_problems import (
     COUNT,

@@ -45,8 +45,7 @@ from matplotlib.figure import Figure
 
 from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.goals import Aim, Goal
+from experiments.engine.claims import Aim, Claim, Goal
 from experiments.engine.provenance import content_hash, imported_names
 from experiments.engine.script import Needs
 from experiments.planting.catalogue import MUTANTS, PlantedEdit

@@ -30,13 +30,7 @@ class RedClaim:
 
 
 def failing_test(edit: Edit | None, tests: Sequence[str]) -> str | None:
-    """The first test that fails while the edit, if any, is planted; None if all pass.
-
-    Raises
-    ------
-    RuntimeError
-        If pytest could not run the tests.
-    """
+    """The first test that fails while the edit, if any, is planted; None if all pass."""
     # These tests include those marked `ci`, for which the default suite has no time.
     options = ["-n", "0", "-x", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", "-m", "not slow"]
     if edit is not None:
@@ -52,11 +46,6 @@ def red_claims(edit: Edit, script: str) -> list[RedClaim]:
     """The claims that fail with the edit in a quick run of the script with module name `script`.
 
     Nothing is read from a store of results, which holds results of the code without the edit.
-
-    Raises
-    ------
-    RuntimeError
-        If the edit could not be planted or the script could not be loaded.
     """
     run = _run([sys.executable, "-m", FIGURE, script, json.dumps(asdict(edit))])
     if run.returncode != PASSED:

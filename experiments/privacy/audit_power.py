@@ -38,9 +38,8 @@ from matplotlib.figure import Figure
 
 from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
+from experiments.engine.claims import Aim, Claim, Goal
 from experiments.engine.drawing import Look, draw_points, shared_legend
-from experiments.engine.goals import Aim, Goal
 from experiments.engine.processor_time import timed
 from experiments.engine.script import Needs
 from experiments.engine.statistics import LEVEL

@@ -56,8 +56,16 @@ from experiments.privacy.corrected import (
     smooth_summaries,
     stopping,
 )
-from experiments.privacy.corrected.panels import FAILS, LOOKS, PANELS, PROMISE, draw_panel
-from experiments.privacy.corrected.statement import Measured, Statement, Version
+from experiments.privacy.corrected.statement import (
+    FAILS,
+    LOOKS,
+    PANELS,
+    PROMISE,
+    Measured,
+    Statement,
+    Version,
+    draw_panel,
+)
 
 MEASURES: Mapping[Statement, Callable[[Version, float, int, np.random.Generator], Measured]] = {
     Statement.ITERATIVE: stopping.stopped,

@@ -11,9 +11,8 @@ from experiments.engine.figures import Folders, replacing
 from experiments.engine.script import LoadedScript, Preset
 from experiments.report.gathered import Gathered, gather
 from experiments.report.markup import CLAIM_PAGE, START, THEOREM_PAGE, page_of
-from experiments.report.page import BEHAVIOUR, STYLE, contents_of, page
+from experiments.report.page import BEHAVIOUR, STYLE, contents_of, page, story
 from experiments.report.section import section
-from experiments.report.story import story
 from experiments.report.tables import all_claims, theorem_index
 
 SOURCES = Path(__file__).parent

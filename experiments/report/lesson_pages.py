@@ -32,14 +32,7 @@ FORMULAS = {("||(", "||)"): "inline", ("||[", "||]"): "block"}
 
 
 def export_lessons(lessons: Sequence[Lesson], folder: Path) -> list[Path]:
-    """Write one page for each lesson, and an index of the lessons, into `folder`.
-
-    Raises
-    ------
-    ValueError
-        If marimo is missing, if a lesson fails, or if a lesson shows something that these pages
-        cannot show.
-    """
+    """Write one page for each lesson, and an index of the lessons, into `folder`."""
     require_marimo()
     style = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
     folder.mkdir(parents=True, exist_ok=True)
@@ -100,14 +93,7 @@ def _shown(lesson: Lesson) -> list[str]:
 
 
 def static(text: str) -> str:
-    """HTML of a notebook without the elements that need marimo's JavaScript.
-
-    Raises
-    ------
-    ValueError
-        For an element of marimo that has no static form here, a picture of an unknown format, a
-        file that the page would load, or a formula that the converter does not know.
-    """
+    """HTML of a notebook without the elements that need marimo's JavaScript."""
     writer = _StaticWriter()
     writer.feed(text)
     writer.close()

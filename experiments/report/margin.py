@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.report.prose import escape
+from experiments.report.markup import escape
 
 #: A bar is marked as near the limit from this value of `Claim.used` on; 1 is the limit.
 NEAR = 0.9

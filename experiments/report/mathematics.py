@@ -7,7 +7,7 @@ import unicodedata
 
 from latex2mathml.converter import convert
 
-from experiments.report.prose import escape
+from experiments.report.markup import escape
 
 _VARIANT = re.compile(r'<mi mathvariant="(double-struck|script)">([A-Z])</mi>')
 #: Upright words, which the converter spells letter by letter.
@@ -20,13 +20,7 @@ _SPELLINGS = {r"\mathdefault": r"\mathrm", r"\lVert": r"\|", r"\rVert": r"\|"}
 
 
 def to_html(text: str) -> str:
-    """Escaped prose, with formulas between dollar signs as MathML.
-
-    Raises
-    ------
-    ValueError
-        If a formula holds a command the converter does not know.
-    """
+    """Escaped prose, with formulas between dollar signs as MathML."""
     # The pieces at odd positions are formulas.
     pieces = _MATH.split(" ".join(text.split()))
     return "".join(

@@ -12,9 +12,17 @@ from experiments.engine.script import Preset
 from experiments.report.charts import Curve, Panel, legend_of
 from experiments.report.gathered import Gathered
 from experiments.report.margin import margin
-from experiments.report.markup import THEOREM_PAGE, breakable, linked_ids, reached, table, verdict
+from experiments.report.markup import (
+    THEOREM_PAGE,
+    breakable,
+    escape,
+    linked_ids,
+    prose,
+    reached,
+    table,
+    verdict,
+)
 from experiments.report.mathematics import to_html, to_text
-from experiments.report.prose import escape, prose
 from experiments.theorems import Theorem
 
 #: The report lists up to this many values of a parameter. If there are more numbers, it gives their

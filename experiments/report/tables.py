@@ -8,9 +8,8 @@ from itertools import groupby
 
 from experiments.report.gathered import Gathered
 from experiments.report.margin import margin
-from experiments.report.markup import breakable, figure_link, linked_ids, table, verdict
+from experiments.report.markup import breakable, figure_link, linked_ids, prose, table, verdict
 from experiments.report.mathematics import to_html
-from experiments.report.prose import prose
 from experiments.theorems import THEOREMS, Paper, Theorem
 
 MARGIN = (

@@ -86,15 +86,7 @@ def shown_by(theorem: Theorem, docstrings: Sequence[tuple[str, str | None]]) -> 
 
 
 def resolve(dotted: str) -> object:
-    """The object with a dotted name. The object may be an attribute of a class.
-
-    Raises
-    ------
-    AttributeError
-        If a name in `dotted` is no attribute of the module or class before it.
-    ModuleNotFoundError
-        If no leading part of `dotted` is a module, or if a module imports a missing module.
-    """
+    """The object with a dotted name. The object may be an attribute of a class."""
     parts = dotted.split(".")
     for length in range(len(parts), 0, -1):
         name = ".".join(parts[:length])

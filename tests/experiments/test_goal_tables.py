@@ -23,7 +23,7 @@ from experiments.benchmarks.smooth import Method as Summed
 from experiments.benchmarks.smooth import Task as Smooth
 from experiments.benchmarks.sparse import UNIVERSES, Elements, Task
 from experiments.benchmarks.table_strategies import Simple
-from experiments.engine.goals import Goal
+from experiments.engine.claims import Goal
 from experiments.engine.statistics import pooled_by
 from experiments.error import accuracy_frontier, many_columns
 from experiments.error.frontier_errors import Source

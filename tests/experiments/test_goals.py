@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from experiments.engine.claims import Aim, Goal, goals_table
 from experiments.engine.figures import Folders
-from experiments.engine.goals import Aim, Goal, goals_table
 from experiments.engine.reproduce import Report, reproduce
 from experiments.engine.script import Preset, load
 from experiments.engine.terminal import show_reports

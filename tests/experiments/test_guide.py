@@ -22,10 +22,16 @@ from experiments.engine.figures import Folders
 from experiments.engine.script import load
 from experiments.guide import build as examples
 from experiments.guide.build import HERE, GuideError, problems, run_sphinx
-from experiments.guide.decisions import DECISIONS
 from experiments.guide.docstring_text import Place, typeset
 from experiments.guide.gallery import MissingFigureError, _claim, _goal, gallery_pages
-from experiments.guide.reference import Export, exported_by, exports, packages, write_reference
+from experiments.guide.reference import (
+    DECISIONS,
+    Export,
+    exported_by,
+    exports,
+    packages,
+    write_reference,
+)
 from experiments.guide.theorem_pages import write_theorems
 from experiments.planting.catalogue import FAULTS
 from experiments.theorems import THEOREMS

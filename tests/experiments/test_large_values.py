@@ -6,7 +6,7 @@ from decimal import Decimal, localcontext
 
 import pytest
 
-from experiments.shared.large_values import chance_of_a_large_value
+from experiments.privacy.corrected.released_values import chance_of_a_large_value
 
 
 @pytest.mark.parametrize("count", [1, 3, 1000])

@@ -23,11 +23,10 @@ from experiments.engine.reproduce import reproduce
 from experiments.engine.script import LoadedScript, Preset, load
 from experiments.report import build_report
 from experiments.report.charts import legend_of, panels_of
+from experiments.report.gathered import picture
 from experiments.report.margin import margin
-from experiments.report.markup import breakable, linked_ids, table
+from experiments.report.markup import breakable, linked_ids, prose, table
 from experiments.report.mathematics import to_html, to_text
-from experiments.report.pictures import picture
-from experiments.report.prose import prose
 from experiments.report.section import _paragraph
 from experiments.theorems import THEOREMS
 from tests.experiments import toy_script

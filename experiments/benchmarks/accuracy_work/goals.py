@@ -9,8 +9,7 @@ import pandas as pd
 
 from experiments.benchmarks.accuracy_work.grid import GOALS, MANY, compared_before
 from experiments.benchmarks.accuracy_work.predictions import Lifted
-from experiments.engine.claims import Claim
-from experiments.engine.goals import Aim, Goal
+from experiments.engine.claims import Aim, Claim, Goal
 from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by, quantile
 from experiments.shared.accuracy_lines import NOT_OURS, PEERS, PROJECTED, Method
 from experiments.shared.workloads import Line, line_workload

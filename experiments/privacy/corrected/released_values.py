@@ -13,10 +13,24 @@ import numpy as np
 
 import geomdp as gd
 from experiments.privacy.corrected.statement import Measured, Version
-from experiments.shared.large_values import chance_of_a_large_value
 from geomdp.bounds.upper import numeric_sparse, numeric_sparse_printed
 from geomdp.mechanisms.interactive import budgets
 from geomdp.mechanisms.interactive.online import solve_accuracy
+
+
+def chance_of_a_large_value(deviation: float, scale: float, count: int) -> float:
+    """Chance that at least one of `count` independent Laplace noises exceeds `deviation` in size.
+
+    The noises have scale `scale`, and `deviation` is above 0. The probability is
+    1 - (1 - e^(-deviation / scale))^count. Small values are computed without cancellation.
+    """
+    relative = deviation / scale
+    # ln(1 - e^-x). For small x, 1 - e^-x is small, and for large x, it is near 1.
+    log_small = (
+        math.log(-math.expm1(-relative)) if relative < 0.5 else math.log1p(-math.exp(-relative))
+    )
+    return -math.expm1(count * log_small)
+
 
 #: NumericSparse: its guarantee, the number of values released, and the failure probability.
 APPROX, CUTOFF, BETA = gd.ApproxDP(1.0, 1e-6), 10, 0.05
