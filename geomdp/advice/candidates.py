@@ -133,9 +133,8 @@ class Guarantees(enum.Enum):
         return setting
 
 
-def any_setting(setting: Setting) -> None:
+def any_setting(_: Setting) -> None:
     """Raise no error."""
-    del setting
 
 
 Made = TypeVar("Made", bound=Mechanism)
@@ -155,7 +154,7 @@ def made(kind: Callable[..., Made], setting: Setting, **options: object) -> Made
         raise InapplicableError(str(reason)) from None
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Candidate:
     """A mechanism that the advisor compares with others.
 
@@ -180,9 +179,6 @@ class Candidate:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.name or self.kind.__name__)
-
-    def __repr__(self) -> str:
-        return f"Candidate({self.name}, --mechanism {self.flag})"
 
     @property
     def steps(self) -> tuple[Step, ...]:

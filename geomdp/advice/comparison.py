@@ -104,7 +104,7 @@ def _widest(workload: Workload, covariance: FloatArray | None = None) -> float:
 TOO_LARGE = "its set-up does not fit into the memory of this machine"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Built:
     """A candidate that applies, with its prediction.
 
@@ -119,9 +119,6 @@ class Built:
     sampler: SamplerStatus
     seconds: float
     simulated: float = math.nan
-
-    def __repr__(self) -> str:
-        return f"Built({self.name}, {self.prediction.value:.4g})"
 
     @property
     def name(self) -> str:
@@ -141,7 +138,7 @@ def _name(candidate: Candidate, step: Step | None) -> str:
     return candidate.name if step is None else f"{step.name}({candidate.name})"
 
 
-@dataclass(repr=False)
+@dataclass
 class Trials:
     """The candidates that apply to a setting, in the order of trial, and why others do not.
 
@@ -152,9 +149,6 @@ class Trials:
     built: list[Built] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
     untried: set[str] = field(default_factory=set)
-
-    def __repr__(self) -> str:
-        return f"Trials({len(self.built)} built, {len(self.refused)} left out)"
 
     @property
     def least(self) -> float:

@@ -97,10 +97,8 @@ class Heuristic:
     Examples
     --------
     >>> import geomdp as gd
-    >>> sampler = gd.privacy.Heuristic("hit-and-run, 1000 steps")
-    >>> guarantee = gd.privacy.Guarantee(gd.PureDP(1.0), gd.Adjacency.REPLACE_ONE, sampler)
-    >>> print(str(guarantee).partition(";")[0])
-    heuristic (hit-and-run, 1000 steps), target 1-DP, replace-one
+    >>> print(gd.privacy.Heuristic("hit-and-run, 1000 steps"))
+    heuristic (hit-and-run, 1000 steps)
     """
 
     reason: str

@@ -205,8 +205,7 @@ class Tabulation:
         """Names of the queries, as columns of the frame."""
         if not self.task.tables:
             return {"query": list(self.task.labels)}
-        names: dict[str, list[str | None]] = {"table": []}
-        names |= {column: [] for column in self.task.columns}
+        names: dict[str, list[str | None]] = {name: [] for name in ("table", *self.task.columns)}
         for table in self.task.tables:
             names["table"] += [" x ".join(table.columns)] * table.n_cells
             for cell in itertools.product(*table.levels):
