@@ -79,13 +79,6 @@ class _Declaration:
             raise ValueError(f"column {self.name!r}: {both} are missing_texts and categories")
         object.__setattr__(self, "missing_texts", tuple(given))
 
-    def _check_choice(self, parameter: str, choices: Sequence[str]) -> None:
-        value = getattr(self, parameter)
-        if value not in choices:
-            raise ValueError(
-                f"column {self.name!r}: {parameter} must be one of {list(choices)}, got {value!r}"
-            )
-
     def to_dict(self) -> dict[str, object]:
         """The declaration as in a schema file: no name, and no parameter that has its default."""
         given = {each.name: getattr(self, each.name) for each in fields(self)  # type: ignore[arg-type]
@@ -232,18 +225,14 @@ class NumericColumn(_Declaration):
 
     Parameters
     ----------
-    name : str
+    name, missing, missing_texts, drafted, confirmed : str, bool, sequence of str, bool, bool
         As for `CategoricalColumn`.
     edges : sequence of float
         Edges e_0 < e_1 < ... < e_k, k >= 1, in the units of the column. The edges must come from
         public knowledge, not from the records.
-    missing, missing_texts : bool, sequence of str
-        As for `CategoricalColumn`.
     decimal, thousands : str
         How texts write numbers: the decimal mark, ``"."`` or ``","``, and the mark between
         thousands, one of `THOUSANDS`. A text has all marks between its thousands, or none.
-    drafted, confirmed : bool
-        As for `CategoricalColumn`.
 
     Raises
     ------
@@ -302,7 +291,7 @@ class RealColumn(_Declaration):
 
     Parameters
     ----------
-    name : str
+    name, drafted, confirmed : str, bool, bool
         As for `CategoricalColumn`.
     bounds : sequence of float
         (low, high), low < high, in the units of the column, from public knowledge.
@@ -311,8 +300,6 @@ class RealColumn(_Declaration):
         about the clipped values.
     decimal, thousands : str
         As for `NumericColumn`.
-    drafted, confirmed : bool
-        As for `CategoricalColumn`.
 
     Raises
     ------
@@ -391,7 +378,7 @@ class DateColumn(_Declaration):
 
     Parameters
     ----------
-    name : str
+    name, missing, missing_texts, drafted, confirmed : str, bool, sequence of str, bool, bool
         As for `CategoricalColumn`.
     days : sequence of str or date
         The first and the last day, by ISO 8601. A value before or after them is an error.
@@ -400,8 +387,6 @@ class DateColumn(_Declaration):
         week.
     order : str
         Order of the numbers in texts: ``"ymd"``, ``"dmy"`` or ``"mdy"``.
-    missing, missing_texts, drafted, confirmed : bool, sequence of str, bool, bool
-        As for `CategoricalColumn`.
 
     Raises
     ------
@@ -430,10 +415,13 @@ class DateColumn(_Declaration):
 
     def __post_init__(self) -> None:
         self._check_name_and_flags()
-        self._check_choice("by", [*Calendar])
-        self._check_choice("order", [*DayOrder])
-        for parameter, words in (("by", Calendar), ("order", DayOrder)):
-            object.__setattr__(self, parameter, str(words(getattr(self, parameter))))
+        for parameter, words in (("by", [*Calendar]), ("order", [*DayOrder])):
+            value = getattr(self, parameter)
+            if value not in words:
+                raise ValueError(
+                    f"column {self.name!r}: {parameter} must be one of {words}, got {value!r}"
+                )
+            object.__setattr__(self, parameter, str(value))
         days = tuple(str(day) for day in self.days) if _is_list(self.days) else ()
         if len(days) != 2 or None in (found := [day_of(day, DayOrder.YMD) for day in days]):
             raise ValueError(

@@ -396,7 +396,11 @@ def _texts(values: pa.Array) -> list[str | int]:
     kind, types = values.type, pa.types
     if types.is_temporal(kind):
         # `to_pylist` would fail for times that Python cannot represent, and its errors quote them.
-        return [_time_text(text) for text in values.cast(pa.string()).to_pylist()]
+        # Arrow writes them as "<value out of range: ...>".
+        return [
+            ABSENT if text is None else UNFIT if text.startswith("<") else text_of_time(text)
+            for text in values.cast(pa.string()).to_pylist()
+        ]
     if types.is_union(kind) or types.is_floating(kind):
         limit = 2.0 ** (53 if types.is_union(kind) else {16: 11, 32: 24, 64: 53}[kind.bit_width])
         return [
@@ -417,17 +421,12 @@ def _text_of_float(value: float | None, limit: float) -> str | int:
     return as_text(value)
 
 
-def _time_text(text: str | None) -> str | int:
-    """The text of a date or time, from the text that Arrow writes."""
-    if text is None:
-        return ABSENT
-    return UNFIT if text.startswith("<") else text_of_time(text)  # "<value out of range: ...>"
-
-
 def _binned(numbers: FloatArray, column: NumericColumn, first_row: int, bad: BadValues) -> IntArray:
     """The bins of numbers (n,). A value equal to the last edge belongs to the last bin."""
     low, high = column.edges[0], column.edges[-1]
-    _check_range(numbers, low, high, column.name, first_row, bad, 'widen "edges" of the column')
+    outside = (numbers < low) | (numbers > high)  # NaN is noted elsewhere, here and below
+    wanted = f"between {as_text(low)} and {as_text(high)}"
+    bad.add(outside, wanted, column.name, first_row, 'widen "edges" of the column')
     bins = np.searchsorted(column.edges, numbers, side="right") - 1
     return np.minimum(bins, len(column.edges) - 2).astype(np.int64)
 
@@ -439,22 +438,10 @@ def _scaled(numbers: FloatArray, column: RealColumn, first_row: int, bad: BadVal
         bad.add(np.isinf(numbers), "finite", column.name, first_row)
         numbers = np.clip(numbers, low, high)
     remedy = 'widen "bounds" of the column, or add "clip": true'
-    _check_range(numbers, low, high, column.name, first_row, bad, remedy)
-    return 2 * ((numbers - low) / (high - low)) - 1
-
-
-def _check_range(
-    numbers: FloatArray,
-    low: float,
-    high: float,
-    name: str,
-    first_row: int,
-    bad: BadValues,
-    remedy: str,
-) -> None:
-    """Note the numbers outside [low, high]. NaN is noted elsewhere."""
     outside = (numbers < low) | (numbers > high)
-    bad.add(outside, f"between {as_text(low)} and {as_text(high)}", name, first_row, remedy)
+    wanted = f"between {as_text(low)} and {as_text(high)}"
+    bad.add(outside, wanted, column.name, first_row, remedy)
+    return 2 * ((numbers - low) / (high - low)) - 1
 
 
 def columns_for(universe: Universe, schema: Schema) -> tuple[Column, ...]:
@@ -474,7 +461,10 @@ def columns_for(universe: Universe, schema: Schema) -> tuple[Column, ...]:
         case BooleanCube(d=d) if len(schema.columns) == d:
             return tuple(_with_levels(column, 2) for column in schema.columns)
         case FiniteUniverse(N=size):
-            combinations = CategoricalProduct(_discrete(schema, universe)).size
+            if schema.real_columns:
+                names = [column.name for column in schema.real_columns]
+                raise ValueError(f"{universe!r} takes discrete columns only, not {names}")
+            combinations = CategoricalProduct(schema.levels).size
             if combinations != size:
                 raise ValueError(
                     f"{universe!r} must have one element per combination of the columns "
@@ -492,13 +482,6 @@ def columns_for(universe: Universe, schema: Schema) -> tuple[Column, ...]:
             )
         case _:
             raise ValueError(f"records cannot be encoded for {universe!r}")
-
-
-def _discrete(schema: Schema, universe: Universe) -> dict[str, int]:
-    if schema.real_columns:
-        names = [column.name for column in schema.real_columns]
-        raise ValueError(f"{universe!r} takes discrete columns only, not {names}")
-    return schema.levels
 
 
 def _with_levels(column: Column, levels: int) -> Column:

@@ -168,12 +168,8 @@ def header(path: Path, csv: CsvFormat = COMMAS) -> list[str]:
     raise RecordsError(f"{path}: the name of a file of records must end in one of {endings}")
 
 
-def checked_header(path: Path, csv: CsvFormat = COMMAS) -> list[str]:
-    """The `header` of a file; ``ValueError`` if a name is empty or repeated."""
-    return _chosen(path, None, csv)
-
-
 def _chosen(path: Path, columns: Sequence[str] | None, csv: CsvFormat) -> list[str]:
+    """The `columns` of a file, by default all; ``ValueError`` for names that do not fit."""
     names = header(path, csv)
     empty = [position for position, name in enumerate(names) if not name]
     if empty:
@@ -428,14 +424,8 @@ def _parquet_batches(path: Path, columns: list[str], rows: int) -> Iterator[pa.R
             yield batch.select(columns)
 
 
-def files_at(path: str | os.PathLike[str]) -> Source:
-    """The source of a file, folder or pattern, with the rules and errors of `source_of`."""
-    files = record_files(path)
-    return File(files[0]) if files == (Path(path),) else Files(os.fspath(path), files)
-
-
 def record_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """The files that `files_at` reads, in order; at least one."""
+    """The files that `source_of` reads, in order; at least one."""
     place = Path(path)
     found = paths_at(place)
     if not found:
@@ -455,15 +445,15 @@ def paths_at(path: str | os.PathLike[str]) -> tuple[Path, ...]:
     if place.is_file():
         return (place,)
     if place.is_dir():
-        inside = (file for file in place.rglob("*") if not _hidden(file.relative_to(place)))
+        # Names of unfinished files start with a dot or an underscore.
+        inside = (
+            file
+            for file in place.rglob("*")
+            if not any(name.startswith((".", "_")) for name in file.relative_to(place).parts)
+        )
     else:
         inside = (Path(name) for name in glob.iglob(str(place), recursive=True))
     return tuple(sorted(file for file in inside if file.is_file()))
-
-
-def _hidden(path: Path) -> bool:
-    """Whether a name starts with a dot or underscore, as names of unfinished files do."""
-    return any(name.startswith((".", "_")) for name in path.parts)
 
 
 def column_names(path: str | os.PathLike[str], csv: CsvFormat = COMMAS) -> list[str]:
@@ -491,10 +481,10 @@ def column_names(path: str | os.PathLike[str], csv: CsvFormat = COMMAS) -> list[
     ['age', 'smoker']
     """
     first, *others = record_files(path)
-    names = checked_header(first, csv)
+    names = _chosen(first, None, csv)
     for other in others:
-        if set(checked_header(other, csv)) != set(names):
-            different = sorted(set(checked_header(other, csv)) ^ set(names))
+        different = sorted(set(_chosen(other, None, csv)) ^ set(names))
+        if different:
             raise ValueError(
                 f"files must have the same columns: {first} and {other} differ in {different}"
             )
@@ -569,7 +559,8 @@ def source_of(
     if isinstance(records, Source):
         return records
     if isinstance(records, str | os.PathLike):
-        return files_at(records)
+        files = record_files(records)
+        return File(files[0]) if files == (Path(records),) else Files(os.fspath(records), files)
     if is_dask(records):
         return Partitions(records)
     if is_frame(records):

@@ -322,7 +322,13 @@ def _union(values: list[Any]) -> tuple[pa.Array, BoolArray]:
     """
     import pyarrow as pa
 
-    converted = [_text_or_float(value) for value in values]
+    def converted_alone(value: Any) -> str | float | object | None:
+        try:
+            return _text_or_float(value)
+        except Exception:  # any error of any library; it can quote the value
+            return _UNFIT
+
+    converted = [converted_alone(value) for value in values]
     is_float = np.array([isinstance(value, float) for value in converted], dtype=bool)
     unfit = np.array([value is _UNFIT for value in converted], dtype=bool)
     texts = [value if isinstance(value, str) else None for value in converted]
@@ -336,19 +342,13 @@ def _union(values: list[Any]) -> tuple[pa.Array, BoolArray]:
 
 def _text_or_float(value: Any) -> str | float | object | None:
     """A Python object as text or float, None if it is missing, `_UNFIT` if it is another object."""
-    try:
-        return _converted(value)
-    except Exception:  # any error of any library; it can quote the value
-        return _UNFIT
-
-
-def _converted(value: Any) -> str | float | object | None:
     import pandas as pd
     import pyarrow as pa
 
     match value:
         case str():
-            return str(value) if _is_unicode(value) else _UNFIT
+            value.encode()  # fails for a lone surrogate, which UTF-8 cannot write
+            return str(value)
         case float() | np.floating():
             return float(value)
         case np.datetime64() | np.timedelta64() if np.isnat(value):
@@ -367,15 +367,6 @@ def _converted(value: Any) -> str | float | object | None:
             scalar = pd.Timestamp(value) if isinstance(value, np.datetime64) else value
             return text_of_time(pa.array([scalar], from_pandas=True).cast(pa.string())[0].as_py())
     return _UNFIT
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether UTF-8 can write `text`, which has no lone surrogate then."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def text_of_time(text: str) -> str:

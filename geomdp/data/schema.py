@@ -321,7 +321,18 @@ class Schema:
             If a column has another type, declares no category or has a name that is not text. If a
             name in `missing` is not a column.
         """
-        return cls(columns_of_dtypes(frame, missing))
+        names = list(frame.columns)
+        if not all(isinstance(name, str) for name in names):
+            raise ValueError(f"columns must have texts as names, got {names!r}")
+        if isinstance(missing, str) or not set(missing) <= set(names):
+            raise ValueError(f"missing must list columns of the frame, {names}, got {missing!r}")
+        types = list(frame.schema.values()) if is_polars(frame) else list(frame.dtypes)
+        return cls(
+            tuple(
+                _column_of_dtype(name, dtype, name in missing)
+                for name, dtype in zip(names, types, strict=True)
+            )
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The schema as the object of a schema file."""
@@ -472,26 +483,8 @@ def _column(name: Any, declaration: object) -> Column | SkippedColumn:
     return built
 
 
-# Columns declared by the types of a pandas or polars DataFrame. No values are read.
-
-
-def columns_of_dtypes(
-    frame: pd.DataFrame | pl.DataFrame, missing: Sequence[str]
-) -> tuple[DiscreteColumn, ...]:
-    """The declaration of each column of `frame`, as `Schema.from_dtypes` describes."""
-    names = list(frame.columns)
-    if not all(isinstance(name, str) for name in names):
-        raise ValueError(f"columns must have texts as names, got {names!r}")
-    if isinstance(missing, str) or not set(missing) <= set(names):
-        raise ValueError(f"missing must list columns of the frame, {names}, got {missing!r}")
-    types = list(frame.schema.values()) if is_polars(frame) else list(frame.dtypes)
-    return tuple(
-        _column_of_dtype(name, dtype, name in missing)
-        for name, dtype in zip(names, types, strict=True)
-    )
-
-
 def _column_of_dtype(name: str, dtype: Any, missing: bool) -> DiscreteColumn:
+    """The column that a type of pandas or polars declares; ``ValueError`` if it declares none."""
     kind = str(dtype)
     if kind in ("bool", "boolean", "Boolean"):
         return BooleanColumn(name, missing=missing)
