@@ -70,7 +70,7 @@ def test_a_script_that_reads_a_clock_names_the_columns(name: str) -> None:
         if not kind.startswith("experiments.engine.") or kind.endswith("processor_time")
         for alias in imported_by(path.read_text())
     }
-    reads = imported & {"time", "timeit", "experiments.engine.processor_time"}
+    reads = imported & {"time", "timeit", "experiments.engine.processes"}
     clock = module.CLOCK if isinstance(module, ReadsClock) else ()
     assert bool(reads) == bool(clock)
     if not committed(name).csv.exists():  # the figure of a new script, which is still to be drawn

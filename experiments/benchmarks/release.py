@@ -39,8 +39,13 @@ from rich.table import Table
 
 import geomdp as gd
 from experiments.benchmarks.peers.graphical_model import fitted_tables
-from experiments.benchmarks.peers.noisy_tables import diffprivlib_tables, opendp_tables
-from experiments.benchmarks.peers.table_counts import by_duckdb, by_pandas, by_pyarrow
+from experiments.benchmarks.peers.noisy_tables import (
+    by_duckdb,
+    by_pandas,
+    by_pyarrow,
+    diffprivlib_tables,
+    opendp_tables,
+)
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.script import Needs

@@ -34,7 +34,7 @@ from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Aim, Claim, Goal
 from experiments.engine.drawing import Look, draw_points, log_axes, shared_legend
-from experiments.engine.processor_time import timed
+from experiments.engine.processes import timed
 from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, SparseMultiplicativeWeights
 from geomdp.mechanisms.sparse_summary import HashedSigns
 from geomdp.workloads import DenseQuery, SparseQuery

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -9,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, Self
@@ -225,3 +227,20 @@ def _end_with_parent() -> None:
     assert parent is not None
     parent.join()
     os._exit(1)
+
+
+@contextmanager
+def timed(seconds: list[float]) -> Iterator[None]:
+    """Append the processor seconds of the block to `seconds`.
+
+    Objects that existed before the block are hidden from the garbage collector. Without this, after
+    thirty scripts in one process, the collector's searches took three quarters of the measured
+    time.
+    """
+    gc.freeze()
+    try:
+        start = time.process_time()
+        yield
+        seconds.append(time.process_time() - start)
+    finally:
+        gc.unfreeze()

@@ -40,27 +40,25 @@ from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Aim, Claim, Goal
 from experiments.engine.drawing import Look, draw_points, shared_legend
-from experiments.engine.processor_time import timed
+from experiments.engine.processes import timed
 from experiments.engine.script import Needs
 from experiments.engine.statistics import LEVEL
 from experiments.privacy.audited_mechanisms import (
+    CHANGES,
     FINITE,
     KNOWN,
     NORMAL,
+    PLANTED,
     SQUARE,
+    UNHIDDEN,
     Family,
+    Fault,
+    audited,
+    audited_scaled,
     claim,
     laws,
 )
 from experiments.privacy.best_events import best_factor, draws_needed, largest_factor
-from experiments.privacy.faulty_noise import (
-    CHANGES,
-    PLANTED,
-    UNHIDDEN,
-    Fault,
-    audited,
-    audited_scaled,
-)
 
 #: Mechanisms without a row of their own, with the reason. The times are processor times.
 WITHOUT_ROW = {

@@ -17,7 +17,7 @@ import scipy.optimize
 import scipy.spatial
 
 import geomdp as gd
-from experiments.lower_bounds.bracket_goals import goals_on_arguments
+from experiments.lower_bounds.bracket_table import goals_on_arguments
 from experiments.lower_bounds.factorisation_norms import (
     Radii,
     hull_radii,
