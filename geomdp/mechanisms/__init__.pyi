@@ -2,6 +2,8 @@ from . import interactive as interactive
 from . import printed as printed
 from . import strategies as strategies
 from .additive_noise.base import AdditiveMechanism as AdditiveMechanism
+from .additive_noise.base import Gaussian as Gaussian
+from .additive_noise.base import Laplace as Laplace
 from .additive_noise.cone import Cone as Cone
 from .additive_noise.cone import Spectral as Spectral
 from .additive_noise.cone import TightCone as TightCone
@@ -10,8 +12,6 @@ from .additive_noise.ellipsoid import Ellipsoid as Ellipsoid
 from .additive_noise.few_queries import Geometric as Geometric
 from .additive_noise.few_queries import LatticeBox as LatticeBox
 from .additive_noise.few_queries import Staircase as Staircase
-from .additive_noise.independent_noise import Gaussian as Gaussian
-from .additive_noise.independent_noise import Laplace as Laplace
 from .additive_noise.knorm import KNorm as KNorm
 from .additive_noise.knorm import Recursive as Recursive
 from .additive_noise.strategy_mechanism import Hierarchical as Hierarchical

@@ -142,51 +142,11 @@ def once(privatiser: Privatiser) -> Privatiser:
     return first_call
 
 
-class FunctionOfSums(abc.ABC):
-    """Private means from exact sums, in three steps that another mechanism can call.
-
-    The steps are `totals`, `draw` (draw noise) and `process` (compute answers from noisy means).
-    """
-
-    @abc.abstractmethod
-    def set_up(self) -> None:
-        """Do all work that depends on public arguments alone; a second call does nothing."""
-
-    @abc.abstractmethod
-    def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Number of records and exact sums; ``ValueError`` for records outside the universe."""
-
-    def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """The sums to which correctly rounded noise is added; by default those of `totals`.
-
-        They are sums of measurements if only noise on the measurements is proved private.
-        """
-        return self.totals(records)
-
-    @abc.abstractmethod
-    def draw(self, rng: np.random.Generator | None) -> Privatiser:
-        """Draw the noise, and return a function from exact sums to noisy means with this noise.
-
-        No other step draws, and this one sees no records. The function can be called once. If `rng`
-        is None and there is a `grid`, it takes the sums of `measured`, else those of `totals`.
-        """
-
-    def process(self, noisy: FloatArray) -> FloatArray:
-        """The answers (m,), computed from the noisy means alone. By default, the noisy means."""
-        return noisy
-
-    def private(self, rng: np.random.Generator | None) -> Privatiser:
-        """Draw the noise, and return the function from exact sums to answers with this noise."""
-        noisy = self.draw(rng)
-        return once(lambda sums: self.process(noisy(sums)))
-
-    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Private mean answers (m,) from the exact sums, with fresh noise."""
-        return self.private(rng)(sums)
-
-
-class Mechanism(FunctionOfSums):
+class Mechanism(abc.ABC):
     """A private mechanism for one workload, one number n of records and one privacy guarantee.
+
+    A release has three steps that another mechanism can call, too: `totals` (exact sums of the
+    answers), `draw` (draw noise) and `process` (compute answers from noisy means).
 
     Notes
     -----
@@ -257,8 +217,41 @@ class Mechanism(FunctionOfSums):
         twin.n = n
         return twin
 
+    @abc.abstractmethod
+    def set_up(self) -> None:
+        """Do all work that depends on public arguments alone; a second call does nothing."""
+
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
+        """Number of records and exact sums; ``ValueError`` for records outside the universe."""
         return totals_of(self.workload, records)
+
+    def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
+        """The sums to which correctly rounded noise is added; by default those of `totals`.
+
+        They are sums of measurements if only noise on the measurements is proved private.
+        """
+        return self.totals(records)
+
+    @abc.abstractmethod
+    def draw(self, rng: np.random.Generator | None) -> Privatiser:
+        """Draw the noise, and return a function from exact sums to noisy means with this noise.
+
+        No other step draws, and this one sees no records. The function can be called once. If `rng`
+        is None and there is a `grid`, it takes the sums of `measured`, else those of `totals`.
+        """
+
+    def process(self, noisy: FloatArray) -> FloatArray:
+        """The answers (m,), computed from the noisy means alone. By default, the noisy means."""
+        return noisy
+
+    def private(self, rng: np.random.Generator | None) -> Privatiser:
+        """Draw the noise, and return the function from exact sums to answers with this noise."""
+        noisy = self.draw(rng)
+        return once(lambda sums: self.process(noisy(sums)))
+
+    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Private mean answers (m,) from the exact sums, with fresh noise."""
+        return self.private(rng)(sums)
 
     def release(
         self,

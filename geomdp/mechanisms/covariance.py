@@ -13,9 +13,8 @@ import numpy as np
 from geomdp._numerics.linalg import svec
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import probability, whole
-from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.additive_noise.base import AdditiveMechanism, Gaussian
 from geomdp.mechanisms.additive_noise.ellipsoid import Ball
-from geomdp.mechanisms.additive_noise.independent_noise import Gaussian
 from geomdp.mechanisms.additive_noise.sums import RealRecords
 from geomdp.mechanisms.base import Privatiser
 from geomdp.mechanisms.release import (

@@ -18,9 +18,8 @@ from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray, RandomState
 from geomdp.bodies import Spectraplex
 from geomdp.data.tallies import CountedRecords
-from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.additive_noise.base import AdditiveMechanism, Gaussian
 from geomdp.mechanisms.additive_noise.cone import Cone
-from geomdp.mechanisms.additive_noise.independent_noise import Gaussian
 from geomdp.mechanisms.base import Privatiser, once
 from geomdp.mechanisms.projected import PostProcessed
 from geomdp.mechanisms.release import LARGEST_SUM, Prediction, PredictionKind, Release, quotients

@@ -276,7 +276,9 @@ def test_cones_over_other_bodies_have_no_noise_on_real_records() -> None:
     for workload in (Marginals(3, 2), Histogram(3), Prefixes(4)):
         cone = Cone(workload, n=10, privacy=PURE)
         change = Change(SecondMoment(3), Adjacency.REPLACE_ONE)
-        assert proved(cone.noise, RealRecords(SecondMoment(3)), change, cone.law, None) is None
+        assert (
+            proved(cone.noise, RealRecords(SecondMoment(3)), change, cone.law, cone.origin) is None
+        )
 
 
 @pytest.mark.parametrize("constant", [1.0, 0.7, 1 / 3, -0.1, 1e3])

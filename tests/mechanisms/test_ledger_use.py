@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from geomdp.mechanisms.additive_noise.independent_noise import Laplace
+from geomdp.mechanisms.additive_noise.base import Laplace
 from geomdp.mechanisms.interactive.iterative import AllParities, IterativeConstruction
 from geomdp.mechanisms.interactive.online import OnlineConstruction
 from geomdp.mechanisms.interactive.sparse_vector import AboveThreshold, NumericSparse, Sparse

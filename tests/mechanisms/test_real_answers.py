@@ -28,7 +28,7 @@ from geomdp.mechanisms import (
     Projected,
     SecondMoment,
 )
-from geomdp.mechanisms.additive_noise import independent_noise, sums
+from geomdp.mechanisms.additive_noise import base, sums
 from geomdp.mechanisms.additive_noise.certify import SLACK
 from geomdp.mechanisms.additive_noise.sums import (
     Units,
@@ -185,7 +185,7 @@ def test_laplace_scales_cover_the_rounded_answers(adjacency, monkeypatch):
     mechanism = ON_ELEMENTS["laplace"](adjacency)
     seen = []
     monkeypatch.setattr(
-        independent_noise,
+        base,
         "LaplaceNoise",
         lambda m, scale: (seen.append(scale), LaplaceNoise(m, scale))[1],
     )

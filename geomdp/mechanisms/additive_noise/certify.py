@@ -88,11 +88,13 @@ UNIT = 2.0**-52
 
 
 class Origin(enum.Enum):
-    """Where a law takes the body of its noise from, which decides how its floats are proved.
+    """Where a law takes the parameters of its noise from, which decides how its floats are proved.
 
-    The root of mapped Gaussian noise counts as an ellipsoid.
+    The root of mapped Gaussian noise counts as an ellipsoid, so as a body.
     """
 
+    #: Formulas whose values are exact, or rounded to more noise by the law; there is no body.
+    FORMULA = enum.auto()
     #: A ball around all changes. Only its radius can be rounded.
     BALL = enum.auto()
     #: An ellipsoid that an optimiser found. It counts as rounded, even if its entries are whole.
@@ -147,8 +149,10 @@ def proved(
     """The noise that unseeded releases add to exact sums; None without a proof for its floats.
 
     `law` gave `noise` for `change`: what one record can change in the answers. `origin` is that of
-    its body; None if no proof for its body is known.
+    its parameters; None if no proof for them is known.
     """
+    if origin is None:
+        return None
     match sums:
         case MeasuredSums() | ResidualSums():
             # The scales were proved in exact arithmetic, for the changes of the measurements.
@@ -174,7 +178,7 @@ def proved(
             return _of_body(noise, noise, sums, change, origin)
         case RecursiveNoise() if noise.undivided is not None:
             return _of_body(noise.undivided, noise, sums, change, origin)
-        case KNormNoise() | MappedNoise() if origin is not None:
+        case KNormNoise() | MappedNoise() if origin in (Origin.BALL, Origin.SOLVER):
             return _of_rows(few_rows(noise, sums, change, origin), sums)
     return None
 
@@ -195,7 +199,7 @@ def _of_rows(rows: FewRows | None, sums: ExactSums) -> Proved | None:
 
 
 def _on_real_records(
-    noise: Noise, sums: RealRecords, change: Change, origin: Origin | None
+    noise: Noise, sums: RealRecords, change: Change, origin: Origin
 ) -> Proved | None:
     match noise:
         case LaplaceNoise():
@@ -291,7 +295,7 @@ def is_upright_box(body: Body) -> bool:
 
 
 def _of_body(
-    noise: KNormNoise, released: Noise, sums: ExactSums, change: Change, origin: Origin | None
+    noise: KNormNoise, released: Noise, sums: ExactSums, change: Change, origin: Origin
 ) -> Proved | None:
     """A proof for K-norm noise of any body; `released` has the same law, and gives the grid."""
     if not isinstance(noise.uniform, ExactSampler):
@@ -310,9 +314,7 @@ def knorm(body: Body, epsilon: float) -> KNormNoise:
     return KNormNoise(body, epsilon, ExactSampler(body))
 
 
-def few_rows(
-    noise: Noise, sums: ExactSums, change: Change, origin: Origin | None
-) -> FewRows | None:
+def few_rows(noise: Noise, sums: ExactSums, change: Change, origin: Origin) -> FewRows | None:
     """Noise on r answers that determine the others, of a body proved to hold all their changes.
 
     All pairs of elements are checked (under add/remove, all elements). Whole-number vertices need

@@ -31,7 +31,7 @@ from geomdp.bodies import (
 from geomdp.bodies.base import Body
 from geomdp.bodies.conic.pfaffians import difference_moments, nuclear_moments
 from geomdp.mechanisms.additive_noise.base import PureMechanism
-from geomdp.mechanisms.additive_noise.certify import cone_noise, knorm
+from geomdp.mechanisms.additive_noise.certify import Origin, cone_noise, knorm
 from geomdp.mechanisms.additive_noise.sums import Change
 from geomdp.noise import MappedNoise, PairedNoise, Part
 from geomdp.noise.differences import ConeNoise
@@ -94,7 +94,7 @@ class Cone(PureMechanism):
     array([0.998, 0.999, 0.999])
     """
 
-    at_once = True
+    origin, at_once = Origin.FORMULA, True
     noise: ConeNoise
 
     def law(self, change: Change) -> ConeNoise:
@@ -256,7 +256,7 @@ class TightCone(PureMechanism):
     0.0041
     """
 
-    whole_only = True
+    origin, whole_only = Origin.FORMULA, True
 
     def _prepare(self) -> None:
         super()._prepare()

@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 
 from geomdp.mechanisms.additive_noise.base import PureMechanism
+from geomdp.mechanisms.additive_noise.certify import Origin
 from geomdp.mechanisms.additive_noise.sums import MAX_ANSWERS, Change, ExactSums
 from geomdp.mechanisms.release import LARGEST_SUM
 from geomdp.noise import GeometricNoise, LatticeBoxNoise, StaircaseNoise
@@ -27,7 +28,7 @@ class LatticeMechanism(PureMechanism):
     ``ValueError`` if sums can be 2^53 or more: rounding could move differences off the lattice.
     """
 
-    at_once = True
+    origin, at_once = Origin.FORMULA, True
 
     def _prepare(self) -> None:
         if self.change.l1 >= LARGEST_SUM:
@@ -160,7 +161,7 @@ class Staircase(PureMechanism):
     rmse 0.0002911 / rmse 0.001414
     """
 
-    at_once = True
+    origin, at_once = Origin.FORMULA, True
 
     def _prepare(self) -> None:
         if self.workload.n_queries != 1:

@@ -153,7 +153,7 @@ class Hierarchical(StrategyMechanism):
     0.0891
     """
 
-    accepts = (PureDP,)
+    accepts, origin = (PureDP,), Origin.FORMULA
     privacy: PureDP
 
     def _strategies(self) -> list[Strategy]:
@@ -226,7 +226,7 @@ class Matrix(StrategyMechanism):
                 f"Gaussian noise is known; got {privacy!r}"
             )
         super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency, strategy=strategy)
-        self.origin = None if isinstance(privacy, PureDP) else Origin.SOLVER
+        self.origin = Origin.FORMULA if isinstance(privacy, PureDP) else Origin.SOLVER
 
     def _strategies(self) -> list[Strategy]:
         return laplace_strategies(self.workload)
@@ -326,18 +326,23 @@ class ResidualGaussian(AdditiveMechanism):
     array([ 1., -0.,  0., -0.])
     """
 
+    accepts, origin = (ZCDP, ApproxDP), Origin.FORMULA
     privacy: ZCDP | ApproxDP
     workload: TableQueries
 
-    accepts = (ZCDP, ApproxDP)
-    privacy: ZCDP | ApproxDP
-    workload: TableQueries
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        n: int,
+        privacy: ZCDP | ApproxDP,
+        adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    ) -> None:
+        if not isinstance(workload, TableQueries):
+            raise ValueError(f"workload must be MarginalTables or ChosenTables, got {workload!r}")
+        super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency)
 
     def _prepare(self) -> None:
-        if not isinstance(self.workload, TableQueries):
-            raise ValueError(
-                f"workload must be MarginalTables or ChosenTables, got {self.workload!r}"
-            )
         if self.workload.n_queries > MAX_ANSWERS:
             raise WorkloadSizeError(
                 f"tables must have at most 2^25 cells in all, got {self.workload.n_queries}"

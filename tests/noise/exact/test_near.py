@@ -145,7 +145,7 @@ def test_the_filter_never_changes_a_draw(grid):
 
 def test_it_decides_nearly_all_draws(monkeypatch):
     noise = RoundedGaussians(1000, 5.0, 8)
-    monkeypatch.setattr(noise, "_vector", None)
+    monkeypatch.setattr(noise, "vector", None)
     assert all(len(noise.draw(seeded(seed))) == 1000 for seed in range(100))
 
 

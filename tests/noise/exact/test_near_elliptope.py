@@ -12,8 +12,8 @@ from flint import arb, ctx
 from geomdp.bodies import Ball, Elliptope
 from geomdp.mechanisms import Cone
 from geomdp.noise import ConeNoise
-from geomdp.noise.exact import RoundedNoise, RoundedVector, near_elliptope, noise_vector
-from geomdp.noise.exact.near_elliptope import near_cone
+from geomdp.noise.exact import RoundedNoise, RoundedVector, noise_vector, release
+from geomdp.noise.exact.release import near_cone
 from geomdp.noise.exact.variates import WORD_BITS, Draw, Undecided, UniformBits
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import MarginalTables, Parities
@@ -95,8 +95,8 @@ def bent(factor, errors):
 
 @pytest.mark.parametrize("function", DEFECTS)
 def test_a_defect_is_caught(monkeypatch, function):
-    right = getattr(near_elliptope, function)
-    monkeypatch.setattr(near_elliptope, function, DEFECTS[function](right))
+    right = getattr(release, function)
+    monkeypatch.setattr(release, function, DEFECTS[function](right))
     with pytest.raises(AssertionError):
         check_values_are_within_their_errors(NOISES["order 7"])
 
@@ -123,7 +123,7 @@ def test_the_filter_never_changes_a_draw(noise, grid):
 
 def test_it_decides_nearly_all_draws(monkeypatch):
     noise = RoundedNoise(NOISES["tables"], 7)
-    monkeypatch.setattr(noise, "_vector", None)
+    monkeypatch.setattr(noise, "vector", None)
     assert all(len(noise.draw(seeded(seed))) == 144 for seed in range(100))
 
 
@@ -152,9 +152,9 @@ def test_a_word_0_leaves_every_coordinate_open(which):
         Elliptope(6), 1.0, np.zeros(15), sp.csr_array(([1.0], ([0], [0])), shape=(1, 15))
     )
     near, start = near_cone(noise), 2 * (noise.effective_dimension + 1)
-    places = near_elliptope._places(6, start)
+    places = release._places(6, start)
     if which == 1:
-        places = near_elliptope._places(6, places.stop)
+        places = release._places(6, places.stop)
     words = np.random.default_rng(0).integers(1 << 20, 1 << 62, near.count).astype(np.uint64)
     words[places.lengths[0]], words[places.lengths[-1]] = 1, 0
     with np.errstate(all="ignore"):

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from geomdp.bodies import Elliptope
 from geomdp.noise import ConeNoise
-from geomdp.noise.exact import near, near_elliptope
+from geomdp.noise.exact import near, release
 from geomdp.noise.exact.near import minus_log, near_gaussians, near_laplaces
 from geomdp.noise.exact.variates import WORD_BITS
 from geomdp.noise.scalar import GUMBEL
@@ -114,7 +114,7 @@ def sums_of_exponentials(term):
     found, stated = [], []
     for size in (1.0, 2.0**-40):
         logs, cuts = np.array([0.3, 2.0, 7.0]), size * np.array([2.0**-46, 2.0**-44, 2.0**-50])
-        value, error = near_elliptope._sum(logs, cuts)
+        value, error = release._sum(logs, cuts)
         assert value == math.fsum(logs)
         own = term("errors", cuts.sum())
         found.append(error)
@@ -124,13 +124,13 @@ def sums_of_exponentials(term):
 
 def bartlett_factor(term):
     order, start = 5, 3
-    places = near_elliptope._places(order, start)
+    places = release._places(order, start)
     words = random_words(places.stop, 2)
     logs = np.random.default_rng(3).exponential(size=places.stop)
     found, stated = [], []
     for size in (0.0, 2.0**-46, 0.3):
         cuts = size * (1 + logs)
-        factor, errors = near_elliptope._factor(words, logs, cuts, places)
+        factor, errors = release._factor(words, logs, cuts, places)
         place = start
         for i in range(order):
             pairs, (count, odd) = (i + 1) // 2, divmod(order + 1 - i, 2)
@@ -153,14 +153,14 @@ def bartlett_factor(term):
 
 
 def correlations(term):
-    places = near_elliptope._places(3, 0)
+    places = release._places(3, 0)
     factor = np.array([[2.0, 0, 0], [0.6, 0.8, 0], [2.0, 3.0, 6.0]])
     found, stated = [], []
     for size in (0.0, 2.0**-45, 0.1):
         errors = size * np.array([[0.1, 0, 0], [0.3, 0.4, 0], [0.2, 0.2, 0.1]])
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(near_elliptope, "_factor", lambda *_, errors=errors: (factor, errors))
-            _, error = near_elliptope._correlations(None, None, None, places)
+            patch.setattr(release, "_factor", lambda *_, errors=errors: (factor, errors))
+            _, error = release._correlations(None, None, None, places)
         # The second row has length 1, and its error of length size / 2 is the largest of all rows.
         row = term("row", 2 * 0.5 * size)
         rounding = term("norm and quotient", (3 + 8) * 2.0**-52)
@@ -176,7 +176,7 @@ def correlations(term):
 def linear_images(term):
     matrix, constant = np.array([[1.0, -3.0], [0.0, 0.25]]), np.array([-2.0, 1e-3])
     x, t, longest = np.array([0.5, 2.0]), 0.25, 1 << 20
-    linear = near_elliptope._Linear(sp.csr_array(matrix), constant, np.array([4.0, 0.25]), longest)
+    linear = release._Linear(sp.csr_array(matrix), constant, np.array([4.0, 0.25]), longest)
     found, stated = [], []
     for off, size, wrong in ((0.0, 2.0, 0.0), (0.3, 0.0, 0.0), (0.0, 0.0, 0.7), (0.0, 0.0, 0.0)):
         values, errors = linear.image(x, off, t, size, wrong)
@@ -196,7 +196,7 @@ def linear_images(term):
 
 def row_weights(term):
     matrix = sp.csr_array(np.array([[0.1, -0.2, 0.0], [0.0, 0.0, 0.0], [1e-9, 3.0, -7.5]]))
-    linear = near_elliptope._linear(ConeNoise(Elliptope(3), 0.3, np.zeros(3), matrix), 3)
+    linear = release._linear(ConeNoise(Elliptope(3), 0.3, np.zeros(3), matrix), 3)
     assert linear.longest == 3
     sums = np.array([0.1 + 0.2, 0.0, 1e-9 + 3 + 7.5])
     return linear.weights, sums + term("rounding", sums * 2.0**-30)
@@ -205,15 +205,15 @@ def row_weights(term):
 def cone_noise(term):
     """The bounds that `near_cone` passes to `image`: on errors of the entries of x, and of t."""
     noise = ConeNoise(Elliptope(3), 0.3, np.zeros(3))
-    filter_ = near_elliptope.near_cone(noise)
+    filter_ = release.near_cone(noise)
     found, stated = [], []
     for size in (0.0, 2.0**-44, 0.3):
         sums = [(2.0, 0.01 * size), (5.0, 0.07 * size)]
         matrices = [(np.eye(3), gap * size) for gap in (0.25, 0.125)]
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(near_elliptope, "_sum", Mock(side_effect=sums))
-            patch.setattr(near_elliptope, "_correlations", Mock(side_effect=matrices))
-            patch.setattr(near_elliptope._Linear, "image", lambda _, *given: given)
+            patch.setattr(release, "_sum", Mock(side_effect=sums))
+            patch.setattr(release, "_correlations", Mock(side_effect=matrices))
+            patch.setattr(release._Linear, "image", lambda _, *given: given)
             _, off, t, total, wrong = filter_.evaluate(random_words(filter_.count, 4))
         assert (t, total) == (2 / 0.3 - 5 / 0.3, 2 / 0.3 + 5 / 0.3)
         radii = term("first", 0.01 * size / 0.3) + term("second", 0.07 * size / 0.3)
