@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from experiments.shared.rand_sample import real_sample
 
+from experiments.shared.rand_sample import real_sample
 from experiments.shared.records import (
     Data,
     Queries,
