@@ -225,14 +225,18 @@ class NumericColumn(_Declaration):
 
     Parameters
     ----------
-    name, missing, missing_texts, drafted, confirmed : str, bool, sequence of str, bool, bool
+    name : str
         As for `CategoricalColumn`.
     edges : sequence of float
         Edges e_0 < e_1 < ... < e_k, k >= 1, in the units of the column. The edges must come from
         public knowledge, not from the records.
+    missing, missing_texts : bool, sequence of str
+        As for `CategoricalColumn`.
     decimal, thousands : str
         How texts write numbers: the decimal mark, ``"."`` or ``","``, and the mark between
         thousands, one of `THOUSANDS`. A text has all marks between its thousands, or none.
+    drafted, confirmed : bool
+        As for `CategoricalColumn`.
 
     Raises
     ------
@@ -291,7 +295,7 @@ class RealColumn(_Declaration):
 
     Parameters
     ----------
-    name, drafted, confirmed : str, bool, bool
+    name : str
         As for `CategoricalColumn`.
     bounds : sequence of float
         (low, high), low < high, in the units of the column, from public knowledge.
@@ -300,6 +304,8 @@ class RealColumn(_Declaration):
         about the clipped values.
     decimal, thousands : str
         As for `NumericColumn`.
+    drafted, confirmed : bool
+        As for `CategoricalColumn`.
 
     Raises
     ------
@@ -378,7 +384,7 @@ class DateColumn(_Declaration):
 
     Parameters
     ----------
-    name, missing, missing_texts, drafted, confirmed : str, bool, sequence of str, bool, bool
+    name : str
         As for `CategoricalColumn`.
     days : sequence of str or date
         The first and the last day, by ISO 8601. A value before or after them is an error.
@@ -387,6 +393,8 @@ class DateColumn(_Declaration):
         week.
     order : str
         Order of the numbers in texts: ``"ymd"``, ``"dmy"`` or ``"mdy"``.
+    missing, missing_texts, drafted, confirmed : bool, sequence of str, bool, bool
+        As for `CategoricalColumn`.
 
     Raises
     ------
