@@ -346,11 +346,12 @@ def test_no_pair_of_records_costs_more_than_epsilon(kind, adjacency):
     records = np.vstack([np.zeros((1, 12), int), np.ones((1, 12), int)])
     records = np.vstack([records, TWELVE.universe.sample(30, 1)])
     sums = np.array([mechanism.measured(record[None]).sums for record in records])
-    ends = np.cumsum([noise.dimension for noise in mechanism._noises])[:-1]
+    noises = [part.noise for part in mechanism.noise.parts]
+    ends = np.cumsum([noise.dimension for noise in noises])[:-1]
 
     def spent(move):
         total = Fraction(0)
-        for noise, own in zip(mechanism._noises, np.split(move, ends), strict=True):
+        for noise, own in zip(noises, np.split(move, ends), strict=True):
             if isinstance(noise, LaplaceNoise):
                 total += Fraction(float(np.abs(own).sum())) / Fraction(noise.scale)
             else:  # K-norm noise; the norm is the gauge of the difference body of a simplex

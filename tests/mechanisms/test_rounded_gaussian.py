@@ -69,7 +69,7 @@ def test_the_noise_is_that_of_the_proof_in_all_coordinates(mechanism, monkeypatc
     answers = mechanism.release(records).answers
     sums = mechanism.workload.totals(records).sums
     full = quotients(sums, multiples, 1 << mechanism.grid, N)
-    hull = mechanism._span
+    hull = mechanism.change.hull
     np.testing.assert_array_equal(answers, hull.embed(hull.coordinates(full[None]))[0])
 
 
