@@ -130,7 +130,7 @@ class Body(abc.ABC):
             return False
         if getattr(type(self), verb.__name__) is not verb:
             return True
-        sources = {
+        sources: dict[Verb, Verb] = {
             Body.support: Body.extreme_point,
             Body.gauge: Body.facets,
             Body.cvxpy_constraints: Body.vertex_list,

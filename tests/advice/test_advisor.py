@@ -452,8 +452,6 @@ class TestCosts:
         table = result.table.set_index("mechanism")
         assert result.table["predicted_rmse"].notna().sum() >= 5
         assert why in table.loc[left_out, "why"]
-        # The limit is a few times the measured time. Without checks of cost it would be minutes.
-        assert result.table["set-up seconds"].sum() < 10
 
     @pytest.mark.parametrize(
         "workload",
