@@ -17,20 +17,18 @@ from flint import arb, ctx, fmpq
 
 from geomdp._numerics.randomness import NotCopied
 from geomdp._typing import FloatArray, RandomState
-from geomdp.noise.exact.near import (
+from geomdp.noise.exact.rounding import (
+    FIRST_WORDS,
+    LAST_WORDS,
     LOG_ERROR,
+    SHARE,
     Near,
     NearVector,
+    PrecisionExhausted,
     Words,
     minus_log,
     near_laplaces,
     near_log,
-)
-from geomdp.noise.exact.rounding import (
-    FIRST_WORDS,
-    LAST_WORDS,
-    SHARE,
-    PrecisionExhausted,
     nearest_multiples,
     refined,
 )

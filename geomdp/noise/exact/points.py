@@ -37,17 +37,20 @@ from geomdp.bodies import (
     TableMoments,
     TriangulatedPolytope,
 )
-from geomdp.noise.exact.linear import LinearMap, dyadic, gram, linear_map
 from geomdp.noise.exact.tables import cell_map, table_cells, table_contrasts
 from geomdp.noise.exact.variates import (
     Draw,
+    LinearMap,
     Vector,
     ball_sum,
     bartlett_factor,
     direction,
     dirichlet,
+    dyadic,
     exponentials,
+    gram,
     laplaces,
+    linear_map,
     power_exponentials,
     whole_number,
 )

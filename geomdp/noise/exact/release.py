@@ -16,7 +16,8 @@ from geomdp._validation import listed, positive, require_type, whole
 from geomdp.bodies import Elliptope
 from geomdp.noise.base import Noise
 from geomdp.noise.differences import ConeNoise
-from geomdp.noise.exact.near import (
+from geomdp.noise.exact.points import Computable
+from geomdp.noise.exact.rounding import (
     TURN_ERROR,
     Near,
     NearVector,
@@ -25,9 +26,9 @@ from geomdp.noise.exact.near import (
     near_gaussians,
     near_laplaces,
     near_turn,
+    nearest_multiples,
+    refined,
 )
-from geomdp.noise.exact.points import Computable
-from geomdp.noise.exact.rounding import nearest_multiples, refined
 from geomdp.noise.exact.tables import near_residuals, residual_vector
 from geomdp.noise.exact.variates import Entropy
 from geomdp.noise.exact.vectors import gaussian_vector, noise_vector

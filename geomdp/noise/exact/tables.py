@@ -19,8 +19,7 @@ import scipy.sparse as sp
 from flint import arb
 
 from geomdp._typing import BoolArray, FloatArray, IntArray
-from geomdp.noise.exact.linear import dyadic, gram
-from geomdp.noise.exact.near import (
+from geomdp.noise.exact.rounding import (
     FUNCTION_ERROR,
     Near,
     NearVector,
@@ -37,7 +36,9 @@ from geomdp.noise.exact.variates import (
     ball_sum,
     bartlett_row,
     dirichlet,
+    dyadic,
     gaussians,
+    gram,
 )
 from geomdp.noise.gaussian import ResidualNoise, drawn_size, to_coordinates
 from geomdp.workloads.finite import zero_sum_basis

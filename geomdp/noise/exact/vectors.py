@@ -11,7 +11,6 @@ from geomdp.bodies import Shifted
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.noise.base import Noise
 from geomdp.noise.differences import ConeNoise, PairedNoise
-from geomdp.noise.exact.linear import dyadic, gram, linear_map
 from geomdp.noise.exact.points import Computable, NoExactPath, lift_of, uniform_point
 from geomdp.noise.exact.tables import residual_answers
 from geomdp.noise.exact.variates import (
@@ -19,11 +18,14 @@ from geomdp.noise.exact.variates import (
     Vector,
     bartlett_factor,
     box_multiples,
+    dyadic,
     exponentials,
     gamma,
     gaussians,
     geometric_differences,
+    gram,
     laplaces,
+    linear_map,
     staircase,
 )
 from geomdp.noise.few_queries import GeometricNoise, LatticeBoxNoise, StaircaseNoise

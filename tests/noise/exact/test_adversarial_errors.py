@@ -9,7 +9,7 @@ import pytest
 from flint import arb, ctx
 
 from geomdp.noise.exact import tables
-from geomdp.noise.exact.near import FUNCTION_ERROR, logarithm, sine_cosine
+from geomdp.noise.exact.rounding import FUNCTION_ERROR, logarithm, sine_cosine
 from geomdp.noise.exact.tables import TryShape
 from geomdp.noise.exact.variates import WORD_BITS, Draw, UniformBits
 from geomdp.noise.scalar import EXPONENTIAL, GUMBEL, LAPLACE, RADIUS, _Block

@@ -13,7 +13,7 @@ import pytest
 
 from geomdp.noise import scalar
 from geomdp.noise.exact import tables
-from geomdp.noise.exact.near import LARGEST, NearVector, nearest_by_floats
+from geomdp.noise.exact.rounding import LARGEST, NearVector, nearest_by_floats
 from geomdp.noise.exact.variates import Undecided, UniformBits
 from geomdp.noise.scalar import NoisyThreshold, NoisyValues, _by_floats
 from tests.noise.exact.reference import seeded

@@ -10,15 +10,16 @@ import pytest
 from mpmath import mpf
 
 from geomdp.noise import LaplaceNoise
-from geomdp.noise.exact import RoundedGaussians, RoundedNoise, RoundedVector, near
-from geomdp.noise.exact.near import (
+from geomdp.noise.exact import RoundedGaussians, RoundedNoise, RoundedVector
+from geomdp.noise.exact import rounding as near
+from geomdp.noise.exact.release import noise_vector
+from geomdp.noise.exact.rounding import (
     LOG_ERROR,
     TURN_ERROR,
     near_gaussians,
     near_laplaces,
     nearest_by_floats,
 )
-from geomdp.noise.exact.release import noise_vector
 from geomdp.noise.exact.variates import WORD_BITS, Undecided, UniformBits
 from geomdp.noise.exact.vectors import gaussian_vector
 from tests.noise.exact.reference import REFERENCE_BITS, Reference, seeded

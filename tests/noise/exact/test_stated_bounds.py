@@ -17,8 +17,9 @@ import scipy.sparse as sp
 
 from geomdp.bodies import Elliptope
 from geomdp.noise import ConeNoise
-from geomdp.noise.exact import near, release
-from geomdp.noise.exact.near import minus_log, near_gaussians, near_laplaces
+from geomdp.noise.exact import release
+from geomdp.noise.exact import rounding as near
+from geomdp.noise.exact.rounding import minus_log, near_gaussians, near_laplaces
 from geomdp.noise.exact.variates import WORD_BITS
 from geomdp.noise.scalar import GUMBEL
 from tests.noise.exact.terms import check_bound_has_all_its_terms

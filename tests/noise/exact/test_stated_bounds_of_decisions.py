@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from geomdp.noise.exact import tables
-from geomdp.noise.exact.near import logarithm
+from geomdp.noise.exact.rounding import logarithm
 from geomdp.noise.scalar import NoisyThreshold, NoisyValues
 from tests.noise.exact.terms import Known, Supply, check_bound_has_all_its_terms
 

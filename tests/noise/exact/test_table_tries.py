@@ -8,10 +8,9 @@ from flint import arb, ctx
 
 from geomdp.bodies import TableMoments
 from geomdp.noise.exact import tables
-from geomdp.noise.exact.linear import gram
-from geomdp.noise.exact.near import FUNCTION_ERROR, logarithm, sine_cosine
+from geomdp.noise.exact.rounding import FUNCTION_ERROR, logarithm, sine_cosine
 from geomdp.noise.exact.tables import total_violation, try_shape
-from geomdp.noise.exact.variates import Draw, UniformBits, Vector
+from geomdp.noise.exact.variates import Draw, UniformBits, Vector, gram
 
 LEVELS = [(2, 2), (3, 2, 4), (2, 2, 2, 2, 2, 2), (7, 2, 5, 3)]
 
