@@ -412,17 +412,26 @@ class LinearMap(_Measured):
             return None
         return explicit_answers(self.workload) @ self.matrix.T
 
+    def l2_diameter(self) -> float:
+        return self._l2_diameter  # without the l1 diameter, which can take longer
+
     @cached_property
-    def _diameters(self) -> tuple[float, float]:
+    def _l2_diameter(self) -> float:
         if self._points is not None:
-            return l1_diameter_of_points(self._points), l2_diameter_of_points(self._points)
+            return l2_diameter_of_points(self._points)
         one_block = np.linalg.norm(self.matrix @ self.workload.affine_hull().basis, 2)
         by_blocks = sum(
             np.linalg.norm(self.matrix @ block.basis, 2) * block.diameter
             for block in self.workload.blocks()
         )
-        l2_bound = float(min(one_block * self.workload.l2_diameter(), by_blocks))
-        return self._l1_bound(self.workload.l1_diameter(), l2_bound), l2_bound
+        return float(min(one_block * self.workload.l2_diameter(), by_blocks))
+
+    @cached_property
+    def _diameters(self) -> tuple[float, float]:
+        l2_diameter = self.l2_diameter()
+        if self._points is not None:
+            return l1_diameter_of_points(self._points), l2_diameter
+        return self._l1_bound(self.workload.l1_diameter(), l2_diameter), l2_diameter
 
     @cached_property
     def _radii(self) -> tuple[float, float]:

@@ -209,3 +209,35 @@ def test_a_choice_among_many_is_fast():
     for _ in range(5):
         noisy_argmax(scores, 0.1)
     assert time.process_time() - start < 2.5
+
+
+class OwnTruths:
+    """Exact true answers in a class of the user's own."""
+
+    def __init__(self, truths):
+        self._truths, self.n = truths, truths.n
+
+    def __getitem__(self, index):
+        return self._truths[index]
+
+    def near(self):
+        return self._truths.near()
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_an_unseeded_run_chooses_exactly_whatever_holds_the_true_answers(own, monkeypatch):
+    exact_truths, choose_exactly = EnumeratedQueries.exact_truths, EnumeratedQueries.choose_exactly
+    chosen = []
+    if own:
+        monkeypatch.setattr(
+            EnumeratedQueries, "exact_truths", lambda *given: OwnTruths(exact_truths(*given))
+        )
+    monkeypatch.setattr(
+        EnumeratedQueries,
+        "choose_exactly",
+        lambda *given, **options: chosen.append(1) or choose_exactly(*given, **options),
+    )
+    queries = EnumeratedQueries([DenseQuery(row) for row in np.eye(4)])
+    run = IterativeConstruction(MultiplicativeWeights(4), queries, n=400_000, privacy=APPROX)
+    run.release(np.repeat([0, 1, 2, 3], 100_000))
+    assert chosen

@@ -1,12 +1,17 @@
-"""The linear span of the answers: its rank, and the accuracy of its basis."""
+"""The linear span of the answers, and the norms of changes that a mechanism needs."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
+from geomdp.mechanisms import Ball, Ellipsoid, Gaussian, KNorm, Laplace
 from geomdp.mechanisms.base import _linear_span
+from geomdp.privacy import ZCDP, PureDP
+from geomdp.workloads import Explicit
 
 
 def hull_at(height: float) -> AffineHull:
@@ -46,3 +51,19 @@ def test_the_basis_of_the_span_is_orthonormal_and_contains_the_answers(height: f
     np.testing.assert_array_equal(span.basis[:, :2], hull.basis)
     points = hull.embed(np.random.default_rng(1).normal(size=(20, 2)))
     assert (span.residual(points) <= 20 * 2.0**-53 * np.linalg.norm(points, axis=1)).all()
+
+
+class WithoutL1(Explicit):
+    """A user's workload that knows no bound on the l1 norm of changes."""
+
+    def l1_diameter(self) -> float:
+        return math.inf
+
+
+@pytest.mark.parametrize("kind", [Ball, Ellipsoid, KNorm, Gaussian])
+def test_noise_of_another_shape_needs_no_bound_on_the_l1_norm(kind: type) -> None:
+    workload = WithoutL1(np.eye(3))
+    privacy = ZCDP(0.5) if kind is Gaussian else PureDP(1.0)
+    assert kind(workload, n=10, privacy=privacy).predicted_rmse.value > 0
+    with pytest.raises(ValueError, match="sensitivity"):
+        Laplace(workload, n=10, privacy=PureDP(1.0))

@@ -85,8 +85,9 @@ class AdditiveMechanism(Mechanism):
     predicted without data. The law of Z does not depend on n, so copies for another n share it.
 
     A subclass says which definitions of privacy its noise satisfies (`accepts`), gives the noise
-    for what one record can change (`law`), and proves the claim in its docstring. Unseeded releases
-    add correctly rounded noise to exact sums if `proved` has a proof for the floats of the noise.
+    for what one record can change (`law`), and proves the claim in its docstring. It overrides
+    `law` and not `noise`, because a proof may ask `law` for another noise. Unseeded releases add
+    correctly rounded noise to exact sums if `proved` has a proof for the floats of the noise.
 
     Subclasses share the parameters and errors below, and this notation. The differences between
     sums of neighbours span the public subspace, whose dimension is r. D_1 and D_2 are the l1 and l2
@@ -155,9 +156,7 @@ class AdditiveMechanism(Mechanism):
 
     def _prepare(self) -> None:
         """Check the workload; ``ValueError`` if it is constant or not supported."""
-        _ = self.change.l1
-        if self.in_span:
-            _ = self.change.hull
+        _ = self.change.hull if self.in_span else self.change.l1
 
     @abc.abstractmethod
     def law(self, change: Change) -> Noise:

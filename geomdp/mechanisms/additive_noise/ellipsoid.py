@@ -249,5 +249,8 @@ class Ball(PureMechanism):
 
     in_span, origin = True, Origin.BALL
 
+    def _prepare(self) -> None:
+        _ = self.change.l2, self.change.hull
+
     def law(self, change: Change) -> KNormNoise:
         return knorm(EllipsoidBody(change.l2 * change.hull.basis), self.privacy.epsilon)

@@ -52,7 +52,7 @@ class BodyMechanism(PureMechanism):
             self._given = body if factor == 1 else Scaled(body, factor)
 
     def _prepare(self) -> None:
-        _ = self.change.l1, self.change.hull
+        _ = self.change.hull
 
     def with_workload(self, workload: Workload) -> Self:
         """As for every mechanism; ``ValueError`` if a `body` was given, as it need not fit."""

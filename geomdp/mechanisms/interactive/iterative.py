@@ -250,14 +250,13 @@ class Answers(Generic[AnyQuery]):
     """
 
     run: IterativeConstruction[AnyQuery]
-    truths: FloatArray | ExactTruths
+    truths: Any  # an array in a simulation, else `ExactTruths`
     noise: ScalarNoise
 
     def choose(self, hypothesis: Hypothesis[AnyQuery]) -> int:
         """Index of a query on which the data and the hypothesis differ much."""
         run = self.run
-        if isinstance(self.truths, ExactTruths):
-            assert isinstance(self.noise, ExactNoise)
+        if isinstance(self.noise, ExactNoise):
             return run.distinguisher.choose_exactly(
                 self.truths, hypothesis, epsilon=run.step_epsilon, noise=self.noise
             )
@@ -268,8 +267,9 @@ class Answers(Generic[AnyQuery]):
     def value(self, index: int) -> float:
         """The true answer to query number `index`, plus noise."""
         truth = self.truths[index]
-        exact = truth if isinstance(truth, Fraction) else float(truth)
-        return self.noise.laplace(exact, self.run.answer_scale)
+        if not isinstance(self.noise, ExactNoise):
+            truth = float(truth)
+        return self.noise.laplace(truth, self.run.answer_scale)
 
 
 @dataclass(frozen=True)
