@@ -25,7 +25,6 @@ class Adjacency(enum.Enum):
     >>> import geomdp as gd
     >>> print(gd.Adjacency.REPLACE_ONE, gd.Adjacency("add/remove"))
     Adjacency.REPLACE_ONE Adjacency.ADD_REMOVE
-
     """
 
     #: Replace one record; the number of records n is public.
