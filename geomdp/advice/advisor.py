@@ -18,7 +18,7 @@ import numpy as np
 
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._validation import require_type, whole
-from geomdp.advice.candidates import CANDIDATES, FITTED, PROJECTED, STEPS
+from geomdp.advice.candidates import FITTED, PROJECTED, candidate_named
 from geomdp.advice.comparison import (
     TIE,
     WORTHWHILE,
@@ -452,9 +452,7 @@ class Plan:
                     f"{name} must be the one that was planned for, {getattr(self, name)}, "
                     f"got {value}"
                 )
-        step = next((step for step in STEPS if self.mechanism.startswith(step.prefix)), None)
-        flag = self.mechanism if step is None else self.mechanism.removeprefix(step.prefix)
-        row = next((row for row in CANDIDATES if row.flag == flag), None)
+        step, row = candidate_named(self.mechanism)
         if row is None or (step is not None and step not in row.steps):
             raise ValueError(f"plan must name a mechanism, got {self.mechanism!r}")
         # The cost of the set-up has no limit, because the mechanism was already chosen.

@@ -669,3 +669,10 @@ CANDIDATES = (
         depends_on_n=True,
     ),
 )
+
+
+def candidate_named(flag: str) -> tuple[Step | None, Candidate | None]:
+    """The step that the prefix of `flag` names, or None, and the candidate, None if unknown."""
+    step = next((step for step in STEPS if flag.startswith(step.prefix)), None)
+    plain = flag if step is None else flag.removeprefix(step.prefix)
+    return step, next((row for row in CANDIDATES if row.flag == plain), None)

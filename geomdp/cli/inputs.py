@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from geomdp._validation import positive
 from geomdp.advice.advisor import advise_on, load_plan
-from geomdp.advice.candidates import CANDIDATES, FITTED, PROJECTED, SHRUNK, STEPS, Candidate, Step
+from geomdp.advice.candidates import (
+    CANDIDATES,
+    FITTED,
+    PROJECTED,
+    SHRUNK,
+    Candidate,
+    Step,
+    candidate_named,
+)
 from geomdp.advice.setting import DEFAULT_BUDGET, UNLIMITED, Budget, InapplicableError, Setting
 from geomdp.cli import display
 from geomdp.cli.flags import AUTO, Question
@@ -24,7 +32,7 @@ from geomdp.data import (
     rand_health_insurance,
     source_of,
 )
-from geomdp.mechanisms import AdditiveMechanism, Mechanism
+from geomdp.mechanisms import Mechanism
 from geomdp.privacy import Exact
 from geomdp.tabulation import Task
 from geomdp.workloads import Workload
@@ -224,8 +232,7 @@ def build_mechanism(flag: str, setting: Setting) -> Mechanism:
     except InapplicableError as error:
         raise ValueError(f"--mechanism {flag} does not apply: {error}") from error
     if step is not None:
-        assert isinstance(mechanism, AdditiveMechanism)
-        mechanism = step.kind(mechanism)
+        mechanism = step.after(mechanism)
     _check_sampler(mechanism, setting.exact_only, f"--mechanism {flag}")
     return mechanism
 
@@ -240,9 +247,7 @@ def _check_sampler(mechanism: Mechanism, exact: bool, flag: str) -> None:
 
 def _parsed(flag: str) -> tuple[Step | None, Candidate]:
     """The post-processing step that the prefix of `flag` names (or None), and the candidate."""
-    step = next((step for step in STEPS if flag.startswith(step.prefix)), None)
-    plain = flag if step is None else flag.removeprefix(step.prefix)
-    row = next((row for row in CANDIDATES if row.flag == plain), None)
+    step, row = candidate_named(flag)
     if row is None:
         known = ", ".join(row.flag for row in CANDIDATES)
         raise ValueError(
@@ -250,5 +255,5 @@ def _parsed(flag: str) -> tuple[Step | None, Candidate]:
             f"or {SHRUNK.prefix} before one of them; got {flag!r}"
         )
     if step is not None and step not in row.steps:
-        raise ValueError(f"--mechanism {plain} projects its answers already, got {flag!r}")
+        raise ValueError(f"--mechanism {row.flag} projects its answers already, got {flag!r}")
     return step, row
