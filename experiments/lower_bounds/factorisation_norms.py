@@ -42,13 +42,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import geomdp as gd
 from experiments.engine.cells import Row
-from geomdp.bounds.orthogonal_lines import LinePlan
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -127,8 +127,9 @@ def sum_of_squares(bound: gd.bounds.Bound) -> float:
     """Sum of delta_j^2 over the lines in the last step of a bound's proof; 0 without such lines."""
     if not isinstance(bound.certificate, gd.bounds.Certificate):
         return 0.0
-    last = bound.certificate.rungs[-1].witness
-    return float((last.lines.lengths**2).sum()) if isinstance(last, LinePlan) else 0.0
+    rung = bound.certificate.rungs[-1]
+    last: Any = rung.witness
+    return float((last.lines.lengths**2).sum()) if rung.kind == "lines" else 0.0
 
 
 @lru_cache(maxsize=16)
