@@ -33,20 +33,19 @@ from geomdp.bodies import (
     Product,
     PsdBox,
     Scaled,
-    Shifted,
     Simplex,
     SimplexDifference,
     SlabBody,
     Spectraplex,
     SpectraplexDifference,
-    SymmetricHull,
     SymmetrisedBox,
     TableMoments,
     TriangulatedPolytope,
     VPolytope,
-    WorkloadPolytope,
     moment_relaxation,
 )
+from geomdp.bodies.sensitivity import WorkloadPolytope
+from geomdp.bodies.symmetrised import Shifted, SymmetricHull
 from geomdp.workloads import Marginals, MarginalTables, Parities
 
 #: Relative accuracy that a body of each kind promises.

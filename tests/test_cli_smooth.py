@@ -17,9 +17,10 @@ import pytest
 
 from geomdp.cli import main
 from geomdp.cli.smooth import FORMAT_HELP
-from geomdp.mechanisms import MomentProjection, SmoothRelease
+from geomdp.mechanisms import MomentProjection
+from geomdp.mechanisms.smooth_release import SmoothRelease
 from geomdp.privacy import Ledger
-from geomdp.workloads.smooth import query_from_dict
+from geomdp.workloads.smooth.queries import query_from_dict
 
 N = 300
 BOUNDS = "age=0:120,income=-100:900"

@@ -21,9 +21,6 @@ from tests.public_names import public_objects
 #: Public classes that have no example, and why.
 WITHOUT_EXAMPLE = {
     "audit.AdditiveNoise": "a protocol: `audit_noise` shows an object that satisfies it",
-    "mechanisms.strategies.CellNoise": "a protocol: `LaplaceCells` and `SimplexCells` satisfy it",
-    "mechanisms.interactive.Hypothesis": "a protocol: the results of the rules satisfy it",
-    "mechanisms.interactive.UpdateRule": "a protocol: `Perceptron` and others satisfy it",
     "mechanisms.strategies.Strategy": "a protocol: `Tree` and `Haar` satisfy it",
 }
 

@@ -20,12 +20,19 @@ from scipy.sparse import csr_array
 import geomdp as gd
 from geomdp import advice, audit, bodies, bounds, mechanisms, noise, plotting, privacy, tabulation
 from geomdp.advice.advisor import workload_hash
+from geomdp.bodies.noise_bodies import check_contains_neighbours, exact_noise_bodies
 from geomdp.bounds import upper
+from geomdp.bounds.chaining import InstanceOptimality
+from geomdp.bounds.upper.offline import feasible_rows, second_moment_error
 from geomdp.geometry.sampling import ExactSampler
 from geomdp.mechanisms import printed, strategies
-from geomdp.mechanisms.strategies.design import Design
-from geomdp.noise.exact import proved_gaussian_scale, proved_shortcut_scale
+from geomdp.mechanisms.strategies.choice import best_design
+from geomdp.mechanisms.strategies.design import Design, LaplaceCells, SimplexCells
+from geomdp.noise.exact.rounding import proved_gaussian_scale, proved_shortcut_scale
+from geomdp.noise.few_queries import LatticeBoxNoise, StaircaseNoise
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
+from geomdp.privacy.definitions import convert_adjacency, pure_implying
+from geomdp.privacy.ledger import Spend
 from tests.public_names import public_objects
 
 PURE, RHO, DELTA = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
@@ -79,17 +86,17 @@ CALLS: list[partial[Any]] = [
     partial(ApproxDP, epsilon=1.0, delta=1e-6),
     partial(ZCDP, rho=1.0),
     partial(privacy.Guarantee, privacy=PURE, adjacency=REPLACE, sampler=privacy.Exact()),
-    partial(privacy.Spend, "label", privacy=PURE),
+    partial(Spend, "label", privacy=PURE),
     partial(gd.Ledger, budget=PURE, adjacency=REPLACE),
     partial(privacy.laplace_scale, 1.0, privacy=PURE),
     partial(privacy.gaussian_scale, 1.0, privacy=RHO),
     partial(privacy.zcdp_gaussian_scale, 1.0, privacy=RHO),
     partial(privacy.analytic_gaussian_scale, 1.0, privacy=DELTA),
     partial(privacy.gaussian_delta, 1.0, 1.0, epsilon=1.0),
-    partial(privacy.convert_adjacency, privacy=PURE, source=REPLACE, target=REPLACE),
+    partial(convert_adjacency, privacy=PURE, source=REPLACE, target=REPLACE),
     partial(privacy.group_privacy, privacy=PURE, size=2),
     partial(privacy.pure_to_zcdp, privacy=PURE),
-    partial(privacy.pure_implying, privacy=RHO),
+    partial(pure_implying, privacy=RHO),
     partial(privacy.zcdp_to_approx, privacy=RHO, delta=1e-6),
     partial(privacy.zcdp_to_approx_optimal_order, privacy=RHO, delta=1e-6),
     partial(proved_gaussian_scale, 1, privacy=RHO),
@@ -98,8 +105,8 @@ CALLS: list[partial[Any]] = [
     partial(mechanisms.Geometric, SMALL, **OFFLINE),
     partial(mechanisms.LatticeBox, SMALL, **OFFLINE),
     partial(mechanisms.Staircase, gd.workloads.Explicit([[0, 1]]), **OFFLINE),
-    partial(noise.LatticeBoxNoise, [1.0], [1], epsilon=1.0),
-    partial(noise.StaircaseNoise, 1.0, epsilon=1.0),
+    partial(LatticeBoxNoise, [1.0], [1], epsilon=1.0),
+    partial(StaircaseNoise, 1.0, epsilon=1.0),
     partial(mechanisms.Ball, SMALL, **OFFLINE),
     partial(mechanisms.Ellipsoid, SMALL, **OFFLINE),
     partial(mechanisms.KNorm, SMALL, **OFFLINE),
@@ -132,25 +139,25 @@ CALLS: list[partial[Any]] = [
     partial(mechanisms.WeightedLaplace(2.0).calibrate, **NOISE),
     partial(mechanisms.WeightedLaplace(2.0).sensitivity, SMOOTH, adjacency=REPLACE),
     partial(mechanisms.UniformGaussian().calibrate, **NOISE | {"privacy": RHO}),
-    partial(strategies.LaplaceCells().variance, **CELLS),
-    partial(strategies.LaplaceCells().noise, **CELLS, epsilon=1.0),
-    partial(strategies.SimplexCells().variance, **CELLS),
-    partial(strategies.SimplexCells().noise, **CELLS, epsilon=1.0),
+    partial(LaplaceCells().variance, **CELLS),
+    partial(LaplaceCells().noise, **CELLS, epsilon=1.0),
+    partial(SimplexCells().variance, **CELLS),
+    partial(SimplexCells().noise, **CELLS, epsilon=1.0),
     partial(strategies.Haar().design, **DESIGN),
     partial(strategies.Tree().design, **DESIGN),
     partial(strategies.PIdentity().design, **DESIGN),
     partial(strategies.SoftBins().design, **DESIGN),
     partial(strategies.WeightedMarginals().design, TABLES, adjacency=REPLACE),
     partial(strategies.WeightedSigns().design, MARGINALS, adjacency=REPLACE),
-    partial(strategies.best_design, [strategies.Haar()], **DESIGN),
+    partial(best_design, [strategies.Haar()], **DESIGN),
     partial(Design, "none", 1.0, np.zeros((1, 1)), adjacency=REPLACE, measure=list),
     partial(strategies.Haar().design(SMALL, REPLACE).noise, epsilon=1.0),
     partial(noise.KNormNoise, BALL, epsilon=1.0, sampler=ExactSampler(BALL)),
     partial(noise.RecursiveNoise, LEVELS, epsilon=1.0),
     partial(noise.PairedNoise, BALL, epsilon=1.0, matrix=csr_array(np.eye(3))),
     partial(bodies.neighbour_body, SMALL, adjacency=REPLACE),
-    partial(bodies.exact_noise_bodies, SMALL, adjacency=REPLACE),
-    partial(bodies.check_contains_neighbours, bodies.Ball(6, 9.0), SMALL, adjacency=REPLACE),
+    partial(exact_noise_bodies, SMALL, adjacency=REPLACE),
+    partial(check_contains_neighbours, bodies.Ball(6, 9.0), SMALL, adjacency=REPLACE),
     partial(advice.advise, SMALL, **OFFLINE),
     partial(PLANNED, SMALL, **OFFLINE),
     partial(advice.error_table, SMALL, ns=[10, 20], privacy=PURE, adjacency=REPLACE),
@@ -185,7 +192,7 @@ CALLS: list[partial[Any]] = [
     partial(upper.online_accuracy, halves, n=N, privacy=DELTA, **EACH),
     partial(upper.iterative_accuracy, halves, n=N, privacy=PURE, **EACH),
     partial(upper.paper_accuracy, privacy=DELTA, n=N, sparsity=2, **EACH),
-    partial(upper.feasible_rows, n=N, epsilon=1.0),
+    partial(feasible_rows, n=N, epsilon=1.0),
     partial(upper.smooth_accuracy, 2, 2, n=N, epsilon=1.0, constant=1.0),
     partial(upper.bounded_queries, 5, 9, **RATES),
     partial(upper.from_width, 1.0, 5, **RATES),
@@ -196,14 +203,14 @@ CALLS: list[partial[Any]] = [
     partial(upper.second_moments, 5, epsilon=1.0, alpha=0.1),
     partial(upper.two_way_marginals, 5, epsilon=1.0, alpha=0.1),
     partial(upper.gaussian_projection, 9, rho=1.0, alpha=0.1),
-    partial(upper.second_moment_error, 5, n=N, epsilon=1.0),
+    partial(second_moment_error, 5, n=N, epsilon=1.0),
     partial(upper.covariance_error, 5, n=N, epsilon=1.0),
     partial(upper.two_way_marginals_error, 5, n=N, epsilon=1.0),
     partial(upper.jl_mechanism_error, 1.0, 5, 2, n=N, epsilon=1.0, distortion=1.0, noise=1.0),
     partial(upper.jl_mechanism_rows, 5, n=N, epsilon=1.0),
 ]
 #: Classes of results and plans. No noise is calibrated to their fields, so they need no row.
-RESULTS = {advice.Plan, audit.AuditResult, bounds.InstanceOptimality}
+RESULTS = {advice.Plan, audit.AuditResult, InstanceOptimality}
 
 
 def label(call: partial[Any]) -> str:
@@ -230,9 +237,9 @@ def test_bad_arguments_about_privacy_are_refused(call, name):
 def test_conversions_need_two_neighbour_relations(name, bad):
     good = {"source": REPLACE, "target": REPLACE}
     with pytest.raises(ValueError, match="adjacency"):
-        privacy.convert_adjacency(PURE, **good | {name: bad})
+        convert_adjacency(PURE, **good | {name: bad})
     with pytest.raises(ValueError, match="adjacency"):
-        privacy.convert_adjacency(PURE, bad, bad)
+        convert_adjacency(PURE, bad, bad)
 
 
 SEEDED = [call for call in CALLS if "rng" in inspect.signature(call.func).parameters]

@@ -39,6 +39,7 @@ from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axe
 from experiments.engine.statistics import MeanSquare, pooled_along, pooled_by
 from experiments.shared.unit_vectors import Spectrum, unit_vectors
 from geomdp._numerics.linalg import svec
+from geomdp.mechanisms.base import FixedDataset, predict_on_prior
 
 PRIVACY = gd.PureDP(1.0)
 #: Largest number of distinct records.
@@ -106,8 +107,8 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         M = mechanism(config.method, Q, config.n)
         predicted = M.predicted_rmse.value * math.sqrt(Q.n_queries)
         # The records are read once for all releases.
-        data = gd.mechanisms.FixedDataset(records)
-        found = gd.mechanisms.predict_on_prior(M, data, releases, rng)
+        data = FixedDataset(records)
+        found = predict_on_prior(M, data, releases, rng)
         square = Q.n_queries * found.value**2
         measured = MeanSquare(square, 2 * square * found.stderr / found.value, releases)
     return [

@@ -7,7 +7,8 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from geomdp.workloads.smooth import Coefficients, GaussianMixture
+from geomdp.workloads.smooth import GaussianMixture
+from geomdp.workloads.smooth.evaluation import Coefficients
 
 #: Number of kernels of one query, and number of places at which the records lie.
 KERNELS, PLACES = 3, 10

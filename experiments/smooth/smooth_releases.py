@@ -22,7 +22,8 @@ from experiments.shared.smooth_problems import (
     stacked,
     true_answers,
 )
-from geomdp.workloads.smooth import Coefficients, Jackson, Truncation, approximate_many
+from geomdp.workloads.smooth import Jackson, Truncation, approximate_many
+from geomdp.workloads.smooth.evaluation import Coefficients
 
 #: At most this many answers are given in all releases: the full preset of `smooth_error_vs_n` gives
 #: 4.8 million. One answer exceeds its stated error with probability at most LEVEL / ANSWERS.

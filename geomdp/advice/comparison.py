@@ -29,17 +29,16 @@ from geomdp.bodies import MissingOracle
 from geomdp.bounds.problem import CHANGES
 from geomdp.mechanisms import (
     AdditiveMechanism,
-    FixedDataset,
     Matrix,
     Mechanism,
     Prediction,
     PredictionKind,
     Projected,
     ResidualGaussian,
-    predict_on_prior,
 )
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.mechanisms.additive_noise.ellipsoid import is_around_differences_alone
+from geomdp.mechanisms.base import FixedDataset, predict_on_prior
 from geomdp.mechanisms.fitted import Fitted
 from geomdp.mechanisms.projected import (
     MAX_DRAWS,
@@ -49,7 +48,8 @@ from geomdp.mechanisms.projected import (
     tried_projector,
 )
 from geomdp.noise import GaussianNoise
-from geomdp.privacy import ZCDP, ApproxDP, Exact, PureDP, SamplerStatus, gaussian_scale
+from geomdp.privacy import ZCDP, ApproxDP, Exact, PureDP, gaussian_scale
+from geomdp.privacy.guarantees import SamplerStatus
 from geomdp.workloads import Workload, WorkloadSizeError
 
 # A quick lower bound on the error of `Projected`, for log-concave noise

@@ -7,14 +7,17 @@ import math
 from dataclasses import dataclass
 
 from geomdp._validation import positive
-from geomdp.bodies import MappedElliptope, NuclearBall, Scaled, SpectraplexDifference
+from geomdp.bodies import NuclearBall, Scaled, SpectraplexDifference
 from geomdp.bodies.base import Body
+from geomdp.bodies.conic.elliptope import MappedElliptope
 from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.mechanisms.additive_noise.cone import MAX_TRIPLES, MAX_WORK
 from geomdp.mechanisms.projected import MAX_DRAWS, MAX_NUMBERS, MIN_DRAWS, reachable_body
-from geomdp.noise import GaussianNoise, KNormNoise, MappedNoise
+from geomdp.noise import GaussianNoise, KNormNoise
 from geomdp.noise.base import Noise
-from geomdp.privacy import Adjacency, Privacy, PureDP, pure_implying
+from geomdp.noise.mapped import MappedNoise
+from geomdp.privacy import Adjacency, Privacy, PureDP
+from geomdp.privacy.definitions import pure_implying
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.base import MAX_SCORES
 from geomdp.workloads.tables import TableQueries

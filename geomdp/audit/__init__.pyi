@@ -1,13 +1,10 @@
 from .claims import AuditResult as AuditResult
 from .claims import lower_bound as lower_bound
-from .claims import smallest_violation as smallest_violation
 from .claims import upper_bound as upper_bound
 from .mechanism import AdditiveNoise as AdditiveNoise
 from .mechanism import audit_mechanism as audit_mechanism
 from .mechanism import audit_noise as audit_noise
-from .mechanism import audit_runs as audit_runs
 from .mechanism import stated_density as stated_density
-from .privacy_loss import PrivacyLoss as PrivacyLoss
 from .privacy_loss import SparseVectorLaw as SparseVectorLaw
 from .privacy_loss import law_learner as law_learner
 from .refutation import Pair as Pair
@@ -19,8 +16,4 @@ from .scores import DEFAULT_LEARNERS as DEFAULT_LEARNERS
 from .scores import Learner as Learner
 from .scores import Sampler as Sampler
 from .scores import Score as Score
-from .scores import classifier_score as classifier_score
-from .scores import fisher_score as fisher_score
-from .scores import null_space_score as null_space_score
-from .scores import outcome_score as outcome_score
 from .scores import repeat as repeat

@@ -283,25 +283,6 @@ def smallest_violation(
     (with probability delta, it gives its input away), and none is easier to refute. For zCDP, it is
     Gaussian noise. Other mechanisms, and events that are learned, need more outputs.
     ``ValueError`` if a parameter is out of range.
-
-    Parameters
-    ----------
-    guarantee : Guarantee, PureDP, ApproxDP or ZCDP
-        The claim.
-    trials : int
-        Number of outputs per input that test the claim: half of the outputs of an audit.
-    level : float
-        As for `audit`.
-
-    References
-    ----------
-    Clopper-Pearson 1934; Maurer-Pontil 2009.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> [round(gd.audit.smallest_violation(gd.PureDP(1.0), trials=n), 2) for n in (100, 10_000)]
-    [2.67, 1.12]
     """
     whole(trials, "trials")
     return _smallest(definition(guarantee), trials, checked_level(level))

@@ -419,14 +419,6 @@ def audit_runs(
     the answers are audited, so this audit also detects faults outside the noise, but it is much
     slower than `audit_noise`. It tests draws in float64 from a generator of NumPy, not the noise of
     releases without a seed. Parameters, result and errors are as for `audit_mechanism`.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> workload = gd.workloads.Histogram(3)
-    >>> laplace = gd.mechanisms.Laplace(workload, n=10, privacy=gd.PureDP(1.0))
-    >>> gd.audit.audit_runs(gd.mechanisms.Projected(laplace), trials=200, rng=0).refuted
-    False
     """
     require_type(mechanism, PrivateSums, "mechanism")
     generator = np.random.default_rng(rng)

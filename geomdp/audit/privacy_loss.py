@@ -33,27 +33,7 @@ SLACK = 2.0**-36
 
 @dataclass(frozen=True, eq=False)
 class PrivacyLoss:
-    """The distribution of the privacy loss L = ln(p(Y) / q(Y)), where Y is drawn from p.
-
-    Parameters
-    ----------
-    losses, masses : (k,) array
-        Finite values of L, and their probabilities.
-    impossible : float
-        Probability under p of the outcomes that have probability 0 under q. For these outcomes, L
-        is infinite.
-
-    Examples
-    --------
-    Randomised response that tells the truth with probability 3/4 is ln(3)-DP:
-
-    >>> import geomdp as gd
-    >>> loss = gd.audit.PrivacyLoss.of_laws([0.75, 0.25], [0.25, 0.75])
-    >>> round(loss.epsilon(), 3), round(loss.delta(0.5), 3)
-    (1.099, 0.338)
-    >>> loss.refutes(gd.PureDP(1.0)), loss.refutes(gd.PureDP(1.1))
-    (True, False)
-    """
+    """The distribution of the privacy loss L = ln(p(Y) / q(Y)), where Y is drawn from p."""
 
     losses: FloatArray = field(repr=False)
     masses: FloatArray = field(repr=False)

@@ -273,25 +273,6 @@ def fisher_score(outputs_a: Outputs, outputs_b: Outputs) -> Score:
     to sign and scale. The score cannot tell distributions with the same mean apart. It ignores
     directions in which S is 0 up to rounding (see `null_space_score`). NaN and infinity count as
     the average of the finite entries in their coordinate. Cost: O(trials m^2 + m^3).
-
-    Parameters
-    ----------
-    outputs_a, outputs_b : (trials, ...) array
-        Numeric outputs on the two inputs (else ``ValueError``). Trailing axes are flattened to m
-        coordinates.
-
-    References
-    ----------
-    Fisher 1936.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> rng = np.random.default_rng(0)
-    >>> score = gd.audit.fisher_score(rng.normal(0.0, 1.0, 500), rng.normal(2.0, 1.0, 500))
-    >>> score(np.array([-1.0, 3.0])).round(1)
-    array([ 1. , -3.1])
     """
     found = _spread(outputs_a, outputs_b)
     return found.along(((found.axes @ found.gap) / found.variances) @ found.axes)
@@ -305,27 +286,6 @@ def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     to the mean of the first input, and -1 for all others. It detects missing noise in all or some
     coordinates, one draw shared by two coordinates, and noise in a wrong subspace. Parameters,
     errors and the values of entries that are not finite are as for `fisher_score`.
-
-    Returns
-    -------
-    Score or None
-        None if the means differ in such directions by no more than a rounding error (2^-30 of the
-        largest output of a coordinate, or 2^-50 of the largest of all coordinates if that is more;
-        none for whole numbers). The result of an audit prints what this hides. Also None for at
-        most m + 2 outputs on both inputs together.
-
-    Examples
-    --------
-    The second coordinate has no noise, so it tells the inputs apart:
-
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> rng = np.random.default_rng(0)
-    >>> first = np.column_stack([rng.normal(size=50), np.zeros(50)])
-    >>> second = np.column_stack([rng.normal(size=50), np.ones(50)])
-    >>> score = gd.audit.null_space_score(first, second)
-    >>> score(np.array([[0.3, 0.0], [0.3, 1.0]]))
-    array([ 1., -1.])
     """
     found = _spread(outputs_a, outputs_b)
     still = found.still
@@ -347,15 +307,6 @@ def outcome_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     rounded to multiples of `ROUNDING` times the largest finite modulus in their coordinate. Two
     outcomes are equal if all their rounded entries are equal. NaN equals NaN. Parameters and errors
     are as for `fisher_score`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> first, second = np.array([0, 0, 0, 1] * 25), np.array([0, 1, 1, 1] * 25)
-    >>> score = gd.audit.outcome_score(first, second)
-    >>> score(np.array([0, 1])).round(2)
-    array([ 1.09, -1.09])
     """
     units = grain(outputs_a, outputs_b)
     keys = np.concatenate([_keys(outputs_a, units), _keys(outputs_b, units)])
@@ -456,15 +407,6 @@ def classifier_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     errors. Infinity counts as NaN. The result is None for fewer than 800 outputs on both inputs
     together, or if no entry is finite. Parameters are as for `fisher_score`, and errors too, except
     for ``ImportError`` if scikit-learn is missing, which the extra ``audit`` installs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> rng = np.random.default_rng(0)
-    >>> score = gd.audit.classifier_score(rng.normal(0.0, 1.0, 500), rng.normal(2.0, 1.0, 500))
-    >>> bool(score(np.array([-1.0]))[0] > score(np.array([3.0]))[0])
-    True
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 

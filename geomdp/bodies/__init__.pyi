@@ -7,10 +7,8 @@ from .boxes import Box as Box
 from .boxes import SymmetrisedBox as SymmetrisedBox
 from .conic.cvx_body import CvxBody as CvxBody
 from .conic.elliptope import Elliptope as Elliptope
-from .conic.elliptope import MappedElliptope as MappedElliptope
 from .conic.elliptope import PsdBox as PsdBox
 from .conic.moment_bodies import TableMoments as TableMoments
-from .conic.moment_bodies import cosine_moment_body as cosine_moment_body
 from .conic.moment_bodies import grid_moment_body as grid_moment_body
 from .conic.spectral import NuclearBall as NuclearBall
 from .conic.spectral import Spectraplex as Spectraplex
@@ -18,10 +16,6 @@ from .conic.spectral import SpectraplexDifference as SpectraplexDifference
 from .linear_programs import HPolytope as HPolytope
 from .linear_programs import SlabBody as SlabBody
 from .linear_programs import SolverError as SolverError
-from .noise_bodies import NamedBody as NamedBody
-from .noise_bodies import check_contains_neighbours as check_contains_neighbours
-from .noise_bodies import exact_noise_bodies as exact_noise_bodies
-from .oracles import Facets as Facets
 from .oracles import Halfspace as Halfspace
 from .oracles import MissingOracle as MissingOracle
 from .polytopes.simplices import Simplex as Simplex
@@ -31,14 +25,10 @@ from .polytopes.vpolytope import VPolytope as VPolytope
 from .products import Intersection as Intersection
 from .products import LinearImage as LinearImage
 from .products import Product as Product
-from .relaxations import MomentRelaxation as MomentRelaxation
 from .relaxations import moment_relaxation as moment_relaxation
-from .sensitivity import WorkloadPolytope as WorkloadPolytope
 from .sensitivity import neighbour_body as neighbour_body
 from .sensitivity import sensitivity_polytope as sensitivity_polytope
 from .symmetrised import Difference as Difference
 from .symmetrised import Scaled as Scaled
-from .symmetrised import Shifted as Shifted
-from .symmetrised import SymmetricHull as SymmetricHull
 from .symmetrised import difference_body as difference_body
 from .symmetrised import symmetric_hull as symmetric_hull

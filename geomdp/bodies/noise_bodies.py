@@ -28,7 +28,8 @@ from geomdp.bodies.sensitivity import (
 from geomdp.bodies.symmetrised import Scaled
 from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
-from geomdp.workloads import Block, SparseQueries, Workload, explicit_answers
+from geomdp.workloads import SparseQueries, Workload, explicit_answers
+from geomdp.workloads.base import Block
 
 #: Largest number N^2 m of entries of all differences of N vertices in R^m: 2^24 float64 are 128 MB.
 MAX_PAIR_ENTRIES = 1 << 24
@@ -40,25 +41,7 @@ INFLATION = 1e-9
 
 @dataclass(frozen=True)
 class NamedBody:
-    """A symmetric body with a name, and the reason why it contains the neighbour body.
-
-    Parameters
-    ----------
-    name : str
-        The body in a few words.
-    body : Body
-        A body in R^m, for sums of answers (not divided by n).
-    containment : str
-        Why the body contains every change of the sums of answers between neighbours.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> W = gd.workloads.Marginals(d=4, k=1)
-    >>> found = gd.bodies.exact_noise_bodies(W, gd.Adjacency.REPLACE_ONE)
-    >>> [named.name for named in found]
-    ['neighbour body', 'blocks', 'l2 ball', 'l1 ball']
-    """
+    """A symmetric body with a name, and the reason why it contains the neighbour body."""
 
     name: str
     body: Body
@@ -81,36 +64,6 @@ def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBo
     Computed half-widths, and the vertices of the body cut into simplices, are multiplied by 1 +
     1e-9, so that rounding cannot make these bodies too small. The bodies of the last two pairs of
     workload and adjacency are kept in memory, so compared mechanisms share them.
-
-    Parameters
-    ----------
-    workload : Workload
-        Q, with m queries.
-    adjacency : Adjacency
-        The neighbour relation.
-
-    Returns
-    -------
-    list of NamedBody
-        Bodies in R^m, for sums of answers.
-
-    Raises
-    ------
-    ValueError
-        If `workload` is not a `Workload`, or `adjacency` is not an `Adjacency`.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> W = gd.workloads.Prefixes(4)
-    >>> for named in gd.bodies.exact_noise_bodies(W, gd.Adjacency.REPLACE_ONE):
-    ...     print(named.name)
-    ...
-    neighbour body
-    box
-    principal box
-    l2 ball
-    l1 ball
     """
     return list(_kept_noise_bodies(workload, checked_adjacency(adjacency)))
 
@@ -307,36 +260,6 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
       of the neighbour body is one of these points or its negative. At most 2^20 differences are
       checked. The number of answers has the same limit, and all answers together have at most 2^24
       entries, unless the sensitivity polytope lists its vertices.
-
-    Parameters
-    ----------
-    body : Body
-        K in R^m, for sums of answers (not divided by n); must be known to be symmetric.
-    workload : Workload
-        Q, with m queries.
-    adjacency : Adjacency
-        The neighbour relation.
-
-    Returns
-    -------
-    float
-        The number t, from 1 to 1 + 2e-8, for which t K is proved to contain the neighbour body: the
-        largest gauge found, or an upper bound on the gauges, but at least 1. A value above 1 allows
-        for the errors of computed gauges. K-norm noise of t K gives the guarantee without any loss.
-
-    Raises
-    ------
-    ValueError
-        If `body` is not a `Body`, has another dimension than the answers, is not known to be
-        symmetric, or does not contain the neighbour body, or if containment cannot be verified.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> W = gd.workloads.Histogram(4)
-    >>> ball = gd.bodies.CrossPolytope(4, radius=2.0)
-    >>> gd.bodies.check_contains_neighbours(ball, W, gd.Adjacency.REPLACE_ONE)
-    1.0
     """
     checked_body(body)
     neighbours = neighbour_body(workload, adjacency)

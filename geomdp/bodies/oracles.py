@@ -61,28 +61,7 @@ class Halfspace:
 
 @dataclass(frozen=True)
 class Facets:
-    """Where rays from 0 through points leave a body K, with a supporting halfspace at each exit.
-
-    Parameters
-    ----------
-    gauges : (b,) array
-        ||x||_K of each point x; infinite outside the span of K.
-    normals : (b, m) array
-        For each point x in the span of K, a vector z with <z, x> = ||x||_K such that K lies in the
-        halfspace {y : <z, y> <= 1}. If ||x||_K is above 0, the ray through x leaves K on the
-        boundary of this halfspace.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> box = gd.bodies.SlabBody(np.eye(2), [1.0, 2.0])
-    >>> found = box.facets(np.array([[0.5, 0.5], [0.0, 3.0]]))
-    >>> found.gauges.tolist()
-    [0.5, 1.5]
-    >>> found.normals.tolist()
-    [[1.0, 0.0], [0.0, 0.5]]
-    """
+    """Where rays from 0 through points leave a body K, with a supporting halfspace at each exit."""
 
     gauges: FloatArray
     normals: FloatArray

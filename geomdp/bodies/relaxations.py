@@ -42,26 +42,6 @@ class MomentRelaxation(Body):
 
     `moment_relaxation` builds it for a workload. It has a support function and extreme points, from
     which `geomdp.project` finds nearest points.
-
-    Parameters
-    ----------
-    matrix : MomentMatrix
-        M.
-    terms : sequence of dict
-        For each coordinate of the body, a row of L and an entry of c. A dictionary maps sets T of
-        attributes, as ascending tuples, to the coefficients of z_T, the mean of the product of
-        their signs. The value of the empty tuple is the constant. Every other T must occur in M.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> W = gd.workloads.Marginals(d=4, k=2)
-    >>> K = gd.bodies.moment_relaxation(W)
-    >>> K
-    MomentRelaxation(moment matrix of order 5 in R^6)
-    >>> K.support(np.eye(W.n_queries)[:2]).round(4).tolist()
-    [1.0, 1.0]
     """
 
     matrix: MomentMatrix

@@ -29,7 +29,6 @@ from geomdp.bodies.symmetrised import difference_body, symmetric_hull
 from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import (
-    Coarsened,
     Histogram,
     LinearMap,
     Marginals,
@@ -43,6 +42,7 @@ from geomdp.workloads import (
     Workload,
     explicit_answers,
 )
+from geomdp.workloads.explicit import Coarsened
 
 #: The m answers on all N elements of a universe are listed if they are at most this many numbers:
 #: 2^24 float64 numbers take 128 MB. If N m is larger, the workload's own search finds extreme
@@ -212,23 +212,6 @@ class WorkloadPolytope(PolytopeByRays):
     universe, membership, separation and chords shoot rays at facets of the hull of the answers that
     the workload has returned so far. Further answers are added until the rays hit facets of the
     body (JL-DEF, X-RAY).
-
-    Parameters
-    ----------
-    workload : Workload
-        Q, with m queries.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> W = gd.workloads.Marginals(d=12, k=2)
-    >>> K = gd.bodies.WorkloadPolytope(W)
-    >>> K
-    WorkloadPolytope(of Marginals(d=12, k=2) in R^66)
-    >>> best = K.extreme_point(np.ones((1, W.n_queries)))
-    >>> best.min().item(), K.support(np.ones((1, W.n_queries))).tolist()
-    (1.0, [66.0])
     """
 
     workload: Workload

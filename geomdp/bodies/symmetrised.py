@@ -165,20 +165,6 @@ class SymmetricHull(Symmetrised):
 
     Its affine hull is the linear span of K. `symmetric_hull` returns a closed form instead if there
     is one. Gauge, membership and chords need a K as in `Difference`.
-
-    Parameters
-    ----------
-    body : Body
-        K.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> triangle = gd.bodies.VPolytope([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    >>> hull = gd.bodies.SymmetricHull(triangle)
-    >>> hull.support(np.array([[1.0, 1.0], [-1.0, 0.0]])).tolist()
-    [1.0, 1.0]
     """
 
     def _shooter(self, points: FloatArray) -> RayShooter:
@@ -368,22 +354,7 @@ class Scaled(Moved):
 
 @dataclass(frozen=True, eq=False)
 class Shifted(Moved):
-    """The body K + offset; its gauge is derived from `chord`, because a shift changes gauges.
-
-    Parameters
-    ----------
-    body : Body
-        K.
-    offset : (m,) array
-        The shift; finite.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> K = gd.bodies.Shifted(gd.bodies.Ball(2), [3.0, 0.0])
-    >>> K.centroid().tolist()
-    [3.0, 0.0]
-    """
+    """The body K + offset; its gauge is derived from `chord`, because a shift changes gauges."""
 
     offset: FloatArray
 

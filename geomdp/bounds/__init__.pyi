@@ -1,18 +1,12 @@
 from . import checker as checker
 from . import upper as upper
 from .certificates import Certificate as Certificate
-from .certificates import Rung as Rung
 from .certificates import certify as certify
-from .chaining import InstanceOptimality as InstanceOptimality
 from .chaining import instance_optimality as instance_optimality
 from .checker import CertificateRejected as CertificateRejected
-from .checker import Checked as Checked
 from .checker import check_certificate as check_certificate
-from .code_packings import CodeWords as CodeWords
 from .code_packings import LinearCode as LinearCode
-from .code_packings import MarginalBlocks as MarginalBlocks
 from .code_packings import ReedSolomon as ReedSolomon
-from .code_packings import greedy_code as greedy_code
 from .code_packings import marginal_bound as marginal_bound
 from .count_risks import Line as Line
 from .count_risks import private_line as private_line
@@ -22,7 +16,6 @@ from .orthogonal_lines import orthogonal_lines_bound as orthogonal_lines_bound
 from .orthogonal_lines import orthogonal_lines_error as orthogonal_lines_error
 from .packings import Effort as Effort
 from .packings import Packing as Packing
-from .packings import exact_separated as exact_separated
 from .packings import greedy_separated as greedy_separated
 from .packings import packing_search as packing_search
 from .packings import single_elements as single_elements
@@ -35,9 +28,5 @@ from .problem import Side as Side
 from .problem import SideConditionError as SideConditionError
 from .problem import WorstCase as WorstCase
 from .query_lines import query_lines_bound as query_lines_bound
-from .random_signs import RandomSignSets as RandomSignSets
-from .random_signs import ReedSolomonSets as ReedSolomonSets
-from .random_signs import Singletons as Singletons
 from .random_signs import random_sign_bound as random_sign_bound
-from .volume import VolumeRadius as VolumeRadius
 from .volume import volume_radii as volume_radii

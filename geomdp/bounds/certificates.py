@@ -133,29 +133,7 @@ class Witness(Conditional, abc.ABC):
 
 @dataclass(frozen=True, eq=False)
 class Rung:
-    """One step of a certificate: it excludes all numbers of records from `first` to `last`.
-
-    Parameters
-    ----------
-    first, last : int
-        Least and largest number of records excluded.
-    witness : Witness
-        The proof. Its `kind` is "packing" (data sets with answers far apart), "lines" (orthogonal
-        lines), "query lines" (lines along single queries) or "elements" (elements with answers far
-        apart).
-
-    Examples
-    --------
-    >>> import textwrap
-    >>> import geomdp as gd
-    >>> bound = gd.bounds.marginal_bound(16, 1, epsilon=1.0, alpha=0.05)
-    >>> rung = bound.certificate.rungs[0]
-    >>> rung.kind, rung.first, rung.last, rung.witness.copies
-    ('packing', 1, 15, 7)
-    >>> print(textwrap.fill(rung.said, 80))
-    there are 2039 data sets, at most 7 replacements apart, with answers at least
-    0.202 apart
-    """
+    """One step of a certificate: it excludes all numbers of records from `first` to `last`."""
 
     first: int
     last: int

@@ -42,30 +42,6 @@ class InstanceOptimality:
 
     Distances of answers to the k queries are per query: l2 distances divided by sqrt(k). A net is a
     set of answers at least alpha apart, and w is its Gaussian width. Let t_j = 2^-j D.
-
-    Parameters
-    ----------
-    scales : tuple of Scale
-        The scales, coarsest first. The scale with `level` j >= 1 has the `separation` t_j, or alpha
-        at the last level. `count` is N_j, the size of a maximal subset of the net with this
-        separation; at the last level it is the net. `chaining` is 2 t_j sqrt(2 ln N_j), the term of
-        the bound on w / sqrt(k). The packing of one record for each point of the subset proves that
-        the sample complexity sc is above `records` at error alpha / 4.
-    diameter : float
-        D: the largest distance of two answers, or an upper bound on it.
-    epsilon, alpha : float
-        Privacy, and separation of the net. The packings exclude an error of alpha / 4.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> found = gd.bounds.instance_optimality(gd.workloads.Prefixes(32), epsilon=0.1, alpha=0.1)
-    >>> [(scale.level, scale.count, scale.records) for scale in found.scales]
-    [(1, 4, 49), (2, 16, 67), (3, 32, 60), (4, 32, 60)]
-    >>> found.lower
-    67
-    >>> round(found.upper), round(found.limit)
-    (14209, 81995)
     """
 
     scales: tuple[Scale, ...]

@@ -211,12 +211,6 @@ def greedy_code(length: int, distance: int) -> LinearCode:
     A random generator is kept if all words stay at least `distance` apart. The code has at most 14
     generators. For a distance up to length / 2, it reaches about the Gilbert-Varshamov dimension
     length (1 - H(distance / length)), where H is the binary entropy.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> gd.bounds.greedy_code(16, 4)
-    LinearCode(512 words of 16 bits, distance 4)
     """
     whole(length, "length")
     whole(distance, "distance", maximum=length)
@@ -371,30 +365,6 @@ class CodeWords(PackingFamily):
     The answers of a record to 1-way marginals are the record itself. Each symbol of a word of an
     outer Reed-Solomon code is written as a word of an inner binary code; the remaining attributes
     are 0. Two records differ in at least (outer distance) x (inner distance) attributes.
-
-    Parameters
-    ----------
-    attributes : int
-        Number d of attributes.
-    outer : ReedSolomon
-        Outer code of length L over a field of q symbols; q is at most the number of words of
-        `inner`.
-    inner : LinearCode
-        Inner code with words of b bits, L b <= d. Symbol a is written as word number a.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> inner = gd.bounds.greedy_code(8, 4)
-    >>> inner
-    LinearCode(8 words of 8 bits, distance 4)
-    >>> outer = gd.bounds.ReedSolomon(prime=7, length=2, degree=1)
-    >>> packing = gd.bounds.CodeWords(16, outer, inner)
-    >>> round(packing.separation(gd.bounds.MeanL2()), 4)
-    0.7071
-    >>> gd.bounds.certify([packing], epsilon=0.1, alpha=0.1)
-    Bound(sc > 30, 0 assumptions)
     """
 
     attributes: int
@@ -465,34 +435,6 @@ class MarginalBlocks(PackingFamily):
     part has B words of `code`, which distinguish the data sets: there is one for each word of
     `functions`, given by this rule and not listed. The module has the construction and the
     notation.
-
-    Parameters
-    ----------
-    attributes, width : int
-        Numbers of attributes: d in all, and l >= 2 in a conjunction.
-    part : int
-        Number of attributes d' of each of the first l - 1 parts: a power of two, at least 2, with
-        (l - 1) d' < d.
-    code : LinearCode
-        Binary code with words of at most d - (l - 1) d' bits; B of them fit in the last part.
-    functions : ReedSolomon
-        Code of length s B for some s <= (d' - 1)^(l - 1), over a field of q symbols. `code` must
-        have at least q words. Symbol a is written as word number a of `code`. Symbols i B to
-        (i + 1) B - 1 of a word of `functions` give the value of f at tuple i.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> code = gd.bounds.greedy_code(4, 2)
-    >>> functions = gd.bounds.ReedSolomon(prime=3, length=3, degree=1)
-    >>> blocks = gd.bounds.MarginalBlocks(8, width=2, part=4, code=code, functions=functions)
-    >>> blocks
-    MarginalBlocks(Marginals(d=8, k=2), part=4, LinearCode(4 words of 4 bits, distance 2))
-    >>> blocks.size
-    3
-    >>> round(blocks.separation(gd.bounds.MeanL2()), 4)
-    0.1543
     """
 
     attributes: int

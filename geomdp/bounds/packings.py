@@ -217,16 +217,6 @@ def exact_separated(points: FloatArray, metric: Metric, separation: float) -> In
     Its size is N_sep of JL-L7. It is a largest clique of the graph with an edge between any two
     points far enough apart. The search is exact and can take exponential time. It takes at most 256
     points, and a separation above 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> points = np.array([[0.0], [0.6], [1.1], [2.0]])
-    >>> gd.bounds.exact_separated(points, gd.bounds.MeanL2(), 1.0)
-    array([0, 2])
-    >>> gd.bounds.greedy_separated(points, gd.bounds.MeanL2(), 1.0)
-    array([3, 0])
     """
     points = finite_array(points, "points", ndim=2)
     require_type(metric, Metric, "metric")

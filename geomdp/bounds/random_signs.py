@@ -52,34 +52,6 @@ class RandomSignSets(PackingFamily):
     more than sqrt((1 - delta) w) / s apart in root mean square. For the tilt x in (0, 1),
 
         rate = -x (1 - delta) - ln(1 - x + (3 - 1/s) x^2 / 2).
-
-    Parameters
-    ----------
-    queries : int
-        Number of queries k.
-    sets : SetFamily
-        `Singletons` or `ReedSolomonSets`.
-    failure : float
-        Largest probability allowed, over the signs, that some pair is closer than `separation`
-        says; in (0, 1).
-    seed : int
-        Seed of the signs. ``numpy.random.default_rng([seed, e])`` draws the signs of the k queries
-        at element e. Signs are drawn for sampled checks only.
-
-    Raises
-    ------
-    UnionBoundError
-        If 2 ln M + ln(1 / (2 failure)) is at least k times the largest rate, for M sets.
-
-    Examples
-    --------
-    >>> import math
-    >>> import geomdp as gd
-    >>> packing = gd.bounds.RandomSignSets(500, gd.bounds.Singletons(math.log(1000)))
-    >>> round(packing.separation(gd.bounds.MeanL2()), 3)
-    1.109
-    >>> packing.failure
-    1e-06
     """
 
     queries: int
@@ -260,21 +232,7 @@ class SetFamily(Protocol):
 
 @dataclass(frozen=True)
 class Singletons:
-    """Sets of one element each.
-
-    Parameters
-    ----------
-    log_count : float
-        ln of the number of sets, above 0.
-
-    Examples
-    --------
-    >>> import math
-    >>> import geomdp as gd
-    >>> sets = gd.bounds.Singletons(math.log(1000))
-    >>> sets.size, sets.difference
-    (1, 2)
-    """
+    """Sets of one element each."""
 
     log_count: float
 
@@ -300,24 +258,6 @@ class ReedSolomonSets:
     The code has length s and degree t over a field of q elements. The universe has s blocks of q
     elements each. The pair (i, a) is element number i q + a. There are q^t sets, and any two sets
     share at most t - 1 elements.
-
-    Parameters
-    ----------
-    code : ReedSolomon
-        The code, with s q below 2^63.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> sets = gd.bounds.ReedSolomonSets(gd.bounds.ReedSolomon(prime=5, length=3, degree=1))
-    >>> sets.elements(sets.code.words())
-    array([[ 0,  5, 10],
-           [ 1,  6, 11],
-           [ 2,  7, 12],
-           [ 3,  8, 13],
-           [ 4,  9, 14]])
-    >>> sets.difference
-    6
     """
 
     code: ReedSolomon

@@ -42,28 +42,6 @@ class VolumeRadius:
     """Bounds on vr_i(K), the largest volume radius of a projection of K on i dimensions.
 
     The volume radius of a body is the radius of the ball with its volume.
-
-    Parameters
-    ----------
-    dimension : int
-        Dimension i of the subspaces.
-    lower : float
-        Proved lower bound, from K, a projection of K or a set inside K.
-    upper : float
-        Urysohn's bound w(K) / mu_i, where mu_i is the mean norm of a Gaussian vector in R^i.
-    source : str
-        The set with volume radius `lower`, in words.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> square = gd.bodies.Box(-np.ones(2), np.ones(2))
-    >>> radius = gd.bounds.volume_radii(square, rng=0)[1]
-    >>> radius.dimension, round(radius.lower, 4), round(radius.upper, 4)
-    (2, 1.1284, 1.2732)
-    >>> radius.source
-    'hull of 2 answer vectors and their negatives'
     """
 
     dimension: int

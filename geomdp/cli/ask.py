@@ -401,7 +401,9 @@ def ask(
         number = counted.count if n is None else n
         if number == 0:
             raise ValueError("DATA must hold at least 1 record, got 0")
-        assert isinstance(counted, gd.data.CountedRecords)
+        from geomdp.data.tallies import CountedRecords
+
+        assert isinstance(counted, CountedRecords)
         histogram = counted.totals(workload).sums.astype(np.int64)
         with naming_flags("alpha"):
             mechanism = setting.mechanism(table.size, number, account)

@@ -295,10 +295,11 @@ def _learners() -> tuple[gd.audit.Learner, ...]:
 
 def _limits(privacy: gd.privacy.Privacy, trials: int, level: float) -> str:
     """The smallest violation that so many trials can show, and ten times as many."""
+    from geomdp.audit.claims import smallest_violation
+
     name = "rho" if isinstance(privacy, gd.ZCDP) else "epsilon"
     least, less = (
-        gd.audit.smallest_violation(privacy, trials=times * trials // 2, level=level)
-        for times in (1, 10)
+        smallest_violation(privacy, trials=times * trials // 2, level=level) for times in (1, 10)
     )
     shown = f"a true {name} of {least:.3g} or more" if least < math.inf else "no violation"
     return (

@@ -22,19 +22,12 @@ from geomdp.advice.candidates import (
 from geomdp.advice.setting import DEFAULT_BUDGET, UNLIMITED, Budget, InapplicableError, Setting
 from geomdp.cli import display
 from geomdp.cli.flags import AUTO, Question
-from geomdp.data import (
-    Query,
-    Sample,
-    Schema,
-    Source,
-    fair_affairs,
-    infer_schema,
-    rand_health_insurance,
-    source_of,
-)
+from geomdp.data import Query, Schema, fair_affairs, infer_schema, rand_health_insurance, source_of
+from geomdp.data.frames import Source
+from geomdp.data.samples import Sample
 from geomdp.mechanisms import Mechanism
 from geomdp.privacy import Exact
-from geomdp.tabulation import Task
+from geomdp.tabulation.tasks import Task
 from geomdp.workloads import Workload
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 from typer.core import TyperGroup
@@ -15,6 +15,10 @@ from geomdp._numerics.files import write_together
 from geomdp.cli import display, flags
 from geomdp.cli.flags import AUTO, RESULT, option
 from geomdp.cli.outputs import check_free, check_place
+
+if TYPE_CHECKING:
+    from geomdp.data.columns import Column
+    from geomdp.data.inference import InferredSchema
 
 
 def mechanisms() -> None:
@@ -44,7 +48,9 @@ def mechanisms() -> None:
 
 def workloads() -> None:
     """List the workload specifications."""
-    rows = [(kind.usage, kind.summary) for kind in gd.tabulation.WORKLOAD_KINDS]
+    from geomdp.tabulation.tasks import WORKLOAD_KINDS
+
+    rows = [(kind.usage, kind.summary) for kind in WORKLOAD_KINDS]
     display.print_table(["--workload", "queries; every answer is a mean over records"], rows)
 
 
@@ -131,7 +137,7 @@ def draft(
     display.print_rows(rows)
 
 
-def _show(inferred: gd.data.InferredSchema, out: Path | None) -> None:
+def _show(inferred: InferredSchema, out: Path | None) -> None:
     """Print what was decided about each column, on standard error if the draft is printed."""
     rows = [(d.name, d.kind, d.drafted, d.to_state) for d in inferred.decisions]
     if out is not None:
@@ -162,7 +168,7 @@ def confirm(file: SchemaArgument, columns: ConfirmedArgument = None) -> None:
         display.warn(f"no privacy claim: {confirmed.caveat}")
 
 
-def _stated(column: gd.data.Column) -> str:
+def _stated(column: Column) -> str:
     given = column.to_dict()
     kind, _ = given.pop("kind"), given.pop("confirmed")
     words = (f"{key} {json.dumps(value, ensure_ascii=False)}" for key, value in given.items())
@@ -177,9 +183,9 @@ def editor() -> None:
 
 def _names_only(data: Path) -> str:
     """The text of a schema file in which all columns are skipped. Reads no record."""
-    from geomdp.data.files import csv_format
+    from geomdp.data.files import column_names, csv_format
     from geomdp.data.schema import document_text
 
     csv = csv_format(data)
-    skipped = [gd.data.SkippedColumn(name, TO_DECLARE) for name in gd.data.column_names(data, csv)]
+    skipped = [gd.data.SkippedColumn(name, TO_DECLARE) for name in column_names(data, csv)]
     return document_text(skipped, csv) + "\n"

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from geomdp.advice.advisor import Row
+    from geomdp.tabulation.tasks import Task
 
 # advise
 
@@ -109,7 +110,7 @@ def _check_plan(path: Path | None) -> None:
 
 
 def _advised(
-    advice: gd.advice.Advice, task: gd.tabulation.Task, half: int | None
+    advice: gd.advice.Advice, task: Task, half: int | None
 ) -> list[tuple[str, str]]:
     """Rows about the best mechanism, its error, the n that halves the error, and the next best."""
     applies, best = _applying(advice), advice.best
@@ -516,7 +517,7 @@ def _asked(
     sample: str | None,
     schema: Path | None,
     measure: bool,
-) -> tuple[gd.tabulation.Task, npt.NDArray[Any] | None]:
+) -> tuple[Task, npt.NDArray[Any] | None]:
     """The workload that is asked for, and the records to measure errors on, if any."""
     from geomdp.cli.inputs import planned_task, record_source
     from geomdp.data.tallies import encode_source

@@ -31,7 +31,8 @@ from geomdp.cli.outputs import (
 )
 
 if TYPE_CHECKING:
-    from geomdp.workloads.smooth import ClosedForm, Polynomial
+    from geomdp.workloads.smooth import Polynomial
+    from geomdp.workloads.smooth.queries import ClosedForm
 
 
 app = typer.Typer(
@@ -354,7 +355,7 @@ def _read_queries(path: Path) -> list[NamedQuery]:
 
 
 def _named(description: object, position: int) -> NamedQuery:
-    from geomdp.workloads.smooth import query_from_dict
+    from geomdp.workloads.smooth.queries import query_from_dict
 
     if not isinstance(description, dict):
         return NamedQuery("", query_from_dict(description))  # raises ValueError for a non-object

@@ -457,29 +457,7 @@ def paths_at(path: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 
 def column_names(path: str | os.PathLike[str], csv: CsvFormat = COMMAS) -> list[str]:
-    """Names of the columns of records in files, in the order of the first file. No record is read.
-
-    Parameters
-    ----------
-    path : str or path
-        A file, a folder or a pattern; see `source_of`.
-    csv : CsvFormat
-        Separator and encoding of CSV files.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        As for `source_of`. Also if a file is empty or damaged, or starts with a blank line, a name
-        in a header is empty or repeated, or files have different columns.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> import geomdp as gd
-    >>> pd.DataFrame({"age": [30], "smoker": [1]}).to_csv("survey.csv", index=False)
-    >>> gd.data.column_names("survey.csv")
-    ['age', 'smoker']
-    """
+    """Names of the columns in the order of the first file. No record is read."""
     first, *others = record_files(path)
     names = _chosen(first, None, csv)
     for other in others:

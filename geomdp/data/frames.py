@@ -124,16 +124,7 @@ def _nor(rows: list[int]) -> str:
 
 
 class Source(abc.ABC):
-    """Records that can be read more than once. The constructor of a source reads none.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> import geomdp as gd
-    >>> source = gd.data.source_of(pd.DataFrame({"age": [30, 40, 50], "smoker": [0, 1, 0]}))
-    >>> [chunk["age"].to_pylist() for chunk in source.chunks(["age"])]
-    [[30, 40, 50]]
-    """
+    """Records that can be read more than once. The constructor of a source reads none."""
 
     @property
     @abc.abstractmethod

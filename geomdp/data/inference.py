@@ -72,30 +72,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class InferredSchema:
-    """A schema that depends on the records, and a warning to the user.
-
-    Parameters
-    ----------
-    schema, warning : Schema, str
-        The draft, and why it is not private, in words.
-    decisions : tuple of Decision
-        What was decided about each column, in the order of the file. Not private.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> import geomdp as gd
-    >>> pd.DataFrame({"region": ["north", "south"], "smoker": ["yes", "no"]}).to_csv(
-    ...     "survey.csv", index=False
-    ... )
-    >>> inferred = gd.data.infer_schema("survey.csv")
-    >>> inferred.schema
-    Schema(region: 2, smoker: 2)
-    >>> inferred.warning.partition(":")[0]
-    'This schema was read off the records'
-    >>> inferred.decisions[1].kind
-    'boolean'
-    """
+    """A schema that depends on the records, and a warning to the user."""
 
     schema: Schema
     warning: str = INFERENCE_WARNING

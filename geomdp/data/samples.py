@@ -20,24 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Sample:
-    """A table of real records with its schema.
-
-    Parameters
-    ----------
-    path : Path
-        CSV file of the records, as published.
-    schema : Schema
-        The declared columns. Every record fits the declarations.
-    source : str
-        Origin of the records.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> sample = gd.data.fair_affairs()
-    >>> len(sample.frame), sample.schema.names[:3]
-    (6366, ('rate_marriage', 'age', 'yrs_married'))
-    """
+    """A table of real records with its schema."""
 
     path: Path
     schema: Schema

@@ -141,32 +141,7 @@ class Tallies:
 
 @dataclass(frozen=True, eq=False)
 class CountedRecords:
-    """Counts of records. A mechanism accepts the counts in place of the records.
-
-    Parameters
-    ----------
-    universe : Universe
-        The universe for which the records were encoded.
-    tallies : Tallies
-        Counts of the tables of one workload.
-    recount : callable, optional
-        Counts other tables of the same records, which do not follow from `tallies`.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> import geomdp as gd
-    >>> schema = gd.data.Schema.from_dict({"region": ["north", "south"], "smoker": bool})
-    >>> source = gd.data.source_of(
-    ...     pd.DataFrame({"region": ["north", "south", "south"], "smoker": [True, False, True]})
-    ... )
-    >>> counted = gd.data.count_records(source, schema, schema.workload("marginals", k=2))
-    >>> counted.count
-    3
-    >>> counted.table([0, 1])
-    array([[0, 1],
-           [1, 1]])
-    """
+    """Counts of records. A mechanism accepts the counts in place of the records."""
 
     universe: Universe
     tallies: Tallies = field(repr=False)
@@ -431,29 +406,7 @@ def _blocks(columns: Sequence[int], levels: Sequence[int], per_table: int) -> di
 
 @dataclass(frozen=True, eq=False)
 class EncodedRecords:
-    """Records that were checked and counted. Each iteration reads the records again.
-
-    Parameters
-    ----------
-    count : int
-        Number of records.
-    source, schema, universe : Source, Schema, Universe
-        The source of the records, their columns, and the universe for which they are encoded.
-
-    Examples
-    --------
-    Records with real columns are not counted in tables. They are checked now and read again later:
-
-    >>> import pandas as pd
-    >>> import geomdp as gd
-    >>> schema = gd.data.Schema([gd.data.RealColumn("income", bounds=(0, 100))])
-    >>> source = gd.data.source_of(pd.DataFrame({"income": [0.0, 25.0, 100.0]}))
-    >>> records = gd.data.count_records(source, schema, gd.workloads.SmoothQueries(1, 3))
-    >>> records.count
-    3
-    >>> next(iter(records)).ravel()
-    array([-1. , -0.5,  1. ])
-    """
+    """Records that were checked and counted. Each iteration reads the records again."""
 
     count: int
     source: Source

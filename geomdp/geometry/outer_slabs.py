@@ -33,29 +33,7 @@ MOMENT_DRAWS = 32
 
 @dataclass(frozen=True)
 class SlabRefinement:
-    """An outer slab body, a sampler for the body, and the rounds of the search.
-
-    Parameters
-    ----------
-    slabs : SlabBody
-        The slab body in coordinates of the span, R^r. Half-widths are (1 + 1e-9 + accuracy) h(z),
-        where h is the support function of the body given to `refine_slabs`.
-    basis : (m, r) array
-        Orthonormal basis of the span of K. A point y of `slabs` represents basis @ y.
-    sampler : ChainSampler
-        A sampler for `body`. Its burn-in follows from a pilot run.
-    second_moment : Estimate
-        E ||U||_2^2 for U uniform on the slab body, from independent chains.
-    history : tuple of RefinementRound
-        All rounds, in order.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> K = gd.difference_body(gd.bodies.VPolytope([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
-    >>> gd.geometry.refine_slabs(K, slabs=3, rng=0).slabs
-    SlabBody(3 slabs in R^2)
-    """
+    """An outer slab body, a sampler for the body, and the rounds of the search."""
 
     slabs: SlabBody
     basis: FloatArray
@@ -88,55 +66,6 @@ def refine_slabs(
     support function of `body`, so it contains `body`, and any body K of which `body` is a
     relaxation. Lower-dimensional bodies are handled in the coordinates of their span. The result
     depends on public arguments alone, never on records.
-
-    Parameters
-    ----------
-    body : Body
-        K or a relaxation of K, in R^m, symmetric, with `support`. If it also has `facets`,
-        `project` or `extreme_point`, better slabs are found.
-    slabs : int, optional
-        Largest number of slabs, F. The search starts with F_0 slabs: one for each of the
-        `directions`, and one for each direction that is added to span the space of K. F is at least
-        F_0, by default the larger of F_0 and 20 times the dimension of K.
-    directions : (k, m) array, optional
-        Directions to start from, such as an orthonormal basis of the span of the answers. They are
-        projected on the span of K, and completed by an orthonormal basis of what they miss.
-    symmetry : callable, optional
-        Maps directions (b, m) to their images (b, m) under a random orthogonal map of K onto
-        itself, which become candidates, too; see `workloads.random_symmetry`. If the map is not a
-        symmetry, all slabs still contain K, but time is wasted.
-    accuracy : float
-        Relative error of the support function of `body`, at least 0 and below 1. Use 0 for closed
-        forms, linear programs and certified upper bounds, and 1e-6 for a `CvxBody`.
-    rng : Generator, int or None
-        Source of all randomness; use a public seed.
-
-    Raises
-    ------
-    ValueError
-        If `body` is not known to be symmetric, is a single point or has width 0 along one of the
-        `directions`, or if a number is out of range.
-    MissingOracle
-        If `body` has no support function.
-
-    Notes
-    -----
-    In a dimension r from 8 to 128, there are about F / r rounds, or fewer if E ||U||^2 falls by
-    less than 0.2% over 10 rounds. Each round looks for directions that separate 2 r points from K
-    (r / 5 points if a symmetry is given), computes one support value for every direction and image,
-    and makes 3072 sweeps of coordinate hit-and-run at O(F r) each.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> disc = gd.bodies.Ball(2)
-    >>> found = gd.geometry.refine_slabs(disc, slabs=8, rng=0)
-    >>> len(found.slabs.widths)
-    8
-    >>> u = np.array([[0.6, 0.8]])
-    >>> bool(found.slabs.support(u)[0] >= disc.support(u)[0])
-    True
     """
     if not checked_body(body).symmetric:
         raise ValueError(f"body must be symmetric, got {body!r}")

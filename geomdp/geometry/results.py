@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp.privacy import SamplerStatus
+from geomdp.privacy.guarantees import SamplerStatus
 
 
 @dataclass(frozen=True)
@@ -109,27 +109,7 @@ class Projection:
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """Convergence diagnostics of a set of Markov chains, for each coordinate.
-
-    Parameters
-    ----------
-    split_r_hat : (m,) array
-        Rank-normalised split R-hat. If chains agree, it is near 1.
-    bulk_ess : (m,) array
-        Bulk effective sample size over all chains.
-    chains, steps : int
-        Number of chains, and number of kernel steps per chain, burn-in included.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> lens = gd.bodies.Intersection([gd.bodies.Ball(2), gd.bodies.Box.centred([2.0, 0.5])])
-    >>> found = gd.sample_uniform(lens, 1000, rng=0).diagnostics
-    >>> found.split_r_hat.shape, found.chains
-    ((2,), 128)
-    >>> found.worst_r_hat < 1.1, found.least_ess > 400
-    (True, True)
-    """
+    """Convergence diagnostics of a set of Markov chains, for each coordinate."""
 
     split_r_hat: FloatArray
     bulk_ess: FloatArray
@@ -159,24 +139,7 @@ class Diagnostics:
 
 @dataclass(frozen=True)
 class Samples:
-    """Points of a body, and how they were drawn.
-
-    Parameters
-    ----------
-    points : (n, m) array
-        The points.
-    sampler : Exact, Approximate or Heuristic
-        Status of the sampler.
-    diagnostics : Diagnostics or None
-        Convergence diagnostics if the points come from Markov chains, else None.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> found = gd.sample_uniform(gd.bodies.Ball(3), 10, rng=0)
-    >>> found
-    Samples(10 points in dimension 3; exact)
-    """
+    """Points of a body, and how they were drawn."""
 
     points: FloatArray
     sampler: SamplerStatus

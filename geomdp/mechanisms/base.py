@@ -22,8 +22,9 @@ from geomdp.mechanisms.release import (
     short_claim,
     source_and_record,
 )
-from geomdp.privacy import Adjacency, Guarantee, Ledger, PureDP, SamplerStatus
+from geomdp.privacy import Adjacency, Guarantee, Ledger, PureDP
 from geomdp.privacy.definitions import checked_adjacency
+from geomdp.privacy.guarantees import SamplerStatus
 from geomdp.workloads import MarginalTables, Workload
 from geomdp.workloads.base import Totals
 from geomdp.workloads.universes import Records
@@ -315,22 +316,7 @@ def _in_words(workload: Workload) -> str:
 
 
 class FixedDataset:
-    """One public data set for all simulated releases. Never use data that are to be protected.
-
-    Parameters
-    ----------
-    records : array or DataFrame
-        Public records in the encoding of the workload's universe.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> workload = gd.workloads.Histogram(3)
-    >>> prior = gd.mechanisms.FixedDataset(np.array([0] * 50 + [1] * 30 + [2] * 20))
-    >>> prior.sums(workload, 100)
-    array([50., 30., 20.])
-    """
+    """One public data set for all simulated releases. Never use data that are to be protected."""
 
     def __init__(self, records: Records) -> None:
         self._records = records
@@ -366,33 +352,6 @@ def predict_on_prior(
     true answers and M(X) the answers of the mechanism. The expectation over the noise is estimated
     by the mean over independent releases. Never use records that are to be protected: the
     prediction would be a release without privacy.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        A mechanism whose n is the number of records of the data set; ``ValueError`` for another n.
-    prior : FixedDataset
-        The data set.
-    trials : int
-        Number of releases, at least 2.
-    rng : Generator, int or None
-        Source of the noise.
-
-    Examples
-    --------
-    The prediction of a projection is an upper bound for all data. The error on uniform data is
-    smaller:
-
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> workload = gd.workloads.Prefixes(8)
-    >>> laplace = gd.mechanisms.Laplace(workload, n=80, privacy=gd.PureDP(1.0))
-    >>> mechanism = gd.mechanisms.Projected(laplace)
-    >>> print(mechanism.predicted_rmse)
-    rmse at most 0.1237
-    >>> prior = gd.mechanisms.FixedDataset(np.repeat(np.arange(8), 10))
-    >>> round(gd.mechanisms.predict_on_prior(mechanism, prior, trials=50, rng=0).value, 3)
-    0.093
     """
     require_type(mechanism, Mechanism, "mechanism")
     require_type(prior, FixedDataset, "prior")

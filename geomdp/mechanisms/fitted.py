@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
-from geomdp.bodies import MappedElliptope
+from geomdp.bodies.conic.elliptope import MappedElliptope
 from geomdp.geometry.projection import ConeProjector, Projector
 from geomdp.geometry.results import Projection
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
@@ -28,7 +28,8 @@ from geomdp.mechanisms.projected import (
     tried_projector,
 )
 from geomdp.mechanisms.release import Prediction, PredictionKind
-from geomdp.noise import GeometricNoise, Noise
+from geomdp.noise import Noise
+from geomdp.noise.few_queries import GeometricNoise
 from geomdp.privacy import Adjacency
 from geomdp.workloads.base import MAX_SCORES
 from geomdp.workloads.structure import SignProducts, sign_products

@@ -17,8 +17,9 @@ import scipy
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
-from geomdp.bodies import MappedElliptope, Product, Simplex, moment_relaxation, sensitivity_polytope
+from geomdp.bodies import Product, Simplex, moment_relaxation, sensitivity_polytope
 from geomdp.bodies.base import Body
+from geomdp.bodies.conic.elliptope import MappedElliptope
 from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.data.tallies import CountedRecords
 from geomdp.geometry.projection import ConeProjector, Projector
@@ -29,7 +30,8 @@ from geomdp.mechanisms.base import Mechanism, Privatiser
 from geomdp.mechanisms.release import Prediction, PredictionKind
 from geomdp.noise import GaussianNoise, KNormNoise
 from geomdp.noise.base import KnownSizes, Noise
-from geomdp.privacy import Adjacency, Guarantee, SamplerStatus
+from geomdp.privacy import Adjacency, Guarantee
+from geomdp.privacy.guarantees import SamplerStatus
 from geomdp.workloads import MarginalTables, Workload, explicit_answers
 from geomdp.workloads.base import MAX_SCORES, Totals
 from geomdp.workloads.structure import sign_products

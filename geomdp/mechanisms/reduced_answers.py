@@ -36,8 +36,9 @@ from geomdp.mechanisms.projected import (
     squared_noise_limit,
 )
 from geomdp.mechanisms.release import Prediction, PredictionKind
-from geomdp.workloads import Coarsened, LinearMap, Workload, explicit_answers
+from geomdp.workloads import LinearMap, Workload, explicit_answers
 from geomdp.workloads.base import Totals
+from geomdp.workloads.explicit import Coarsened
 from geomdp.workloads.universes import Records
 
 # The Johnson-Lindenstrauss mechanism.

@@ -24,7 +24,9 @@ from geomdp.mechanisms.base import Privatiser, once
 from geomdp.mechanisms.projected import PostProcessed
 from geomdp.mechanisms.release import LARGEST_SUM, Prediction, PredictionKind, Release, quotients
 from geomdp.noise.base import Noise
-from geomdp.noise.exact import RoundedVector, grid_for, times
+from geomdp.noise.exact.release import RoundedVector
+from geomdp.noise.exact.rounding import grid_for
+from geomdp.noise.exact.vectors import times
 from geomdp.privacy import Adjacency, Guarantee, Ledger, Privacy, PureDP
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import Marginals, Workload

@@ -35,27 +35,7 @@ ROUNDED_UP = 1 + 2.0**-49
 
 @dataclass(frozen=True)
 class Choice:
-    """The query that was chosen, and the privacy guarantee of the choice.
-
-    Parameters
-    ----------
-    index : int
-        Index of the query in the workload, from 0.
-    label : str
-        Label of the query.
-    guarantee : Guarantee
-        The privacy guarantee of this release.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> towns = gd.workloads.Explicit(np.eye(3))
-    >>> chooser = gd.mechanisms.PermuteAndFlip(towns, n=60, privacy=gd.PureDP(1.0))
-    >>> choice = chooser.release(np.repeat([0, 1, 2], [10, 40, 10]), rng=0)
-    >>> choice.index, choice.label
-    (1, 'q1')
-    """
+    """The query that was chosen, and the privacy guarantee of the choice."""
 
     index: int
     label: str

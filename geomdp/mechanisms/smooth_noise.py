@@ -17,10 +17,12 @@ import numpy as np
 from geomdp._typing import FloatArray
 from geomdp._validation import positive
 from geomdp.mechanisms.base import pure_only
-from geomdp.noise.exact import Computable, scaled_gaussians, scaled_laplaces
-from geomdp.privacy import Adjacency, Exact, Privacy, PureDP, SamplerStatus
+from geomdp.noise.exact.points import Computable
+from geomdp.noise.exact.vectors import scaled_gaussians, scaled_laplaces
+from geomdp.privacy import Adjacency, Exact, Privacy, PureDP
 from geomdp.privacy.calibration import gaussian_scale, laplace_scale
 from geomdp.privacy.definitions import checked_adjacency
+from geomdp.privacy.guarantees import SamplerStatus
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 
 
@@ -82,18 +84,7 @@ class ScaledGaussian(CalibratedNoise):
 
 
 class MomentNoise(abc.ABC):
-    """A family of noise for `SmoothSummary`.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> moments = gd.workloads.SmoothQueries(1, 4)
-    >>> privacy, adjacency = gd.PureDP(1.0), gd.Adjacency.REPLACE_ONE
-    >>> for noise in (gd.mechanisms.UniformLaplace(), gd.mechanisms.WeightedLaplace(2.0)):
-    ...     print(noise.calibrate(moments, privacy, adjacency).deviations.round(2))
-    [6.1 6.1 6.1]
-    [ 3.48  8.77 15.07]
-    """
+    """A family of noise for `SmoothSummary`."""
 
     @abc.abstractmethod
     def calibrate(
@@ -103,20 +94,7 @@ class MomentNoise(abc.ABC):
         adjacency: Adjacency,
         slack: FloatArray | float = 0.0,
     ) -> CalibratedNoise:
-        """The noise that gives `privacy`.
-
-        Parameters
-        ----------
-        workload : SmoothQueries
-            The moments.
-        privacy : PureDP, ApproxDP or ZCDP
-            The guarantee; ``ValueError`` for a kind of guarantee that this noise cannot give.
-        adjacency : Adjacency
-            Neighbour relation.
-        slack : (t^d - 1,) array or float
-            For each moment, a bound on how much more the computed sum can change between neighbours
-            than the exact sum.
-        """
+        """The noise that gives `privacy`."""
 
 
 class MomentLaplace(MomentNoise):

@@ -140,32 +140,6 @@ class SmoothAnswer(NamedTuple):
     records + (n - N) `missing_record`) / n, which is the mean if N = n. The errors below are
     measured against this quantity. If N > n, `approximation_error` and `error_bound` must be
     multiplied by N / n, because the error of the polynomial is averaged over n.
-
-    Parameters
-    ----------
-    value : float
-        The answer: the private mean of the polynomial that approximates the query.
-    noise_std : float
-        Standard deviation of the privacy noise in `value`, before any projection of the moments.
-    approximation_error : float
-        The largest of the differences between the query and the polynomial at some public points.
-    error_bound : float
-        A proved bound on the difference at all points. It is infinite if the query states no bounds
-        on the derivatives.
-    missing_record : float
-        The value of a missing record under add/remove: the constant coefficient c_0 of the
-        polynomial, its mean under the density 1 / (pi sqrt(1 - x^2)) in each variable.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> mechanism = gd.SmoothSummary(1, n=10_000, smoothness=2, privacy=gd.PureDP(1.0))
-    >>> records = np.zeros((10_000, 1))
-    >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
-    >>> answer = release.answer(lambda points: points[:, 0] ** 2)
-    >>> round(answer.noise_std, 4), round(answer.missing_record, 3)
-    (0.0007, 0.5)
     """
 
     value: float

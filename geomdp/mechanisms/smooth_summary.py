@@ -22,7 +22,8 @@ from geomdp.mechanisms.smooth_noise import (
     WeightedLaplace,
 )
 from geomdp.mechanisms.smooth_release import SmoothRelease, check_schema
-from geomdp.noise.exact import RoundedVector, grid_for
+from geomdp.noise.exact.release import RoundedVector
+from geomdp.noise.exact.rounding import grid_for
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
 from geomdp.privacy.definitions import check_range, checked_adjacency
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
@@ -40,24 +41,7 @@ NoiseAt = Callable[[SmoothQueries], FloatArray]
 
 
 class DegreeRule(abc.ABC):
-    """A rule for the number t of degrees (0 to t - 1) in each variable, from public numbers only.
-
-    Examples
-    --------
-    Both rules of the library choose fewer degrees for 100 records than for 10,000 records:
-
-    >>> import geomdp as gd
-    >>> for rule in (gd.mechanisms.TheoremDegree(), gd.mechanisms.LeastPredictedError()):
-    ...     for n in (100, 10_000):
-    ...         summary = gd.SmoothSummary(
-    ...             1, n=n, smoothness=2, privacy=gd.PureDP(1.0), degree=rule
-    ...         )
-    ...         print(type(rule).__name__, n, summary.degree)
-    TheoremDegree 100 3
-    TheoremDegree 10000 10
-    LeastPredictedError 100 8
-    LeastPredictedError 10000 88
-    """
+    """A rule for the number t of degrees (0 to t - 1) in each variable, from public numbers."""
 
     @abc.abstractmethod
     def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:

@@ -19,8 +19,8 @@ from geomdp.mechanisms.sparse_summary import (
     SparseSummary,
 )
 from geomdp.noise import LaplaceNoise
-from geomdp.noise.exact import RoundedGaussians, RoundedNoise, RoundedVector, grid_for
-from geomdp.noise.exact.rounding import proved_gaussian_scale, proved_shortcut_scale
+from geomdp.noise.exact.release import RoundedGaussians, RoundedNoise, RoundedVector
+from geomdp.noise.exact.rounding import grid_for, proved_gaussian_scale, proved_shortcut_scale
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Guarantee, shortcut_step_epsilon
 from geomdp.privacy.calibration import gaussian_scale
 from geomdp.privacy.definitions import check_range, checked_adjacency

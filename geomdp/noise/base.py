@@ -12,7 +12,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp.geometry.results import Estimate
-from geomdp.privacy import SamplerStatus
+from geomdp.privacy.guarantees import SamplerStatus
 
 
 @runtime_checkable

@@ -49,31 +49,6 @@ class StaircaseNoise:
 
     This g minimises the variance. For large epsilon the standard deviation is near D (b / 2)^(1/3),
     and that of Laplace noise is 2^(1/2) D / epsilon.
-
-    Parameters
-    ----------
-    width : float
-        Largest change D > 0 of the number, a sum over records, between neighbours.
-    epsilon : float
-        Privacy parameter, above 0 and at most 512.
-
-    References
-    ----------
-    Geng-Viswanath 2014, "The optimal mechanism in differential privacy"; formula sheet GEN-3.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> noise = gd.noise.StaircaseNoise(width=1.0, epsilon=3.0)
-    >>> round(noise.share, 4), noise.variances().round(4)
-    (0.2599, array([0.1527]))
-
-    Laplace noise with the same guarantee has variance 2 / 9. Draws from a seeded generator are a
-    simulation, not a private release:
-
-    >>> noise.sample(np.random.default_rng(0), 3).shape
-    (3, 1)
     """
 
     width: float
@@ -202,34 +177,6 @@ class GeometricNoise:
 
     The variance of Z_i is 2 u_i^2 q_i / (1 - q_i)^2, below the 2 b^2 of Laplace noise for all u_i.
     For b far below u_i, it is near 2 u_i^2 exp(-u_i / b).
-
-    Parameters
-    ----------
-    units : (m,) array
-        The units u_i, all above 0, measured like the sums.
-    scale : float
-        Scale b above 0, measured like the sums.
-
-    References
-    ----------
-    Ghosh-Roughgarden-Sundararajan 2009; formula sheet GEN-3.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> noise = gd.noise.GeometricNoise(units=[1.0, 2.0], scale=1.0)
-    >>> noise.variances().round(4)
-    array([1.8413, 1.4481])
-    >>> noise.log_density([[0.0, 0.0], [1.0, 2.0], [1.0, 1.0]]).round(4)
-    array([-1.0443, -4.0443,    -inf])
-
-    Draws from a seeded generator are a simulation, not a private release:
-
-    >>> noise.sample(np.random.default_rng(0), 3)
-    array([[ 0.,  0.],
-           [-2., -6.],
-           [-3.,  0.]])
     """
 
     units: FloatArray = field(repr=False)
@@ -326,43 +273,6 @@ class LatticeBoxNoise:
     Z is 0 with probability 1 / s, where s is the sum of exp(-epsilon k(z)) over all z. For large
     epsilon, s - 1 is near a constant times exp(-epsilon), so the root mean squared error falls like
     exp(-epsilon / 2) for any m. For small epsilon the noise is close to `KNormNoise` of the box.
-
-    Parameters
-    ----------
-    units : (m,) array
-        The numbers u_i above 0, on the scale of sums of answers; m is at most 64.
-    counts : sequence of m int
-        The whole numbers c_i >= 0, not all 0. Coordinates with c_i = 0 get no noise.
-    epsilon : float
-        Privacy parameter, above 0 and at most 512.
-
-    Notes
-    -----
-    With q = exp(-epsilon), exp(-epsilon k(z)) is the sum of (1 - q) q^r over all r >= k(z). So Z is
-    uniform on the V(r) lattice points with k(z) <= r, where V(r) is the product of the 2 r c_i + 1,
-    and a random r has probability proportional to q^r V(r). V(r) is the sum over j of a_j C(r, j)
-    with whole a_j >= 0. The sum of C(r, j) q^r over r is t^j / (1 - q) with t = q / (1 - q). So j
-    is drawn with a probability proportional to a_j t^j, and r is j plus a sum of j + 1 independent
-    geometric numbers, each equal to g with probability (1 - q) q^g for g = 0, 1, ...
-
-    References
-    ----------
-    Hardt-Talwar 2010 (K-norm noise); formula sheet JL-KN.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> noise = gd.noise.LatticeBoxNoise(units=[1.0, 1.0], counts=[1, 1], epsilon=3.0)
-    >>> noise.log_density([[0.0, 0.0], [1.0, -1.0], [2.0, 0.0], [0.5, 0.0]]).round(4)
-    array([-0.3654, -3.3654, -6.3654,    -inf])
-    >>> noise.variances().round(4)
-    array([0.2971, 0.2971])
-
-    Draws from a seeded generator are a simulation, not a private release:
-
-    >>> noise.sample(np.random.default_rng(0), 1000).shape
-    (1000, 2)
     """
 
     units: FloatArray = field(repr=False)

@@ -132,34 +132,6 @@ class ResidualNoise:
     For a column of two levels, one variable replaces the difference of two. So s_A = t_A^2 / 2^b,
     where t_A is the standard deviation of the variables that are drawn, and b columns of A have two
     levels.
-
-    Parameters
-    ----------
-    residuals : Residuals
-        The tables and their residuals.
-    scales : (sets,) array
-        t_A for each set A, in units of sums: above 0, or 0 if the residual of A (not all) has none.
-
-    References
-    ----------
-    Xiao-He-Zhang-Kifer 2023 (ResidualPlanner); formula sheet X-RES.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> from geomdp.workloads.residuals import Residuals
-    >>> residuals = Residuals(gd.workloads.MarginalTables([2, 3], k=1))
-    >>> noise = gd.noise.ResidualNoise(residuals, np.array([0.0, 2.0, 3.0]))
-    >>> noise.variances().round(9).tolist()
-    [1.0, 1.0, 6.0, 6.0, 6.0]
-
-    A simulation, from a seed. The number of records gets no noise, so the noise of each table adds
-    up to 0:
-
-    >>> simulation = noise.sample(np.random.default_rng(0), 4)
-    >>> bool(np.allclose(simulation[:, :2].sum(axis=1), 0))
-    True
     """
 
     residuals: Residuals

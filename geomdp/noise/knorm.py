@@ -17,7 +17,8 @@ from geomdp.bodies.polytopes.simplices import SimplexDifference
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.samplers import UniformSampler
 from geomdp.noise.base import mean_estimate, scaled
-from geomdp.privacy import Exact, SamplerStatus
+from geomdp.privacy import Exact
+from geomdp.privacy.guarantees import SamplerStatus
 
 
 @dataclass(frozen=True)

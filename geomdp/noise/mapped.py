@@ -19,7 +19,7 @@ from geomdp.geometry.results import Estimate
 from geomdp.noise.base import Noise, checked_noise, mean_estimate
 from geomdp.noise.knorm import KNormNoise, LaplaceNoise
 from geomdp.noise.recursive import combined_status
-from geomdp.privacy import SamplerStatus
+from geomdp.privacy.guarantees import SamplerStatus
 
 #: Number of public draws from which a second moment is estimated. The relative error is a few
 #: percent.
@@ -124,26 +124,6 @@ class MappedNoise:
     Let y_i be sums over records such that y_i + Z_i is epsilon_i-DP. If the answers are sum T_i y_i
     plus public numbers, the answers plus Z are post-processing of all y_i + Z_i, and so
     (sum of epsilon_i)-DP by composition.
-
-    Parameters
-    ----------
-    parts : sequence of Part
-        At least one part. Every map has m rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> total = gd.noise.Part(gd.noise.LaplaceNoise(1, 1.0), np.ones((2, 1)))
-    >>> single = gd.noise.Part(gd.noise.LaplaceNoise(2, 2.0), np.eye(2))
-    >>> noise = gd.noise.MappedNoise([total, single])
-    >>> noise.covariance().tolist()
-    [[10.0, 2.0], [2.0, 10.0]]
-
-    A simulation, from a seed:
-
-    >>> noise.sample(np.random.default_rng(0), 5).shape
-    (5, 2)
     """
 
     def __init__(self, parts: Sequence[Part]) -> None:

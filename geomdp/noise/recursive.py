@@ -27,24 +27,15 @@ from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, UniformSampler
 from geomdp.noise.base import mean_estimate
 from geomdp.noise.knorm import MOMENT_DRAWS, KNormNoise
-from geomdp.privacy import Approximate, Exact, Heuristic, SamplerStatus
+from geomdp.privacy import Approximate, Exact, Heuristic
+from geomdp.privacy.guarantees import SamplerStatus
 
 # The subspaces and the noise in each
 
 
 @dataclass(frozen=True, eq=False)
 class NoiseBody:
-    """A symmetric full-dimensional body in R^D, with a sampler of uniform points U in the body.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> K = gd.bodies.Box.centred([1.0, 2.0, 3.0])
-    >>> (first, *_) = gd.noise.decompose(K, gd.noise.Variant.INTRINSIC, exact=True)
-    >>> source = first.stop.source  # the body of K-norm noise on all of R^3
-    >>> source.body.dimension, source.moment.diagonal().round(3).tolist()
-    (3, [0.333, 1.333, 3.0])
-    """
+    """A symmetric full-dimensional body in R^D, with a sampler of uniform points U in the body."""
 
     body: Body
     sampler: UniformSampler
@@ -119,16 +110,7 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One step of the decomposition, with two choices of noise for the subspace W that remains.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> K = gd.bodies.Box.centred([1.0, 2.0, 3.0])
-    >>> stages = gd.noise.decompose(K, gd.noise.Variant.INTRINSIC, exact=True)
-    >>> [(stage.stop.dimension, stage.split and stage.split.dimension) for stage in stages]
-    [(3, 2), (1, None)]
-    """
+    """One step of the decomposition, with two choices of noise for the subspace W that remains."""
 
     #: K-norm noise on all of W. With this choice, the decomposition ends.
     stop: Level

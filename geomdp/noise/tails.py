@@ -117,20 +117,6 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
     |Z_j| / s_j. It has a closed form for Laplace noise. For `ResidualNoise`, which can have
     millions of cells, c is an upper bound in closed form (Sidak 1967). For other noise, c is an
     order statistic over public draws, see the notes of `half_widths` (X-INT).
-
-    Parameters
-    ----------
-    noise : Noise
-        Z on R^m, in units of sums.
-    confidence : float
-        As in `half_widths`.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> noise = gd.noise.LaplaceNoise(dimension=2, scale=1.0)
-    >>> gd.noise.simultaneous_half_widths(noise, confidence=0.95).round(4).tolist()
-    [3.6761, 3.6761]
     """
     beta = 1 - probability(confidence, "confidence")
     checked_noise(noise)

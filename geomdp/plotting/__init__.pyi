@@ -1,11 +1,8 @@
-from .error_curves import ErrorCurve as ErrorCurve
 from .error_curves import error_curve as error_curve
-from .pictures import Outline as Outline
 from .pictures import draw as draw
 from .pictures import draw_shadow as draw_shadow
 from .pictures import draw_slice as draw_slice
 from .pictures import shadow_outline as shadow_outline
-from .pictures import slice_outline as slice_outline
 from .placed import SteadyPictures as SteadyPictures
 from .placed import animate_projection as animate_projection
 from .placed import draw_hyperplane as draw_hyperplane

@@ -190,23 +190,7 @@ def _legend(axes: Axes, table: pd.DataFrame) -> list[Artist]:
 
 @dataclass(frozen=True, repr=False)
 class ErrorCurve:
-    """A figure of the error against n, with the numbers that it shows.
-
-    Parameters
-    ----------
-    table : DataFrame
-        A table with the columns of `geomdp.advice.error_table`.
-    figure : Figure
-        The figure, drawn from `table` alone.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> W = gd.workloads.Histogram(3)
-    >>> curve = gd.plotting.error_curve(W, ns=[100, 1000], privacy=gd.ZCDP(0.5), exact_only=True)
-    >>> sorted(curve.table["quantity"].unique())
-    ['excluded', 'predicted']
-    """
+    """A figure of the error against n, with the numbers that it shows."""
 
     table: pd.DataFrame
     figure: Figure

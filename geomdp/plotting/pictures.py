@@ -89,27 +89,7 @@ MERGED = 1e-9
 
 @dataclass(frozen=True)
 class Outline:
-    """Convex hull of points in the plane or in space.
-
-    Parameters
-    ----------
-    points : (V, k) array
-        The vertices of the hull. If the hull is a polygon, they are in order around the polygon.
-    triangles : (T, 3) array of int
-        Faces of a solid. A row holds the indices of three vertices, counter-clockwise seen from
-        outside. T = 0 if the hull is flat.
-    edges : (E, 2) array of int
-        Edges of a solid at which the surface bends by more than 15 degrees.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> cube = gd.bodies.Box.centred([1.0, 1.0, 1.0])
-    >>> outline = gd.plotting.shadow_outline(cube, np.eye(3))
-    >>> outline.points.shape, len(outline.triangles), len(outline.edges)
-    ((8, 3), 12, 12)
-    """
+    """Convex hull of points in the plane or in space."""
 
     points: FloatArray
     triangles: IntArray
@@ -176,31 +156,6 @@ def slice_outline(body: Body, centre: FloatArray, rows: FloatArray) -> Outline:
     """Outline of the slice {t : centre + t @ rows in K} of a body.
 
     It is the hull of the ends of chords through `centre`, which is at 0, in many directions.
-
-    Parameters
-    ----------
-    body : Body
-        K in R^m, with membership and chords.
-    centre : (m,) array
-        A point of K.
-    rows : (2, m) or (3, m) array
-        Directions of the slice.
-
-    Raises
-    ------
-    ValueError
-        If `body` is not a `Body`, or `centre` is not in K.
-    MissingOracle
-        If the body has no membership or no chords.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> ball = gd.bodies.Ball(3)
-    >>> circle = gd.plotting.slice_outline(ball, np.array([0.0, 0.0, 0.6]), np.eye(3)[:2])
-    >>> np.linalg.norm(circle.points, axis=1).round(6).max().item()
-    0.8
     """
     if not checked_body(body).contains(centre[None])[0]:
         raise ValueError("centre must lie in the body, got a point outside")

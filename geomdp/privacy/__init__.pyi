@@ -10,10 +10,8 @@ from .definitions import Privacy as Privacy
 from .definitions import PureDP as PureDP
 from .definitions import advanced_composition as advanced_composition
 from .definitions import basic_composition as basic_composition
-from .definitions import convert_adjacency as convert_adjacency
 from .definitions import group_privacy as group_privacy
 from .definitions import largest_step_epsilon as largest_step_epsilon
-from .definitions import pure_implying as pure_implying
 from .definitions import pure_to_zcdp as pure_to_zcdp
 from .definitions import shortcut_step_epsilon as shortcut_step_epsilon
 from .definitions import zcdp_to_approx as zcdp_to_approx
@@ -22,7 +20,5 @@ from .guarantees import Approximate as Approximate
 from .guarantees import Exact as Exact
 from .guarantees import Guarantee as Guarantee
 from .guarantees import Heuristic as Heuristic
-from .guarantees import SamplerStatus as SamplerStatus
 from .ledger import BudgetExhausted as BudgetExhausted
 from .ledger import Ledger as Ledger
-from .ledger import Spend as Spend

@@ -431,12 +431,6 @@ def pure_implying(privacy: Privacy) -> PureDP:
     the result sqrt(2 rho) is rounded down: epsilon^2 / 2 <= rho holds for the float64 values in
     exact arithmetic. The adjacency stays the same. Bun-Steinke 2016, Proposition 1.4; formula sheet
     GEN-2.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> print(gd.privacy.pure_implying(gd.ZCDP(0.5)))
-    1-DP
     """
     check_privacy(privacy)
     match privacy:
@@ -519,13 +513,6 @@ def convert_adjacency(privacy: Privacy, source: Adjacency, target: Adjacency) ->
     implies `group_privacy` of size 2 under replace-one: epsilon becomes 2 epsilon. ``ValueError``
     for a new delta of 1/2 or more, and for the other direction, which has no conversion: publishing
     the number of records is private under replace-one only. Formula sheet GEN-1, GEN-2.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> add_remove, replace_one = gd.Adjacency.ADD_REMOVE, gd.Adjacency.REPLACE_ONE
-    >>> print(gd.privacy.convert_adjacency(gd.PureDP(0.5), add_remove, replace_one))
-    1-DP
     """
     check_privacy(privacy)
     if checked_adjacency(source) is checked_adjacency(target):

@@ -62,25 +62,7 @@ class BudgetExhausted(RuntimeError):  # noqa: N818 (users rely on this public na
 
 @dataclass(frozen=True)
 class Spend:
-    """One granted spend.
-
-    Parameters
-    ----------
-    label : str
-        Name of the spend, chosen by the caller.
-    privacy : PureDP, ApproxDP or ZCDP
-        Cost of the spend.
-    time : str
-        When it was granted, in UTC (ISO 8601), if read from a ledger; else empty. Not compared.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> ledger = gd.Ledger(gd.PureDP(1.0))
-    >>> mechanism = gd.mechanisms.Laplace(gd.workloads.Histogram(3), n=100, privacy=gd.PureDP(0.4))
-    >>> ledger.spend(mechanism.guarantee, "histogram")
-    Spend(label='histogram', privacy=PureDP(epsilon=0.4), time='')
-    """
+    """One granted spend."""
 
     label: str
     privacy: Privacy

@@ -1,13 +1,3 @@
-from .consistency import Form as Form
 from .results import Tabulation as Tabulation
-from .tabulate import CovarianceTable as CovarianceTable
 from .tabulate import covariance as covariance
 from .tabulate import release as release
-from .tasks import WORKLOAD_KINDS as WORKLOAD_KINDS
-from .tasks import ColumnLabels as ColumnLabels
-from .tasks import Table as Table
-from .tasks import Task as Task
-from .tasks import WorkloadKind as WorkloadKind
-from .tasks import chosen_columns as chosen_columns
-from .tasks import parse_workload as parse_workload
-from .tasks import task_of as task_of

@@ -53,14 +53,7 @@ LARGEST_TOLERANCE = 1e-6
 
 
 class Form(enum.StrEnum):
-    """Properties of the answers of a release. The value of a member states them in words.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> print(gd.tabulation.Form.NON_NEGATIVE)
-    no cell is negative; tables may disagree
-    """
+    """Properties of the answers of a release. The value of a member states them in words."""
 
     NOISY = "additive: answers are unbiased; shares may be negative and tables may disagree"
     ATTAINABLE = "consistent: moved to the nearest answers that records can have"

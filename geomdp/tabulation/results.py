@@ -15,7 +15,8 @@ import numpy.typing as npt
 from geomdp._typing import FloatArray
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, Release
 from geomdp.mechanisms.additive_noise.base import additive_within
-from geomdp.noise import half_widths, simultaneous_half_widths
+from geomdp.noise import half_widths
+from geomdp.noise.tails import simultaneous_half_widths
 from geomdp.privacy import Adjacency, Guarantee
 from geomdp.tabulation.consistency import Form, whole_counts
 from geomdp.tabulation.tasks import Table, Task

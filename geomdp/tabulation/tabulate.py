@@ -15,7 +15,8 @@ import numpy as np
 from geomdp._typing import RandomState
 from geomdp._validation import whole
 from geomdp.advice import advise
-from geomdp.data import Schema, Source, count_records, encode, read_chunks, source_of
+from geomdp.data import Schema, count_records, encode, read_chunks, source_of
+from geomdp.data.frames import Source
 from geomdp.mechanisms import AdditiveMechanism, Covariance, Mechanism, Prediction
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.mechanisms.covariance import refuse_private_count
@@ -224,34 +225,7 @@ def _number_of_records(declared: int | None, adjacency: Adjacency, counted: int)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CovarianceTable:
-    """A private covariance matrix with the names of its columns.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The covariance matrix in the units of the columns: d rows and d columns, symmetric and
-        positive semidefinite.
-    guarantee : Guarantee
-        The privacy guarantee of the release. With a seed it states that there is none.
-    predicted_rmse : Prediction
-        Bound on the root mean squared error of the covariance matrix of the mapped columns, which
-        lie in [-1, 1] / sqrt(d), see `covariance`. The mean is over the entries of the upper
-        triangle, with entries off the diagonal multiplied by sqrt(2).
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> import geomdp as gd
-    >>> frame = pd.DataFrame({"a": [0.0, 20.0, 40.0], "b": [1.0, 0.5, 0.0]})
-    >>> columns = [gd.data.RealColumn("a", (0, 100)), gd.data.RealColumn("b", (0, 1))]
-    >>> schema = gd.data.Schema(columns)
-
-    A seed makes this a simulation, which has no guarantee:
-
-    >>> result = gd.tabulation.covariance(frame, schema, privacy=gd.PureDP(1.0), rng=0)
-    >>> result.frame.columns.tolist(), str(result.guarantee)
-    (['a', 'b'], 'seeded: no privacy claim')
-    """
+    """A private covariance matrix with the names of its columns."""
 
     frame: pd.DataFrame
     guarantee: Guarantee

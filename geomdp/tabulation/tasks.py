@@ -38,13 +38,6 @@ class Table:
         The columns of the table.
     levels : tuple of tuple of str
         The labels of the levels of each of these columns.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> table = gd.tabulation.Table(("sex", "smokes"), (("female", "male"), ("no", "yes")))
-    >>> table.n_cells
-    4
     """
 
     columns: tuple[str, ...]
@@ -76,14 +69,6 @@ class Task:
         The factor of each query in the workload; by default 1.
     schema : Schema, optional
         The declaration of `columns`. By default the task knows no more than their labels.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> columns = {"sex": ["female", "male"], "smokes": ["no", "yes"]}
-    >>> task = gd.tabulation.parse_workload("marginals:1", columns)
-    >>> task.labels
-    ['sex=female', 'sex=male', 'smokes=no', 'smokes=yes']
     """
 
     workload: Workload
@@ -120,30 +105,7 @@ def cell_labels(columns: ColumnLabels, names: Sequence[str]) -> list[str]:
 def chosen_columns(
     schema: Schema, names: Sequence[str] | None, *, real: bool = False
 ) -> dict[str, tuple[str, ...]]:
-    """Check the names of columns, and return each column with the labels of its levels, by code.
-
-    Parameters
-    ----------
-    schema : Schema
-        Declares the columns.
-    names : sequence of str or None
-        The columns to return; None means all columns of the kind that `real` selects.
-    real : bool
-        False for discrete columns, True for real columns, which have no labels.
-
-    Raises
-    ------
-    ValueError
-        If a column is unknown, given twice or of the other kind. The message names the column. Also
-        if `names` is None and the schema has no column of the selected kind.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> schema = gd.data.Schema.from_dict({"sex": ["female", "male"], "smokes": bool})
-    >>> gd.tabulation.chosen_columns(schema, ["sex"])
-    {'sex': ('female', 'male')}
-    """
+    """Check the names of columns, and return each column with the labels of its levels, by code."""
     require_type(schema, Schema, "schema")
     sort, other = ("real", "discrete") if real else ("discrete", "real")
     labels = schema.labels
@@ -182,27 +144,7 @@ MAX_SIGNS, SIGNS_SEED = 1 << 24, 0
 
 @dataclass(frozen=True)
 class WorkloadKind:
-    """One kind of specification: a row of the table `WORKLOAD_KINDS`.
-
-    Parameters
-    ----------
-    name : str
-        The word before the colon, such as ``marginals``.
-    argument : str
-        Name of the argument after the colon, in capitals, such as ``K``; empty if there is none.
-    summary : str
-        The queries in a few words.
-    build : callable
-        Makes the task from the columns and the argument.
-    real : bool
-        Whether the queries are about real columns.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> [kind.usage for kind in gd.tabulation.WORKLOAD_KINDS][:2]
-    ['marginals:K', 'histogram']
-    """
+    """One kind of specification: a row of the table `WORKLOAD_KINDS`."""
 
     name: str
     argument: str
@@ -220,20 +162,6 @@ def parse_workload(spec: str, columns: ColumnLabels) -> Task:
     """The task that the specification `spec` describes, for `columns`.
 
     ``ValueError`` for a wrong `spec` or column names the wrong part and what is allowed.
-
-    Parameters
-    ----------
-    spec : str
-        A specification such as ``marginals:2``.
-    columns : mapping of str to sequence of str
-        The columns in order, with the labels of their levels.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> columns = {"sex": ["female", "male"], "smokes": ["no", "yes"]}
-    >>> gd.tabulation.parse_workload("histogram", columns).workload
-    Histogram(N=4)
     """
     name, colon, argument = _parts(spec)
     kind = next((kind for kind in WORKLOAD_KINDS if kind.name == name), None)
@@ -424,36 +352,7 @@ def task_of(
     columns: Sequence[str] | None = None,
     weights: Sequence[float] | None = None,
 ) -> Task:
-    """Combine specifications and tables over the columns of a schema into one workload.
-
-    Parameters
-    ----------
-    schema : Schema
-        Declares the columns.
-    asked : sequence of str or of sequence of str
-        Specifications, or tables given by the names of their columns. If `asked` has several
-        entries, each entry must consist of tables.
-    columns : sequence of str, optional
-        Columns to which the specifications apply; by default all real columns for
-        ``second-moments``, and all discrete columns for other specifications.
-    weights : sequence of float, optional
-        One positive weight for each entry of `asked`; by default 1. In the total error, the errors
-        of the queries of an entry are multiplied by its weight. A single entry keeps weight 1.
-
-    Raises
-    ------
-    ValueError
-        For no entry, a wrong specification, column or weight, several entries that are not all
-        tables, or too many queries. The message says what is wrong.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> schema = gd.data.Schema.from_dict({"sex": ["female", "male"], "smokes": bool, "old": bool})
-    >>> task = gd.tabulation.task_of(schema, ["marginals:1", ("sex", "smokes")], weights=[1.0, 2.0])
-    >>> task.row
-    ('queries', '10: 3 1-way tables of 3 columns (weight 1); the table sex x smokes (weight 2)')
-    """
+    """Combine specifications and tables over the columns of a schema into one workload."""
     if not asked:
         raise ValueError("workload must be at least 1 specification or table, got 0")
     given = [1.0] * len(asked) if weights is None else weights

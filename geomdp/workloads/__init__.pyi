@@ -1,9 +1,6 @@
 from . import smooth as smooth
-from .base import Block as Block
-from .base import Totals as Totals
 from .base import Workload as Workload
 from .base import WorkloadSizeError as WorkloadSizeError
-from .explicit import Coarsened as Coarsened
 from .explicit import Explicit as Explicit
 from .explicit import LinearMap as LinearMap
 from .explicit import RandomSigns as RandomSigns
@@ -22,13 +19,10 @@ from .single_queries import SparseQuery as SparseQuery
 from .single_queries import conjunction as conjunction
 from .single_queries import conjunctions as conjunctions
 from .smooth import SmoothQueries as SmoothQueries
-from .structure import random_symmetry as random_symmetry
 from .tables import ChosenTables as ChosenTables
 from .tables import MarginalTables as MarginalTables
 from .universes import BooleanCube as BooleanCube
 from .universes import CategoricalProduct as CategoricalProduct
-from .universes import FiniteUniverse as FiniteUniverse
-from .universes import OpenUniverse as OpenUniverse
 from .universes import Records as Records
 from .universes import SymmetricCube as SymmetricCube
 from .universes import UnitBall as UnitBall

@@ -41,27 +41,7 @@ class WorkloadSizeError(ValueError):
 
 @dataclass(frozen=True)
 class Block:
-    """A subspace of the answer space, with diameter and radius of the answers projected on it.
-
-    Parameters
-    ----------
-    basis : (m, r) array
-        Orthonormal columns that span the subspace. The subspaces of all blocks of a workload are
-        orthogonal, and together span the directions of the affine hull of {Q(x)}.
-    diameter : float
-        A proved upper bound on max over x, x' of ||basis^T (Q(x) - Q(x'))||_2.
-    radius : float
-        A proved upper bound on max over x of ||basis^T Q(x)||_2.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> block = gd.workloads.Marginals(4, 2).blocks()[0]
-    >>> block
-    Block(diameter=1.0, radius=1.0)
-    >>> block.basis.shape
-    (6, 1)
-    """
+    """A subspace of the answer space, with diameter and radius of the answers projected on it."""
 
     basis: FloatArray = field(repr=False)
     diameter: float
@@ -70,18 +50,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Totals:
-    """The number of records, and the sum of their answer vectors.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> totals = gd.workloads.Histogram(3).totals(np.array([0, 2, 2, 2]))
-    >>> totals
-    Totals(count=4)
-    >>> totals.sums
-    array([1., 0., 3.])
-    """
+    """The number of records, and the sum of their answer vectors."""
 
     count: int
     sums: FloatArray = field(repr=False)

@@ -452,34 +452,6 @@ class Coarsened(ListedAnswers):
     If several centres are nearest to Q(x), x is mapped to the first of them. The centre of every
     element is computed once, because rounding could make centres that are computed for a chunk of
     records depend on the other records of the chunk.
-
-    Parameters
-    ----------
-    workload : Workload
-        Q, with m queries on a finite universe of N elements with N m <= 2^26.
-    centres : (s, m) array
-        Points of the answer space, with finite entries. The array is copied.
-
-    Attributes
-    ----------
-    centres : (r, m) array, r <= s
-        The given centres to which some x is mapped, in the order of the first such x.
-    distance : float
-        The largest Euclidean distance from Q(x) to its centre. For every data set, it bounds the
-        distance of the mean answers of this workload from those of Q.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> inner = gd.workloads.Prefixes(3)
-    >>> workload = gd.workloads.Coarsened(inner, np.array([[1.0, 1.0, 1.0], [0.0, 0.5, 1.0]]))
-    >>> workload.evaluate(np.array([0, 1, 2]))
-    array([[1. , 1. , 1. ],
-           [0. , 0.5, 1. ],
-           [0. , 0.5, 1. ]])
-    >>> workload.distance
-    0.5
     """
 
     def __init__(self, workload: Workload, centres: npt.ArrayLike) -> None:

@@ -197,22 +197,6 @@ def random_symmetry(workload: Workload) -> RandomSymmetry | None:
 
     Each call of the returned function draws one symmetry uniformly from a known group. The function
     takes directions (b, m) and a generator, and returns the images (b, m) of all directions.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> workload = gd.workloads.Parities(4, 1)
-    >>> symmetry = gd.workloads.random_symmetry(workload)
-    >>> direction = np.array([[1.0, 2.0, 3.0, 4.0]])
-    >>> image = symmetry(direction, np.random.default_rng(0))
-    >>> image
-    array([[-4.,  3.,  2.,  1.]])
-
-    The sensitivity polytope has the same breadth in both directions:
-
-    >>> workload.breadth(np.vstack([direction, image]))
-    array([20., 20.])
     """
     if isinstance(workload, MarginalTables):
         return functools.partial(_image_of_tables, workload)

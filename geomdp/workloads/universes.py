@@ -152,19 +152,6 @@ class FiniteUniverse(Universe):
     """The set {0, ..., N - 1} of a given size N; records are an array (n,) of whole numbers.
 
     A DataFrame must have exactly one column.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> universe = gd.workloads.FiniteUniverse(4)
-    >>> universe.elements()
-    array([0, 1, 2, 3])
-    >>> try:
-    ...     universe.validate(np.array([0, 4]))
-    ... except ValueError as reason:
-    ...     print(reason)
-    records must be codes from 0 to 3: row 1, column 0 is outside
     """
 
     N: int
@@ -408,17 +395,6 @@ class OpenUniverse(Universe):
     of records, and a tuple is one element. `chunks` reads a generator once, one chunk at a time.
     Elements are the same if Python calls them equal (``1 == 1.0 == True``). An element must equal
     itself, so NaN and ``pandas.NA`` are refused, also within tuples. None is accepted.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> universe = gd.workloads.OpenUniverse()
-    >>> universe.validate(["north", ("south", 3)])
-    array(['north', ('south', 3)], dtype=object)
-    >>> for chunk in universe.chunks((word for word in ["a", "b", "c"]), rows=2):
-    ...     print(chunk)
-    ['a' 'b']
-    ['c']
     """
 
     def validate(self, records: Elements, first_row: int = 0) -> npt.NDArray[Any]:

@@ -47,16 +47,8 @@ from geomdp.mechanisms import (
 )
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.mechanisms.projected import STANDARD_ERRORS
-from geomdp.privacy import (
-    ZCDP,
-    Adjacency,
-    ApproxDP,
-    Exact,
-    Heuristic,
-    Ledger,
-    PureDP,
-    pure_implying,
-)
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Heuristic, Ledger, PureDP
+from geomdp.privacy.definitions import pure_implying
 from geomdp.workloads import (
     Explicit,
     Histogram,

@@ -39,7 +39,9 @@ from geomdp.mechanisms import (
     TightCone,
 )
 from geomdp.mechanisms import SecondMoment as SecondMomentMechanism
-from geomdp.noise import GeometricNoise, MappedNoise, Part
+from geomdp.noise import Part
+from geomdp.noise.few_queries import GeometricNoise
+from geomdp.noise.mapped import MappedNoise
 from geomdp.noise.tails import expected_maximum, is_log_concave
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Privacy, PureDP
 from geomdp.workloads import (

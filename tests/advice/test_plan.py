@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from geomdp.advice import advise, load_plan, plan_of, save_plan
+from geomdp.advice import advise, load_plan, save_plan
+from geomdp.advice.advisor import plan_of
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.workloads import MarginalTables, Prefixes, RandomSigns, SecondMoment
 

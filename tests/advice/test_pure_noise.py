@@ -25,7 +25,8 @@ from geomdp.mechanisms import (
     ResidualGaussian,
 )
 from geomdp.mechanisms.additive_noise.base import additive_within
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Ledger, PureDP, pure_implying
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Ledger, PureDP
+from geomdp.privacy.definitions import pure_implying
 from geomdp.workloads import (
     ChosenTables,
     Explicit,

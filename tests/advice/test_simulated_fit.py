@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from geomdp.advice import Advice, advise, plan_of
+from geomdp.advice import Advice, advise
+from geomdp.advice.advisor import plan_of
 from geomdp.advice.comparison import (
     FEW,
     LIMITS,
@@ -20,8 +21,9 @@ from geomdp.advice.comparison import (
     with_fit,
 )
 from geomdp.advice.setting import DEFAULT_BUDGET, Setting
-from geomdp.mechanisms import Fitted, PredictionKind, Projected, Shrunk, predict_on_prior
+from geomdp.mechanisms import Fitted, PredictionKind, Projected, Shrunk
 from geomdp.mechanisms.additive_noise.base import additive_within
+from geomdp.mechanisms.base import predict_on_prior
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import (
     Histogram,

@@ -11,7 +11,8 @@ import pytest
 
 from geomdp.advice.candidates import CANDIDATES
 from geomdp.advice.setting import OPERATIONS_A_SECOND, breadth_work
-from geomdp.audit import audit_mechanism, smallest_violation
+from geomdp.audit import audit_mechanism
+from geomdp.audit.claims import smallest_violation
 from geomdp.cli import audit, main
 from geomdp.mechanisms import Laplace
 from geomdp.noise import LaplaceNoise

@@ -9,13 +9,8 @@ import scipy.integrate
 import scipy.stats
 from dp_accounting.pld import privacy_loss_distribution as peer
 
-from geomdp.audit import (
-    Pair,
-    PrivacyLoss,
-    SparseVectorLaw,
-    audit_pairs,
-    law_learner,
-)
+from geomdp.audit import Pair, audit_pairs, law_learner
+from geomdp.audit.privacy_loss import PrivacyLoss, SparseVectorLaw
 from geomdp.mechanisms import AboveThreshold, Sparse
 from geomdp.mechanisms.interactive import budgets
 from geomdp.privacy import ZCDP, ApproxDP, PureDP

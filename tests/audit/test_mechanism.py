@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from geomdp.audit import CLASSIFIER, audit_mechanism, audit_noise, audit_runs, stated_density
-from geomdp.audit.mechanism import farthest_changes, worst_changes
+from geomdp.audit import CLASSIFIER, audit_mechanism, audit_noise, stated_density
+from geomdp.audit.mechanism import audit_runs, farthest_changes, worst_changes
 from geomdp.mechanisms import (
     Cone,
     Gaussian,

@@ -5,13 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from geomdp.audit import (
-    audit,
-    audit_function,
-    fisher_score,
-    repeat,
-    smallest_violation,
-)
+from geomdp.audit import audit, audit_function, repeat
+from geomdp.audit.claims import smallest_violation
+from geomdp.audit.scores import fisher_score
 from geomdp.privacy import (
     ZCDP,
     Adjacency,

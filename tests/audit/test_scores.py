@@ -6,18 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from geomdp.audit import (
-    CLASSIFIER,
-    DEFAULT_LEARNERS,
-    Learner,
-    Pair,
-    audit,
-    audit_pairs,
-    classifier_score,
-    fisher_score,
-    null_space_score,
-    outcome_score,
-)
+from geomdp.audit import CLASSIFIER, DEFAULT_LEARNERS, Learner, Pair, audit, audit_pairs
+from geomdp.audit.scores import classifier_score, fisher_score, null_space_score, outcome_score
 from geomdp.privacy import ZCDP, PureDP
 from tests.stats import binomial_below
 

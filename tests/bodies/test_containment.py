@@ -22,12 +22,10 @@ from geomdp.bodies import (
     SpectraplexDifference,
     TriangulatedPolytope,
     VPolytope,
-    WorkloadPolytope,
-    check_contains_neighbours,
-    exact_noise_bodies,
     neighbour_body,
 )
-from geomdp.bodies.noise_bodies import GAUGE_ERROR
+from geomdp.bodies.noise_bodies import GAUGE_ERROR, check_contains_neighbours, exact_noise_bodies
+from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.privacy import Adjacency
 from tests.catalogue import TURN, gaussian
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from geomdp.bodies import Difference, HPolytope, SlabBody, SolverError, SymmetricHull, VPolytope
+from geomdp.bodies import Difference, HPolytope, SlabBody, SolverError, VPolytope
 from geomdp.bodies.linear_programs import ConicProgram, origin_depth, slack_rows
+from geomdp.bodies.symmetrised import SymmetricHull
 
 #: Relative tolerance: five times the tolerance of HiGHS in the library, on data scaled to size 1.
 ACCURACY = 5e-9

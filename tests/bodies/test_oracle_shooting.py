@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from geomdp._numerics.linalg import AffineHull
-from geomdp.bodies import Difference, MissingOracle, SymmetricHull, VPolytope, WorkloadPolytope
+from geomdp.bodies import Difference, MissingOracle, VPolytope
 from geomdp.bodies.ray_shooting import independent_points
+from geomdp.bodies.sensitivity import WorkloadPolytope
+from geomdp.bodies.symmetrised import SymmetricHull
 from geomdp.workloads import (
     BoxSecondMoment,
     Histogram,

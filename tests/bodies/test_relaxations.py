@@ -10,18 +10,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from geomdp.bodies import (
-    Box,
-    Elliptope,
-    MappedElliptope,
-    MomentRelaxation,
-    moment_relaxation,
-    sensitivity_polytope,
-)
+from geomdp.bodies import Box, Elliptope, moment_relaxation, sensitivity_polytope
 from geomdp.bodies.conic import elliptope
 from geomdp.bodies.conic.compiled import GAP, highest_correlation
-from geomdp.bodies.conic.elliptope import nearest_with_diagonal
-from geomdp.bodies.relaxations import MomentMatrix
+from geomdp.bodies.conic.elliptope import MappedElliptope, nearest_with_diagonal
+from geomdp.bodies.relaxations import MomentMatrix, MomentRelaxation
 from geomdp.geometry import project
 from geomdp.workloads import Marginals, MarginalTables, Parities, Prefixes
 from tests.catalogue import CONIC_PROGRAM, gaussian

@@ -21,11 +21,11 @@ from geomdp.bodies import (
     SpectraplexDifference,
     SymmetrisedBox,
     VPolytope,
-    WorkloadPolytope,
-    exact_noise_bodies,
     neighbour_body,
     sensitivity_polytope,
 )
+from geomdp.bodies.noise_bodies import exact_noise_bodies
+from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.privacy import Adjacency
 from tests.catalogue import gaussian
 

@@ -20,12 +20,12 @@ from geomdp.bodies import (
     Simplex,
     SimplexDifference,
     SpectraplexDifference,
-    SymmetricHull,
     SymmetrisedBox,
     TriangulatedPolytope,
     VPolytope,
 )
 from geomdp.bodies.noise_bodies import shadow
+from geomdp.bodies.symmetrised import SymmetricHull
 from tests.stats import ks_uniform, mean_agrees
 
 RNG = np.random.default_rng(0)

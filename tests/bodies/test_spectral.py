@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from geomdp._numerics.linalg import svec, unsvec
-from geomdp.bodies import Difference, NuclearBall, Spectraplex, SpectraplexDifference, SymmetricHull
+from geomdp.bodies import Difference, NuclearBall, Spectraplex, SpectraplexDifference
+from geomdp.bodies.symmetrised import SymmetricHull
 from tests.stats import LEVEL, binomial_agrees, mean_agrees, mean_at_most
 
 

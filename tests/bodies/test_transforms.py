@@ -18,19 +18,18 @@ from geomdp.bodies import (
     NuclearBall,
     Product,
     Scaled,
-    Shifted,
     Simplex,
     SimplexDifference,
     Spectraplex,
     SpectraplexDifference,
-    SymmetricHull,
     SymmetrisedBox,
     VPolytope,
-    WorkloadPolytope,
-    check_contains_neighbours,
     difference_body,
     symmetric_hull,
 )
+from geomdp.bodies.noise_bodies import check_contains_neighbours
+from geomdp.bodies.sensitivity import WorkloadPolytope
+from geomdp.bodies.symmetrised import Shifted, SymmetricHull
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Parities, Prefixes
 from tests.catalogue import AROUND_0, BODIES, TALL, TURN, cube, gaussian

@@ -9,8 +9,8 @@ import pytest
 from scipy.spatial import ConvexHull
 
 import geomdp as gd
-from geomdp.bodies import CrossPolytope, TriangulatedPolytope, exact_noise_bodies
-from geomdp.bodies.noise_bodies import triangulated_neighbours
+from geomdp.bodies import CrossPolytope, TriangulatedPolytope
+from geomdp.bodies.noise_bodies import exact_noise_bodies, triangulated_neighbours
 from geomdp.bodies.polytopes.triangulation import (
     MAX_SIMPLICES,
     MAX_WORK,

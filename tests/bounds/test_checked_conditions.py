@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from geomdp.bounds import RandomSignSets, ReedSolomon, ReedSolomonSets, Singletons
+from geomdp.bounds import ReedSolomon
 from geomdp.bounds.checker.check import _check_packing
 from geomdp.bounds.checker.code_packings import (
     _check_orthogonal,
@@ -31,7 +31,13 @@ from geomdp.bounds.checker.reading import (
     VerifiedPacking,
     Work,
 )
-from geomdp.bounds.random_signs import SetFamily, log_whole
+from geomdp.bounds.random_signs import (
+    RandomSignSets,
+    ReedSolomonSets,
+    SetFamily,
+    Singletons,
+    log_whole,
+)
 
 
 @pytest.mark.parametrize("side", [2, 4, 16])

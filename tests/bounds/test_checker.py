@@ -22,10 +22,7 @@ from geomdp.bounds import (
     CertificateRejected,
     MeanL2,
     Packing,
-    RandomSignSets,
     ReedSolomon,
-    ReedSolomonSets,
-    Singletons,
     WorstCase,
     certify,
     check_certificate,
@@ -34,6 +31,7 @@ from geomdp.bounds import (
     single_elements,
 )
 from geomdp.bounds.checker.code_packings import least_weight
+from geomdp.bounds.random_signs import RandomSignSets, ReedSolomonSets, Singletons
 from geomdp.cli import main
 from geomdp.privacy import Adjacency
 from geomdp.workloads import (

@@ -10,27 +10,32 @@ import pytest
 from scipy.linalg import hadamard
 
 from geomdp.bounds import (
-    CodeWords,
     LinearCode,
-    MarginalBlocks,
     MeanL2,
     Packing,
-    RandomSignSets,
     ReedSolomon,
-    ReedSolomonSets,
     SideConditionError,
-    Singletons,
     WorstCase,
     certify,
-    exact_separated,
-    greedy_code,
     greedy_separated,
     marginal_bound,
     random_sign_bound,
 )
-from geomdp.bounds.code_packings import _parts, prime_at_most
-from geomdp.bounds.packings import largest_clique
-from geomdp.bounds.random_signs import UnionBoundError, rate
+from geomdp.bounds.code_packings import (
+    CodeWords,
+    MarginalBlocks,
+    _parts,
+    greedy_code,
+    prime_at_most,
+)
+from geomdp.bounds.packings import exact_separated, largest_clique
+from geomdp.bounds.random_signs import (
+    RandomSignSets,
+    ReedSolomonSets,
+    Singletons,
+    UnionBoundError,
+    rate,
+)
 from geomdp.workloads import RandomSigns
 from tests.stats import binomial_below
 

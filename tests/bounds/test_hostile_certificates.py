@@ -24,9 +24,7 @@ from geomdp.bounds import (
     CertificateRejected,
     Packing,
     Problem,
-    RandomSignSets,
     SideConditionError,
-    Singletons,
     WorstCase,
     certify,
     check_certificate,
@@ -39,6 +37,7 @@ from geomdp.bounds.checker import reading
 from geomdp.bounds.checker.check import _check_range
 from geomdp.bounds.guessing import DistantElements, SeparatedElements
 from geomdp.bounds.problem import rounded_down, rounded_up
+from geomdp.bounds.random_signs import RandomSignSets, Singletons
 from geomdp.cli import main
 from geomdp.privacy import ZCDP
 from geomdp.workloads import Explicit, Histogram, Prefixes

@@ -17,7 +17,6 @@ from geomdp.bounds import (
     Metric,
     Packing,
     ReedSolomon,
-    ReedSolomonSets,
     SideConditionError,
     WorstCase,
     certify,
@@ -28,6 +27,7 @@ from geomdp.bounds import (
 )
 from geomdp.bounds.packings import means_of, spread_out
 from geomdp.bounds.problem import MEAN_L2
+from geomdp.bounds.random_signs import ReedSolomonSets
 from geomdp.workloads import (
     Explicit,
     Histogram,

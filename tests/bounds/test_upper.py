@@ -12,10 +12,10 @@ from geomdp._numerics.bisection import smallest_accuracy
 from geomdp.bounds import upper
 from geomdp.bounds.upper import interactive, near_contraction_width
 from geomdp.bounds.upper import offline as smooth
+from geomdp.bounds.upper.offline import second_moment_error
 from geomdp.mechanisms import (
     Ball,
     Covariance,
-    EnumeratedQueries,
     Gaussian,
     IterativeConstruction,
     MultiplicativeWeights,
@@ -23,6 +23,7 @@ from geomdp.mechanisms import (
     SecondMoment,
     SparseMultiplicativeWeights,
 )
+from geomdp.mechanisms.interactive.iterative import EnumeratedQueries
 from geomdp.mechanisms.interactive.online import solve_accuracy
 from geomdp.privacy import ZCDP, ApproxDP, PureDP
 from geomdp.workloads import Marginals, RandomSigns
@@ -97,7 +98,7 @@ def test_mechanisms_do_not_err_more_than_the_closed_forms(d, n):
     workload, privacy = SecondMoments(d), PureDP(0.7)
     root = math.sqrt(workload.n_queries)
     mechanism = SecondMoment(workload, n=n, privacy=privacy)
-    bound = upper.second_moment_error(d, n=n, epsilon=0.7)
+    bound = second_moment_error(d, n=n, epsilon=0.7)
     assert mechanism.predicted_rmse.value * root <= bound * (1 + 1e-12)
     covariance = Covariance(workload, n=n, privacy=privacy)
     # For the error of the mean, the mechanism takes the root mean square, and the theorem takes the
@@ -110,7 +111,7 @@ def test_mechanisms_do_not_err_more_than_the_closed_forms(d, n):
 @pytest.mark.parametrize("alpha", [0.5, 0.02])
 def test_sample_sizes_invert_their_errors(alpha):
     for sizes, error in (
-        (upper.second_moments, upper.second_moment_error),
+        (upper.second_moments, second_moment_error),
         (upper.two_way_marginals, upper.two_way_marginals_error),
     ):
         needed = sizes(6, epsilon=0.5, alpha=alpha)

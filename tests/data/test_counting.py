@@ -10,17 +10,16 @@ import pyarrow as pa
 import pytest
 
 import geomdp as gd
-from geomdp.data import (
+from geomdp.data import Query, Schema, count_records, encode, source_of
+from geomdp.data.frames import CHUNK_ROWS
+from geomdp.data.tallies import (
+    CACHED_CELLS,
+    MAX_WHOLE,
     CountedRecords,
     EncodedRecords,
-    Query,
-    Schema,
-    count_records,
-    encode,
-    source_of,
+    Tallies,
+    covering_tables,
 )
-from geomdp.data.frames import CHUNK_ROWS
-from geomdp.data.tallies import CACHED_CELLS, MAX_WHOLE, Tallies, covering_tables
 
 SCHEMA = Schema.from_dict(
     {

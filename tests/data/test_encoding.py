@@ -19,11 +19,11 @@ from geomdp.data import (
 from geomdp.workloads import (
     BooleanCube,
     CategoricalProduct,
-    FiniteUniverse,
     MarginalTables,
     SymmetricCube,
     UnitBall,
 )
+from geomdp.workloads.universes import FiniteUniverse
 
 SCHEMA = Schema(
     (

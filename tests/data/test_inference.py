@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geomdp.data import (
-    INFERENCE_WARNING,
     BooleanColumn,
     CategoricalColumn,
     CsvFormat,
@@ -19,7 +18,7 @@ from geomdp.data import (
     infer_schema,
     read_chunks,
 )
-from geomdp.data.inference import round_edges
+from geomdp.data.inference import INFERENCE_WARNING, round_edges
 
 FRAME = pd.DataFrame(
     {

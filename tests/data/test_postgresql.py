@@ -7,7 +7,8 @@ import pytest
 from adbc_driver_postgresql import dbapi
 
 import geomdp as gd
-from geomdp.data import CountedRecords, Query, Schema, count_records, encode
+from geomdp.data import Query, Schema, count_records, encode
+from geomdp.data.tallies import CountedRecords
 from tests.data.test_queries import ENDS
 from tests.data.test_record_law import NUMBERS, PLAIN, Way, accepted, table
 

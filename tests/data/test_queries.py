@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from geomdp.data import CategoricalColumn, Query, Schema, encode
-from geomdp.workloads import FiniteUniverse
+from geomdp.workloads.universes import FiniteUniverse
 
 DECLARED = "read_csv('c.csv', auto_detect = false, header = true, columns = {'age': 'VARCHAR'})"
 #: Queries that read a text file whose types DuckDB finds from the values. The words that declare

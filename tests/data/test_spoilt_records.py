@@ -31,6 +31,7 @@ from geomdp.data import (
     frames,
     source_of,
 )
+from geomdp.workloads.universes import FiniteUniverse
 
 #: The planted value: every spoilt record holds it, as a text or within a number.
 SECRET = "7134"
@@ -154,7 +155,7 @@ def readers(records, declared):
     universe = gd.workloads.SymmetricCube(1)
     workload = gd.workloads.SecondMoment(1)
     if not isinstance(declared, RealColumn):
-        universe = gd.workloads.FiniteUniverse(len(declared.labels))
+        universe = FiniteUniverse(len(declared.labels))
         workload = gd.workloads.Histogram(len(declared.labels))
     source = source_of(records)
     direct = records if isinstance(source, frames.Frame) else source.chunks(["x"])
@@ -269,7 +270,7 @@ def test_the_row_of_a_value_that_fails_is_found():
     """Arrow knows no such time zone; its error is not shown."""
     table = pa.table({"x": pa.array([None, None, 7134], pa.timestamp("us", "Nowhere"))})
     with pytest.raises(ValueError, match=r"row 2, column 'x' cannot be read \(Arrow") as caught:
-        list(encode(table, Schema((DECLARED["categories"],)), gd.workloads.FiniteUniverse(1)))
+        list(encode(table, Schema((DECLARED["categories"],)), FiniteUniverse(1)))
     assert SECRET not in parts_of(caught.value)
     assert caught.value.__context__ is None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import geomdp as gd
-from geomdp.geometry import refine_slabs
+from geomdp.geometry.outer_slabs import refine_slabs
 
 SQUARE = gd.bodies.SlabBody(np.eye(2), np.ones(2))
 

@@ -15,18 +15,13 @@ from geomdp.bodies import (
     LinearImage,
     MissingOracle,
     Scaled,
-    Shifted,
     Simplex,
     SlabBody,
     VPolytope,
 )
-from geomdp.geometry.sampling import (
-    CoordinateHitAndRun,
-    HitAndRun,
-    measure_mixing,
-    run_chains,
-)
-from geomdp.geometry.sampling.chains import chain_mean
+from geomdp.bodies.symmetrised import Shifted
+from geomdp.geometry.sampling import CoordinateHitAndRun, HitAndRun, run_chains
+from geomdp.geometry.sampling.chains import chain_mean, measure_mixing
 from geomdp.geometry.sampling.samplers import ROUND, interior_point, plain_walk, round_walk
 from tests.stats import binomial_agrees
 

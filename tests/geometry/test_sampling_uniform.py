@@ -18,8 +18,8 @@ from geomdp.bodies import (
     SlabBody,
     VPolytope,
 )
-from geomdp.geometry.sampling import ChainSampler, ExactSampler, UniformSampler, sample_uniform
-from geomdp.geometry.sampling.samplers import LOCKSTEP
+from geomdp.geometry.sampling import ExactSampler, sample_uniform
+from geomdp.geometry.sampling.samplers import LOCKSTEP, ChainSampler, UniformSampler
 from geomdp.privacy import Exact, Heuristic
 from tests.geometry.bodies import MembershipOnly
 from tests.stats import LEVEL, ks_uniform, mean_agrees

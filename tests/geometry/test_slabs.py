@@ -17,13 +17,13 @@ from geomdp.bodies import (
     LinearImage,
     MissingOracle,
     SlabBody,
-    SymmetricHull,
     VPolytope,
     difference_body,
     neighbour_body,
 )
 from geomdp.bodies.noise_bodies import check_contains_neighbours
 from geomdp.bodies.relaxations import moment_relaxation
+from geomdp.bodies.symmetrised import SymmetricHull
 from geomdp.geometry.outer_slabs import (
     INFLATION,
     CutPool,

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from geomdp.bodies import Shifted
 from geomdp.bodies.balls import Ball, CrossPolytope, unit_ball_volume
 from geomdp.bodies.boxes import Box
 from geomdp.bodies.linear_programs import HPolytope
@@ -16,7 +15,7 @@ from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.simplices import Simplex
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.bodies.products import Product
-from geomdp.bodies.symmetrised import Difference, SymmetricHull
+from geomdp.bodies.symmetrised import Difference, Shifted, SymmetricHull
 from geomdp.geometry.volumes import gaussian_width, second_moment, volume, volume_radius
 from tests.geometry.bodies import MembershipOnly, OracleOnly, SamplerOnly
 from tests.stats import LEVEL, binomial_below

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
-from geomdp.bodies import LinearImage, Shifted
+from geomdp.bodies import LinearImage
 from geomdp.bodies.balls import (
     Ball,
     CrossPolytope,
@@ -26,7 +26,7 @@ from geomdp.bodies.polytopes.simplices import Simplex, SimplexDifference
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.bodies.products import Product
 from geomdp.bodies.sensitivity import WorkloadPolytope
-from geomdp.bodies.symmetrised import Difference, Scaled
+from geomdp.bodies.symmetrised import Difference, Scaled, Shifted
 from geomdp.geometry.volumes import EllipsoidControl, gaussian_width
 from geomdp.workloads import Parities, explicit_answers
 from tests.geometry.bodies import OracleOnly

@@ -19,7 +19,8 @@ from geomdp.advice import Plan, load_plan, save_plan
 from geomdp.bounds import check_certificate, guessing_bound
 from geomdp.bounds.certificates import write_certificate
 from geomdp.data import Schema
-from geomdp.mechanisms import SmoothRelease, SparseSummary
+from geomdp.mechanisms.smooth_release import SmoothRelease
+from geomdp.mechanisms.sparse_summary import SparseSummary
 from tests.hostile.test_files import FORMATS, HARMFUL, saved
 
 #: Numbers of generated files for each format, in the default tests and in the slow test.

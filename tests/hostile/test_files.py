@@ -24,7 +24,8 @@ import geomdp as gd
 from geomdp._numerics.files import read_arrays, write_together
 from geomdp.bounds import CertificateRejected, check_certificate
 from geomdp.data import Schema, read_chunks
-from geomdp.mechanisms import SmoothRelease, SparseSummary
+from geomdp.mechanisms.smooth_release import SmoothRelease
+from geomdp.mechanisms.sparse_summary import SparseSummary
 from geomdp.privacy import Ledger, PureDP
 from tests.bounds.test_damaged_arrays import certificate_beside
 

@@ -10,14 +10,26 @@ import pytest
 
 import geomdp as gd
 from geomdp import audit, mechanisms
+from geomdp.audit.scores import fisher_score, null_space_score, outcome_score
 from geomdp.data import Schema, count_records, encode, source_of
 from geomdp.geometry import sampling
-from geomdp.mechanisms import strategies
-from geomdp.noise.exact import public_grid
+from geomdp.geometry.outer_slabs import refine_slabs
+from geomdp.geometry.sampling.samplers import ChainSampler
+from geomdp.mechanisms.base import FixedDataset, predict_on_prior
+from geomdp.mechanisms.strategies.choice import (
+    best_design,
+    hierarchical_strategies,
+    laplace_strategies,
+)
+from geomdp.noise.exact.rounding import public_grid
+from geomdp.noise.mapped import MappedNoise
+from geomdp.noise.tails import simultaneous_half_widths
+from geomdp.plotting.pictures import slice_outline
+from geomdp.tabulation.tasks import chosen_columns, parse_workload
 
 TAKE_A_BODY: list[Callable[[object], object]] = [
     gd.geometry.Projector,
-    gd.geometry.refine_slabs,
+    refine_slabs,
     gd.geometry.second_moment,
     gd.geometry.volume_radius,
     gd.gaussian_width,
@@ -25,7 +37,7 @@ TAKE_A_BODY: list[Callable[[object], object]] = [
     gd.plotting.draw,
     lambda body: gd.project(body, [0.0, 0.0]),
     lambda body: gd.sample_uniform(body, 3),
-    sampling.ChainSampler,
+    ChainSampler,
     sampling.ExactSampler,
     lambda body: gd.noise.ConeNoise(body, 1.0, np.zeros(2)),
     lambda body: gd.noise.KNormNoise(body, 1.0, sampling.ExactSampler(gd.bodies.Ball(2))),
@@ -35,7 +47,7 @@ TAKE_A_BODY: list[Callable[[object], object]] = [
     lambda body: gd.plotting.draw_shadow(body, np.eye(2)),
     lambda body: gd.plotting.draw_slice(body, [0.0, 0.0], np.eye(2)),
     lambda body: gd.plotting.shadow_outline(body, np.eye(2)),
-    lambda body: gd.plotting.slice_outline(body, np.zeros(2), np.eye(2)),
+    lambda body: slice_outline(body, np.zeros(2), np.eye(2)),
 ]
 
 
@@ -50,7 +62,7 @@ def test_what_is_no_body_is_named(function, wrong) -> None:
     "function",
     [
         gd.noise.half_widths,
-        gd.noise.simultaneous_half_widths,
+        simultaneous_half_widths,
         public_grid,
         gd.plotting.draw_noise,
     ],
@@ -62,7 +74,7 @@ def test_what_is_no_noise_is_named(function) -> None:
 
 def test_what_is_no_part_of_a_noise_is_named() -> None:
     with pytest.raises(ValueError, match="parts must be a sequence of Part, got float"):
-        gd.noise.MappedNoise([1.0])
+        MappedNoise([1.0])
     with pytest.raises(ValueError, match="levels must be a sequence of Level, got float"):
         gd.noise.RecursiveNoise([1.0], 1.0)
 
@@ -71,9 +83,9 @@ def test_other_arguments_are_named() -> None:
     with pytest.raises(ValueError, match="halfspace must be a Halfspace, got Ball"):
         gd.plotting.draw_hyperplane(gd.bodies.Ball(2), None)
     with pytest.raises(ValueError, match="schema must be a Schema, got dict"):
-        gd.tabulation.chosen_columns({"a": bool}, None)
+        chosen_columns({"a": bool}, None)
     with pytest.raises(ValueError, match="workload must be text such as"):
-        gd.tabulation.parse_workload(5, {})
+        parse_workload(5, {})
 
 
 WORKLOAD = gd.workloads.Histogram(3)
@@ -119,16 +131,14 @@ CALLS = {
     "guarantee": [lambda wrong: audit.audit_noise(LAPLACE.noise, WORKLOAD, wrong, trials=16)],
     "mechanism": [
         lambda wrong: audit.audit_mechanism(wrong, trials=64),
-        lambda wrong: mechanisms.predict_on_prior(wrong, mechanisms.FixedDataset(RECORDS), 2),
+        lambda wrong: predict_on_prior(wrong, FixedDataset(RECORDS), 2),
     ],
-    "prior": [lambda wrong: mechanisms.predict_on_prior(LAPLACE, wrong, 2)],
+    "prior": [lambda wrong: predict_on_prior(LAPLACE, wrong, 2)],
     "pairs": [lambda wrong: audit.audit_pairs([wrong], PURE, trials=16)],
     "first": [lambda wrong: audit.law_learner(wrong, LAW)],
     "second": [lambda wrong: audit.law_learner(LAW, wrong)],
     "scales": [lambda wrong: audit.SparseVectorLaw([0.0], wrong, 1)],
-    "strategies": [
-        lambda wrong: strategies.best_design([wrong], WORKLOAD, gd.Adjacency.REPLACE_ONE)
-    ],
+    "strategies": [lambda wrong: best_design([wrong], WORKLOAD, gd.Adjacency.REPLACE_ONE)],
     "advice": [gd.advice.plan_of],
     "learners": [lambda wrong: audit.audit_mechanism(LAPLACE, trials=64, learners=[wrong])],
 }
@@ -145,21 +155,12 @@ def test_a_wrong_type_is_a_value_error_that_names_the_argument(name, call, wrong
         call(wrong)
 
 
-@pytest.mark.parametrize("score", ["fisher_score", "null_space_score", "outcome_score"])
-@pytest.mark.parametrize("wrong", ["text", 3.5, None], ids=["text", "number", "none"])
-def test_outputs_of_a_wrong_type_are_a_value_error(score, wrong):
-    with pytest.raises(ValueError, match="outputs must be an array"):
-        getattr(audit, score)(np.zeros(4), wrong)
-
-
 def test_a_schema_of_other_things_than_columns_is_a_value_error():
     with pytest.raises(ValueError, match="columns must be declarations of columns, got 'smoker'"):
         Schema(("smoker",))
 
 
-@pytest.mark.parametrize(
-    "find", [strategies.laplace_strategies, strategies.hierarchical_strategies]
-)
+@pytest.mark.parametrize("find", [laplace_strategies, hierarchical_strategies])
 def test_strategies_of_something_else_than_a_workload_are_a_value_error(find):
     with pytest.raises(ValueError, match="workload must be a Workload, got str"):
         find("marginals")
@@ -199,3 +200,10 @@ def test_a_whole_number_far_below_zero_is_not_infinite():
 def test_what_is_no_query_is_refused(queries):
     with pytest.raises(ValueError, match="every query must be a LinearQuery"):
         gd.mechanisms.EnumeratedQueries(queries)
+
+
+@pytest.mark.parametrize("score", [fisher_score, null_space_score, outcome_score])
+@pytest.mark.parametrize("wrong", ["text", 3.5, None], ids=["text", "number", "none"])
+def test_outputs_of_a_wrong_type_are_a_value_error(score, wrong):
+    with pytest.raises(ValueError, match="outputs must be an array"):
+        score(np.zeros(4), wrong)

@@ -12,7 +12,8 @@ import geomdp.noise
 from geomdp.bodies import Box
 from geomdp.mechanisms import SmoothSummary, sparse_project
 from geomdp.mechanisms.sparse_project import GaussianRows, LaplaceRows, RoundedRows
-from geomdp.noise import GaussianNoise, LaplaceNoise, MappedNoise, Noise, RecursiveNoise
+from geomdp.noise import GaussianNoise, LaplaceNoise, Noise, RecursiveNoise
+from geomdp.noise.mapped import MappedNoise
 from geomdp.noise.recursive import Variant, decompose, stopped
 from geomdp.privacy import ZCDP, ApproxDP, PureDP
 from tests.noise.exact.test_vectors import noises

@@ -25,7 +25,6 @@ from geomdp.mechanisms.additive_noise.sums import MAX_CHECKED
 from geomdp.privacy import ZCDP, PureDP
 from geomdp.privacy.guarantees import rounded_arithmetic
 from geomdp.workloads import (
-    Coarsened,
     Explicit,
     Marginals,
     MarginalTables,
@@ -33,6 +32,7 @@ from geomdp.workloads import (
     SecondMoment,
     explicit_answers,
 )
+from geomdp.workloads.explicit import Coarsened
 from tests.stats import mean_at_most
 
 PURE = PureDP(1.0)

@@ -15,8 +15,8 @@ from geomdp.mechanisms import Cone
 from geomdp.mechanisms.additive_noise import certify, sums
 from geomdp.mechanisms.additive_noise.certify import proved
 from geomdp.mechanisms.additive_noise.sums import Change, RealRecords
-from geomdp.noise import ConeNoise, half_widths, simultaneous_half_widths
-from geomdp.noise.tails import LEAST_DRAWS
+from geomdp.noise import ConeNoise, half_widths
+from geomdp.noise.tails import LEAST_DRAWS, simultaneous_half_widths
 from geomdp.privacy import ZCDP, Adjacency, PureDP
 from geomdp.workloads import (
     BoxSecondMoment,

@@ -11,11 +11,11 @@ import pytest
 
 from geomdp.mechanisms import (
     AllParities,
-    EnumeratedQueries,
     IterativeConstruction,
     MultiplicativeWeights,
     OnlineConstruction,
 )
+from geomdp.mechanisms.interactive.iterative import EnumeratedQueries
 from geomdp.noise import scalar
 from geomdp.noise.exact.variates import Undecided
 from geomdp.noise.scalar import ExactNoise, exact_argmax, noisy_argmax

@@ -15,7 +15,8 @@ from geomdp.audit import audit_noise
 from geomdp.mechanisms import Geometric, KNorm, Laplace, LatticeBox, Staircase
 from geomdp.mechanisms.additive_noise import sums
 from geomdp.mechanisms.additive_noise.sums import Change
-from geomdp.noise import StaircaseNoise, half_widths
+from geomdp.noise import half_widths
+from geomdp.noise.few_queries import GeometricNoise, LatticeBoxNoise, StaircaseNoise
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.workloads import Explicit, Histogram, Marginals, MarginalTables, Parities, Prefixes
 from geomdp.workloads.structure import sign_products
@@ -238,7 +239,7 @@ def test_a_projection_never_predicts_less_than_the_error_of_rare_noise(kind, wor
     inner = build(kind, workload, epsilon, n=n)
     reach = math.ceil(60 / epsilon) * (workload.n_queries if kind is Geometric else 1) + 1
     steps = np.arange(1, reach + 1.0)
-    one = gd.noise.GeometricNoise([1.0], inner.noise.scale) if kind is Geometric else inner.noise
+    one = GeometricNoise([1.0], inner.noise.scale) if kind is Geometric else inner.noise
     errors = np.minimum(steps / n, 1.0) ** 2
     expected = np.exp(one.log_density(steps[:, None])) @ errors
     assert gd.mechanisms.Projected(inner).predicted_rmse.value ** 2 >= expected * (1 - 1e-9)
@@ -401,7 +402,7 @@ def test_too_many_queries_are_refused_before_answers_are_listed(monkeypatch):
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     "noise",
-    [gd.noise.GeometricNoise([2.0], 1.0), gd.noise.LatticeBoxNoise([3.0], [1], 1.0)],
+    [GeometricNoise([2.0], 1.0), LatticeBoxNoise([3.0], [1], 1.0)],
 )
 def test_audit_refutes_noise_with_a_unit_that_does_not_divide_the_changes(noise):
     claim = build(Geometric, COUNT).guarantee

@@ -81,7 +81,8 @@ from geomdp.mechanisms import (
     WeightedLaplace,
 )
 from geomdp.mechanisms.interactive.updates import net
-from geomdp.noise import half_widths, simultaneous_half_widths
+from geomdp.noise import half_widths
+from geomdp.noise.tails import simultaneous_half_widths
 from geomdp.privacy import Adjacency
 from geomdp.workloads import (
     BoxSecondMoment,

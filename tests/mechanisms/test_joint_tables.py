@@ -13,11 +13,12 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
-from geomdp.data import BooleanColumn, CountedRecords, Schema
+from geomdp.data import BooleanColumn, Schema
 from geomdp.data.files import source_of
-from geomdp.data.tallies import Tallies, count_records, tables_of
+from geomdp.data.tallies import CountedRecords, Tallies, count_records, tables_of
 from geomdp.mechanisms import Hierarchical, Matrix
-from geomdp.mechanisms.strategies import LaplaceCells, SimplexCells, WeightedMarginals
+from geomdp.mechanisms.strategies import WeightedMarginals
+from geomdp.mechanisms.strategies.design import LaplaceCells, SimplexCells
 from geomdp.mechanisms.strategies.histograms import reconstruct
 from geomdp.mechanisms.strategies.interactions import Interactions, TableMap
 from geomdp.mechanisms.strategies.tables import covering_designs

@@ -13,7 +13,8 @@ from geomdp.mechanisms.interactive.online import OnlineConstruction
 from geomdp.mechanisms.interactive.sparse_vector import AboveThreshold, NumericSparse, Sparse
 from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, SparseMultiplicativeWeights
 from geomdp.mechanisms.sparse_project import SparseProject
-from geomdp.privacy import ZCDP, ApproxDP, BudgetExhausted, Ledger, PureDP, Spend
+from geomdp.privacy import ZCDP, ApproxDP, BudgetExhausted, Ledger, PureDP
+from geomdp.privacy.ledger import Spend
 from geomdp.workloads import Histogram
 from geomdp.workloads.single_queries import SparseQuery
 

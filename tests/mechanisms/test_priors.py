@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from geomdp.mechanisms import (
     Ball,
     Coarse,
-    FixedDataset,
     Geometric,
     Laplace,
     PairMarginals,
     PredictionKind,
     Projected,
-    predict_on_prior,
 )
+from geomdp.mechanisms.base import FixedDataset, predict_on_prior
 from geomdp.privacy import PureDP
 from geomdp.workloads import Marginals, Parities
 

@@ -33,6 +33,8 @@ from geomdp.mechanisms import (
     Shrunk,
 )
 from geomdp.mechanisms.second_moment import nearest_psd
+from geomdp.tabulation.consistency import Form
+from geomdp.tabulation.tasks import task_of
 from geomdp.workloads import (
     DenseQuery,
     Histogram,
@@ -173,7 +175,7 @@ def test_answers_stay_in_their_intervals_and_within_their_bound(frame, asked, ch
     truth = gd.release(
         frame, SCHEMA, asked, epsilon=1e9, mechanism=Laplace, unbiased=True, rng=0, **options
     ).answers
-    built = CHOICES[choice](gd.tabulation.task_of(SCHEMA, [asked]).workload, n=n, **ADD)
+    built = CHOICES[choice](task_of(SCHEMA, [asked]).workload, n=n, **ADD)
     covered = inside = 0
     for seed in range(10):
         result = gd.release(
@@ -194,7 +196,7 @@ def test_tables_agree_on_one_total_that_is_not_forced(frame):
         frame, SCHEMA, "marginals:2", epsilon=2.0, mechanism=Laplace, rng=0, n=700,
         adjacency=ADD["adjacency"],
     )  # fmt: skip
-    assert result.form is gd.tabulation.Form.ANY_TOTAL
+    assert result.form is Form.ANY_TOTAL
     assert result.answers.min() >= 0
     totals = [table.to_numpy().sum() for table in result.tables.values()]
     np.testing.assert_allclose(totals, totals[0], rtol=1e-10)

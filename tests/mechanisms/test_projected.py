@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from geomdp.bodies import Ball, Box, MappedElliptope, VPolytope
+from geomdp.bodies import Ball, Box, VPolytope
+from geomdp.bodies.conic.elliptope import MappedElliptope
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.mechanisms import JL, Cone, Geometric, Laplace, Projected, Shrunk
 from geomdp.mechanisms.projected import (
@@ -19,7 +20,8 @@ from geomdp.mechanisms.projected import (
     expected_support_bound,
     is_relaxed,
 )
-from geomdp.noise import GaussianNoise, GeometricNoise, KNormNoise, LaplaceNoise
+from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise
+from geomdp.noise.few_queries import GeometricNoise
 from geomdp.privacy import PureDP
 from geomdp.workloads import Histogram, MarginalTables, Prefixes
 from tests.projection_gaps import recorded_gaps

@@ -40,7 +40,7 @@ from geomdp.mechanisms.base import l2_sensitivity, whole_square
 from geomdp.mechanisms.covariance import _shares
 from geomdp.mechanisms.second_moment import wishart_energy
 from geomdp.noise import LaplaceNoise
-from geomdp.noise.exact import matrix_entries, noise_vector, wishart_difference
+from geomdp.noise.exact.vectors import matrix_entries, noise_vector, wishart_difference
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.privacy.guarantees import rounded_arithmetic
 from geomdp.workloads import (

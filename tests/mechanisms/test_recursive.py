@@ -10,7 +10,8 @@ import pytest
 from geomdp import sample_uniform
 from geomdp.advice import advise
 from geomdp.audit import audit
-from geomdp.bodies import Box, SlabBody, exact_noise_bodies, neighbour_body
+from geomdp.bodies import Box, SlabBody, neighbour_body
+from geomdp.bodies.noise_bodies import exact_noise_bodies
 from geomdp.bodies.polytopes.triangulation import triangulate
 from geomdp.mechanisms import KNorm, Recursive
 from geomdp.mechanisms.additive_noise.base import additive_within

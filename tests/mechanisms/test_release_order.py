@@ -42,8 +42,8 @@ from geomdp.privacy import (
     Ledger,
     Privacy,
     PureDP,
-    Spend,
 )
+from geomdp.privacy.ledger import Spend
 from geomdp.workloads import Explicit, Marginals
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from tests.mechanisms.catalogue import MECHANISMS, WORKLOADS

@@ -9,7 +9,8 @@ import pytest
 
 import geomdp as gd
 from geomdp.audit import audit
-from geomdp.mechanisms import AllParities, Covariance, EnumeratedQueries, MomentProjection
+from geomdp.mechanisms import AllParities, Covariance, MomentProjection
+from geomdp.mechanisms.interactive.iterative import EnumeratedQueries
 from geomdp.mechanisms.interactive.updates import (
     Median,
     MultiplicativeWeights,

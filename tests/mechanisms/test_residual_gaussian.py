@@ -13,8 +13,10 @@ import pytest
 import geomdp as gd
 from geomdp.audit import audit
 from geomdp.mechanisms import Fitted, PredictionKind, Projected, ResidualGaussian
-from geomdp.noise import ResidualNoise, half_widths, simultaneous_half_widths
-from geomdp.noise.exact import proved_gaussian_scale
+from geomdp.noise import half_widths
+from geomdp.noise.exact.rounding import proved_gaussian_scale
+from geomdp.noise.gaussian import ResidualNoise
+from geomdp.noise.tails import simultaneous_half_widths
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, BudgetExhausted, Ledger, PureDP
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import (

@@ -14,8 +14,9 @@ from mpmath import mpf
 from geomdp.mechanisms import Fitted, Gaussian, Projected, Shrunk
 from geomdp.mechanisms.base import whole_square
 from geomdp.mechanisms.release import quotients
-from geomdp.noise.exact import RoundedVector, gaussian_vector, proved_gaussian_scale
-from geomdp.noise.exact.rounding import gaussian_delta_ball
+from geomdp.noise.exact.release import RoundedVector
+from geomdp.noise.exact.rounding import gaussian_delta_ball, proved_gaussian_scale
+from geomdp.noise.exact.vectors import gaussian_vector
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP
 from geomdp.privacy.calibration import gaussian_scale
 from geomdp.privacy.guarantees import rounded_arithmetic

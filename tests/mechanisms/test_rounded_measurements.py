@@ -8,20 +8,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from geomdp.data import CountedRecords
-from geomdp.data.tallies import Tallies, tables_of
+from geomdp.data.tallies import CountedRecords, Tallies, tables_of
 from geomdp.mechanisms import Fitted, Hierarchical, Matrix, Projected
 from geomdp.mechanisms.strategies import (
     Haar,
-    LaplaceCells,
     PIdentity,
-    SimplexCells,
     SoftBins,
     Tree,
     WeightedMarginals,
     WeightedSigns,
 )
-from geomdp.mechanisms.strategies.design import exact_loss
+from geomdp.mechanisms.strategies.design import LaplaceCells, SimplexCells, exact_loss
 from geomdp.noise import KNormNoise, LaplaceNoise
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic

@@ -11,8 +11,7 @@ import pytest
 
 from geomdp import bodies
 from geomdp.audit import audit
-from geomdp.data import CountedRecords
-from geomdp.data.tallies import Tallies
+from geomdp.data.tallies import CountedRecords, Tallies
 from geomdp.mechanisms import (
     Ball,
     Coarse,
@@ -31,7 +30,7 @@ from geomdp.mechanisms.additive_noise.certify import SLACK, framed, is_upright_b
 from geomdp.mechanisms.additive_noise.ellipsoid import is_around_differences_alone
 from geomdp.mechanisms.release import quotients
 from geomdp.mechanisms.strategies import Haar
-from geomdp.noise.exact import rounded_noise
+from geomdp.noise.exact.release import rounded_noise
 from geomdp.privacy import ZCDP, Adjacency, Guarantee, Ledger, PureDP
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import (

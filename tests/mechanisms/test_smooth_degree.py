@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from geomdp.mechanisms import LeastPredictedError, UniformLaplace, WeightedLaplace
+from geomdp.mechanisms import UniformLaplace, WeightedLaplace
 from geomdp.mechanisms.smooth_noise import MomentNoise
-from geomdp.mechanisms.smooth_summary import predicted_error
+from geomdp.mechanisms.smooth_summary import LeastPredictedError, predicted_error
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import SmoothQueries
 

@@ -14,22 +14,21 @@ import geomdp as gd
 from geomdp.audit import audit
 from geomdp.data import RealColumn, Schema, encode
 from geomdp.mechanisms import (
-    LeastPredictedError,
-    MomentNoise,
     MomentProjection,
     PredictionKind,
-    SmoothRelease,
     TheoremDegree,
     UniformLaplace,
     WeightedLaplace,
 )
 from geomdp.mechanisms import smooth_summary as smooth_summary_module
 from geomdp.mechanisms.additive_noise.certify import SLACK
-from geomdp.mechanisms.smooth_noise import ScaledLaplace
-from geomdp.mechanisms.smooth_summary import rounded_means
-from geomdp.noise.exact import RoundedVector
-from geomdp.privacy import Adjacency, BudgetExhausted, Exact, Heuristic, Ledger, Spend
+from geomdp.mechanisms.smooth_noise import MomentNoise, ScaledLaplace
+from geomdp.mechanisms.smooth_release import SmoothRelease
+from geomdp.mechanisms.smooth_summary import LeastPredictedError, rounded_means
+from geomdp.noise.exact.release import RoundedVector
+from geomdp.privacy import Adjacency, BudgetExhausted, Exact, Heuristic, Ledger
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
+from geomdp.privacy.ledger import Spend
 from geomdp.workloads.smooth import GaussianMixture, Jackson, Polynomial, approximate
 from geomdp.workloads.smooth.moments import MomentTransform, NonUniformFFT
 from tests.mechanisms.test_contracts import Untouchable

@@ -11,6 +11,7 @@ import pytest
 
 import geomdp as gd
 from geomdp.mechanisms.interactive import iterative
+from geomdp.mechanisms.interactive.iterative import StoppingDesign
 from geomdp.mechanisms.interactive.updates import net
 from geomdp.noise.scalar import ExactNoise
 from geomdp.privacy import Adjacency, ApproxDP, Ledger, PureDP
@@ -72,7 +73,7 @@ def test_a_run_spends_what_it_claims(
     # With the level 0, no run stops before its last round. With a level above 0, some runs could
     # stop: the noise is on a grid, so a noisy answer to the parity of no bits can be exactly 1,
     # which is the answer of every hypothesis.
-    never = gd.mechanisms.StoppingDesign(noise=1 / 8, loss=1 / 8, level=3 / 4)
+    never = StoppingDesign(noise=1 / 8, loss=1 / 8, level=3 / 4)
     object.__setattr__(never, "level", 0.0)
     monkeypatch.setattr(built, "design", never)
     release = built.release(RECORDS)

@@ -16,23 +16,28 @@ from geomdp.bodies import SlabBody
 from geomdp.geometry.sampling.samplers import ChainSampler
 from geomdp.mechanisms import Ellipsoid, Gaussian, Hierarchical, KNorm, Matrix
 from geomdp.mechanisms.strategies import (
-    Design,
     Haar,
-    LaplaceCells,
     PIdentity,
-    SimplexCells,
     SoftBins,
     Tree,
     WeightedMarginals,
     WeightedSigns,
+)
+from geomdp.mechanisms.strategies.choice import (
     best_design,
     hierarchical_strategies,
     laplace_strategies,
 )
-from geomdp.mechanisms.strategies.design import laplace_measurement
+from geomdp.mechanisms.strategies.design import (
+    Design,
+    LaplaceCells,
+    SimplexCells,
+    laplace_measurement,
+)
 from geomdp.mechanisms.strategies.histograms import error_and_slopes, hat_functions, reconstruct
 from geomdp.mechanisms.strategies.weights import LEAST_SHARE, _without_tiny, best_split
-from geomdp.noise import KNormNoise, LaplaceNoise, MappedNoise, Part
+from geomdp.noise import KNormNoise, LaplaceNoise, Part
+from geomdp.noise.mapped import MappedNoise
 from geomdp.privacy import ZCDP, Adjacency, Exact, Heuristic, PureDP
 from geomdp.workloads import (
     Explicit,

@@ -9,15 +9,9 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize
 
-from geomdp.noise import (
-    GeometricNoise,
-    LaplaceNoise,
-    LatticeBoxNoise,
-    Noise,
-    StaircaseNoise,
-    half_widths,
-)
-from geomdp.noise.exact import RoundedNoise
+from geomdp.noise import LaplaceNoise, Noise, half_widths
+from geomdp.noise.exact.release import RoundedNoise
+from geomdp.noise.few_queries import GeometricNoise, LatticeBoxNoise, StaircaseNoise
 from geomdp.noise.tails import expected_maximum
 from tests.stats import mean_agrees
 

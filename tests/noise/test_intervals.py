@@ -10,7 +10,9 @@ import scipy.stats
 
 from geomdp.bodies import TableMoments
 from geomdp.mechanisms import TightCone
-from geomdp.noise import GaussianNoise, GeometricNoise, LaplaceNoise, MappedNoise, Part
+from geomdp.noise import GaussianNoise, LaplaceNoise, Part
+from geomdp.noise.few_queries import GeometricNoise
+from geomdp.noise.mapped import MappedNoise
 from geomdp.noise.tails import (
     EXCEEDANCES,
     LEAST_DRAWS,

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from geomdp.noise import ResidualNoise, simultaneous_half_widths
-from geomdp.noise.exact import RoundedResiduals, RoundedVector, release
+from geomdp.noise.exact import release
+from geomdp.noise.exact.release import RoundedResiduals, RoundedVector
 from geomdp.noise.exact.tables import near_residuals, residual_vector
 from geomdp.noise.exact.variates import Draw, UniformBits
+from geomdp.noise.gaussian import ResidualNoise
+from geomdp.noise.tails import simultaneous_half_widths
 from geomdp.workloads import MarginalTables
 from geomdp.workloads.residuals import Residuals
 from tests.noise.exact.reference import REFERENCE_BITS, Reference, nearest, seeded

@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from geomdp.bodies import Box
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.samplers import ExactSampler
-from geomdp.noise import KNormNoise, LaplaceNoise, MappedNoise, Part, tails
+from geomdp.noise import KNormNoise, LaplaceNoise, Part, tails
+from geomdp.noise.mapped import MappedNoise
 from geomdp.noise.scalar import FIRST_WINDOW, GeneratorNoise
 from geomdp.noise.tails import half_widths, log_concave_maximum, simultaneous_half_widths
 from geomdp.privacy import Heuristic

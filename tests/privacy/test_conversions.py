@@ -11,16 +11,14 @@ from geomdp.privacy import (
     Adjacency,
     ApproxDP,
     PureDP,
-    Spend,
-    convert_adjacency,
     gaussian_delta,
     group_privacy,
-    pure_implying,
     pure_to_zcdp,
     zcdp_to_approx,
     zcdp_to_approx_optimal_order,
 )
-from geomdp.privacy.ledger import affordable, spent_parameters
+from geomdp.privacy.definitions import convert_adjacency, pure_implying
+from geomdp.privacy.ledger import Spend, affordable, spent_parameters
 
 EPSILON = np.finfo(np.float64).eps
 rhos = st.floats(1e-9, 1e3)

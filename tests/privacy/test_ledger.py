@@ -29,11 +29,10 @@ from geomdp.privacy import (
     Ledger,
     Privacy,
     PureDP,
-    SamplerStatus,
-    Spend,
     zcdp_to_approx,
 )
-from geomdp.privacy.ledger import WAIT, _connect
+from geomdp.privacy.guarantees import SamplerStatus
+from geomdp.privacy.ledger import WAIT, Spend, _connect
 
 
 def claim(privacy: Privacy, sampler: SamplerStatus | None = None) -> Guarantee:

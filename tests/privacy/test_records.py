@@ -18,8 +18,8 @@ from geomdp.privacy import (
     Heuristic,
     Privacy,
     PureDP,
-    SamplerStatus,
 )
+from geomdp.privacy.guarantees import SamplerStatus
 
 epsilons = st.floats(1e-6, 20.0)
 deltas = st.floats(1e-12, 0.4)

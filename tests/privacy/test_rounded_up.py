@@ -22,7 +22,6 @@ from geomdp.privacy import (
     Guarantee,
     Ledger,
     PureDP,
-    Spend,
     advanced_composition,
     basic_composition,
     group_privacy,
@@ -31,7 +30,7 @@ from geomdp.privacy import (
     zcdp_to_approx_optimal_order,
 )
 from geomdp.privacy.definitions import printed, printed_down
-from geomdp.privacy.ledger import affordable, spent_parameters
+from geomdp.privacy.ledger import Spend, affordable, spent_parameters
 
 #: Bits of the exact values. Numbers between 2^-1074 and 2^1024 are added without rounding.
 EXACT = 2400

@@ -11,8 +11,8 @@ import scipy.optimize
 
 from geomdp.mechanisms.base import answer_hull
 from geomdp.privacy import Adjacency
-from geomdp.tabulation import Table
 from geomdp.tabulation.consistency import LocalPolytope, fits
+from geomdp.tabulation.tasks import Table
 from geomdp.workloads import ChosenTables, MarginalTables
 
 REPLACE = Adjacency.REPLACE_ONE

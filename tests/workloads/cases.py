@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from geomdp import workloads as wl
+from geomdp.workloads.explicit import Coarsened
 
 
 def check_reach(workload: wl.Workload, answers: np.ndarray) -> None:
@@ -62,8 +63,8 @@ FINITE = [
     wl.LinearMap(wl.Histogram(6), _matrix(8, 6, 6)),
     wl.ChosenTables({"age": 3, "sex": 2, "region": 4}, [["sex", "age"], ["region"]], [1, 2.5]),
     wl.ChosenTables({"a": 2, "b": 3, "c": 1}, [["a"], ["a", "b", "c"]]),
-    wl.Coarsened(wl.MarginalTables([2, 3, 2], 2), _matrix(5, 16, 7)),
-    wl.Coarsened(wl.Prefixes(9), np.tri(9)[::3]),
+    Coarsened(wl.MarginalTables([2, 3, 2], 2), _matrix(5, 16, 7)),
+    Coarsened(wl.Prefixes(9), np.tri(9)[::3]),
 ]
 #: Workloads without a list of elements; each kind has a test file of its own.
 INFINITE = [

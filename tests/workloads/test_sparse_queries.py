@@ -13,6 +13,7 @@ import pytest
 from geomdp import workloads as wl
 from geomdp._numerics.linalg import AffineHull
 from geomdp.workloads.single_queries import SparseQuery, conjunctions
+from geomdp.workloads.universes import OpenUniverse
 from tests.workloads.cases import check_reach
 
 QUERIES = [
@@ -92,7 +93,7 @@ def test_iterables_are_read_lazily() -> None:
             seen.append(i)
             yield "a" if i != 100_000 else ["not an element", {}]
 
-    chunks = wl.OpenUniverse().chunks(stream(), 1000)
+    chunks = OpenUniverse().chunks(stream(), 1000)
     next(chunks)
     assert len(seen) <= 1001
     with pytest.raises(ValueError, match="row 100001 is a dict"):
@@ -192,7 +193,7 @@ def test_linear_maps_of_sparse_queries() -> None:
 def test_missing_values_within_tuples_are_refused(missing):
     """In Python, a tuple with NaN equals itself, because parts are compared by identity first."""
     with pytest.raises(ValueError, match="row 2 does not equal itself"):
-        wl.OpenUniverse().validate(["a", ("b", None), missing])
+        OpenUniverse().validate(["a", ("b", None), missing])
 
 
 def test_numpy_scalars_become_python_objects_in_every_container():
@@ -203,6 +204,6 @@ def test_numpy_scalars_become_python_objects_in_every_container():
         iter(scalars),
         (part for part in [scalars[:2], scalars[2:]]),
     ):
-        found = wl.OpenUniverse().validate(records).tolist()
+        found = OpenUniverse().validate(records).tolist()
         assert found == [3, 0.5, "a", True]
         assert [type(item) for item in found] == [int, float, str, bool]

@@ -12,13 +12,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geomdp.workloads import (
-    BooleanCube,
-    CategoricalProduct,
-    FiniteUniverse,
-    SymmetricCube,
-    UnitBall,
-)
+from geomdp.workloads import BooleanCube, CategoricalProduct, SymmetricCube, UnitBall
+from geomdp.workloads.universes import FiniteUniverse
 from tests.stats import ks_uniform
 
 COLUMNS = CategoricalProduct({"age": 4, "sex": 2, "region": 3})

@@ -39,9 +39,11 @@ from experiments.benchmarks.peers.projections import (
 )
 from experiments.engine.cells import Row
 from experiments.engine.statistics import LEVEL, quantile
+from geomdp.bodies.sensitivity import WorkloadPolytope
+from geomdp.bodies.symmetrised import SymmetricHull
 from geomdp.geometry import Projector
-from geomdp.geometry.sampling import HitAndRun, bulk_ess, measure_mixing, run_chains
-from geomdp.geometry.sampling.chains import Mixing
+from geomdp.geometry.sampling import HitAndRun, bulk_ess, run_chains
+from geomdp.geometry.sampling.chains import Mixing, measure_mixing
 from geomdp.geometry.sampling.samplers import Walk, prepared_walk
 
 #: Relative gap asked of geomdp's projections.
@@ -171,7 +173,7 @@ def time_membership(config: Config, rng: np.random.Generator) -> list[Row]:
 def time_width(config: Config, rng: np.random.Generator) -> list[Row]:
     """Seconds per direction of the width estimate; the peer takes products with all vertices."""
     workload = gd.workloads.Marginals(config.dimension, 2)
-    body = gd.bodies.WorkloadPolytope(workload)
+    body = WorkloadPolytope(workload)
     directions = rng.standard_normal((config.operations, workload.n_queries))
     gd.gaussian_width(body, rng=rng, samples=2)
     estimate, seconds = timed(lambda: gd.gaussian_width(body, rng=rng, samples=config.operations))
@@ -214,7 +216,7 @@ STEPS_APART = 64
 
 def symmetric_hull(vertices: Array) -> gd.bodies.Body:
     """The body conv(+-v_i), where the v_i are the rows of `vertices`."""
-    return gd.bodies.SymmetricHull(gd.bodies.VPolytope(vertices))
+    return SymmetricHull(gd.bodies.VPolytope(vertices))
 
 
 def time_chords(config: Config, rng: np.random.Generator) -> list[Row]:

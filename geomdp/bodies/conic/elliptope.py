@@ -175,33 +175,6 @@ class MappedElliptope(Body):
     The moment relaxation of all two-way tables of d binary attributes has this form, with p = d + 1
     and w proportional to (d - 1, 1, .., 1): each entry of r is the mean of a product of two signs,
     which occurs in one table, or the mean of a sign, which occurs in d - 1 tables.
-
-    Parameters
-    ----------
-    matrix : (m, p (p - 1) / 2) sparse array
-        T; its columns belong to the pairs i < j in row-major order.
-    weights : (p,) array
-        w, above 0.
-    constant : (m,) array
-        c.
-
-    Raises
-    ------
-    ValueError
-        If the modulus of an entry of T^T T - Diag(w_i w_j) is above 1e-12 times the largest
-        w_i w_j. Also if a weight is at most 0 or the shapes do not fit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> pairs = gd.workloads.MarginalTables({"a": 2, "b": 2, "c": 2}, k=2)
-    >>> K = gd.bodies.moment_relaxation(pairs)
-    >>> K
-    MappedElliptope(order 4 in R^12)
-    >>> noisy = np.full((1, K.dimension), 0.4)
-    >>> K.contains(noisy).tolist(), K.contains(K.project(noisy)).tolist()
-    ([False], [True])
     """
 
     matrix: sp.csr_array

@@ -306,30 +306,6 @@ def cosine_moment_body(scales: npt.ArrayLike) -> CvxBody:
     change if its rows and columns are reversed. So H is positive semidefinite if and only if two
     blocks are, with the entries E cos(i a) cos(j a) and E sin(i a) sin(j a). Here i and j run over
     {0, 1, ..} for odd t and over {1/2, 3/2, ..} for even t, up to (t - 1) / 2.
-
-    Parameters
-    ----------
-    scales : (t - 1,) array
-        The scales s_m; the body's coordinates are M_m / s_m.
-
-    Returns
-    -------
-    CvxBody
-        The body in R^(t - 1).
-
-    Raises
-    ------
-    ValueError
-        If there are no scales, or a scale is not above 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> body = gd.bodies.cosine_moment_body(np.ones(2))
-    >>> angle = np.pi / 3
-    >>> body.contains(np.array([[np.cos(angle), np.cos(2 * angle)], [0.0, -1.5]])).tolist()
-    [True, False]
     """
     import cvxpy as cp
 

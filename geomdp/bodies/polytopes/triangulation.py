@@ -207,20 +207,7 @@ class WholeCones:
 
 
 def whole_cones(points: FloatArray) -> WholeCones | None:
-    """Cut the hull of whole-number points (N, r) into simplices; None if no proof is found.
-
-    Notes
-    -----
-    The simplices are conv(0, v_1, .., v_r). The cone of a simplex is the set of all nonnegative
-    multiples of its points. The proof checks three statements.
-
-    1. Every simplex is the part of the hull in its cone: <a, v> <= b holds for all points v, with
-       equality for v_1, .., v_r, and b > 0, so v_1, .., v_r lie on a facet of the hull.
-    2. Almost all points of R^r lie in the same number of cones: any r - 1 of v_1, .., v_r belong to
-       exactly one other simplex, on the other side of the hyperplane through them and 0. So a path
-       through such a wall of cones enters one cone for each cone that it leaves.
-    3. This number is 1, because a point inside the first cone lies in no other cone.
-    """
+    """Cut the hull of whole-number points (N, r) into simplices; None if no proof is found."""
     order = points.shape[1]
     # Hadamard's bound on the determinants that the proof computes. The rows of the matrices are
     # points. In some matrices, one column is all ones, or one row is the sum of r points.

@@ -1,3 +1,2 @@
-from .check import Checked as Checked
 from .check import check_certificate as check_certificate
 from .reading import CertificateRejected as CertificateRejected

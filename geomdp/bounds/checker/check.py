@@ -53,32 +53,7 @@ CHANGES = {"replace-one": 1, "add/remove": 2}
 
 @dataclass(frozen=True)
 class Checked:
-    """The bound that a checked certificate proves.
-
-    Parameters
-    ----------
-    records : int
-        No mechanism with the stated privacy reaches the error with this many records or fewer.
-    statement : str
-        The bound, in one sentence.
-    verified : tuple of str
-        The facts that were checked by computation, in words.
-    conditions : tuple of str
-        Conditions that the proof assumes and the check does not test.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> bound = gd.bounds.marginal_bound(16, 1, epsilon=1.0, alpha=0.05)
-    >>> bound.certificate.save("bound.json")
-    >>> checked = gd.bounds.check_certificate("bound.json")
-    >>> checked.records
-    15
-    >>> print(checked.verified[0])
-    inner distance of all 2048 words; any two of e^7.62021 records differ in 3 of 16 attributes
-    >>> checked.conditions
-    ()
-    """
+    """The bound that a checked certificate proves."""
 
     records: int
     statement: str

@@ -9,7 +9,6 @@ from .offline import ball_bounded as ball_bounded
 from .offline import bounded_queries as bounded_queries
 from .offline import coefficient_bound as coefficient_bound
 from .offline import covariance_error as covariance_error
-from .offline import feasible_rows as feasible_rows
 from .offline import from_width as from_width
 from .offline import gaussian_projection as gaussian_projection
 from .offline import independence as independence
@@ -20,7 +19,6 @@ from .offline import monotone_marginals as monotone_marginals
 from .offline import near_contraction_width as near_contraction_width
 from .offline import older_projection as older_projection
 from .offline import paper_accuracy as paper_accuracy
-from .offline import second_moment_error as second_moment_error
 from .offline import second_moments as second_moments
 from .offline import small_db as small_db
 from .offline import smooth_accuracy as smooth_accuracy

@@ -259,12 +259,6 @@ def second_moment_error(d: int, *, n: int, epsilon: float) -> float:
     projects.
 
     Source: Nikolov 2022, Lemma 22; JL-COV, JL-WIS.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> round(gd.bounds.upper.second_moment_error(5, n=1000, epsilon=1.0), 4)
-    0.019
     """
     d, per_record = whole(d, "d"), positive(epsilon, "epsilon") * whole(n, "n")
     return min((d + 1) * math.sqrt(2 * d) / per_record, math.sqrt((4 * d + 3) / per_record))
@@ -451,12 +445,6 @@ def feasible_rows(*, n: int, epsilon: float) -> int:
     T is the least power of two that is at least (eps n)^2, but at least 2^6 and at most 2^16. More
     rows improve little: the noise does not depend on T, and the distortion falls as 1 / sqrt(T). To
     use more than 2^16 rows, pass `rows` to the mechanism.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> gd.bounds.upper.feasible_rows(n=1000, epsilon=0.1)
-    16384
     """
     target = math.log2(positive(epsilon, "epsilon") * whole(n, "n")) * 2
     return 1 << min(max(math.ceil(target), MIN_ROWS.bit_length() - 1), 16)

@@ -250,31 +250,6 @@ def measure_mixing(
     has at least 20 draws per autocorrelation time, and the split R-hat of every coordinate, its
     square and the squared norm is at most 1.1. Squares are tested because chains stuck near 0, the
     centre of a symmetric body, have the right mean.
-
-    Parameters
-    ----------
-    kernel, body, start, rng : as for `run_chains`
-        There should be about 30 start points or more, farther from the centre than uniform points.
-    limit : int
-        Largest number of steps per chain. The first 64 steps are made in any case.
-
-    Returns
-    -------
-    Mixing
-        `correlation_time`, the largest integrated autocorrelation time of these functions in kernel
-        steps; whether the chains `agreed` (if not, the true time is probably longer); and `chains`,
-        the second half of the run.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> from geomdp.geometry import sampling
-    >>> box, rng = gd.bodies.Box.centred([1.0, 1.0]), np.random.default_rng(0)
-    >>> start = 0.9 * box.extreme_point(rng.standard_normal((32, 2)))
-    >>> found = sampling.measure_mixing(sampling.CoordinateHitAndRun(), box, start, rng)
-    >>> found.agreed, round(found.correlation_time)
-    (True, 1)
     """
     thinning = 1
     kept = run_chains(kernel, body, start, rng, draws=64)

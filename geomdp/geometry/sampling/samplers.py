@@ -16,11 +16,12 @@ from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray, RandomState
 from geomdp._validation import positive, whole
-from geomdp.bodies import Body, HPolytope, LinearImage, Scaled, Shifted, SlabBody
+from geomdp.bodies import Body, HPolytope, LinearImage, Scaled, SlabBody
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, checked_body
 from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.vpolytope import triangulated
 from geomdp.bodies.ray_shooting import independent_points
+from geomdp.bodies.symmetrised import Shifted
 from geomdp.geometry.results import Diagnostics, Samples
 from geomdp.geometry.sampling.chains import (
     CoordinateHitAndRun,
@@ -31,7 +32,8 @@ from geomdp.geometry.sampling.chains import (
     measure_mixing,
     run_chains,
 )
-from geomdp.privacy import Exact, Heuristic, SamplerStatus
+from geomdp.privacy import Exact, Heuristic
+from geomdp.privacy.guarantees import SamplerStatus
 
 #: Number of chains of the pilot run that measures mixing, and of `sample_uniform`.
 PILOT_CHAINS, CHAINS = 64, 128
@@ -49,16 +51,7 @@ SPACING = 2.0
 
 @runtime_checkable
 class UniformSampler(Protocol):
-    """A sampler of uniform points of a body, for the noise distribution of a mechanism.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> from geomdp.geometry import sampling
-    >>> sampler = sampling.ExactSampler(gd.bodies.Ball(3))
-    >>> isinstance(sampler, sampling.UniformSampler)
-    True
-    """
+    """A sampler of uniform points of a body, for the noise distribution of a mechanism."""
 
     @property
     def body(self) -> Body:
@@ -120,35 +113,6 @@ class ChainSampler:
     `relaxations` autocorrelation times of a pilot run, whose diagnostics are in the status. A draw
     starts a new chain for every point and runs the full burn-in, so all points are independent. No
     bound on the distance of their distribution from the uniform distribution is proved.
-
-    Parameters
-    ----------
-    body : Body
-        A body with chords, or with a membership test from which bisection finds the chords.
-    relaxations : float
-        Length of the burn-in in integrated autocorrelation times.
-    rng : Generator, int or None
-        Randomness of the preparation; by default the public seed.
-
-    Raises
-    ------
-    MissingOracle
-        If the body lacks what the chains need, such as chords or a membership test.
-    ValueError
-        If the body is unbounded or a point, or `relaxations` is not above 0 and at most 1e6.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> from geomdp.geometry import sampling
-    >>> K = gd.bodies.Intersection([gd.bodies.Ball(2), gd.bodies.Box.centred([0.8, 0.8])])
-    >>> sampler = sampling.ChainSampler(K)
-    >>> points = sampler.draw(np.random.default_rng(0), 5)
-    >>> points.shape, bool(K.contains(points).all())
-    ((5, 2), True)
-    >>> type(sampler.status).__name__
-    'Heuristic'
     """
 
     body: Body

@@ -46,29 +46,20 @@ from geomdp.mechanisms.additive_noise.sums import (
 from geomdp.mechanisms.release import LARGEST_SUM
 from geomdp.noise import (
     GaussianNoise,
-    GeometricNoise,
     KNormNoise,
     LaplaceNoise,
-    LatticeBoxNoise,
-    MappedNoise,
     Noise,
     PairedNoise,
     Part,
     RecursiveNoise,
-    StaircaseNoise,
 )
 from geomdp.noise.differences import ConeNoise
-from geomdp.noise.exact import (
-    RoundedGaussians,
-    RoundedNoise,
-    RoundedVector,
-    gaussian_vector,
-    grid_for,
-    public_grid,
-    wishart_difference,
-)
-from geomdp.noise.exact.release import Rounded
+from geomdp.noise.exact.release import Rounded, RoundedGaussians, RoundedNoise, RoundedVector
+from geomdp.noise.exact.rounding import grid_for, public_grid
 from geomdp.noise.exact.tables import cell_map
+from geomdp.noise.exact.vectors import gaussian_vector, wishart_difference
+from geomdp.noise.few_queries import GeometricNoise, LatticeBoxNoise, StaircaseNoise
+from geomdp.noise.mapped import MappedNoise
 from geomdp.privacy import Adjacency
 
 #: Certified slack tau (X-GRID). A rounded release uses the body found in float64, made 1 + tau

@@ -13,8 +13,12 @@ from geomdp.mechanisms.additive_noise.base import PureMechanism
 from geomdp.mechanisms.additive_noise.certify import Origin
 from geomdp.mechanisms.additive_noise.sums import MAX_ANSWERS, Change, ExactSums
 from geomdp.mechanisms.release import LARGEST_SUM
-from geomdp.noise import GeometricNoise, LatticeBoxNoise, StaircaseNoise
-from geomdp.noise.few_queries import MOST_COORDINATES
+from geomdp.noise.few_queries import (
+    MOST_COORDINATES,
+    GeometricNoise,
+    LatticeBoxNoise,
+    StaircaseNoise,
+)
 from geomdp.privacy.calibration import laplace_scale
 
 

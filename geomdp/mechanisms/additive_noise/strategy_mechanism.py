@@ -19,20 +19,19 @@ from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.additive_noise.certify import Origin
 from geomdp.mechanisms.additive_noise.ellipsoid import least_trace_root
 from geomdp.mechanisms.additive_noise.sums import Change, ExactSums, MeasuredSums, ResidualSums
-from geomdp.mechanisms.strategies import (
-    Design,
-    Measurement,
-    Strategy,
+from geomdp.mechanisms.strategies import Strategy
+from geomdp.mechanisms.strategies.choice import (
     best_design,
+    enumerable,
     hierarchical_strategies,
     laplace_strategies,
 )
-from geomdp.mechanisms.strategies.choice import enumerable
+from geomdp.mechanisms.strategies.design import Design, Measurement
 from geomdp.mechanisms.strategies.residual_scales import ResidualScales, best_scales
-from geomdp.noise import GaussianNoise, MappedNoise, Part, ResidualNoise
-from geomdp.noise.exact import proved_gaussian_scale
-from geomdp.noise.gaussian import doublings
-from geomdp.noise.mapped import sum_of_images
+from geomdp.noise import GaussianNoise, Part
+from geomdp.noise.exact.rounding import proved_gaussian_scale
+from geomdp.noise.gaussian import ResidualNoise, doublings
+from geomdp.noise.mapped import MappedNoise, sum_of_images
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload, WorkloadSizeError
 from geomdp.workloads.residuals import Residuals

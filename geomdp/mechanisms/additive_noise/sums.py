@@ -27,21 +27,21 @@ from geomdp.mechanisms.base import (
     l2_sensitivity,
 )
 from geomdp.mechanisms.release import LARGEST_SUM, quotients
-from geomdp.mechanisms.strategies import Measurement
-from geomdp.noise import GeometricNoise, LatticeBoxNoise, MappedNoise, Noise, ResidualNoise
-from geomdp.noise.exact import (
-    Computable,
+from geomdp.mechanisms.strategies.design import Measurement
+from geomdp.noise import Noise
+from geomdp.noise.exact.points import Computable
+from geomdp.noise.exact.release import (
+    Rounded,
     RoundedNoise,
     RoundedParts,
     RoundedResiduals,
     RoundedVector,
-    grid_for,
-    matrix_entries,
-    noise_vector,
-    public_grid,
 )
-from geomdp.noise.exact.release import Rounded
-from geomdp.noise.mapped import sum_of_images
+from geomdp.noise.exact.rounding import grid_for, public_grid
+from geomdp.noise.exact.vectors import matrix_entries, noise_vector
+from geomdp.noise.few_queries import GeometricNoise, LatticeBoxNoise
+from geomdp.noise.gaussian import ResidualNoise
+from geomdp.noise.mapped import MappedNoise, sum_of_images
 from geomdp.privacy import Adjacency
 from geomdp.workloads import (
     BoxSecondMoment,

@@ -66,16 +66,6 @@ class Transcript(NotCopied, Sequence[Answer]):
     """The answers given so far, in order. They are public: all use of them is post-processing.
 
     It cannot be copied or pickled; copy or pickle ``list(transcript)`` instead.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> mechanism = gd.Sparse(threshold=100.0, cutoff=2, privacy=gd.PureDP(1.0), rng=0)
-    >>> answers = mechanism.ask_many([10.0, 200.0, 20.0])
-    >>> mechanism.transcript
-    Transcript(3 answers, 1 above)
-    >>> [answer.above for answer in mechanism.transcript]
-    [False, True, False]
     """
 
     def __init__(self) -> None:
@@ -200,29 +190,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
         return self._found >= self.cutoff
 
     def ask(self, query: StreamQuery) -> Answer:
-        """Compare one query with the threshold.
-
-        Parameters
-        ----------
-        query : float or callable
-            The true answer, or a function that computes it if the mechanism holds the records.
-
-        Returns
-        -------
-        Answer
-            Whether the query was found above, and then its noisy value if values are released.
-
-        Raises
-        ------
-        BudgetExhausted
-            If the mechanism has halted. The records are not read.
-        ValueError
-            If records are held and the query is not a function, or if the true answer is not a
-            whole number, fraction or exact float of modulus below 2^1024. Nothing is compared.
-        RuntimeError
-            In a forked process, which would use the same noise again. Also if a query asks again
-            while it is evaluated. Other threads wait for their turn.
-        """
+        """Compare one query with the threshold."""
         with self._alone():
             self._require_running()
             truth = self._truth(query)

@@ -1,11 +1,3 @@
-from .choice import best_design as best_design
-from .choice import hierarchical_strategies as hierarchical_strategies
-from .choice import laplace_strategies as laplace_strategies
-from .design import CellNoise as CellNoise
-from .design import Design as Design
-from .design import LaplaceCells as LaplaceCells
-from .design import Measurement as Measurement
-from .design import SimplexCells as SimplexCells
 from .design import Strategy as Strategy
 from .histograms import Haar as Haar
 from .histograms import PIdentity as PIdentity

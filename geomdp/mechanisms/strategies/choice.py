@@ -28,19 +28,7 @@ MAX_QUICK = 1 << 8
 
 
 def laplace_strategies(workload: Workload) -> list[Strategy]:
-    """Strategies with Laplace noise that apply to `workload`, simplest first.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> from geomdp.mechanisms import strategies
-    >>> found = strategies.laplace_strategies(gd.workloads.MarginalTables({"a": 3, "b": 4}, k=2))
-    >>> [type(strategy).__name__ for strategy in found]
-    ['WeightedMarginals']
-    >>> found = strategies.laplace_strategies(gd.workloads.Prefixes(8))
-    >>> [type(strategy).__name__ for strategy in found]
-    ['Tree', 'Haar', 'SoftBins', 'PIdentity']
-    """
+    """Strategies with Laplace noise that apply to `workload`, simplest first."""
     workload = enumerable(workload)
     found: list[Strategy] = []
     if isinstance(workload, TableQueries):
@@ -60,15 +48,7 @@ def laplace_strategies(workload: Workload) -> list[Strategy]:
 
 
 def hierarchical_strategies(workload: Workload) -> list[Strategy]:
-    """Strategies that apply to `workload`, with the K-norm noise of `SimplexCells`.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> from geomdp.mechanisms import strategies
-    >>> strategies.hierarchical_strategies(gd.workloads.Prefixes(8))
-    [Tree(cells=SimplexCells()), SoftBins(bins=None, cells=SimplexCells())]
-    """
+    """Strategies that apply to `workload`, with the K-norm noise of `SimplexCells`."""
     workload = enumerable(workload)
     if isinstance(workload, MarginalTables):
         return [WeightedMarginals(SimplexCells())]
@@ -94,15 +74,6 @@ def best_design(strategies: Sequence[Strategy], workload: Workload, adjacency: A
     rounding. Then the next best design is tried. ``ValueError`` if no design determines all
     answers; ``WorkloadSizeError`` if `strategies` is empty, or the workload is too large for every
     strategy.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> from geomdp.mechanisms import strategies
-    >>> workload = gd.workloads.Prefixes(8)
-    >>> candidates = [strategies.Tree(), strategies.Haar()]
-    >>> strategies.best_design(candidates, workload, gd.Adjacency.REPLACE_ONE).name
-    'tree of intervals'
     """
     workload = enumerable(workload)
     designs, refusals = [], ["no strategy is known for it"]

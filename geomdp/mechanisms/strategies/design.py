@@ -16,8 +16,8 @@ from geomdp._validation import positive
 from geomdp.bodies import SimplexDifference
 from geomdp.data.tallies import Counts
 from geomdp.geometry.sampling.samplers import ExactSampler
-from geomdp.noise import KNormNoise, LaplaceNoise, MappedNoise, Noise, Part
-from geomdp.noise.mapped import Columns, Map, sum_of_images
+from geomdp.noise import KNormNoise, LaplaceNoise, Noise, Part
+from geomdp.noise.mapped import Columns, Map, MappedNoise, sum_of_images
 from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
@@ -44,48 +44,7 @@ ExactSums = Callable[[Counts], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """One private measurement C h of the histogram h, and its contribution R C h to the answers.
-
-    Parameters
-    ----------
-    rows : (p, b) array or sparse array
-        The matrix C, with a column for each of b elements of the universe. A record x adds column x
-        to C h.
-    matrix : (m, p) array, sparse array or `ImplicitMap`
-        R: the measurement adds R C h to the sums of the answers.
-    noise : callable
-        A function from the epsilon of the design to the noise (p,) of this measurement.
-    changes : (c,) array, optional
-        Exact bounds on the norm of the change of C h between neighbours: the l1 norm for Laplace
-        noise, the norm with the unit ball K for K-norm noise. There is one bound for each of c
-        cases, such as each number of columns in which two records differ. Together the cases cover
-        all pairs of neighbours. None if no exact bounds are known.
-    unit : int
-        A power of two. The entries of C are whole multiples of 1 / unit.
-    sums : callable, optional
-        A function from the counts of valid records to C h. If `changes` and `sums` are known for
-        all measurements of a design, unseeded releases have correctly rounded noise (X-GRID).
-    table : tuple of int, optional
-        The columns of the table, if C h is a table of counts.
-
-    Examples
-    --------
-    The first measurement is the coarsest Haar wavelet, here for prefix queries:
-
-    >>> import geomdp as gd
-    >>> from geomdp.mechanisms.strategies import Haar
-    >>> design = Haar().design(gd.workloads.Prefixes(4), gd.Adjacency.REPLACE_ONE)
-    >>> measurement = design.measurements[0]
-    >>> measurement.rows
-    array([[ 1.,  1., -1., -1.]])
-    >>> measurement.matrix
-    array([[0.25],
-           [0.5 ],
-           [0.25],
-           [0.  ]])
-    >>> measurement.changes
-    array([2.])
-    """
+    """One private measurement C h of the histogram h, and its contribution R C h to the answers."""
 
     rows: Columns
     matrix: Map
@@ -121,33 +80,7 @@ def exact_loss(measured: Sequence[Measurement], noises: Sequence[Noise]) -> Frac
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Linear measurements of the records with independent noise, and the answers from them.
-
-    Parameters
-    ----------
-    name : str
-        What is measured, in words.
-    energy : float
-        E ||Z||_2^2 of the noise Z on the sums of answers at epsilon = 1.
-    answers : (b, m) array
-        The m answers of b elements: all elements, or enough to detect an answer that does not
-        follow from the measurements.
-    adjacency : Adjacency
-        Neighbour relation.
-    measure : callable
-        A function without arguments that returns the measurements, with `rows` for the elements of
-        `answers`. Only a design that is used calls it, so slow computations belong here.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> from geomdp.mechanisms.strategies import Tree
-    >>> design = Tree().design(gd.workloads.Prefixes(4), gd.Adjacency.REPLACE_ONE)
-    >>> design.name, round(design.energy, 1)
-    ('tree of intervals', 20.0)
-    >>> design.noise(epsilon=1.0).variances().round(1)
-    array([6., 8., 6., 0.])
-    """
+    """Linear measurements of the records with independent noise, and the answers from them."""
 
     name: str
     energy: float
@@ -271,16 +204,7 @@ class CellNoise(Protocol):
 
 @dataclass(frozen=True)
 class LaplaceCells:
-    """Independent noise Lap(D / epsilon) on every cell, D = 2 (replace-one) or 1 (add/remove).
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> from geomdp.mechanisms.strategies import LaplaceCells
-    >>> cells = LaplaceCells()
-    >>> cells.variance(5, gd.Adjacency.REPLACE_ONE), cells.variance(5, gd.Adjacency.ADD_REMOVE)
-    (8.0, 2.0)
-    """
+    """Independent noise Lap(D / epsilon) on every cell, D = 2 (replace-one) or 1 (add/remove)."""
 
     def variance(self, cells: int, adjacency: Adjacency) -> float:
         """Variance of the noise on a cell at epsilon = 1: 2 D^2."""
@@ -300,14 +224,6 @@ class SimplexCells:
     variance is then 4 (2 r + 1) / (r + 2), and 8 for `LaplaceCells`. The ratio of these variances
     is 1/2 for two cells, and tends to 1 for many cells. Under add/remove K is the l1 ball, and the
     noise is the same as for `LaplaceCells`.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> from geomdp.mechanisms.strategies import SimplexCells
-    >>> cells = SimplexCells()
-    >>> [cells.variance(count, gd.Adjacency.REPLACE_ONE) for count in (2, 5)]
-    [4.0, 6.0]
     """
 
     def variance(self, cells: int, adjacency: Adjacency) -> float:

@@ -9,7 +9,3 @@ privacy proof for real numbers also holds for the result.
 Randomness comes from `os.urandom`. The floats in noises and bodies are taken as exact numbers, for
 which a privacy proof must hold.
 """
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

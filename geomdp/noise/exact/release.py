@@ -44,31 +44,7 @@ MOST_BITS = 1 << 16
 
 
 class RoundedVector:
-    """A computable random vector Z, drawn with correct rounding to multiples of 2^-grid.
-
-    Parameters
-    ----------
-    vector : callable
-        Z as a function of uniform numbers.
-    grid : int
-        k; the unit of a draw is 2^-k (k is negative for units above 1).
-    near : NearVector, optional
-        Z in float64 with proved error bounds. It decides most roundings and changes no result.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from geomdp.noise.exact import RoundedVector, gaussian_vector
-    >>> vector = RoundedVector(gaussian_vector(dimension=3, scale=1.0), grid=10)
-    >>> steps = vector.draw()
-    >>> len(steps), all(isinstance(step, int) for step in steps)
-    (3, True)
-
-    Bytes of a seeded generator give a simulation, which is not private:
-
-    >>> vector.draw(np.random.default_rng(0).bytes)
-    [248, 941, 172]
-    """
+    """A computable random vector Z, drawn with correct rounding to multiples of 2^-grid."""
 
     def __init__(self, vector: Computable, grid: int, near: NearVector | None = None) -> None:
         if not callable(vector):
@@ -102,34 +78,6 @@ class RoundedNoise(RoundedVector):
     mechanism with real-valued noise, and its guarantee holds for the computed numbers. Neither the
     draw nor its running time and random bits depend on records. ``NoExactPath`` if the noise has no
     sampler that can be computed to arbitrary precision.
-
-    Parameters
-    ----------
-    noise : Noise
-        Noise on sums. Floats in it are taken as exact numbers, for which the privacy proof must
-        hold. The exception is a rounded map of cells of a `TableMoments` (see `cell_map`).
-    grid : int
-        As in `RoundedVector`.
-
-    References
-    ----------
-    Mironov 2012 (how float64 noise reveals true answers); formula sheet X-GRID.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> from geomdp.noise.exact import RoundedNoise, public_grid
-    >>> noise = gd.noise.LaplaceNoise(dimension=3, scale=1.0)
-    >>> rounded = RoundedNoise(noise, public_grid(noise))
-    >>> rounded.grid
-    10
-
-    Noisy sums are exact multiples of 2^-10:
-
-    >>> sums = [120, 80, 40]
-    >>> noisy = [s + j * 2.0**-rounded.grid for s, j in zip(sums, rounded.draw(), strict=True)]
-    >>> all((y * 2**10).is_integer() for y in noisy)
-    True
     """
 
     def __init__(self, noise: Noise, grid: int) -> None:
@@ -148,31 +96,7 @@ def _near(noise: Noise) -> NearVector | None:
 
 
 class RoundedGaussians(RoundedVector):
-    """Independent Gaussian variables, prepared for correctly rounded draws.
-
-    Parameters
-    ----------
-    dimension : int
-        Number m of variables.
-    scale : float
-        Standard deviation of each variable, taken as an exact number.
-    grid : int
-        As in `RoundedVector`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from geomdp.noise.exact import RoundedGaussians
-    >>> rounded = RoundedGaussians(dimension=2, scale=8.0, grid=7)
-    >>> len(rounded.draw())
-    2
-
-    Bytes of a seeded generator give a simulation, which is not private:
-
-    >>> simulated = rounded.draw(np.random.default_rng(0).bytes)
-    >>> [j * 2.0**-7 for j in simulated]
-    [7.5390625, -0.9453125]
-    """
+    """Independent Gaussian variables, prepared for correctly rounded draws."""
 
     def __init__(self, dimension: int, scale: float, grid: int) -> None:
         dimension, scale = whole(dimension, "dimension"), positive(scale, "scale")
@@ -185,21 +109,6 @@ class RoundedParts:
 
     It takes the place of `RoundedNoise` for sums measured in parts; parts share no random bits.
     ``NoExactPath`` as in `RoundedNoise`.
-
-    Parameters
-    ----------
-    noises : sequence of Noise
-        The noise of each part, on sums.
-    grid : int
-        As in `RoundedVector`.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> from geomdp.noise.exact import RoundedParts
-    >>> parts = [gd.noise.LaplaceNoise(2, 1.0), gd.noise.LaplaceNoise(3, 4.0)]
-    >>> len(RoundedParts(parts, grid=10).draw())
-    5
     """
 
     def __init__(self, noises: Sequence[Noise], grid: int) -> None:
@@ -219,29 +128,6 @@ class RoundedResiduals:
     The coordinates (see `Residuals`) are whole numbers, so for grid >= 0 they are multiples of
     2^-grid. As in `RoundedNoise`, the result is post-processing of the mechanism with real-valued
     noise (X-GRID). The cells of tables are computed from the noisy coordinates.
-
-    Parameters
-    ----------
-    noise : ResidualNoise
-        The noise; its scales are taken as exact numbers.
-    grid : int
-        As in `RoundedVector`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> from geomdp.noise.exact import RoundedResiduals
-    >>> from geomdp.workloads.residuals import Residuals
-    >>> residuals = Residuals(gd.workloads.MarginalTables([2, 3], k=1))
-    >>> noise = gd.noise.ResidualNoise(residuals, np.array([0.0, 2.0, 3.0]))
-    >>> rounded = RoundedResiduals(noise, grid=9)
-
-    The number of records, which comes first, is public here. Bytes of a seeded generator give a
-    simulation, which is not private:
-
-    >>> rounded.draw(np.random.default_rng(0).bytes)[0]
-    0
     """
 
     def __init__(self, noise: ResidualNoise, grid: int) -> None:
@@ -270,20 +156,6 @@ def rounded_noise(noise: Noise, grid: int, entropy: Entropy | None = None) -> li
 
     It is one `RoundedVector.draw` of a `RoundedNoise`, which prepares `noise` for more than one
     draw, with the same arguments and errors.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> from geomdp.noise.exact import rounded_noise
-    >>> noise = gd.noise.LaplaceNoise(dimension=2, scale=1.0)
-    >>> len(rounded_noise(noise, grid=10))
-    2
-
-    Bytes of a seeded generator give a simulation, which is not private:
-
-    >>> rounded_noise(noise, 10, np.random.default_rng(0).bytes)
-    [2810, 2860]
     """
     return RoundedNoise(noise, grid).draw(entropy)
 

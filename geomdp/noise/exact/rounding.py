@@ -50,24 +50,7 @@ _HALF = arb(0.5)
 
 
 class PrecisionExhausted(ArithmeticError):  # noqa: N818 (a name like BudgetExhausted)
-    """Raised if the largest precision does not decide the outcome of a draw.
-
-    Examples
-    --------
-    >>> from geomdp.noise.exact import PrecisionExhausted, RoundedVector
-
-    This vector is the constant 1/2, but any number of bits shows only that it is near 1/2:
-
-    >>> def one_half(draw):
-    ...     u = draw.uniform()
-    ...     return [u - u + 0.5]
-    ...
-    >>> try:
-    ...     RoundedVector(one_half, grid=0).draw()
-    ... except PrecisionExhausted as error:
-    ...     print(str(error).partition(":")[0])
-    the rounding of a draw is not decided by 15872 bits
-    """
+    """Raised if the largest precision does not decide the outcome of a draw."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -121,15 +104,6 @@ def public_grid(noise: Noise) -> int:
 
     This k depends only on the public distribution of the noise, and sums of whole numbers lie on
     the grid. ``ValueError`` if `noise` is not a `Noise`, or all standard deviations are 0.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> from geomdp.noise.exact import public_grid
-    >>> public_grid(gd.noise.LaplaceNoise(dimension=2, scale=1.0))
-    10
-    >>> public_grid(gd.noise.LaplaceNoise(dimension=2, scale=5000.0))
-    0
     """
     variances = np.asarray(checked_noise(noise).variances())
     moving = variances[variances > 0]
@@ -142,12 +116,6 @@ def grid_for(deviation: float) -> int:
     """The least k >= 0 with 2^-k at most 1/1024 of a standard deviation.
 
     `deviation` is a standard deviation of noise, above 0.
-
-    Examples
-    --------
-    >>> from geomdp.noise.exact import grid_for
-    >>> grid_for(1.0), grid_for(10.0), grid_for(10_000.0)
-    (10, 7, 0)
     """
     return max(0, math.ceil(-math.log2(SHARE * deviation)))
 
@@ -166,20 +134,6 @@ def proved_gaussian_scale(squared: int, privacy: ZCDP | ApproxDP) -> float:
     `squared` > 0 bounds ||v - v'||_2^2 for the noiseless vectors of neighbours. The parameters of
     `privacy` are taken as exact numbers. The result is `gaussian_scale`, enlarged if the proof
     needs it, usually by a few parts in 10^16.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> import geomdp as gd
-    >>> from geomdp.noise.exact import proved_gaussian_scale
-    >>> sigma = proved_gaussian_scale(2, gd.ZCDP(0.25))
-    >>> round(sigma, 6)
-    2.0
-
-    The exact value of the float satisfies 2 rho sigma^2 >= 2:
-
-    >>> 2 * Fraction(0.25) * Fraction(sigma) ** 2 >= 2
-    True
     """
     scale = least = gaussian_scale(math.sqrt(squared), privacy)
     more = 2.0**-52
@@ -202,13 +156,6 @@ def proved_shortcut_scale(change: int, privacy: ApproxDP, steps: int) -> float:
 
     If each of `steps` numbers changes by at most `change` > 0 between neighbours, Laplace noise of
     scale b on each of them gives `privacy` (GEN-2b). ``ValueError`` for an epsilon above 1.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> from geomdp.noise.exact import proved_shortcut_scale
-    >>> round(proved_shortcut_scale(1, gd.ApproxDP(1.0, 1e-6), steps=10), 2)
-    33.25
     """
     check_privacy(privacy, ApproxDP)
     scale = change / shortcut_step_epsilon(privacy, steps)

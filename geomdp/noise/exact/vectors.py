@@ -7,7 +7,7 @@ from functools import singledispatch
 from flint import arb
 
 from geomdp._typing import FloatArray
-from geomdp.bodies import Shifted
+from geomdp.bodies.symmetrised import Shifted
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.noise.base import Noise
 from geomdp.noise.differences import ConeNoise, PairedNoise
@@ -41,18 +41,6 @@ def noise_vector(noise: Noise) -> Computable:
 
     For independent uniform numbers, Z has the distribution that the class of `noise` states.
     ``NoExactPath``, if the noise or its body has no sampler in balls, is raised before any draw.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> from geomdp.noise.exact import RoundedVector, noise_vector
-    >>> vector = noise_vector(gd.noise.LaplaceNoise(dimension=2, scale=1.0))
-
-    A simulation, with bytes from a seed:
-
-    >>> RoundedVector(vector, grid=10).draw(np.random.default_rng(0).bytes)
-    [2810, 2860]
     """
     raise NoExactPath(noise, "no sampler in ball arithmetic is written for it")
 
@@ -97,17 +85,6 @@ def gaussian_vector(dimension: int, scale: float) -> Computable:
 
     `scale` is the standard deviation of each of the `dimension` variables, taken as an exact
     number.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from geomdp.noise.exact import RoundedVector, gaussian_vector
-    >>> vector = gaussian_vector(dimension=4, scale=2.0)
-
-    A simulation, with bytes from a seed:
-
-    >>> RoundedVector(vector, grid=9).draw(np.random.default_rng(0).bytes)
-    [248, 941, 172, 1649]
     """
     factor = arb(scale)
     return lambda draw: [factor * x for x in gaussians(dimension, draw)]
@@ -117,17 +94,6 @@ def scaled_laplaces(scales: FloatArray) -> Computable:
     """Independent Laplace variables as a function of uniform numbers.
 
     `scales` (m,) are the scales of the variables, taken as exact numbers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from geomdp.noise.exact import RoundedVector, scaled_laplaces
-    >>> vector = scaled_laplaces(np.array([1.0, 2.0, 4.0]))
-
-    A simulation, with bytes from a seed:
-
-    >>> RoundedVector(vector, grid=10).draw(np.random.default_rng(0).bytes)
-    [3739, -2260, -12712]
     """
     factors = dyadic(scales)
     return lambda draw: [b * x for b, x in zip(factors, laplaces(len(factors), draw), strict=True)]
@@ -137,17 +103,6 @@ def scaled_gaussians(deviations: FloatArray) -> Computable:
     """Independent Gaussian variables of different scales as a function of uniform numbers.
 
     `deviations` (m,) are the standard deviations of the variables, taken as exact numbers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from geomdp.noise.exact import RoundedVector, scaled_gaussians
-    >>> vector = scaled_gaussians(np.array([1.0, 100.0]))
-
-    A simulation, with bytes from a seed:
-
-    >>> RoundedVector(vector, grid=10).draw(np.random.default_rng(0).bytes)
-    [965, -12060]
     """
     factors = dyadic(deviations)
     return lambda draw: [s * x for s, x in zip(factors, gaussians(len(factors), draw), strict=True)]
@@ -239,17 +194,6 @@ def matrix_entries(on_svec: Computable, order: int) -> Computable:
     """Convert a vector in svec coordinates to matrix entries: the upper triangle, row by row.
 
     Entries of `on_svec` off the diagonal are divided by sqrt(2). `order` is the number of rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from geomdp.noise.exact import RoundedVector, gaussian_vector, matrix_entries
-    >>> entries = matrix_entries(gaussian_vector(dimension=3, scale=1.0), order=2)
-
-    A simulation of the three entries on and above the diagonal, with bytes from a seed:
-
-    >>> RoundedVector(entries, grid=10).draw(np.random.default_rng(0).bytes)
-    [248, 665, 172]
     """
     diagonal = [i == j for i in range(order) for j in range(i, order)]
 
@@ -265,17 +209,6 @@ def times(factor: int, vector: Computable) -> Computable:
     """A random vector multiplied by a whole number.
 
     `factor` multiplies every entry of `vector`, a function for `RoundedVector`, as is the result.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from geomdp.noise.exact import RoundedVector, gaussian_vector, times
-    >>> vector = times(4, gaussian_vector(dimension=2, scale=1.0))
-
-    A simulation, with bytes from a seed:
-
-    >>> RoundedVector(vector, grid=8).draw(np.random.default_rng(0).bytes)
-    [965, -121]
     """
     return lambda draw: [factor * x for x in vector(draw)]
 
@@ -287,27 +220,6 @@ def wishart_difference(order: int, rate: float, centre: float) -> Computable:
     psd, r >= tr A}. So A has density proportional to e^(-rate tr A), the law of G G^T / (2 rate)
     for a standard Gaussian G of shape (d, d + 1), and r - tr A is exponential with rate `rate`
     (JL-WIS, X-CONE). If `centre` is 0, the r_i are not drawn.
-
-    Parameters
-    ----------
-    order : int
-        Order d of the matrices.
-    rate : float
-        Rate of the exponential weight.
-    centre : float
-        Factor of I in the centre of the body. r_1 - r_2 is noise on the number of records. If the
-        number is public, `centre` (r_1 - r_2) I is known and subtracted; else `centre` must be 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from geomdp.noise.exact import RoundedVector, wishart_difference
-    >>> vector = wishart_difference(order=2, rate=0.5, centre=0.0)
-
-    A simulation of the three entries on and above the diagonal, with bytes from a seed:
-
-    >>> RoundedVector(vector, grid=8).draw(np.random.default_rng(0).bytes)
-    [453, -1130, -1217]
     """
     exact_rate, exact_centre = arb(rate), arb(centre)
 

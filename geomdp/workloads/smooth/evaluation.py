@@ -37,29 +37,6 @@ class Coefficients:
     T_j is the Chebyshev polynomial of degree j, and M_m is the mean of prod_i T_{m_i}(x_i) over the
     records. The answer sum_m c_m M_m is the mean of p over the records. For exact moments, its
     error is at most max |f - p| over the cube.
-
-    Parameters
-    ----------
-    values : (t,) * d array
-        Coefficients c_m.
-    approximation_error : float
-        Largest |f - p| at 1024 public points and, for d <= 8, at the corners of the cube: a lower
-        bound on max |f - p|.
-    error_bound : float
-        Proved upper bound on max |f - p| over the cube, in real arithmetic; infinite if no bounds
-        on derivatives are known.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> smooth = gd.workloads.smooth
-    >>> query = smooth.Polynomial([[2]], [1.0])
-    >>> found = smooth.approximate(query, degree=4, dimension=1, filter=smooth.Truncation())
-    >>> np.round(found.values, 6) + 0.0
-    array([0.5, 0. , 0.5, 0. ])
-    >>> np.round(found([[0.5]]), 6)
-    array([0.25])
     """
 
     values: FloatArray
@@ -477,17 +454,6 @@ def jackson_multiplier(smoothness: int, size: int) -> FloatArray:
     H(s) sum_{k=1}^{K+1} (-1)^(k+1) C(K+1, k) g(a + k s) ds. H is the kernel of
     `kernel_coefficients`, with cosine moments rho_l. So the operator multiplies cos(n a) by
     lambda_n = sum_k (-1)^(k+1) C(K+1, k) rho_{k n}. Here lambda_0 = 1 and |lambda_n| <= 2^K.
-
-    References
-    ----------
-    Wang, Fan, Zhang and Wang 2013, Theorem 3.2; formula sheet SM-JK, DISC-16, DISC-18.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> np.round(gd.workloads.smooth.jackson_multiplier(2, 5), 4)
-    array([1.  , 1.4 , 0.9 , 0.15, 0.  ])
     """
     rho = kernel_coefficients(smoothness, size)
     padded = np.concatenate([rho, np.zeros((smoothness + 1) * size)])

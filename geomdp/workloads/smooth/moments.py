@@ -24,18 +24,6 @@ class MomentTransform(abc.ABC):
     The transform sums a fixed function Q' that differs from Q by at most `errors`. Floating-point
     summation adds an error of at most `rounding(n)` to the mean over n records. Both bounds are
     public and apply to all records. If `proved` is False, `errors` was tested but not proved.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> transform = gd.workloads.smooth.moment_transform(2, 2, tolerance=1e-6)
-    >>> count, sums = transform.sums([np.array([[0.5, 1.0], [0.5, 0.0]])])
-    >>> count
-    2
-    >>> np.round(sums, 4)
-    array([[2. , 1. ],
-           [1. , 0.5]])
     """
 
     #: Number of records in one block.
@@ -310,15 +298,6 @@ def moment_transform(
     `LocalExpansions`, for a table of at most 96 MB, and for d = 3 the second is `NonUniformFFT`, if
     the errors are small enough. Otherwise the result is `Recurrences`, the most precise algorithm.
     ``ValueError`` unless t >= 2 and t^d <= 2^22, for t = `size` degrees in each of `d` variables.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> transform = gd.workloads.smooth.moment_transform(2, 16, tolerance=1e-6, n=1000)
-    >>> type(transform).__name__, transform.proved
-    ('LocalExpansions', True)
-    >>> bool((transform.errors + transform.rounding(1000) <= 1e-6).all())
-    True
     """
     d, size, n = whole(d, "d"), whole(size, "degree", minimum=2), whole(n, "n")
     if size**d > MAX_MOMENTS:

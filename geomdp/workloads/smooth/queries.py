@@ -30,17 +30,6 @@ class SmoothQuery(ABC):
     The answer is the mean of f over the records. f is in the class C^K_B if |D^k f| <= B on the
     cube for all k with |k| = k_1 + ... + k_d <= K. For K <= 60, a query is in C^K_B with
     B = `derivative_bound(K)` if this B is finite.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> query = gd.workloads.smooth.Waves([[1.0]], [1.0], [0.0])
-    >>> query.dimension
-    1
-    >>> query.order_bounds(2)
-    array([1., 1., 1.])
-    >>> query.derivative_bound(2)
-    1.0
     """
 
     @property
@@ -161,17 +150,7 @@ def _called(function: Function, points: FloatArray) -> npt.NDArray[Any]:
 
 
 class ClosedForm(SmoothQuery):
-    """A smooth query given by numbers and arrays. It can be written to a file.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> query = gd.workloads.smooth.Logistic([3.0, 0.0], bias=-0.5)
-    >>> query.dimension
-    2
-    >>> query.to_dict()
-    {'kind': 'Logistic', 'weights': [3.0, 0.0], 'bias': -0.5}
-    """
+    """A smooth query given by numbers and arrays. It can be written to a file."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.dimension} variables)"
@@ -444,13 +423,6 @@ def query_from_dict(description: object) -> ClosedForm:
     `description` is a dict with the name of the class under ``"kind"``, and its parameters, as read
     from JSON. ``ValueError`` for others; the message names the known kinds, or the parameters of
     the kind.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> smooth = gd.workloads.smooth
-    >>> smooth.query_from_dict({"kind": "Logistic", "weights": [3.0, 0.0], "bias": -0.5})
-    Logistic(2 variables)
     """
     if not isinstance(description, dict):
         raise ValueError(f"a query must be a dict, got {type(description).__name__}")

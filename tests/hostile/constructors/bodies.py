@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import cvxpy as cp
 import numpy as np
-import scipy.sparse as sp
 
-from geomdp import bodies, geometry, workloads
+from geomdp import bodies, geometry
 from geomdp.geometry import sampling
 from tests.hostile.constructors.row import Constructor, of
 
@@ -36,25 +35,16 @@ BODIES: dict[str, Constructor] = {
         solver=None,
     ),
     "Elliptope": of(bodies.Elliptope, "order:whole", order=3),
-    "MappedElliptope": of(
-        bodies.MappedElliptope,
-        "matrix:object weights:vector constant:vector",
-        matrix=sp.csr_array(np.eye(3)),
-        weights=np.ones(3),
-        constant=np.zeros(3),
-    ),
     "PsdBox": of(bodies.PsdBox, "d:whole", d=2),
     "TableMoments": of(bodies.TableMoments, levels=[2, 3], violation=1.0),
     "Spectraplex": of(bodies.Spectraplex, "d:whole", d=3),
     "SpectraplexDifference": of(bodies.SpectraplexDifference, "d:whole", d=3),
     "NuclearBall": of(bodies.NuclearBall, "d:whole", d=3),
     "Scaled": of(bodies.Scaled, "body:object factor:positive", body=BALL, factor=2.0),
-    "Shifted": of(bodies.Shifted, "body:object offset:vector", body=BALL, offset=np.ones(2)),
     "LinearImage": of(bodies.LinearImage, "matrix:matrix body:object", matrix=np.eye(2), body=BALL),
     "Intersection": of(bodies.Intersection, "bodies:object", bodies=[BALL, bodies.Ball(2, 2.0)]),
     "Product": of(bodies.Product, "bodies:object", bodies=[BALL, BALL]),
     "Difference": of(bodies.Difference, "body:object", body=BALL),
-    "SymmetricHull": of(bodies.SymmetricHull, "body:object", body=BALL),
     "HPolytope": of(
         bodies.HPolytope,
         "normals:matrix offsets:vector",
@@ -68,18 +58,8 @@ BODIES: dict[str, Constructor] = {
     ),
     "TriangulatedPolytope": of(bodies.TriangulatedPolytope, "vertices:matrix", vertices=TRIANGLE),
     "VPolytope": of(bodies.VPolytope, "vertices:matrix", vertices=TRIANGLE),
-    "WorkloadPolytope": of(
-        bodies.WorkloadPolytope, "workload:object", workload=workloads.Marginals(3, 1)
-    ),
     "Projector": of(geometry.Projector, "body:object", body=BALL, matrix=np.eye(2)),
     "SparseMap": of(geometry.SparseMap, "density:positive", density=0.5),
-    "ChainSampler": of(
-        sampling.ChainSampler,
-        "body:object relaxations:positive",
-        body=bodies.Box(-np.ones(2), np.ones(2)),
-        relaxations=1.0,
-        rng=0,
-    ),
     "ExactSampler": of(sampling.ExactSampler, "body:object", body=BALL),
     "CoordinateHitAndRun": of(sampling.CoordinateHitAndRun, "sweeps:whole", sweeps=1),
 }

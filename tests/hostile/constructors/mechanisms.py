@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 import geomdp as gd
-from geomdp import bodies, mechanisms, workloads
+from geomdp import mechanisms, workloads
+from geomdp.bodies.conic.moment_bodies import cosine_moment_body
 from geomdp.mechanisms import strategies
+from geomdp.mechanisms.strategies.design import LaplaceCells
 from tests.hostile.constructors.row import Constructor, of
 
 PURE, CONCENTRATED, APPROXIMATE = gd.PureDP(1.0), gd.ZCDP(0.5), gd.ApproxDP(1.0, 1e-6)
 CUBE = workloads.Marginals(3, 1)
 LAPLACE = mechanisms.Laplace(CUBE, n=10, privacy=PURE)
-CELLS = strategies.LaplaceCells()
+CELLS = LaplaceCells()
 
 #: Mechanisms that are built from a workload, a number of records and a definition of privacy.
 PLAIN = (
@@ -133,7 +135,6 @@ MECHANISMS: dict[str, Constructor] = {
         inner=mechanisms.Laplace(workloads.Histogram(3), n=10, privacy=PURE),
     ),
     "JL": of(mechanisms.JL, "inner:object dimension:whole", inner=LAPLACE, dimension=2, rng=0),
-    "FixedDataset": of(mechanisms.FixedDataset, records=np.zeros((10, 3))),
     "PrintedNumericSparse": of(
         mechanisms.PrintedNumericSparse,
         "cutoff:whole privacy:object sensitivity:positive",
@@ -141,13 +142,6 @@ MECHANISMS: dict[str, Constructor] = {
         cutoff=2,
         privacy=APPROXIMATE,
         sensitivity=1.0,
-    ),
-    "StoppingDesign": of(
-        mechanisms.StoppingDesign,
-        "noise:positive loss:positive level:positive",
-        noise=1 / 8,
-        loss=1 / 8,
-        level=3 / 4,
     ),
     "EnumeratedQueries": of(
         mechanisms.EnumeratedQueries,
@@ -165,7 +159,7 @@ MECHANISMS: dict[str, Constructor] = {
         mechanisms.MomentProjection,
         "body:object",
         deviations=np.array([0.0, 1.0, 1.0]),
-        body=bodies.cosine_moment_body(np.ones(3)),
+        body=cosine_moment_body(np.ones(3)),
     ),
     "Prediction": of(
         mechanisms.Prediction,

@@ -7,8 +7,8 @@ import scipy.sparse as sp
 
 import geomdp as gd
 from geomdp import audit, bodies, noise
+from geomdp.audit.scores import fisher_score
 from geomdp.geometry.sampling.samplers import ExactSampler
-from geomdp.noise import exact
 from geomdp.noise.recursive import stopped
 from geomdp.workloads.residuals import Residuals
 from tests.hostile.constructors.row import Constructor, of
@@ -28,19 +28,6 @@ NOISES: dict[str, Constructor] = {
     ),
     "GaussianNoise": of(
         noise.GaussianNoise, "basis:matrix scale:positive", basis=np.eye(2), scale=1.0
-    ),
-    "GeometricNoise": of(
-        noise.GeometricNoise, "units:vector scale:positive", units=np.ones(2), scale=1.0
-    ),
-    "StaircaseNoise": of(
-        noise.StaircaseNoise, "width:positive epsilon:positive", width=1.0, epsilon=1.0
-    ),
-    "LatticeBoxNoise": of(
-        noise.LatticeBoxNoise,
-        "units:vector epsilon:positive",
-        units=np.ones(2),
-        counts=(1, 2),
-        epsilon=1.0,
     ),
     "KNormNoise": of(
         noise.KNormNoise,
@@ -68,28 +55,9 @@ NOISES: dict[str, Constructor] = {
     "RecursiveNoise": of(
         noise.RecursiveNoise, "levels:object epsilon:positive", levels=LEVELS[-1], epsilon=1.0
     ),
-    "ResidualNoise": of(
-        noise.ResidualNoise,
-        "residuals:object scales:vector",
-        residuals=RESIDUALS,
-        scales=SCALES,
-    ),
     "noise.Part": of(
         noise.Part, "noise:object matrix:object", noise=LAPLACE, matrix=np.eye(2), energy=1.0
     ),
-    "MappedNoise": of(noise.MappedNoise, "parts:object", parts=[noise.Part(LAPLACE, np.eye(2))]),
-    "RoundedGaussians": of(
-        exact.RoundedGaussians, "dimension:whole scale:positive", dimension=2, scale=1.0, grid=10
-    ),
-    "RoundedNoise": of(exact.RoundedNoise, noise=LAPLACE, grid=10),
-    "RoundedParts": of(exact.RoundedParts, noises=[LAPLACE], grid=10),
-    "RoundedResiduals": of(
-        exact.RoundedResiduals,
-        "noise:object",
-        noise=noise.ResidualNoise(RESIDUALS, SCALES),
-        grid=10,
-    ),
-    "RoundedVector": of(exact.RoundedVector, vector=exact.scaled_laplaces(np.ones(2)), grid=10),
     "SparseVectorLaw": of(
         audit.SparseVectorLaw,
         "truths:vector scales:object cutoff:whole",
@@ -97,7 +65,7 @@ NOISES: dict[str, Constructor] = {
         scales=gd.AboveThreshold(0.0, privacy=gd.PureDP(1.0)).scales,
         cutoff=1,
     ),
-    "Learner": of(audit.Learner, name="a score", learn=audit.fisher_score),
+    "Learner": of(audit.Learner, name="a score", learn=fisher_score),
     "audit.Pair": of(
         audit.Pair,
         name="a pair",

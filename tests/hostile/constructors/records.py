@@ -56,7 +56,6 @@ RECORDS: dict[str, Constructor] = {
         budget=PURE,
         adjacency=gd.Adjacency.REPLACE_ONE,
     ),  # test_files and the tests of ledgers cover the argument `path`
-    "Spend": of(privacy.Spend, "privacy:object", label="a label", privacy=PURE, time=""),
     "BooleanColumn": of(data.BooleanColumn, name="a", missing=False),
     "CategoricalColumn": of(
         data.CategoricalColumn, name="a", categories=("x", "y"), other=False, missing=False

@@ -32,18 +32,11 @@ WORKLOADS: dict[str, Constructor] = {
     "LinearMap": of(
         workloads.LinearMap, "workload:object matrix:matrix", workload=CUBE, matrix=np.ones((1, 3))
     ),
-    "Coarsened": of(
-        workloads.Coarsened,
-        "workload:object centres:matrix",
-        workload=CUBE,
-        centres=np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]),
-    ),
     "DenseQuery": of(workloads.DenseQuery, "values:vector", values=np.ones(3)),
     "SparseQuery": of(workloads.SparseQuery, "values:vector", support=(0, 1), values=np.ones(2)),
     "SparseQueries": of(workloads.SparseQueries, "queries:object", queries=[SPARSE]),
     "BooleanCube": of(workloads.BooleanCube, "d:whole", d=3),
     "CategoricalProduct": of(workloads.CategoricalProduct, columns=[2, 3]),
-    "FiniteUniverse": of(workloads.FiniteUniverse, "size:whole", size=4),
     "SymmetricCube": of(workloads.SymmetricCube, "d:whole", d=3),
     "UnitBall": of(workloads.UnitBall, "d:whole", d=3),
     "SmoothQueries": of(
@@ -52,9 +45,6 @@ WORKLOADS: dict[str, Constructor] = {
         d=1,
         degree=4,
         tolerance=1e-9,
-    ),
-    "Coefficients": of(
-        smooth.Coefficients, values=np.ones(3), approximation_error=0.1, error_bound=1.0
     ),
     "GaussianMixture": of(
         smooth.GaussianMixture,

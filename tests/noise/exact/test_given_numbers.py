@@ -10,9 +10,15 @@ import pytest
 from flint import ctx
 
 from geomdp.noise import scalar
-from geomdp.noise.exact import gaussian_vector, matrix_entries, times, wishart_difference
 from geomdp.noise.exact.variates import WORD_BITS, Draw, Undecided, UniformBits
-from geomdp.noise.exact.vectors import scaled_gaussians, scaled_laplaces
+from geomdp.noise.exact.vectors import (
+    gaussian_vector,
+    matrix_entries,
+    scaled_gaussians,
+    scaled_laplaces,
+    times,
+    wishart_difference,
+)
 from geomdp.noise.scalar import EXPONENTIAL, GUMBEL, LAPLACE, exact_argmax, noisy_argmax
 from tests.noise.exact.reference import REFERENCE_BITS, REFERENCE_WORDS, Reference, seeded
 

@@ -10,9 +10,8 @@ import pytest
 from mpmath import mpf
 
 from geomdp.noise import LaplaceNoise
-from geomdp.noise.exact import RoundedGaussians, RoundedNoise, RoundedVector
 from geomdp.noise.exact import rounding as near
-from geomdp.noise.exact.release import noise_vector
+from geomdp.noise.exact.release import RoundedGaussians, RoundedNoise, RoundedVector, noise_vector
 from geomdp.noise.exact.rounding import (
     LOG_ERROR,
     TURN_ERROR,

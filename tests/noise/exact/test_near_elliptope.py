@@ -12,9 +12,10 @@ from flint import arb, ctx
 from geomdp.bodies import Ball, Elliptope
 from geomdp.mechanisms import Cone
 from geomdp.noise import ConeNoise
-from geomdp.noise.exact import RoundedNoise, RoundedVector, noise_vector, release
-from geomdp.noise.exact.release import near_cone
+from geomdp.noise.exact import release
+from geomdp.noise.exact.release import RoundedNoise, RoundedVector, near_cone
 from geomdp.noise.exact.variates import WORD_BITS, Draw, Undecided, UniformBits
+from geomdp.noise.exact.vectors import noise_vector
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import MarginalTables, Parities
 from tests.noise.exact.reference import seeded

@@ -18,9 +18,11 @@ from flint import arb, ctx
 from geomdp.bodies import Ball, Elliptope, LpBall, SimplexDifference, SymmetrisedBox, TableMoments
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.noise import ConeNoise, GaussianNoise, KNormNoise, LaplaceNoise, PairedNoise
-from geomdp.noise.exact import noise_vector, rounded_noise, rounding, vectors
+from geomdp.noise.exact import rounding, vectors
+from geomdp.noise.exact.release import rounded_noise
 from geomdp.noise.exact.rounding import nearest_multiples, refined
 from geomdp.noise.exact.variates import WORD_BITS, Draw, UniformBits, linear_map
+from geomdp.noise.exact.vectors import noise_vector
 from tests.noise.exact.reference import REFERENCE_BITS, Reference, floats, nearest, seeded
 from tests.noise.exact.test_uniforms import Scripted
 from tests.stats import ks_uniform

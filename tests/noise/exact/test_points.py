@@ -18,8 +18,7 @@ from geomdp.bodies import (
     TableMoments,
     TriangulatedPolytope,
 )
-from geomdp.noise.exact import NoExactPath
-from geomdp.noise.exact.points import LARGEST_EXPONENT, NO_EXACT_POINTS, uniform_point
+from geomdp.noise.exact.points import LARGEST_EXPONENT, NO_EXACT_POINTS, NoExactPath, uniform_point
 from tests.catalogue import cases_with
 from tests.noise.exact.reference import floats
 from tests.stats import LEVEL, ks_same, mean_agrees

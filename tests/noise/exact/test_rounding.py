@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from geomdp.bodies import Ball, Box, Elliptope
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.noise import ConeNoise, GaussianNoise, KNormNoise, LaplaceNoise
-from geomdp.noise.exact import PrecisionExhausted, rounded_noise
-from geomdp.noise.exact.rounding import LAST_WORDS, nearest_multiples, refined
+from geomdp.noise.exact.release import rounded_noise
+from geomdp.noise.exact.rounding import LAST_WORDS, PrecisionExhausted, nearest_multiples, refined
 from geomdp.noise.exact.variates import WORD_BITS, Undecided
 from tests.noise.exact.reference import REFERENCE_BITS, Reference, nearest, seeded
 from tests.noise.exact.test_uniforms import Scripted

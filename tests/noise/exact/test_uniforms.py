@@ -10,7 +10,7 @@ import scipy.stats
 from flint import arb, ctx
 
 from geomdp.noise import LaplaceNoise
-from geomdp.noise.exact import rounded_noise
+from geomdp.noise.exact.release import rounded_noise
 from geomdp.noise.exact.variates import BLOCK, WORD_BITS, Draw, Undecided, UniformBits
 from tests.noise.exact.reference import seeded
 from tests.stats import LEVEL, ks_uniform

@@ -27,20 +27,21 @@ from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler
 from geomdp.noise import (
     ConeNoise,
     GaussianNoise,
-    GeometricNoise,
     KNormNoise,
     LaplaceNoise,
-    LatticeBoxNoise,
-    MappedNoise,
     Noise,
     PairedNoise,
     Part,
     RecursiveNoise,
-    ResidualNoise,
-    StaircaseNoise,
 )
-from geomdp.noise.exact import NoExactPath, noise_vector, public_grid, rounded_noise
+from geomdp.noise.exact.points import NoExactPath
+from geomdp.noise.exact.release import rounded_noise
+from geomdp.noise.exact.rounding import public_grid
 from geomdp.noise.exact.variates import WORD_BITS, Draw, UniformBits
+from geomdp.noise.exact.vectors import noise_vector
+from geomdp.noise.few_queries import GeometricNoise, LatticeBoxNoise, StaircaseNoise
+from geomdp.noise.gaussian import ResidualNoise
+from geomdp.noise.mapped import MappedNoise
 from geomdp.noise.recursive import Variant, best_stop, decompose
 from geomdp.workloads import ChosenTables, MarginalTables
 from geomdp.workloads.residuals import Residuals

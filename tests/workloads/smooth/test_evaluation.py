@@ -19,11 +19,11 @@ from geomdp.workloads.smooth import (
     Truncation,
     approximate,
     approximate_many,
-    jackson_multiplier,
 )
 from geomdp.workloads.smooth.evaluation import (
     angular_bounds,
     best_approximation,
+    jackson_multiplier,
     nodes_per_axis,
     truncation_norm,
 )

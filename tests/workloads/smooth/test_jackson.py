@@ -7,8 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from geomdp.workloads.smooth import Jackson, jackson_multiplier
-from geomdp.workloads.smooth.evaluation import kernel_coefficients, kernel_moment, kernel_orders
+from geomdp.workloads.smooth import Jackson
+from geomdp.workloads.smooth.evaluation import (
+    jackson_multiplier,
+    kernel_coefficients,
+    kernel_moment,
+    kernel_orders,
+)
 
 
 @pytest.mark.parametrize(

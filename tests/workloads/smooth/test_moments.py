@@ -7,12 +7,12 @@ import itertools
 import numpy as np
 import pytest
 
-from geomdp.workloads.smooth import moment_transform
 from geomdp.workloads.smooth.moments import (
     LocalExpansions,
     NonUniformFFT,
     Recurrences,
     angle_error,
+    moment_transform,
 )
 
 

@@ -16,13 +16,13 @@ from geomdp.workloads.smooth import (
     SoftRange,
     StatedSmoothness,
     Waves,
-    query_from_dict,
 )
 from geomdp.workloads.smooth.queries import (
     KINDS,
     gaussian_derivative,
     largest_product,
     logistic_derivative,
+    query_from_dict,
 )
 from tests.workloads.smooth.forms import FORMS, cube_points
 
