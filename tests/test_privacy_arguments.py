@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 import geomdp as gd
 from geomdp import advice, audit, bodies, bounds, mechanisms, noise, plotting, privacy, tabulation
 from geomdp.advice.advisor import workload_hash
-from geomdp.bodies.noise_bodies import check_contains_neighbours, exact_noise_bodies
+from geomdp.bodies.sensitivity import check_contains_neighbours, exact_noise_bodies
 from geomdp.bounds import upper
 from geomdp.bounds.chaining import InstanceOptimality
 from geomdp.bounds.upper.offline import feasible_rows, second_moment_error

@@ -1,6 +1,4 @@
-"""Balls centred at 0: the Euclidean ball, the cross-polytope, any l_p ball, and ellipsoids; norms
-of Gaussian vectors.
-"""
+"""Norm balls and ellipsoids centred at 0, and means of norms and maxima of Gaussian vectors."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ import scipy
 
 from geomdp._numerics.linalg import AffineHull, significant
 from geomdp._typing import FloatArray
-from geomdp._validation import finite_array, positive, real_number, whole
+from geomdp._validation import positive, real_number, whole
 from geomdp.bodies.base import Body
 from geomdp.bodies.boxes import axes_of
 from geomdp.bodies.oracles import Facets, exit_time, freeze, nearest_in_corner, off_span
@@ -23,7 +21,7 @@ from geomdp.bodies.oracles import Facets, exit_time, freeze, nearest_in_corner, 
 
 @dataclass(frozen=True, init=False)
 class NormBall(Body):
-    """Base class of the balls {x in R^m : ||x||_p <= r} for 1 <= p < infinity."""
+    """The balls {x in R^m : ||x||_p <= r}, 1 <= p < infinity."""
 
     m: int
     r: float
@@ -54,6 +52,9 @@ class NormBall(Body):
         """(2 Gamma(1 + 1/p) r)^m / Gamma(1 + m/p)."""
         return math.exp(log_lp_ball_volume(self.m, self.p) + self.m * math.log(self.r))
 
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
+        return self.r * lp_ball_points(n, self.m, self.p, rng)
+
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         """CVXPY replaces p by a fraction of denominator at most 1024."""
         import cvxpy as cp
@@ -70,11 +71,11 @@ class NormBall(Body):
 class LpBall(NormBall):
     """The ball {x in R^m : ||x||_p <= r}, ||x||_p = (sum |x_i|^p)^(1/p), 1 <= p < infinity.
 
-    Support function, extreme points, gauge, facets and exactly uniform points have closed forms and
-    cost O(m) per point. Volume and second moment have closed forms, too. Chords are found by
-    bisection. `project` is not implemented. For p = 1, p = 2 and infinite p use `CrossPolytope`,
-    `Ball` and `Box.centred`, which have more closed forms. The sampler is SAM-4, from Barthe,
-    Guedon, Mendelson and Naor (2005).
+    Support, extreme points, gauge, facets and exactly uniform points are closed forms, O(m) per
+    point; so are volume and second moment. Chords are found by bisection. `project` is not
+    implemented. For p = 1, p = 2 and infinite p use `CrossPolytope`, `Ball` and `Box.centred`,
+    which have more closed forms. The sampler is SAM-4, from Barthe, Guedon, Mendelson and Naor
+    (2005).
 
     Parameters
     ----------
@@ -87,10 +88,8 @@ class LpBall(NormBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
-    >>> ball = gd.bodies.LpBall(exponent=4, dimension=2)
-    >>> ball.gauge(np.array([[1.0, 1.0]])).round(6).tolist()
+    >>> gd.bodies.LpBall(exponent=4, dimension=2).gauge([[1.0, 1.0]]).round(6).tolist()
     [1.189207]
     """
 
@@ -103,7 +102,6 @@ class LpBall(NormBall):
         return self.p / (self.p - 1) if self.p > 1 else math.inf
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """r ||u||_q with the dual exponent q."""
         return self.r * lp_norms(directions, self.dual_exponent)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
@@ -113,21 +111,19 @@ class LpBall(NormBall):
         return self.r * _polar(directions, self.dual_exponent)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """||x||_p / r."""
         return lp_norms(points, self.p) / self.r
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges, and normals sign(x_i) (|x_i| / ||x||_p)^(p - 1) / r; for x = 0 that of e_1."""
+        """The normals are sign(x_i) (|x_i| / ||x||_p)^(p - 1) / r; for x = 0 that of e_1."""
         away = points.copy()
         away[~away.any(axis=1), 0] = 1.0
         return Facets(self.gauge(points), _polar(away, self.p) / self.r)
 
-    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        return self.r * lp_ball_points(n, self.m, self.p, rng)
-
     def second_moment(self) -> FloatArray:
-        """r^2 E x_1^2 times the identity; see `lp_ball_variance`."""
-        return self.r**2 * lp_ball_variance(self.m, self.p) * np.eye(self.m)
+        """r^2 Gamma(3/p) Gamma(m/p + 1) / (Gamma(1/p) Gamma((m + 2)/p + 1)) times the identity."""
+        p, m = self.p, self.m
+        logs = math.lgamma(3 / p) - math.lgamma(1 / p) + math.lgamma(m / p + 1)
+        return self.r**2 * math.exp(logs - math.lgamma((m + 2) / p + 1)) * np.eye(m)
 
     def difference(self) -> Body:
         return LpBall(self.p, self.m, 2 * self.r)
@@ -149,10 +145,8 @@ class Ball(NormBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
-    >>> ball = gd.bodies.Ball(dimension=2, radius=5.0)
-    >>> ball.gauge(np.array([[3.0, 4.0]])).tolist()
+    >>> gd.bodies.Ball(dimension=2, radius=5.0).gauge([[3.0, 4.0]]).tolist()
     [1.0]
     """
 
@@ -160,33 +154,28 @@ class Ball(NormBall):
         super().__init__(2.0, dimension, radius)
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """r ||u||_2."""
         return np.asarray(self.r * np.linalg.norm(directions, axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """r u / ||u||_2, or r e_1 for u = 0."""
-        # First divide by the largest entry, because the squares of tiny or huge entries underflow
-        # or overflow.
+        # Squares of tiny or huge entries would underflow or overflow.
         largest = np.abs(directions).max(axis=1, keepdims=True, initial=0.0)
         unit = np.divide(directions, largest, out=np.zeros_like(directions), where=largest > 0)
         unit[largest[:, 0] == 0, 0] = 1.0
         return np.asarray(self.r * unit / np.linalg.norm(unit, axis=1, keepdims=True))
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """||x||_2 / r."""
         return np.asarray(np.linalg.norm(points, axis=1) / self.r)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Roots t of ||x + t u||^2 = r^2; points outside by rounding count as boundary points."""
+        """Points outside by rounding count as boundary points."""
         return ball_chord(points / self.r, directions / self.r)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """x for points x inside the ball, and r x / ||x||_2 for points outside."""
         norms = np.linalg.norm(points, axis=1, keepdims=True)
         return np.asarray(points * (self.r / np.maximum(norms, self.r)))
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """r U^(1/m) times a uniform direction, with U uniform on [0, 1]; exact (SAM-4)."""
+        """Exact (SAM-4)."""
         return self.r * unit_ball_points(n, self.m, rng)
 
     def second_moment(self) -> FloatArray:
@@ -200,7 +189,6 @@ class Ball(NormBall):
         return Ellipsoid(self.r * matrix)
 
     def gaussian_width(self) -> float:
-        """r E ||g||_2 for a standard Gaussian vector g."""
         return mean_gaussian_norm(self.m) * self.r
 
 
@@ -209,7 +197,8 @@ class CrossPolytope(NormBall):
     """The l1 ball {x in R^m : ||x||_1 <= r}, the hull of the points +-r e_i.
 
     Its verbs are closed forms that cost at most O(m log m) per point, except the quadrature
-    `gaussian_width`. It implements neither `facets` nor `vertex_list`.
+    `gaussian_width`. The sampler is exact (SAM-4, p = 1). It implements neither `facets` nor
+    `vertex_list`.
 
     Parameters
     ----------
@@ -220,10 +209,8 @@ class CrossPolytope(NormBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
-    >>> octahedron = gd.bodies.CrossPolytope(3)
-    >>> octahedron.gauge(np.array([[0.5, -0.5, 0.0]])).tolist()
+    >>> gd.bodies.CrossPolytope(3).gauge([[0.5, -0.5, 0.0]]).tolist()
     [1.0]
     """
 
@@ -231,7 +218,6 @@ class CrossPolytope(NormBall):
         super().__init__(1.0, dimension, radius)
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """r ||u||_inf."""
         return np.asarray(self.r * np.abs(directions).max(axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
@@ -243,7 +229,6 @@ class CrossPolytope(NormBall):
         return points
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """||x||_1 / r."""
         return np.asarray(np.abs(points).sum(axis=1) / self.r)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -253,12 +238,7 @@ class CrossPolytope(NormBall):
         return -exit_time(both, -ways, self.r), exit_time(both, ways, self.r)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Points outside are soft-thresholded to l1 norm r."""
         return np.asarray(np.copysign(nearest_in_corner(np.abs(points), self.r), points))
-
-    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """r x / (||x||_1 + E) for Laplace entries of x and exponential E; exact (SAM-4, p = 1)."""
-        return self.r * lp_ball_points(n, self.m, 1.0, rng)
 
     def second_moment(self) -> FloatArray:
         """2 r^2 / ((m + 1) (m + 2)) times the identity (JL-L14)."""
@@ -276,7 +256,6 @@ class CrossPolytope(NormBall):
         return CrossPolytope(len(matrix), self.r * lengths[0]) if np.ptp(lengths) == 0 else None
 
     def gaussian_width(self) -> float:
-        """r E ||g||_inf for a standard Gaussian vector g."""
         return mean_gaussian_modulus(self.m) * self.r
 
 
@@ -297,10 +276,8 @@ class Ellipsoid(Body):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
-    >>> ellipse = gd.bodies.Ellipsoid(np.diag([2.0, 1.0]))
-    >>> ellipse.support(np.eye(2)).tolist()
+    >>> gd.bodies.Ellipsoid([[2.0, 0.0], [0.0, 1.0]]).support([[1.0, 0.0], [0.0, 1.0]]).tolist()
     [2.0, 1.0]
     """
 
@@ -347,23 +324,21 @@ class Ellipsoid(Body):
         return int(self.root.shape[0])
 
     def _whiten(self, points: FloatArray) -> FloatArray:
-        """The `points` in coordinates (b, rank) in which the ellipsoid is the unit ball."""
+        """Coordinates (b, rank) of `points` in which the ellipsoid is the unit ball."""
         directions, lengths = self._axes
         return np.asarray(points @ directions / lengths)
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """||root^T u||_2 for each direction u."""
         return np.asarray(np.linalg.norm(directions @ self.root, axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """root w / ||w||_2 for w = root^T u; 0 if w = 0, where all points are maximisers."""
+        """0 if root^T u = 0, where all points are maximisers."""
         images = directions @ self.root
         norms = np.linalg.norm(images, axis=1, keepdims=True)
         units = np.divide(images, norms, out=np.zeros_like(images), where=norms > 0)
         return np.asarray(units @ self.root.T)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Norm in coordinates in which the ellipsoid is the unit ball; inf outside the span."""
         norms = np.linalg.norm(self._whiten(points), axis=1)
         return np.where(off_span(points, self._axes[0], self.radius()), np.inf, norms)
 
@@ -382,7 +357,7 @@ class Ellipsoid(Body):
         return AffineHull(np.zeros(self.dimension), self._axes[0])
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Linear image of uniform points of the unit ball, exact (SAM-4)."""
+        """Exact (SAM-4)."""
         directions, lengths = self._axes
         if len(lengths) == 0:
             return np.zeros((n, self.dimension))
@@ -393,7 +368,6 @@ class Ellipsoid(Body):
         return np.asarray(self.root @ self.root.T / (self.effective_dimension + 2))
 
     def volume(self) -> float:
-        """The product of the semi-axes, times the volume of the unit ball in R^rank."""
         lengths = self._lengths
         return math.exp(log_unit_ball_volume(len(lengths)) + float(np.log(lengths).sum()))
 
@@ -417,17 +391,17 @@ class Ellipsoid(Body):
         return mean_norm(np.asarray(np.linalg.svd(self.root, compute_uv=False), dtype=np.float64))
 
     def gauge_bound(self, l1: float, l2: float) -> float | None:
-        """The bound `l2` / (shortest semi-axis); None if the ellipsoid is {0}."""
+        """None if the ellipsoid is {0}."""
         del l1
         lengths = self._lengths
         return l2 / float(lengths.min()) if len(lengths) else None
 
 
-# Norms, uniform points, moments and volume of l_p balls.
+# Norms, uniform points, volumes and chords of balls.
 
 
 def lp_norms(points: FloatArray, exponent: float) -> FloatArray:
-    """The norms ||x||_p (b,) of rows of `points` (b, m) for p = `exponent`, without overflow."""
+    """||x||_p (b,) for the rows x of `points` (b, m), without overflow."""
     sizes = np.abs(points)
     largest = sizes.max(axis=1, initial=0.0)
     if math.isinf(exponent):
@@ -451,30 +425,19 @@ def _polar(vectors: FloatArray, exponent: float) -> FloatArray:
 def lp_ball_points(n: int, dimension: int, exponent: float, rng: np.random.Generator) -> FloatArray:
     """Uniform points g / (sum |g_i|^p + X)^(1/p) (n, m) of the unit l_p ball, for g_i with density
     proportional to e^(-|g|^p) and X ~ Exp(1) (SAM-4).
-
-    Each g_i is G^(1/p) U with G ~ Gamma(1 + 1/p) and U uniform on [-1, 1], because the simpler draw
-    of |g_i|^p from Gamma(1/p) would underflow for large p.
     """
+    # g_i is G^(1/p) U, G ~ Gamma(1 + 1/p) and U uniform on [-1, 1]; the simpler draw of |g_i|^p
+    # from Gamma(1/p) would underflow for large p.
     gammas = rng.standard_gamma(1 + 1 / exponent, (n, dimension))
     points = rng.uniform(-1, 1, (n, dimension)) * gammas ** (1 / exponent)
     powers = (np.abs(points) ** exponent).sum(axis=1) + rng.standard_exponential(n)
     return np.asarray(points / powers[:, None] ** (1 / exponent))
 
 
-def lp_ball_variance(dimension: int, exponent: float) -> float:
-    """E x_1^2 on the unit ball: Gamma(3/p) Gamma(m/p + 1) / (Gamma(1/p) Gamma((m + 2)/p + 1))."""
-    p, m = exponent, dimension
-    logs = math.lgamma(3 / p) - math.lgamma(1 / p) + math.lgamma(m / p + 1)
-    return math.exp(logs - math.lgamma((m + 2) / p + 1))
-
-
 def log_lp_ball_volume(dimension: int, exponent: float) -> float:
     """Logarithm of (2 Gamma(1 + 1/p))^m / Gamma(1 + m/p), the volume of the unit ball."""
     side = math.log(2) + math.lgamma(1 + 1 / exponent)
     return dimension * side - math.lgamma(1 + dimension / exponent)
-
-
-# The Euclidean unit ball: volume, uniform points and chords, shared by balls and ellipsoids.
 
 
 def log_unit_ball_volume(dimension: int) -> float:
@@ -489,11 +452,6 @@ def unit_ball_volume(dimension: int) -> float:
     ----------
     dimension : int
         m, at least 1.
-
-    Returns
-    -------
-    float
-        kappa_m.
 
     Examples
     --------
@@ -552,11 +510,6 @@ def mean_gaussian_norm(dimension: int) -> float:
     dimension : int
         m, at least 1.
 
-    Returns
-    -------
-    float
-        mu_m.
-
     Examples
     --------
     >>> import geomdp as gd
@@ -570,10 +523,9 @@ def mean_gaussian_norm(dimension: int) -> float:
 
 
 def mean_norm(scales: FloatArray) -> float:
-    """The mean of ||(s_1 g_1, ..., s_m g_m)||_2 = sqrt(X) for scales s >= 0 (m,), as pi^(-1/2)
-    times the integral over u > 0 of (1 - E exp(-u^2 X)) / u^2, by the trapezoid rule in log u.
+    """E ||(s_1 g_1, ..., s_m g_m)||_2 = E sqrt(X) for scales s >= 0 (m,): pi^(-1/2) times the
+    integral over u > 0 of (1 - E exp(-u^2 X)) / u^2, by the trapezoid rule in log u.
     """
-    scales = finite_array(scales, "scales", ndim=1)
     largest = float(np.abs(scales).max(initial=0.0))
     if largest == 0:
         return 0.0

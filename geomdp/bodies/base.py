@@ -74,12 +74,11 @@ class Body(abc.ABC):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> K = gd.bodies.Box.centred([1.0, 2.0])
-    >>> K.support(np.array([[1.0, 0.0], [1.0, 1.0]])).tolist()
+    >>> K.support([[1.0, 0.0], [1.0, 1.0]]).tolist()
     [1.0, 3.0]
-    >>> K.contains(np.array([[0.5, 0.5], [1.5, 0.0]])).tolist()
+    >>> K.contains([[0.5, 0.5], [1.5, 0.0]]).tolist()
     [True, False]
     >>> K.implements(gd.bodies.Body.volume)
     True
@@ -139,7 +138,7 @@ class Body(abc.ABC):
 
     @property
     def _has_gauge(self) -> bool:
-        """Whether a gauge exists. Subclasses test if 0 is in the body or its relative interior."""
+        """Whether 0 is in the body, for most bodies in its relative interior."""
         return True
 
     @property

@@ -21,8 +21,8 @@ from geomdp.bodies.oracles import Facets, SupportFunction, check_all_above_0, fr
 class Box(Body):
     """The box {x in R^m : lower <= x <= upper}.
 
-    Verbs for points and directions are closed forms that cost O(m) for each. It implements neither
-    `facets` nor `vertex_list`.
+    Verbs for points and directions are closed forms that cost O(m) for each; uniform points are
+    exact (SAM-4). It implements neither `facets` nor `vertex_list`.
 
     Parameters
     ----------
@@ -32,10 +32,8 @@ class Box(Body):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
-    >>> box = gd.bodies.Box([0.0, 0.0], [1.0, 2.0])
-    >>> box.support(np.array([[1.0, -1.0]])).tolist()
+    >>> gd.bodies.Box([0.0, 0.0], [1.0, 2.0]).support([[1.0, -1.0]]).tolist()
     [1.0]
     """
 
@@ -86,7 +84,6 @@ class Box(Body):
         return bool((self.lower == -self.upper).all())
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Sum of max(u_i lower_i, u_i upper_i)."""
         return np.asarray(
             np.maximum(directions, 0) @ self.upper + np.minimum(directions, 0) @ self.lower
         )
@@ -95,7 +92,6 @@ class Box(Body):
         return np.where(directions > 0, self.upper, self.lower)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Largest of x_i / upper_i and x_i / lower_i; inf outside the span of a flat box."""
         bounds = np.where(points > 0, self.upper, -self.lower)
         ratios = np.zeros_like(points)
         np.divide(np.abs(points), bounds, out=ratios, where=bounds > 0)
@@ -128,19 +124,17 @@ class Box(Body):
         return int(np.count_nonzero(self._widths > 0))
 
     def affine_hull(self) -> AffineHull:
-        offset = (self.lower + self.upper) / 2
-        return AffineHull(offset, np.eye(self.dimension)[:, self._widths > 0])
+        return AffineHull(self.centroid(), np.eye(self.dimension)[:, self._widths > 0])
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Independent uniform entries, exact (SAM-4)."""
         return np.asarray(self.lower + self._widths * rng.random((n, self.dimension)))
 
     def centroid(self) -> FloatArray:
         return np.asarray((self.lower + self.upper) / 2)
 
     def second_moment(self) -> FloatArray:
-        """diag(width_i^2 / 12) + centre centre^T; a uniform number in [0, 1] has variance 1/12."""
-        centre = (self.lower + self.upper) / 2
+        """diag(width_i^2 / 12) + centre centre^T."""
+        centre = self.centroid()
         return np.asarray(np.diag(self._widths**2 / 12) + np.outer(centre, centre))
 
     def volume(self) -> float:
@@ -168,13 +162,10 @@ class Box(Body):
         return Box(np.minimum(*ends), np.maximum(*ends))
 
     def gaussian_width(self) -> float:
-        """Sum of the widths divided by sqrt(2 pi)."""
         return float(self._widths.sum()) / math.sqrt(2 * math.pi)
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest ratio, over the axes in the span of the box, of the support value and the
-        distance from 0 to the nearer side; None for a box without a gauge.
-        """
+        """The nearer side of each axis counts; None for a box without a gauge."""
         if not self._has_gauge:
             return None
         bounds = np.minimum(self.upper, -self.lower)
@@ -200,10 +191,9 @@ class SymmetrisedBox(Body):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> hexagon = gd.bodies.SymmetrisedBox([1.0, 1.0])
-    >>> hexagon.gauge(np.array([[1.0, 1.0], [1.0, -1.0]])).tolist()
+    >>> hexagon.gauge([[1.0, 1.0], [1.0, -1.0]]).tolist()
     [1.0, 2.0]
     """
 
@@ -222,7 +212,6 @@ class SymmetrisedBox(Body):
         return len(self.upper)
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """The larger of sum (v_i u_i)_+ and sum (v_i u_i)_-, for each direction v."""
         above, below = np.maximum(directions, 0), np.maximum(-directions, 0)
         return np.asarray(np.maximum(above @ self.upper, below @ self.upper))
 
@@ -232,14 +221,13 @@ class SymmetrisedBox(Body):
         return np.where(positive[:, None], above * self.upper, -(below * self.upper))
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """max_i (x_i / u_i)_+ + max_i (x_i / u_i)_-."""
         ratios = points / self.upper
         high, low = ratios.max(axis=1), ratios.min(axis=1)
         return np.asarray(np.maximum(high, 0) - np.minimum(low, 0))
 
     def facets(self, points: FloatArray) -> Facets:
-        """Normals e_i / u_i - e_j / u_j for the largest ratio x_i / u_i and the smallest x_j / u_j;
-        the first term needs a ratio above 0, the second a ratio below 0.
+        """Normals e_i / u_i - e_j / u_j for the largest ratio x_i / u_i, if above 0, and the
+        smallest x_j / u_j, if below 0.
         """
         ratios = points / self.upper
         rows = np.arange(len(ratios))
@@ -250,7 +238,6 @@ class SymmetrisedBox(Body):
         return Facets(self.gauge(points), normals)
 
     def radius(self) -> float:
-        """||u||_2, the largest norm of a point."""
         return float(np.linalg.norm(self.upper))
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:

@@ -21,11 +21,9 @@ class MissingOracle(TypeError):  # noqa: N818 (a name given by the design)
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
-    >>> ball = gd.bodies.LpBall(exponent=3, dimension=2)
     >>> try:
-    ...     ball.project(np.ones((1, 2)))
+    ...     gd.bodies.LpBall(exponent=3, dimension=2).project([[1.0, 1.0]])
     ... except gd.MissingOracle as error:
     ...     print(error)
     LpBall has no project: it would need a closed form (see geomdp.project)
@@ -48,9 +46,8 @@ class Halfspace:
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
-    >>> found = gd.bodies.Ball(2).separate(np.array([3.0, 4.0]))
+    >>> found = gd.bodies.Ball(2).separate([3.0, 4.0])
     >>> found.normal.round(6).tolist(), round(found.offset, 6)
     ([2.4, 3.2], 4.0)
     """
@@ -66,8 +63,6 @@ class Facets:
     gauges: FloatArray
     normals: FloatArray
 
-
-# Checks and closed forms that several bodies share.
 
 #: A method of `Body`, such as `Body.chord`.
 Verb = Callable[..., Any]
@@ -96,8 +91,8 @@ def check_all_above_0(values: FloatArray, name: str) -> None:
 
 
 def off_span(vectors: FloatArray, basis: FloatArray, scale: float = 0.0) -> BoolArray:
-    """Whether each row of `vectors` is farther from the span of the orthonormal `basis` than 1e-9
-    of its norm, and than `ROUNDING` times `scale`, the size of the numbers it was computed from.
+    """Whether each row of `vectors` is off the span of the orthonormal `basis` by 1e-9 of its norm
+    and `ROUNDING` times `scale`, the size of the numbers it was computed from.
     """
     if basis.shape[0] == basis.shape[1]:
         return np.zeros(len(vectors), dtype=bool)
@@ -154,16 +149,13 @@ def exit_time(values: FloatArray, slopes: FloatArray, level: float) -> FloatArra
     jumps = np.take_along_axis(np.where(moving, np.abs(slopes), 0.0), order, axis=1)
     reached = np.isfinite(times)
     times = np.where(reached, times, 0.0)
-
-    first_slope = np.where(active, slopes, 0.0).sum(axis=1, keepdims=True)
-    rises = first_slope + np.cumsum(jumps, axis=1)
-    # A breakpoint is a t at which some y_i + t w_i changes its sign. The piece after breakpoint j
-    # is the sum of the y_i + t w_i that are positive there. Its slope is in `rises`, and its value
-    # at t = 0 in `heights`.
-    first_height = np.where(active, values, 0.0).sum(axis=1, keepdims=True)
-    heights = first_height - np.cumsum(jumps * times, axis=1)
-    rises = np.hstack([first_slope, rises])
-    heights = np.hstack([first_height, heights])
+    # At a breakpoint t, some y_i + t w_i changes its sign. The piece after breakpoint j is the sum
+    # of the y_i + t w_i that are positive there: its slope is in `rises`, its value at t = 0 in
+    # `heights`.
+    slope = np.where(active, slopes, 0.0).sum(axis=1, keepdims=True)
+    rises = np.hstack([slope, slope + np.cumsum(jumps, axis=1)])
+    height = np.where(active, values, 0.0).sum(axis=1, keepdims=True)
+    heights = np.hstack([height, height - np.cumsum(jumps * times, axis=1)])
     usable = np.hstack([np.ones((len(values), 1), dtype=bool), reached]) & (rises > 0)
     bounds = np.full(rises.shape, np.inf)
     np.divide(level - heights, rises, out=bounds, where=usable)
@@ -187,9 +179,6 @@ def nearest_in_simplex(values: FloatArray, level: float) -> FloatArray:
     kept = (ordered > shifts).sum(axis=1)
     tau = np.take_along_axis(shifts, kept[:, None] - 1, axis=1)
     return np.asarray(np.maximum(values - tau, 0.0))
-
-
-# Checks on the arguments of verbs.
 
 
 def check_arguments(cls: type) -> None:
@@ -218,8 +207,7 @@ def _checked(verb: Verb, name: str) -> Verb:
     return call
 
 
-def _tolerance(value: float, dimension: int, name: str) -> float:
-    del dimension
+def _tolerance(value: float, _: int, name: str) -> float:
     if not 0 <= real_number(value) < math.inf:  # also refuses NaN
         raise ValueError(f"{name} must be finite and at least 0, got {value!r}")
     return value

@@ -24,8 +24,12 @@ from geomdp.bodies import (
     VPolytope,
     neighbour_body,
 )
-from geomdp.bodies.noise_bodies import GAUGE_ERROR, check_contains_neighbours, exact_noise_bodies
-from geomdp.bodies.sensitivity import WorkloadPolytope
+from geomdp.bodies.sensitivity import (
+    GAUGE_ERROR,
+    WorkloadPolytope,
+    check_contains_neighbours,
+    exact_noise_bodies,
+)
 from geomdp.privacy import Adjacency
 from tests.catalogue import TURN, gaussian
 

@@ -24,8 +24,7 @@ from geomdp.bodies import (
     neighbour_body,
     sensitivity_polytope,
 )
-from geomdp.bodies.noise_bodies import exact_noise_bodies
-from geomdp.bodies.sensitivity import WorkloadPolytope
+from geomdp.bodies.sensitivity import WorkloadPolytope, exact_noise_bodies
 from geomdp.privacy import Adjacency
 from tests.catalogue import gaussian
 

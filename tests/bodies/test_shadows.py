@@ -24,7 +24,7 @@ from geomdp.bodies import (
     TriangulatedPolytope,
     VPolytope,
 )
-from geomdp.bodies.noise_bodies import shadow
+from geomdp.bodies.sensitivity import shadow
 from geomdp.bodies.symmetrised import SymmetricHull
 from tests.stats import ks_uniform, mean_agrees
 

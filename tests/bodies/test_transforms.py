@@ -27,8 +27,7 @@ from geomdp.bodies import (
     difference_body,
     symmetric_hull,
 )
-from geomdp.bodies.noise_bodies import check_contains_neighbours
-from geomdp.bodies.sensitivity import WorkloadPolytope
+from geomdp.bodies.sensitivity import WorkloadPolytope, check_contains_neighbours
 from geomdp.bodies.symmetrised import Shifted, SymmetricHull
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Parities, Prefixes

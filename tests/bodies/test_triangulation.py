@@ -10,7 +10,6 @@ from scipy.spatial import ConvexHull
 
 import geomdp as gd
 from geomdp.bodies import CrossPolytope, TriangulatedPolytope
-from geomdp.bodies.noise_bodies import exact_noise_bodies, triangulated_neighbours
 from geomdp.bodies.polytopes.triangulation import (
     MAX_SIMPLICES,
     MAX_WORK,
@@ -19,6 +18,7 @@ from geomdp.bodies.polytopes.triangulation import (
     most_simplices,
     triangulate,
 )
+from geomdp.bodies.sensitivity import exact_noise_bodies, triangulated_neighbours
 from tests.catalogue import cube, gaussian
 
 

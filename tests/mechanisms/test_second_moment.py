@@ -16,7 +16,7 @@ import geomdp as gd
 from geomdp._numerics.linalg import svec, unsvec
 from geomdp.audit import audit
 from geomdp.bodies import NuclearBall, SpectraplexDifference
-from geomdp.bodies.noise_bodies import GAUGE_ERROR
+from geomdp.bodies.sensitivity import GAUGE_ERROR
 from geomdp.geometry.ellipsoids import PairDifferences, Rows, least_trace_ellipsoid
 from geomdp.mechanisms import (
     Cone,

@@ -12,7 +12,7 @@ from typing import Any, Self
 from geomdp._numerics.linalg import AffineHull
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp.bodies import Body, Scaled
-from geomdp.bodies.noise_bodies import check_contains_neighbours, exact_noise_bodies
+from geomdp.bodies.sensitivity import check_contains_neighbours, exact_noise_bodies
 from geomdp.geometry.outer_slabs import refine_slabs
 from geomdp.geometry.sampling.samplers import ChainSampler
 from geomdp.mechanisms.additive_noise.base import PureMechanism
