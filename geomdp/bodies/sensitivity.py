@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -181,10 +182,6 @@ def neighbour_body(workload: Workload, adjacency: Adjacency) -> Body:
             return symmetric_hull(K)
 
 
-#: Verbs (methods of `Body`) that are computed by shooting rays at facets.
-BY_FACETS = frozenset({Body.contains, Body.separate, Body.chord})
-
-
 @dataclass(frozen=True, eq=False)
 class WorkloadPolytope(PolytopeByRays):
     """conv{Q(x) : x in the universe} in R^m, from `extreme_answers` of the workload Q instead of a
@@ -210,8 +207,8 @@ class WorkloadPolytope(PolytopeByRays):
 
     def implements(self, verb: Verb) -> bool:
         """Membership, separation and chords need a finite universe."""
-        own = super().implements(verb)
-        return own and (verb not in BY_FACETS or self.finitely_generated)
+        by_facets = verb in (Body.contains, Body.separate, Body.chord)
+        return super().implements(verb) and (self.finitely_generated or not by_facets)
 
     @cached_property
     def _centre(self) -> FloatArray:
@@ -251,13 +248,11 @@ MAX_PAIR_ENTRIES = 1 << 24
 INFLATION = 1e-9
 
 
-@dataclass(frozen=True)
-class NamedBody:
-    """A symmetric body with a name, and the reason why it contains the neighbour body."""
+class NamedBody(NamedTuple):
+    """A symmetric body that contains the neighbour body, and its name."""
 
     name: str
     body: Body
-    containment: str
 
 
 def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBody]:
@@ -274,77 +269,78 @@ def _kept_noise_bodies(workload: Workload, adjacency: Adjacency) -> tuple[NamedB
         workload = workload.explicit  # the same answers, on a finite universe
     K = sensitivity_polytope(workload)
     neighbours = neighbour_body(workload, adjacency)
+    found: dict[str, Body | None] = {}
     if neighbours.implements(Body.sample_uniform) and neighbours.implements(Body.second_moment):
-        found = [NamedBody("neighbour body", neighbours, "it is the neighbour body")]
+        found["neighbour body"] = neighbours
         if neighbours.affine_hull().dimension == 0:
-            return tuple(found)
+            return (NamedBody("neighbour body", neighbours),)
     else:
-        found = triangulated_neighbours(K, workload.affine_hull().dimension, adjacency)
-    found += block_products(workload, K, adjacency)
+        rank = workload.affine_hull().dimension
+        found["triangulated neighbour body"] = triangulated_neighbours(K, rank, adjacency)
+    found["blocks"] = block_product(workload, K, adjacency)
     # Under replace-one, the hulls of both have the same directions; the workload has a closed form.
     replaced = adjacency is Adjacency.REPLACE_ONE
     basis = (workload if replaced else neighbours).affine_hull().basis
     if K.implements(Body.vertex_list):
-        found += axis_boxes(basis, K.vertex_list(), adjacency)
-    return (*found, *norm_balls(workload, basis, adjacency))
+        found["box"], found["principal box"] = axis_boxes(basis, K.vertex_list(), adjacency)
+    l1, l2 = norm_bounds(workload, adjacency)
+    found["l2 ball"] = Ellipsoid(l2 * basis)  # in the span of the neighbour body
+    found["l1 ball"] = CrossPolytope(workload.n_queries, l1)
+    return tuple(NamedBody(name, body) for name, body in found.items() if body is not None)
 
 
-def triangulated_neighbours(K: Body, rank: int, adjacency: Adjacency) -> list[NamedBody]:
-    """The neighbour body cut into simplices, as a list; empty beyond the limits or by rounding."""
+def triangulated_neighbours(K: Body, rank: int, adjacency: Adjacency) -> Body | None:
+    """The neighbour body, inflated and cut into simplices; None beyond limits or by rounding."""
     if not K.implements(Body.vertex_list):
-        return []
+        return None
     points = K.vertex_list()
     dimension, fewest = rank, (rank + 1) ** 2
     if not can_triangulate(len(points), rank):
-        return []
+        return None
     if adjacency is Adjacency.ADD_REMOVE:
         dimension = AffineHull.of_points(np.vstack([points, -points])).dimension
         fewest = 2 * (rank + 1)
     # K has at least rank + 1 vertices, so the list `extreme` below has at least `fewest` points.
     # The search for vertices takes many seconds in twenty dimensions.
     if not can_triangulate(fewest, dimension):
-        return []
+        return None
     from scipy.spatial import QhullError  # slow import
 
     try:
         points = hull_vertices(points)
     except QhullError:  # the points are flat up to rounding
-        return []
+        return None
     if adjacency is Adjacency.ADD_REMOVE:
         extreme = np.vstack([points, -points])
     elif points.size * len(points) <= MAX_PAIR_ENTRIES:
         extreme = (points[:, None] - points).reshape(-1, points.shape[1])
     else:
-        return []
+        return None
     if not can_triangulate(len(extreme), dimension):
-        return []
-    body = cut_into_simplices(extreme * (1 + INFLATION))  # differences and facets are rounded
-    if body is None:
-        return []
-    return [NamedBody("triangulated neighbour body", body, "it is the neighbour body, inflated")]
+        return None
+    return cut_into_simplices(extreme * (1 + INFLATION))  # differences and facets are rounded
 
 
-def block_products(workload: Workload, K: Body, adjacency: Adjacency) -> list[NamedBody]:
-    """The product of balls in at least two orthogonal subspaces, as a list of at most one body."""
+def block_product(workload: Workload, K: Body, adjacency: Adjacency) -> Body | None:
+    """The product of balls that hold the answers' parts, or differences, in orthogonal subspaces;
+    None for fewer than two.
+    """
     match adjacency:
         case Adjacency.REPLACE_ONE:
             parts = [(block.basis, block.diameter) for block in workload.blocks()]
-            what = "diameter"
         case Adjacency.ADD_REMOVE:
             parts = [(block.basis, _radius(block, K)) for block in workload.blocks()]
             parts += _common_part(workload)
-            what = "largest norm"
     parts = [(basis, reach) for basis, reach in parts if reach > 0]
     if len(parts) < 2:
-        return []  # a single ball is the l2 ball, which `norm_balls` lists
+        return None
     lines = [part for part in parts if part[0].shape[1] == 1]
     wide = [part for part in parts if part[0].shape[1] > 1]
     factors: list[Body] = [Ball(basis.shape[1], reach) for basis, reach in wide]
     if lines:
         factors.insert(0, Box.centred([reach for _, reach in lines]))
     axes = np.hstack([basis for basis, _ in lines + wide])
-    reason = f"the radius of each factor is the {what} of the answers in an orthogonal block"
-    return [NamedBody("blocks", LinearImage(axes, Product(factors)), reason)]
+    return LinearImage(axes, Product(factors))
 
 
 def _radius(block: Block, K: Body) -> float:
@@ -365,18 +361,14 @@ def _common_part(workload: Workload) -> list[tuple[FloatArray, float]]:
     return [(common[:, None] / length, length * (1 + INFLATION))]
 
 
-def axis_boxes(basis: FloatArray, points: FloatArray, adjacency: Adjacency) -> list[NamedBody]:
+def axis_boxes(basis: FloatArray, points: FloatArray, adjacency: Adjacency) -> tuple[Body, Body]:
     """Boxes in the standard axes and in the principal axes of the listed answers."""
     centre = points.mean(axis=0) if adjacency is Adjacency.REPLACE_ONE else 0.0
     within = (points - centre) @ basis
     rotation = np.linalg.eigh(within.T @ within)[1]
-    reason = "half-widths are the support function of the neighbour body along the axes"
     standard = Box.centred(_half_widths(points, adjacency))
     principal = Box.centred(_half_widths(within @ rotation, adjacency))
-    return [
-        NamedBody("box", standard, reason),
-        NamedBody("principal box", LinearImage(basis @ rotation, principal), reason),
-    ]
+    return standard, LinearImage(basis @ rotation, principal)
 
 
 def _half_widths(coordinates: FloatArray, adjacency: Adjacency) -> FloatArray:
@@ -384,20 +376,6 @@ def _half_widths(coordinates: FloatArray, adjacency: Adjacency) -> FloatArray:
     if adjacency is Adjacency.REPLACE_ONE:
         return np.asarray(np.ptp(coordinates, axis=0) * (1 + INFLATION))
     return np.asarray(np.abs(coordinates).max(axis=0) * (1 + INFLATION))
-
-
-def norm_balls(workload: Workload, basis: FloatArray, adjacency: Adjacency) -> list[NamedBody]:
-    """The l2 ball in the span of the neighbour body, and the l1 ball; radii from `norm_bounds`."""
-    l1, l2 = norm_bounds(workload, adjacency)
-    what = "diameter" if adjacency is Adjacency.REPLACE_ONE else "norm"
-    return [
-        NamedBody("l2 ball", Ellipsoid(l2 * basis), f"its radius is the l2 {what} of the answers"),
-        NamedBody(
-            "l1 ball",
-            CrossPolytope(workload.n_queries, l1),
-            f"its radius is the l1 {what} of the answers",
-        ),
-    ]
 
 
 def norm_bounds(workload: Workload, adjacency: Adjacency) -> tuple[float, float]:
