@@ -51,7 +51,7 @@ class LinearImage(Body):
     A verb of the image calls the same verb of K. `gauge`, `facets`, `contains`, `chord`,
     `sample_uniform`, `centroid`, `second_moment` and `volume` need a matrix that is one-to-one on
     the affine hull of K, but not necessarily on R^m. `project` needs a matrix that multiplies all
-    lengths within the hull by the same number above 0.
+    lengths within the hull by the same number above 0. Samples are as exact as K's (SAM-4).
 
     Parameters
     ----------
@@ -62,11 +62,9 @@ class LinearImage(Body):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
-    >>> A = np.array([[1.0, 1.0], [0.0, 1.0]])
-    >>> image = gd.bodies.LinearImage(A, gd.bodies.Box.centred([1.0, 1.0]))
-    >>> image.support(np.array([[1.0, 0.0]])).tolist()
+    >>> image = gd.bodies.LinearImage([[1.0, 1.0], [0.0, 1.0]], gd.bodies.Box.centred([1.0, 1.0]))
+    >>> image.support([[1.0, 0.0]]).tolist()
     [2.0]
     """
 
@@ -111,9 +109,8 @@ class LinearImage(Body):
 
     @cached_property
     def inverse(self) -> FloatArray:
-        """Matrix (m, p) that maps the image of each direction of K's hull back to this direction.
-
-        Raises `MissingOracle` if the matrix is not one-to-one on the affine hull of K.
+        """Matrix (m, p) that maps the image of each direction of K's hull back to this direction;
+        `MissingOracle` if the matrix is not one-to-one on the affine hull of K.
         """
         self._check_one_to_one()
         left, singular, right = self._factors
@@ -145,7 +142,6 @@ class LinearImage(Body):
         return np.asarray(offset + (points - self.matrix @ offset) @ self.inverse.T)
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """The support function of K at matrix^T u, for each direction u."""
         return self.body.support(directions @ self.matrix)
 
     def breadth(self, directions: FloatArray) -> FloatArray:
@@ -155,12 +151,10 @@ class LinearImage(Body):
         return np.asarray(self.body.extreme_point(directions @ self.matrix) @ self.matrix.T)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Gauge of K at `inverse` @ x for each point x; inf outside the span of the image."""
         outside = off_span(points, self.affine_hull().basis, self.radius())
         return np.where(outside, np.inf, self.body.gauge(points @ self.inverse.T))
 
     def facets(self, points: FloatArray) -> Facets:
-        """Facets of K at `inverse` @ x; normals are multiplied by `inverse`^T."""
         inverse = self.inverse
         outside = off_span(points, self.affine_hull().basis, self.radius())
         found = self.body.facets(points @ inverse.T)
@@ -180,16 +174,13 @@ class LinearImage(Body):
         return low, high
 
     def project(self, points: FloatArray) -> FloatArray:
-        """`MissingOracle` unless the matrix multiplies all lengths within K's hull alike."""
         if self._stretch is None:
             raise MissingOracle(self, "project", "a matrix that scales all lengths by one factor")
         return np.asarray(self.body.project(self._pull_back(points)) @ self.matrix.T)
 
     def radius(self) -> float:
-        """Upper bound: ||A|| radius(K) if K is symmetric, else ||A o|| + 2 ||A|| radius(K).
-
-        o is the offset of K's `affine_hull`, and ||A|| the norm of the matrix A on the hull's
-        directions.
+        """Upper bound: ||A|| radius(K) if K is symmetric, else ||A o|| + 2 ||A|| radius(K), where o
+        is the offset of K's hull, and ||A|| the norm of the matrix A on the hull's directions.
         """
         if self.symmetric:
             return float(self._factors[1].max(initial=0.0) * self.body.radius())
@@ -201,7 +192,6 @@ class LinearImage(Body):
         return AffineHull(self.matrix @ self._inner_hull.offset, left)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Images of uniform points of K, as exact as K's sampler is (SAM-4)."""
         self._check_one_to_one()
         return np.asarray(self.body.sample_uniform(n, rng) @ self.matrix.T)
 
@@ -210,7 +200,6 @@ class LinearImage(Body):
         return np.asarray(self.matrix @ self.body.centroid())
 
     def second_moment(self) -> FloatArray:
-        """matrix S matrix^T for the second moment S of K."""
         self._check_one_to_one()
         return np.asarray(self.matrix @ self.body.second_moment() @ self.matrix.T)
 
@@ -242,7 +231,6 @@ class LinearImage(Body):
         return (1.0, self) if self._stretch is None else (self._stretch, self.body)
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge of K over the preimage; None if K has none, or without `inverse`."""
         if not self.one_to_one:
             return None
         inverse = self.inverse
@@ -273,7 +261,8 @@ class OfBodies(Body):
 class Product(OfBodies):
     """The product K_1 x ... x K_s = {(x_1, ..., x_s) : x_i in K_i} in R^(m_1 + ... + m_s).
 
-    A verb of the product uses the same verb of the factors. `facets` and `vertex_list` are not
+    A verb of the product uses the same verb of the factors; a gauge is the largest of the
+    factors', and samples are exact if the factors' are. `facets` and `vertex_list` are not
     implemented.
 
     Parameters
@@ -283,10 +272,9 @@ class Product(OfBodies):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> cylinder = gd.bodies.Product([gd.bodies.Ball(2), gd.bodies.Box([0.0], [3.0])])
-    >>> cylinder.support(np.array([[3.0, 4.0, 1.0]])).tolist()
+    >>> cylinder.support([[3.0, 4.0, 1.0]]).tolist()
     [8.0]
     """
 
@@ -305,8 +293,8 @@ class Product(OfBodies):
         return int(self.slices[-1].stop)
 
     def implements(self, verb: Verb) -> bool:
-        """All factors must implement the verb; `affine_hull` needs only one factor with the verb,
-        because one flat factor makes the product flat.
+        """All factors must implement the verb; `affine_hull` needs one, since a flat factor
+        flattens.
         """
         known = (body.implements(verb) for body in self.bodies)
         return super().implements(verb) and (any(known) if verb is Body.affine_hull else all(known))
@@ -326,7 +314,6 @@ class Product(OfBodies):
         return np.hstack(self._each(lambda K, u: K.extreme_point(u), directions))
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """The largest of the factors' gauges."""
         return np.asarray(np.max(self._each(lambda K, x: K.gauge(x), points), axis=0))
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
@@ -346,7 +333,7 @@ class Product(OfBodies):
         return np.hstack(self._each(lambda K, x: K.project(x), points))
 
     def radius(self) -> float:
-        """Root of the sum of squared radii: exact if the radii of the factors are exact."""
+        """Exact if the radii of the factors are exact."""
         return math.hypot(*(body.radius() for body in self.bodies))
 
     def affine_hull(self) -> AffineHull:
@@ -355,7 +342,6 @@ class Product(OfBodies):
         return AffineHull(np.concatenate([hull.offset for hull in hulls]), basis)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Independent samples of the factors, side by side; exact if all samplers are exact."""
         return np.hstack([body.sample_uniform(n, rng) for body in self.bodies])
 
     def centroid(self) -> FloatArray:
@@ -410,29 +396,29 @@ class Product(OfBodies):
         return LinearImage(np.eye(len(matrix))[:, places], stacked)
 
     def gaussian_width(self) -> float | None:
-        """Sum of the Gaussian widths of the factors; None if a width has no closed form."""
         widths = [body.gaussian_width() for body in self.bodies]
         known = [width for width in widths if width is not None]
         return math.fsum(known) if len(known) == len(widths) else None
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
         """Maximum over the factors, for the set's projections; None if a factor returns None."""
-
-        def largest(body: Body, part: slice) -> float | None:
+        found = []
+        for body, part in zip(self.bodies, self.slices, strict=True):
             rows = np.eye(self.dimension)[part]
-            return body.largest_gauge(lambda u: support(u @ rows))
-
-        found = [largest(*factor) for factor in zip(self.bodies, self.slices, strict=True)]
-        known = [gauge for gauge in found if gauge is not None]
-        return max(known) if len(known) == len(found) else None
+            gauge = body.largest_gauge(lambda u, rows=rows: support(u @ rows))
+            if gauge is None:
+                return None
+            found.append(gauge)
+        return max(found)
 
 
 @dataclass(frozen=True, eq=False)
 class Intersection(OfBodies):
     """The intersection of K_1, ..., K_s, whose interiors must have a point in common.
 
-    Gauges, chords and membership follow from those of the parts. The support function does not:
-    each value needs a convex program. A `CvxBody` with the constraints of all parts has one.
+    Gauges, chords and membership follow from those of the parts; a gauge is the largest of
+    theirs. The support function does not: each value needs a convex program. A `CvxBody` with the
+    constraints of all parts has one.
 
     Parameters
     ----------
@@ -441,10 +427,9 @@ class Intersection(OfBodies):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> K = gd.bodies.Intersection([gd.bodies.Ball(2), gd.bodies.Box.centred([0.8, 0.8])])
-    >>> K.gauge(np.array([[0.8, 0.0], [0.8, 0.8]])).round(4).tolist()
+    >>> K.gauge([[0.8, 0.0], [0.8, 0.8]]).round(4).tolist()
     [1.0, 1.1314]
     """
 
@@ -475,7 +460,6 @@ class Intersection(OfBodies):
         return f"{len(self.bodies)} parts"
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """The largest of the parts' gauges."""
         return np.asarray(np.max([body.gauge(points) for body in self.bodies], axis=0))
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
@@ -497,7 +481,7 @@ class Intersection(OfBodies):
         return np.asarray(low), np.asarray(high)
 
     def radius(self) -> float:
-        """Upper bound: the smallest of the parts' radii."""
+        """An upper bound."""
         return min(body.radius() for body in self.bodies)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:

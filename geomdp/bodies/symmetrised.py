@@ -24,9 +24,6 @@ from geomdp.bodies.oracles import (
 )
 from geomdp.bodies.ray_shooting import OracleShooter, RayShooter, VertexGauge
 
-#: Verbs that count as implemented only if K lists its vertices.
-_BY_VERTICES = frozenset({Body.gauge, Body.facets, Body.contains, Body.chord})
-
 
 @dataclass(frozen=True, eq=False)
 class OfBody(Body):
@@ -44,9 +41,9 @@ class OfBody(Body):
 
 @dataclass(frozen=True, eq=False)
 class Symmetrised(OfBody):
-    """Base class of `Difference` and `SymmetricHull`, which shoot rays at facets: from the N listed
+    """Base class of `Difference` and `SymmetricHull`, which shoot rays at facets from the N
     vertices of K, O(N r) per pivot in dimension r without the N^2 differences (X-RAY, JL-DEF), or
-    else from the extreme points of K by column generation.
+    else from extreme points of K by column generation.
     """
 
     symmetric = True
@@ -62,7 +59,8 @@ class Symmetrised(OfBody):
             return False
         if verb in (Body.affine_hull, Body.radius):
             return True
-        return self.body.implements(Body.vertex_list if verb in _BY_VERTICES else verb)
+        by_rays = verb in (Body.gauge, Body.facets, Body.contains, Body.chord)
+        return self.body.implements(Body.vertex_list if by_rays else verb)
 
     @abc.abstractmethod
     def _shooter(self, points: FloatArray) -> RayShooter:
@@ -116,11 +114,9 @@ class Difference(Symmetrised):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> triangle = gd.bodies.VPolytope([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    >>> hexagon = gd.bodies.Difference(triangle)
-    >>> hexagon.support(np.array([[1.0, 1.0]])).tolist()
+    >>> gd.bodies.Difference(triangle).support([[1.0, 1.0]]).tolist()
     [1.0]
     """
 
@@ -128,7 +124,6 @@ class Difference(Symmetrised):
         return RayShooter.difference(points)
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """The breadth h_K(u) + h_K(-u) of K."""
         return self.body.breadth(directions)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
@@ -138,7 +133,7 @@ class Difference(Symmetrised):
         return self.body.affine_hull()
 
     def radius(self) -> float:
-        """Upper bound: twice the radius of K."""
+        """An upper bound."""
         return 2 * self.body.radius()
 
     def affine_hull(self) -> AffineHull:
@@ -155,16 +150,13 @@ class Difference(Symmetrised):
         ]
 
     def width_rule(self) -> tuple[float, Body]:
-        """w(K - K) = 2 w(K) for the Gaussian width w."""
         return 2.0, self.body
 
 
 @dataclass(frozen=True, eq=False)
 class SymmetricHull(Symmetrised):
-    """The symmetric hull, the convex hull of K and -K, for any K with a support function.
-
-    Its affine hull is the linear span of K. `symmetric_hull` returns a closed form instead if there
-    is one. Gauge, membership and chords need a K as in `Difference`.
+    """The convex hull of K and -K, for any K with a support function; its affine hull is the span
+    of K.
     """
 
     def _shooter(self, points: FloatArray) -> RayShooter:
@@ -177,7 +169,6 @@ class SymmetricHull(Symmetrised):
         return super().implements(verb)
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """max(h_K(u), h_K(-u))."""
         return np.maximum(self.body.support(directions), self.body.support(-directions))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
@@ -215,7 +206,12 @@ class SymmetricHull(Symmetrised):
 
 @dataclass(frozen=True, eq=False)
 class Moved(OfBody):
-    """Base class of `Scaled` and `Shifted`, the images of K under an invertible map of points."""
+    """Base class of `Scaled` and `Shifted`."""
+
+    @property
+    def _factor(self) -> float:
+        """By what all lengths are multiplied."""
+        return 1.0
 
     @abc.abstractmethod
     def _out(self, points: FloatArray) -> FloatArray:
@@ -225,8 +221,18 @@ class Moved(OfBody):
     def _into(self, points: Any) -> Any:
         """The preimages of `points`, an array or a CVXPY expression."""
 
+    @abc.abstractmethod
+    def _raised(self, heights: Any, directions: FloatArray) -> Any:
+        """The support function, if that of K is `heights` in these `directions`."""
+
     def implements(self, verb: Verb) -> bool:
         return self.body.implements(verb)
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        return np.asarray(self._raised(self.body.support(directions), directions))
+
+    def breadth(self, directions: FloatArray) -> FloatArray:
+        return self._factor * self.body.breadth(directions)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         return self._out(self.body.extreme_point(directions))
@@ -234,8 +240,20 @@ class Moved(OfBody):
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         return self.body.contains(self._into(points), tolerance)
 
+    def separate(self, point: FloatArray) -> Halfspace | None:
+        found = self.body.separate(self._into(point))
+        if found is None:
+            return None
+        return Halfspace(found.normal, float(self._raised(found.offset, found.normal)))
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self.body.chord(self._into(points), directions / self._factor)
+
     def project(self, points: FloatArray) -> FloatArray:
         return self._out(self.body.project(self._into(points)))
+
+    def half_diameter(self) -> float:
+        return self._factor * self.body.half_diameter()
 
     def affine_hull(self) -> AffineHull:
         hull = self.body.affine_hull()
@@ -253,13 +271,17 @@ class Moved(OfBody):
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         return self.body.cvxpy_constraints(self._into(variable))
 
+    def width_rule(self) -> tuple[float, Body]:
+        return self._factor, self.body
+
 
 @dataclass(frozen=True, eq=False)
 class Scaled(Moved):
     """The body {factor x : x in K}.
 
     Verbs use the same verbs of K. Support functions, points, radii and Gaussian widths of K are
-    multiplied by the factor; gauges and facet normals are divided by it.
+    multiplied by the factor; gauges and facet normals are divided by it; a volume of dimension r
+    is multiplied by factor^r.
 
     Parameters
     ----------
@@ -270,10 +292,8 @@ class Scaled(Moved):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
-    >>> K = gd.bodies.Scaled(gd.bodies.CrossPolytope(2), 3.0)
-    >>> K.gauge(np.array([[1.0, 2.0]])).tolist()
+    >>> gd.bodies.Scaled(gd.bodies.CrossPolytope(2), 3.0).gauge([[1.0, 2.0]]).tolist()
     [1.0]
     """
 
@@ -286,21 +306,23 @@ class Scaled(Moved):
     def _summary(self) -> str:
         return f"{self.factor:g} times {self.body!r}"
 
+    @property
+    def _factor(self) -> float:
+        return self.factor
+
     def _out(self, points: FloatArray) -> FloatArray:
         return self.factor * points
 
     def _into(self, points: Any) -> Any:
         return points / self.factor
 
+    def _raised(self, heights: Any, directions: FloatArray) -> Any:
+        del directions
+        return self.factor * heights
+
     @property
     def symmetric(self) -> bool:
         return self.body.symmetric
-
-    def support(self, directions: FloatArray) -> FloatArray:
-        return self.factor * self.body.support(directions)
-
-    def breadth(self, directions: FloatArray) -> FloatArray:
-        return self.factor * self.body.breadth(directions)
 
     def gauge(self, points: FloatArray) -> FloatArray:
         return self.body.gauge(points) / self.factor
@@ -309,24 +331,13 @@ class Scaled(Moved):
         found = self.body.facets(points)
         return Facets(found.gauges / self.factor, found.normals / self.factor)
 
-    def separate(self, point: FloatArray) -> Halfspace | None:
-        found = self.body.separate(point / self.factor)
-        return None if found is None else Halfspace(found.normal, self.factor * found.offset)
-
-    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return self.body.chord(points / self.factor, directions / self.factor)
-
     def radius(self) -> float:
         return self.factor * self.body.radius()
-
-    def half_diameter(self) -> float:
-        return self.factor * self.body.half_diameter()
 
     def second_moment(self) -> FloatArray:
         return self.factor**2 * self.body.second_moment()
 
     def volume(self) -> float:
-        """Volume of K times factor^r, where r is the dimension of the affine hull of K."""
         rank = self.body.affine_hull().dimension
         return math.exp(math.log(self.body.volume()) + rank * math.log(self.factor))
 
@@ -339,9 +350,6 @@ class Scaled(Moved):
     def linear_image(self, matrix: FloatArray) -> Body | None:
         inner = self.body.linear_image(matrix)
         return None if inner is None else Scaled(inner, self.factor)
-
-    def width_rule(self) -> tuple[float, Body]:
-        return self.factor, self.body
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
         inner = self.body.largest_gauge(support)
@@ -373,6 +381,9 @@ class Shifted(Moved):
     def _into(self, points: Any) -> Any:
         return points - self.offset
 
+    def _raised(self, heights: Any, directions: FloatArray) -> Any:
+        return heights + directions @ self.offset
+
     @property
     def symmetric(self) -> bool:
         return self.body.symmetric and not self.offset.any()
@@ -381,27 +392,9 @@ class Shifted(Moved):
         """False for `gauge` and `facets`, which depend on where 0 is in K."""
         return verb not in (Body.gauge, Body.facets) and super().implements(verb)
 
-    def support(self, directions: FloatArray) -> FloatArray:
-        return np.asarray(self.body.support(directions) + directions @ self.offset)
-
-    def breadth(self, directions: FloatArray) -> FloatArray:
-        return self.body.breadth(directions)
-
-    def separate(self, point: FloatArray) -> Halfspace | None:
-        found = self.body.separate(point - self.offset)
-        if found is None:
-            return None
-        return Halfspace(found.normal, found.offset + float(found.normal @ self.offset))
-
-    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return self.body.chord(points - self.offset, directions)
-
     def radius(self) -> float:
-        """Upper bound on the radius: the radius of K plus the length of the offset."""
+        """An upper bound."""
         return self.body.radius() + float(np.linalg.norm(self.offset))
-
-    def half_diameter(self) -> float:
-        return self.body.half_diameter()
 
     def second_moment(self) -> FloatArray:
         """S + c o^T + o c^T + o o^T; K has second moment S and centroid c, and o is the offset."""
@@ -414,9 +407,6 @@ class Shifted(Moved):
 
     def difference(self) -> Body:
         return difference_body(self.body)
-
-    def width_rule(self) -> tuple[float, Body]:
-        return 1.0, self.body
 
 
 def difference_body(body: Body) -> Body:
@@ -435,11 +425,6 @@ def difference_body(body: Body) -> Body:
     Body
         The closed form (`Body.difference`) if there is one; else 2 K for a K known to be symmetric,
         and the wrapper `Difference` for any other K.
-
-    Raises
-    ------
-    ValueError
-        If `body` is not a `Body`.
 
     Examples
     --------
@@ -468,20 +453,14 @@ def symmetric_hull(body: Body) -> Body:
     -------
     Body
         The closed form (`Body.symmetric_hull`) if there is one; else K itself for a K known to be
-        symmetric, and the wrapper `SymmetricHull` for any other K.
-
-    Raises
-    ------
-    ValueError
-        If `body` is not a `Body`.
+        symmetric, and a wrapper for any other K.
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> segment = gd.bodies.VPolytope([[1.0, 0.0], [0.0, 1.0]])
     >>> square = gd.bodies.symmetric_hull(segment)
-    >>> square.gauge(np.array([[0.5, -0.5], [1.0, 1.0]])).round(6).tolist()
+    >>> square.gauge([[0.5, -0.5], [1.0, 1.0]]).round(6).tolist()
     [1.0, 2.0]
     """
     closed = checked_body(body).symmetric_hull()

@@ -1,6 +1,4 @@
-"""Bodies described by a user's own CVXPY constraints, and CVXPY problems that are solved for many
-parameter values.
-"""
+"""Bodies described by a user's CVXPY constraints, and CVXPY problems solved for many parameters."""
 
 from __future__ import annotations
 
@@ -31,8 +29,8 @@ class CvxBody(Body):
 
     Support, extreme points, projection, separation and gauge solve one conic program for each row,
     and chords two. A program is compiled once, with the row as parameter. The first gauge, chord,
-    membership test or separation also computes the radius, by 2 m programs. Results are accurate to
-    about 1e-6 relative to the size of the body.
+    membership test or separation also computes the radius, by 2 m programs, and the affine hull
+    takes at most 2 m + 1. Results are accurate to about 1e-6 relative to the size of the body.
 
     Parameters
     ----------
@@ -49,18 +47,17 @@ class CvxBody(Body):
     Raises
     ------
     ValueError
-        At construction: for a parameter out of range, or if `build` does not return a list of
-        constraints. At use: if a conic program shows that the body is empty or unbounded.
+        At construction: if `build` does not return a list of constraints. At use: if a conic
+        program shows that the body is empty or unbounded.
     SolverError
         If the solver stops without an accurate answer.
 
     Examples
     --------
     >>> import cvxpy as cp
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> half_disc = gd.bodies.CvxBody(2, lambda x: [cp.norm(x, 2) <= 1, x[0] >= 0])
-    >>> half_disc.support(np.array([[1.0, 0.0]])).round(4).tolist()
+    >>> half_disc.support([[1.0, 0.0]]).round(4).tolist()
     [1.0]
     """
 
@@ -101,16 +98,18 @@ class CvxBody(Body):
     def dimension(self) -> int:
         return self.m
 
+    def _kept(self, objective: Any, point: Any, parameter: Any) -> KeptProblem:
+        """The program with this objective over the body; its solution is the `point` (m,)."""
+        constraints = self._constraints(point)
+        return KeptProblem(objective, constraints, [parameter], lambda: point.value, self.solver)
+
     @cached_property
     def _highest(self) -> KeptProblem:
         """The program that maximises <u, x> over the body, for a parameter u."""
         import cvxpy as cp
 
         point, direction = cp.Variable(self.m), cp.Parameter(self.m)
-        objective = cp.Maximize(direction @ point)
-        return KeptProblem(
-            objective, self._constraints(point), [direction], lambda: point.value, self.solver
-        )
+        return self._kept(cp.Maximize(direction @ point), point, direction)
 
     @cached_property
     def _nearest(self) -> KeptProblem:
@@ -118,10 +117,7 @@ class CvxBody(Body):
         import cvxpy as cp
 
         point, target = cp.Variable(self.m), cp.Parameter(self.m)
-        objective = cp.Minimize(cp.sum_squares(point - target))
-        return KeptProblem(
-            objective, self._constraints(point), [target], lambda: point.value, self.solver
-        )
+        return self._kept(cp.Minimize(cp.sum_squares(point - target)), point, target)
 
     @cached_property
     def _farthest(self) -> KeptProblem:
@@ -131,31 +127,28 @@ class CvxBody(Body):
         point, time = cp.Variable(self.m), cp.Variable()
         start, direction = cp.Parameter(self.m), cp.Parameter(self.m)
         constraints = [*self._constraints(point), point == start + time * direction]
-        parameters = [start, direction]
-        return KeptProblem(
-            cp.Maximize(time), constraints, parameters, lambda: time.value, self.solver
-        )
+        wanted = [start, direction], lambda: time.value
+        return KeptProblem(cp.Maximize(time), constraints, *wanted, self.solver)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        points = np.empty(directions.shape)
-        for i, direction in enumerate(directions):
-            # Scale the direction to length 1, because solvers stop at an absolute error.
-            length = np.linalg.norm(direction) or 1.0
-            points[i] = self._solved(self._highest, direction / length)
-        return points
+        # Directions are scaled to length 1, because solvers stop at an absolute error.
+        lengths = [np.linalg.norm(direction) or 1.0 for direction in directions]
+        found = [
+            self._solved(self._highest, u / s) for u, s in zip(directions, lengths, strict=True)
+        ]
+        return np.array(found).reshape(directions.shape)
 
-    def _solved(self, problem: KeptProblem, *values: FloatArray) -> FloatArray:
-        """The solution; ``ValueError`` if there is none because the body is empty or unbounded."""
-        status, solution = problem.solve(*values)
+    def _solved(self, problem: KeptProblem, value: FloatArray) -> FloatArray:
+        """The solution (m,); ``ValueError`` if there is none, as the body is empty or unbounded."""
+        status, solution = problem.solve(value)
         if status != "optimal":
             what = "empty" if status == "infeasible" else "unbounded"
             raise ValueError(f"{self!r} is {what}: its constraints do not describe a body")
         return np.asarray(solution)
 
     def project(self, points: FloatArray) -> FloatArray:
-        return np.array([self._solved(self._nearest, point) for point in points]).reshape(
-            points.shape
-        )
+        found = [self._solved(self._nearest, point) for point in points]
+        return np.array(found).reshape(points.shape)
 
     def contains(self, points: FloatArray, tolerance: float = CONIC_TOLERANCE) -> BoolArray:
         """Whether the distance to the body is at most max(`tolerance`, 1e-6) times its radius."""
@@ -169,7 +162,7 @@ class CvxBody(Body):
         return Halfspace(normal, float(self.support(normal[None])[0]))
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """1 / max{t : t x in K}; inf if the maximum is 0, as for some x if 0 is on the boundary."""
+        """inf for some x if 0 is on the boundary."""
         gauges = np.zeros(len(points))
         lengths = np.linalg.norm(points, axis=1) / self.radius()
         for i in np.flatnonzero(lengths > 0):
@@ -180,7 +173,7 @@ class CvxBody(Body):
 
     @cached_property
     def _has_gauge(self) -> bool:
-        """Whether the body contains 0: one conic program, or 2 m + 1 if no radius is known yet."""
+        """One conic program, or 2 m + 1 if no radius is known yet."""
         return bool(self.contains(np.zeros((1, self.m)))[0])
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -203,7 +196,7 @@ class CvxBody(Body):
 
     @cached_property
     def _hull(self) -> AffineHull:
-        """The affine hull: almost surely, differences of known extreme points span it."""
+        """Almost surely, differences of known extreme points span it."""
         rng = np.random.default_rng(PUBLIC_SEED)
         basis = np.zeros((self.m, 0))
         offset = self.extreme_point(np.ones((1, self.m)))[0]
@@ -220,7 +213,7 @@ class CvxBody(Body):
         return AffineHull.whole_space(self.m)
 
     def affine_hull(self) -> AffineHull:
-        """Found from at most 2 m + 1 extreme points; widths below 1e-6 of the radius count as 0."""
+        """Widths below 1e-6 of the radius count as 0."""
         return self._hull
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
@@ -230,14 +223,13 @@ class CvxBody(Body):
         return [point == variable, *self._constraints(point)]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle the description alone, because compiled programs contain the state of a solver."""
+        """Without compiled programs, which contain the state of a solver."""
         return {"m": self.m, "build": self.build, "solver": self.solver}
 
 
-#: Tolerances for the duality gap and for the constraints at which the solver Clarabel stops.
+#: Tolerances for the duality gap and the constraints at which Clarabel stops.
 CLARABEL_SETTINGS = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
-#: Residuals at which the solver SCS stops, and its largest number of iterations. By default, CVXPY
-#: lets SCS stop at residuals of 1e-5, which is too early for the accuracy of `CvxBody`.
+#: Residuals at which SCS stops (the default 1e-5 of CVXPY is too early), and most iterations.
 SCS_SETTINGS = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 100_000}
 
 

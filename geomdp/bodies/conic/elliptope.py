@@ -1,5 +1,5 @@
-"""Positive semidefinite matrices with a given or bounded diagonal: the elliptope of correlation
-matrices, its linear images, and second moments of data in a cube.
+"""Positive semidefinite (psd) matrices with a given or bounded diagonal: correlation matrices,
+their linear images, and second moments of data in a cube.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ import scipy.sparse as sp
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, svec, unsvec
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch, finite_array, require_type, vector, whole
+from geomdp._validation import batch, whole
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.conic.spectral import MatrixBody, half_vector
-from geomdp.bodies.oracles import Facets, check_all_above_0
+from geomdp.bodies.oracles import Facets
 
-#: Largest number of entries of the Gaussian vectors of one batch: 2^24 float64 are 128 MB. A batch
-#: with a single draw may be larger.
+#: Largest number of entries of the Gaussian vectors of one batch of several draws: 128 MB.
 SAMPLE_ENTRIES = 1 << 24
 
 
@@ -31,7 +30,8 @@ class Elliptope(Body):
 
     The coordinates are the m = p (p - 1) / 2 entries R_ij with i < j, in row-major order. The point
     0 is the identity matrix. The body contains (s_i s_j)_(i < j) for all signs s in {-1, 1}^p. psd
-    stands for positive semidefinite.
+    stands for positive semidefinite. Gauges and facets cost O(p^3), an exact draw O(p^3) (X-LKJ),
+    and a projection some ten eigendecompositions.
 
     Parameters
     ----------
@@ -40,10 +40,8 @@ class Elliptope(Body):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
-    >>> elliptope = gd.bodies.Elliptope(3)
-    >>> elliptope.matrices(np.array([[0.5, -0.5, 0.0]])).tolist()
+    >>> gd.bodies.Elliptope(3).matrices([[0.5, -0.5, 0.0]]).tolist()
     [[[1.0, 0.5, -0.5], [0.5, 1.0, 0.0], [-0.5, 0.0, 1.0]]]
     """
 
@@ -70,10 +68,9 @@ class Elliptope(Body):
         return matrices
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Upper bounds h(u) on the largest <u, R>, from the dual of the MaxCut relaxation.
-
-        The halfspaces {x : <u, x> <= h(u)} contain the body up to rounding. h(u) is nearly always
-        within a relative 1e-9 of the maximum (see `highest_correlation`, also for the cost).
+        """Upper bounds h(u) on the largest <u, R>, from the dual of the MaxCut relaxation: the
+        halfspaces {x : <u, x> <= h(u)} contain the body up to rounding, and h(u) is nearly always
+        within a relative 1e-9 of the maximum.
         """
         from geomdp.bodies.conic.compiled import highest_correlation  # slow to import
 
@@ -93,7 +90,6 @@ class Elliptope(Body):
         return weights
 
     def project(self, points: FloatArray) -> FloatArray:
-        """The nearest correlation matrices, each by some ten eigendecompositions of order p."""
         rows, columns = np.triu_indices(self.order, 1)
         ones = np.ones(self.order)
         return np.array(
@@ -101,11 +97,11 @@ class Elliptope(Body):
         ).reshape(-1, self.dimension)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """-lambda_min(X) for X = R - I, since I + X / t is psd iff t >= -lambda_min(X); O(p^3)."""
+        """-lambda_min(X) for X = R - I, since I + X / t is psd iff t >= -lambda_min(X)."""
         return np.asarray(np.maximum(1 - np.linalg.eigvalsh(self.matrices(points))[:, 0], 0.0))
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges, and halfspaces {R : v^T R v >= 0}, v an eigenvector of lambda_min; O(p^3)."""
+        """Halfspaces {R : v^T R v >= 0}, v an eigenvector of lambda_min."""
         values, vectors = np.linalg.eigh(self.matrices(points))
         lowest = vectors[:, :, 0]
         rows, columns = np.triu_indices(self.order, 1)
@@ -116,10 +112,8 @@ class Elliptope(Body):
         return math.sqrt(self.dimension)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Exact: inner products of p independent uniform unit vectors in R^(p+1); O(p^3) a draw.
-
-        The correlation matrix of p standard Gaussian vectors in R^v has density proportional to
-        det(R)^((v - p - 1) / 2), which is constant for v = p + 1 (X-LKJ).
+        """Inner products of p uniform unit vectors in R^(p+1). For p Gaussian vectors in R^v, the
+        density is proportional to det(R)^((v - p - 1) / 2), constant for v = p + 1 (X-LKJ).
         """
         rows, columns = np.triu_indices(self.order, 1)
         points = np.empty((n, self.dimension))
@@ -165,40 +159,16 @@ STRETCH_ERROR = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class MappedElliptope(Body):
-    """The body {c + T r : r in the elliptope of order p}, where T^T T = Diag(w_i w_j for i < j).
-
-    r lists the entries R_ij, i < j, of a correlation matrix R. The matrix X with entries X_ij =
-    (w_i w_j)^(1/2) R_ij is positive semidefinite (psd) with diagonal w. The squared distance of two
-    images is half the squared Frobenius distance of their matrices X, so projection on the image
-    finds the nearest psd matrix with diagonal w.
-
-    The moment relaxation of all two-way tables of d binary attributes has this form, with p = d + 1
-    and w proportional to (d - 1, 1, .., 1): each entry of r is the mean of a product of two signs,
-    which occurs in one table, or the mean of a sign, which occurs in d - 1 tables.
+    """The body {c + T r : r in the elliptope of order p}, T^T T = Diag(w_i w_j for i < j), such as
+    the relaxation of all two-way tables of d = p - 1 binary attributes, with w proportional to (d -
+    1, 1, .., 1).
     """
 
+    # The matrices X_ij = (w_i w_j)^(1/2) R_ij are psd with diagonal w, and the squared distance of
+    # two images is half that of their X. So projection finds the nearest psd X with diagonal w.
     matrix: sp.csr_array
     weights: FloatArray
     constant: FloatArray
-
-    def __post_init__(self) -> None:
-        require_type(self.matrix, sp.csr_array, "matrix")
-        weights = finite_array(self.weights, "weights", ndim=1)
-        check_all_above_0(weights, "weights")
-        object.__setattr__(self, "weights", weights)
-        vector(self.constant, self.matrix.shape[0], "constant")
-        if self.matrix.shape[1] != self._elliptope.dimension:
-            raise ValueError(
-                f"matrix must have {self._elliptope.dimension} columns for {len(weights)} weights, "
-                f"got shape {self.matrix.shape}"
-            )
-        off = abs(self.matrix.T @ self.matrix - sp.diags_array(self._stretch**2))
-        if off.max() > STRETCH_ERROR * (self._stretch**2).max():
-            raise ValueError(
-                "the columns of matrix must be orthogonal and have lengths (w_i w_j)^(1/2) for the "
-                f"weights w: the error of an entry of matrix^T matrix must be at most "
-                f"{STRETCH_ERROR * (self._stretch**2).max():.3g}, got {off.max():.3g}"
-            )
 
     def _summary(self) -> str:
         return f"order {len(self.weights)}"
@@ -218,13 +188,12 @@ class MappedElliptope(Body):
         return np.asarray(np.sqrt(self.weights[rows] * self.weights[columns]))
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Upper bounds: <u, c> plus the bound of `Elliptope.support` at T^T u, for each row u."""
+        """Upper bounds."""
         return np.asarray(
             self._elliptope.support((self.matrix.T @ directions.T).T) + directions @ self.constant
         )
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """For each row u, the point c + T r, where `Elliptope.extreme_point` gives r at T^T u."""
         best = self._elliptope.extreme_point((self.matrix.T @ directions.T).T)
         return np.asarray((self.matrix @ best.T).T + self.constant)
 
@@ -234,7 +203,6 @@ class MappedElliptope(Body):
         return back, np.linalg.norm(directions - (self.matrix @ back.T).T, axis=1)
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether each point is the image of a correlation matrix up to rounding; O(p^3) each."""
         back, off = self._pulled_back(points - self.constant)
         slack = max(tolerance, RANK_TOLERANCE) * self.radius()
         return np.asarray(self._elliptope.contains(back, tolerance) & (off <= slack))
@@ -248,7 +216,6 @@ class MappedElliptope(Body):
         return low, high
 
     def project(self, points: FloatArray) -> FloatArray:
-        """The nearest points (b, m); each takes some ten eigendecompositions of order p."""
         # Coordinates of the points along the columns of T, which are orthogonal.
         stretched = (self.matrix.T @ (points - self.constant).T).T / self._stretch
         rows, columns = np.triu_indices(len(self.weights), 1)
@@ -258,15 +225,15 @@ class MappedElliptope(Body):
         return np.asarray((self.matrix @ (nearest / self._stretch).T).T + self.constant)
 
     def radius(self) -> float:
-        """||c|| + (sum of w_i w_j)^(1/2), an upper bound, because |R_ij| <= 1."""
+        """An upper bound."""
         return float(np.linalg.norm(self.constant) + np.linalg.norm(self._stretch))
 
     def half_diameter(self) -> float:
-        """(sum of w_i w_j)^(1/2), an upper bound: no point is farther from c."""
+        """An upper bound: no point is farther from c."""
         return float(np.linalg.norm(self._stretch))
 
     def affine_hull(self) -> AffineHull:
-        """The affine subspace c + span of the columns of T, by a dense basis (m, p (p - 1) / 2)."""
+        """By a dense basis (m, p (p - 1) / 2), the columns of T."""
         basis = np.asarray((self.matrix / self._stretch).toarray(), dtype=np.float64)
         return AffineHull(self.constant, basis)
 
@@ -310,11 +277,8 @@ class PsdBox(MatrixBody):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
-    >>> body = gd.bodies.PsdBox(2)
-    >>> half = np.sqrt(2) / 2
-    >>> body.contains(np.array([[1.0, half, 1.0], [2.0, 0.0, 1.0]])).tolist()
+    >>> gd.bodies.PsdBox(2).contains([[1.0, 2**-0.5, 1.0], [2.0, 0.0, 1.0]]).tolist()
     [True, False]
     """
 
@@ -331,10 +295,8 @@ class PsdBox(MatrixBody):
         return float(self.d)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Exact draws of S R S, R uniform on the elliptope and S_ii = U_i^(1/(d+1)) (X-PSDBOX).
-
-        The Jacobian of M = D^(1/2) R D^(1/2), where D is the diagonal of M, is prod D_ii^((d - 1) /
-        2). So D_ii = S_ii^2 is U^(2 / (d + 1)) with U uniform on [0, 1], independent of R.
+        """Exact draws of S R S, R uniform on the elliptope and S_ii = U_i^(1/(d+1)) (X-PSDBOX): the
+        Jacobian of M = D^(1/2) R D^(1/2), D the diagonal of M, is prod D_ii^((d - 1) / 2).
         """
         scales = rng.random((n, self.d)) ** (1 / (self.d + 1))
         rows, columns = np.triu_indices(self.d)
@@ -349,11 +311,8 @@ class PsdBox(MatrixBody):
         return np.asarray((self.d + 1) / (self.d + 3) * svec(np.eye(self.d)))
 
     def second_moment(self) -> FloatArray:
-        """E[M_ii M_jj] = a^2, E[M_ii^2] = (d + 1)/(d + 5) and E[2 M_ij^2] = 2 a^2 / (d + 1).
-
-        Here i != j and a = E S_ii^2 = (d + 1) / (d + 3); all other entries are 0. In the notation
-        of `sample_uniform`, E S_ii^4 = (d + 1) / (d + 5), and the R_ij have mean 0, variance 1 / (d
-        + 1) and no correlation.
+        """E[M_ii M_jj] = a^2, E[M_ii^2] = (d + 1)/(d + 5) and E[2 M_ij^2] = 2 a^2 / (d + 1) for i
+        != j, a = E S_ii^2 = (d + 1) / (d + 3); all other entries are 0.
         """
         a = (self.d + 1) / (self.d + 3)
         rows, columns = np.triu_indices(self.d)
@@ -385,22 +344,20 @@ class PsdBox(MatrixBody):
 # theta is diag((G + Diag y)_+) - b. Newton's method converges quadratically; each step solves a
 # linear system with the generalised Hessian by conjugate gradients (Qi and Sun 2006).
 
-#: Newton's method stops when the error of the diagonal is at most this share of the largest entry
-#: of b.
+#: Newton's method stops at this error of the diagonal, as a share of the largest entry of b.
 DIAGONAL_ERROR = 1e-13
 #: Largest number of Newton steps; 5 to 10 are usual.
 MOST_STEPS = 200
 #: `DECREASE`: a step is accepted if theta falls by this share of the predicted decrease (Armijo's
 #: rule). `REGULAR`: this multiple of the identity is added to the Hessian, which may be singular.
 DECREASE, REGULAR = 1e-4, 1e-10
-#: If a line search needs a step shorter than this share of the Newton step, rounding errors limit
-#: the search, and Newton's method stops.
+#: Newton's method stops if rounding makes a line search shorter than this share of the step.
 SHORTEST = 1e-10
 
 
 def nearest_with_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArray:
     """The psd X (p, p) nearest to a symmetric G, with diagonal exactly b > 0; O(p^3) per step."""
-    # Replace the diagonal of G by b. This only shifts y, because the problem depends on G + Diag y.
+    # A change of the diagonal of G only shifts y, because the problem depends on G + Diag y.
     target = matrix - np.diag(np.diag(matrix)) + np.diag(diagonal)
     shift = np.zeros(len(diagonal))
     value, gradient, parts = _dual(target, shift, diagonal)
@@ -410,8 +367,7 @@ def nearest_with_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArra
         step = _newton_step(parts, gradient, float(diagonal.max()))
         slope, length = float(gradient @ step), 1.0
         trial = _dual(target, shift + step, diagonal)
-        # Near the optimum, changes of theta are below the rounding error of theta, about 1e-16
-        # |theta|. Therefore accept steps that increase theta by at most this slack.
+        # Near the optimum, changes of theta are below its rounding error, about 1e-16 |theta|.
         slack = 1e-15 * abs(value)
         while trial[0] > value + DECREASE * length * slope + slack and length > SHORTEST:
             length /= 2

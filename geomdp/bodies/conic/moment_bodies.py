@@ -1,6 +1,4 @@
-"""Bodies of moments: a relaxation of one- and two-way tables by a positive semidefinite matrix of
-moments, and Chebyshev product moments of distributions on the cube [-1, 1]^d.
-"""
+"""Bodies of moments: tables of categorical columns with a psd moment matrix, and Chebyshev moments."""
 
 from __future__ import annotations
 
@@ -51,10 +49,11 @@ class TableMoments(Body):
 
     The coordinates are H_i^T m_i for all columns i, then H_i^T M_ij H_j, row by row, for i < j. H_i
     (l_i, l_i - 1) consists of the Helmert contrasts of l_i levels, an orthonormal basis of the
-    vectors with sum 0 (`zero_sum_basis`). With q_i = l_i - 1 there are r = sum q_i + sum_(i < j)
-    q_i q_j coordinates. At the centroid 0, the levels of each column have equal shares and the
-    columns are independent. The exact sampler generalises formula sheet X-LKJ to more than two
-    levels.
+    vectors with sum 0. With q_i = l_i - 1 there are r = sum q_i + sum_(i < j) q_i q_j coordinates.
+    At the centroid 0, the levels of each column have equal shares and the columns are independent.
+    The exact sampler generalises formula sheet X-LKJ to more than two levels; a draw costs
+    O(L^2 P), P = sum q_i, and if the cut leaves a share s of the volume, a point takes 1 / s draws
+    on average.
 
     Parameters
     ----------
@@ -65,13 +64,11 @@ class TableMoments(Body):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> body = gd.bodies.TableMoments([2, 2])
     >>> body
     TableMoments(2 columns in R^3)
-    >>> independent = body.tables(np.zeros((1, 3)))[0]
-    >>> independent[:2, 2:].tolist()
+    >>> body.tables([[0.0, 0.0, 0.0]])[0, :2, 2:].tolist()
     [[0.25, 0.25], [0.25, 0.25]]
     """
 
@@ -174,10 +171,8 @@ class TableMoments(Body):
         violation may exceed its limit by `tolerance`.
         """
         tables = self.tables(points)
-        # The indicators of the events of each column add up to the constant 1, so moment matrices
-        # of order L are singular. The quadratic form is tested on a basis of the space that all
-        # indicators span. The basis consists of the constant 1 and all contrasts. The constant is
-        # the sum of the indicators of column 0.
+        # The indicators of a column's events add up to the constant 1, so matrices of order L are
+        # singular. The form is tested on a basis of the span of all indicators: 1 and contrasts.
         frame = np.column_stack([self._starts[1] > np.arange(self._starts[-1]), self._contrasts])
         lowest = np.linalg.eigvalsh(frame.T @ tables @ frame)[:, 0]
         inside = lowest >= -tolerance * len(self.levels)
@@ -186,12 +181,9 @@ class TableMoments(Body):
         return np.asarray(inside)
 
     def radius(self) -> float:
-        """An upper bound on the norm of a point: (sum of (1 - 1 / l_i) + d (d - 1) / 2)^(1/2).
-
-        Of the d columns, each has ||H_i^T m_i||^2 = ||m_i||^2 - 1 / l_i <= 1 - 1 / l_i. Each of the
-        d (d - 1) / 2 blocks H_i^T M_ij H_j = D_i^(1/2) R D_j^(1/2), with D_i = H_i^T diag(m_i) H_i
-        of trace at most 1 and ||R|| <= 1, has squared norm at most 1.
-        """
+        """An upper bound: (sum of (1 - 1 / l_i) + d (d - 1) / 2)^(1/2)."""
+        # ||H_i^T m_i||^2 = ||m_i||^2 - 1 / l_i, and H_i^T M_ij H_j = D_i^(1/2) R D_j^(1/2) with
+        # ||R|| <= 1 and D_i = H_i^T diag(m_i) H_i of trace at most 1.
         shares = sum(1 - 1 / count for count in self.levels)
         pairs = len(self.levels) * (len(self.levels) - 1) / 2
         return math.sqrt(shares + pairs)
@@ -204,20 +196,14 @@ class TableMoments(Body):
         """Exact: Dirichlet shares and random orthonormal rows, with rejection if the body is cut.
 
         Let S_i = H_i^T (diag(m_i) - m_i m_i^T) H_i. The moment matrix is psd if and only if the
-        Schur complement T of the constant 1 is psd. T has the diagonal blocks S_i and the other
-        blocks H_i^T M_ij H_j - (H_i^T m_i)(H_j^T m_j)^T. Write its blocks as S_i^(1/2) R_ij
-        S_j^(1/2), R_ii = I; then T is psd if and only if R is. The Jacobian from R to M is the
-        product of det(S_i)^((P - q_i) / 2), where P = sum q_i, and det S_i is l_i times the product
-        of the entries of m_i. Hence R and all m_i are independent, m_i is Dirichlet with all
-        parameters (P - q_i) / 2 + 1, and R is uniform.
-
-        A Wishart matrix W of order P with P + 1 degrees of freedom has density proportional to
-        e^(-tr W / 2), which does not depend on W_ij, i != j. So R_ij = W_ii^(-1/2) W_ij W_jj^(-1/2)
-        is uniform. Equivalently, R_ij = Q_i Q_j^T for independent Q_i (q_i, P + 1) with uniform
-        orthonormal rows.
-
-        A draw costs O(L^2 P). If the cut leaves a share s of the volume, a point takes 1 / s draws
-        on average.
+        Schur complement of the constant 1 is, with diagonal blocks S_i and other blocks H_i^T M_ij
+        H_j - (H_i^T m_i)(H_j^T m_j)^T = S_i^(1/2) R_ij S_j^(1/2), so if and only if R is, with R_ii
+        = I. The Jacobian from R to M is the product of det(S_i)^((P - q_i) / 2), and det S_i is l_i
+        times the product of the entries of m_i. Hence R and all m_i are independent, m_i is
+        Dirichlet with all parameters (P - q_i) / 2 + 1, and R is uniform. A Wishart matrix W of
+        order P with P + 1 degrees of freedom has density proportional to e^(-tr W / 2), which does
+        not depend on W_ij, i != j. So R_ij = W_ii^(-1/2) W_ij W_jj^(-1/2) is uniform, or R_ij = Q_i
+        Q_j^T for independent Q_i (q_i, P + 1) with uniform orthonormal rows.
         """
         return np.concatenate([self.points(tables) for tables in self._drawn(n, rng)])
 
@@ -236,11 +222,10 @@ class TableMoments(Body):
             yield tables
 
     def entry_variances(self) -> FloatArray:
-        """Variances (r,) of the uncorrelated coordinates of uniform points of the uncut body.
-
-        A coordinate of H_i^T m_i has variance u_i = 1 / (l_i (l_i a_i + 1)), with the Dirichlet
-        parameter a_i = (P - q_i) / 2 + 1. A coordinate of H_i^T M_ij H_j has variance u_i u_j + s_i
-        s_j / (P + 1), where s_i = a_i / (l_i a_i + 1) = E tr S_i / q_i (see `sample_uniform`).
+        """Variances (r,) of the uncorrelated coordinates of uniform points of the uncut body: u_i =
+        1 / (l_i (l_i a_i + 1)) for H_i^T m_i, with the Dirichlet parameter a_i = (P - q_i) / 2 + 1,
+        and u_i u_j + s_i s_j / (P + 1) for H_i^T M_ij H_j, with s_i = a_i / (l_i a_i + 1) = E tr
+        S_i / q_i.
         """
         levels = np.array(self.levels, dtype=float)
         a = (self._order - levels + 1) / 2 + 1
@@ -254,10 +239,9 @@ class TableMoments(Body):
     def block_means(self, values: FloatArray) -> FloatArray:
         """Average `values` (.., r), one per coordinate, over each column and each pair of columns.
 
-        Under the uniform distribution, even on a cut body, the coordinates of one column or of one
-        pair of columns have the same variance, so estimates of it can be averaged. Proof:
-        permutations of the levels of a column map the body to itself, and each block is an
-        irreducible representation of them. No two blocks are isomorphic, so Schur's lemma applies.
+        Under the uniform distribution, even on a cut body, the coordinates of one column or pair
+        have the same variance: permutations of the levels map the body to itself, and the blocks
+        are irreducible representations of them, no two isomorphic, so Schur's lemma applies.
         """
         own = [count - 1 for count in self.levels]
         sizes = np.array(own + [a * b for a, b in itertools.combinations(own, 2)])
@@ -271,10 +255,9 @@ class TableMoments(Body):
         return np.diag(self.entry_variances())
 
     def volume(self) -> float:
-        """Gamma_P(f / 2) times prod l_i^((P - q_i + 1) / 2) B_i / Gamma_(q_i)(f / 2), f = P + 1.
-
-        Gamma_q are multivariate gamma functions, and B_i = Gamma(a_i)^(l_i) / Gamma(l_i a_i), with
-        a_i as in `entry_variances`. Raises `MissingOracle` for a cut body.
+        """Gamma_P(f / 2) times prod l_i^((P - q_i + 1) / 2) B_i / Gamma_(q_i)(f / 2), f = P + 1,
+        with multivariate gamma functions Gamma_q and B_i = Gamma(a_i)^(l_i) / Gamma(l_i a_i), a_i
+        as in `entry_variances`; `MissingOracle` for a cut body.
         """
         if self.cut:
             raise MissingOracle(self, "volume", "a closed form")
@@ -288,31 +271,25 @@ class TableMoments(Body):
         return math.exp(log)
 
 
-# Chebyshev product moments M_m = E prod_i T_{m_i}(x_i) for m in {0..t-1}^d, where T_k is the
-# Chebyshev polynomial of degree k. They are in row-major order of m. M_0 is 1 for every
-# distribution and is left out. The coordinates of a body are M_m / s_m with positive scales s_m.
-# Euclidean projection on the body is therefore least squares in M with the weights 1 / s_m^2.
+# Chebyshev product moments M_m = E prod_i T_{m_i}(x_i), m in {0..t-1}^d in row-major order, without
+# M_0 = 1. Coordinates are M_m / s_m, so projection is least squares in M with weights 1 / s_m^2.
 
 #: Largest value of (number of grid points) x (number of moments): 2^25 float64 are 256 MB.
 MAX_ENTRIES = 1 << 25
 
 
 def cosine_moment_body(scales: npt.ArrayLike) -> CvxBody:
-    """The set of all moment vectors of distributions on [-1, 1], by two semidefinite constraints.
-
-    For x = cos(a) with a random angle a, M_k is E cos(k a). (M_1, ..., M_{t-1}) are such moments if
-    and only if the Toeplitz matrix H = (M_|i-j|) of order t, with M_0 = 1, is positive semidefinite
-    (Caratheodory 1911, Toeplitz 1911: the truncated trigonometric moment problem). H does not
-    change if its rows and columns are reversed. So H is positive semidefinite if and only if two
-    blocks are, with the entries E cos(i a) cos(j a) and E sin(i a) sin(j a). Here i and j run over
-    {0, 1, ..} for odd t and over {1/2, 3/2, ..} for even t, up to (t - 1) / 2.
-    """
+    """All vectors (t - 1,) of M_m / s_m of distributions on [-1, 1], by two psd constraints."""
     import cvxpy as cp
 
+    # For x = cos(a), M_k is E cos(k a). These are moments if and only if the Toeplitz matrix
+    # (M_|i-j|) of order t is psd (Caratheodory 1911, Toeplitz 1911). It does not change if rows and
+    # columns are reversed, so it is psd if and only if two blocks are, with the entries
+    # E cos(i a) cos(j a) and E sin(i a) sin(j a); i and j run over {0, 1, ..} for odd t and over
+    # {1/2, 3/2, ..} for even t, up to (t - 1) / 2.
     scales = finite_array(scales, "scales", ndim=1)
     check_all_above_0(scales, "scales")
-    # The solver is SCS, because both blocks are singular at points of the moment curve. There, the
-    # solver Clarabel often stops before it reaches its tolerances.
+    # Both blocks are singular on the moment curve, where Clarabel often stops too early.
     return CvxBody(len(scales), partial(_semidefinite, scales), cp.SCS)
 
 
@@ -332,8 +309,7 @@ def _semidefinite(scales: FloatArray, variable: Any) -> list[Any]:
 
 def _products(size: int, sign: float) -> tuple[FloatArray, int]:
     """Coefficients of M_0..M_{t-1} in twice each entry of the block of `sign`, and its order."""
-    # `doubled` holds the numbers 2 i. They are even for odd t, and odd for even t. The row of
-    # sin(0 a) would be 0, so it is left out.
+    # `doubled` holds the numbers 2 i; the row of sin(0 a) would be 0, so it is left out.
     doubled = np.arange((size - 1) % 2, size, 2)
     if sign < 0:
         doubled = doubled[doubled > 0]
@@ -356,7 +332,8 @@ def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
     Parameters
     ----------
     scales : (t,) * d array
-        s_m > 0 for m != 0; s_0 must be finite, but is not used.
+        s_m > 0 for m != 0, t >= 2; s_0 must be finite, but is not used. The coordinates are M_m /
+        s_m, with Chebyshev moments M_m = E prod_i T_{m_i}(x_i).
     per_axis : int
         G >= 2, the number of grid angles in each variable. The body is the hull of G^d points.
 
@@ -368,21 +345,21 @@ def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
     Raises
     ------
     ValueError
-        If a scale but the first is not above 0, the shape of `scales` is not (t,) * d with
-        t >= 2, or `per_axis` is below 2. Also if the moments of all grid points are more than 2^25
-        numbers.
+        If the moments of all grid points are more than 2^25 numbers.
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
-    >>> body = gd.bodies.grid_moment_body(np.ones(3), per_axis=3)
+    >>> body = gd.bodies.grid_moment_body([1.0, 1.0, 1.0], per_axis=3)
     >>> body
     VPolytope(3 points in R^2)
     >>> body.vertices.round(6).tolist()
     [[1.0, 1.0], [0.0, -1.0], [-1.0, 1.0]]
     """
-    scales = _cube(scales)
+    scales = finite_array(scales, "scales", np.ndim(scales))
+    if scales.ndim == 0 or len(scales) < 2 or set(scales.shape) != {len(scales)}:
+        raise ValueError(f"scales must have shape (t,) * d, t >= 2, got {scales.shape}")
+    check_all_above_0(scales.ravel()[1:], "scales after the first")
     per_axis = whole(per_axis, "per_axis", minimum=2)
     size, dimension = len(scales), scales.ndim
     if scales.size * per_axis**dimension > MAX_ENTRIES:
@@ -394,12 +371,3 @@ def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
     waves = np.cos(np.multiply.outer(angles, np.arange(size)))
     products = reduce(np.kron, [waves] * dimension)
     return VPolytope(products[:, 1:] / scales.ravel()[1:])
-
-
-def _cube(scales: npt.ArrayLike) -> FloatArray:
-    """The scales (t,) * d, t >= 2, checked to be above 0 after the first; else ``ValueError``."""
-    array = finite_array(scales, "scales", np.ndim(scales))
-    if array.ndim == 0 or len(array) < 2 or set(array.shape) != {len(array)}:
-        raise ValueError(f"scales must have shape (t,) * d, t >= 2, got {array.shape}")
-    check_all_above_0(array.ravel()[1:], "scales after the first")
-    return array
