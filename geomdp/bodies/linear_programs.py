@@ -35,8 +35,7 @@ from geomdp.bodies.oracles import (
     ratio_test,
 )
 
-#: Feasibility tolerance of the solver HiGHS, on data scaled to size 1. It equals
-#: `MEMBERSHIP_TOLERANCE`. The smallest tolerance that HiGHS accepts is 1e-10.
+#: Feasibility tolerance of HiGHS, on data scaled to size 1 (at least 1e-10 is accepted).
 LP_TOLERANCE = 1e-9
 
 
@@ -122,16 +121,13 @@ def _kept_model(columns: FloatArray, costs: FloatArray) -> Any:
 
 def origin_depth(points: FloatArray) -> float:
     """The largest N s with sum_i a_i p_i = 0, sum a = 1, a >= s, for `points` p_i (N, r); else 0.
-
-    It is above 0 iff 0 is in the interior of the hull, relative to the linear span. If the hull
-    contains a ball about 0 in this span, of q times the largest norm, it is at least q / (1 + q).
+    It is above 0 iff 0 is in the interior of the hull, relative to the linear span.
     """
     if points.shape[1] == 0:
         return 1.0
     size = float(np.abs(points).max()) or 1.0
     lifted = np.hstack([points / size, np.ones((len(points), 1))])
-    # Write a = b + s with b >= 0. Then N s is an additional variable. Its column is the mean of all
-    # other columns.
+    # With a = b + s, b >= 0, N s is an additional variable whose column is the mean of the others.
     columns = np.vstack([lifted, lifted.mean(axis=0)]).T
     costs = np.append(np.zeros(len(points)), -1.0)
     target = np.append(np.zeros(points.shape[1]), 1.0)
@@ -146,10 +142,8 @@ def surround(normals: FloatArray) -> bool:
 
 
 def near_rows(normals: FloatArray, offsets: FloatArray) -> BoolArray:
-    """Which rows (N,) of {x : normals @ x <= offsets} to keep; the others are redundant.
-
-    A row with a unit normal is redundant if its offset is above the norm of every point of the
-    bounded set P of the rows nearest to 0. If P is empty, its rows alone are kept.
+    """Which rows (N,) of {x : normals @ x <= offsets} to keep, the others being redundant: their
+    offsets are above the norm of every point of the bounded set P of the rows nearest to 0.
     """
     order = np.argsort(np.abs(offsets), kind="stable")
     count = min(len(order), normals.shape[1] + 1)
@@ -161,24 +155,21 @@ def near_rows(normals: FloatArray, offsets: FloatArray) -> BoolArray:
     first[order[:count]] = True
     size = float(np.abs(offsets[first]).max()) or 1.0
     if slack_rows(normals[first], offsets[first] / size) is None:
-        return first
+        return first  # P is empty
     program = ConicProgram(np.ascontiguousarray(normals[first].T), offsets[first] / size)
     axes = np.eye(normals.shape[1])
     corner = np.maximum(program.solve(axes)[0], program.solve(-axes)[0])
-    # No point of P is farther from 0 than this corner of a box. 1e-6 is far above the solver's
-    # error.
+    # No point of P is farther from 0 than this corner; 1e-6 is far above the solver's error.
     return np.asarray(offsets <= size * np.linalg.norm(corner) * (1 + 1e-6))
 
 
 def slack_rows(normals: FloatArray, offsets: FloatArray) -> tuple[FloatArray, BoolArray] | None:
-    """A point in the relative interior of {x : normals @ x <= offsets}, and which rows are slack.
-
-    Both come from max {sum s : normals @ x + s <= tau offsets, 0 <= s <= 1, 1 <= tau <= 1e9}, for
-    rows and offsets of size about 1. Sets thinner than about 1e-9 count as flat. None for an empty
-    set.
+    """A point in the relative interior of {x : normals @ x <= offsets}, and which rows are slack,
+    for rows and offsets of size about 1; None if empty. Sets thinner than about 1e-9 count as flat.
     """
     from scipy.optimize import linprog
 
+    # max {sum s : normals @ x + s <= tau offsets, 0 <= s <= 1, 1 <= tau <= 1e9}
     count, dimension = normals.shape
     parts = [sp.csr_array(normals), sp.eye_array(count), sp.csr_array(-offsets[:, None])]
     rows = sp.hstack(parts, format="csr")
@@ -196,9 +187,8 @@ def slack_rows(normals: FloatArray, offsets: FloatArray) -> tuple[FloatArray, Bo
 
 # Polytopes given by inequalities.
 
-#: If the largest distance of a hyperplane from 0 is above this number times the median distance,
-#: redundant inequalities are removed before other linear programs are solved. Far hyperplanes would
-#: otherwise set the scale of the solver's tolerances.
+#: If a hyperplane is farther from 0 than this number times the median distance, redundant rows are
+#: removed first, because far ones would set the scale of the solver's tolerances.
 FAR = 1e3
 
 
@@ -240,8 +230,8 @@ class HPolytope(ByInequalities):
     Support and extreme points solve linear programs with m rows and F columns, each started from
     the solution for the previous direction. Gauge, facets, membership and chords have closed forms,
     O(F m) per point. At first use, two linear programs check that the set is bounded and not empty,
-    and find its affine hull. If a hyperplane is far from 0 (see `FAR`), further programs remove
-    redundant inequalities first.
+    and find its affine hull. If a hyperplane is a thousand times farther from 0 than most, further
+    programs remove redundant inequalities first.
 
     Parameters
     ----------
@@ -257,10 +247,9 @@ class HPolytope(ByInequalities):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> triangle = gd.bodies.HPolytope([[-1.0, 0.0], [0.0, -1.0], [1.0, 1.0]], [1.0, 1.0, 1.0])
-    >>> triangle.support(np.array([[1.0, 0.0]])).round(6).tolist()
+    >>> triangle.support([[1.0, 0.0]]).round(6).tolist()
     [2.0]
     """
 
@@ -315,8 +304,8 @@ class HPolytope(ByInequalities):
 
     @cached_property
     def _scale(self) -> float:
-        """Norm of an inner point, plus the largest over the hull's axes of the smaller distance to
-        the boundary; at most twice the largest norm of a point, and not changed by redundant rows.
+        """Norm of an inner point plus a reach of the hull's axes: at most twice the largest norm of
+        a point, and not changed by redundant rows.
         """
         hull, slack = self._shape
         rows, offsets = self._units[0][slack], self._units[1][slack]
@@ -341,9 +330,7 @@ class HPolytope(ByInequalities):
         return ConicProgram(np.ascontiguousarray(units.T), offsets)
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges max_i <a_i, x> / b_i over the rows that are no equalities, inf outside the span,
-        and for each point the row a_i / b_i with the largest inner product.
-        """
+        """For each point, the row a_i / b_i, no equality, with the largest inner product."""
         hull, slack = self._shape
         rows = self._units[0][slack] / self._units[1][slack, None]
         return facets_of_rows(points, rows, off_span(points, hull.basis, self._scale))
@@ -370,7 +357,7 @@ class HPolytope(ByInequalities):
         return [self.normals @ variable <= self.offsets]
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """The largest value of `support` at a row a_i / b_i; None if some b_i is at most 0."""
+        """None if some offset is at most 0."""
         if (self.offsets <= 0).any():
             return None
         return float(support(self.normals / self.offsets[:, None]).max())
@@ -398,10 +385,9 @@ class SlabBody(ByInequalities):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> hexagon = gd.bodies.SlabBody([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1.0, 1.0, 1.0])
-    >>> hexagon.gauge(np.array([[1.0, 1.0], [1.0, -1.0]])).tolist()
+    >>> hexagon.gauge([[1.0, 1.0], [1.0, -1.0]]).tolist()
     [2.0, 1.0]
     """
 
@@ -441,11 +427,10 @@ class SlabBody(ByInequalities):
         return ConicProgram(np.ascontiguousarray(columns), np.ones(columns.shape[1]))
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """max_j |<z_j, y>| / w_j for each point y."""
         return np.asarray(np.abs(points @ self.normals.T).max(axis=1))
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges, and the normals +-z_j / w_j of the slabs with the largest |<z_j, y>| / w_j."""
+        """Normals +-z_j / w_j of the slabs with the largest |<z_j, y>| / w_j."""
         ratios = points @ self.normals.T
         winners = np.abs(ratios).argmax(axis=1)
         top = np.take_along_axis(ratios, winners[:, None], axis=1)
@@ -454,8 +439,7 @@ class SlabBody(ByInequalities):
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         heights = np.clip(points @ self.normals.T, -1.0, 1.0)
         slopes = directions @ self.normals.T
-        # With s = |slope| and c = height sign(slope), the line is in the slab for t from
-        # (-1 - c) / s to (1 - c) / s.
+        # The line is in a slab for t from (-1 - along) / steep to (1 - along) / steep.
         along = np.where(slopes < 0, -heights, heights)
         steep = np.abs(slopes)
         low, high = np.full(slopes.shape, -np.inf), np.full(slopes.shape, np.inf)
@@ -469,5 +453,4 @@ class SlabBody(ByInequalities):
         return [cp.abs(self.normals @ variable) <= 1]
 
     def largest_gauge(self, support: SupportFunction) -> float:
-        """The largest value of `support` at a row z_j / w_j."""
         return float(support(np.array(self.normals)).max())

@@ -8,28 +8,24 @@ the facet through which a ray p + t u leaves conv(+-v_i) solves
 
     minimise t(z) = (1 - <z, p>) / <z, u>   over z with |<z, v_i>| <= 1 for all i and <z, u> > 0.
 
-This is a linear-fractional program over the polar body, whose vertices are the facet normals. For
-conv(v_i) the bounds are one-sided: <z, v_i> <= 1. The simplex method on facets keeps m signed
+For conv(v_i) the bounds are one-sided: <z, v_i> <= 1. The simplex method on facets keeps m signed
 vertices b_1..b_m with <z, b_k> = 1, and the inverse of the matrix B with these rows. At t = t(z)
 the ray meets the hyperplane of the facet, in the point with coordinates lambda = B^-T p + t B^-T u
 in the b_k. If all are >= 0, z is the normal wanted. If not, a pivot drops a vertex with a negative
-coordinate, and moves z along the edge of the polar body on which <z, b_k> = 1 for all other b_k,
-until another vertex becomes tight: its product with z meets its bound. A pivot costs a product of
-all N vertices with a vector, O(N m), and a rank-one update of the inverse, O(m^2).
+coordinate, and moves z along an edge of the polar body until another vertex becomes tight: its
+product with z meets its bound. A pivot costs O(N m) for N vertices, and O(m^2) for the inverse.
 
-* The vertices are first mapped to coordinates in which their second moment is the identity. A
-  stretched body is then as easy as a round body.
+* The vertices are mapped to coordinates in which their second moment is the identity, so that a
+  stretched body is as easy as a round one.
 * The vertex with the steepest edge is dropped. The edges are parallel to the columns of B^-1.
-* Thousands of 0/1 vertices may lie on one facet. Then pivots do not move z. To make ties rare, each
-  bound 1 is lowered by a random amount of at most `PERTURBATION` (public, fixed seed). At the end,
-  z is recomputed with the true bounds. While a vertex lies outside the halfspace of z by more than
-  a relative 1e-9, the dual simplex method exchanges vertices. Then z is scaled so that its
-  halfspace contains every vertex, and therefore the body.
+* Thousands of 0/1 vertices may lie on one facet, where pivots do not move z. To make ties rare,
+  each bound 1 is lowered by a random amount of at most `PERTURBATION` (public, fixed seed). At the
+  end, z is recomputed with the true bounds. While a vertex lies outside by more than a relative
+  1e-9, the dual simplex method exchanges vertices. Then z is scaled so that no vertex is outside.
 * Among vertices that become tight within a tolerance far below the perturbation, the vertex with
   the largest pivot enters: Harris (1973), "Pivot selection methods of the Devex LP code".
-* Every ray starts from the facet, among those found last in the same call, that it meets first. If
-  its pivots fail, it is tried again from the first facet, with larger pivots and a more frequently
-  recomputed inverse. If this fails too, HiGHS solves the linear program of the ray.
+* Every ray starts from the facet, among those found last in the same call, that it meets first; a
+  failed one is tried once more from the first facet, more carefully, and then goes to HiGHS.
 
 K - K is twice the section of conv(+-(v_i, 1)) where the last coordinate is 0. So N vertices
 represent K - K, although K - K can have almost N^2 vertices.
@@ -58,9 +54,8 @@ PERTURBATION = 1e-8
 class Exits:
     """Times and normals z where rays leave a body in {x : <z, x> <= 1}; NaN if all methods fail."""
 
-    #: (b,): the largest t with p + t u in the body. The computed t is below the true t by rounding
-    #: errors at most. For rays from 0, it is above the true t by at most a relative 1e-9 and
-    #: rounding errors.
+    #: (b,): the largest t with p + t u in the body; too low by rounding errors at most, and too
+    #: high, for rays from 0, by at most a relative 1e-9 and rounding errors.
     times: FloatArray
     normals: FloatArray  # (b, m): normals of the facets through which the rays leave
     converged: BoolArray  # (b,): whether the exit was found
@@ -70,15 +65,14 @@ class Exits:
 class RayShooter:
     """Exact ray shooting in a polytope by simplex pivots on its facets (X-RAY)."""
 
-    #: (N, R): the rows are the vertices v_i in whitened coordinates, R = m; for a difference body
-    #: the rows are the vectors (v_i, 1), R = m + 1.
+    #: (N, R): the vertices v_i in whitened coordinates x @ whitening, R = m; for a difference body
+    #: the vectors (v_i, 1), R = m + 1.
     columns: FloatArray
-    whitening: FloatArray  # (m, m): whitened coordinates of x are x @ whitening
-    #: Products of the rows of `columns` with a facet normal lie in [-lower, 1]. `lower` is 1 for
-    #: hulls of these rows and their negatives, and infinity for conv(v_i).
+    whitening: FloatArray  # (m, m)
+    #: Products of `columns` with a facet normal lie in [-lower, 1]: 1 for the hull of v_i and -v_i,
+    #: infinity for conv(v_i).
     lower: float
-    #: True if the body is twice the section {last coordinate = 0} of the hull; else it is the hull.
-    section: bool
+    section: bool  # whether the body is twice the section {last coordinate = 0} of the hull
     _bounds: FloatArray = field(init=False, repr=False)
     _basis: IntArray = field(init=False, repr=False)
     _signs: FloatArray = field(init=False, repr=False)
@@ -98,8 +92,7 @@ class RayShooter:
         columns, whitening = whitened(distinct(vertices, up_to_sign=False))
         centre = columns.mean(axis=0)
         if np.linalg.norm(centre) > DEGENERATE:
-            # The mean is inside. The ray from the mean to 0 reaches 0 at t = 1, so 0 is inside if
-            # the ray leaves the hull later.
+            # 0 is inside if the ray from the mean, which is inside, leaves the hull beyond t = 1.
             about_centre = cls(*whitened(columns - centre), lower=np.inf, section=False)
             leaves = about_centre.exits(np.zeros((1, len(centre))), -centre[None]).times[0]
             if leaves <= 1 + RANK_TOLERANCE:
@@ -175,13 +168,11 @@ class RayShooter:
 
 # Preparation of ray shooting: distinct vertices, whitened coordinates and a first facet.
 
-#: A step of `first_facet` moves a point z until the product of z with some vertex meets its bound.
-#: A vertex is ignored if its product with z changes by less than this share of the largest change,
-#: because division by such a small change would magnify rounding errors.
+#: `first_facet` ignores vertices whose products with z change by less than this share of the
+#: largest change, because division by such a small change would magnify rounding errors.
 SMALLEST_CHANGE = 1e-7
-#: Rounding errors are at most this share: of the largest singular value for a singular value, of
-#: the longest vertex for the largest change of a product in `first_facet`, and of 1 for the norm of
-#: the vertices' mean in whitened coordinates.
+#: Bound on rounding errors of singular values, of changes of products in `first_facet`, and of the
+#: vertices' mean, relative to the largest numbers.
 DEGENERATE = 1e-13
 
 
@@ -198,8 +189,7 @@ def distinct(vertices: FloatArray, *, up_to_sign: bool) -> FloatArray:
 def whitened(vertices: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Rows mapped to second moment I, and the map (m, m); ``ValueError`` if they span less."""
     count, dimension = vertices.shape
-    # The triangular factor of the QR decomposition has the same singular values and right singular
-    # vectors as the vertices.
+    # The triangular factor has the same singular values and right singular vectors.
     factor = np.linalg.qr(vertices, mode="r") if count > dimension else vertices
     _, singular, rows = np.linalg.svd(factor, full_matrices=False)
     rank = int(np.count_nonzero(singular > DEGENERATE * singular.max(initial=0.0)))
@@ -241,25 +231,21 @@ def first_facet(
     return basis, signs
 
 
-# Ray shooting with extreme points found on demand (column generation). A ray is first shot in the
-# hull of the known extreme points, which lies inside the body. It meets a facet with normal z. If
-# the extreme point of the body in direction z is not beyond this facet, the facet is part of a
-# facet of the body. Otherwise the point joins the known points, which are kept from call to call,
-# and the ray is shot again. Every round adds a new extreme point or ends the search. In practice,
-# the number of rounds is about the number of vertices near the rays.
+# Ray shooting with extreme points found on demand (column generation). A ray is shot in the hull of
+# the known extreme points, and meets a facet with normal z. If the extreme point of the body in
+# direction z is not beyond, this is part of a facet of the body. Otherwise the point joins the
+# known points, which are kept from call to call, and the ray is shot again.
 
-#: A facet of the hull of known points, in the hyperplane <z, x> = 1, counts as part of a facet of
-#: the body if <z, x> <= 1 + BEYOND for all x in the body.
+#: A facet {<z, x> = 1} of the known hull is one of the body if <z, x> <= 1 + BEYOND on the body.
 BEYOND = 1e-10
-#: Largest number of rounds in a call of `_shoot`; a few dozen usually suffice. Rays that are not
-#: done by then get `converged` = False.
+#: Largest number of rounds, after which rays have not converged; a few dozen usually suffice.
 ROUNDS = 2000
 
 
 @dataclass(eq=False)
 class OracleShooter:
-    """Ray shooting like `RayShooter` at a target derived from `body`, in coordinates of `frame`;
-    `build` makes the shooter of the known points, to which calls add, so it is not thread safe.
+    """Ray shooting at a target derived from `body`, in coordinates of `frame`; `build` makes the
+    shooter of the known points, to which calls add, so it is not thread safe.
     """
 
     body: Body
@@ -273,8 +259,7 @@ class OracleShooter:
     def exits(self, points: FloatArray, directions: FloatArray) -> Exits:
         apart = points.any(axis=1)
         if apart.any():
-            # A ray can start only inside the known polytope. Therefore first shoot rays from 0
-            # through `points`. These rays make the known polytope grow until it contains `points`.
+            # A ray can start only inside the known polytope, so first make it contain `points`.
             self._shoot(np.zeros_like(points[apart]), points[apart], enough=1.0)
         return self._shoot(points, directions, enough=np.inf)
 
@@ -381,8 +366,7 @@ class VertexGauge:
         low, high = np.zeros(len(points)), np.zeros(len(points))
         if along.any():
             starts, ways = points[along] @ self._basis, directions[along] @ self._basis
-            # Shoot the rays to both ends in one batch, so that later rays can start from the facets
-            # of earlier rays.
+            # In one batch, later rays can start from the facets of earlier rays.
             both = self._exits(np.vstack([starts, starts]), np.vstack([-ways, ways]))
             backward, high[along] = np.split(both.times, 2)
             low[along] = -backward

@@ -1,12 +1,10 @@
 """Semidefinite outer bodies of marginals and parities, from matrices of moments of signs.
 
-Each binary attribute is coded as a sign, -1 or 1. The moments are the means, over records, of
-products of signs; they are the entries of a positive semidefinite (psd) matrix (`MomentMatrix`).
-The answers are affine functions of the moments. The outer body is the set of the answers for all
-moments with a psd matrix, so it contains the sensitivity polytope. Maximising a linear function
-over it takes one semidefinite program. Over the polytope of d attributes, this takes, in general,
-the values at the answers of all 2^d elements. Projections use these outer bodies; lower bounds
-never do, because a lower bound for a larger body need not hold for the polytope.
+Each binary attribute is coded as a sign, -1 or 1. The moments, means of products of signs over
+records, are the entries of a positive semidefinite (psd) matrix, and answers are affine in them.
+The outer body, the answers for all moments with a psd matrix, contains the sensitivity polytope. A
+linear function over it takes one semidefinite program instead of 2^d answers. Projections use
+these bodies; lower bounds never do, because one for a larger body need not hold for the polytope.
 
 References
 ----------
@@ -38,21 +36,10 @@ from geomdp.workloads.structure import sign_products
 
 @dataclass(frozen=True, eq=False)
 class MomentRelaxation(Body):
-    """The body {c + L z : M(z) psd}, where M(z) is a matrix of moments z of signs.
-
-    `moment_relaxation` builds it for a workload. It has a support function and extreme points, from
-    which `geomdp.project` finds nearest points.
-    """
+    """The body {c + L z : M(z) psd}, where M(z) is a matrix of moments z of signs."""
 
     matrix: MomentMatrix
     terms: Sequence[dict[tuple[int, ...], float]]
-
-    def __post_init__(self) -> None:
-        missing = {T for term in self.terms for T in term if T} - set(self.matrix.numbers)
-        if missing:
-            raise ValueError(
-                f"terms must use sets that occur in the moment matrix, got {min(missing)}"
-            )
 
     def _summary(self) -> str:
         return f"moment matrix of order {self.matrix.order}"
@@ -79,10 +66,9 @@ class MomentRelaxation(Body):
         return self.matrix.highest((linear.T @ directions.T).T)
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Upper bounds on max <u, y> over points y, from dual matrices, valid up to rounding.
-
-        For 2-way marginals, they are nearly always too large by at most a relative 1e-9. For other
-        workloads, each takes one semidefinite program and is too large by about a relative 1e-8.
+        """Upper bounds from dual matrices, valid up to rounding; nearly always too large by a
+        relative 1e-9 at most for 2-way marginals, and by about 1e-8 for others, with a semidefinite
+        program each.
         """
         return np.asarray(self._highest(directions).bounds + directions @ self._map[1])
 
@@ -91,7 +77,7 @@ class MomentRelaxation(Body):
         return np.asarray((linear @ self._highest(directions).moments.T).T + constant)
 
     def radius(self) -> float:
-        """Upper bound sqrt(sum of (|c_i| + ||row i of L||_1)^2) on ||y||_2, as |z_T| <= 1."""
+        """Upper bound, as |z_T| <= 1."""
         linear, constant = self._map
         return float(np.linalg.norm(abs(linear).sum(axis=1) + np.abs(constant)))
 
@@ -137,8 +123,7 @@ def moment_relaxation(workload: Workload) -> Body:
     >>> K
     Elliptope(order 5 in R^10)
     >>> u = -np.ones((1, W.n_queries))
-    >>> inner = gd.sensitivity_polytope(W).support(u)
-    >>> inner.tolist(), K.support(u).round(4).tolist()
+    >>> gd.sensitivity_polytope(W).support(u).tolist(), K.support(u).round(4).tolist()
     ([2.0], [2.5])
     """
     raise ValueError(
@@ -194,18 +179,15 @@ def _subsets(elements: Sequence[int], sizes: Sequence[int]) -> list[tuple[int, .
     return [each for size in sizes for each in itertools.combinations(elements, size)]
 
 
-# Moment matrices of signs, and bounds on linear functions of moments by semidefinite programs. For
-# signs s in {-1, 1}^d, let s_A be the product of the s_i for i in a set A of attributes. Then s_A
-# s_B = s_T, where T is the symmetric difference of A and B. For fixed sets A_1..A_p and v = (s_A1,
-# ..., s_Ap), the mean of v v^T over records is a positive semidefinite matrix M(z) with diagonal 1.
-# Its entry for A_a and A_b is z_T, the mean of s_T; z lists the z_T of the q different sets T. The
-# programs are solved in the dual, over psd matrices S. Each S proves a bound, because <S, M(z)> >=
-# 0.
+# Moment matrices, and bounds on linear functions of moments. For signs s, let s_A be the product of
+# the s_i for i in a set A of attributes. Then s_A s_B = s_T for the symmetric difference T. For
+# sets A_1..A_p, the mean of v v^T, v = (s_A1, ..., s_Ap), over records is a psd matrix M(z) with
+# diagonal 1 and entries z_T, the means of s_T; z lists those of the q different sets T. The
+# programs are solved in the dual, over psd S, each of which proves a bound, because <S, M(z)> >= 0.
 
 #: Largest order p of a moment matrix: an interior point method takes O(p^4) memory.
 MAX_ORDER = 200
-#: Largest residuals at which the solver Clarabel may stop if it makes no further progress. The
-#: residuals are added to the bounds, so the bounds stay valid.
+#: Largest residuals at which Clarabel may stop; they are added to the bounds, which stay valid.
 REDUCED = 1e-6
 
 
@@ -223,9 +205,7 @@ class MomentMatrix:
     sets: Sequence[tuple[int, ...]]  # 2 to 200 distinct sets A_1..A_p of attribute numbers
 
     def __post_init__(self) -> None:
-        order = whole(len(self.sets), "number of sets", minimum=2, maximum=MAX_ORDER)
-        if len({frozenset(each) for each in self.sets}) != order:
-            raise ValueError(f"sets must be distinct, got {self.sets!r}")
+        whole(len(self.sets), "number of sets", minimum=2, maximum=MAX_ORDER)
 
     @property
     def order(self) -> int:
@@ -300,15 +280,13 @@ class MomentMatrix:
         residual = weights / length + 2 * (self._sums @ slack[np.triu_indices(self.order, 1)])
         deficit = max(0.0, -float(np.linalg.eigvalsh(slack)[0]))
         bound = float(np.trace(slack)) + self.order * deficit + float(np.abs(residual).sum())
-        return self.repaired(multipliers), length * bound
-
-    def repaired(self, moments: FloatArray) -> FloatArray:
-        """z / (1 + delta) with delta = max(0, -lambda_min(M(z))); its moment matrix is psd."""
-        matrix = np.eye(self.order)
+        # z / (1 + delta) with delta = max(0, -lambda_min(M(z))) has a psd moment matrix.
         rows, columns = np.triu_indices(self.order, 1)
-        matrix[rows, columns] = matrix[columns, rows] = moments[self._entries]
-        return moments / (1 + max(0.0, -float(np.linalg.eigvalsh(matrix)[0])))
+        matrix = np.eye(self.order)
+        matrix[rows, columns] = matrix[columns, rows] = multipliers[self._entries]
+        lowest = float(np.linalg.eigvalsh(matrix)[0])
+        return multipliers / (1 + max(0.0, -lowest)), length * bound
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle the sets alone, because the kept program contains the state of a solver."""
+        """Without the kept program, which contains the state of a solver."""
         return {"sets": self.sets}

@@ -19,8 +19,7 @@ from geomdp.bodies.conic.coupling_from_the_past import (
     nuclear_spectra,
     sweeps,
 )
-from geomdp.bodies.conic.pfaffians import difference_moments, nuclear_moments
-from geomdp.bodies.conic.spectral import eigenvalues
+from geomdp.bodies.conic.spectral import difference_moments, eigenvalues, nuclear_moments
 from tests.stats import LEVEL, binomial_agrees, ks_same, ks_uniform, mean_agrees
 
 #: Functions of n ascending spectra (n, d). Together they depend on every eigenvalue.
@@ -181,7 +180,7 @@ def test_moments_stay_accurate_as_d_grows(d):
 
     By the inequality of Rogers and Shephard, vol(K - K) is below C(2 D, D) vol(K).
     """
-    from geomdp.bodies.conic.pfaffians import _gas
+    from geomdp.bodies.conic.spectral import _gas
 
     D, gas = d * (d + 1) // 2, _gas(d)
     assert gas.shares.sum() == pytest.approx(1, rel=1e-12)

@@ -1,25 +1,21 @@
 """Exact spectra of uniform points of the symmetric spectral bodies, in any dimension (JL-COV).
 
-The two bodies are the nuclear-norm ball of symmetric d x d matrices and {tr M_+ <= 1, tr M_- <= 1},
-for the positive and the negative part M_+ and M_- of M. A uniform point is V diag(lambda) V^T with
-a uniform (Haar) orthogonal matrix V. The spectrum lambda has density proportional to
-prod |lambda_i - lambda_j| on the body's set of spectra. It is computed from a state of the log-gas:
-a vector lambda of d ascending positions of particles, with density proportional to
-prod |lambda_i - lambda_j| e^(-||lambda||_1).
+A uniform point of the nuclear-norm ball, or of {tr M_+ <= 1, tr M_- <= 1}, is V diag(lambda) V^T
+with a Haar orthogonal V; the spectrum lambda has density proportional to prod |lambda_i - lambda_j|
+on the body's spectra. It comes from a state of the log-gas: d ascending positions of particles with
+density proportional to prod |lambda_i - lambda_j| e^(-||lambda||_1).
 
-States of the gas are drawn by coupling from the past (Propp and Wilson 1996, "Exact sampling with
-coupled Markov chains"). A heat bath redraws one particle, given all other particles; a sweep
-redraws every particle once, and is a step of a Markov chain. The density is log-supermodular on
-ascending states. So two chains that use the same uniform numbers keep their order, coordinate by
-coordinate. Two bounding chains start from the lowest state (all particles at -inf) and from the
-highest state (all at +inf). Every other chain stays between them.
+States are drawn by coupling from the past (Propp and Wilson 1996, "Exact sampling with coupled
+Markov chains"). A heat bath redraws one particle, given all others; a sweep redraws each once. The
+density is log-supermodular on ascending states, so two chains with the same uniform numbers keep
+their order, and all stay between two bounding chains, from all particles at -inf and at +inf.
 
 A block is a fixed number of sweeps, followed by one sweep by rejection sampling, with proposals
-from an envelope that is common to all states between the bounding chains. If each proposal is
-accepted for all of these states, all chains coalesce: they reach the same state. The algorithm of
-Wilson (2000), "How to couple from the past using a read-once source of randomness", returns the
-state before each block that coalesces, except before the first such block. These are independent
-exact draws, up to errors near machine precision in the quantiles of single particles.
+from an envelope common to all states between the bounding chains. If each proposal is accepted for
+all of them, the block coalesces: all chains reach the same state. The algorithm of Wilson (2000),
+"How to couple from the past using a read-once source of randomness", returns the state before each
+block that coalesces, except the first. These are independent exact draws, up to errors near machine
+precision in the quantiles of single particles.
 """
 
 from __future__ import annotations
@@ -32,32 +28,26 @@ from scipy.special import gammaln
 from geomdp._numerics.compilation import copy_into, numba
 from geomdp._typing import FloatArray
 
-# Heat baths of the log-gas on the line. Given all other particles, particle i lies between two
-# neighbours, with density at x proportional to e^(-|x|) prod over j != i of |x - lambda_j|, which
-# is log-concave. Particles at -inf or +inf do not change the density of the others. For quadrature,
-# the interval is divided into panels.
+# Heat baths. Given all others, particle i lies between two neighbours, with density at x
+# proportional to e^(-|x|) prod over j != i of |x - lambda_j|, which is log-concave. Particles at
+# -inf or +inf do not change the density. For quadrature, the interval is divided into panels.
 
-#: Number of Gauss-Legendre nodes per panel. Few particles are near a panel. So the density on the
-#: panel is close to a polynomial of degree below 20, times an exponential that changes by a factor
-#: of at most e^4 on a panel of a short interval. Interpolation at the nodes is then accurate up to
-#: rounding.
+#: Gauss-Legendre nodes per panel. The density on a panel is close to a polynomial of degree below
+#: 20, times an exponential that changes by at most e^4, so interpolation is accurate to rounding.
 NODES = 24
 #: Length of the longest panel of a short interval.
 PANEL = 4.0
-#: Intervals longer than `SHORT` are cut off where the density is below `NEGLIGIBLE` times its
-#: largest value. An example is the infinite interval of an outermost particle. These intervals are
-#: divided into `PANELS` equal panels.
+#: Intervals longer than `SHORT`, such as that of an outermost particle, are cut off where the
+#: density is below `NEGLIGIBLE` times its largest value, and divided into `PANELS` equal panels.
 SHORT, PANELS = 16.0, 5
-#: Densities below this share of the largest density are neglected. The share is below 1e-16, the
-#: resolution of a uniform float64 number in [0, 1).
+#: Below 1e-16, the resolution of a uniform float64 number in [0, 1).
 NEGLIGIBLE = 1e-17
-#: A short interval gets one more panel for every `CROWD` particles, because the factor of each
-#: particle varies over the interval.
+#: A short interval gets one more panel for every `CROWD` particles, whose factors vary over it.
 CROWD = 32
-#: Number of bisections for the mode. The mode need only be accurate enough to place the panels.
+#: Number of bisections for the mode, which only places the panels.
 MODE_BISECTIONS = 12
-#: Largest number of Newton steps for a quantile; bisection replaces a step that leaves the current
-#: bracket. Most quantiles take about 5 steps.
+#: Largest number of Newton steps for a quantile; most take about 5. Bisection replaces a step that
+#: leaves the current bracket.
 QUANTILE_STEPS = 60
 #: The Newton steps end when a step is below this share of half a panel.
 QUANTILE_TOLERANCE = 1e-14
@@ -77,9 +67,7 @@ _INTEGRAL = 1 / (2 * _DEGREES + 1)
 
 @numba.njit(cache=True)
 def sweeps(points, uniforms):  # type: ignore[no-untyped-def]
-    """Redraw all particles of `points` (d,) T times in place, at the quantiles `uniforms` (T, d);
-    the order of two states is kept, because no quantile falls if another particle moves up.
-    """
+    """Redraw all particles of `points` (d,) T times in place, at the quantiles `uniforms` (T, d)."""
     size = len(points)
     for t in range(len(uniforms)):
         for s in range(size):
@@ -230,36 +218,31 @@ def _cut(middle, end, points, i):  # type: ignore[no-untyped-def]
 
 # Spectra of the two bodies from states of the gas, and these states by coupling.
 
-#: The interval between the two bounding chains is widened by this amount on each side. Rounding of
-#: quantiles is far smaller, so it cannot put a state outside the interval.
+#: The interval between the bounding chains is widened by this on each side. Rounding of quantiles
+#: is far smaller, so it cannot put a state outside the interval.
 MARGIN = 1e-9
-#: Largest number of entries of one batch of matrices: 2^20 float64 numbers take 8 MB. A batch has
-#: more entries only if it is a single matrix.
+#: Largest number of entries of one batch of several matrices, 8 MB.
 BLOCK_ENTRIES = 1 << 20
 
 
 def nuclear_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
-    """Spectra (n, d) of uniform points of the nuclear-norm ball {||M||_* <= 1}.
-
-    A state of the gas in a Haar frame has density proportional to e^(-||M||_*), so a uniform point
-    is M / ||M||_* times an independent norm U^(1/D), with D = d (d + 1) / 2 and U uniform (JL-KN).
-    """
+    """Spectra (n, d) of uniform points of the nuclear-norm ball {||M||_* <= 1} (JL-KN)."""
+    # A state in a Haar frame has density proportional to e^(-||M||_*), so a uniform point is
+    # M / ||M||_* times an independent norm U^(1/D), D = d (d + 1) / 2.
     spectra = gas_spectra(n, d, rng)
     sizes = rng.random((n, 1)) ** (2 / (d * (d + 1)))
     return np.asarray(spectra * sizes / np.abs(spectra).sum(axis=1, keepdims=True))
 
 
 def difference_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
-    """Spectra (n, d) of uniform points of {tr M_+ <= 1, tr M_- <= 1}, by rejection from the gas.
-
-    The density has a factor a_i + b_j for each positive eigenvalue a_i and negative eigenvalue
-    -b_j. Choose a_i in it with probability a_i / (a_i + b_j), else b_j. Given the choices, the
-    density is homogeneous in a and in b, so sum a and sum b are independent of each other and of
-    the directions. Let p be k (k + 1) / 2, for k positive eigenvalues, plus the number of choices
-    of an a_i, D = d (d + 1) / 2 and q = D - p. The sums are Gamma(p) and Gamma(q) in the gas, but
-    U^(1/p) and U^(1/q) in the body, and the probability of (p, q) is 1 / (p! q!) times that in the
-    gas, up to a constant. So a draw is accepted with probability C(D, p) / C(D, D // 2).
-    """
+    """Spectra (n, d) of uniform points of {tr M_+ <= 1, tr M_- <= 1}, by rejection from the gas."""
+    # The density has a factor a_i + b_j for each positive eigenvalue a_i and negative eigenvalue
+    # -b_j. Choose a_i in it with probability a_i / (a_i + b_j), else b_j. Given the choices, the
+    # density is homogeneous in a and in b, so sum a and sum b are independent of each other and of
+    # the directions. Let p be k (k + 1) / 2, for k positive eigenvalues, plus the number of choices
+    # of an a_i, D = d (d + 1) / 2 and q = D - p. The sums are Gamma(p) and Gamma(q) in the gas, but
+    # U^(1/p) and U^(1/q) in the body, and the probability of (p, q) is 1 / (p! q!) times that in
+    # the gas, up to a constant. So a draw is accepted with probability C(D, p) / C(D, D // 2).
     accepted = np.empty((0, d))
     total = d * (d + 1) // 2
     highest = _log_binomial(total, np.array(total // 2))

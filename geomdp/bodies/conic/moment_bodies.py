@@ -1,4 +1,6 @@
-"""Bodies of moments: tables of categorical columns with a psd moment matrix, and Chebyshev moments."""
+"""Bodies of moments: tables of categorical columns with a psd moment matrix, and Chebyshev moments
+of distributions on a cube.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Bodies of symmetric d x d matrices defined by eigenvalues, in svec coordinates.
-
-svec (see `geomdp._numerics.linalg`) writes a symmetric d x d matrix as its upper triangle, a vector
-in R^D, D = d (d + 1) / 2, with entries off the diagonal times sqrt(2). Its Euclidean norm is the
-Frobenius norm of the matrix.
+"""Bodies of symmetric d x d matrices defined by eigenvalues, in svec coordinates: the upper
+triangle, a vector in R^D, D = d (d + 1) / 2, with entries off the diagonal times sqrt(2).
 """
 
 from __future__ import annotations
@@ -10,20 +7,20 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from geomdp._numerics.linalg import svec, unsvec
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import whole
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
-from geomdp.bodies.conic.pfaffians import SpectralMoments, difference_moments, nuclear_moments
 from geomdp.bodies.oracles import Facets, nearest_in_corner
 
-#: Gaussian matrices are drawn in blocks. A block has at most this many entries, but at least one
-#: matrix: 2^20 float64 numbers take 8 MB.
+#: Largest number of entries of a block of several Gaussian matrices, 8 MB.
 BLOCK_ENTRIES = 1 << 20
 
 
@@ -45,13 +42,7 @@ class MatrixBody(Body):
 
 
 class SymmetricSpectral(MatrixBody):
-    """A symmetric body of symmetric d x d matrices, defined by their spectra.
-
-    Membership, gauge, support and projection need one eigenvalue decomposition per point or
-    direction: O(d^3); a chord needs many. Uniform points have Haar-distributed eigenvectors, and
-    eigenvalues drawn by coupling from the past: O(d^3 log d) per draw for d up to about 30
-    (JL-COV). Moments and volume are computed from Pfaffians of matrices of order d or d + 1.
-    """
+    """A symmetric body of symmetric d x d matrices, defined by their spectra."""
 
     symmetric = True
 
@@ -67,11 +58,11 @@ class SymmetricSpectral(MatrixBody):
         """Spectra (k, d), one for each orbit of extreme points under M -> V M V^T and M -> -M."""
 
     def second_moment(self) -> FloatArray:
-        """alpha I_D + beta svec(I_d) svec(I_d)^T for D = d (d + 1) / 2, see `SpectralMoments`."""
+        """alpha I_D + beta svec(I_d) svec(I_d)^T for D = d (d + 1) / 2."""
         return self._moments().second_moment(self.d)
 
     def volume(self) -> float:
-        """Volume of the spectraplex times the ratio given by `SpectralMoments.log_integral`."""
+        """Volume of the spectraplex times the ratio exp(log_integral) of the moments."""
         return spectraplex_volume(self.d) * math.exp(self._moments().log_integral)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
@@ -89,8 +80,10 @@ class NuclearBall(SymmetricSpectral):
 
     The nuclear norm is the sum of the absolute values of the eigenvalues. The ball is the convex
     hull of K and -K for the spectraplex K (JL-COV). Its matrices are d x d; svec lists the d (d +
-    1) / 2 entries of the upper triangle, with those off the diagonal times sqrt(2). See
-    `SymmetricSpectral` for the cost of each method.
+    1) / 2 entries of the upper triangle, with those off the diagonal times sqrt(2). Membership,
+    gauge, support and projection need one eigenvalue decomposition per point or direction, O(d^3);
+    a chord needs many. Uniform points have Haar-distributed eigenvectors, and eigenvalues drawn by
+    coupling from the past, O(d^3 log d) per draw for d up to about 30 (JL-COV).
 
     Parameters
     ----------
@@ -99,10 +92,9 @@ class NuclearBall(SymmetricSpectral):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> ball = gd.bodies.NuclearBall(2)
-    >>> ball.gauge(np.array([[0.5, 0.0, -0.5], [1.0, 0.0, -1.0]])).round(6).tolist()
+    >>> ball.gauge([[0.5, 0.0, -0.5], [1.0, 0.0, -1.0]]).round(6).tolist()
     [1.0, 2.0]
     """
 
@@ -163,17 +155,12 @@ class Spectraplex(MatrixBody):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
-    >>> body = gd.bodies.Spectraplex(2)
-    >>> x = np.array([0.6, 0.8])
-    >>> moment = np.array([x[0] ** 2, np.sqrt(2) * x[0] * x[1], x[1] ** 2])
-    >>> body.contains(moment[None]).tolist()
+    >>> gd.bodies.Spectraplex(2).contains([[0.36, 2**0.5 * 0.48, 0.64]]).tolist()
     [True]
     """
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """max(lambda_max, 0) for the largest eigenvalue lambda_max of each direction."""
         return np.asarray(np.maximum(eigenvalues(directions)[:, -1], 0.0))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
@@ -209,18 +196,15 @@ class Spectraplex(MatrixBody):
         return points
 
     def centroid(self) -> FloatArray:
-        """D / (D + 1) times svec(I) / d, where I is the d x d identity matrix."""
+        """D / (D + 1) times svec(I_d) / d."""
         shape = svec(np.eye(self.d))
         return np.asarray(self.dimension / (self.dimension + 1) / self.d * shape)
 
     def second_moment(self) -> FloatArray:
-        """(2 (d + 1) I_D + (d + 1)^2 svec(I_d) svec(I_d)^T) / (4 (D + 1) (D + 2)).
-
-        I_n is the n x n identity matrix. Let k = d + 1 and e = I_d. The W of `sample_uniform` has
-        E[W_ij W_gh] = k^2 e_ij e_gh + k (e_ig e_jh + e_ih e_jg). tr W is chi-square with k d = 2 D
-        degrees of freedom and independent of W / tr W. So the second moment of W / tr W is that of
-        W divided by E[(tr W)^2] = 2 D (2 D + 2). U^(1/D) contributes E[U^(2/D)] = D / (D + 2).
-        """
+        """(2 (d + 1) I_D + (d + 1)^2 svec(I_d) svec(I_d)^T) / (4 (D + 1) (D + 2))."""
+        # W of `sample_uniform` has E[W_ij W_gh] = k^2 e_ij e_gh + k (e_ig e_jh + e_ih e_jg) for
+        # e = I_d, and tr W is chi-square with 2 D degrees of freedom, independent of W / tr W.
+        # U^(1/D) contributes E[U^(2/D)] = D / (D + 2).
         D, k = self.dimension, self.d + 1
         identity = svec(np.eye(self.d))
         moment = 2 * k * np.eye(D) + k**2 * np.outer(identity, identity)
@@ -246,10 +230,8 @@ class Spectraplex(MatrixBody):
         if self.d == 1:
             return 1 / math.sqrt(2 * math.pi)
         if self.d == 2:
-            # The largest eigenvalue is (g + r) / sqrt(2). Here g is standard normal, and r is the
-            # norm of two further standard normals. Let Phi and phi be the normal distribution
-            # function and density. E max(g + r, 0) is the integral over r > 0 of
-            # r e^(-r^2/2) (r Phi(r) + phi(r)).
+            # The largest eigenvalue is (g + r) / sqrt(2), g standard normal and r the norm of two
+            # more. E max(g + r, 0) is the integral over r > 0 of r e^(-r^2/2) (r Phi(r) + phi(r)).
             return 3 * math.sqrt(math.pi) / 8 + 1 / (2 * math.sqrt(math.pi))
         return None
 
@@ -260,7 +242,7 @@ class SpectraplexDifference(SymmetricSpectral):
 
     K - K = {M symmetric : tr M_+ <= 1, tr M_- <= 1}. M is d x d, and the dimension is
     d (d + 1) / 2. M_+ and M_- are the positive and the negative part of M, so M = M_+ - M_-
-    (JL-COV). See `SymmetricSpectral` for the cost of each method.
+    (JL-COV). Methods cost as much as those of `NuclearBall`.
 
     Parameters
     ----------
@@ -269,12 +251,9 @@ class SpectraplexDifference(SymmetricSpectral):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
-    >>> body = gd.difference_body(gd.bodies.Spectraplex(2))
-    >>> body
-    SpectraplexDifference(2 x 2 matrices in R^3)
-    >>> body.gauge(np.array([[1.0, 0.0, -1.0], [1.0, 0.0, 1.0]])).round(6).tolist()
+    >>> body = gd.bodies.SpectraplexDifference(2)
+    >>> body.gauge([[1.0, 0.0, -1.0], [1.0, 0.0, 1.0]]).round(6).tolist()
     [1.0, 2.0]
     """
 
@@ -284,14 +263,13 @@ class SpectraplexDifference(SymmetricSpectral):
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """v v^T - w w^T for unit eigenvectors v and w of the largest eigenvalue, if above 0, and of
-        the smallest, if below 0; other terms are left out.
+        the smallest, if below 0.
         """
         values, vectors = eigen(directions)
         bottom = top_projector(-values[:, ::-1], vectors[:, :, ::-1])
         return np.asarray(top_projector(values, vectors) - bottom)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """max(tr M_+, tr M_-)."""
         return np.asarray(np.maximum(*_traces(eigenvalues(points))))
 
     def facets(self, points: FloatArray) -> Facets:
@@ -329,7 +307,6 @@ class SpectraplexDifference(SymmetricSpectral):
         return [above <= 1, below <= 1]
 
     def width_rule(self) -> tuple[float, Body]:
-        """w(K - K) = 2 w(K) for the Gaussian width w."""
         return 2.0, Spectraplex(self.d)
 
 
@@ -389,3 +366,215 @@ def half_vector(matrix: Any, d: int) -> Any:
     rows, columns = np.triu_indices(d)
     scale = np.where(rows == columns, 1.0, math.sqrt(2))
     return cp.multiply(scale, matrix[rows, columns])
+
+
+# Volumes and second moments of the symmetric spectral bodies, from Pfaffians (JL-COV). By de Bruijn
+# (1955), "On some multiple integrals involving determinants", the integral of
+#
+#   prod over i < j of (r(lambda_j) - r(lambda_i))  times  prod over i of r'(lambda_i) e^-|lambda_i|
+#
+# over lambda_1 < ... < lambda_d is, up to a constant, the Pfaffian of the matrix
+#
+#   A_jk = double integral of sgn(y - x) g_j(x) g_k(y),   g_j(x) = P_j(2 r(x)) r'(x) e^(-|x|).
+#
+# Here r(x) is e^(1j angle/2) x for x > 0 and e^(-1j angle/2) x for x < 0, and P_0..P_(d-1) are
+# orthonormal for the weight e^(-|x|), which makes A well conditioned. For odd d, A has one more row
+# and column, with the integrals of the g_j. For the angle 0, the integrand is the density of the
+# log-gas of `coupling_from_the_past`, up to a constant. With the random degree p of
+# `difference_spectra` there, the integral for an angle divided by that for 0 is
+# E e^(1j angle (p - D/2)), so a Fourier sum over angles gives the distribution of p.
+
+ComplexArray = NDArray[np.complex128]
+#: The Fourier sum stops when the modulus of E e^(1j angle (p - D/2)) is below this rounding error.
+NEGLIGIBLE = 1e-15
+
+
+@dataclass(frozen=True)
+class SpectralMoments:
+    """Volume and second moments of a symmetric spectral body; M is uniform on this body."""
+
+    #: ln(J(body) / J(spectraplex)). J is the integral of prod over i < j of |lambda_i - lambda_j|
+    #: over the ascending spectra of a body.
+    log_integral: float
+    squares: float  # E tr(M^2)
+    squared_trace: float  # E (tr M)^2
+
+    def second_moment(self, d: int) -> FloatArray:
+        """E svec(M) svec(M)^T = alpha I_D + beta e e^T, e = svec(I_d), from E tr(M^2) = alpha D +
+        beta d and E (tr M)^2 = alpha d + beta d^2.
+        """
+        D, identity = d * (d + 1) // 2, svec(np.eye(d))
+        alpha = self.squares - self.squared_trace / d
+        # D - 1 dimensions are orthogonal to the identity. For d = 1, D - 1 is 0.
+        alpha = alpha / (D - 1) if d > 1 else 0.0
+        beta = (self.squared_trace / d - alpha) / d
+        return np.asarray(alpha * np.eye(D) + beta * np.outer(identity, identity))
+
+
+@cache
+def nuclear_moments(d: int) -> SpectralMoments:
+    """Moments of {||M||_* <= 1}: the moments of the gas divided by (D + 1) (D + 2) (JL-L14)."""
+    D = d * (d + 1) // 2
+    gas = _gas(d)
+    shares = gas.shares
+    p, q = gas.degrees, D - gas.degrees
+    # Given p, the sums s of the positive and -s' of the negative eigenvalues are independent, s
+    # Gamma(p) and s' Gamma(q). So E (s - s')^2 is (p - q)^2 + p + q, and p + q = D.
+    squared_trace = float(shares @ ((p - q) ** 2 + D))
+    radial = (D + 1) * (D + 2)
+    return SpectralMoments(
+        gas.log_integral, 2 * float(gas.squares.sum()) / radial, squared_trace / radial
+    )
+
+
+@cache
+def difference_moments(d: int) -> SpectralMoments:
+    """Moments of {tr M_+ <= 1, tr M_- <= 1}, from the gas with degrees p reweighted by C(D, p)."""
+    D = d * (d + 1) // 2
+    gas = _gas(d)
+    p, q = gas.degrees, D - gas.degrees
+    logs = (
+        scipy.special.gammaln(D + 1) - scipy.special.gammaln(p + 1) - scipy.special.gammaln(q + 1)
+    )
+    binomials = np.exp(logs - logs.max())
+    mass = float(gas.shares @ binomials)
+    weights = gas.shares * binomials / mass
+    # Given p, the sums of the positive and negative eigenvalues are U^(1/p) and -V^(1/(D - p)).
+    cross = 2 * p * q / ((p + 1) * (q + 1))
+    squared_trace = float(weights @ (p / (p + 2) + q / (q + 2) - cross))
+    # Given p, the sum s of the positive eigenvalues has E s^2 = p (p + 1) in the gas, and
+    # p / (p + 2) in the body. The factor 2 counts the negative eigenvalues.
+    squares = 2 * float((gas.squares * binomials) @ (1 / ((p + 1) * (p + 2)))) / mass
+    log_integral = gas.log_integral + math.log(mass) + float(logs.max())
+    return SpectralMoments(log_integral, squares, squared_trace)
+
+
+@dataclass(frozen=True)
+class _Gas:
+    """Statistics of the gas for each degree p; a_i are the positive eigenvalues."""
+
+    degrees: FloatArray  # p = 0..D
+    shares: FloatArray  # P(p)
+    squares: FloatArray  # P(p) E[sum of a_i^2 | p]
+    #: ln(J / J_+). J is the integral of prod over i < j of |lambda_i - lambda_j| times
+    #: e^(-||lambda||_1) over all ascending lambda in R^d. J_+ is the integral over the ascending
+    #: lambda with positive entries alone.
+    log_integral: float
+
+
+def _gas(d: int) -> _Gas:
+    D = d * (d + 1) // 2
+    degrees = np.arange(D + 1.0)
+    norms = _recurrence(d)
+    plain, squares = _pfaffians(norms, 0.0)
+    count = D + 1 + D % 2  # number of angles; odd, so that the angles are symmetric about 0
+    shares = np.full(D + 1, 1.0 / count)
+    moments = np.full(D + 1, (squares / plain).real / count)
+    for k in range(1, count // 2 + 1):
+        angle = 2 * math.pi * k / count
+        turned, weighted = _pfaffians(norms, angle)
+        if abs(turned / plain) < NEGLIGIBLE:
+            break
+        wave = np.exp(-1j * angle * (degrees - D / 2)) * (2 / count)
+        shares += (wave * turned / plain).real
+        moments += (wave * weighted / plain).real
+    # P_k(2 x) replace the monomials in the Vandermonde determinant, which multiplies it by the
+    # product of their leading coefficients.
+    leading = np.arange(d) * math.log(2) - math.log(2) / 2
+    leading[1:] -= np.cumsum(np.log(norms[1:]))
+    log_mass = math.log(abs(plain)) - float(leading.sum())
+    j = np.arange(d)
+    gammas = scipy.special.gammaln(1 + j / 2) + scipy.special.gammaln((j + 3) / 2)
+    # J_+, by Selberg's integral.
+    log_positive = gammas.sum() - d * scipy.special.gammaln(1.5) - scipy.special.gammaln(d + 1)
+    return _Gas(degrees, shares, moments, log_mass - float(log_positive))
+
+
+def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
+    """Pf A for `angle`, and its derivative in s at 0 if g_j(x) times 1 + s x^2 for x > 0."""
+    d = len(norms)
+    t, weights = scipy.special.roots_laguerre(d + 2)
+    laguerre: FloatArray = np.asarray(np.polynomial.laguerre.lagvander(t, d + 1), dtype=np.float64)
+    # e^(t/2) times the integrals of L_k(2 y) e^(-y) over y > t / 2 at the nodes t, by columns.
+    tails = laguerre.copy()
+    for k in range(1, d + 2):
+        tails[:, k] -= laguerre[:, k - 1] + tails[:, k - 1]
+    turn = np.exp(0.5j * angle)
+    plain = turn * _polynomials(turn * t, norms)
+    weighted = plain * (t**2 / 4)[:, None]
+
+    def coefficients(values: ComplexArray) -> ComplexArray:
+        """Laguerre coefficients (d + 2, d) of d polynomials in t, from values at the nodes."""
+        return np.asarray((laguerre * weights[:, None]).T @ values)
+
+    # Column j of `plain` has the values of a function f_j at the points t / 2. Let T_j(x) be the
+    # integral of f_j(y) e^(-y) over y > x, and m_j = T_j(0). The double integral over the positive
+    # half-line is 2 int f_i(x) e^(-x) T_j(x) dx - m_i m_j.
+    ends = (-1.0) ** np.arange(d + 2)
+    first, second = coefficients(plain), coefficients(weighted)
+    means, square_means = ends @ first, ends @ second
+    rows, square_rows = (plain.T * weights) @ tails, (weighted.T * weights) @ tails
+    within = rows @ first - np.outer(means, means)
+    moved = square_rows @ first + rows @ second
+    moved -= np.outer(square_means, means) + np.outer(means, square_means)
+    signs = (-1.0) ** np.arange(d)
+    # On the negative half-line, the integrals are mirror images, with -angle in place of angle.
+    mirrored = signs * means.conj()
+    cross = np.outer(mirrored, means)
+    matrix = within - np.outer(signs, signs) * within.conj() + cross - cross.T
+    cross = np.outer(mirrored, square_means)
+    change = moved + cross - cross.T
+    matrix, change = _bordered(matrix, means + mirrored), _bordered(change, square_means)
+    value = _pfaffian(matrix)
+    slope = value * np.trace(np.linalg.solve(matrix, change)) / 2
+    return value, complex(slope)
+
+
+def _bordered(matrix: ComplexArray, border: ComplexArray) -> ComplexArray:
+    """The skew-symmetric part of `matrix`, bordered by `border` if its order is odd."""
+    matrix = (matrix - matrix.T) / 2
+    if len(matrix) % 2 == 0:
+        return np.asarray(matrix)
+    corner = np.zeros((1, 1))
+    return np.asarray(np.block([[matrix, border[:, None]], [-border[None, :], corner]]))
+
+
+def _pfaffian(matrix: ComplexArray) -> complex:
+    """Pfaffian of a skew-symmetric matrix of even order, by Parlett-Reid elimination."""
+    matrix, value = matrix.copy(), 1.0 + 0.0j
+    for k in range(0, len(matrix), 2):
+        best = k + 1 + int(np.abs(matrix[k + 1 :, k]).argmax())
+        if best != k + 1:
+            matrix[[k + 1, best]] = matrix[[best, k + 1]]
+            matrix[:, [k + 1, best]] = matrix[:, [best, k + 1]]
+            value = -value
+        pivot = matrix[k, k + 1]
+        value *= pivot
+        if pivot == 0:
+            return complex(value)
+        row = matrix[k, k + 2 :] / pivot
+        column = matrix[k + 2 :, k + 1]
+        matrix[k + 2 :, k + 2 :] += np.outer(row, column) - np.outer(column, row)
+    return complex(value)
+
+
+def _recurrence(d: int) -> FloatArray:
+    """Coefficients b_1..b_(d-1) of t P_k = b_(k+1) P_(k+1) + b_k P_(k-1), by Stieltjes' method."""
+    t, weights = scipy.special.roots_laguerre(d + 2)
+    before, now = np.zeros_like(t), np.full_like(t, math.sqrt(0.5))  # e^(-|t|) has integral 2
+    norms = np.zeros(d)
+    for k in range(1, d):
+        after = t * now - norms[k - 1] * before
+        norms[k] = math.sqrt(2 * float(weights @ after**2))
+        before, now = now, after / norms[k]
+    return norms
+
+
+def _polynomials(points: ComplexArray, norms: FloatArray) -> ComplexArray:
+    """P_0..P_(d-1), orthonormal for the weight e^(-|t|), at complex `points`: (len(points), d)."""
+    values = np.empty((len(points), len(norms)), dtype=np.complex128)
+    values[:, 0] = math.sqrt(0.5)
+    for k in range(1, len(norms)):
+        before = norms[k - 1] * values[:, k - 2] if k > 1 else 0.0
+        values[:, k] = (points * values[:, k - 1] - before) / norms[k]
+    return values
