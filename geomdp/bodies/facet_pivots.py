@@ -1,8 +1,8 @@
-"""Compiled simplex pivots from facet to facet of conv(+-v_i) or conv(v_i), for ray shooting.
+"""Compiled simplex pivots from facet to facet of conv(+-v_i) or conv(v_i), for `ray_shooting`.
 
 A facet is stored by the indices and signs of m vertices b_1..b_m on it, and by the inverse of the
 matrix of these vertices. Its normal z solves <z, b_k> = (bound of b_k) for all k. The bounds 1 are
-lowered by tiny random amounts to break ties. See `ray_shooting` for the algorithm.
+lowered by tiny random amounts to break ties.
 
 In all functions, `columns` (N, m) holds the vertices v_i as rows, `bounds` (N,) their lowered
 bounds, and `ray` (2, m) the start and the direction of a ray. `two_sided` is True for conv(+-v_i).
@@ -21,8 +21,8 @@ from geomdp._typing import FloatArray, IntArray
 # polar body, until another product <z, v_i> meets its bound. Compilers often fail to vectorise a
 # running extreme, so the loops keep one for each position in groups of `LANES` numbers.
 
-#: Tolerance of the ratio test. It is far above the rounding errors of <z, v_i>, and far below the
-#: random amounts by which the bounds are perturbed to break ties.
+#: Tolerance of the ratio test: far above the rounding errors of <z, v_i>, and far below the random
+#: amounts by which the bounds are lowered.
 HARRIS_SLACK = 1e-11
 #: Number of running extremes. 32 float64 fill 4 registers of 512 bits or 8 registers of 256 bits.
 LANES = 32
@@ -82,35 +82,26 @@ def entering_vertex(bounds, two_sided, values, slopes, smallest, times):  # type
 
 # The pivots.
 
-#: Points have coordinates in the basis of the vertices b_k. A coordinate counts as negative below
-#: -`NEGATIVE` times the sum of the moduli of all coordinates.
+#: A coordinate in the basis of the b_k counts as negative below -`NEGATIVE` times the sum of the
+#: moduli of all.
 NEGATIVE = 1e-11
-#: Number of pivots between two recomputations of the inverse.
-REFACTOR = 100
-#: The pivot element is computed twice, from the leaving row and from the entering column. If the
-#: two values differ by more than this share, the inverse has become inaccurate and is recomputed.
-#: If the inverse is new and they still differ, the try fails.
+#: The pivot element is computed from the leaving row and from the entering column. If they differ
+#: by more than this share, the inverse is recomputed; if it is new, the try fails.
 DISAGREEMENT = 1e-6
-#: Largest number of facets of earlier rays that a ray is compared with. The pivots of the ray start
-#: at the one among these facets that the ray meets first. For N vertices, the number is at most
-#: N / 2, so that the comparison costs at most as much as one pivot.
+#: A ray starts at that one of this number of earlier facets that it meets first. For N vertices, it
+#: is at most N / 2, so that the comparison costs no more than one pivot.
 POOL = 512
-#: Largest number of pivots per dimension in one try of a ray. A ray that starts at the first facet
-#: needs about 6 pivots per dimension.
+#: Largest number of pivots per dimension in one try of a ray; about 6 from the first facet.
 PIVOTS_PER_DIMENSION = 200
 #: A facet counts as exact if no vertex has a product above 1 + `BEYOND` with its normal.
 BEYOND = 1e-9
-#: Largest number of vertices per dimension that are exchanged when the lowered bounds are replaced
-#: by the true bounds 1.
+#: Largest number of vertices per dimension exchanged when the true bounds 1 replace the others.
 CORRECTIONS_PER_DIMENSION = 20
-#: On the first try of a ray, slopes below this share of the largest slope are not used as pivots,
-#: because division by such a small slope would magnify rounding errors. A slope is the change of
-#: the product of z with a vertex, per unit of length of a step.
-PIVOT = 1e-7
-#: The same share on the second try of a ray.
-CAREFUL_PIVOT = 1e-5
-#: On the second try of a ray, number of pivots between two recomputations of the inverse.
-CAREFUL_REFACTOR = 10
+#: Slopes (changes of products of z with vertices in a step) below this share of the largest are no
+#: pivots, because dividing by them magnifies rounding errors; on the second try of a ray as well.
+PIVOT, CAREFUL_PIVOT = 1e-7, 1e-5
+#: Number of pivots between two recomputations of the inverse, on the first and second try.
+REFACTOR, CAREFUL_REFACTOR = 100, 10
 
 
 class Facet(NamedTuple):
@@ -251,11 +242,9 @@ def _true_normal(facet, columns):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _exit_with_true_bounds(facet, columns, two_sided, ray):  # type: ignore[no-untyped-def]
-    """Move `facet` to the facet that the ray meets if the bounds are 1, by dual simplex exchanges.
-
-    Returns the normal, scaled so that its largest product with a vertex is 1, and whether no vertex
-    was more than `BEYOND` outside before. Only then is the exit time of a ray from 0 accurate to
-    `BEYOND`.
+    """Move `facet` to the facet that the ray meets if the bounds are 1, by dual simplex exchanges;
+    the normal, scaled so that its largest product is 1, and whether none was beyond `BEYOND`
+    before.
     """
     for _ in range(CORRECTIONS_PER_DIMENSION * columns.shape[1]):
         copy_into(facet.normal, _true_normal(facet, columns))
@@ -301,11 +290,9 @@ def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped
 
 @numba.njit(cache=True)
 def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type: ignore[no-untyped-def]
-    """Normals (b, m) where rays leave, and `converged` (b,).
-
-    A ray starts at a facet of an earlier ray (see `POOL`), or at the first facet (`basis`,
-    `signs`). After a failure it is tried once more, more carefully; if this fails too, its normal
-    is 0.
+    """Normals (b, m) where rays leave, and `converged` (b,): each ray is tried from a facet of an
+    earlier ray or the first facet (`basis`, `signs`), then more carefully, and is 0 if this fails
+    too.
     """
     rays, size = points.shape
     normals = np.zeros((rays, size))

@@ -18,11 +18,10 @@ from geomdp._typing import FloatArray
 #
 #     max { <C, R> / 2 : R psd, R_ii = 1 }
 #
-# is solved in the factored form R = V V^T, where V has unit rows v_i. One step replaces v_i by
-# g_i / ||g_i||, g_i = sum_j C_ij v_j, the best v_i for the other rows (the mixing method of Wang,
-# Chang and Kolter 2018). If V has more than sqrt(2 p) columns, then for almost all C only global
-# maxima are stable, and the steps converge linearly from almost every start (Boumal, Voroninski and
-# Bandeira 2016). The dual value
+# is solved with R = V V^T, where V has unit rows v_i. One step replaces v_i by g_i / ||g_i||,
+# g_i = sum_j C_ij v_j (the mixing method of Wang, Chang and Kolter 2018). With more than sqrt(2 p)
+# columns, only global maxima are stable for almost all C, and the steps converge linearly from
+# almost every start (Boumal, Voroninski and Bandeira 2016). The dual value
 #
 #     (sum_i y_i + p max(0, lambda_max(C - Diag y))) / 2
 #
@@ -69,10 +68,8 @@ def _dual(weights: FloatArray, vectors: FloatArray) -> tuple[float, float]:
 
 
 def highest_correlation(weights: FloatArray) -> Highest:
-    """Matrices that maximise <C, R> / 2 for each C of `weights` (b, p, p), and upper bounds.
-
-    The bounds hold up to rounding, and are at most a relative 1e-9 above the values, unless 200,000
-    sweeps of O(p^2 sqrt(p)) do not suffice. At p = 101 most C take 20 to 1000 sweeps.
+    """Matrices that maximise <C, R> / 2 for each C of `weights` (b, p, p), and upper bounds, valid
+    up to rounding; nearly always within a relative 1e-9, by sweeps of O(p^2 sqrt(p)).
     """
     count, order, _ = weights.shape
     rank = math.ceil(math.sqrt(2 * order)) + 1
@@ -95,13 +92,11 @@ def highest_correlation(weights: FloatArray) -> Highest:
     return Highest(matrices, bounds)
 
 
-# Draws of one- and two-way tables, with events represented by vectors. A column of l levels is
-# represented by l orthogonal vectors y_a in R^(1 + f) that add up to the first unit vector e_0,
-# with |y_a|^2 = <y_a, e_0> = m_a, the share of level a. Here f is P + 1, where P is the sum of
-# (l - 1) over the columns. The inner products of the vectors of two columns form their two-way
-# table. An event is "column i has level a". Columns are drawn one after the other. A draw is
-# rejected as soon as its columns violate the inequalities of `TableMoments` by more than a limit,
-# mostly before all columns are drawn.
+# Draws of one- and two-way tables. A column of l levels is represented by l orthogonal vectors y_a
+# in R^(1 + f) that add up to the first unit vector e_0, with |y_a|^2 = <y_a, e_0> = m_a, the share
+# of the event "column i has level a". Here f is P + 1, P the sum of (l - 1) over the columns. Inner
+# products of the vectors of two columns form their two-way table. Columns are drawn one by one; a
+# draw is rejected as soon as they violate the inequalities of `TableMoments` by more than a limit.
 
 #: Flags of LLVM that allow sums in any order. Loops can then add several terms in one step.
 SUMS = {"reassoc", "contract"}
@@ -117,8 +112,8 @@ def _product(first, second):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _column(rng, concentration, vectors, directions):  # type: ignore[no-untyped-def]
-    """Fill `vectors` (l, 1 + f) with Dirichlet shares m_a and the rows of C Q, where C C^T =
-    diag(m) - m m^T, and Q (l - 1, f), written to `directions`, has uniform orthonormal rows.
+    """Fill `vectors` (l, 1 + f) with Dirichlet shares m_a and the rows of C Q, C C^T = diag(m) - m
+    m^T, where Q (l - 1, f), written to `directions`, has uniform orthonormal rows.
     """
     levels, width = vectors.shape
     total = 0.0

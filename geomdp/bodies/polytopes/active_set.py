@@ -7,10 +7,9 @@ gain joins the members. While the nearest point of the new affine hull has a neg
 moves towards it until the first weight vanishes, and this member leaves.
 
 In exact arithmetic the distance falls with every exchange, so no set of members occurs twice. A
-sweep computes the gains of the whole table once, and tries the points with large gains, the largest
-first. The gain of a point is recomputed (O(d)) before it joins. A sweep is stalled if, because of
-rounding, neither the distance nor the largest gain falls enough. The search ends after `PATIENCE`
-stalled sweeps in a row. The table holds lifted points, followed by an entry 1.
+sweep computes the gains of the whole table once, and tries the points with the largest first. The
+search ends after `PATIENCE` sweeps in a row in which rounding stalls both the distance and the
+largest gain. The table holds lifted points, followed by an entry 1.
 """
 
 from __future__ import annotations
@@ -22,27 +21,22 @@ import numpy as np
 from geomdp._numerics.compilation import copy_into, numba
 from geomdp._typing import FloatArray, IntArray
 
-# QR factors of an affinely independent set of points, updated when a point joins or leaves. The
-# columns of the (d+1, k) matrix M are the lifted points (p_j, 1). Points p_1..p_k in R^d are
-# affinely independent if and only if M has full column rank. The factors of M = Q R are kept as
-# arrays. The point of the affine hull nearest to a target b in R^d is sum_j w_j p_j, where
+# QR factors of an affinely independent set of points of norm about 1, updated when a point joins or
+# leaves. The columns of M = Q R (d+1, k) are the lifted points (p_j, 1). The point of the affine
+# hull nearest to a target b in R^d is sum_j w_j p_j, where
 #
 #     R w = Q^T (b, 0) + nu Q^T e,   e = (0, .., 0, 1),
 #
-# and nu makes sum_j w_j = e^T M w = 1. No normal equations are formed, so the nearest point is
-# accurate even if some points are nearly equal. M does not depend on b, so the factors serve every
-# target. The caller scales the points to norm about 1.
+# and nu makes sum_j w_j = e^T M w = 1. Without normal equations, the nearest point is accurate even
+# if some points are nearly equal.
 
-#: A lifted point nearer than this to the span of the others counts as dependent. The value is 45
-#: machine epsilons. It is just above the rounding error of one orthogonalisation pass over points
-#: of norm about 1.
+#: A lifted point nearer than this to the span of the others counts as dependent. It is just above
+#: the rounding error of one orthogonalisation pass, 45 machine epsilons.
 DEPENDENT = 1e-14
 #: If a pass shortens a vector to this share of its length or less, another pass follows. A share
 #: near 1/sqrt 2 keeps Q orthonormal to machine precision (Daniel, Gragg, Kaufman and Stewart 1976).
 CANCELLATION = 0.7
-#: Largest number of passes. A vector that even the last pass shortens to the share `CANCELLATION`
-#: or less counts as dependent. Two passes suffice for an independent vector; the third pass is a
-#: safety margin.
+#: Largest number of passes, after which a vector counts as dependent; two suffice for others.
 PASSES = 3
 
 
@@ -166,10 +160,8 @@ def delete(factor: Factor, position: int) -> None:
 
 @numba.njit(cache=True)
 def affine_weights(factor: Factor) -> FloatArray:
-    """Weights (k,) of the point of the affine hull nearest to the target.
-
-    They sum to 1 up to a rounding error proportional to the largest weight, which can be huge. So
-    the caller shortens the step towards them first, and only then scales the result to sum to 1.
+    """Weights (k,) of the point of the affine hull nearest to the target, which sum to 1 up to a
+    rounding error proportional to the largest weight.
     """
     k = factor.size[0]
     last = factor.basis[:k, -1].copy()
@@ -185,25 +177,18 @@ def affine_weights(factor: Factor) -> FloatArray:
 
 # Wolfe's method.
 
-#: Weights up to this value count as zero, because rounding errors move x by more than such a weight
-#: does.
+#: Weights up to this value count as zero, because rounding errors move x by more.
 ZERO_WEIGHT = 1e-15
-#: The search gives up after this number of stalled sweeps in a row. A search of `column_generation`
-#: gives up after this number of stalled rounds in a row. The values 1, 2, 4, 8 and 16 reached the
-#: same tolerances on 11,000 degenerate and smooth instances.
+#: The search gives up after this number of stalled sweeps (or rounds of `column_generation`) in a
+#: row. The values 1 to 16 reached the same tolerances on 11,000 degenerate and smooth instances.
 PATIENCE = 2
-#: A sweep makes progress in gain if its largest gain is below this share of G. Here G is the
-#: largest gain of the last sweep that made progress in gain.
-GAIN_DROP = 0.9
-#: A sweep makes progress in distance if the squared distance falls by more than this share, which
-#: is about five machine epsilons. A sweep with neither kind of progress is stalled.
-DISTANCE_DROP = 1e-15
-#: A point joins in a sweep only if its gain is above this share of the sweep's largest gain.
-#: Shares of 0.3 to 0.7 need a quarter fewer exchanges than a share of 0. This was measured on
-#: Gaussian vertices with (dimension, number of vertices) from (50, 1000) to (500, 20000).
+#: A sweep makes progress if its largest gain is below this share of that of the last such sweep, or
+#: if the squared distance falls by more than this share, some five machine epsilons.
+GAIN_DROP, DISTANCE_DROP = 0.9, 1e-15
+#: A point joins in a sweep only if its gain is above this share of the largest. Shares of 0.3 to
+#: 0.7 needed a quarter fewer exchanges than 0, for Gaussian vertices in dimensions 50 to 500.
 JOINING_SHARE = 0.3
-#: Number of exchanges per dimension after which a call returns the current point. Most calls need 2
-#: to 4 exchanges per dimension.
+#: Exchanges per dimension after which a call returns the current point; most need 2 to 4.
 EXCHANGES_PER_DIMENSION = 50
 
 
@@ -290,8 +275,7 @@ def improve(factor: Factor, points: FloatArray, tolerance: float) -> int:
 
 # The mean and the squared norms of a list of points.
 
-#: Sums may be taken in any order, and products may be fused with sums, so that the compiler can
-#: vectorise the loops.
+#: Sums in any order and fused products let the compiler vectorise the loops.
 FREE_ORDER = {"reassoc", "contract"}
 
 

@@ -5,15 +5,10 @@ members of the active set and the points with the largest gains. Let g be the la
 points. A round improves the active set until all gains on the table are at most a small share of g,
 or the improvement stalls. Then it computes the gains of all points (a pricing).
 
-If g is within the tolerance of `search`, the search ends in one of these cases:
-
-* g is below half of the squared distance from x to b. Then a hyperplane separates the target from
-  the hull, so the target is outside.
-* The target is reached up to rounding.
-* `DECIDING_ROUNDS` further pricings have not decided whether the target is outside.
-
-The search also ends if no gain is positive, or if g and the distance stop falling, even if g is
-above the tolerance.
+If g is within the tolerance of `search`, the search ends if g is below half of the squared distance
+(a hyperplane separates the target from the hull), if the target is reached up to rounding, or after
+`DECIDING_ROUNDS` more pricings. It also ends if no gain is positive, or if g and the distance stop
+falling, even above the tolerance.
 """
 
 from __future__ import annotations
@@ -39,35 +34,26 @@ from geomdp.bodies.polytopes.active_set import (
 )
 from geomdp.bodies.polytopes.point_sets import Columns, VertexColumns
 
-#: Number of points taken into the table per pricing: the dimension divided by the first number, but
-#: at least the second number. More points do not make the search faster. This was measured for
-#: (dimension, number of points) from (50, 1000) to (500, 20000).
+#: Points taken into the table per pricing: the dimension divided by the first number, but at least
+#: the second. More points did not make the search faster, in dimensions 50 to 500.
 DIMENSIONS_PER_POINT, SMALLEST_TABLE = 4, 32
-#: The active set is improved until the gains on the table are at most this share of the largest
-#: gain among all points. In measurements, a share of 0.1 needed a fifth more pricings than 0.03. A
-#: share of 0.01 needed about the same number of pricings, but more exchanges.
+#: The active set is improved until gains on the table are at most this share of the largest gain. A
+#: share of 0.1 needed a fifth more pricings, and 0.01 more exchanges.
 INNER_SHARE = 0.03
-#: Largest number of rounds after the largest gain is within the tolerance. These rounds decide
-#: whether the target is inside.
+#: Largest number of rounds, within the tolerance, that decide whether the target is inside.
 DECIDING_ROUNDS = 50
-#: If the largest gain is below this share of the squared distance, the target is outside the hull.
-#: In exact arithmetic any share of at most 1 would prove this. A share near 1 fails after rounding:
-#: if the target is a vertex, the largest gain can equal the squared distance.
+#: If the largest gain is below this share of the squared distance, the target is outside. In exact
+#: arithmetic any share of at most 1 would prove this; for a vertex, rounding can make it 1.
 SEPARATED = 0.5
-#: The target counts as reached if the distance from the current point to the target is at most
-#: REACHED * (s + t) + ROUNDING * c. Here s is the scale, the largest distance of a known point from
-#: the centre (see `Columns`). The target has distance t from the centre, and c is the norm of the
-#: centre. REACHED is 45 machine epsilons, the rounding of a sum of a few hundred terms.
-REACHED = 1e-14
-#: Two machine epsilons, for the rounding of the centre's own coordinates; see `REACHED`.
-ROUNDING = 4.4e-16
-#: The unit of length of a table is reset if the scale (see `REACHED`) exceeds the unit by this
-#: factor.
+#: The target counts as reached at a distance of REACHED * (s + t) + ROUNDING * c: s is the scale of
+#: the `Columns`, t the distance of the target from their centre, and c the norm of the centre.
+#: These are the rounding errors of a sum of a few hundred terms, and of the centre's coordinates.
+REACHED, ROUNDING = 1e-14, 4.4e-16
+#: The unit of length of a table is reset if the scale exceeds it by this factor.
 OUTGROWN = 4.0
 
 
-#: Keys of points (the integers that identify points in `Columns`), with the weights of a convex
-#: combination of these points.
+#: Keys of points in `Columns`, with the weights of a convex combination of these points.
 Combination = tuple[IntArray, FloatArray]
 
 

@@ -35,8 +35,8 @@ from geomdp.bodies.symmetrised import Difference, SymmetricHull
 
 
 class Barycentric:
-    """The barycentric coordinates y(x) = 1/(r+1) + linear @ (x - centre) of points x on the r + 1
-    vertices of a simplex, where `centre` is the mean of the vertices.
+    """The coordinates y(x) = 1/(r+1) + linear @ (x - centre) of x on r + 1 vertices with mean
+    `centre`.
     """
 
     def __init__(self, vertices: FloatArray) -> None:
@@ -44,9 +44,8 @@ class Barycentric:
         same = np.ptp(vertices, axis=0) == 0
         self.centre = np.where(same, vertices[0], vertices.mean(axis=0))
         centred = (vertices - self.centre).T
-        # For vertices v_i with mean c, the columns v_i - c add up to 0. So the weighted sum of the
-        # columns stays the same if the same number is added to all weights. The weights of least
-        # norm therefore add up to 0.
+        # The columns add up to 0, so adding a number to all weights does not change the weighted
+        # sum. The weights of least norm therefore add up to 0.
         left, singular, right = np.linalg.svd(centred, full_matrices=False)
         rank = len(vertices) - 1
         found = int(significant(singular).sum())
@@ -131,7 +130,8 @@ class Simplex(BarycentricBody):
     """The hull of r + 1 affinely independent points v_0, ..., v_r in R^m.
 
     The methods use the weights (barycentric coordinates) of a point, and cost O(m r) per point.
-    `project` needs the unit vectors as vertices.
+    Uniform points are exact: their weights are Dirichlet(1, ..., 1). `project` needs the unit
+    vectors as vertices.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class Simplex(BarycentricBody):
     >>> simplex = gd.bodies.Simplex(np.eye(3))
     >>> simplex.effective_dimension
     2
-    >>> simplex.project(np.array([[0.9, 0.4, -0.3]])).round(6).tolist()
+    >>> simplex.project([[0.9, 0.4, -0.3]]).round(6).tolist()
     [[0.75, 0.25, 0.0]]
     """
 
@@ -172,14 +172,14 @@ class Simplex(BarycentricBody):
         return np.asarray(self.vertices[(directions @ self.vertices.T).argmax(axis=1)])
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """max_i -(L x)_i / y_i(0) for the weights y(x) = y(0) + L x; inf outside the span."""
+        """max_i -(L x)_i / y_i(0) for the weights y(x) = y(0) + L x."""
         gauges = (-points @ self._map.linear.T / self._origin_weights).max(axis=1)
         return np.where(
             off_span(points, self._map.basis, self.radius()), np.inf, np.maximum(gauges, 0.0)
         )
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges, and normals of the facets of the weights that vanish first along the rays."""
+        """Normals of the facets of the weights that vanish first along the rays."""
         gauges = self.gauge(points)
         slopes = -self._map.linear / self._origin_weights[:, None]
         winners = (points @ slopes.T).argmax(axis=1)
@@ -215,7 +215,7 @@ class Simplex(BarycentricBody):
         return own and (verb is not Body.project or self._at_units)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """(x - tau)_+ of sum 1; ``MissingOracle`` unless the vertices are the unit vectors."""
+        """``MissingOracle`` unless the vertices are the unit vectors."""
         if not self._at_units:
             raise MissingOracle(self, "project", "unit vectors as vertices (see geomdp.project)")
         return nearest_in_simplex(points, 1.0)
@@ -227,7 +227,6 @@ class Simplex(BarycentricBody):
         return AffineHull(self._map.centre, self._map.basis)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Exact uniform points: the weights on the vertices are Dirichlet(1, ..., 1)."""
         weights = rng.standard_exponential((n, len(self.vertices)))
         weights /= weights.sum(axis=1, keepdims=True)
         # The weights add up to 1 only up to rounding.
@@ -244,9 +243,8 @@ class Simplex(BarycentricBody):
         return np.asarray(moment / (count * (count + 1)))
 
     def covariance(self) -> FloatArray:
-        """sum (v_i - c)(v_i - c)^T / ((r + 1) (r + 2)) for the mean c of the vertices (JL-L14).
-
-        This is the second moment minus c c^T, without the rounding errors of a c far from 0.
+        """sum (v_i - c)(v_i - c)^T / ((r + 1) (r + 2)) for the mean c of the vertices (JL-L14),
+        without the rounding errors of second moments of a c far from 0.
         """
         centred, count = self.vertices - self._map.centre, len(self.vertices)
         return np.asarray(centred.T @ centred / (count * (count + 1)))
@@ -300,14 +298,13 @@ class SimplexDifference(BarycentricBody):
     >>> import numpy as np
     >>> import geomdp as gd
     >>> body = gd.bodies.SimplexDifference(np.eye(3))
-    >>> body.gauge(np.array([[1.0, -1.0, 0.0], [1.0, -0.5, -0.5]])).round(6).tolist()
+    >>> body.gauge([[1.0, -1.0, 0.0], [1.0, -0.5, -0.5]]).round(6).tolist()
     [1.0, 1.0]
     """
 
     symmetric = True
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """max_i <u, v_i> - min_i <u, v_i>."""
         return np.asarray(np.ptp(directions @ self.vertices.T, axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
@@ -317,25 +314,24 @@ class SimplexDifference(BarycentricBody):
         )
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """sum y_+ for the weights y of x; inf outside the span."""
         weights = points @ self._map.linear.T
         gauges = np.maximum(np.maximum(weights, 0).sum(axis=1), np.maximum(-weights, 0).sum(axis=1))
         return np.where(off_span(points, self._map.basis, self.radius()), np.inf, gauges)
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges, and normals z with <z, v_i> = c + 1 where the weight y_i > 0 and c elsewhere."""
+        """Normals z with <z, v_i> = c + 1 where the weight y_i > 0 and c elsewhere."""
         signs = (points @ self._map.linear.T > 0).astype(np.float64)
         return Facets(self.gauge(points), signs @ self._map.linear)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends of {t : sum (y + t w)_+ <= 1} for weights y, w; 0 for directions off the span."""
+        """Ends of {t : sum (y + t w)_+ <= 1} for weights y, w."""
         weights, slopes = points @ self._map.linear.T, directions @ self._map.linear.T
         flat = off_span(directions, self._map.basis)
         low, high = exit_time(weights, -slopes, 1.0), exit_time(weights, slopes, 1.0)
         return np.where(flat, 0.0, -low), np.where(flat, 0.0, high)
 
     def radius(self) -> float:
-        """Upper bound: twice the largest distance of a vertex from the mean."""
+        """An upper bound."""
         return 2 * float(np.linalg.norm(self.vertices - self.vertices.mean(axis=0), axis=1).max())
 
     def affine_hull(self) -> AffineHull:
@@ -353,13 +349,13 @@ class SimplexDifference(BarycentricBody):
         return np.array(shares) / math.fsum(shares)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Exactly uniform points; a draw costs O(r) and one product with the vertices.
+        """Exact; a draw costs O(r) and one product with the vertices.
 
         The body is divided into cells, one for each partition of the vertices into non-empty sets I
-        and J. A cell has the points s (sum_I a_i v_i - sum_J b_j v_j), where 0 <= s <= 1, and a and
-        b are non-negative, each of sum 1. The size |I| = k is drawn with probability C(r+1, k)
-        C(r-1, k-1) / C(2r, r). Then I, a and b are uniform for this k, and s = U^(1/r) with U
-        uniform on [0, 1].
+        and J, of the points s (sum_I a_i v_i - sum_J b_j v_j), where 0 <= s <= 1, and a and b are
+        non-negative, each of sum 1. The size |I| = k is drawn with probability C(r+1, k) C(r-1,
+        k-1) / C(2r, r). Then I, a and b are uniform for this k, and s = U^(1/r) with U uniform on
+        [0, 1].
         """
         count = len(self.vertices)
         rank = count - 1
@@ -380,13 +376,12 @@ class SimplexDifference(BarycentricBody):
         return np.where(self.constant, 0.0, weights @ self.vertices)
 
     def second_moment(self) -> FloatArray:
-        """alpha times sum (v_i - c)(v_i - c)^T, where c is the mean of the v_i.
+        """alpha sum (v_i - c)(v_i - c)^T, alpha = 4 (2 r + 1) / ((r + 1) (r + 2)^2), c the mean of
+        the v_i.
 
-        alpha = 4 (2 r + 1) / ((r + 1) (r + 2)^2). By symmetry the weights y have E[y y^T] = alpha
-        (identity matrix - 1 1^T / (r + 1)), so alpha r = E ||y||^2. In the notation of
-        `sample_uniform`, this is E[s^2] (E ||a||^2 + E ||b||^2) for |I| = k, with E[s^2] = r / (r +
-        2), E ||a||^2 = 2 / (k + 1) and E ||b||^2 = 2 / (r + 2 - k). The mean over k follows from
-        Vandermonde's identity.
+        In the notation of `sample_uniform`, alpha r = E ||y||^2 = E[s^2] (E ||a||^2 + E ||b||^2)
+        for |I| = k, with E[s^2] = r / (r + 2), E ||a||^2 = 2 / (k + 1) and E ||b||^2 = 2 / (r + 2 -
+        k). The mean over k follows from Vandermonde's identity.
         """
         mean = np.where(self.constant, self.vertices[0], self.vertices.mean(axis=0))
         centred = self.vertices - mean
@@ -401,15 +396,12 @@ class SimplexDifference(BarycentricBody):
         return 4 * (2 * rank + 1) / ((rank + 1) * (rank + 2) ** 2)
 
     def image_moments(self, matrix: FloatArray | sp.csr_array) -> FloatArray:
-        """E (T x)_j^2 (p,) for x uniform on the body and T = `matrix` (p, m).
-
-        This is the diagonal of T E[x x^T] T^T, but the (m, m) matrix E[x x^T] is not formed.
+        """E (T x)_j^2 (p,) for x uniform on the body and T = `matrix` (p, m), without the (m, m)
+        matrix E[x x^T].
         """
         at_vertices = matrix if self._at_units else np.asarray(matrix @ self.vertices.T)
         if sp.issparse(at_vertices):
-            # The result is alpha times the sum of squared deviations of a row's entries from their
-            # mean. It is computed from the sum and the sum of squares of the entries, because
-            # subtracting the mean from each entry would make a dense matrix.
+            # Subtracting the mean from each entry would make a dense matrix.
             squares = np.asarray(at_vertices.multiply(at_vertices).sum(axis=1)).ravel()
             sums = np.asarray(at_vertices.sum(axis=1)).ravel()
             return np.asarray(self._alpha * (squares - sums**2 / len(self.vertices)))
@@ -437,5 +429,4 @@ class SimplexDifference(BarycentricBody):
         return Difference(VPolytope(self.vertices @ matrix.T)) if len(matrix) > 1 else None
 
     def width_rule(self) -> tuple[float, Body]:
-        """w(K - K) = 2 w(K) for the Gaussian width w."""
         return 2.0, VPolytope(self.vertices)

@@ -12,14 +12,12 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
-#: Points are cut into simplices only if the upper bound theorem allows at most this many simplices.
-#: 2^20 simplices take seconds and some 100 MB. The actual number is usually far smaller.
+#: Points are cut into simplices only if the upper bound theorem allows at most this many, which
+#: take seconds and some 100 MB. The actual number is usually far smaller.
 MAX_SIMPLICES = 1 << 20
-#: Largest product of the bound on the number of simplices and c^4, where a simplex has c corners.
-#: For each of the c neighbours of a simplex, Qhull solves a linear system in c unknowns, O(c^3).
-#: For c <= 9 the smaller limit is `MAX_SIMPLICES`. Two examples in dimension 15 are above it: for
-#: 29 points with entries 0 and 1, Qhull takes more than half a minute, and for the 32 answers to
-#: all pairs of 5 binary columns, it does not end.
+#: Largest product of this bound and c^4, where a simplex has c corners: for each of c neighbours,
+#: Qhull solves a linear system, O(c^3). Above it, for 29 points with entries 0 and 1 in dimension
+#: 15, Qhull takes half a minute; for the 32 answers to all pairs of 5 binary columns, no end.
 MAX_WORK = 1 << 33
 
 
@@ -35,10 +33,8 @@ class Triangulation:
 
 
 def most_simplices(count: int, dimension: int) -> int:
-    """Bound on the simplices of `triangulate` for N = `count` points in R^dimension.
-
-    By the upper bound theorem (McMullen 1970), for D = dimension + 1, it is the number of facets of
-    the cyclic polytope, C(N - ceil(D/2), floor(D/2)) + C(N - 1 - ceil((D-1)/2), floor((D-1)/2)).
+    """Bound on the simplices of `triangulate` for N = `count` points in R^dimension: the number of
+    facets of the cyclic polytope in one dimension more (upper bound theorem, McMullen 1970).
     """
     D = dimension + 1
     if count <= D:
@@ -60,11 +56,9 @@ def hull_vertices(points: FloatArray) -> FloatArray:
 
 
 def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
-    """Affine hull of the rows of `points` (N, m), and a regular triangulation of their convex hull.
-
-    The simplices are the lower faces of the hull of the points lifted to a paraboloid plus random
-    heights, which almost surely avoid ties. Raises ``ValueError`` beyond 2^20 possible simplices or
-    `MAX_WORK`, and ``ArithmeticError`` if the volumes do not add up to a relative 1e-9.
+    """Affine hull of the rows of `points` (N, m), and a regular triangulation of their hull;
+    ``ValueError`` beyond limits, ``ArithmeticError`` if the volumes do not add up to a relative
+    1e-9.
     """
     points = np.unique(points, axis=0)
     hull, size, outside = _hull_of(points)
@@ -75,8 +69,8 @@ def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
     else:
         simplices = _lower_faces(vertices)
     volumes = _volumes(vertices, simplices)
-    # 1e-9 is far above the rounding of a sum of determinants. If rounding loses simplices with a
-    # smaller share of the volume, samples change by at most 1e-9 in total variation.
+    # 1e-9 is far above the rounding of a sum of determinants, and lost simplices with a smaller
+    # share of the volume change samples by at most 1e-9 in total variation.
     if abs(volumes.sum() - outside.volume) > 1e-9 * outside.volume:
         raise ArithmeticError(
             f"the simplices must have the volume of the hull, {outside.volume}, got {volumes.sum()}"
@@ -117,8 +111,7 @@ class _Hull:
 def _hull_of(points: FloatArray) -> tuple[AffineHull, float, _Hull]:
     """Affine hull, largest modulus of a coordinate in it, and hull of the points divided by it."""
     hull = AffineHull.of_points(points)
-    # The bound on the number of simplices in dimension r - 1 also bounds the number of facets of a
-    # hull in dimension r.
+    # The bound on simplices in dimension r - 1 also bounds the facets of a hull in dimension r.
     _check_size(len(points), hull.dimension, max(hull.dimension - 1, 0))
     coordinates = hull.coordinates(points)
     size = float(np.abs(coordinates).max(initial=0.0)) or 1.0
@@ -144,7 +137,9 @@ def _full_hull(points: FloatArray) -> _Hull:
 
 
 def _lower_faces(points: FloatArray) -> IntArray:
-    """Simplices (s, r + 1) of a regular triangulation of points in convex position."""
+    """Simplices (s, r + 1) of a regular triangulation of points in convex position: lower faces of
+    the points lifted to a paraboloid plus random heights, which almost surely avoid ties.
+    """
     from scipy.spatial import ConvexHull
 
     noise = np.random.default_rng(PUBLIC_SEED).random(len(points))
@@ -161,38 +156,28 @@ def _volumes(points: FloatArray, simplices: IntArray) -> FloatArray:
     return np.asarray(np.abs(np.linalg.det(edges)) / math.factorial(points.shape[1]))
 
 
-#: Largest number of facets, and largest number of simplices. In dimension 10, finding 2^14
-#: simplices and proving that they tile the polytope takes seconds.
-MAX_FACETS, MAX_CONES = 1 << 10, 1 << 14
-
-
-# Polytopes with few whole-number vertices. Facets are found in float64. Arithmetic in whole numbers
+# Polytopes with few whole-number vertices. Facets are found in float64; arithmetic in whole numbers
 # then proves that the simplices tile the polytope. A rounding error can make this proof fail, but
 # not accept a wrong result.
 
-#: The minors (determinants of square submatrices) of all matrices here stay below this number. The
-#: product of two minors is then below 2^62, so int64 does not overflow.
+#: Largest number of facets and of simplices, for which a proof in dimension 10 takes seconds.
+MAX_FACETS, MAX_CONES = 1 << 10, 1 << 14
+#: The minors of all matrices here stay below this number, so products of two fit in int64.
 MAX_MINOR = 2.0**31
-#: A vertex counts as a point of a facet up to this distance from the facet's hyperplane, in units
-#: of the largest coordinate. A vertex that is assigned to a wrong facet can make the proof fail,
-#: but cannot make the proof accept a wrong result.
+#: A vertex counts as a point of a facet up to this distance, in units of the largest coordinate; a
+#: wrong assignment can make the proof fail, but not accept a wrong result.
 ON_FACET = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
 class WholeCones:
-    """A polytope in R^r with 0 inside, as the union of simplices conv(0, v_1, .., v_r).
+    """A polytope in R^r with 0 inside, as the union of simplices conv(0, v_1, .., v_r)."""
 
-    Row j of `cones` (s, r) has the numbers of v_1, .., v_r in `points` (N, r), and `volumes` the
-    volumes times r!. {x : <a_j, x> <= b_j}, from `normals` and `offsets` > 0, is bounded by their
-    facet.
-    """
-
-    points: IntArray
-    cones: IntArray
-    volumes: list[int]
-    normals: IntArray
-    offsets: IntArray
+    points: IntArray  # (N, r)
+    cones: IntArray  # (s, r): row j has the numbers of v_1, .., v_r in `points`
+    volumes: list[int]  # times r!
+    normals: IntArray  # {x : <a_j, x> <= b_j} is bounded by the facet of simplex j
+    offsets: IntArray  # above 0
 
     def heights(self, points: FloatArray) -> tuple[IntArray, IntArray]:
         """Products <a, x> (n, F) of `points` (n, r) with all distinct normals, and offsets (F,);
@@ -209,8 +194,8 @@ class WholeCones:
 def whole_cones(points: FloatArray) -> WholeCones | None:
     """Cut the hull of whole-number points (N, r) into simplices; None if no proof is found."""
     order = points.shape[1]
-    # Hadamard's bound on the determinants that the proof computes. The rows of the matrices are
-    # points. In some matrices, one column is all ones, or one row is the sum of r points.
+    # Hadamard's bound: the rows of the matrices are points, but in some, one column is all ones, or
+    # one row is the sum of r points.
     longest = float(np.linalg.norm(points, axis=1).max(initial=0.0))
     if not (longest + 2) ** order * order < MAX_MINOR or (points != np.rint(points)).any():
         return None
@@ -291,13 +276,12 @@ def _once(corners: IntArray, volumes: IntArray) -> bool:
 def _pulled(points: IntArray) -> IntArray | None:
     """The simplices (s, r) that tile the facets of the hull, as sorted row numbers; None if this
     fails.
-
-    A face is cut into the point with the lowest row number joined to the cut facets that lack it.
-    This depends on the face alone, so two facets cut a common face in the same way.
     """
     faces = _facets(points)
     if faces is None:
         return None
+    # A face is cut into the point with the lowest row number joined to the cut facets that lack it.
+    # This depends on the face alone, so two facets cut a common face in the same way.
     known: dict[frozenset[int], list[tuple[int, ...]]] = {}
 
     def cut(face: frozenset[int], dimension: int) -> list[tuple[int, ...]]:

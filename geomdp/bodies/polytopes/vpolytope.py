@@ -1,6 +1,4 @@
-"""Polytopes given by vertices, and polytopes with few vertices, cut into simplices: exact volume,
-moments and uniform points.
-"""
+"""Polytopes given by vertices, and polytopes with few vertices, cut into simplices."""
 
 from __future__ import annotations
 
@@ -72,12 +70,11 @@ class HullOfPoints(Body):
         return self.vertices @ matrix.T
 
 
-#: Largest number of inner products <u, v_i> in one block: 2^22 float64 numbers take 32 MB. A block
-#: is larger if there are more directions u than this number.
+#: Largest number of inner products <u, v_i> in one block of several vertices, 32 MB.
 BLOCK_ENTRIES = 1 << 22
-#: Tolerance for the gap of the nearest point in `separate`, in units of s^2 for the largest
-#: distance s of a vertex from the vertices' mean. Targets within 500 s have smaller gaps, so the
-#: search ends when a hyperplane separates the target, it is reached, or after some rounds.
+#: Tolerance for the gap in `separate`, in units of s^2, s the largest distance of a vertex from
+#: the mean. Targets within 500 s have smaller gaps, so the search ends when a hyperplane separates
+#: the target, it is reached, or after some rounds.
 ANY_GAP = 1e3
 
 
@@ -85,10 +82,11 @@ ANY_GAP = 1e3
 class VPolytope(HullOfPoints, PolytopeByRays):
     """The hull conv{v_1, ..., v_N} in R^m, of any dimension r <= m.
 
-    Support and extreme points are matrix products, O(N m) per direction. Membership, gauge, facets
-    and chords shoot rays at facets by the simplex method (X-RAY): O(N r) per pivot, with relative
-    errors of about 1e-8. Each ray starts from a facet that an earlier ray of the call has found, if
-    any. Separation first searches for the nearest point of the body.
+    Support and extreme points are matrix products, O(N m) per direction; ties go to the first
+    vertex. Membership, gauge, facets and chords shoot rays at facets by the simplex method (X-RAY):
+    O(N r) per pivot, with relative errors of about 1e-8. Each ray starts from a facet that an
+    earlier ray of the call has found, if any. Separation first searches for the nearest point of
+    the body, which usually stops early, with a hyperplane (X-MNP).
 
     Parameters
     ----------
@@ -98,10 +96,9 @@ class VPolytope(HullOfPoints, PolytopeByRays):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> triangle = gd.bodies.VPolytope([[-1.0, -1.0], [2.0, -1.0], [-1.0, 2.0]])
-    >>> triangle.support(np.array([[1.0, 0.0]])).tolist()
+    >>> triangle.support([[1.0, 0.0]]).tolist()
     [2.0]
     """
 
@@ -151,7 +148,6 @@ class VPolytope(HullOfPoints, PolytopeByRays):
         return np.asarray(best - least)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """The first vertex with the largest <u, v_i>, for each direction u."""
         winners = np.zeros(len(directions), dtype=np.int64)
         best = np.full(len(directions), -np.inf)
         for start, scores in self._scores(directions):
@@ -170,9 +166,7 @@ class VPolytope(HullOfPoints, PolytopeByRays):
         return VertexColumns(self.vertices)
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """A search for the nearest point usually stops early, with a separating hyperplane (X-MNP).
-        If it neither separates the point nor reaches it, ray shooting decides, as in `contains`.
-        """
+        """If the search neither separates nor reaches the point, rays decide, as in `contains`."""
         # Compiled code is slow to import.
         from geomdp.bodies.polytopes.column_generation import search
 
@@ -224,14 +218,13 @@ class TriangulatedPolytope(HullOfPoints):
         2^33 / (r + 1)^4 simplices. So at most 1449 vertices are allowed for r = 3, 187 for r = 5,
         75 for r = 7 and 27 for r = 15. `VPolytope` has no such limit.
     ArithmeticError
-        At first use: if rounding makes the simplices wrong (see `cut_into_simplices`).
+        At first use: if rounding makes the simplices wrong.
 
     Examples
     --------
     >>> import geomdp as gd
     >>> corners = [[-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]]
-    >>> square = gd.bodies.TriangulatedPolytope(corners)
-    >>> round(square.volume(), 6)
+    >>> round(gd.bodies.TriangulatedPolytope(corners).volume(), 6)
     4.0
     """
 
@@ -245,10 +238,8 @@ class TriangulatedPolytope(HullOfPoints):
 
     @cached_property
     def whole_cones(self) -> WholeCones | None:
-        """The body as a union of simplices with a vertex at 0, proved in integer arithmetic.
-
-        None if a coordinate is no whole number or too large, if 0 is no interior point, if there
-        are too many facets or simplices, or if the proof fails.
+        """The body as a union of simplices with a vertex at 0, proved in integer arithmetic; None
+        if a coordinate is no whole number or too large, 0 is no interior point, or the proof fails.
         """
         return whole_cones(self.vertices)
 
@@ -275,24 +266,17 @@ class TriangulatedPolytope(HullOfPoints):
         return np.asarray(self._corners[(directions @ self._corners.T).argmax(axis=1)])
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges max_i <a_i, x> / b_i over the facets <a_i, x> <= b_i, inf outside the span, and
-        for each point the facet normal a_i / b_i with the largest inner product.
-        """
+        """For each point the facet normal a_i / b_i with the largest inner product."""
         outside = off_span(points, self._parts[0].basis, self.radius())
         return facets_of_rows(points, self.facet_normals(), outside)
 
     def facet_normals(self) -> FloatArray:
-        """Rows a_i / b_i (F, m) for the facets <a_i, x> <= b_i.
-
-        If 0 is in the relative interior, the body is {x in its span : <row, x> <= 1 for all rows}.
-        """
+        """Rows a_i / b_i (F, m) for the facets <a_i, x> <= b_i, in the span of the body."""
         rows = self._cells.normals / self._linear_offsets[:, None]
         return np.asarray(rows @ self._parts[0].basis.T)
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Facets and affine hull are checked up to `tolerance` times the radius; for the hull, the
-        factor is at least `RANK_TOLERANCE`.
-        """
+        """Facets and affine hull are checked up to `tolerance` times the radius."""
         hull, cells = self._parts
         heights = hull.coordinates(points) @ cells.normals.T
         inside = (heights <= cells.offsets + tolerance * self.radius()).all(axis=1)
@@ -323,9 +307,8 @@ class TriangulatedPolytope(HullOfPoints):
         return np.asarray(hull.embed((cells.volumes @ centres / cells.volumes.sum())[None])[0])
 
     def second_moment(self) -> FloatArray:
-        """Mean of the simplices' second moments, weighted by volume (JL-L14).
-
-        For vertices v_i, this is (sum v_i v_i^T + (sum v_i)(sum v_i)^T) / ((r + 1) (r + 2)).
+        """Mean over simplices, by volume, of (sum v_i v_i^T + (sum v_i)(sum v_i)^T) / ((r + 1) (r +
+        2)) for their vertices v_i (JL-L14).
         """
         cells = self._cells
         corners = self._corners[cells.simplices]
@@ -345,7 +328,6 @@ class TriangulatedPolytope(HullOfPoints):
         return cut_into_simplices(images) if can_triangulate(*images.shape) else None
 
     def largest_gauge(self, support: SupportFunction) -> float:
-        """The largest value of `support` at a facet normal a_i / b_i."""
         return float(support(self.facet_normals()).max(initial=0.0))
 
 
