@@ -20,8 +20,7 @@ from geomdp.mechanisms.base import pure_only
 from geomdp.noise.exact.points import Computable
 from geomdp.noise.exact.vectors import scaled_gaussians, scaled_laplaces
 from geomdp.privacy import Adjacency, Exact, Privacy, PureDP
-from geomdp.privacy.calibration import gaussian_scale, laplace_scale
-from geomdp.privacy.definitions import checked_adjacency
+from geomdp.privacy.definitions import checked_adjacency, gaussian_scale, laplace_scale
 from geomdp.privacy.guarantees import SamplerStatus
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 

@@ -22,8 +22,7 @@ from geomdp.noise import LaplaceNoise
 from geomdp.noise.exact.release import RoundedGaussians, RoundedNoise, RoundedVector
 from geomdp.noise.exact.rounding import grid_for, proved_gaussian_scale, proved_shortcut_scale
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Guarantee, shortcut_step_epsilon
-from geomdp.privacy.calibration import gaussian_scale
-from geomdp.privacy.definitions import check_range, checked_adjacency
+from geomdp.privacy.definitions import check_range, checked_adjacency, gaussian_scale
 from geomdp.privacy.guarantees import rounded_arithmetic
 from geomdp.privacy.ledger import Ledger
 from geomdp.workloads.universes import Elements, OpenUniverse

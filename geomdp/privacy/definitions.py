@@ -1,15 +1,23 @@
-"""Definitions of differential privacy, their composition (GEN-2), and conversions between them."""
+"""Definitions of differential privacy: composition (GEN-2), conversions, and scales of noise.
+
+Totals and scales are rounded up, and steps within a total are rounded down.
+"""
 
 from __future__ import annotations
 
 import enum
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any, overload
 
+import numpy as np
+import scipy
+
 from geomdp._numerics.bisection import largest_at_most
+from geomdp._typing import FloatArray
 from geomdp._validation import positive, real_number, whole
 
 #: Precision at which costs are computed. Products of two floats, and sums of floats that differ by
@@ -43,8 +51,7 @@ def checked_adjacency(adjacency: object) -> Adjacency:
     return adjacency
 
 
-def below_half(value: float, name: str) -> float:
-    """Return `value` as a float; ``ValueError`` unless 0 < value < 1/2."""
+def _below_half(value: float, name: str) -> float:
     number = real_number(value)
     if not 0 < number < 0.5:
         raise ValueError(f"{name} must be above 0 and below 1/2, got {value!r}")
@@ -137,7 +144,7 @@ class ApproxDP(Definition):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
-        object.__setattr__(self, "delta", below_half(self.delta, "delta"))
+        object.__setattr__(self, "delta", _below_half(self.delta, "delta"))
 
     def __str__(self) -> str:
         return f"({printed(self.epsilon)}, {printed(self.delta)})-DP"
@@ -231,7 +238,7 @@ def weakness(privacy: Privacy) -> str:
     return f"{name} {loss:g} protects little: one record can change the odds of a result {factor}"
 
 
-# Composition: totals are rounded up, and steps within a total are rounded down.
+# Composition.
 
 
 @overload
@@ -331,7 +338,7 @@ def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float
     >>> round(total.epsilon, 3), total.delta
     (1.763, 1e-06)
     """
-    steps, slack_delta = whole(steps, "steps"), below_half(slack_delta, "slack_delta")
+    steps, slack_delta = whole(steps, "steps"), _below_half(slack_delta, "slack_delta")
     check_privacy(step, PureDP, ApproxDP, name="step")
     step_delta = step.delta if isinstance(step, ApproxDP) else 0.0
     epsilon = _advanced_epsilon(step.epsilon, steps, slack_delta)
@@ -342,11 +349,10 @@ def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float
 def largest_step_epsilon(total: ApproxDP, steps: int) -> float:
     """Largest epsilon_0 that advanced composition allows for each of T adaptive pure steps.
 
-    For `total` = (epsilon, delta) and `steps` = T, bisection solves, rounded down,
-    sqrt(2 T ln(1/delta)) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1) = epsilon. So T steps cost at
-    most `total` by `advanced_composition` with `slack_delta` = delta. Basic composition allows
-    epsilon_0 = epsilon / T, which is larger for T <= 2 ln(1/delta). Dwork-Roth 2014, Theorem 3.20;
-    formula sheet GEN-2a, GEN-2b (library rule).
+    For `total` = (epsilon, delta) and `steps` = T, bisection finds the largest epsilon_0, rounded
+    down, for which T steps cost at most `total` by `advanced_composition` with `slack_delta` =
+    delta. Basic composition allows epsilon_0 = epsilon / T, which is larger for T <= 2 ln(1/delta).
+    Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a, GEN-2b (library rule).
 
     Examples
     --------
@@ -398,7 +404,7 @@ def _advanced_epsilon(step_epsilon: float, steps: int, slack_delta: float) -> fl
     )
 
 
-# Conversions between privacy definitions, and between neighbour relations, rounded up.
+# Conversions between privacy definitions, and between neighbour relations.
 
 
 def pure_to_zcdp(privacy: PureDP) -> ZCDP:
@@ -425,12 +431,9 @@ def rho_of_pure(epsilon: float) -> float:
 
 
 def pure_implying(privacy: Privacy) -> PureDP:
-    """The largest epsilon for which epsilon-DP implies `privacy` by one of two rules.
+    """The largest epsilon for which epsilon-DP implies `privacy`, for the same adjacency.
 
-    epsilon-DP implies (epsilon, delta)-DP for every delta, and (epsilon^2 / 2)-zCDP. For rho-zCDP,
-    the result sqrt(2 rho) is rounded down: epsilon^2 / 2 <= rho holds for the float64 values in
-    exact arithmetic. The adjacency stays the same. Bun-Steinke 2016, Proposition 1.4; formula sheet
-    GEN-2.
+    epsilon-DP implies (epsilon, delta)-DP for every delta, and (epsilon^2 / 2)-zCDP (GEN-2).
     """
     check_privacy(privacy)
     match privacy:
@@ -439,6 +442,7 @@ def pure_implying(privacy: Privacy) -> PureDP:
         case ApproxDP(epsilon=epsilon):
             return PureDP(epsilon)
         case ZCDP(rho=rho):
+            # Rounded down: epsilon^2 / 2 <= rho holds for the float64 values in exact arithmetic.
             return PureDP(-rounded_up(lambda r: -(2 * r).sqrt(), rho))
 
 
@@ -454,7 +458,7 @@ def zcdp_to_approx(privacy: ZCDP, delta: float) -> ApproxDP:
     2.451
     """
     check_privacy(privacy, ZCDP)
-    delta = below_half(delta, "delta")
+    delta = _below_half(delta, "delta")
     epsilon = rounded_up(lambda r, d: r + 2 * (-r * d.log()).sqrt(), privacy.rho, delta)
     return ApproxDP(epsilon, delta)
 
@@ -492,7 +496,7 @@ def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
     2.142
     """
     check_privacy(privacy, ZCDP)
-    delta = below_half(delta, "delta")
+    delta = _below_half(delta, "delta")
     rho, log_delta = privacy.rho, math.log(delta)
     t = largest_at_most(
         lambda t: rho * t * t + math.log1p(t),
@@ -507,12 +511,9 @@ def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
 
 
 def convert_adjacency(privacy: Privacy, source: Adjacency, target: Adjacency) -> Privacy:
-    """Return the guarantee under `target` that `privacy` under `source` implies.
+    """The guarantee under `target` that `privacy` under `source` implies (GEN-1, GEN-2).
 
-    Replacing a record means removing one and adding another. So a guarantee under add/remove
-    implies `group_privacy` of size 2 under replace-one: epsilon becomes 2 epsilon. ``ValueError``
-    for a new delta of 1/2 or more, and for the other direction, which has no conversion: publishing
-    the number of records is private under replace-one only. Formula sheet GEN-1, GEN-2.
+    Replacing a record means removing one and adding another: a group of two under add/remove.
     """
     check_privacy(privacy)
     if checked_adjacency(source) is checked_adjacency(target):
@@ -523,3 +524,165 @@ def convert_adjacency(privacy: Privacy, source: Adjacency, target: Adjacency) ->
             "replace-one guarantee may publish the number of records"
         )
     return group_privacy(privacy, 2)
+
+
+# Scales of noise for a sensitivity. A scale is for one coordinate, in the units of the answers. Phi
+# and phi are the distribution function and the density of N(0, 1).
+
+
+def laplace_scale(sensitivity: float, privacy: PureDP) -> float:
+    """Scale b = Delta_1 / epsilon of independent Laplace noise on every coordinate.
+
+    `sensitivity` is Delta_1, the largest l1 distance ||f(X) - f(X')||_1 of the answers of
+    neighbours, finite and above 0 (else ``ValueError``). The density is e^(-|x|/b) / (2b), and the
+    variance is 2 b^2. The quotient is rounded up, so that epsilon b >= Delta_1 holds for the
+    float64 values in exact arithmetic. Dwork-Roth 2014, Theorem 3.6; formula sheet GEN-3.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.privacy.laplace_scale(2.0, gd.PureDP(0.5))
+    4.0
+    """
+    check_privacy(privacy, PureDP)
+    sensitivity = positive(sensitivity, "sensitivity")
+    return _scale(rounded_up(lambda change, e: change / e, sensitivity, privacy.epsilon))
+
+
+def gaussian_scale(sensitivity: float, privacy: ZCDP | ApproxDP) -> float:
+    """Smallest standard deviation of Gaussian noise that gives the guarantee, rounded up.
+
+    This is `zcdp_gaussian_scale` for `ZCDP` and `analytic_gaussian_scale` for `ApproxDP`.
+    `sensitivity` is Delta_2, the largest Euclidean distance ||f(X) - f(X')||_2 of the answers of
+    neighbours, finite and above 0. ``ValueError`` for another sensitivity, and for `PureDP`, which
+    Gaussian noise never gives. Formula sheet JL-GAUSS.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.privacy.gaussian_scale(1.0, gd.ApproxDP(1.0, 1e-6)), 3)
+    4.225
+    """
+    match privacy:
+        case ZCDP():
+            return zcdp_gaussian_scale(sensitivity, privacy)
+        case ApproxDP():
+            return analytic_gaussian_scale(sensitivity, privacy)
+        case _:
+            raise ValueError(f"privacy must be ZCDP or ApproxDP for Gaussian noise, got {privacy}")
+
+
+def zcdp_gaussian_scale(sensitivity: float, privacy: ZCDP) -> float:
+    """Standard deviation sigma = Delta_2 / sqrt(2 rho) of Gaussian noise for rho-zCDP.
+
+    `sensitivity` is as in `gaussian_scale`. The quotient is rounded up by at most a few units in
+    the last place, so that 2 rho sigma^2 >= Delta_2^2 holds for the float64 values in exact
+    arithmetic. Bun-Steinke 2016, Proposition 1.6; formula sheet GEN-2, JL-GAUSS.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.privacy.zcdp_gaussian_scale(1.0, gd.ZCDP(0.02)), 3)
+    5.0
+    """
+    check_privacy(privacy, ZCDP)
+    sensitivity = positive(sensitivity, "sensitivity")
+    return _scale(rounded_up(lambda change, r: change / (2 * r).sqrt(), sensitivity, privacy.rho))
+
+
+def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
+    """Smallest standard deviation of Gaussian noise for (epsilon, delta)-DP, at any epsilon.
+
+    This is the smallest sigma with ``gaussian_delta(sensitivity, sigma, epsilon) <= delta``,
+    rounded up; it takes about 60 evaluations. `sensitivity` is as in `gaussian_scale`. Balle-Wang
+    2018, Theorem 8; formula sheet JL-GAUSS.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.privacy.analytic_gaussian_scale(1.0, gd.ApproxDP(1.0, 1e-6)), 3)
+    4.225
+    """
+    check_privacy(privacy, ApproxDP)
+    sensitivity, epsilon = positive(sensitivity, "sensitivity"), privacy.epsilon
+    # Bisection in a = theta/2 - epsilon/theta, with theta = Delta_2 / sigma. The lower end has
+    # Phi(a) = delta, where the noise has a delta of at most Phi(a). The upper end has
+    # Phi(a) = 3/4, where delta is at least Phi(a) - Phi(-a) = 1/2, and `ApproxDP` has less.
+    a = largest_at_most(
+        lambda a: _log_delta(a, epsilon),
+        math.log(privacy.delta),
+        # `ndtri` has a relative error of 1e-14. The margin keeps Phi(lower end) below delta.
+        float(scipy.special.ndtri(privacy.delta)) * (1 + 1e-12) - 1e-12,
+        float(scipy.special.ndtri(0.75)),
+    )
+    # The factor 1 + 2^-50 rounds up: the few operations before it have rounding errors of about
+    # half a unit in the last place each.
+    return _scale(sensitivity / _theta(a, epsilon) * (1 + 4 * np.finfo(np.float64).eps))
+
+
+def gaussian_delta(sensitivity: float, scale: float, epsilon: float) -> float:
+    """The least delta in [0, 1] for which Gaussian noise is (epsilon, delta)-DP.
+
+    delta = Phi(theta/2 - epsilon/theta) - e^epsilon Phi(-theta/2 - epsilon/theta) for
+    theta = Delta_2 / sigma, where `sensitivity` is Delta_2 and `scale` is sigma. ``ValueError`` for
+    an argument, or a theta in float64, that is not finite and above 0. Balle-Wang 2018, Theorem 8;
+    formula sheet JL-GAUSS.
+
+    Examples
+    --------
+    More noise leaves a smaller delta:
+
+    >>> import geomdp as gd
+    >>> [float(f"{gd.privacy.gaussian_delta(1.0, scale, 1.0):.2g}") for scale in (1.0, 2.0, 4.0)]
+    [0.13, 0.0068, 2.9e-06]
+    """
+    theta = positive(sensitivity, "sensitivity") / positive(scale, "scale")
+    epsilon, theta = positive(epsilon, "epsilon"), positive(theta, "sensitivity / scale")
+    a = theta / 2 - epsilon / theta
+    # delta <= Phi(a), and Phi(-39) is below half the smallest positive float64.
+    return 0.0 if a < -39 else math.exp(_log_delta(a, epsilon))
+
+
+def _scale(value: float) -> float:
+    """`value`; ``ValueError`` if it is 0 or infinite."""
+    return positive(value, "the noise scale (from the sensitivity and the guarantee)")
+
+
+def _theta(a: float, epsilon: float) -> float:
+    """Positive root theta of a = theta/2 - epsilon/theta, without cancellation."""
+    b = math.hypot(a, math.sqrt(2) * math.sqrt(epsilon))
+    return a + b if a > 0 else 2 * epsilon / (b - a)
+
+
+def _log_delta(a: float, epsilon: float) -> float:
+    """ln delta of Gaussian noise with a = theta/2 - epsilon/theta, precise even for tiny delta.
+
+    With b = a + theta and R(x) = Phi(-x) / phi(x), delta = phi(a) (R(-a) - R(b)). For theta < 1,
+    the difference is an integral without cancellation. For theta >= 1 and 0 < -a <= 39, it is at
+    least R(-a) / 41, so the subtraction loses at most two digits; for -a > 39, delta underflows.
+    """
+    theta, b = _theta(a, epsilon), math.hypot(a, math.sqrt(2) * math.sqrt(epsilon))
+    if theta < 1:
+        return -a * a / 2 - math.log(2 * math.pi) / 2 + _log_mills_difference(-a, theta)
+    if a < 0:
+        upper, lower = scipy.special.erfcx(np.array([-a, b]) / math.sqrt(2))
+        return -a * a / 2 + math.log((upper - lower) / 2)
+    log_upper = float(scipy.special.log_ndtr(a))
+    # ln(e^epsilon Phi(-b)) = ln(phi(a) R(b)).
+    log_lower = -a * a / 2 + math.log(float(scipy.special.erfcx(b / math.sqrt(2))) / 2)
+    return log_upper + math.log1p(-math.exp(log_lower - log_upper))
+
+
+def _log_mills_difference(x: float, theta: float) -> float:
+    """ln(R(x) - R(x + theta)) for -1/2 < x, theta < 1, by a positive integrand: no cancellation."""
+    c = max(1.0, x)
+    v, weights = _quadrature()
+    integrand = np.exp(-((v / c) ** 2) / 2 - x / c * v) * -np.expm1(-theta / c * v)
+    return math.log(float(weights @ integrand) / c)
+
+
+@functools.cache
+def _quadrature() -> tuple[FloatArray, FloatArray]:
+    """Gauss-Legendre nodes and weights on [0, 40]; 64 nodes agree with adaptive rules to 2e-14."""
+    nodes, weights = np.polynomial.legendre.leggauss(80)
+    return 20 * (nodes + 1), 20 * weights

@@ -83,9 +83,10 @@ class Ledger:
     (rho + 2 sqrt(rho ln(1/delta)), delta)-DP for every delta (GEN-2).
 
     A spend is on disk before it is granted, and the whole file is verified before every spend: if
-    recorded spends were lost or changed, no more are granted (`LedgerFile` states what the check
-    cannot notice). A ledger works only in the process that opened it, for one thread at a time. It
-    is a context manager that closes the file.
+    recorded spends were lost or changed, no more are granted. Only a ledger that was open before
+    notices that an older copy replaced the file, or that an attacker changed entries and computed
+    all digests anew. A ledger works only in the process that opened it, for one thread at a time.
+    It is a context manager that closes the file.
 
     Parameters
     ----------
@@ -258,35 +259,29 @@ def _spends(entries: Sequence[str]) -> list[Spend]:
 
 
 def affordable(budget: Privacy, spends: Sequence[Spend]) -> bool:
-    """Whether `spends`, composed adaptively, fit `budget` (GEN-2), by the rules of `Ledger`.
-
-    Sums bound the loss even for spends chosen after earlier answers (Rogers-Roth-Ullman-Vadhan 2016
-    for epsilons and deltas, Feldman-Zrnic 2021 for rhos). An approximate budget takes no zCDP
-    spend (``ValueError``): these theorems do not cover a delta that is chosen after answers.
-    """
+    """Whether `spends`, composed adaptively, fit `budget` (GEN-2), by the rules of `Ledger`."""
+    # Sums bound the loss even for spends chosen after earlier answers (Rogers-Roth-Ullman-Vadhan
+    # 2016 for epsilons and deltas, Feldman-Zrnic 2021 for rhos). These theorems do not cover a
+    # delta that is chosen after answers, so an approximate budget takes no zCDP spend.
     spent, limits = spent_parameters(budget, spends), budget.parameters()
     return all(spent[name] <= limit * (1 + ROUNDING) for name, limit in limits.items())
 
 
 def spent_parameters(budget: Privacy, spends: Sequence[Spend]) -> dict[str, float]:
-    """The sum of `spends` in each parameter of `budget`; errors as in `affordable`."""
+    """The sum of `spends` in each parameter of `budget`."""
     costs = [_cost(spend.privacy, budget) for spend in spends]
     return {name: sum_of_costs([cost[name] for cost in costs]) for name in budget.parameters()}
 
 
 def _cost(privacy: Privacy, budget: Privacy) -> dict[str, float]:
     """What a spend takes from each parameter of a budget; ``ValueError`` if it cannot pay."""
+    if type(privacy) is type(budget):
+        return privacy.parameters()
     match budget, privacy:
-        case PureDP(), PureDP(epsilon=epsilon):
-            return {"epsilon": epsilon}
         case ApproxDP(), PureDP(epsilon=epsilon):
             return {"epsilon": epsilon, "delta": 0.0}
-        case ApproxDP(), ApproxDP(epsilon=epsilon, delta=delta):
-            return {"epsilon": epsilon, "delta": delta}
         case ZCDP(), PureDP(epsilon=epsilon):
             return {"rho": rho_of_pure(epsilon)}
-        case ZCDP(), ZCDP(rho=rho):
-            return {"rho": rho}
         case ApproxDP(), _:
             # Let L = ln(1/delta). The solution of rho + 2 sqrt(rho L) = epsilon has
             # sqrt(rho) = sqrt(L + epsilon) - sqrt(L) = epsilon / (sqrt(L + epsilon) + sqrt(L)).
@@ -322,15 +317,10 @@ INSERT INTO head VALUES (0, '');
 
 
 class LedgerFile:
-    """Entries in the SQLite file `path`, or in memory; for one thread at a time, in one process.
+    """Entries in the SQLite file `path`, or in memory; a new one starts with the entry `first`.
 
-    Entries are only added. The digest of an entry is the SHA-256 hash of the digest before it and
-    of its content. A second table holds the number of entries and the last digest. So every reader
-    notices a damaged, altered, missing or reordered entry. Only an open `LedgerFile` that has read
-    the entries notices that an older copy replaced the file, or that an attacker changed entries
-    and computed all digests anew.
-
-    `create` allows a missing file to be created, with `first` as its first entry.
+    The digest of an entry is the SHA-256 hash of the digest before it and of its content. A second
+    table holds the number of entries and the last digest.
     """
 
     def __init__(self, path: Path | None, first: str, *, create: bool) -> None:

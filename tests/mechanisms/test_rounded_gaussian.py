@@ -18,7 +18,7 @@ from geomdp.noise.exact.release import RoundedVector
 from geomdp.noise.exact.rounding import gaussian_delta_ball, proved_gaussian_scale
 from geomdp.noise.exact.vectors import gaussian_vector
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP
-from geomdp.privacy.calibration import gaussian_scale
+from geomdp.privacy.definitions import gaussian_scale
 from geomdp.privacy.guarantees import rounded_arithmetic
 from geomdp.workloads import Explicit, Histogram, Marginals, MarginalTables, Prefixes
 from tests.noise.exact.reference import REFERENCE_BITS, Reference, nearest, seeded

@@ -37,8 +37,7 @@ from geomdp.mechanisms.release import Prediction, PredictionKind
 from geomdp.noise import GaussianNoise, LaplaceNoise, Noise
 from geomdp.noise.exact.rounding import proved_gaussian_scale
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Guarantee, Privacy, PureDP
-from geomdp.privacy.calibration import gaussian_scale, laplace_scale
-from geomdp.privacy.definitions import check_range, checked_adjacency
+from geomdp.privacy.definitions import check_range, checked_adjacency, gaussian_scale, laplace_scale
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, SamplerStatus, rounded_arithmetic
 from geomdp.workloads import Workload
 from geomdp.workloads.base import Totals

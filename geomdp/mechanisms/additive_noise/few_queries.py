@@ -19,7 +19,7 @@ from geomdp.noise.few_queries import (
     LatticeBoxNoise,
     StaircaseNoise,
 )
-from geomdp.privacy.calibration import laplace_scale
+from geomdp.privacy.definitions import laplace_scale
 
 
 class InexactSumsError(ValueError):

@@ -26,8 +26,7 @@ from geomdp._typing import FloatArray
 from geomdp.noise.base import Noise, checked_noise
 from geomdp.noise.exact.variates import WORD_BITS, Draw, Entropy, Undecided, UniformBits
 from geomdp.privacy import ZCDP, ApproxDP, shortcut_step_epsilon
-from geomdp.privacy.calibration import gaussian_scale
-from geomdp.privacy.definitions import check_privacy
+from geomdp.privacy.definitions import check_privacy, gaussian_scale
 
 # Rounding to a public grid
 

@@ -11,7 +11,7 @@ from geomdp.privacy import (
     shortcut_step_epsilon,
     zcdp_to_approx,
 )
-from geomdp.privacy.calibration import analytic_gaussian_scale, gaussian_delta, laplace_scale
+from geomdp.privacy.definitions import analytic_gaussian_scale, gaussian_delta, laplace_scale
 from tests.hostile.constructors.row import Constructor, of
 
 PURE, CONCENTRATED, APPROXIMATE = gd.PureDP(1.0), gd.ZCDP(0.5), gd.ApproxDP(1.0, 1e-6)
