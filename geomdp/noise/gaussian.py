@@ -15,7 +15,7 @@ from geomdp._validation import batch, finite_array, positive, require_type
 from geomdp.bodies.oracles import off_span
 from geomdp.geometry.results import Estimate
 from geomdp.privacy import Exact
-from geomdp.workloads.residuals import Residuals, differences
+from geomdp.workloads.structure import Residuals, differences
 
 #: Columns count as orthonormal if no entry of basis^T basis - I has a modulus above this number.
 #: For a basis from a singular value decomposition in float64, rounding gives entries near 1e-15.

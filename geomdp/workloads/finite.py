@@ -26,8 +26,9 @@ from geomdp.workloads.base import (
 )
 from geomdp.workloads.universes import BooleanCube, FiniteUniverse, Records
 
-# Histogram, prefixes and ranges. The N answer vectors of each workload are linearly independent. So
-# the sensitivity polytope, their convex hull, is a simplex.
+# Histogram, prefixes and ranges: queries with values 0 and 1, so squared Euclidean lengths of
+# answers and of their differences are l1 lengths. The N answer vectors of each workload are
+# linearly independent. So the sensitivity polytope, their convex hull, is a simplex.
 
 #: Number of records counted at a time: 8 MB of integers. A chunk of c records costs O(N + c), so
 #: a few large chunks cost less than many small ones.
@@ -54,7 +55,7 @@ class FiniteWorkload(Workload):
 
 @dataclass(frozen=True)
 class _OnCodes(FiniteWorkload):
-    """A workload with one parameter N, the number of elements. By default it has N queries."""
+    """Queries with values 0 and 1 on N elements; by default N of them."""
 
     N: int
     whole_answers: ClassVar[bool] = True
@@ -69,6 +70,12 @@ class _OnCodes(FiniteWorkload):
     @property
     def n_queries(self) -> int:
         return self.N
+
+    def l2_diameter(self) -> float:
+        return math.sqrt(self.l1_diameter())
+
+    def l2_radius(self) -> float:
+        return math.sqrt(self.l1_radius())
 
 
 @dataclass(frozen=True)
@@ -110,17 +117,9 @@ class Histogram(_OnCodes):
         return AffineHull(np.full(self.N, 1 / self.N), zero_sum_basis(self.N))
 
     def l1_diameter(self) -> float:
-        """2, the l1 distance between two unit vectors (0 if N = 1)."""
         return 2.0 if self.N > 1 else 0.0
 
-    def l2_diameter(self) -> float:
-        """sqrt(2), the distance between two unit vectors (0 if N = 1)."""
-        return math.sqrt(2) if self.N > 1 else 0.0
-
     def l1_radius(self) -> float:
-        return 1.0
-
-    def l2_radius(self) -> float:
         return 1.0
 
     def labels(self) -> list[str]:
@@ -168,17 +167,9 @@ class Prefixes(_OnCodes):
         """N - 1, between the first and the last element."""
         return float(self.N - 1)
 
-    def l2_diameter(self) -> float:
-        """sqrt(N - 1), between the first and the last element."""
-        return math.sqrt(self.N - 1)
-
     def l1_radius(self) -> float:
         """N, at element 0, because every query is 1 there."""
         return float(self.N)
-
-    def l2_radius(self) -> float:
-        """sqrt(N), at element 0, because every query is 1 there."""
-        return math.sqrt(self.N)
 
     def labels(self) -> list[str]:
         return [f"x<={t}" for t in range(self.N)]
@@ -259,18 +250,10 @@ class Ranges(_OnCodes):
         best = max(2, (self.N + 1) // 2)
         return float(best * (self.N + 1 - best))
 
-    def l2_diameter(self) -> float:
-        """Square root of `l1_diameter`, as all answers are 0 or 1."""
-        return math.sqrt(self.l1_diameter())
-
     def l1_radius(self) -> float:
         """Number of intervals that contain the middle element: a (N + 1 - a), a = (N + 1) // 2."""
         middle = (self.N + 1) // 2
         return float(middle * (self.N + 1 - middle))
-
-    def l2_radius(self) -> float:
-        """Square root of `l1_radius`, as all answers are 0 or 1."""
-        return math.sqrt(self.l1_radius())
 
     def labels(self) -> list[str]:
         return [f"{a}<=x<={b}" for a, b in zip(*self.ends, strict=True)]
@@ -289,11 +272,9 @@ def zero_sum_basis(size: int) -> FloatArray:
 # Marginals and parities: products of k attributes of the Boolean cube.
 
 
-#: Number of records that are packed into bits at a time. One machine word holds one attribute of
-#: 64 records.
-PACKED_ROWS = 1 << 16
-#: Number of queries evaluated at a time on packed columns: 2^10 queries of 2^16 bits are 8 MB.
-PACKED_QUERIES = 1 << 10
+#: Numbers of records and of queries that are evaluated at a time on packed bits: 8 MB. One machine
+#: word holds one attribute of 64 records.
+PACKED_ROWS, PACKED_QUERIES = 1 << 16, 1 << 10
 
 
 @dataclass(frozen=True)
@@ -334,7 +315,6 @@ class _SubsetQueries(Workload):
         return np.asarray((1 << (self.d - 1 - self.subsets)).sum(axis=1))
 
     def evaluate(self, records: Records) -> FloatArray:
-        """The answers are computed in O(n m k)."""
         low, high = self._values
         factors = low + (high - low) * self.universe.validate(records)
         answers: FloatArray = factors[:, self.subsets[:, 0]]
@@ -353,9 +333,8 @@ class _SubsetQueries(Workload):
                 combined = words[sets[:, 0]]
                 for column in sets[:, 1:].T:
                     self._word_operation(combined, words[column], out=combined)
-                ones[start : start + len(sets)] += np.bitwise_count(combined).sum(
-                    axis=1, dtype=np.int64
-                )
+                counted = np.bitwise_count(combined).sum(axis=1, dtype=np.int64)
+                ones[start : start + len(sets)] += counted
         low, high = self._values
         return Totals(count, low * count + (high - low) * ones.astype(np.float64))
 
@@ -368,13 +347,12 @@ class _SubsetQueries(Workload):
         if self.k == 1:
             low, high = self._values
             return self.evaluate(((high - low) * directions > 0).astype(np.int64))
-        from geomdp.workloads import compiled_loops  # slow to import
-
         winners = np.empty(len(directions), dtype=np.int64)
-        for rows in self._parts(len(directions)):
-            part = directions[rows]
+        for rows, part in self._parts(directions):
             if self.k == 2:
-                winners[rows] = compiled_loops.quadratic_maximisers(*self._quadratic_forms(part))
+                from geomdp.workloads.compiled_loops import quadratic_maximisers  # slow to import
+
+                winners[rows] = quadratic_maximisers(*self._quadratic_forms(part))
             else:
                 winners[rows] = self._scores(part).argmax(axis=1)
         return self.evaluate(self.universe.elements_at(winners))
@@ -385,26 +363,26 @@ class _SubsetQueries(Workload):
         if self.k == 1:
             low, high = self._values
             return np.asarray(abs(high - low) * np.abs(directions).sum(axis=1))
-        from geomdp.workloads import compiled_loops  # slow to import
-
         ranges = np.empty(len(directions))
-        for rows in self._parts(len(directions)):
-            part = directions[rows]
+        for rows, part in self._parts(directions):
             if self.k == 2:
-                ranges[rows] = compiled_loops.quadratic_ranges(*self._quadratic_forms(part))
+                from geomdp.workloads.compiled_loops import quadratic_ranges  # slow to import
+
+                ranges[rows] = quadratic_ranges(*self._quadratic_forms(part))
             else:
                 ranges[rows] = np.ptp(self._scores(part), axis=1)
         return ranges
 
-    def _parts(self, count: int) -> Iterator[slice]:
+    def _parts(self, directions: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
         size = 1 << self.d
         if size > MAX_SCORES:
             raise WorkloadSizeError(
                 f"d must be at most 24 for extreme answers with k > 1, got {self.d}"
             )
-        rows = MAX_SCORES // size
-        for start in range(0, count, rows):
-            yield slice(start, start + rows)
+        count = MAX_SCORES // size
+        for start in range(0, len(directions), count):
+            rows = slice(start, start + count)
+            yield rows, directions[rows]
 
     def _scores(self, directions: FloatArray) -> FloatArray:
         """<u, Q(x)> for all elements of the cube: (b, 2^d)."""
@@ -430,12 +408,16 @@ class _SubsetQueries(Workload):
         """All of R^m, because the constant 1 and the queries are linearly independent functions."""
         return AffineHull.whole_space(self.n_queries)
 
+    def l2_diameter(self) -> float:
+        """Answers differ by 0 or by the distance of the two values."""
+        low, high = self._values
+        return math.sqrt(abs(high - low) * self.l1_diameter())
+
     def l1_radius(self) -> float:
         """C(d, k): at some element every answer has modulus 1."""
         return float(self.n_queries)
 
     def l2_radius(self) -> float:
-        """sqrt(C(d, k)): at some element every answer has modulus 1."""
         return math.sqrt(self.n_queries)
 
     def blocks(self) -> tuple[Block, ...]:
@@ -485,10 +467,6 @@ class Marginals(_SubsetQueries):
         """C(d, k), attained by the elements (0, ..., 0) and (1, ..., 1)."""
         return float(self.n_queries)
 
-    def l2_diameter(self) -> float:
-        """sqrt(C(d, k)), attained by the elements (0, ..., 0) and (1, ..., 1)."""
-        return math.sqrt(self.n_queries)
-
     def labels(self) -> list[str]:
         return ["&".join(f"x{i}" for i in subset) for subset in self.subsets]
 
@@ -525,6 +503,10 @@ class Parities(_SubsetQueries):
 
         walsh_hadamard(scores)
 
+    def l1_diameter(self) -> float:
+        """The exact diameter: 2 max over w of sum over odd j of C(w, j) C(d - w, k - j)."""
+        return 2.0 * self._most_changes
+
     @cached_property
     def _most_changes(self) -> int:
         d, k = self.d, self.k
@@ -532,14 +514,6 @@ class Parities(_SubsetQueries):
             sum(math.comb(w, j) * math.comb(d - w, k - j) for j in range(1, k + 1, 2))
             for w in range(d + 1)
         )
-
-    def l1_diameter(self) -> float:
-        """The exact diameter: 2 max over w of sum over odd j of C(w, j) C(d - w, k - j)."""
-        return 2.0 * self._most_changes
-
-    def l2_diameter(self) -> float:
-        """The exact diameter: sqrt(2 `l1_diameter`), as answers differ by 0 or 2."""
-        return 2.0 * math.sqrt(self._most_changes)
 
     def labels(self) -> list[str]:
         return [f"parity({','.join(f'x{i}' for i in subset)})" for subset in self.subsets]

@@ -1,11 +1,11 @@
-"""Structure of some workloads: products of signs, contrasts of levels, and symmetries."""
+"""Expansions of tables: products of signs, contrasts of levels, symmetries, and residuals."""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,62 +13,136 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from geomdp._typing import FloatArray, IntArray
-from geomdp.workloads.base import Workload
+from geomdp.workloads.base import Workload, WorkloadSizeError
 from geomdp.workloads.finite import Marginals, Parities, zero_sum_basis
-from geomdp.workloads.tables import MarginalTables
+from geomdp.workloads.tables import MarginalTables, TableQueries
 
-# Workloads whose answers are affine functions of products of two signs.
+# Workloads on tables of at most two columns, as affine functions of contrasts of levels.
+#
+# A contrast is a combination of the indicators of the levels with coefficients that add up to 0,
+# and a contrast of a pair of columns is a product of two. A column of two levels has one contrast,
+# its sign: s = 1 for level 0 and s = -1 for level 1.
 
 
 @dataclass(frozen=True)
-class SignProducts:
-    """Q(x) = constant + matrix @ (s_i s_j for i < j, row-major) for the signs s of a record x."""
+class TableContrasts:
+    """Q(x) = constant + matrix @ (H_i^T e_i(x) for i, H_i^T e_i(x) e_j(x)^T H_j for i < j).
 
-    order: int
+    e_i(x) is the unit vector of the level of column i, and H_i the `zero_sum_basis`. Single columns
+    come first in `matrix` (m, r); the contrasts of each pair are row-major.
+    """
+
+    levels: tuple[int, ...]
     matrix: sp.csr_array
     constant: FloatArray
 
 
-def _pairs(first: IntArray, second: IntArray, order: int) -> IntArray:
-    """Position of the pair first < second among all pairs in row-major order."""
-    return first * (2 * order - first - 1) // 2 + second - first - 1
+class SignProducts(TableContrasts):
+    """The same with signs: Q(x) = constant + matrix @ (s_i s_j for i < j, row-major), s_0 = 1."""
+
+    @property
+    def order(self) -> int:
+        """Number of signs."""
+        return len(self.levels) + 1
+
+
+def pair_levels(workload: Workload) -> tuple[int, ...] | None:
+    """Levels of the columns for `table_contrasts`; None if no such function is known.
+
+    For `Parities`, the columns are the d - 1 products of the first sign and another sign.
+    """
+    match workload:
+        case MarginalTables(k=1 | 2):  # A column of one level has no contrasts.
+            return tuple(count for count in workload.levels if count > 1) or None
+        case Marginals(k=1 | 2):
+            return (2,) * workload.d
+        case Parities(k=2):
+            return (2,) * (workload.d - 1)
+    return None
+
+
+def table_contrasts(workload: Workload) -> TableContrasts | None:
+    """The answers of a workload as a function of contrasts; None if no such function is known."""
+    levels = pair_levels(workload)
+    if levels is None:
+        return None
+    if isinstance(workload, Parities):
+        # The contrast of a column with sign s is s / sqrt(2). The pairs with the first sign come
+        # first.
+        m, singles = workload.n_queries, len(levels)
+        stretch = sp.diags_array(np.repeat([math.sqrt(2), 2.0], [singles, m - singles]))
+        return TableContrasts(levels, sp.csr_array(stretch), np.zeros(m))
+    return TableContrasts(levels, *_of_tables(workload, zero_sum_basis, cell=-1))
 
 
 def sign_products(workload: Workload) -> SignProducts | None:
     """The map from products of signs to the answers; None if no such map is known.
 
     It is known for `MarginalTables` of two-level columns and `Marginals` with k <= 2, and for
-    `Parities` with k = 2. Single signs are products with a constant first sign s_0 = 1.
+    `Parities` with k = 2. `record_signs` says which signs.
     """
-    match workload:
-        case Parities(k=2):
-            # The parity of {i, j} is s_i s_j, and subsets are in lexicographic order.
-            m = workload.n_queries
-            return SignProducts(workload.d, sp.csr_array(sp.eye_array(m)), np.zeros(m))
-        case Marginals() if workload.k <= 2:
-            # x_i = (1 + s_i) / 2, as for the cells of level 0 in tables: the first cell of each.
-            found = _of_two_levels(MarginalTables([2] * workload.d, workload.k))
-            first = slice(None, None, 2**workload.k)
-            return SignProducts(found.order, found.matrix[first], found.constant[first])
-        case MarginalTables() if workload.k <= 2 and set(workload.levels) == {2}:
-            return _of_two_levels(workload)
-    return None
+    levels = pair_levels(workload)
+    if levels is None or set(getattr(workload, "levels", (2,))) != {2}:
+        return None
+    if isinstance(workload, Parities):
+        # The parity of {i, j} is s_i s_j, and subsets are in lexicographic order.
+        m = workload.n_queries
+        return SignProducts(levels, sp.csr_array(sp.eye_array(m)), np.zeros(m))
+    return SignProducts(levels, *_of_tables(workload, _half_signs, cell=0))
 
 
-def _of_two_levels(workload: MarginalTables) -> SignProducts:
-    order, m, cells = len(workload.levels) + 1, workload.n_queries, 2**workload.k
-    tables = np.repeat(np.array(workload.tables, dtype=np.int64) + 1, cells, axis=0)
-    # Level 0 is the sign +1: the indicator of level a is (1 + (-1)^a s) / 2.
-    levels = np.stack(np.unravel_index(np.arange(cells), (2,) * workload.k), axis=1)
-    signs = np.tile(1.0 - 2.0 * levels, (len(workload.tables), 1))
-    columns = [_pairs(np.zeros(m, dtype=np.int64), own, order) for own in tables.T]
-    values = [own / cells for own in signs.T]
-    if workload.k == 2:
-        columns.append(_pairs(tables[:, 0], tables[:, 1], order))
-        values.append(signs.prod(axis=1) / cells)
-    entries = np.concatenate(values), (np.tile(np.arange(m), len(values)), np.concatenate(columns))
-    matrix = sp.coo_array(entries, shape=(m, order * (order - 1) // 2)).tocsr()
-    return SignProducts(order, matrix, np.full(m, 1 / cells))
+def _half_signs(_: int) -> FloatArray:
+    """The factors (2, 1) of the sign s in the indicators (1 + s) / 2 and (1 - s) / 2 of levels."""
+    return np.array([[0.5], [-0.5]])
+
+
+#: A function from a number of levels to the factors (levels, contrasts) of a column.
+Factors = Callable[[int], FloatArray]
+
+
+def _of_tables(workload: Workload, factors: Factors, cell: int) -> tuple[sp.csr_array, FloatArray]:
+    """Matrix and constant of an expansion; a conjunction is one `cell` of a table of its columns.
+
+    All levels are 1 in the last cell. With signs s = 1 for the attribute 1, it is the first cell.
+    """
+    if isinstance(workload, Marginals):
+        tables, cells = MarginalTables([2] * workload.d, workload.k), 2**workload.k
+        matrix, constant = _of_tables(tables, factors, cell)
+        return matrix[cell % cells :: cells], constant[cell % cells :: cells]
+    assert isinstance(workload, MarginalTables)
+    # A column of one level has no contrasts and changes nothing.
+    varying = [i for i, count in enumerate(workload.levels) if count > 1]
+    sets = [*((i,) for i in varying), *itertools.combinations(varying, 2)]
+    sizes = [math.prod(workload.levels[i] - 1 for i in own) for own in sets]
+    starts = dict(zip(sets, np.cumsum(sizes) - sizes, strict=True))
+    rows, columns, values = [], [], []
+    constant = np.empty(workload.n_queries)
+    for table, cells in zip(workload.tables, workload.slices, strict=True):
+        own = tuple(i for i in table if workload.levels[i] > 1)
+        shape = workload.shape(own)
+        constant[cells] = 1 / math.prod(shape)
+        parts = [*((i,) for i in own), *itertools.combinations(own, 2)]
+        for part, block in zip(parts, _cell_factors(shape, factors), strict=True):
+            own_cells, places = np.nonzero(block)
+            rows.append(cells.start + own_cells)
+            columns.append(starts[part] + places)
+            values.append(block[own_cells, places])
+    entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
+    matrix = sp.csr_array(entries, shape=(workload.n_queries, sum(sizes)))
+    return matrix, constant
+
+
+@functools.cache
+def _cell_factors(shape: tuple[int, ...], factors: Factors) -> list[FloatArray]:
+    """Matrices from contrasts to the cells of a table: one per column, then one for the pair."""
+    found = []
+    for place in range(len(shape)):
+        parts = [np.full((count, 1), 1 / count) for count in shape]
+        parts[place] = factors(shape[place])
+        found.append(functools.reduce(np.kron, parts))
+    if len(shape) == 2:
+        found.append(np.kron(*(factors(count) for count in shape)))
+    return found
 
 
 def record_signs(workload: Workload, records: IntArray) -> IntArray:
@@ -98,90 +172,6 @@ def product_sums(
     return np.array(sums)
 
 
-# Workloads on tables of at most two columns, as affine functions of contrasts of levels.
-#
-# A contrast is a combination of the indicators of the levels with coefficients that add up to 0,
-# and a contrast of a pair of columns is a product of two.
-
-
-@dataclass(frozen=True)
-class TableContrasts:
-    """Q(x) = constant + matrix @ (H_i^T e_i(x) for i, H_i^T e_i(x) e_j(x)^T H_j for i < j).
-
-    e_i(x) is the unit vector of the level of column i, and H_i the `zero_sum_basis`. Single columns
-    come first in `matrix` (m, r); the contrasts of each pair are row-major.
-    """
-
-    levels: tuple[int, ...]
-    matrix: sp.csr_array
-    constant: FloatArray
-
-
-def table_contrasts(workload: Workload) -> TableContrasts | None:
-    """The answers of a workload as a function of contrasts; None if no such function is known.
-
-    It is known for `MarginalTables` (without columns of one level) and `Marginals` with k <= 2, and
-    for `Parities` with k = 2: the d - 1 columns are the products s_1 s_i of signs of attributes.
-    """
-    match workload:
-        case Parities(d=d, k=2):
-            # Level 0 is the sign +1, so the contrast of a column with sign s is s / sqrt(2). The
-            # pairs with the first sign come first.
-            m = workload.n_queries
-            stretch = sp.diags_array(np.repeat([math.sqrt(2), 2.0], [d - 1, m - d + 1]))
-            return TableContrasts((2,) * (d - 1), sp.csr_array(stretch), np.zeros(m))
-        case Marginals() if workload.k <= 2:
-            found = _of_tables(MarginalTables([2] * workload.d, workload.k))
-            # The query of a set of columns is the last cell of its table: all levels are 1 there.
-            last = slice(2**workload.k - 1, None, 2**workload.k)
-            return TableContrasts(found.levels, found.matrix[last], found.constant[last])
-        case MarginalTables() if workload.k <= 2 and max(workload.levels) > 1:
-            return _of_tables(workload)
-    return None
-
-
-def _of_tables(workload: MarginalTables) -> TableContrasts:
-    # A column of one level has no contrasts and changes nothing.
-    varying = [i for i, count in enumerate(workload.levels) if count > 1]
-    levels = tuple(workload.levels[i] for i in varying)
-    order = sum(levels) - len(levels)
-    singles = np.cumsum([0, *(count - 1 for count in levels)])
-    sizes = [(a - 1) * (b - 1) for a, b in itertools.combinations(levels, 2)]
-    pairs = order + np.cumsum([0, *sizes])
-    number = {pair: t for t, pair in enumerate(itertools.combinations(varying, 2))}
-    position = {i: t for t, i in enumerate(varying)}
-    rows, columns, values = [], [], []
-    constant = np.empty(workload.n_queries)
-    for table, cells in zip(workload.tables, workload.slices, strict=True):
-        own = [i for i in table if i in position]
-        starts = [singles[position[i]] for i in own]
-        if len(own) == 2:
-            starts.append(pairs[number[own[0], own[1]]])
-        shape = tuple(workload.levels[i] for i in own)
-        constant[cells] = 1 / math.prod(shape)
-        for start, block in zip(starts, _cell_contrasts(shape), strict=True):
-            own_cells, places = np.nonzero(block)
-            rows.append(cells.start + own_cells)
-            columns.append(start + places)
-            values.append(block[own_cells, places])
-    entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
-    matrix = sp.csr_array(entries, shape=(workload.n_queries, int(pairs[-1])))
-    return TableContrasts(levels, matrix, constant)
-
-
-@functools.cache
-def _cell_contrasts(shape: tuple[int, ...]) -> list[FloatArray]:
-    """Matrices from contrasts to the cells of a table: one per column, then one for the pair."""
-    found = []
-    for place in range(len(shape)):
-        factors = [np.full((count, 1), 1 / count) for count in shape]
-        factors[place] = zero_sum_basis(shape[place])
-        found.append(functools.reduce(np.kron, factors))
-    if len(shape) == 2:
-        found.append(np.kron(*(zero_sum_basis(count) for count in shape)))
-    return found
-
-
 # Symmetries of a workload: orthogonal maps of the answer space that permute all answer vectors.
 #
 # They map the sensitivity polytope, its difference body and its symmetric hull onto themselves. So
@@ -193,11 +183,7 @@ RandomSymmetry = Callable[[FloatArray, np.random.Generator], FloatArray]
 
 
 def random_symmetry(workload: Workload) -> RandomSymmetry | None:
-    """A function that applies random symmetries of `workload`, or None if no symmetry is known.
-
-    Each call of the returned function draws one symmetry uniformly from a known group. The function
-    takes directions (b, m) and a generator, and returns the images (b, m) of all directions.
-    """
+    """A function that draws one symmetry uniformly from a known group; None if none is known."""
     if isinstance(workload, MarginalTables):
         return functools.partial(_image_of_tables, workload)
     if isinstance(workload, Marginals | Parities):
@@ -244,3 +230,265 @@ def _image_of_subsets(
     images = np.empty_like(directions)
     images[:, [number[tuple(row)] for row in moved]] = directions
     return images
+
+
+# Residuals of tables: a few sums over records for each set of columns determine all tables.
+
+
+#: Largest number of pairs of a table and a set of columns within it. All 3-way tables of 100
+#: columns have 1.3 million pairs, which are listed in a second.
+MAX_PAIRS = 1 << 24
+
+
+class Residuals:
+    """Differences of counts, for each set of columns. They determine all tables of a workload.
+
+    The coordinates of the residual of a set A are whole numbers: for each column of A, the count of
+    level 0 minus that of another level. With the histogram h, a vector 1 of ones and C_i = [1, -I]
+    of shape (l_i - 1, l_i) for a column of l_i levels,
+
+        y_A = (tensor over i in A of C_i, and of 1^T over the other columns) h.
+
+    The sets A are the subsets of tables without columns of a single level; the empty set gives the
+    number of records. A table T is the sum over A within T of
+
+        (tensor over i in A of C_i^+, and of the vectors 1 / l_i over the other columns of T) y_A.
+
+    Both directions take O(k) additions for each cell of a k-way table, without matrices. Source:
+    Xiao-He-Zhang-Kifer 2023 (ResidualPlanner); formula sheet X-RES.
+    """
+
+    def __init__(self, workload: TableQueries) -> None:
+        pairs = sum(2 ** len(table) for table in workload.tables)
+        if pairs > MAX_PAIRS:
+            raise WorkloadSizeError(
+                f"tables must have at most 2^24 subsets of columns in all, got {pairs}"
+            )
+        self.workload = workload
+        #: The sets of columns and the tables, each by shape.
+        self.groups, self.tables = sets_in_tables(workload)
+
+    @property
+    def count(self) -> int:
+        """Number of sets of columns; the empty set has number 0."""
+        return self.groups[-1].first + self.groups[-1].count
+
+    @property
+    def dimension(self) -> int:
+        last = self.groups[-1]
+        return last.start + last.count * last.size
+
+    def energies(self) -> FloatArray:
+        """For each set A, the total variance that unit noise on A adds to all answers.
+
+        Noise of variance s_A has covariance s_A (tensor over i in A of C_i C_i^T) on the
+        coordinates. It adds w_T^2 s_A (prod over A of (1 - 1 / l_i)) (prod over T - A of 1 / l_i^2)
+        to each answer of T.
+        """
+        found = np.zeros(self.count)
+        for tables in self.tables:
+            squares = self.workload.table_weights[tables.numbers] ** 2 * math.prod(tables.shape)
+            for own in tables.within:
+                numbers = own.group.first + own.rows
+                share = _cell_share(tables.shape, own.axes)
+                found += np.bincount(numbers, squares * share, minlength=self.count)
+        return found
+
+    def cell_variances(self, variances: FloatArray) -> FloatArray:
+        """Variance of each answer (m,), for noise of variance `variances[A]` on each residual A."""
+        by_table = np.zeros(len(self.workload.tables))
+        for tables in self.tables:
+            for own in tables.within:
+                share = _cell_share(tables.shape, own.axes)
+                by_table[tables.numbers] += share * variances[own.group.first + own.rows]
+        return np.repeat(by_table * self.workload.table_weights**2, self.workload.table_sizes)
+
+    def of_counts(self, counts: FloatArray) -> FloatArray:
+        """Residuals (b, dimension) from the counts (b, m) of all cells, exact below 2^53."""
+        found = np.empty((len(counts), self.dimension))
+        for tables in self.tables:
+            for block in tables.blocks(len(counts)):
+                cells = counts[:, tables.places(block)].reshape(len(counts), -1, *tables.shape)
+                for axis in range(2, cells.ndim):
+                    _to_sum_and_differences(cells, axis)
+                for own in tables.within:
+                    target = self._rows(found, own.group)
+                    part = cells[tables.part(own)]
+                    target[:, own.rows[block]] = part.reshape(*cells.shape[:2], own.group.size)
+        return found
+
+    def to_answers(self, coordinates: FloatArray) -> FloatArray:
+        """Answers (b, m), the weighted cells of all tables, from coordinates (b, dimension)."""
+        # Coordinates can be objects, such as numbers with error bounds (`arb`).
+        count, kind = len(coordinates), coordinates.dtype
+        answers = np.empty((count, self.workload.n_queries), dtype=kind)
+        for tables in self.tables:
+            weights = self.workload.table_weights[tables.numbers]
+            for block in tables.blocks(count):
+                cells = np.empty((count, len(tables.numbers[block]), *tables.shape), dtype=kind)
+                for own in tables.within:
+                    part = cells[tables.part(own)]
+                    known = self._rows(coordinates, own.group)[:, own.rows[block]]
+                    part[...] = known.reshape(part.shape)
+                for axis in range(2, cells.ndim):
+                    _from_sum_and_differences(cells, axis)
+                flat = cells.reshape(*cells.shape[:2], -1)
+                answers[:, tables.places(block)] = flat * weights[block, None]
+        return answers
+
+    def _rows(self, coordinates: FloatArray, group: ColumnSets) -> FloatArray:
+        return coordinates[:, group.places].reshape(len(coordinates), group.count, group.size)
+
+    def squared_lengths(self, coordinates: FloatArray) -> FloatArray:
+        """Squared lengths (b, sets) y^T (C C^T)^-1 y, with (C_i C_i^T)^-1 = I - 11^T / l_i."""
+        found = np.empty((len(coordinates), self.count))
+        for group in self.groups:
+            rows = self._rows(coordinates, group)
+            own = rows.reshape(*rows.shape[:2], *(levels - 1 for levels in group.shape))
+            solved = own
+            for axis, levels in enumerate(group.shape, start=2):
+                solved = solved - solved.sum(axis=axis, keepdims=True) / levels
+            found[:, group.numbers] = (own * solved).reshape(rows.shape).sum(axis=2)
+        return found
+
+
+def differences(values: FloatArray, axis: int) -> FloatArray:
+    """Entry 0 minus each other entry along an axis."""
+    first, rest = np.split(values, [1], axis=axis)
+    return np.asarray(first - rest)
+
+
+def _to_sum_and_differences(cells: FloatArray, axis: int) -> None:
+    """Replace x by (sum of x, x_0 - x_1, x_0 - x_2, ...) along an axis, in place."""
+    moved = np.moveaxis(cells, axis, 0)
+    total = moved.sum(axis=0)
+    np.subtract(moved[0], moved[1:], out=moved[1:])
+    moved[0] = total
+
+
+def _from_sum_and_differences(cells: FloatArray, axis: int) -> None:
+    moved = np.moveaxis(cells, axis, 0)
+    # The differences x_0 - x_j for j = 1..l-1 add up to l x_0 - sum of x.
+    moved[0] = moved.sum(axis=0) / len(moved)
+    np.subtract(moved[0], moved[1:], out=moved[1:])
+
+
+def _cell_share(shape: tuple[int, ...], axes: tuple[int, ...]) -> float:
+    """Variance of one cell of a table, for noise of variance 1 on the residual of some axes."""
+    factors = ((1 - 1 / n) if i in axes else 1 / n**2 for i, n in enumerate(shape))
+    return math.prod(factors)
+
+
+# The sets of columns within the tables of a workload, in arrays for each shape.
+
+
+#: Number of cells of tables that are transformed at a time: 2^21 float64 are 16 MB.
+BLOCK_CELLS = 1 << 21
+#: To find distinct rows of column numbers, each row is turned into one whole number, the key. This
+#: is done only if all keys are below `LARGEST_KEY`, so that they fit in an int64.
+LARGEST_KEY = 1 << 62
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSets:
+    """The sets `columns` (c, j) of one shape; `first` and `start` place them among all groups."""
+
+    shape: tuple[int, ...]
+    columns: IntArray
+    first: int
+    start: int
+
+    @property
+    def count(self) -> int:
+        return len(self.columns)
+
+    @property
+    def size(self) -> int:
+        return math.prod(levels - 1 for levels in self.shape)
+
+    @property
+    def numbers(self) -> slice:
+        return slice(self.first, self.first + self.count)
+
+    @property
+    def places(self) -> slice:
+        return slice(self.start, self.start + self.count * self.size)
+
+
+@dataclass(frozen=True, eq=False)
+class Within:
+    """Sets at the given `axes` of tables of one shape; `rows` (t,) are positions in `group`."""
+
+    axes: tuple[int, ...]
+    group: ColumnSets
+    rows: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class SameShape:
+    """The tables of one shape: `numbers` (t,), first cells `starts` (t,), and sets `within`."""
+
+    shape: tuple[int, ...]
+    numbers: IntArray
+    starts: IntArray
+    within: list[Within]
+
+    def blocks(self, copies: int) -> Iterator[slice]:
+        """Slices of the tables, of one table or with at most 2^21 cells in `copies` copies."""
+        step = max(1, BLOCK_CELLS // (math.prod(self.shape) * max(copies, 1)))
+        return (slice(a, a + step) for a in range(0, len(self.numbers), step))
+
+    def places(self, block: slice) -> IntArray:
+        """The query numbers (b, cells) of the cells of each table in `block`."""
+        return np.asarray(self.starts[block, None] + np.arange(math.prod(self.shape)))
+
+    def part(self, own: Within) -> tuple[slice, ...]:
+        """Index of the sets `own` in tables (b, tables, *shape) of a sum, then differences."""
+        chosen = (slice(1, None) if i in own.axes else slice(0, 1) for i in range(len(self.shape)))
+        return (slice(None), slice(None), *chosen)
+
+
+def sets_in_tables(workload: TableQueries) -> tuple[list[ColumnSets], list[SameShape]]:
+    """The sets of columns of several levels (first the empty set) and the tables, both by shape."""
+    numbers: dict[tuple[int, ...], list[int]] = {}
+    for number, table in enumerate(workload.tables):
+        numbers.setdefault(workload.shape(table), []).append(number)
+    starts = np.array([place.start for place in workload.slices], dtype=np.int64)
+    tables = [SameShape(shape, np.array(own), starts[own], []) for shape, own in numbers.items()]
+    columns = {
+        shape: np.array([workload.tables[number] for number in own], dtype=np.int64)
+        for shape, own in numbers.items()
+    }
+    # The sets of one shape are at some axes of the tables of several shapes.
+    sources: dict[tuple[int, ...], list[tuple[SameShape, tuple[int, ...]]]] = {}
+    for same in tables:
+        varying = [axis for axis, levels in enumerate(same.shape) if levels > 1]
+        for size in range(len(varying) + 1):
+            for axes in itertools.combinations(varying, size):
+                shape = tuple(same.shape[axis] for axis in axes)
+                sources.setdefault(shape, []).append((same, axes))
+    groups: list[ColumnSets] = []
+    first = start = 0
+    for shape in sorted(sources, key=lambda levels: (len(levels), levels)):
+        parts = [columns[same.shape][:, list(axes)] for same, axes in sources[shape]]
+        distinct, rows = _distinct_rows(np.concatenate(parts), len(workload.levels))
+        group = ColumnSets(shape, distinct, first, start)
+        ends = np.cumsum([len(part) for part in parts])[:-1]
+        for (same, axes), own_rows in zip(sources[shape], np.split(rows, ends), strict=True):
+            same.within.append(Within(axes, group, own_rows))
+        groups.append(group)
+        first, start = group.numbers.stop, group.places.stop
+    for same in tables:
+        same.within.sort(key=lambda own: (len(own.axes), own.axes))
+    return groups, tables
+
+
+def _distinct_rows(rows: IntArray, base: int) -> tuple[IntArray, IntArray]:
+    """The sorted different rows and the position of each row; all entries are below `base`."""
+    width = rows.shape[1]
+    if base**width >= LARGEST_KEY:
+        distinct, place = np.unique(rows, axis=0, return_inverse=True)
+        return distinct, place.ravel()
+    keys = rows @ np.array([base ** (width - 1 - i) for i in range(width)], dtype=np.int64)
+    _, where, place = np.unique(keys, return_index=True, return_inverse=True)
+    return rows[where], place

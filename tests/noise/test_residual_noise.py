@@ -16,7 +16,7 @@ from geomdp.noise.exact.variates import Draw, UniformBits
 from geomdp.noise.gaussian import ResidualNoise
 from geomdp.noise.tails import simultaneous_half_widths
 from geomdp.workloads import MarginalTables
-from geomdp.workloads.residuals import Residuals
+from geomdp.workloads.structure import Residuals
 from tests.noise.exact.reference import REFERENCE_BITS, Reference, nearest, seeded
 
 #: The residuals of the number of records, of three columns and of three pairs of columns have

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from geomdp.workloads import ChosenTables, MarginalTables, WorkloadSizeError, explicit_answers
-from geomdp.workloads.residuals import Residuals, _distinct_rows
+from geomdp.workloads.structure import Residuals, _distinct_rows
 from geomdp.workloads.tables import TableQueries
 
 WORKLOADS = [

@@ -34,7 +34,7 @@ from geomdp.noise.gaussian import ResidualNoise, doublings
 from geomdp.noise.mapped import MappedNoise, sum_of_images
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload, WorkloadSizeError
-from geomdp.workloads.residuals import Residuals
+from geomdp.workloads.structure import Residuals
 from geomdp.workloads.tables import TableQueries
 
 

@@ -52,7 +52,7 @@ from geomdp.workloads import (
     explicit_answers,
 )
 from geomdp.workloads.base import CHUNK_ROWS, Totals
-from geomdp.workloads.residuals import Residuals
+from geomdp.workloads.structure import Residuals
 from geomdp.workloads.tables import COUNT_ROWS, TableQueries
 from geomdp.workloads.universes import Records
 

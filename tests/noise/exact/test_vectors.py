@@ -44,8 +44,7 @@ from geomdp.noise.gaussian import ResidualNoise
 from geomdp.noise.mapped import MappedNoise
 from geomdp.noise.recursive import Variant, best_stop, decompose
 from geomdp.workloads import ChosenTables, MarginalTables
-from geomdp.workloads.residuals import Residuals
-from geomdp.workloads.structure import table_contrasts
+from geomdp.workloads.structure import Residuals, table_contrasts
 from tests.noise.exact.reference import floats, seeded
 from tests.stats import LEVEL, ks_same, mean_agrees
 
