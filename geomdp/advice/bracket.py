@@ -55,11 +55,6 @@ if TYPE_CHECKING:
 
 # The lower side, by packings, guesses and lines, alone and combined
 
-#: A method that proves lower bounds. It takes a workload, copies of the question (see `_forms`) and
-#: a random generator, and returns a bound. It raises `SideConditionError` if it does not apply, or
-#: `WorkloadSizeError` if the workload is too large.
-Argument = Callable[[Workload, tuple[Problem, ...], np.random.Generator], Bound]
-
 #: Separation factors c that are tried besides the factor of the metric. For the target error alpha,
 #: the answers of packed data sets are at least c alpha apart. Every factor gives a valid bound on
 #: the same sample complexity. A bound from M data sets is proportional to (ln(M - 1) + log odds(c))
@@ -82,13 +77,11 @@ def lower_bounds(
     workload: Workload, question: Problem, rng: RandomState
 ) -> tuple[list[Bound], dict[str, str]]:
     """Lower bounds from every method, best first, and the reasons why others do not apply."""
-    generator = np.random.default_rng(rng)
-    questions = _forms(question)
     found: list[Bound] = []
     refused: dict[str, str] = {}
-    for name, argue in ARGUMENTS.items():
+    for name, argue in _arguments(workload, question, np.random.default_rng(rng)).items():
         try:
-            found.append(argue(workload, questions, generator))
+            found.append(argue())
         except (SideConditionError, WorkloadSizeError) as reason:
             refused[name] = str(reason)
     found.sort(key=lambda bound: -bound.value)
@@ -103,107 +96,58 @@ def lower_bounds(
     return ([together, *found] if together.value > found[0].value else found), refused
 
 
-def _forms(question: Problem) -> tuple[Problem, ...]:
-    """Copies of the question: first with its own separation factor, then with each of `FACTORS`."""
-    factors = dict.fromkeys((question.metric.separation, *FACTORS))
-    metrics = [replace(question.metric, separation=factor) for factor in factors]
-    return tuple(replace(question, metric=metric) for metric in metrics)
+def _arguments(
+    workload: Workload, question: Problem, rng: np.random.Generator
+) -> dict[str, Callable[[], Bound]]:
+    """All methods that prove lower bounds, by name. They raise an error if they do not apply."""
+    options = _options(question)
 
+    def codes() -> Bound:
+        if not isinstance(workload, Marginals):
+            raise SideConditionError(
+                "it applies only to `Marginals`, that is, to monotone conjunctions"
+            )
+        d, k = workload.d, workload.k
+        return _best(_forms(question), lambda form: marginal_bound(d, k, **_pure(form)))
 
-def _together(bounds: list[Bound], other: Sequence[Rung]) -> Bound:
-    """The best bound from combining packings of several bounds with `other` excluded ranges.
+    def query_lines() -> Bound:
+        if not isinstance(question.metric, WorstCase):
+            raise SideConditionError("it bounds only the largest error over the queries")
+        pure = _pure(question)
+        del pure["metric"]
+        return query_lines_bound(workload, **pure)
 
-    Packings are combined only if they have the same separation factor; `other` ranges have none.
-    """
-    rungs: dict[Problem, list[Rung]] = {}
-    for bound in bounds:
-        assert isinstance(bound.certificate, Certificate)
-        own = rungs.setdefault(bound.certificate.problem, list(other))
-        own += bound.certificate.rungs
-    covering = [covering_bound(parts, asked) for asked, parts in rungs.items()]
-    return max(covering, key=lambda bound: bound.value)
-
-
-def _search(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator) -> Bound:
-    """Search packings of single elements for every separation factor, then of multisets for two."""
-
-    def search(question: Problem, effort: Effort) -> Bound:
-        return packing_search(workload, **_pure(question), effort=effort, rng=rng)
-
-    single = _within(FORM_ANSWERS, workload, SINGLE_ELEMENTS)
-    full = _within(BEST_ANSWERS, workload, DEFAULT_EFFORT)
-    try:
-        first = _best(questions, lambda question: search(question, single))
-    except SideConditionError:
-        return search(questions[0], full)
-    assert isinstance(first.certificate, Certificate)
-    best = first.certificate.problem
-    try:
-        # The best factor and the factor of the question are often the same.
-        again = tuple(dict.fromkeys((best, questions[0])))
-        further = _best(again, lambda question: search(question, full))
-    except SideConditionError:
-        return first
-    return max(first, further, key=lambda bound: bound.value)
-
-
-def _within(answers: int, workload: Workload, effort: Effort) -> Effort:
-    """`effort` for at most `answers` answers, but `LEAST_ELEMENTS` elements are always allowed."""
-    most = max(LEAST_ELEMENTS, answers // workload.n_queries)
-    return replace(effort, elements=min(effort.elements, most))
-
-
-def _pure(question: Problem) -> dict[str, Any]:
-    """Arguments of a bound for pure privacy; `SideConditionError` for any other guarantee."""
     return {
-        "epsilon": question.pure_epsilon,
+        "search over elements and multisets (JL-L6, JL-L7)": lambda: _search(
+            workload, _forms(question), rng
+        ),
+        "codes and Hadamard blocks (JL-T25)": codes,
+        "orthogonal lines": lambda: orthogonal_lines_bound(
+            workload, privacy=question.guarantee, **options
+        ),
+        "lines along single queries": query_lines,
+        "guesses between separated elements": lambda: guessing_bound(workload, **_pure(question)),
+    }
+
+
+def _options(question: Problem) -> dict[str, Any]:
+    return {
         "alpha": question.alpha,
         "metric": question.metric,
         "adjacency": question.adjacency,
     }
 
 
-def _marginal_blocks(
-    workload: Workload, questions: tuple[Problem, ...], _: np.random.Generator
-) -> Bound:
-    if not isinstance(workload, Marginals):
-        raise SideConditionError(
-            "it applies only to `Marginals`, that is, to monotone conjunctions"
-        )
-    d, k = workload.d, workload.k
-    return _best(questions, lambda question: marginal_bound(d, k, **_pure(question)))
+def _pure(question: Problem) -> dict[str, Any]:
+    """Arguments of a bound for pure privacy; `SideConditionError` for any other guarantee."""
+    return {"epsilon": question.pure_epsilon, **_options(question)}
 
 
-# The other methods have no separation factor, so the first question is enough.
-
-
-def _guesses(workload: Workload, questions: tuple[Problem, ...], _: np.random.Generator) -> Bound:
-    return guessing_bound(workload, **_pure(questions[0]))
-
-
-def _lines(workload: Workload, questions: tuple[Problem, ...], _: np.random.Generator) -> Bound:
-    question = questions[0]
-    return orthogonal_lines_bound(
-        workload,
-        privacy=question.guarantee,
-        alpha=question.alpha,
-        metric=question.metric,
-        adjacency=question.adjacency,
-    )
-
-
-def _query_lines(
-    workload: Workload, questions: tuple[Problem, ...], _: np.random.Generator
-) -> Bound:
-    question = questions[0]
-    if not isinstance(question.metric, WorstCase):
-        raise SideConditionError("it bounds only the largest error over the queries")
-    return query_lines_bound(
-        workload,
-        epsilon=question.pure_epsilon,
-        alpha=question.alpha,
-        adjacency=question.adjacency,
-    )
+def _forms(question: Problem) -> tuple[Problem, ...]:
+    """Copies of the question: first with its own separation factor, then with each of `FACTORS`."""
+    factors = dict.fromkeys((question.metric.separation, *FACTORS))
+    metrics = [replace(question.metric, separation=factor) for factor in factors]
+    return tuple(replace(question, metric=metric) for metric in metrics)
 
 
 def _best(questions: tuple[Problem, ...], argue: Callable[[Problem], Bound]) -> Bound:
@@ -220,14 +164,40 @@ def _best(questions: tuple[Problem, ...], argue: Callable[[Problem], Bound]) -> 
     return max(found, key=lambda bound: bound.value)
 
 
-#: All methods that prove lower bounds, by name.
-ARGUMENTS: dict[str, Argument] = {
-    "search over elements and multisets (JL-L6, JL-L7)": _search,
-    "codes and Hadamard blocks (JL-T25)": _marginal_blocks,
-    "orthogonal lines": _lines,
-    "lines along single queries": _query_lines,
-    "guesses between separated elements": _guesses,
-}
+def _search(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator) -> Bound:
+    """Search packings of single elements for every separation factor, then of multisets for two."""
+
+    def search(question: Problem, answers: int, effort: Effort) -> Bound:
+        elements = max(LEAST_ELEMENTS, answers // workload.n_queries)
+        effort = replace(effort, elements=min(effort.elements, elements))
+        return packing_search(workload, **_pure(question), effort=effort, rng=rng)
+
+    try:
+        first = _best(questions, lambda form: search(form, FORM_ANSWERS, SINGLE_ELEMENTS))
+    except SideConditionError:
+        return search(questions[0], BEST_ANSWERS, DEFAULT_EFFORT)
+    assert isinstance(first.certificate, Certificate)
+    # The best factor and the factor of the question are often the same.
+    again = tuple(dict.fromkeys((first.certificate.problem, questions[0])))
+    try:
+        further = _best(again, lambda form: search(form, BEST_ANSWERS, DEFAULT_EFFORT))
+    except SideConditionError:
+        return first
+    return max(first, further, key=lambda bound: bound.value)
+
+
+def _together(bounds: list[Bound], other: Sequence[Rung]) -> Bound:
+    """The best bound from combining packings of several bounds with `other` excluded ranges.
+
+    Packings are combined only if they have the same separation factor; `other` ranges have none.
+    """
+    rungs: dict[Problem, list[Rung]] = {}
+    for bound in bounds:
+        assert isinstance(bound.certificate, Certificate)
+        own = rungs.setdefault(bound.certificate.problem, list(other))
+        own += bound.certificate.rungs
+    covering = [covering_bound(parts, asked) for asked, parts in rungs.items()]
+    return max(covering, key=lambda bound: bound.value)
 
 
 # Upper bounds on the error of a mechanism in three measures, for every data set of n records
@@ -250,14 +220,11 @@ class ErrorLimit:
 
     value: float
     reason: str
-    simulated: bool
+    simulated: bool = False
 
 
 def error_limit(metric: Metric, mechanism: Mechanism) -> ErrorLimit:
-    """Upper bound on the error in `metric`, per query, for every data set of n records.
-
-    The sampler of the mechanism must be exact (JL-DEF, JL-KN, JL-L13, JL-L13b).
-    """
+    """Upper bound on the error, if the sampler is exact (JL-DEF, JL-KN, JL-L13, JL-L13b)."""
     match metric:
         case RMS():
             return _root_limit(mechanism)
@@ -265,8 +232,7 @@ def error_limit(metric: Metric, mechanism: Mechanism) -> ErrorLimit:
             return _mean_limit(mechanism)
         case WorstCase():
             return _largest_limit(mechanism)
-        case _:
-            raise ValueError(f"metric must be MeanL2, RMS or WorstCase, got {metric!r}")
+    raise ValueError(f"metric must be MeanL2, RMS or WorstCase, got {metric!r}")
 
 
 def _root_limit(mechanism: Mechanism) -> ErrorLimit:
@@ -291,7 +257,7 @@ def _mean_limit(mechanism: Mechanism) -> ErrorLimit:
         rounding = float(np.linalg.norm(mechanism.answer_rounding))
         length = noise.mean_length() / mechanism.n + rounding
         length /= math.sqrt(mechanism.workload.n_queries)
-        return ErrorLimit(length, "the expected length of its noise", simulated=False)
+        return ErrorLimit(length, "the expected length of its noise")
     if mechanism.predicted_rmse.kind is not PredictionKind.EXACT:
         # The bound includes rounding of answers, which has no random radius.
         return limit
@@ -303,11 +269,7 @@ def _mean_limit(mechanism: Mechanism) -> ErrorLimit:
 
 
 def _largest_limit(mechanism: Mechanism) -> ErrorLimit:
-    """The smaller of two bounds on the expected largest error of a query.
-
-    The first bound is the root mean squared l2 norm of the error. The second bound, for additive
-    noise only, is a bound on the expected largest coordinate of the noise.
-    """
+    """The root mean squared l2 norm of the error or, if less, the largest noise expected."""
     root = _root_limit(mechanism)
     value = root.value * math.sqrt(mechanism.workload.n_queries)
     euclidean = ErrorLimit(value, f"{root.reason}, in l2 norm", root.simulated)
@@ -332,7 +294,7 @@ def _largest_noise(noise: Noise) -> ErrorLimit:
     where it is exact.
     """
     proved = expected_maximum(noise)
-    limit = ErrorLimit(proved, "the expected largest coordinate of its noise", simulated=False)
+    limit = ErrorLimit(proved, "the expected largest coordinate of its noise")
     known = isinstance(noise, KnownSizes)
     exact = isinstance(noise, LaplaceNoise | GaussianNoise)
     if exact or not (known or is_log_concave(noise)):
@@ -474,10 +436,9 @@ def _constant_answer(workload: Workload, metric: Metric) -> ErrorLimit:
     if isinstance(metric, WorstCase):
         size = workload.universe.size
         if k > MAX_COORDINATES or (size is not None and size > MAX_PROJECTED_UNIVERSE):
-            return ErrorLimit(diameter, "the l2 diameter of the answers", simulated=False)
-        axes = np.eye(k)
-        half = float(K.breadth(axes).max()) / 2
-        return ErrorLimit(half, "half the widest range of a query", simulated=False)
+            return ErrorLimit(diameter, "the l2 diameter of the answers")
+        half = float(K.breadth(np.eye(k)).max()) / 2
+        return ErrorLimit(half, "half the widest range of a query")
     r = hull.dimension
     radius = diameter * math.sqrt(r / (2 * (r + 1)))
     reason = "the radius of a ball around the answers (Jung)"
@@ -488,7 +449,7 @@ def _constant_answer(workload: Workload, metric: Metric) -> ErrorLimit:
         if listed < radius:
             radius = listed
             reason = "the largest distance of an answer from the middle of all ranges"
-    return ErrorLimit(radius / math.sqrt(k), reason, simulated=False)
+    return ErrorLimit(radius / math.sqrt(k), reason)
 
 
 # Both sides

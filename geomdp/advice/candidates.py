@@ -6,27 +6,36 @@ import enum
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import numpy as np
 
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.advice.setting import (
+    BALL_SHARE,
+    LEVELS_SHARE,
     PRODUCT_SPEED,
-    WIDTH_DIRECTIONS,
     InapplicableError,
     Setting,
     UntriedError,
     axes_work,
     breadth_work,
-    contrast_memory,
-    residual_costs,
-    slabs_work,
-    table_levels,
-    tight_draws_work,
+    check_cone,
+    check_ellipsoid,
+    check_knorm,
+    check_lattice_box,
+    check_residual_gaussian,
+    check_tight_cone,
+    check_whole,
+    geometric_differs,
+    knorm_differs,
+    knorm_exact,
+    lattice_box_differs,
+    pure_matrix_differs,
+    recursive,
+    requires,
 )
-from geomdp.bodies import Body, neighbour_body, sensitivity_polytope
+from geomdp.bodies import sensitivity_polytope
 from geomdp.geometry.farthest_points import farthest_points
 from geomdp.mechanisms import (
     JL,
@@ -55,24 +64,18 @@ from geomdp.mechanisms import (
     Staircase,
     TightCone,
 )
-from geomdp.mechanisms.additive_noise.cone import cone_lift
-from geomdp.mechanisms.additive_noise.few_queries import InexactSumsError
-from geomdp.mechanisms.additive_noise.sums import MAX_ANSWERS, Change
 from geomdp.mechanisms.projected import MAX_DRAWS
 from geomdp.mechanisms.reduced_answers import best_dimension, distortion_bound, width_limit
-from geomdp.noise.few_queries import MOST_COORDINATES
 from geomdp.privacy import PureDP
 from geomdp.workloads import (
     Marginals,
     MarginalTables,
-    Parities,
     Workload,
     WorkloadSizeError,
     explicit_answers,
 )
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from geomdp.workloads.structure import sign_products
-from geomdp.workloads.tables import TableQueries
 
 # Steps of post-processing. They read noisy answers but no records, so they cost no privacy
 
@@ -133,36 +136,16 @@ class Guarantees(enum.Enum):
         return setting
 
 
-def any_setting(_: Setting) -> None:
-    """Raise no error."""
-
-
-Made = TypeVar("Made", bound=Mechanism)
-
-
-def made(kind: Callable[..., Made], setting: Setting, **options: object) -> Made:
-    """The mechanism of the class `kind` for a setting."""
-    try:
-        return kind(
-            setting.workload,
-            n=setting.n,
-            privacy=setting.privacy,
-            adjacency=setting.adjacency,
-            **options,
-        )
-    except InexactSumsError as reason:  # noise on whole numbers needs exact sums
-        raise InapplicableError(str(reason)) from None
-
-
 @dataclass(frozen=True)
 class Candidate:
     """A mechanism that the advisor compares with others.
 
     `check` and `build` raise `InapplicableError` if the mechanism does not apply, and
     `UntriedError` before a step that costs more than the budget. `useful` raises them if the
-    mechanism need not be compared. Without `build`, the class `kind` is called. `suits` is a
-    sentence that begins with "It" or "Its". With `depends_on_n`, the candidate is built after the
-    others. `log_concave` noise is also symmetric; `projection_floor` holds only for such noise.
+    mechanism need not be compared. The set-up takes `share` times `axes_work`. Without `build`,
+    the class `kind` is called. `suits` is a sentence that begins with "It" or "Its". With
+    `depends_on_n`, the candidate is built after the others. `log_concave` noise is also symmetric;
+    `projection_floor` holds only for such noise.
     """
 
     kind: type[Mechanism]
@@ -171,9 +154,10 @@ class Candidate:
     suits: str
     name: str = ""
     guarantees: Guarantees = Guarantees.PURE
-    check: Callable[[Setting], None] = any_setting
+    check: Callable[[Setting], None] | None = None
+    share: float = 0.0
     build: Callable[[Setting], Mechanism] | None = None
-    useful: Callable[[Setting], None] = any_setting
+    useful: Callable[[Setting], None] | None = None
     depends_on_n: bool = False
     log_concave: bool = True
 
@@ -192,172 +176,18 @@ class Candidate:
     def built(self, setting: Setting) -> Mechanism:
         """Build the mechanism for a caller who asks for it by name."""
         met = self.guarantees.met_by(setting)
-        self.check(met)
-        return made(self.kind, met) if self.build is None else self.build(met)
+        if self.check is not None:
+            self.check(met)
+        if self.share:
+            met.check_cost("set-up", work=self.share * axes_work(met.workload))
+        return met.made(self.kind) if self.build is None else self.build(met)
 
     def compared(self, setting: Setting) -> Mechanism:
         """Build the mechanism for a comparison, unless `useful` raises `InapplicableError`."""
         self.guarantees.met_by(setting)
-        self.useful(setting)
+        if self.useful is not None:
+            self.useful(setting)
         return self.built(setting)
-
-
-# When candidates apply, and when they differ from others
-
-#: An outer slab body (an intersection of slabs around a body) is refined up to this dimension of
-#: the answers' hull, and this product of the dimension and the size of the universe. Measured: 7 s
-#: for 1024 elements in dimension 55, 21 s for 1440 in dimension 94, and 60 s for 1600 in dimension
-#: 132.
-MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
-#: Largest dimension in which the best ellipsoid is computed numerically. Measured: 3 s in dimension
-#: 200 (random signs on 1000 elements), 9 s in dimension 255 (prefix sums).
-MAX_ELLIPSOID_DIMENSION = 200
-#: Operations of the set-ups of a ball or an ellipsoid, of the bodies of `knorm_exact`, and of the
-#: levels of `recursive`, divided by `axes_work`. For all pair tables of 40 binary columns,
-#: `axes_work` is 2 * 10^9, and the three set-ups took 1.4 s, 2.8 s and 7 s.
-BALL_SHARE, BODIES_SHARE, LEVELS_SHARE = 0.8, 1.6, 4.0
-
-#: Geometric noise is compared only if the error of Laplace noise is larger by at least this share.
-SAME_ERROR = 1e-4
-
-
-def requires(holds: Callable[[Workload], bool], why: str) -> Callable[[Setting], None]:
-    """A check that raises `InapplicableError` unless the workload `holds`."""
-
-    def check(setting: Setting) -> None:
-        if not holds(setting.workload):
-            raise InapplicableError(why)
-
-    return check
-
-
-check_whole = requires(
-    lambda workload: workload.whole_answers, "the answers are not known to be whole numbers"
-)
-
-
-def geometric_differs(setting: Setting) -> None:
-    """Raise `InapplicableError` if Laplace noise, which is simpler, errs less than 0.01% more."""
-    check_whole(setting)
-    setting = replace(setting, privacy=setting.pure)
-    least = made(Geometric, setting).predicted_rmse.value
-    if made(Laplace, setting).predicted_rmse.value < least * (1 + SAME_ERROR):
-        raise InapplicableError("the error of Laplace is larger by less than 0.01%")
-
-
-def check_lattice_box(setting: Setting) -> None:
-    if setting.workload.n_queries > MOST_COORDINATES:
-        raise InapplicableError(f"it is made for at most {MOST_COORDINATES} queries")
-    check_whole(setting)
-    if Change(setting.workload, setting.adjacency).lattice is None:
-        raise InapplicableError(
-            f"it must list all answers, but there are more than {MAX_ANSWERS}, or one is above 2^52"
-        )
-
-
-def lattice_box_differs(setting: Setting) -> None:
-    """Raise `InapplicableError` for one query whose sums on neighbours differ by at most a unit."""
-    check_lattice_box(setting)
-    noise = made(LatticeBox, replace(setting, privacy=setting.pure)).noise
-    if noise.dimension == 1 and noise.counts[0] == 1:
-        raise InapplicableError(
-            "one record changes the query by at most one unit, so it is Geometric"
-        )
-
-
-def check_residual_gaussian(setting: Setting) -> None:
-    workload = setting.workload
-    if not isinstance(workload, TableQueries):
-        raise InapplicableError("the queries are not the cells of tables of columns")
-    setting.check_cost("set-up", **residual_costs(workload))
-
-
-def check_ball(setting: Setting) -> None:
-    setting.check_cost("set-up", work=BALL_SHARE * axes_work(setting.workload))
-
-
-def check_cone(setting: Setting) -> None:
-    levels = table_levels(setting.workload)
-    if levels is not None and max(levels) > 2:
-        # Only tables with a column of more than two levels (values) need a moment body, which takes
-        # much memory. The body of all other tables is an elliptope (a set of correlation matrices).
-        setting.check_cost("moment body", memory=contrast_memory(levels))
-    if cone_lift(setting.workload) is None:
-        raise InapplicableError("no body with an exact sampler is known to contain the answers")
-
-
-def check_tight_cone(setting: Setting) -> None:
-    levels = table_levels(setting.workload)
-    if levels is None:
-        raise InapplicableError("the answers are not linear in tables of two columns")
-    setting.check_cost("moment body", memory=contrast_memory(levels))
-    setting.check_cost("second moment", work=tight_draws_work(levels))
-
-
-def knorm_exact(setting: Setting) -> AdditiveMechanism:
-    """K-norm noise of the best body with an exact sampler."""
-    setting.check_cost("set-up", work=BODIES_SHARE * axes_work(setting.workload))
-    return made(KNorm, replace(setting, privacy=setting.pure), exact=True)
-
-
-def check_knorm(setting: Setting) -> None:
-    """Raise `UntriedError` if there is no exact sampler, and an outer slab body takes too long."""
-    if neighbour_body(setting.workload, setting.adjacency).implements(Body.sample_uniform):
-        return
-    # Take the dimension from the workload, which often knows it in closed form. Computing the
-    # dimension from the points of the body would take seconds.
-    size, dimension = setting.workload.universe.size, setting.workload.affine_hull().dimension
-    large = size is None or size * dimension > MAX_REFINED
-    if large or dimension > MAX_REFINED_DIMENSION:
-        raise UntriedError(
-            f"its outer slab body would take too long to refine: the universe has "
-            f"{size or 'infinitely many'} elements and the answers have dimension {dimension}; "
-            f"the limit is {MAX_REFINED} for the product and {MAX_REFINED_DIMENSION} for the "
-            "dimension"
-        )
-
-
-def knorm_differs(setting: Setting) -> None:
-    """Raise `InapplicableError` if `knorm_exact` is as good as `knorm`, or if `exact_only` is set.
-
-    `UntriedError` if the guarantee is not pure, and the outer slab body would take too long.
-    """
-    if setting.exact_only:
-        raise InapplicableError(
-            "if its sampler is exact, KNorm(exact=True) is no worse; if not, exact_only excludes it"
-        )
-    if neighbour_body(setting.workload, setting.adjacency).implements(Body.sample_uniform):
-        raise InapplicableError("its body has an exact sampler, so KNorm(exact=True) is no worse")
-    if not isinstance(setting.privacy, PureDP):
-        setting.check_cost("outer slab body", work=slabs_work(setting.workload))
-
-
-def check_ellipsoid(setting: Setting) -> None:
-    dimension = setting.workload.affine_hull().dimension
-    # For tables, marginals and parities, symmetry gives the best ellipsoid in closed form.
-    symmetric = isinstance(setting.workload, MarginalTables | Marginals | Parities)
-    if dimension > MAX_ELLIPSOID_DIMENSION and not symmetric:
-        raise UntriedError(
-            "the best ellipsoid would take too long to find: the answers have dimension "
-            f"{dimension}, and the limit is {MAX_ELLIPSOID_DIMENSION}"
-        )
-    check_ball(setting)
-
-
-def recursive(setting: Setting) -> Mechanism:
-    """Hardt-Talwar noise of the best body with an exact sampler, in two or more levels."""
-    setting.check_cost("set-up", work=LEVELS_SHARE * axes_work(setting.workload))
-    mechanism = made(Recursive, setting)
-    if len(mechanism.noise.levels) == 1:
-        raise InapplicableError(
-            "its recursion would have only one level, so it is KNorm(exact=True)"
-        )
-    return mechanism
-
-
-def pure_matrix_differs(setting: Setting) -> None:
-    if isinstance(setting.privacy, PureDP):
-        raise InapplicableError("for pure privacy, it is the same as Matrix")
 
 
 # Candidates that first reduce the answers, to fewer dimensions or to a few points (a net). If the
@@ -372,6 +202,8 @@ SAMPLED, SAMPLED_ANSWERS = 1 << 9, 1 << 22
 #: Largest dimension of the answers' hull for which JL is tried. About ten maps are tried, and the
 #: set-up of the noise for one map takes tenths of a second in this dimension.
 MAX_JL_DIMENSION = 512
+#: Number of random directions over which `gaussian_width` averages.
+WIDTH_DIRECTIONS = 4096
 
 
 def jl(setting: Setting) -> Mechanism:
@@ -456,7 +288,7 @@ def _exact_noises(setting: Setting) -> list[AdditiveMechanism]:
     """Exact K-norm noise, unless it costs too much, and Gaussian noise unless privacy is pure."""
     if isinstance(setting.privacy, PureDP):
         return [knorm_exact(setting)]
-    gaussian = made(Gaussian, setting)
+    gaussian = setting.made(Gaussian)
     try:
         return [gaussian, knorm_exact(setting)]
     except (UntriedError, WorkloadSizeError):
@@ -521,7 +353,7 @@ CANDIDATES = (
         flag="ball",
         summary="K-norm noise of the ball around all changes by one record",
         suits="Its noise is the same in every direction in which answers differ.",
-        check=check_ball,
+        share=BALL_SHARE,
     ),
     Candidate(
         kind=Cone,
@@ -571,6 +403,7 @@ CANDIDATES = (
         summary="K-norm noise of the best ellipsoid around all changes by one record",
         suits="Its noise is larger in directions in which one record changes answers more.",
         check=check_ellipsoid,
+        share=BALL_SHARE,
     ),
     Candidate(
         kind=Matrix,
@@ -612,6 +445,7 @@ CANDIDATES = (
         summary="Hardt-Talwar noise of the best body that has an exact sampler, split into levels",
         suits="It splits the directions of the answers into levels of different size, and divides "
         "the budget among them.",
+        share=LEVELS_SHARE,
         build=recursive,
     ),
     Candidate(

@@ -166,12 +166,10 @@ def _lines(
 
 
 def _excluded(setting: Setting, numbers: list[int]) -> list[_Row]:
-    """The largest error that is proved to be excluded, for each n.
-
-    An error a that is excluded with v records is so with fewer. With n > v records, a v / n is
-    excluded: pad v records with copies of a fixed record, release, subtract the copies, and scale
-    by n / v.
-    """
+    """The largest error that is proved to be excluded, for each n."""
+    # An error a that is excluded with v records is so with fewer. With n > v records, a v / n is
+    # excluded: pad v records with copies of a fixed record, release, subtract the copies, and scale
+    # by n / v.
     workload, corners = setting.workload, []
     # No larger error is excluded: a mechanism that always releases the answers of one fixed record
     # has at most this error.

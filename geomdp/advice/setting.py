@@ -1,26 +1,43 @@
-"""The setting of a comparison of mechanisms: the question, and the limit on costs."""
+"""The setting of a comparison of mechanisms: the question, costs, and what applies to it."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from geomdp._validation import positive
-from geomdp.bodies import NuclearBall, Scaled, SpectraplexDifference
+from geomdp.bodies import NuclearBall, Scaled, SpectraplexDifference, neighbour_body
 from geomdp.bodies.base import Body
 from geomdp.bodies.conic.elliptope import MappedElliptope
 from geomdp.bodies.sensitivity import WorkloadPolytope
-from geomdp.mechanisms.additive_noise.cone import MAX_TRIPLES, MAX_WORK
-from geomdp.mechanisms.projected import MAX_DRAWS, MAX_NUMBERS, MIN_DRAWS, reachable_body
-from geomdp.noise import GaussianNoise, KNormNoise
+from geomdp.mechanisms import (
+    AdditiveMechanism,
+    Geometric,
+    KNorm,
+    Laplace,
+    LatticeBox,
+    Mechanism,
+    Recursive,
+)
+from geomdp.mechanisms.additive_noise.cone import MAX_TRIPLES, MAX_WORK, cone_lift
+from geomdp.mechanisms.additive_noise.few_queries import InexactSumsError
+from geomdp.mechanisms.additive_noise.sums import MAX_ANSWERS, Change
+from geomdp.mechanisms.projected import reachable_body
+from geomdp.noise import KNormNoise
 from geomdp.noise.base import Noise
+from geomdp.noise.few_queries import MOST_COORDINATES
 from geomdp.noise.mapped import MappedNoise
 from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.privacy.definitions import pure_implying
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.base import MAX_SCORES
+from geomdp.workloads.structure import pair_levels
 from geomdp.workloads.tables import TableQueries
+
+Made = TypeVar("Made", bound=Mechanism)
 
 #: Number of operations of a fast transform that one core can do in a second.
 OPERATIONS_A_SECOND = 1 << 30
@@ -38,8 +55,8 @@ class UntriedError(InapplicableError):
 class Budget:
     """The limit on the bytes and the operations of each set-up, prediction or projection.
 
-    Costs are formulas, so the speed of a machine does not change the advice. The unit of work is an
-    operation of a fast transform, 10^9 to 2 * 10^9 per second; one of a matrix product counts 1/8.
+    Costs are formulas, so the speed of a machine does not change the advice. Work is counted in
+    operations of a fast transform, of which a core does 10^9 to 2 * 10^9 per second.
     """
 
     memory: float
@@ -80,6 +97,19 @@ class Setting:
         """The weakest pure privacy that implies the guarantee by the rules of `pure_implying`."""
         return pure_implying(self.privacy)
 
+    def made(self, kind: Callable[..., Made], **options: object) -> Made:
+        """The mechanism of the class `kind` for this setting."""
+        try:
+            return kind(
+                self.workload,
+                n=self.n,
+                privacy=self.privacy,
+                adjacency=self.adjacency,
+                **options,
+            )
+        except InexactSumsError as reason:  # noise on whole numbers needs exact sums
+            raise InapplicableError(str(reason)) from None
+
     def check_public_count(self) -> None:
         """Raise `InapplicableError` if a candidate gains only where the number of records is n."""
         if self.adjacency is not Adjacency.REPLACE_ONE:
@@ -114,30 +144,9 @@ class Setting:
 
 #: Number of operations of a matrix product that take as long as one operation of a fast transform.
 PRODUCT_SPEED = 8
-#: Number of random directions over which `gaussian_width` averages.
-WIDTH_DIRECTIONS = 4096
 #: Operations of one support value of the elliptope (the set of correlation matrices), divided by
 #: the cube of the order of the matrices. A value takes 0.1 s at order 101.
 ELLIPTOPE_OPERATIONS = 60
-#: Bytes of an entry of a sparse matrix that is filled from lists.
-LISTED_ENTRY = 64
-#: Residuals are differences of counts along columns of a table. The set-up of Gaussian noise on
-#: residuals takes `RESIDUAL_BYTES` per cell of a table and per set of columns within a table,
-#: `CELL_OPERATIONS` per cell and `SUBSET_OPERATIONS` per set. The set-up takes a second for all
-#: 3-way tables of 100 binary columns: 1.3 million cells, and the same number of sets.
-RESIDUAL_BYTES, CELL_OPERATIONS, SUBSET_OPERATIONS = 48, 40, 300
-#: Number of draws from which the second moment of the body of `TightCone` is simulated.
-MOMENT_DRAWS = 1024
-#: Operations of a draw from the body of `TightCone`, divided by L^2 P, for L levels of all columns
-#: together and P = L minus the number of columns: 1.5 ms for 10 columns with 40 levels in all.
-TRY_OPERATIONS = 34
-#: Work of the set-ups of all purely private noises for tables, divided by `axes_work`. By default
-#: they are tried beside Gaussian noise for all pair tables of up to 28 binary columns, where they
-#: take 1.2 s. They would take 2 s for 40 columns and 13 s for 100, where Gaussian noise is better.
-PURE_TABLES_SHARE = 8.0
-#: Operations to refine an outer body of slabs (`SlabBody`), divided by N r^2 for N elements and a
-#: hull of dimension r. Measured: 7 s for N = 1024 and r = 55, and 22 s for N = 2000 and r = 64.
-SLAB_OPERATIONS = 2500
 #: Cost of a projection on the convex hull of listed answers: the number of products with the matrix
 #: of all answers, and the number of exchanges per dimension. An exchange adds an answer to the
 #: current convex combination or removes one.
@@ -152,9 +161,8 @@ SMALL_NOISE = 0.05
 def breadth_work(workload: Workload) -> float:
     """Operations to compute h(u) + h(-u) for the body of the answers, with support function h.
 
-    2 N log2 N if a transform scores all N elements, N m / 8 if answers are listed, 0 for closed
-    forms and for universes that are infinite or above `MAX_SCORES` (an error comes before any work
-    there).
+    They are 0 for closed forms, and if the universe is infinite or above `MAX_SCORES`, where an
+    error comes before any work.
     """
     size, m = workload.universe.size, workload.n_queries
     if size is None:
@@ -191,72 +199,6 @@ def axes_work(workload: Workload) -> float:
     return float(workload.n_queries) * workload.affine_hull().dimension ** 2
 
 
-def pure_tables_work(workload: Workload) -> float:
-    """Work of the set-ups of all purely private noises for tables; 0 for other workloads."""
-    if isinstance(workload, TableQueries | Marginals | Parities):
-        return PURE_TABLES_SHARE * axes_work(workload)
-    return 0.0
-
-
-def slabs_work(workload: Workload) -> float:
-    """Operations to refine an outer slab body of K-norm noise; inf for an infinite universe."""
-    size = math.inf if workload.universe.size is None else float(workload.universe.size)
-    return SLAB_OPERATIONS * size * workload.affine_hull().dimension ** 2
-
-
-def support_draws(noise: Noise) -> int:
-    """Number of draws of noise. A mean over these draws bounds the error of a projection."""
-    if isinstance(noise, GaussianNoise):
-        return WIDTH_DIRECTIONS
-    return min(MAX_DRAWS, max(MIN_DRAWS, MAX_NUMBERS // noise.dimension))
-
-
-def residual_costs(workload: TableQueries) -> dict[str, float]:
-    """Memory and work of Gaussian noise on residuals of tables, and of answers from them."""
-    cells, subsets = workload.n_queries, sum(2 ** len(table) for table in workload.tables)
-    return {
-        "memory": float(RESIDUAL_BYTES * (cells + subsets)),
-        "work": float(CELL_OPERATIONS * cells + SUBSET_OPERATIONS * subsets),
-    }
-
-
-def table_levels(workload: Workload) -> tuple[int, ...] | None:
-    """Levels of each column of a workload linear in tables of two columns; None if not applicable.
-
-    For `Parities`, the columns are the d - 1 products of the first sign and another sign.
-    """
-    match workload:
-        case MarginalTables(k=1 | 2):
-            varying = tuple(count for count in workload.levels if count > 1)
-            return varying or None
-        case Marginals(k=1 | 2):
-            return (2,) * workload.d
-        case Parities(k=2):
-            return (2,) * (workload.d - 1)
-        case _:
-            return None
-
-
-def contrast_memory(levels: tuple[int, ...]) -> float:
-    """Bytes of a basis of the contrasts of columns, and of their map to pair tables."""
-    own = [count - 1 for count in levels]
-    contrasts = sum(own) + (sum(own) ** 2 - sum(q * q for q in own)) // 2
-    # A cell of a table depends on all contrasts of the table.
-    entries = sum(math.prod(table) ** 2 for table in itertools.combinations(levels, 2))
-    return float(8 * contrasts**2 + LISTED_ENTRY * entries)
-
-
-def tight_draws_work(levels: tuple[int, ...]) -> float:
-    """Operations of the draws for the moment of the body of `TightCone`; 0 if nothing cuts it."""
-    work = sum(levels) ** 2 * (sum(levels) - len(levels))
-    # An event says that a column has a certain level. The two events of a column with two levels
-    # are complements, so only one event is counted.
-    events = [count if count > 2 else 1 for count in levels]
-    triples = sum(a * b * c for a, b, c in itertools.combinations(events, 3))
-    is_cut = work <= MAX_WORK and triples <= MAX_TRIPLES
-    return float(MOMENT_DRAWS * TRY_OPERATIONS * work) if is_cut else 0.0
-
-
 #: Seconds for a draw of eigenvalues by coupling from the past (an exact sampler), divided by the
 #: cube of the order of the matrix. Measured: 3 ms at order 10, 0.13 s at 31, 2.9 s at 101.
 COUPLING_SECONDS = 3e-6
@@ -274,3 +216,193 @@ def _order(body: Body) -> int:
     if isinstance(body, Scaled):
         return _order(body.body)
     return body.d if isinstance(body, SpectraplexDifference | NuclearBall) else 0
+
+
+# When candidates apply, and when they differ from others
+
+#: An outer slab body (an intersection of slabs around a body) is refined up to this dimension of
+#: the answers' hull, and this product of the dimension and the size of the universe. Measured: 7 s
+#: for 1024 elements in dimension 55, 21 s for 1440 in dimension 94, and 60 s for 1600 in dimension
+#: 132.
+MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
+#: Largest dimension in which the best ellipsoid is computed numerically. Measured: 3 s in dimension
+#: 200 (random signs on 1000 elements), 9 s in dimension 255 (prefix sums).
+MAX_ELLIPSOID_DIMENSION = 200
+#: Operations of the set-ups of a ball or an ellipsoid, of the bodies of `knorm_exact`, and of the
+#: levels of `recursive`, divided by `axes_work`. For all pair tables of 40 binary columns,
+#: `axes_work` is 2 * 10^9, and the three set-ups took 1.4 s, 2.8 s and 7 s.
+BALL_SHARE, BODIES_SHARE, LEVELS_SHARE = 0.8, 1.6, 4.0
+
+#: Geometric noise is compared only if the error of Laplace noise is larger by at least this share.
+SAME_ERROR = 1e-4
+
+
+def requires(holds: Callable[[Workload], bool], why: str) -> Callable[[Setting], None]:
+    """A check that raises `InapplicableError` unless the workload `holds`."""
+
+    def check(setting: Setting) -> None:
+        if not holds(setting.workload):
+            raise InapplicableError(why)
+
+    return check
+
+
+check_whole = requires(
+    lambda workload: workload.whole_answers, "the answers are not known to be whole numbers"
+)
+
+
+def geometric_differs(setting: Setting) -> None:
+    """Raise `InapplicableError` if Laplace noise, which is simpler, errs less than 0.01% more."""
+    check_whole(setting)
+    setting = replace(setting, privacy=setting.pure)
+    least = setting.made(Geometric).predicted_rmse.value
+    if setting.made(Laplace).predicted_rmse.value < least * (1 + SAME_ERROR):
+        raise InapplicableError("the error of Laplace is larger by less than 0.01%")
+
+
+def check_lattice_box(setting: Setting) -> None:
+    if setting.workload.n_queries > MOST_COORDINATES:
+        raise InapplicableError(f"it is made for at most {MOST_COORDINATES} queries")
+    check_whole(setting)
+    if Change(setting.workload, setting.adjacency).lattice is None:
+        raise InapplicableError(
+            f"it must list all answers, but there are more than {MAX_ANSWERS}, or one is above 2^52"
+        )
+
+
+def lattice_box_differs(setting: Setting) -> None:
+    """Raise `InapplicableError` for one query whose sums on neighbours differ by at most a unit."""
+    check_lattice_box(setting)
+    noise = replace(setting, privacy=setting.pure).made(LatticeBox).noise
+    if noise.dimension == 1 and noise.counts[0] == 1:
+        raise InapplicableError(
+            "one record changes the query by at most one unit, so it is Geometric"
+        )
+
+
+#: Residuals are differences of counts along columns of a table. The set-up of Gaussian noise on
+#: residuals takes `RESIDUAL_BYTES` per cell of a table and per set of columns within a table,
+#: `CELL_OPERATIONS` per cell and `SUBSET_OPERATIONS` per set. The set-up takes a second for all
+#: 3-way tables of 100 binary columns: 1.3 million cells, and the same number of sets.
+RESIDUAL_BYTES, CELL_OPERATIONS, SUBSET_OPERATIONS = 48, 40, 300
+
+
+def check_residual_gaussian(setting: Setting) -> None:
+    workload = setting.workload
+    if not isinstance(workload, TableQueries):
+        raise InapplicableError("the queries are not the cells of tables of columns")
+    cells, subsets = workload.n_queries, sum(2 ** len(table) for table in workload.tables)
+    work = CELL_OPERATIONS * cells + SUBSET_OPERATIONS * subsets
+    setting.check_cost("set-up", memory=float(RESIDUAL_BYTES * (cells + subsets)), work=float(work))
+
+
+def check_cone(setting: Setting) -> None:
+    levels = pair_levels(setting.workload)
+    if levels is not None and max(levels) > 2:
+        # Only tables with a column of more than two levels (values) need a moment body. The body of
+        # all other tables is an elliptope (a set of correlation matrices).
+        _check_moment_body(setting, levels)
+    if cone_lift(setting.workload) is None:
+        raise InapplicableError("no body with an exact sampler is known to contain the answers")
+
+
+def check_tight_cone(setting: Setting) -> None:
+    levels = pair_levels(setting.workload)
+    if levels is None:
+        raise InapplicableError("the answers are not linear in tables of two columns")
+    _check_moment_body(setting, levels)
+    work = sum(levels) ** 2 * (sum(levels) - len(levels))
+    # An event says that a column has a certain level. The two events of a column with two levels
+    # are complements, so only one event is counted.
+    events = [count if count > 2 else 1 for count in levels]
+    triples = sum(a * b * c for a, b, c in itertools.combinations(events, 3))
+    if work <= MAX_WORK and triples <= MAX_TRIPLES:  # else nothing cuts the body
+        setting.check_cost("second moment", work=float(MOMENT_DRAWS * TRY_OPERATIONS * work))
+
+
+#: Number of draws from which the second moment of the body of `TightCone` is simulated.
+MOMENT_DRAWS = 1024
+#: Operations of a draw from the body of `TightCone`, divided by L^2 P, for L levels of all columns
+#: together and P = L minus the number of columns: 1.5 ms for 10 columns with 40 levels in all.
+TRY_OPERATIONS = 34
+#: Bytes of an entry of a sparse matrix that is filled from lists.
+LISTED_ENTRY = 64
+
+
+def _check_moment_body(setting: Setting, levels: tuple[int, ...]) -> None:
+    """Check the memory for a basis of the contrasts of columns, and their map to pair tables."""
+    own = [count - 1 for count in levels]
+    contrasts = sum(own) + (sum(own) ** 2 - sum(q * q for q in own)) // 2
+    # A cell of a table depends on all contrasts of the table.
+    entries = sum(math.prod(table) ** 2 for table in itertools.combinations(levels, 2))
+    setting.check_cost("moment body", memory=float(8 * contrasts**2 + LISTED_ENTRY * entries))
+
+
+def knorm_exact(setting: Setting) -> AdditiveMechanism:
+    """K-norm noise of the best body with an exact sampler."""
+    setting.check_cost("set-up", work=BODIES_SHARE * axes_work(setting.workload))
+    return replace(setting, privacy=setting.pure).made(KNorm, exact=True)
+
+
+def check_knorm(setting: Setting) -> None:
+    """Raise `UntriedError` if there is no exact sampler, and an outer slab body takes too long."""
+    if neighbour_body(setting.workload, setting.adjacency).implements(Body.sample_uniform):
+        return
+    # Take the dimension from the workload, which often knows it in closed form. Computing the
+    # dimension from the points of the body would take seconds.
+    size, dimension = setting.workload.universe.size, setting.workload.affine_hull().dimension
+    large = size is None or size * dimension > MAX_REFINED
+    if large or dimension > MAX_REFINED_DIMENSION:
+        raise UntriedError(
+            f"its outer slab body would take too long to refine: the universe has "
+            f"{size or 'infinitely many'} elements and the answers have dimension {dimension}; "
+            f"the limit is {MAX_REFINED} for the product and {MAX_REFINED_DIMENSION} for the "
+            "dimension"
+        )
+
+
+#: Operations to refine an outer body of slabs (`SlabBody`), divided by N r^2 for N elements and a
+#: hull of dimension r. Measured: 7 s for N = 1024 and r = 55, and 22 s for N = 2000 and r = 64.
+SLAB_OPERATIONS = 2500
+
+
+def knorm_differs(setting: Setting) -> None:
+    """Raise an error if `knorm_exact` is as good, or if an outer slab body would take too long."""
+    if setting.exact_only:
+        raise InapplicableError(
+            "if its sampler is exact, KNorm(exact=True) is no worse; if not, exact_only excludes it"
+        )
+    if neighbour_body(setting.workload, setting.adjacency).implements(Body.sample_uniform):
+        raise InapplicableError("its body has an exact sampler, so KNorm(exact=True) is no worse")
+    if not isinstance(setting.privacy, PureDP):
+        size = setting.workload.universe.size
+        elements = math.inf if size is None else float(size)
+        work = SLAB_OPERATIONS * elements * setting.workload.affine_hull().dimension ** 2
+        setting.check_cost("outer slab body", work=work)
+
+
+def check_ellipsoid(setting: Setting) -> None:
+    dimension = setting.workload.affine_hull().dimension
+    # For tables, marginals and parities, symmetry gives the best ellipsoid in closed form.
+    symmetric = isinstance(setting.workload, MarginalTables | Marginals | Parities)
+    if dimension > MAX_ELLIPSOID_DIMENSION and not symmetric:
+        raise UntriedError(
+            "the best ellipsoid would take too long to find: the answers have dimension "
+            f"{dimension}, and the limit is {MAX_ELLIPSOID_DIMENSION}"
+        )
+
+
+def recursive(setting: Setting) -> Mechanism:
+    """Hardt-Talwar noise of the best body with an exact sampler, in two or more levels."""
+    mechanism = setting.made(Recursive)
+    if len(mechanism.noise.levels) == 1:
+        raise InapplicableError(
+            "its recursion would have only one level, so it is KNorm(exact=True)"
+        )
+    return mechanism
+
+
+def pure_matrix_differs(setting: Setting) -> None:
+    if isinstance(setting.privacy, PureDP):
+        raise InapplicableError("for pure privacy, it is the same as Matrix")

@@ -24,11 +24,16 @@ from geomdp.advice.candidates import (
     _rounding_floor,
     coarse,
     jl,
+)
+from geomdp.advice.comparison import WORTHWHILE, Built, projection_floor, rank
+from geomdp.advice.setting import (
+    UNLIMITED,
+    InapplicableError,
+    Setting,
+    UntriedError,
     knorm_differs,
     knorm_exact,
 )
-from geomdp.advice.comparison import WORTHWHILE, Built, projection_floor, rank
-from geomdp.advice.setting import UNLIMITED, InapplicableError, Setting, UntriedError, table_levels
 from geomdp.bodies import SlabBody
 from geomdp.geometry.farthest_points import farthest_points
 from geomdp.mechanisms import (
@@ -62,7 +67,6 @@ from geomdp.workloads import (
     WorkloadSizeError,
     explicit_answers,
 )
-from geomdp.workloads.structure import table_contrasts
 
 COLUMNS = [
     "mechanism",
@@ -444,25 +448,6 @@ class TestCosts:
         table = result.table.set_index("mechanism")
         assert result.table["predicted_rmse"].notna().sum() >= 5
         assert why in table.loc[left_out, "why"]
-
-    @pytest.mark.parametrize(
-        "workload",
-        [
-            MarginalTables([2, 1, 3], 1),
-            MarginalTables([2, 3, 2], 2),
-            MarginalTables([2, 3, 2], 3),
-            MarginalTables([1, 1], 1),
-            Marginals(4, 1),
-            Marginals(4, 2),
-            Marginals(4, 3),
-            Parities(4, 1),
-            Parities(4, 2),
-            Prefixes(4),
-        ],
-    )
-    def test_levels_are_those_of_the_contrasts(self, workload):
-        contrasts = table_contrasts(workload)
-        assert table_levels(workload) == (None if contrasts is None else contrasts.levels)
 
     def test_budgets_are_counts_with_reasons(self):
         setting = Setting(Marginals(4, 2), 10, PureDP(1.0), Adjacency.REPLACE_ONE, True)
