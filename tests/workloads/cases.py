@@ -39,6 +39,7 @@ FINITE = [
     wl.Ranges(1),
     wl.Ranges(2),
     wl.Ranges(3),
+    wl.Ranges(5),
     wl.Ranges(8),
     wl.Explicit(_matrix(4, 11, 1)),
     wl.Explicit(_matrix(9, 5, 2)),

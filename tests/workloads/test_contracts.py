@@ -182,6 +182,42 @@ def test_repr_is_one_short_line(workload):
     assert "array" not in repr(workload)
 
 
+@pytest.mark.parametrize(
+    ("workload", "labels"),
+    [
+        (wl.Histogram(2), ["x=0", "x=1"]),
+        (wl.Prefixes(2), ["x<=0", "x<=1"]),
+        (wl.Ranges(2), ["0<=x<=0", "0<=x<=1", "1<=x<=1"]),
+        (wl.Marginals(3, 2), ["x0&x1", "x0&x2", "x1&x2"]),
+        (wl.Parities(3, 2), ["parity(x0,x1)", "parity(x0,x2)", "parity(x1,x2)"]),
+        (wl.MarginalTables({"a": 2, "b": 2}, 2), ["a=0,b=0", "a=0,b=1", "a=1,b=0", "a=1,b=1"]),
+        (wl.Means(2), ["x0", "x1"]),
+        (wl.SecondMoment(2), ["x0^2", "sqrt(2)*x0*x1", "x1^2"]),
+        (wl.RandomSigns(2, 9, rng=3), ["q0", "q1"]),
+    ],
+    ids=repr,
+)
+def test_labels(workload, labels):
+    assert workload.labels() == labels
+
+
+@pytest.mark.parametrize("family", [wl.Histogram, wl.Prefixes, wl.Ranges, wl.Means])
+@pytest.mark.parametrize("size", [0, -3, 2.0, True])
+def test_bad_sizes(family, size):
+    with pytest.raises(ValueError, match="must be a whole number, at least 1"):
+        family(size)
+
+
+@pytest.mark.parametrize("family", [wl.Marginals, wl.Parities])
+@pytest.mark.parametrize(
+    ("d", "k", "message"),
+    [(0, 1, "d must"), (3, 0, "k must"), (3, 4, "at most 3, got 4"), (3, 1.5, "k must")],
+)
+def test_bad_orders(family, d, k, message):
+    with pytest.raises(ValueError, match=message):
+        family(d, k)
+
+
 @pytest.mark.parametrize("workload", [wl.SecondMoment(3), wl.Marginals(25, 2)], ids=repr)
 def test_no_enumeration_of_large_universes(workload):
     with pytest.raises(ValueError, match=r"at most 2\^26 answers"):

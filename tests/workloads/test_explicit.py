@@ -1,4 +1,4 @@
-"""Explicit workloads, dense and sparse, and the diameters of point sets."""
+"""Explicit workloads, linear images of workloads, and the diameters of point sets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from geomdp.workloads import Explicit, RandomSigns, explicit
+from geomdp.workloads import (
+    Explicit,
+    LinearMap,
+    Marginals,
+    MarginalTables,
+    RandomSigns,
+    SecondMoment,
+    explicit,
+)
+
+REACH = ("l1_diameter", "l2_diameter", "l1_radius", "l2_radius")
 
 
 @pytest.fixture
@@ -26,7 +36,7 @@ def test_sparse_equals_dense(sparse_matrix, form):
     np.testing.assert_array_equal(
         sparse.extreme_answers(directions), dense.extreme_answers(directions)
     )
-    for name in ("l1_diameter", "l2_diameter", "l1_radius", "l2_radius"):
+    for name in REACH:
         assert getattr(sparse, name)() == pytest.approx(getattr(dense, name)(), rel=1e-14)
 
 
@@ -94,34 +104,71 @@ def test_random_signs():
     assert workload.matrix.shape == (6, 9)
     assert set(np.unique(workload.matrix)) == {-1.0, 1.0}
     np.testing.assert_array_equal(workload.matrix, RandomSigns(6, 9, rng=3).matrix)
-    assert repr(workload) == "RandomSigns(6 queries on 9 elements)"
-    assert workload.labels() == ["q0", "q1", "q2", "q3", "q4", "q5"]
+
+
+def test_linear_images_by_definition():
+    inner = MarginalTables([2, 3], 1)
+    matrix = np.random.default_rng(0).normal(size=(4, 5))
+    records = inner.universe.sample(20, rng=1)
+    mapped = LinearMap(inner, matrix)
+    assert mapped.universe == inner.universe
+    np.testing.assert_allclose(mapped.evaluate(records), inner.evaluate(records) @ matrix.T)
+    np.testing.assert_allclose(mapped.answers(records), matrix @ inner.answers(records))
+    assert mapped.affine_hull().dimension == 3
+
+
+@pytest.mark.parametrize("inner", [Marginals(6, 2), MarginalTables([3, 2, 4], 2)], ids=repr)
+def test_bounds_without_enumeration(monkeypatch, inner):
+    matrix = np.random.default_rng(1).normal(size=(5, inner.n_queries))
+    exact = LinearMap(inner, matrix)
+    values = [getattr(exact, name)() for name in REACH]
+    monkeypatch.setattr(explicit, "MAX_ENTRIES", 10)
+    bounds = [getattr(LinearMap(inner, matrix), name)() for name in REACH]
+    # Each bound is at most the operator norm of the matrix times the number of the inner workload.
+    norms = [np.linalg.norm(matrix, order) for order in (1, 2, 1, 2)]
+    limits = [norm * getattr(inner, name)() for norm, name in zip(norms, REACH, strict=True)]
+    for value, bound, limit in zip(values, bounds, limits, strict=True):
+        assert value <= bound <= limit * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("scale", [1.0, -3.0])
+def test_bounds_are_exact_for_multiples(scale):
+    inner = SecondMoment(3)
+    multiple = LinearMap(inner, scale * np.eye(6))
+    for name in REACH:
+        expected = abs(scale) * getattr(inner, name)()
+        assert getattr(multiple, name)() == pytest.approx(expected)
+
+
+def test_extreme_answers_on_an_infinite_universe():
+    inner = SecondMoment(3)
+    matrix = np.random.default_rng(2).normal(size=(4, 6))
+    directions = np.random.default_rng(3).normal(size=(5, 4))
+    expected = inner.extreme_answers(directions @ matrix) @ matrix.T
+    np.testing.assert_array_equal(LinearMap(inner, matrix).extreme_answers(directions), expected)
 
 
 @pytest.mark.parametrize(
-    ("matrix", "message"),
+    ("build", "message"),
     [
-        ([1.0, 2.0], "matrix must have 2 axes"),
-        (np.zeros((0, 3)), "must have rows and columns"),
-        (np.zeros((3, 0)), "must have rows and columns"),
-        ([[1.0, np.nan]], "matrix must be finite"),
-        ([["a"]], "matrix must be numeric"),
-        (sp.csr_array(np.array([[1.0, np.inf]])), "matrix must be finite"),
-        (sp.csr_array((0, 3)), "must have rows and columns"),
+        (lambda: Explicit([1.0, 2.0]), "matrix must have 2 axes"),
+        (lambda: Explicit(sp.coo_array(np.ones(3))), r"must have 2 axes, got shape \(3,\)"),
+        (lambda: Explicit(sp.csr_array(np.ones(3))), r"must have 2 axes, got shape \(3,\)"),
+        (lambda: Explicit(np.zeros((0, 3))), "must have rows and columns"),
+        (lambda: Explicit(np.zeros((3, 0))), "must have rows and columns"),
+        (lambda: Explicit([[1.0, np.nan]]), "matrix must be finite"),
+        (lambda: Explicit([["a"]]), "matrix must be numeric"),
+        (lambda: Explicit(sp.csr_array(np.array([[1.0, np.inf]]))), "matrix must be finite"),
+        (lambda: Explicit(sp.csr_array((0, 3))), "must have rows and columns"),
+        (lambda: RandomSigns(0, 3, rng=0), "must be a whole number"),
+        (lambda: RandomSigns(3, 0, rng=0), "must be a whole number"),
+        (lambda: RandomSigns(2.0, 3, rng=0), "must be a whole number"),
+        (lambda: LinearMap(SecondMoment(3), np.zeros((2, 3))), r"\(p, 6\), p >= 1, got \(2, 3\)"),
+        (lambda: LinearMap(SecondMoment(3), np.zeros((0, 6))), r"shape \(p, 6\)"),
+        (lambda: LinearMap(SecondMoment(3), np.full((1, 6), np.nan)), "finite"),
+        (lambda: LinearMap(SecondMoment(3), np.zeros(6)), "2 axes"),
     ],
 )
-def test_bad_matrix(matrix, message):
+def test_refusals(build, message):
     with pytest.raises(ValueError, match=message):
-        Explicit(matrix)
-
-
-@pytest.mark.parametrize(("m", "N"), [(0, 3), (3, 0), (2.0, 3)])
-def test_bad_sizes(m, N):
-    with pytest.raises(ValueError, match="must be a whole number"):
-        RandomSigns(m, N, rng=0)
-
-
-@pytest.mark.parametrize("form", [sp.coo_array, sp.csr_array])
-def test_a_sparse_array_of_one_axis_is_refused(form) -> None:
-    with pytest.raises(ValueError, match=r"matrix must have 2 axes, got shape \(3,\)"):
-        Explicit(form(np.array([1.0, 0.0, 2.0])))
+        build()

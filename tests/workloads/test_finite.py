@@ -1,18 +1,39 @@
-"""Histogram, prefixes and ranges against their query matrices."""
+"""Workloads on codes and on the Boolean cube: definitions, totals, and the search for extremes."""
 
 from __future__ import annotations
+
+import itertools
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geomdp.workloads import Histogram, Prefixes, Ranges, explicit_answers
+from geomdp.workloads import (
+    CategoricalProduct,
+    Histogram,
+    Marginals,
+    Parities,
+    Prefixes,
+    Ranges,
+    explicit_answers,
+)
+from geomdp.workloads.compiled_loops import (
+    INNER,
+    LINE,
+    corner_sum,
+    quadratic_maximisers,
+    quadratic_ranges,
+    walsh_hadamard,
+)
 from geomdp.workloads.finite import zero_sum_basis
+
+families = pytest.mark.parametrize("family", [Marginals, Parities])
 
 
 @given(N=st.integers(1, 12))
-def test_definitions(N):
+def test_definitions_on_codes(N):
     elements = range(N)
     intervals = [(a, b) for a in elements for b in range(a, N)]
     np.testing.assert_array_equal(explicit_answers(Histogram(N)), np.eye(N))
@@ -22,12 +43,15 @@ def test_definitions(N):
     np.testing.assert_array_equal(explicit_answers(Ranges(N)), ranges)
 
 
-@given(N=st.integers(1, 40))
-def test_diameters_of_ranges(N):
-    answers = explicit_answers(Ranges(N))
-    apart = np.abs(answers[:, None] - answers).sum(axis=2).max()
-    assert Ranges(N).l1_diameter() == apart
-    assert Ranges(N).l1_radius() == answers.sum(axis=1).max()
+@given(d=st.integers(1, 7), data=st.data())
+def test_definitions_on_the_cube(d, data):
+    k = data.draw(st.integers(1, d))
+    records = np.random.default_rng(d).integers(0, 2, (10, d))
+    subsets = list(itertools.combinations(range(d), k))
+    marginals = [[all(x[i] for i in S) for S in subsets] for x in records]
+    parities = [[(-1) ** sum(x[i] for i in S) for S in subsets] for x in records]
+    np.testing.assert_array_equal(Marginals(d, k).evaluate(records), marginals)
+    np.testing.assert_array_equal(Parities(d, k).evaluate(records), parities)
 
 
 def test_totals_count_large_inputs():
@@ -39,11 +63,22 @@ def test_totals_count_large_inputs():
     np.testing.assert_array_equal(Ranges(7).totals(records).sums, expected)
 
 
+@families
+@pytest.mark.parametrize(
+    ("d", "n"), [(6, 1), (6, 63), (6, 64), (6, 65), (6, 1000), (6, 70_000), (24, 100)]
+)
+def test_packed_totals_are_exact(family, d, n):
+    workload = family(d, 3)  # for d = 24, there are two groups of packed queries
+    records = workload.universe.sample(n, rng=n)
+    totals = workload.totals(records)
+    assert totals.count == n
+    np.testing.assert_array_equal(totals.sums, workload.evaluate(records).sum(axis=0))
+
+
 def test_ranges_never_build_their_matrix():
     # The 2000 x 2 million matrix would take 32 GB.
     workload = Ranges(2000)
-    records = np.array([0, 1999, 1000])
-    answers = workload.answers(records)
+    answers = workload.answers(np.array([0, 1999, 1000]))
     assert answers.shape == (2_001_000,)
     assert answers[1999] == 1  # the whole line
     direction = np.zeros((1, workload.n_queries))
@@ -63,14 +98,70 @@ def test_zero_sum_basis(size):
     np.testing.assert_allclose(basis.sum(axis=0), 0, rtol=0, atol=1e-15)
 
 
-def test_labels():
-    assert Histogram(2).labels() == ["x=0", "x=1"]
-    assert Prefixes(2).labels() == ["x<=0", "x<=1"]
-    assert Ranges(2).labels() == ["0<=x<=0", "0<=x<=1", "1<=x<=1"]
+@families
+@pytest.mark.parametrize("k", [2, 3])  # pairs are enumerated, and larger sets are transformed
+def test_extreme_answers_at_size(family, k):
+    workload = family(14, k)
+    directions = np.random.default_rng(3).normal(size=(5, workload.n_queries))
+    answers = explicit_answers(workload)
+    best = answers[(directions @ answers.T).argmax(axis=1)]
+    np.testing.assert_array_equal(workload.extreme_answers(directions), best)
+    with pytest.raises(ValueError, match=r"d must be at most 24 .* got 25"):
+        family(25, k).extreme_answers(np.zeros((1, math.comb(25, k))))
 
 
-@pytest.mark.parametrize("family", [Histogram, Prefixes, Ranges])
-@pytest.mark.parametrize("N", [0, -3, 2.0, True])
-def test_bad_size(family, N):
-    with pytest.raises(ValueError, match="N must be a whole number, at least 1"):
-        family(N)
+@families
+def test_signs_of_a_direction_determine_single_attributes(family):
+    directions = np.random.default_rng(0).normal(size=(3, 200))
+    answers = family(200, 1).extreme_answers(directions)
+    low = 0 if family is Marginals else -1
+    np.testing.assert_array_equal(answers, np.where(directions > 0, 1, low))
+
+
+# The compiled loops, compared with the sums and maxima that define them
+
+
+@given(d=st.integers(0, 8), b=st.integers(0, 3))
+def test_walsh_hadamard_matrix(d, b):
+    values = np.random.default_rng(d).normal(size=(b, 2**d))
+    numbers = np.arange(2**d)
+    signs = 1 - 2 * (np.bitwise_count(numbers[:, None] & numbers) % 2).astype(float)
+    transformed = values.copy()
+    walsh_hadamard(transformed)
+    np.testing.assert_allclose(transformed, values @ signs, rtol=0, atol=1e-12)
+
+
+@given(levels=st.lists(st.integers(1, 4), min_size=1, max_size=5), b=st.integers(0, 3))
+def test_corner_sum(levels, b):
+    elements = CategoricalProduct(levels).elements()
+    values = np.random.default_rng(len(levels)).normal(size=(b, len(elements)))
+    below = ((elements[:, None] == 0) | (elements[:, None] == elements)).all(axis=2)
+    transformed = values.copy()
+    corner_sum(transformed, np.array(levels))
+    np.testing.assert_allclose(transformed, values @ below, rtol=0, atol=1e-12)
+
+
+def form_values(linear: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Values of the form at all points of the cube {0, 1}^m, in lexicographic order."""
+    cube = np.array(list(itertools.product([0.0, 1.0], repeat=len(linear))))
+    return cube @ linear + np.einsum("ni,ij,nj->n", cube, np.triu(pairs, 1), cube)
+
+
+@pytest.mark.parametrize("size", [1, 2, LINE, LINE + 1, INNER, INNER + 2])
+def test_extremes_of_quadratic_forms_are_those_of_enumeration(size: int) -> None:
+    """Also with terms below the diagonal, which are not read."""
+    rng = np.random.default_rng(size)
+    linear, pairs = rng.standard_normal((3, size)), rng.standard_normal((3, size, size))
+    expected = [form_values(*form) for form in zip(linear, pairs, strict=True)]
+    found = quadratic_maximisers(linear, pairs)
+    np.testing.assert_array_equal(found, [scores.argmax() for scores in expected])
+    ranges = quadratic_ranges(linear, pairs)
+    np.testing.assert_allclose(ranges, np.ptp(expected, axis=1), rtol=1e-13)
+
+
+def test_ties_go_to_the_lowest_number() -> None:
+    size = INNER + 2
+    linear = np.zeros((2, size))
+    linear[1, 0] = 1.0  # all points with first coordinate 1 tie
+    found = quadratic_maximisers(linear, np.zeros((2, size, size)))
+    np.testing.assert_array_equal(found, [0, 1 << (size - 1)])

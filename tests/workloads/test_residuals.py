@@ -1,4 +1,4 @@
-"""Residuals of tables agree with dense matrices, and counts of tables with direct counts."""
+"""Structure of tables: residuals, contrasts and symmetries agree with dense matrices."""
 
 from __future__ import annotations
 
@@ -8,8 +8,24 @@ import math
 import numpy as np
 import pytest
 
-from geomdp.workloads import ChosenTables, MarginalTables, WorkloadSizeError, explicit_answers
-from geomdp.workloads.structure import Residuals, _distinct_rows
+from geomdp.workloads import (
+    ChosenTables,
+    Histogram,
+    Marginals,
+    MarginalTables,
+    Parities,
+    Prefixes,
+    WorkloadSizeError,
+    explicit_answers,
+)
+from geomdp.workloads.finite import zero_sum_basis
+from geomdp.workloads.structure import (
+    Residuals,
+    _distinct_rows,
+    random_symmetry,
+    sign_products,
+    table_contrasts,
+)
 from geomdp.workloads.tables import TableQueries
 
 WORKLOADS = [
@@ -153,3 +169,99 @@ def test_cell_counts_have_no_weights():
     counts = workload.cell_counts(records).sums
     np.testing.assert_array_equal(counts * workload.weights, workload.totals(records).sums)
     assert set(counts - np.rint(counts)) == {0.0}
+
+
+# Contrasts: combinations of the indicators of levels with coefficients that add up to 0
+
+
+@pytest.mark.parametrize(
+    ("workload", "levels"),
+    [
+        (MarginalTables([2, 3, 4], 2), (2, 3, 4)),
+        (MarginalTables([5, 1, 3], 2), (5, 3)),
+        (MarginalTables([1, 4], 2), (4,)),
+        (MarginalTables([3, 2], 1), (3, 2)),
+        (Marginals(4, 2), (2,) * 4),
+        (Marginals(3, 1), (2,) * 3),
+    ],
+)
+def test_answers_are_the_stated_function_of_contrasts(workload, levels) -> None:
+    found = table_contrasts(workload)
+    assert found.levels == levels
+    elements = workload.universe.elements().astype(int)
+    sizes = elements.max(axis=0) + 1
+    parts = [zero_sum_basis(n)[elements[:, i]] for i, n in enumerate(sizes) if n > 1]
+    pairs = [
+        (a[:, :, None] * b[:, None, :]).reshape(len(elements), -1)
+        for a, b in itertools.combinations(parts, 2)
+    ]
+    rebuilt = found.constant + (found.matrix @ np.hstack([*parts, *pairs]).T).T
+    np.testing.assert_allclose(rebuilt, explicit_answers(workload), atol=1e-12)
+
+
+def test_contrasts_of_parities_are_those_of_products_with_the_first_sign() -> None:
+    workload = Parities(4, 2)
+    found = table_contrasts(workload)
+    assert found.levels == (2, 2, 2)
+    signs = 1.0 - 2.0 * workload.universe.elements()
+    first = signs[:, :1] * signs[:, 1:] / np.sqrt(2)
+    i, j = np.triu_indices(3, 1)
+    points = np.hstack([first, first[:, i] * first[:, j]])
+    rebuilt = found.constant + (found.matrix @ points.T).T
+    np.testing.assert_allclose(rebuilt, explicit_answers(workload), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        Parities(4, 3),
+        Prefixes(4),
+        Marginals(4, 3),
+        MarginalTables([2, 3, 2], 3),
+        MarginalTables([1, 1], 2),
+    ],
+    ids=repr,
+)
+def test_other_workloads_have_no_contrasts_and_no_signs(workload) -> None:
+    assert table_contrasts(workload) is None
+    assert sign_products(workload) is None
+    assert sign_products(MarginalTables([2, 1, 2], 2)) is None  # contrasts, but no signs
+
+
+# Symmetries: orthogonal maps that permute the answer vectors
+
+
+BINARY = MarginalTables([2, 2, 2, 2], 2)
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        BINARY,
+        MarginalTables([2, 3, 2, 3], 2),
+        MarginalTables([2, 3, 2, 2], 3),
+        Marginals(5, 2),
+        Parities(5, 3),
+    ],
+    ids=repr,
+)
+def test_symmetries_are_random_and_orthogonal_and_permute_answers(workload):
+    answers, identity = explicit_answers(workload), np.eye(workload.n_queries)
+    symmetry, rng = random_symmetry(workload), np.random.default_rng(0)
+    images = [symmetry(answers, rng) for _ in range(10)]
+    for image in images:
+        np.testing.assert_array_equal(np.unique(image, axis=0), np.unique(answers, axis=0))
+    assert any(not np.array_equal(image, answers) for image in images)
+    first, second = (symmetry(identity, rng) for _ in range(2))
+    np.testing.assert_array_equal(first @ first.T, identity)
+    assert not np.array_equal(first, second)
+    assert random_symmetry(Histogram(4)) is None
+
+
+def test_columns_and_levels_both_move():
+    """Random symmetries move the first cell to each of the 24 cells of the tables."""
+    symmetry, rng = random_symmetry(BINARY), np.random.default_rng(2)
+    cell = np.eye(BINARY.n_queries)[:1]
+    places = {int(symmetry(cell, rng).argmax()) for _ in range(400)}
+    # 400 draws miss some of the 24 cells with probability at most 24 (23/24)^400 < 1e-6.
+    assert places == set(range(24))

@@ -1,4 +1,4 @@
-"""Marginal tables with any numbers of levels: cells, extreme answers and interaction blocks."""
+"""Tables of categorical columns, all or chosen: cells, extreme answers, interaction blocks."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geomdp.workloads import MarginalTables, Parities, explicit_answers
+from geomdp.mechanisms import Laplace
+from geomdp.privacy import PureDP
+from geomdp.workloads import ChosenTables, MarginalTables, Parities, explicit_answers
 
+COLUMNS = {"a": 2, "b": 3, "c": 4}
 levels_and_k = st.lists(st.integers(1, 4), min_size=1, max_size=4).flatmap(
     lambda levels: st.tuples(st.just(levels), st.integers(1, len(levels)))
 )
@@ -86,8 +89,6 @@ def test_answers_of_a_frame():
     frame = pd.DataFrame({"sex": [0, 1, 1], "note": list("abc"), "age": [2, 0, 2]})
     workload = MarginalTables({"age": 3, "sex": 2}, 2)
     np.testing.assert_allclose(workload.answers(frame), [0, 1 / 3, 0, 0, 1 / 3, 1 / 3])
-    assert workload.labels()[:3] == ["age=0,sex=0", "age=0,sex=1", "age=1,sex=0"]
-    assert repr(workload) == "MarginalTables(2 columns, k=2; 6 queries)"
     assert workload.columns == {"age": 3, "sex": 2}
 
 
@@ -100,15 +101,52 @@ def test_limits():
         MarginalTables([10] * 30, 2).blocks()
 
 
+def test_all_tables_of_one_order_are_marginal_tables():
+    chosen = ChosenTables(COLUMNS, [["a", "b"], ["c", "a"], ["b", "c"]])
+    known = MarginalTables(COLUMNS, 2)
+    records = known.universe.sample(200, rng=0)
+    np.testing.assert_array_equal(chosen.answers(records), known.answers(records))
+    assert chosen.labels() == known.labels()
+    for mine, theirs in zip(chosen.blocks(), known.blocks(), strict=True):
+        np.testing.assert_allclose(np.abs(mine.basis), np.abs(theirs.basis), atol=1e-12)
+        assert (mine.diameter, mine.radius) == pytest.approx((theirs.diameter, theirs.radius))
+
+
+def test_weights_multiply_answers():
+    chosen = ChosenTables(COLUMNS, [["a"], ["b", "c"]], [1.0, 3.0])
+    records = chosen.universe.sample(100, rng=1)
+    plain = ChosenTables(COLUMNS, [["a"], ["b", "c"]])
+    np.testing.assert_allclose(chosen.answers(records) / chosen.weights, plain.answers(records))
+    assert chosen.whole_answers
+    assert not ChosenTables(COLUMNS, [["a"]], [0.5]).whole_answers
+
+
+def test_a_larger_weight_makes_a_table_more_accurate():
+    def error_of_first(weight: float) -> float:
+        chosen = ChosenTables(COLUMNS, [["a"], ["b", "c"]], [weight, 1.0])
+        noise = Laplace(chosen, n=100, privacy=PureDP(1.0)).noise
+        return float(np.sqrt(noise.variances()[0]) / weight)
+
+    assert error_of_first(4.0) < error_of_first(1.0)
+
+
 @pytest.mark.parametrize(
-    ("columns", "k", "message"),
+    ("build", "message"),
     [
-        ({}, 1, "at least 1 column"),
-        ({"a": 2}, 2, "k must be .* at most 1, got 2"),
-        ({"a": 2}, 0, "k must"),
-        ({"a": 1.5}, 1, "number of levels of 'a'"),
+        (lambda: MarginalTables({}, 1), "at least 1 column"),
+        (lambda: MarginalTables({"a": 2}, 2), "k must be .* at most 1, got 2"),
+        (lambda: MarginalTables({"a": 2}, 0), "k must"),
+        (lambda: MarginalTables({"a": 1.5}, 1), "number of levels of 'a'"),
+        (lambda: ChosenTables(COLUMNS, []), "at least 1 table, got 0"),
+        (lambda: ChosenTables(COLUMNS, [["a"], ["a"]]), r"the table \['a'\] occurs more"),
+        (lambda: ChosenTables(COLUMNS, [["a", "b"], ["b", "a"]]), "tables must differ"),
+        (lambda: ChosenTables(COLUMNS, [["a", "z"]]), "among a, b, c; got 'z'"),
+        (lambda: ChosenTables(COLUMNS, [["a", "a"]]), "must not name a column twice"),
+        (lambda: ChosenTables(COLUMNS, ["ab"]), "must be a list"),
+        (lambda: ChosenTables(COLUMNS, [["a"]], [1, 2]), "1 entries, one per table, got 2"),
+        (lambda: ChosenTables(COLUMNS, [["a"]], [0]), "weights must be a finite number above 0"),
     ],
 )
-def test_bad_parameters(columns, k, message):
+def test_refusals(build, message):
     with pytest.raises(ValueError, match=message):
-        MarginalTables(columns, k)
+        build()
