@@ -5,8 +5,6 @@ from .mechanism import AdditiveNoise as AdditiveNoise
 from .mechanism import audit_mechanism as audit_mechanism
 from .mechanism import audit_noise as audit_noise
 from .mechanism import stated_density as stated_density
-from .privacy_loss import SparseVectorLaw as SparseVectorLaw
-from .privacy_loss import law_learner as law_learner
 from .refutation import Pair as Pair
 from .refutation import audit as audit
 from .refutation import audit_function as audit_function
@@ -16,4 +14,6 @@ from .scores import DEFAULT_LEARNERS as DEFAULT_LEARNERS
 from .scores import Learner as Learner
 from .scores import Sampler as Sampler
 from .scores import Score as Score
+from .scores import SparseVectorLaw as SparseVectorLaw
+from .scores import law_learner as law_learner
 from .scores import repeat as repeat

@@ -120,10 +120,8 @@ def upper_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArr
 def epsilon_bounds(
     hits_a: npt.ArrayLike, hits_b: npt.ArrayLike, trials: int, level: float, claims: Sequence[Claim]
 ) -> FloatArray:
-    """Lower bounds on epsilon, one row per claim and one column per event, at `level` in all.
-
-    Each is the largest of the bounds of the event and its complement, in both orders of the inputs.
-    They follow from four bounds on probabilities, each of which fails with probability `level` / 4.
+    """Lower bounds (claims, events) on epsilon, at `level` in all: the largest of those of the
+    event and its complement, in both orders, from four bounds on probabilities at `level` / 4 each.
     """
     deltas = np.array([claim.delta for claim in claims])[:, None]
     hits_a, hits_b = np.asarray(hits_a), np.asarray(hits_b)
@@ -155,12 +153,12 @@ MOST_LOOKED_AT = 20_000
 class RenyiTest:
     """A lower bound on rho from a score, at one order.
 
-    rho-zCDP is D_order(p || q) <= order * rho. For every function g,
+    rho-zCDP is D_order(p || q) <= order * rho, and (Birrell et al. 2021) for every function g
 
-        D_order / order >= ln E_p[e^((order - 1) g)] / (order - 1) - ln E_q[e^(order g)] / order
+        D_order / order >= ln E_p[e^((order - 1) g)] / (order - 1) - ln E_q[e^(order g)] / order.
 
-    (Birrell et al. 2021). Here g is `factor` (score - `centre`), limited to [-`reach`, `reach`], so
-    that Maurer-Pontil 2009, Theorem 4, bounds both means. If `swapped`, p is the second law.
+    Here g is `factor` (score - `centre`), limited to [-`reach`, `reach`], so that Maurer-Pontil
+    2009, Theorem 4, bounds both means. If `swapped`, p is the second law.
     """
 
     name: str
@@ -222,11 +220,9 @@ def rho_bound(
 
 
 def event_rho(hits_a: int, hits_b: int, trials: int, level: float) -> float:
-    """A number from the counts of one event that is above rho with probability at most `level`.
-
-    The divergence of the outputs is at least that of the event. That of two Bernoulli laws grows
-    with their distance, so Clopper-Pearson bounds on both probabilities bound it for all orders at
-    once.
+    """A number from the counts of one event that is above rho with probability at most `level`: the
+    divergence of two Bernoulli laws grows with their distance, so bounds on both probabilities
+    bound it at all orders at once.
     """
     found = 0.0
     for first, second in ((hits_a, hits_b), (hits_b, hits_a)):
@@ -275,14 +271,9 @@ CUT, CELLS = 10.0, 2001
 def smallest_violation(
     guarantee: Guarantee | Privacy, *, trials: int, level: float = 1e-6
 ) -> float:
-    """The smallest true epsilon, or rho for a zCDP claim, that an audit of this size could show.
-
-    The number is the least parameter of a mechanism that the best test refutes if all counts are at
-    their expected values; infinite if no violation can be shown. Most of the time, an audit does
-    not find a smaller violation. For pure and approximate DP, the mechanism is randomised response
-    (with probability delta, it gives its input away), and none is easier to refute. For zCDP, it is
-    Gaussian noise. Other mechanisms, and events that are learned, need more outputs.
-    ``ValueError`` if a parameter is out of range.
+    """The smallest true epsilon, or rho for a zCDP claim, that an audit of this size could show:
+    that of randomised response, or Gaussian noise, which the best test refutes at expected counts;
+    infinite if there is none.
     """
     whole(trials, "trials")
     return _smallest(definition(guarantee), trials, checked_level(level))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import require_type, whole
 from geomdp.audit.claims import AuditResult, checked_level, definition
-from geomdp.audit.refutation import Pair, audit_pairs, learn_event, tested
+from geomdp.audit.refutation import Pair, ScoreEvent, audit_pairs, learn_event, tested
 from geomdp.audit.scores import DEFAULT_LEARNERS, ROUNDING, Learner, Outputs, repeat
 from geomdp.privacy import Adjacency, Guarantee
 
@@ -60,11 +60,8 @@ def worst_changes(
     count: int,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Search for up to `count` changes (c, m) between neighbours that noise hides least, none 0.
-
-    It maximises <v, S^+ v>, for the covariance S of `draws` (N, m), by steps to vertices that are
-    farthest along the gradient. Changes outside the span of the noise come first, as none hides
-    them.
+    """Up to `count` nonzero changes v (c, m) that noise hides least: steps that raise <v, S^+ v>
+    for the covariance S of `draws` (N, m), with changes outside the span of the noise first.
     """
     m = workload.n_queries
     # In units of the rounding errors of each coordinate, a coordinate with large noise hides
@@ -140,19 +137,8 @@ class AdditiveNoise(Protocol):
         """Independent draws (size, m), in the units of sums of answers."""
 
 
-@runtime_checkable
-class KnownDensity(Protocol):
-    """Noise with a density that is known up to a constant."""
-
-    def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
-        """log f(z) - log f(z - s) for the density f; z and s are rows of `points` and `shifts`."""
-
-
 def density_learner(ratio: LogDensityRatio, change: FloatArray) -> Learner:
-    """A learner that needs no training: its score is the log-density ratio for `change` (m,).
-
-    The score is 0 for outputs that have density 0 on both inputs.
-    """
+    """The log-density ratio for `change` (m,); 0 where the density is 0 on both inputs."""
 
     def score(outputs: Outputs) -> FloatArray:
         with np.errstate(invalid="ignore"):
@@ -230,22 +216,17 @@ def audit_noise(
     look_a, look_b = first[:SEARCH_DRAWS], second[:SEARCH_DRAWS]
     changes = worst_changes(workload, guarantee.adjacency, look_a, CHANGES, searching)
 
-    def pair_of(change: FloatArray) -> Pair:
+    def event_for(change: FloatArray, a: FloatArray, b: FloatArray) -> ScoreEvent:
         known = () if density is None else (density_learner(density, change),)
-        return Pair(
-            _in_words(change),
-            lambda size, rng: _draws(noise, workload, size, rng),
-            lambda size, rng: change + _draws(noise, workload, size, rng),
-            (*learners, *known),
-        )
+        return learn_event(a, change + b, (*learners, *known), privacy, level)
 
-    def excess(change: FloatArray) -> float:
-        learned = pair_of(change).learners
-        return learn_event(look_a, change + look_b, learned, privacy, level).excess
-
-    change = max(changes, key=excess)
-    pair = pair_of(change)
-    event = learn_event(first, change + second, pair.learners, privacy, level)
+    change = max(changes, key=lambda change: event_for(change, look_a, look_b).excess)
+    event = event_for(change, first, second)
+    pair = Pair(
+        _in_words(change),
+        lambda size, rng: _draws(noise, workload, size, rng),
+        lambda size, rng: change + _draws(noise, workload, size, rng),
+    )
     return tested(pair, event, privacy, trials - training, level, (rng_a, rng_b))
 
 
@@ -278,43 +259,13 @@ POOL = 48
 PAIRS = 4
 
 
-class Universe(Protocol):
-    """The set that records come from."""
-
-    @property
-    def size(self) -> int | None:
-        """Number of elements; None if there are infinitely many."""
-
-    def elements(self) -> npt.NDArray[Any]:
-        """All elements."""
-
-    def sample(self, n: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """`n` random elements."""
-
-
-class Workload(Answers, Protocol):
-    """The queries of a mechanism."""
-
-    @property
-    def universe(self) -> Universe:
-        """The set that records come from."""
-
-
-class Totals(Protocol):
-    """Sums over records."""
-
-    @property
-    def sums(self) -> FloatArray:
-        """The sums (p,) that a mechanism adds noise to."""
-
-
 @runtime_checkable
 class PrivateSums(Protocol):
     """A mechanism that uses only exact sums over the records."""
 
     @property
-    def workload(self) -> Workload:
-        """The queries of the mechanism."""
+    def workload(self) -> Any:
+        """The queries of the mechanism, on a universe."""
 
     @property
     def n(self) -> int:
@@ -324,8 +275,8 @@ class PrivateSums(Protocol):
     def guarantee(self) -> Guarantee:
         """The privacy claim of the mechanism."""
 
-    def totals(self, records: npt.NDArray[Any]) -> Totals:
-        """The exact sums over `records`."""
+    def totals(self, records: npt.NDArray[Any]) -> Any:
+        """The exact `sums` (p,) over `records`."""
 
     def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Private answers (m,) from exact sums (p,)."""
@@ -387,21 +338,15 @@ def audit_mechanism(
     >>> result.refuted, result.epsilon_lower_bound <= 1.0
     (False, True)
     """
+    density = None
     if isinstance(mechanism, Additive):
         density = stated_density(mechanism.noise)
-        return audit_noise(
-            mechanism.noise,
-            mechanism.workload,
-            mechanism.guarantee,
-            trials=trials,
-            learners=(*learners, *without_density) if density is None else learners,
-            density=density,
-            level=level,
-            rng=rng,
-        )
-    return audit_runs(
-        mechanism, trials=trials, learners=(*learners, *without_density), level=level, rng=rng
-    )
+    learners = (*learners, *without_density) if density is None else learners
+    settings: Any = {"trials": trials, "learners": learners, "level": level, "rng": rng}
+    if not isinstance(mechanism, Additive):
+        return audit_runs(mechanism, **settings)
+    noise, workload, claim = mechanism.noise, mechanism.workload, mechanism.guarantee
+    return audit_noise(noise, workload, claim, density=density, **settings)
 
 
 def audit_runs(
@@ -412,13 +357,8 @@ def audit_runs(
     level: float = 1e-6,
     rng: RandomState = None,
 ) -> AuditResult:
-    """Try to refute the privacy claim of a mechanism by running it on neighbouring data sets.
-
-    At most 4 pairs of data sets are compared, which differ in one record: of the pairs tried, those
-    with the largest changes of the sums. All other records are random. All steps from the sums to
-    the answers are audited, so this audit also detects faults outside the noise, but it is much
-    slower than `audit_noise`. It tests draws in float64 from a generator of NumPy, not the noise of
-    releases without a seed. Parameters, result and errors are as for `audit_mechanism`.
+    """As `audit_mechanism`, but with full runs on at most 4 pairs of neighbouring data sets, those
+    with the largest changes of the sums, so that faults outside the noise are seen too.
     """
     require_type(mechanism, PrivateSums, "mechanism")
     generator = np.random.default_rng(rng)
@@ -437,16 +377,17 @@ def stated_density(noise: AdditiveNoise) -> LogDensityRatio | None:
     >>> ratio(np.zeros((1, 2)), np.array([[1.0, 0.0]]))
     array([2.])
     """
-    if not isinstance(noise, KnownDensity):
+    ratio: LogDensityRatio | None = getattr(noise, "log_density_ratio", None)
+    if ratio is None:
         return None
     draws = np.asarray(noise.sample(np.random.default_rng(0), 2))
     try:
-        noise.log_density_ratio(draws, draws)
+        ratio(draws, draws)
     except (ValueError, TypeError):
         # Recursive noise with projected levels has no density in closed form (ValueError). Some
         # bodies of K-norm noise have no gauge (`MissingOracle`, a TypeError).
         return None
-    return noise.log_density_ratio
+    return ratio
 
 
 def neighbouring_pairs(

@@ -49,9 +49,8 @@ RANKS = 128
 
 @dataclass(frozen=True)
 class ScoreEvent:
-    """The event {score >= threshold}, and for a zCDP claim also a test of Renyi divergences.
-
-    On the training outputs, `excess` is the lower bound on epsilon minus the claimed epsilon.
+    """The event {score >= threshold}, its excess of the lower bound over the claimed epsilon in
+    training, and for a zCDP claim a test of Renyi divergences.
     """
 
     name: str
@@ -77,10 +76,8 @@ def learn_event(
     privacy: Privacy,
     level: float,
 ) -> ScoreEvent:
-    """The event that contradicts the claim most, over the scores of all learners.
-
-    One half of the outputs teaches the scores, and the other half chooses the event, so that a
-    score that has memorised its training outputs has no advantage.
+    """The event that contradicts the claim most; one half of the outputs teaches the scores, and
+    the other half chooses, so that a score that has memorised its outputs has no advantage.
     """
     same_shape(outputs_b, outputs_a.shape[1:], "on the second input")
     half = len(outputs_a) // 2

@@ -1,15 +1,19 @@
-"""Samplers of outputs, and scores that are large if the first of two inputs is likelier."""
+"""Samplers of outputs, and scores, learned or of known laws, that tell two inputs apart."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import finite_array, positive, require_type, whole
 
 #: Outputs of a mechanism, one for each trial: an array of shape (trials, ...).
 Outputs: TypeAlias = npt.NDArray[Any]
@@ -207,11 +211,9 @@ def _words(integers: Outputs) -> npt.NDArray[np.uint64]:
 
 
 class _Spread(NamedTuple):
-    """Means of the outputs on two inputs, and directions `axes` (r, m) in which the outputs vary.
-
-    In the coordinates of `frame`, lengths up to 1 may be rounding errors. Entries that are not
-    finite become `fill` (m,). `gap` (m,) is the difference of the means, `middle` (m,) their
-    average, and `variances` (r,) are the sums of the two sample variances along the axes.
+    """Means on two inputs and directions `axes` (r, m) in which outputs vary, in the coordinates of
+    `frame`, in which lengths up to 1 may be rounding errors and entries that are not finite become
+    `fill` (m,).
     """
 
     frame: _Frame
@@ -265,27 +267,16 @@ def _spread(outputs_a: Outputs, outputs_b: Outputs) -> _Spread:
 
 
 def fisher_score(outputs_a: Outputs, outputs_b: Outputs) -> Score:
-    """The linear score that separates two samples best relative to their spread.
-
-    The score is <w, y> for an output y, with w = S^+ (mean_a - mean_b). S is the sum of the two
-    sample covariances and S^+ its pseudo-inverse. For Gaussian noise, the score estimates the
-    log-density ratio, up to an affine map. For one-dimensional outputs, the score is the output up
-    to sign and scale. The score cannot tell distributions with the same mean apart. It ignores
-    directions in which S is 0 up to rounding (see `null_space_score`). NaN and infinity count as
-    the average of the finite entries in their coordinate. Cost: O(trials m^2 + m^3).
+    """The linear score <w, y> with w = S^+ (mean_a - mean_b), for the sum S (m, m) of both sample
+    covariances: half the log-density ratio of Gaussian noise.
     """
     found = _spread(outputs_a, outputs_b)
     return found.along(((found.axes @ found.gap) / found.variances) @ found.axes)
 
 
 def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
-    """Tell the inputs apart in a direction in which the means differ but no output varies.
-
-    If the noise is 0 in a direction in which the two inputs differ, outputs reveal the input. Along
-    this direction, each output equals the mean on its own input. The score is 1 for outputs nearer
-    to the mean of the first input, and -1 for all others. It detects missing noise in all or some
-    coordinates, one draw shared by two coordinates, and noise in a wrong subspace. Parameters,
-    errors and the values of entries that are not finite are as for `fisher_score`.
+    """1 for outputs nearer to the first mean and -1 for others, along a direction in which the
+    means differ but no output varies, so that outputs reveal the input; None if there is none.
     """
     found = _spread(outputs_a, outputs_b)
     still = found.still
@@ -300,13 +291,8 @@ def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
 
 
 def outcome_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
-    """Log-ratio of the frequencies of each outcome, for discrete laws and laws with atoms.
-
-    score(y) = ln((count_a(y) + 1/2) / (count_b(y) + 1/2)) for outcomes y seen at least twice, and 0
-    for all others; None if no outcome was seen twice. Entries that are not whole numbers are first
-    rounded to multiples of `ROUNDING` times the largest finite modulus in their coordinate. Two
-    outcomes are equal if all their rounded entries are equal. NaN equals NaN. Parameters and errors
-    are as for `fisher_score`.
+    """ln((count_a + 1/2) / (count_b + 1/2)) for each outcome seen at least twice, up to rounding
+    errors, and 0 for others; None if no outcome was seen twice.
     """
     units = grain(outputs_a, outputs_b)
     keys = np.concatenate([_keys(outputs_a, units), _keys(outputs_b, units)])
@@ -398,15 +384,8 @@ LEAF = 200
 
 
 def classifier_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
-    """Log-odds that an output comes from the first input, by gradient-boosted trees (scikit-learn).
-
-    If both inputs have equal numbers of outputs, the log-odds of a perfect classifier are
-    ln(p_a / p_b) for the densities p_a and p_b of the outputs. No other score gives more powerful
-    tests. Outputs that are not whole numbers are first rounded to multiples of 2^-30 times the
-    largest absolute value in their coordinate, so that the classifier cannot learn from rounding
-    errors. Infinity counts as NaN. The result is None for fewer than 800 outputs on both inputs
-    together, or if no entry is finite. Parameters are as for `fisher_score`, and errors too, except
-    for ``ImportError`` if scikit-learn is missing, which the extra ``audit`` installs.
+    """Log-odds that an output comes from the first input, by gradient-boosted trees of scikit-learn
+    on rounded outputs; None for too few outputs or no finite entry.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -435,3 +414,177 @@ def classifier_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
 
 
 CLASSIFIER = Learner("log-odds of a classifier", classifier_score)
+
+
+# Exact laws of the transcripts of short runs of sparse vector
+
+#: Entries of a transcript: a query was found below the threshold, found above it, or not asked.
+BELOW, ABOVE, UNASKED = 0, 1, -1
+#: Largest number of queries of a stream. It is small, because the number of transcripts can
+#: double with every query.
+MOST_QUERIES = 12
+#: The probability of a transcript is an integral over the threshold noise t. It covers 0 and every
+#: difference (true answer minus threshold), and this many scales of t to the left and to the right.
+#: Farther out, the integrand is an exponential times at most 12 factors between 1/2 and 1. The
+#: exponential falls at least as fast as the density of t, so the part that is left out is at most
+#: 2^12 e^-45 = 1.2e-16 of the probability.
+REACH = 45.0
+#: Number of nodes of the Gauss-Legendre rule on each interval. An interval is at most 4 c long for
+#: the smaller noise scale c, and the integrand on it is a sum of exponentials e^(a t) with |a| c at
+#: most `MOST_QUERIES` + 1, which the rule integrates with a relative error of about 1e-16.
+NODES = 32
+
+
+@runtime_checkable
+class NoiseScales(Protocol):
+    """The noise of a sparse vector mechanism, for queries of sensitivity 1."""
+
+    @property
+    def threshold(self) -> float:
+        """Laplace scale of the noise on the threshold."""
+
+    @property
+    def query(self) -> float:
+        """Laplace scale of the fresh noise on each query."""
+
+    @property
+    def redraw(self) -> bool:
+        """Whether the threshold noise is drawn anew after each query found above the threshold."""
+
+
+@dataclass(frozen=True, eq=False)
+class SparseVectorLaw:
+    """The exact law of the transcript of a sparse vector run.
+
+    Query i has the true answer x_i. It is found above the threshold T if x_i + Lap(query scale) >=
+    T + Lap(threshold scale). The run halts once `cutoff` queries were found above. For each of the
+    k queries, the transcript states one outcome: found above, found below, or not asked.
+    ``ValueError`` if a parameter is out of range.
+
+    Parameters
+    ----------
+    truths : (k,) array
+        The differences x_i - T, at most 12 of them.
+    scales : NoiseScales
+        The noise.
+    cutoff : int
+        The run halts once this many queries were found above the threshold.
+
+    Examples
+    --------
+    The answers to two queries are 1 below and 1 above the threshold. In a transcript, 0 means found
+    below, 1 means found above, and -1 means not asked:
+
+    >>> import geomdp as gd
+    >>> scales = gd.AboveThreshold(threshold=0.0, privacy=gd.PureDP(1.0)).scales
+    >>> law = gd.audit.SparseVectorLaw([-1.0, 1.0], scales, cutoff=1)
+    >>> law.transcripts
+    array([[ 0,  0],
+           [ 0,  1],
+           [ 1, -1]])
+    >>> law.probabilities.round(3)
+    array([0.282, 0.3  , 0.418])
+    """
+
+    truths: FloatArray = field(repr=False)
+    scales: NoiseScales
+    cutoff: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "truths", finite_array(self.truths, "truths", ndim=1))
+        whole(len(self.truths), "number of queries", maximum=MOST_QUERIES)
+        whole(self.cutoff, "cutoff")
+        require_type(self.scales, NoiseScales, "scales")
+        positive(self.scales.threshold, "threshold scale")
+        positive(self.scales.query, "query scale")
+
+    @cached_property
+    def transcripts(self) -> IntArray:
+        """Every possible transcript (p, k), with entries `BELOW`, `ABOVE` and `UNASKED`."""
+        return np.array(list(_transcripts(len(self.truths), self.cutoff)), dtype=np.int64)
+
+    @cached_property
+    def probabilities(self) -> FloatArray:
+        """Probability (p,) of each transcript, with a relative error near machine precision."""
+        weights, below, above = self._conditional()
+        found = np.empty(len(self.transcripts))
+        for row, transcript in enumerate(self.transcripts):
+            total, segment = 1.0, weights
+            for i, entry in enumerate(transcript):
+                if entry == UNASKED:
+                    break
+                segment = segment * (above[i] if entry == ABOVE else below[i])
+                if entry == ABOVE and self.scales.redraw:
+                    total, segment = total * float(segment.sum()), weights
+            found[row] = total * float(segment.sum())
+        return found
+
+    def _conditional(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Weights (nodes,) of the integral over the noise; outcome probabilities (k, nodes)."""
+        first, second = self.scales.threshold, self.scales.query
+        kinks = np.concatenate([[0.0], self.truths])
+        reach = REACH * first
+        ends = np.unique([kinks.min() - reach, *kinks, kinks.max() + reach])
+        step = 4 * min(first, second)
+        cuts = np.concatenate(
+            [
+                np.linspace(low, high, math.ceil((high - low) / step), endpoint=False)
+                for low, high in itertools.pairwise(ends)
+            ]
+            + [ends[-1:]]
+        )
+        nodes, weights = np.polynomial.legendre.leggauss(NODES)
+        middles, halves = (cuts[1:] + cuts[:-1]) / 2, (cuts[1:] - cuts[:-1]) / 2
+        t = (middles[:, None] + halves[:, None] * nodes).ravel()
+        density = np.exp(-np.abs(t) / first) / (2 * first)
+        weights = (halves[:, None] * weights).ravel() * density
+        away = (t - self.truths[:, None]) / second
+        tail = np.exp(-np.abs(away)) / 2
+        below = np.where(away < 0, tail, 1 - tail)
+        above = np.where(away < 0, 1 - tail, tail)
+        return weights, below, above
+
+
+def _transcripts(queries: int, cutoff: int) -> Iterator[tuple[int, ...]]:
+    if queries == 0 or cutoff == 0:
+        yield (UNASKED,) * queries
+        return
+    for entry in (BELOW, ABOVE):
+        for rest in _transcripts(queries - 1, cutoff - (entry == ABOVE)):
+            yield (entry, *rest)
+
+
+def law_learner(first: SparseVectorLaw, second: SparseVectorLaw) -> Learner:
+    """A learner that needs no training: its score is the log-ratio of two laws of transcripts.
+
+    It scores transcripts (trials, k), and gives 0 to those that are impossible under the laws.
+    ``ValueError`` unless both are a `SparseVectorLaw` with the same possible transcripts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> scales = gd.AboveThreshold(threshold=0.0, privacy=gd.PureDP(1.0)).scales
+    >>> laws = [gd.audit.SparseVectorLaw([truth], scales, cutoff=1) for truth in (0.0, 1.0)]
+    >>> learner = gd.audit.law_learner(*laws)
+    >>> score = learner.learn(np.array([[0]]), np.array([[1]]))
+    >>> score(np.array([[0], [1]])).round(3)
+    array([ 0.179, -0.152])
+    """
+    require_type(first, SparseVectorLaw, "first")
+    require_type(second, SparseVectorLaw, "second")
+    if not np.array_equal(first.transcripts, second.transcripts):
+        raise ValueError(
+            "first and second must have the same number of queries and the same cutoff, got laws "
+            f"of {len(first.transcripts)} and {len(second.transcripts)} transcripts"
+        )
+    ratios = np.zeros(3 ** len(first.truths))
+    ratios[_codes(first.transcripts)] = np.log(first.probabilities / second.probabilities)
+    return Learner(
+        "log ratio of the exact probabilities of the transcript",
+        lambda _a, _b: lambda outputs: ratios[_codes(outputs)],
+    )
+
+
+def _codes(transcripts: Outputs) -> IntArray:
+    return np.asarray((transcripts.astype(np.int64) + 1) @ 3 ** np.arange(transcripts.shape[1]))

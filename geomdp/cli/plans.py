@@ -109,9 +109,7 @@ def _check_plan(path: Path | None) -> None:
         raise ValueError(f"--save-plan must be in an existing folder, got {str(path)!r}")
 
 
-def _advised(
-    advice: gd.advice.Advice, task: Task, half: int | None
-) -> list[tuple[str, str]]:
+def _advised(advice: gd.advice.Advice, task: Task, half: int | None) -> list[tuple[str, str]]:
     """Rows about the best mechanism, its error, the n that halves the error, and the next best."""
     applies, best = _applying(advice), advice.best
     error, claim = best.predicted_rmse, best.guarantee.without_claim(task.caveat)

@@ -1,4 +1,4 @@
-"""Privacy losses agree with closed forms and dp-accounting, and sparse vector laws with runs."""
+"""Exact laws of sparse vector agree with runs, and lose what their claims allow."""
 
 import itertools
 import math
@@ -6,82 +6,85 @@ import math
 import numpy as np
 import pytest
 import scipy.integrate
+import scipy.special
 import scipy.stats
 from dp_accounting.pld import privacy_loss_distribution as peer
 
-from geomdp.audit import Pair, audit_pairs, law_learner
-from geomdp.audit.privacy_loss import PrivacyLoss, SparseVectorLaw
+from geomdp.audit import Pair, SparseVectorLaw, audit_pairs, law_learner
 from geomdp.mechanisms import AboveThreshold, Sparse
 from geomdp.mechanisms.interactive import budgets
 from geomdp.privacy import ZCDP, ApproxDP, PureDP
 from tests.stats import LEVEL
 
 BELOW, ABOVE, UNASKED = 0, 1, -1
+#: An excess up to this size may be a rounding error: probabilities are sums of a few thousand
+#: products of a few dozen factors, so they contain at most 2^17 rounding errors of 2^-53 each.
+SLACK = 2.0**-36
+#: A zCDP claim is tested at these orders. (order - 1) D_order is convex in the order, so between
+#: two of them a claim is exceeded by less than 1 percent if it holds at both.
+ORDERS = 1 + np.geomspace(1e-3, 1e3, 145)
 
 
-def responses(epsilon):
-    truth = 1 / (1 + math.exp(-epsilon))
-    return [truth, 1 - truth], [1 - truth, truth]
+class PrivacyLoss:
+    """The privacy loss ln(p(Y) / q(Y)), where Y is drawn from p, of two laws (k,)."""
+
+    def __init__(self, first, second):
+        p, q = np.asarray(first), np.asarray(second)
+        both = (p > 0) & (q > 0)
+        self.losses, self.masses = np.log(p[both] / q[both]), p[both]
+        self.impossible = float(p[q == 0].sum())
+
+    def delta(self, epsilon):
+        """The least delta with p(S) <= e^epsilon q(S) + delta for every S (GEN-2)."""
+        gains = -np.expm1(np.minimum(epsilon - self.losses, 0.0))
+        return float(self.masses @ gains) + self.impossible
+
+    def epsilon(self):
+        return math.inf if self.impossible > 0 else max(float(self.losses.max()), 0.0)
+
+    def rho(self):
+        if self.impossible > 0:
+            return math.inf
+        exponents = (ORDERS - 1)[:, None] * self.losses + np.log(self.masses)
+        divergences = scipy.special.logsumexp(exponents, axis=1) / (ORDERS - 1)
+        return float((divergences / ORDERS).max())
+
+    def excess(self, claim):
+        """The least true epsilon, delta or rho in this order, minus the claimed one."""
+        match claim:
+            case PureDP(epsilon=epsilon):
+                return self.epsilon() - epsilon
+            case ApproxDP(epsilon=epsilon, delta=delta):
+                return self.delta(epsilon) - delta
+            case ZCDP(rho=rho):
+                return self.rho() - rho
+
+    def refutes(self, claim):
+        return self.excess(claim) > SLACK
 
 
-def test_randomised_response_loses_its_epsilon():
-    loss = PrivacyLoss.of_laws(*responses(1.3))
+def test_the_losses_of_simple_laws():
+    truth = 1 / (1 + math.exp(-1.3))
+    loss = PrivacyLoss([truth, 1 - truth], [1 - truth, truth])
     assert loss.epsilon() == pytest.approx(1.3, rel=1e-14)
-    assert loss.delta(1.3) == pytest.approx(0, abs=1e-15)
     assert loss.delta(0.0) == pytest.approx(math.tanh(1.3 / 2), rel=1e-14)
-    # The Renyi divergence of order 2 is ln(sum p^2 / q).
-    p, q = map(np.array, responses(1.3))
-    assert loss.renyi(2.0) == pytest.approx(math.log((p**2 / q).sum()), rel=1e-13)
-    # epsilon(delta) is the inverse function of delta(epsilon).
-    assert loss.epsilon(loss.delta(0.7)) == pytest.approx(0.7, rel=1e-12)
-    assert loss.epsilon(0.6) == 0.0
-
-
-def test_impossible_outcomes_lose_everything():
-    loss = PrivacyLoss.of_laws([0.5, 0.4, 0.1], [0.5, 0.5, 0.0])
-    assert loss.epsilon() == math.inf
-    assert loss.renyi(2.0) == math.inf
-    assert loss.delta(50.0) == 0.1
+    loss = PrivacyLoss([0.5, 0.4, 0.1], [0.5, 0.5, 0.0])
     assert loss.refutes(PureDP(100.0))
     assert loss.refutes(ZCDP(100.0))
     assert not loss.refutes(ApproxDP(0.5, 0.1))
     assert loss.refutes(ApproxDP(0.5, 0.0999))
 
 
-@pytest.mark.parametrize("factor", [1 - 1e-6, 1 + 1e-6])
-def test_claims_are_judged_to_a_millionth(factor):
-    """A claim is refuted at 1 - 1e-6 times the least true value, and not at 1 + 1e-6 times."""
-    p, q = scipy.stats.binom.pmf(np.arange(21), 20, [[0.4], [0.45]])
-    loss = PrivacyLoss.of_laws(p, q)
-    refuted = factor < 1
-    assert loss.refutes(PureDP(factor * loss.epsilon())) is refuted
-    assert loss.refutes(ApproxDP(0.5, factor * loss.delta(0.5))) is refuted
-    rho = loss.excess(ZCDP(1.0)) + 1.0
-    assert loss.refutes(ZCDP(factor * rho)) is refuted
-
-
-def discretised(distribution, shift, edges):
-    """For each cell between two edges, the probability that a draw plus `shift` falls in it."""
-    return np.diff(distribution.cdf(np.concatenate([[-np.inf], edges, [np.inf]]) - shift))
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 0.9, 1.5])
-def test_losses_agree_with_dp_accounting(epsilon):
+@pytest.mark.parametrize("epsilon", [0.1, 0.9])
+@pytest.mark.parametrize("law", ["norm", "laplace"])
+def test_losses_agree_with_dp_accounting(law, epsilon):
     """Draws are grouped into cells of width 1e-3. This can lower delta, by less than the width."""
     width = 1e-3
-    edges = np.arange(-9, 10, width)
-    gaussian = peer.from_gaussian_mechanism(1.0, value_discretization_interval=1e-4)
-    laplace = peer.from_laplace_mechanism(1.0, value_discretization_interval=1e-4)
-    for law, other in ((scipy.stats.norm(), gaussian), (scipy.stats.laplace(), laplace)):
-        found = PrivacyLoss.of_laws(*(discretised(law, shift, edges) for shift in (0.0, 1.0)))
-        expected = other.get_delta_for_epsilon(epsilon)
-        assert expected - width <= found.delta(epsilon) <= expected + 1e-12
-
-
-@pytest.mark.parametrize("bad", [([1.0], [0.5, 0.5]), ([0.5, 0.4], [0.5, 0.5]), ([-1.0, 2.0],) * 2])
-def test_laws_are_checked(bad):
-    with pytest.raises(ValueError, match="laws must be"):
-        PrivacyLoss.of_laws(*bad)
+    ends = np.concatenate([[-np.inf], np.arange(-9, 10, width), [np.inf]])
+    laws = [np.diff(getattr(scipy.stats, law).cdf(ends - shift)) for shift in (0.0, 1.0)]
+    other = {"norm": peer.from_gaussian_mechanism, "laplace": peer.from_laplace_mechanism}[law]
+    expected = other(1.0, value_discretization_interval=1e-4).get_delta_for_epsilon(epsilon)
+    assert expected - width <= PrivacyLoss(*laws).delta(epsilon) <= expected + 1e-12
 
 
 TRUTHS = np.array([0.3, -1.0, 0.7])
@@ -170,7 +173,7 @@ def losses(scales, first, moves):
     """Losses of a run that halts at the first answer above, in both orders of the two inputs."""
     first = scales.query * np.array(first)
     laws = [SparseVectorLaw(truths, scales, 1).probabilities for truths in (first, first + moves)]
-    return [PrivacyLoss.of_laws(*pair) for pair in (laws, laws[::-1])]
+    return [PrivacyLoss(*pair) for pair in (laws, laws[::-1])]
 
 
 def test_above_threshold_is_exactly_tight():
@@ -228,11 +231,3 @@ def test_laws_of_other_streams_are_not_compared(truths, cutoff):
     law = SparseVectorLaw([0.0, 1.0], scales, cutoff=2)
     with pytest.raises(ValueError, match="the same number of queries and the same cutoff"):
         law_learner(law, SparseVectorLaw(truths, scales, cutoff=cutoff))
-
-
-def test_a_claim_must_be_a_definition_of_privacy():
-    stream = AboveThreshold(0.0, privacy=PureDP(1.0), rng=0)
-    loss = PrivacyLoss.of_laws(*responses(1.0))
-    for judge in (loss.excess, loss.refutes):
-        with pytest.raises(ValueError, match="claim must be PureDP, ApproxDP or ZCDP, got"):
-            judge(stream.guarantee)
