@@ -26,7 +26,7 @@ import geomdp as gd
 from geomdp._typing import IntArray
 from geomdp.cli import display, flags
 from geomdp.cli.display import naming_flags, working
-from geomdp.cli.flags import QUERIES, RESULT, option, real, whole_number
+from geomdp.cli.flags import options, real, whole_number
 from geomdp.cli.outputs import Payment, record_room
 from geomdp.cli.release import privacy_record
 from geomdp.privacy import Adjacency, ApproxDP, BudgetExhausted, Exact, Guarantee, PureDP
@@ -87,13 +87,7 @@ Lines: TypeAlias = "Iterable[tuple[str, DenseQuery]]"
 
 @contextmanager
 def questions_of(place: str, table: Table) -> Iterator[Lines]:
-    """The questions in the file `place`, all checked first, or on standard input if it is ``-``.
-
-    Yields
-    ------
-    iterable of (str, DenseQuery)
-        Questions, each as the text of its line and as a query.
-    """
+    """The questions in the file `place`, all checked first, or on standard input if it is ``-``."""
     if place == "-":
         yield _streamed(sys.stdin, table)
         return
@@ -119,9 +113,8 @@ def _streamed(stream: TextIO, table: Table) -> Lines:
 
 @contextmanager
 def exclusive(state: Path, room: int) -> Iterator[FileIO]:
-    """Create the state file, locked, with `room` bytes; remove it if no line is added.
-
-    A file that exists already is refused, even if the run that wrote it has ended.
+    """Create the state file, locked, with `room` bytes; refuse one that exists, even if its run has
+    ended, and remove it if no line is added.
     """
     try:
         file = state.open("xb", buffering=0)
@@ -149,11 +142,8 @@ def answer_all(
     file: FileIO,
     charged: str,
 ) -> None:
-    """Answer questions, write each answer to the state file, then print it.
-
-    The run stops after the last question, or when the budget is used up. `histogram` counts the
-    records of each combination of levels. Counts are divided by `n`. An answer that cannot be
-    written is printed before the run stops with an error.
+    """Answer questions until the last or the end of the budget; each answer, a count of `histogram`
+    over `n` with noise, is written to the state file, and then printed even if that failed.
     """
     said = f"{charged}, and the answers are in {file.name!s}"
     for number, (text, query) in enumerate(lines):
@@ -260,11 +250,8 @@ class Setting:
         return {"name": type(mechanism).__name__, "technique": self.technique, **given}
 
     def mechanism(self, size: int, n: int, ledger: gd.Ledger | None) -> Interactive:
-        """The mechanism for `n` records and `size` combinations of levels, paid when it is built.
-
-        Under add-remove, `n` is declared. The sparse vector technique compares numbers of records
-        with n times the threshold, and the online construction estimates these numbers divided by
-        n.
+        """The mechanism for `n` records (under add-remove, declared) and `size` combinations of
+        levels, paid when it is built.
         """
         shared: Any = {"privacy": self.privacy, "adjacency": self.adjacency, "ledger": ledger}
         if self.questions is not None:
@@ -290,59 +277,22 @@ TechniqueOption = Annotated[
         help="above-threshold: stop at the first share above T. sparse: find up to C shares above "
         "T. numeric-sparse: also print the values of these shares. online: print a value for each "
         "of K questions.",
-        rich_help_panel=QUERIES,
+        rich_help_panel="Queries",
     ),
 ]
-ThresholdOption = Annotated[
-    float | None,
-    option(
-        "--threshold T",
-        QUERIES,
-        "Share of records to compare with; for all techniques but online.",
-        real,
-    ),
-]
-CutoffOption = Annotated[
-    int | None,
-    option(
-        "--cutoff C",
-        QUERIES,
-        "Stop after C shares above the threshold; for sparse and numeric-sparse.",
-        whole_number,
-    ),
-]
-QuestionsOption = Annotated[
-    int | None,
-    option("--questions K", QUERIES, "Largest number of questions; for online.", whole_number),
-]
-AlphaOption = Annotated[
-    float | None,
-    option(
-        "--alpha A",
-        QUERIES,
-        "Answers from public guesses may be off by about 3 A; for online. By default the "
-        "least A with proved accuracy. With few records there is none, and A must be given.",
-        real,
-    ),
-]
-QueriesOption = Annotated[
-    str,
-    option(
-        "--queries FILE",
-        QUERIES,
-        "A file with one question per line. region=north,smoker=true asks for the share of "
-        "records with both levels. With -, questions come from standard input, one by one.",
-    ),
-]
-StateOption = Annotated[
-    Path,
-    option(
-        "--state FILE",
-        RESULT,
-        "A new file for the questions and answers of this run, one JSON object per line. A "
-        "run cannot be continued.",
-    ),
-]
+_option = options("""
+Queries:
+--threshold T  Share of records to compare with; for all techniques but online.
+--cutoff C  Stop after C shares above the threshold; for sparse and numeric-sparse.
+--questions K  Largest number of questions; for online.
+--alpha A  Answers from public guesses may be off by about 3 A; for online. By default the least A
+    with proved accuracy. With few records there is none, and A must be given.
+--queries FILE  A file with one question per line. region=north,smoker=true asks for the share of
+    records with both levels. With -, questions come from standard input, one by one.
+Result:
+--state FILE  A new file for the questions and answers of this run, one JSON object per line. A run
+    cannot be continued.
+""")
 
 
 def ask(
@@ -354,19 +304,19 @@ def ask(
     schema: flags.SchemaFile = None,
     n: flags.Count = None,
     columns: flags.Columns = None,
-    queries: QueriesOption,
+    queries: Annotated[str, _option("--queries FILE")],
     technique: TechniqueOption,
-    threshold: ThresholdOption = None,
-    cutoff: CutoffOption = None,
-    questions: QuestionsOption = None,
-    alpha: AlphaOption = None,
+    threshold: Annotated[float | None, _option("--threshold T", real)] = None,
+    cutoff: Annotated[int | None, _option("--cutoff C", whole_number)] = None,
+    questions: Annotated[int | None, _option("--questions K", whole_number)] = None,
+    alpha: Annotated[float | None, _option("--alpha A", real)] = None,
     epsilon: flags.Epsilon = None,
     delta: flags.Delta = None,
     epsilon_above_10: flags.Above10 = False,
     adjacency: flags.Neighbours = flags.AdjacencyFlag.REPLACE_ONE,
     ledger: flags.LedgerFile = None,
     budget: flags.Budget = None,
-    state: StateOption,
+    state: Annotated[Path, _option("--state FILE")],
 ) -> None:
     """Answer adaptive questions about the records in DATA, one by one, within one budget."""
     relation = adjacency.relation()

@@ -6,14 +6,14 @@ import importlib.util
 import math
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 import geomdp as gd
 from geomdp.cli import display, flags
 from geomdp.cli.display import check_together, working
-from geomdp.cli.flags import PRIVACY, RESULT, option, real, whole_number
+from geomdp.cli.flags import options, real, whole_number
 from geomdp.privacy.definitions import printed, printed_down
 
 if TYPE_CHECKING:
@@ -68,9 +68,8 @@ class Allowance:
         self.whole = self.left = Budget.of_seconds(SECONDS).work
 
     def spend(self, flag: str, mechanism: gd.mechanisms.Mechanism, trials: int) -> None:
-        """Pay for an audit of the mechanism; `LeftOutError` if it takes more than is left.
-
-        The first audit may take twice the allowance, because fewer audits than one are none.
+        """Pay for an audit of the mechanism; `LeftOutError` if it takes more than is left, or for
+        the first audit than twice the allowance, because fewer audits than one are none.
         """
         more = f"to audit it, add --mechanism {flag}, or --all"
         if not isinstance(mechanism, gd.mechanisms.AdditiveMechanism):
@@ -105,53 +104,19 @@ NO_CLASSIFIER = (
     'to use one: pip install "geomdp[audit]"'
 )
 
-AuditedOption: TypeAlias = Annotated[
-    list[str] | None,
-    option(
-        "--mechanism NAME",
-        PRIVACY,
-        "The mechanism to audit, see `geomdp mechanisms`. Repeat the flag for "
-        f"several mechanisms. By default, the first are audited that together take about "
-        f"{SECONDS:g} s.",
-    ),
-]
-AllOption: TypeAlias = Annotated[
-    bool,
-    option("--all", PRIVACY, "Audit all mechanisms that apply. This can take minutes."),
-]
-TrialsOption: TypeAlias = Annotated[
-    int,
-    option(
-        "--trials T",
-        RESULT,
-        "Number of outputs drawn on each of two neighbouring tables. Half of them are used to "
-        "choose an event, the other half to test it. More outputs show smaller violations; "
-        "the line below the results says which.",
-        whole_number,
-    ),
-]
-LevelOption: TypeAlias = Annotated[
-    float,
-    option(
-        "--level L",
-        RESULT,
-        "Largest probability of refuting a true claim, for each mechanism.",
-        real,
-    ),
-]
-AuditCountOption: TypeAlias = Annotated[
-    int,
-    option("--n N", RESULT, "Number of records of the two tables, which are random.", whole_number),
-]
-DrawsOption: TypeAlias = Annotated[
-    int | None,
-    option(
-        "--seed S",
-        RESULT,
-        "Seed of the random outputs; the same seed gives the same result.",
-        whole_number,
-    ),
-]
+_option = options(f"""
+Privacy:
+--mechanism NAME  The mechanism to audit, see `geomdp mechanisms`. Repeat the flag for several
+    mechanisms. By default, the first are audited that together take about {SECONDS:g} s.
+--all  Audit all mechanisms that apply. This can take minutes.
+Result:
+--trials T  Number of outputs drawn on each of two neighbouring tables. Half of them are used to
+    choose an event, the other half to test it. More outputs show smaller violations; the line below
+    the results says which.
+--level L  Largest probability of refuting a true claim, for each mechanism.
+--n N  Number of records of the two tables, which are random.
+--seed S  Seed of the random outputs; the same seed gives the same result.
+""")
 
 
 #: Commands whose releases are not audited here, with the reason. Neither command answers a fixed
@@ -177,17 +142,17 @@ def audit(
     tables: flags.Tables = None,
     weight: flags.Weight = None,
     columns: flags.Columns = None,
-    n: AuditCountOption = 100,
+    n: Annotated[int, _option("--n N", whole_number)] = 100,
     epsilon: flags.Epsilon = None,
     delta: flags.Delta = None,
     rho: flags.Rho = None,
     adjacency: flags.Neighbours = flags.AdjacencyFlag.REPLACE_ONE,
     exact: flags.ExactOnly = True,
-    mechanism: AuditedOption = None,
-    all_of_them: AllOption = False,
-    trials: TrialsOption = 1000,
-    level: LevelOption = 1e-6,
-    seed: DrawsOption = None,
+    mechanism: Annotated[list[str] | None, _option("--mechanism NAME")] = None,
+    all_of_them: Annotated[bool, _option("--all")] = False,
+    trials: Annotated[int, _option("--trials T", whole_number)] = 1000,
+    level: Annotated[float, _option("--level L", real)] = 1e-6,
+    seed: Annotated[int | None, _option("--seed S", whole_number)] = None,
 ) -> None:
     """Try to refute the privacy claims of mechanisms on neighbouring tables.
 
@@ -239,10 +204,8 @@ def _audited(
     level: float,
     seed: int | None,
 ) -> tuple[list[Audited], list[tuple[str, str]]]:
-    """Audit the named mechanisms, or all that apply, or the first of these that are affordable.
-
-    Also the mechanisms that are left out, with the reasons. A mechanism that the user named must
-    apply (``ValueError``).
+    """Audits of the named mechanisms, which must apply (``ValueError``), of all, or of the first
+    that are affordable; and the mechanisms that are left out, with the reasons.
     """
     from geomdp.advice.candidates import CANDIDATES
     from geomdp.cli.inputs import build_mechanism

@@ -88,9 +88,8 @@ def _print(table: Table) -> None:
 
 @contextmanager
 def printing(said: str) -> Iterator[None]:
-    """Print results that are paid and written. A full or closed standard output is no error.
-
-    Then a warning says where the results are and what was charged, so that nobody pays twice.
+    """Print results that are paid and written; if standard output is full or closed, warn where
+    they are and what was charged, so that nobody pays twice.
     """
     try:
         yield
@@ -241,10 +240,9 @@ Second = TypeVar("Second")
 def check_together(
     first: Callable[[], First], second: Callable[[], Second], *checks: Callable[[], object]
 ) -> tuple[First, Second]:
-    """The results of `first` and `second`, after all checks of a command's flags.
-
-    Several ``ValueError`` are raised as one group. Any other exception is raised at once. The
-    functions can call `check_together` themselves.
+    """The results of `first` and `second` after all checks of a command's flags; several
+    ``ValueError`` are raised as one group, also those of inner calls, and any other exception at
+    once.
     """
     results: list[object] = []
     errors: list[Exception] = []
@@ -277,11 +275,8 @@ def naming_flags(*parameters: str) -> Iterator[None]:
 
 
 def run_reporting_errors(command: Callable[[], int | None]) -> NoReturn:
-    """Run `command`, and exit with the returned code; None means 0.
-
-    The code is 2 after an error of the user (usage, ``ValueError``, exhausted budget, files, too
-    large tables), which is printed on one line, and 130 after Ctrl-C. Any other exception is an
-    error of this program, and its traceback is printed.
+    """Run `command` and exit with its code, 0 for None; with 2 after an error of the user, in one
+    line each, with 130 after Ctrl-C, and with a traceback after an error of this program.
     """
     # Imported here, so that --help appears without delay.
     from geomdp.privacy.ledger import BudgetExhausted

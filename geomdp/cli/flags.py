@@ -103,169 +103,103 @@ def _adjacency(text: str) -> AdjacencyFlag:
 
 #: The value of --mechanism that lets `geomdp.advise` choose the mechanism.
 AUTO = "auto"
-#: Headings of the groups of flags in the help of a command.
-QUERIES, PRIVACY, RECORDS, RESULT = "Queries", "Privacy", "Records", "Result"
 
 
-def option(usage: str, panel: str, text: str, parser: Callable[[str], object] | None = None) -> Any:
-    """The flag that `usage` shows, such as ``--rho R``, in the group `panel` of the help."""
-    names, _, metavar = usage.partition(" ")
-    return typer.Option(names, metavar=metavar, help=text, rich_help_panel=panel, parser=parser)
+def options(texts: str) -> Callable[..., Any]:
+    """The flags and arguments of a help text, each by its usage, such as ``--rho R``, and a parser.
+
+    A line that ends in a colon names the group of the next flags. Two blanks divide the usage of a
+    flag from what it means, and indented lines go on with the meaning.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    panel = usage = ""
+    for line in texts.strip().splitlines():
+        if line.startswith(" "):
+            found[usage] = panel, f"{found[usage][1]} {line.strip()}"
+        elif line.endswith(":") and "  " not in line:
+            panel = line.removesuffix(":")
+        else:
+            usage, _, meaning = line.partition("  ")
+            found[usage] = panel, meaning
+
+    def option(usage: str, parser: Callable[[str], object] | None = None) -> Any:
+        (panel, meaning), (names, _, metavar) = found[usage], usage.partition(" ")
+        if not usage.startswith("-"):
+            return typer.Argument(metavar=usage, help=meaning, show_default=False)
+        group = panel or None
+        return typer.Option(
+            names, metavar=metavar, help=meaning, rich_help_panel=group, parser=parser
+        )
+
+    return option
 
 
-Workload: TypeAlias = Annotated[
-    list[str] | None,
-    option(
-        "--workload SPEC",
-        QUERIES,
-        "The queries, for instance marginals:2; see `geomdp workloads`. Repeat the flag to ask "
-        "several kinds of queries.",
-    ),
-]
-Tables: TypeAlias = Annotated[
-    list[str] | None,
-    option(
-        "--tables A,B,...",
-        QUERIES,
-        "The columns of one table, beside or instead of --workload. Repeat the flag for several "
-        "tables.",
-    ),
-]
-Weight: TypeAlias = Annotated[
-    list[str] | None,
-    option(
-        "--weight W",
-        QUERIES,
-        "One weight for each --workload, then one for each --tables. In the total error, each "
-        "error of that workload or table is multiplied by W, so a larger W makes its answers more "
-        "accurate.",
-    ),
-]
-Columns: TypeAlias = Annotated[
-    str | None,
-    option(
-        "--columns A,B,...",
-        QUERIES,
-        "Columns that --workload asks about, in this order; by default all discrete columns.",
-    ),
-]
-Epsilon: TypeAlias = Annotated[float | None, option("--epsilon E", PRIVACY, "Pure E-DP.", real)]
-Delta: TypeAlias = Annotated[
-    float | None, option("--delta D", PRIVACY, "With --epsilon: (E, D)-DP.", real)
-]
-Rho: TypeAlias = Annotated[
-    float | None, option("--rho R", PRIVACY, "Instead of --epsilon: R-zCDP.", real)
-]
-Above10: TypeAlias = Annotated[
-    bool,
-    option(
-        "--epsilon-above-10", PRIVACY, "Allow an epsilon or rho above 10, which protects little."
-    ),
-]
-ExactOnly: TypeAlias = Annotated[
-    bool,
-    option(
-        "--exact/--allow-heuristic",
-        PRIVACY,
-        "Use exact samplers only, or also Markov chains, which have no privacy guarantee.",
-    ),
-]
-Neighbours: TypeAlias = Annotated[
-    AdjacencyFlag,
-    option(
-        "--adjacency NAME",
-        PRIVACY,
-        "Neighbouring tables differ by one record: replaced (replace-one, n is public), or added "
-        "or removed (add-remove).",
-        _adjacency,
-    ),
-]
-SchemaFile: TypeAlias = Annotated[
-    Path | None, option("--schema FILE", RECORDS, "Public description of the columns (JSON).")
-]
-Sample: TypeAlias = Annotated[
-    str | None,
-    option("--sample NAME", RECORDS, "A bundled table with its schema: rand or affairs."),
-]
-Seed: TypeAlias = Annotated[
-    int | None,
-    option(
-        "--seed S", RESULT, "Make the noise reproducible, and therefore not private.", whole_number
-    ),
-]
-Data: TypeAlias = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="DATA",
-        help="Records, one per row, with a header: a .csv, .csv.gz or .parquet file, a folder of "
-        "such files, or a quoted pattern.",
-        show_default=False,
-    ),
-]
-Count: TypeAlias = Annotated[
-    int | None,
-    option(
-        "--n N",
-        RECORDS,
-        "Number of records. Under replace-one, the default is to count them. Under add-remove, "
-        "give a public number; sums are divided by it.",
-        whole_number,
-    ),
-]
-Mechanism: TypeAlias = Annotated[
-    str,
-    option(
-        "--mechanism NAME",
-        PRIVACY,
-        "auto takes the mechanism with the least predicted error, without reading records; see "
-        "`geomdp mechanisms`.",
-    ),
-]
-Effort: TypeAlias = Annotated[
-    float | None,
-    option(
-        "--effort SECONDS",
-        PRIVACY,
-        "Largest set-up time of one mechanism; with more time, better mechanisms are found. The "
-        "time is estimated from the number of operations, so all machines choose the same "
-        "mechanism. The default is 2.",
-        real,
-    ),
-]
-Force: TypeAlias = Annotated[bool, option("--force", RESULT, "Overwrite existing files.")]
-LedgerFile: TypeAlias = Annotated[
-    Path | None,
-    option(
-        "--ledger FILE", PRIVACY, "Pay from the privacy budget in this file; see `geomdp ledger`."
-    ),
-]
-Budget: TypeAlias = Annotated[
-    str | None,
-    option(
-        "--budget NAME=X,...",
-        PRIVACY,
-        "Create the ledger with this total, in one of three forms: 'epsilon=3', "
-        "'epsilon=3,delta=1e-6' or 'rho=0.5'.",
-    ),
-]
-Sql: TypeAlias = Annotated[
-    str | None,
-    option(
-        "--sql QUERY",
-        RECORDS,
-        "Instead of DATA: the rows of a SELECT. In DuckDB it can name files: SELECT * FROM "
-        "'a/*.parquet'.",
-    ),
-]
-Database: TypeAlias = Annotated[
-    str | None,
-    option(
-        "--database WHERE",
-        RECORDS,
-        "Where --sql runs: postgresql://USER@HOST/NAME, or a DuckDB file. USER should have the "
-        "right to read and no other right.",
-    ),
-]
+_option = options("""
+Queries:
+--workload SPEC  The queries, for instance marginals:2; see `geomdp workloads`. Repeat the flag to
+    ask several kinds of queries.
+--tables A,B,...  The columns of one table, beside or instead of --workload. Repeat the flag for
+    several tables.
+--weight W  One weight for each --workload, then one for each --tables. In the total error, each
+    error of that workload or table is multiplied by W, so a larger W makes its answers more
+    accurate.
+--columns A,B,...  Columns that --workload asks about, in this order; by default all discrete
+    columns.
+Privacy:
+--epsilon E  Pure E-DP.
+--delta D  With --epsilon: (E, D)-DP.
+--rho R  Instead of --epsilon: R-zCDP.
+--epsilon-above-10  Allow an epsilon or rho above 10, which protects little.
+--exact/--allow-heuristic  Use exact samplers only, or also Markov chains, which have no privacy
+    guarantee.
+--adjacency NAME  Neighbouring tables differ by one record: replaced (replace-one, n is public), or
+    added or removed (add-remove).
+--mechanism NAME  auto takes the mechanism with the least predicted error, without reading records;
+    see `geomdp mechanisms`.
+--effort SECONDS  Largest set-up time of one mechanism; with more time, better mechanisms are found.
+    The time is estimated from the number of operations, so all machines choose the same mechanism.
+    The default is 2.
+--ledger FILE  Pay from the privacy budget in this file; see `geomdp ledger`.
+--budget NAME=X,...  Create the ledger with this total, in one of three forms: 'epsilon=3',
+    'epsilon=3,delta=1e-6' or 'rho=0.5'.
+Records:
+--schema FILE  Public description of the columns (JSON).
+--sample NAME  A bundled table with its schema: rand or affairs.
+--n N  Number of records. Under replace-one, the default is to count them. Under add-remove, give a
+    public number; sums are divided by it.
+--sql QUERY  Instead of DATA: the rows of a SELECT. In DuckDB it can name files: SELECT * FROM
+    'a/*.parquet'.
+--database WHERE  Where --sql runs: postgresql://USER@HOST/NAME, or a DuckDB file. USER should have
+    the right to read and no other right.
+Result:
+--seed S  Make the noise reproducible, and therefore not private.
+--force  Overwrite existing files.
+Arguments:
+DATA  Records, one per row, with a header: a .csv, .csv.gz or .parquet file, a folder of such files,
+    or a quoted pattern.
+""")
+Workload: TypeAlias = Annotated[list[str] | None, _option("--workload SPEC")]
+Tables: TypeAlias = Annotated[list[str] | None, _option("--tables A,B,...")]
+Weight: TypeAlias = Annotated[list[str] | None, _option("--weight W")]
+Columns: TypeAlias = Annotated[str | None, _option("--columns A,B,...")]
+Epsilon: TypeAlias = Annotated[float | None, _option("--epsilon E", real)]
+Delta: TypeAlias = Annotated[float | None, _option("--delta D", real)]
+Rho: TypeAlias = Annotated[float | None, _option("--rho R", real)]
+Above10: TypeAlias = Annotated[bool, _option("--epsilon-above-10")]
+ExactOnly: TypeAlias = Annotated[bool, _option("--exact/--allow-heuristic")]
+Neighbours: TypeAlias = Annotated[AdjacencyFlag, _option("--adjacency NAME", _adjacency)]
+Mechanism: TypeAlias = Annotated[str, _option("--mechanism NAME")]
+Effort: TypeAlias = Annotated[float | None, _option("--effort SECONDS", real)]
+LedgerFile: TypeAlias = Annotated[Path | None, _option("--ledger FILE")]
+Budget: TypeAlias = Annotated[str | None, _option("--budget NAME=X,...")]
+SchemaFile: TypeAlias = Annotated[Path | None, _option("--schema FILE")]
+Sample: TypeAlias = Annotated[str | None, _option("--sample NAME")]
+Count: TypeAlias = Annotated[int | None, _option("--n N", whole_number)]
+Sql: TypeAlias = Annotated[str | None, _option("--sql QUERY")]
+Database: TypeAlias = Annotated[str | None, _option("--database WHERE")]
+Seed: TypeAlias = Annotated[int | None, _option("--seed S", whole_number)]
+Force: TypeAlias = Annotated[bool, _option("--force")]
+Data: TypeAlias = Annotated[Path | None, _option("DATA")]
 
 
 # The queries that --workload, --tables, --weight and --columns describe together

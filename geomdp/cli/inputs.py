@@ -58,10 +58,7 @@ def record_source(
     sql: str | None = None,
     database: str | None = None,
 ) -> RecordSource:
-    """The records and the schema that the flags name; ``ValueError`` for wrong flags.
-
-    A schema is inferred for `columns`.
-    """
+    """The records and the schema, maybe inferred for `columns`, that the flags name."""
     if sql is not None:
         if infer or data is not None or sample is not None:
             raise ValueError("--sql needs --schema, and excludes DATA, --sample and --infer-schema")

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 import geomdp as gd
 from geomdp._numerics.files import write_together
 from geomdp.cli import display, flags
-from geomdp.cli.flags import AUTO, RESULT, option
+from geomdp.cli.flags import AUTO, options
 from geomdp.cli.outputs import check_free, check_place
 
 if TYPE_CHECKING:
@@ -59,15 +59,16 @@ def workloads() -> None:
 #: Why every column is skipped in a draft without --look.
 TO_DECLARE = "declare its kind: categorical, boolean, numeric, date or real"
 
-RecordsArgument: TypeAlias = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA",
-        help="Records with a header: a .csv, .csv.gz or .parquet file, a folder of such files, or "
-        "a quoted pattern.",
-        show_default=False,
-    ),
-]
+_option = options("""
+Arguments:
+DATA  Records with a header: a .csv, .csv.gz or .parquet file, a folder of such files, or a quoted
+    pattern.
+FILE.json  A schema file.
+[COLUMN]...  The columns; by default all drafted ones.
+Result:
+--out FILE.json  File for the draft; by default the draft is printed.
+""")
+
 LookOption: TypeAlias = Annotated[
     bool,
     typer.Option(
@@ -75,21 +76,6 @@ LookOption: TypeAlias = Annotated[
         metavar="",
         help="Read the values, and propose a kind, categories and bin edges for each column, which "
         "is NOT private; or read the names of the columns alone.",
-    ),
-]
-DraftOption: TypeAlias = Annotated[
-    Path | None,
-    option("--out FILE.json", RESULT, "File for the draft; by default the draft is printed."),
-]
-
-
-SchemaArgument: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="FILE.json", help="A schema file.", show_default=False)
-]
-ConfirmedArgument: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[COLUMN]...", help="The columns; by default all drafted ones.", show_default=False
     ),
 ]
 
@@ -111,10 +97,10 @@ schema = typer.Typer(
 
 @schema.command()
 def draft(
-    data: RecordsArgument,
+    data: Annotated[Path, _option("DATA")],
     *,
     look: LookOption = True,
-    out: DraftOption = None,
+    out: Annotated[Path | None, _option("--out FILE.json")] = None,
     force: flags.Force = False,
 ) -> None:
     """Draft a schema for the records in DATA, and print what was decided about each column."""
@@ -150,7 +136,10 @@ def _show(inferred: InferredSchema, out: Path | None) -> None:
 
 
 @schema.command()
-def confirm(file: SchemaArgument, columns: ConfirmedArgument = None) -> None:
+def confirm(
+    file: Annotated[Path, _option("FILE.json")],
+    columns: Annotated[list[str] | None, _option("[COLUMN]...")] = None,
+) -> None:
     """State that drafted columns in FILE are known without the records; FILE records it."""
     from geomdp.cli.inputs import read_schema
 

@@ -56,10 +56,9 @@ class OutputFiles:
         check_free((self.answers, self.record), overwrite, inputs)
 
     def room(self, task: Task, schema: Schema) -> dict[Path, int]:
-        """Bytes that the files of a release need at most, in the order in which they are written.
-
-        A row has a label in at most two columns, an escaped character needs at most six bytes, and
-        five numbers with their commas need less than 140. The rest fits into the room of a record.
+        """Bytes that the files need at most, in the order of writing: a row has a label in at most
+        two columns, an escaped character needs at most six bytes, and five numbers with commas less
+        than 140.
         """
         longest = max(len(label.encode("utf-8", "replace")) for label in task.labels)
         row = 12 * longest + len(task.columns) + 140
@@ -81,9 +80,8 @@ def record_room(schema: Schema) -> int:
 
 
 def warn_of_formulas(columns: Columns, path: Path) -> None:
-    """Warn if a spreadsheet would run labels or names in the CSV file `path` as formulas.
-
-    They are written as they are, because "-5 to 0" and "+" can be answers in surveys.
+    """Warn if a spreadsheet would run labels or names in the CSV file `path` as formulas; they stay
+    as they are, because "-5 to 0" and "+" can be answers in surveys.
     """
     found = []
     for name, column in columns.items():
@@ -129,10 +127,8 @@ def encoded(columns: Columns, path: Path) -> bytes:
 
 @contextmanager
 def paid_files(sizes: Mapping[Path, int]) -> Iterator[Callable[[Mapping[Path, bytes], str], None]]:
-    """Take room for files before a release is paid; yield the function that writes them after.
-
-    If the files can't be written, they are saved elsewhere, and ``OSError`` says where and what was
-    charged, so that nobody pays twice.
+    """Take room for files before a release is paid; yield the function that writes them after, or
+    else saves them elsewhere, and says where and what was charged, so that nobody pays twice.
     """
     with room_for(sizes) as write:
 
@@ -169,9 +165,8 @@ def check_place(out: Path, *endings: str) -> None:
 
 
 def check_free(paths: Iterable[Path], overwrite: bool, inputs: Iterable[Path | None] = ()) -> None:
-    """Raise ``ValueError`` if a file is a folder, exists (without `overwrite`), or is an input.
-
-    A link to an input counts as that input.
+    """Raise ``ValueError`` if a file is a folder, exists (without `overwrite`), or is an input or a
+    link to one.
     """
     given = [path for path in inputs if path is not None]
     for path in paths:

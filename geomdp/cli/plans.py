@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from geomdp._numerics.files import write_together
 from geomdp._validation import LARGEST_WHOLE
 from geomdp.cli import display, flags
 from geomdp.cli.display import check_together, working
-from geomdp.cli.flags import QUERIES, RECORDS, RESULT, option, real, whole_number
+from geomdp.cli.flags import options, real, whole_number
 from geomdp.cli.outputs import check_free, check_place
 
 if TYPE_CHECKING:
@@ -32,33 +32,47 @@ SAME = 1e-3
 #: The search for the number of records with half the error ends at this multiple of --n.
 MOST_TIMES = 1 << 20
 
-PlannedCount: TypeAlias = Annotated[
-    int, option("--n N", RECORDS, "Number of records.", whole_number)
-]
-VerboseOption: TypeAlias = Annotated[
-    bool,
-    option(
-        "--verbose",
-        RESULT,
-        "Also explain the choice, and list every mechanism with its error, or with the reason "
-        "why it was left out.",
-    ),
-]
-SavePlanOption: TypeAlias = Annotated[
-    Path | None,
-    option(
-        "--save-plan FILE",
-        RESULT,
-        "Write the choice to a new file, for `geomdp release --plan FILE`.",
-    ),
-]
+METRICS: dict[str, Callable[[], gd.bounds.Metric]] = {
+    "mean-l2": lambda: gd.bounds.MeanL2(),
+    "rms": lambda: gd.bounds.RMS(),
+    "worst-case": lambda: gd.bounds.WorstCase(),
+}
+
+
+def _metric(text: str) -> str:
+    if text not in METRICS:
+        raise typer.BadParameter(f"must be one of {', '.join(METRICS)}, got {text!r}")
+    return text
+
+
+_option = options("""
+Records:
+--n N  Number of records.
+--measure  Measure errors on the records of --sample.
+--n LOW:HIGH  Numbers of records to cover.
+Result:
+--verbose  Also explain the choice, and list every mechanism with its error, or with the reason why
+    it was left out.
+--save-plan FILE  Write the choice to a new file, for `geomdp release --plan FILE`.
+--out FILE.json  File for the certificate of the lower bound; `geomdp check-bound` verifies it.
+--seed S  Seed of the directions; the same seed gives the same estimate.
+--out FILE.png  File for the figure. FILE.svg and FILE.csv are written beside it.
+Queries:
+--alpha A  Largest error allowed, as --metric measures it; answers are means over records.
+--metric NAME  How the error is measured: mean-l2, rms or worst-case (over the queries).
+Arguments:
+FILE  A certificate (.json).
+DATA  File of records (.csv, .csv.gz or .parquet) on which errors are measured, besides the
+    predictions; needs --schema. Use only public or synthetic records: measured errors are NOT
+    private.
+""")
 
 
 def advise(
     *,
     sample: flags.Sample = None,
     schema: flags.SchemaFile = None,
-    n: PlannedCount,
+    n: Annotated[int, _option("--n N", whole_number)],
     workload: flags.Workload = None,
     tables: flags.Tables = None,
     weight: flags.Weight = None,
@@ -69,8 +83,8 @@ def advise(
     adjacency: flags.Neighbours = flags.AdjacencyFlag.REPLACE_ONE,
     exact: flags.ExactOnly = True,
     effort: flags.Effort = None,
-    save_plan: SavePlanOption = None,
-    verbose: VerboseOption = False,
+    save_plan: Annotated[Path | None, _option("--save-plan FILE")] = None,
+    verbose: Annotated[bool, _option("--verbose")] = False,
 ) -> None:
     """Compare the mechanisms for a workload, without any records."""
     privacy, question = check_together(
@@ -226,47 +240,6 @@ def _print_details(advice: gd.advice.Advice) -> None:
 SHOWN = 5
 
 
-METRICS: dict[str, Callable[[], gd.bounds.Metric]] = {
-    "mean-l2": lambda: gd.bounds.MeanL2(),
-    "rms": lambda: gd.bounds.RMS(),
-    "worst-case": lambda: gd.bounds.WorstCase(),
-}
-
-
-def _metric(text: str) -> str:
-    if text not in METRICS:
-        raise typer.BadParameter(f"must be one of {', '.join(METRICS)}, got {text!r}")
-    return text
-
-
-AlphaOption: TypeAlias = Annotated[
-    float,
-    option(
-        "--alpha A",
-        QUERIES,
-        "Largest error allowed, as --metric measures it; answers are means over records.",
-        real,
-    ),
-]
-MetricOption: TypeAlias = Annotated[
-    str,
-    option(
-        "--metric NAME",
-        QUERIES,
-        "How the error is measured: mean-l2, rms or worst-case (over the queries).",
-        _metric,
-    ),
-]
-CertificateOption: TypeAlias = Annotated[
-    Path | None,
-    option(
-        "--out FILE.json",
-        RESULT,
-        "File for the certificate of the lower bound; `geomdp check-bound` verifies it.",
-    ),
-]
-
-
 def bracket(
     *,
     sample: flags.Sample = None,
@@ -278,10 +251,10 @@ def bracket(
     epsilon: flags.Epsilon = None,
     delta: flags.Delta = None,
     rho: flags.Rho = None,
-    alpha: AlphaOption,
-    metric: MetricOption = "mean-l2",
+    alpha: Annotated[float, _option("--alpha A", real)],
+    metric: Annotated[str, _option("--metric NAME", _metric)] = "mean-l2",
     adjacency: flags.Neighbours = flags.AdjacencyFlag.REPLACE_ONE,
-    out: CertificateOption = None,
+    out: Annotated[Path | None, _option("--out FILE.json")] = None,
     force: flags.Force = False,
 ) -> None:
     """Print lower and upper bounds on the least number of records that suffices for the error A."""
@@ -351,12 +324,8 @@ def _write_certificate(found: gd.advice.Bracket, path: Path) -> None:
 #: Exit code for a certificate that does not prove its bound. For a missing file the code is 2.
 REJECTED = 1
 
-CertificateArgument = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A certificate (.json).", show_default=False)
-]
 
-
-def check_bound(file: CertificateArgument) -> None:
+def check_bound(file: Annotated[Path, _option("FILE")]) -> None:
     """Check the lower bound in FILE: compute its numbers again, and show what the proof assumes."""
     with working("checking"):
         try:
@@ -376,15 +345,6 @@ def check_bound(file: CertificateArgument) -> None:
 
 # width
 
-DirectionsOption: TypeAlias = Annotated[
-    int | None,
-    option(
-        "--seed S",
-        RESULT,
-        "Seed of the directions; the same seed gives the same estimate.",
-        whole_number,
-    ),
-]
 #: Largest probability that the printed interval does not contain the width.
 LEVEL = 1e-3
 
@@ -397,7 +357,7 @@ def width(
     tables: flags.Tables = None,
     weight: flags.Weight = None,
     columns: flags.Columns = None,
-    seed: DirectionsOption = None,
+    seed: Annotated[int | None, _option("--seed S", whole_number)] = None,
 ) -> None:
     """Compute the Gaussian mean width of a workload's sensitivity polytope."""
     flags.check_whole("--seed", seed, minimum=0)
@@ -437,39 +397,14 @@ NOT_PRIVATE = (
     "files only if the records are public"
 )
 
-MeasuredArgument: TypeAlias = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="DATA",
-        help="File of records (.csv, .csv.gz or .parquet) on which errors are measured, besides "
-        "the predictions; needs --schema. Use only public or synthetic records: measured errors "
-        "are NOT private.",
-        show_default=False,
-    ),
-]
-MeasureOption: TypeAlias = Annotated[
-    bool, option("--measure", RECORDS, "Measure errors on the records of --sample.")
-]
-RangeOption: TypeAlias = Annotated[
-    str, option("--n LOW:HIGH", RECORDS, "Numbers of records to cover.")
-]
-FigureOption: TypeAlias = Annotated[
-    Path,
-    option(
-        "--out FILE.png",
-        RESULT,
-        "File for the figure. FILE.svg and FILE.csv are written beside it.",
-    ),
-]
-
 
 def curve(
-    data: MeasuredArgument = None,
+    data: Annotated[Path | None, _option("DATA")] = None,
     *,
     sample: flags.Sample = None,
     schema: flags.SchemaFile = None,
-    measure: MeasureOption = False,
-    n: RangeOption = "100:1000000",
+    measure: Annotated[bool, _option("--measure")] = False,
+    n: Annotated[str, _option("--n LOW:HIGH")] = "100:1000000",
     workload: flags.Workload = None,
     tables: flags.Tables = None,
     weight: flags.Weight = None,
@@ -479,7 +414,7 @@ def curve(
     rho: flags.Rho = None,
     adjacency: flags.Neighbours = flags.AdjacencyFlag.REPLACE_ONE,
     exact: flags.ExactOnly = True,
-    out: FigureOption = Path("curve.png"),
+    out: Annotated[Path, _option("--out FILE.png")] = Path("curve.png"),
     force: flags.Force = False,
 ) -> None:
     """Draw predicted error against n for every mechanism, and a lower bound for all mechanisms."""

@@ -7,75 +7,34 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated
 
 import geomdp as gd
 from geomdp._validation import MOST_CONFIDENCE, probability
 from geomdp.cli import display, flags
 from geomdp.cli.display import check_together, naming_flags, working
-from geomdp.cli.flags import PRIVACY, RECORDS, RESULT, option, real
+from geomdp.cli.flags import options, real
 from geomdp.cli.outputs import OutputFiles, Payment, left_in, paid_files, warn_of_formulas
 
 if TYPE_CHECKING:
     from geomdp.cli.inputs import Choice, RecordSource
 
-InferSchemaOption: TypeAlias = Annotated[
-    bool,
-    option(
-        "--infer-schema",
-        RECORDS,
-        "Read the schema from the records, to try something out. This is NOT private.",
-    ),
-]
-SchedulerOption: TypeAlias = Annotated[
-    str | None,
-    option(
-        "--scheduler ADDRESS",
-        RECORDS,
-        "Count the records of files on a Dask cluster, for instance tcp://host:8786. Its "
-        "workers must find the files under the same paths.",
-    ),
-]
-OutOption: TypeAlias = Annotated[
-    Path,
-    option(
-        "--out FILE",
-        RESULT,
-        "File for the answers (.csv or .parquet), one row per cell. The privacy record is "
-        "written beside it, with the ending .privacy.json.",
-    ),
-]
-UnbiasedOption: TypeAlias = Annotated[
-    bool,
-    option(
-        "--consistent/--unbiased",
-        RESULT,
-        "Adjust answers so that no cell is negative and tables add up, or leave the noisy "
-        "answers as they are.",
-    ),
-]
-IntegersOption: TypeAlias = Annotated[
-    bool,
-    option("--integers", RESULT, "Round counts to whole numbers; consistent tables still add up."),
-]
-ConfidenceOption: TypeAlias = Annotated[
-    float,
-    option(
-        "--confidence C",
-        RESULT,
-        "Probability with which the interval of each answer contains the true answer.",
-        real,
-    ),
-]
-PlanOption: TypeAlias = Annotated[
-    Path | None,
-    option(
-        "--plan FILE",
-        PRIVACY,
-        "Use the mechanism that `geomdp advise --save-plan FILE` chose, without comparing "
-        "mechanisms again.",
-    ),
-]
+_option = options("""
+Records:
+--infer-schema  Read the schema from the records, to try something out. This is NOT private.
+--scheduler ADDRESS  Count the records of files on a Dask cluster, for instance tcp://host:8786. Its
+    workers must find the files under the same paths.
+Result:
+--out FILE  File for the answers (.csv or .parquet), one row per cell. The privacy record is written
+    beside it, with the ending .privacy.json.
+--consistent/--unbiased  Adjust answers so that no cell is negative and tables add up, or leave the
+    noisy answers as they are.
+--integers  Round counts to whole numbers; consistent tables still add up.
+--confidence C  Probability with which the interval of each answer contains the true answer.
+Privacy:
+--plan FILE  Use the mechanism that `geomdp advise --save-plan FILE` chose, without comparing
+    mechanisms again.
+""")
 
 
 def check_confidence(confidence: float) -> None:
@@ -91,8 +50,8 @@ def release(
     sql: flags.Sql = None,
     database: flags.Database = None,
     schema: flags.SchemaFile = None,
-    infer_schema: InferSchemaOption = False,
-    scheduler: SchedulerOption = None,
+    infer_schema: Annotated[bool, _option("--infer-schema")] = False,
+    scheduler: Annotated[str | None, _option("--scheduler ADDRESS")] = None,
     n: flags.Count = None,
     workload: flags.Workload = None,
     tables: flags.Tables = None,
@@ -105,14 +64,14 @@ def release(
     adjacency: flags.Neighbours = flags.AdjacencyFlag.REPLACE_ONE,
     mechanism: flags.Mechanism = flags.AUTO,
     effort: flags.Effort = None,
-    plan: PlanOption = None,
+    plan: Annotated[Path | None, _option("--plan FILE")] = None,
     exact: flags.ExactOnly = True,
     ledger: flags.LedgerFile = None,
     budget: flags.Budget = None,
-    consistent: UnbiasedOption = True,
-    integers: IntegersOption = False,
-    confidence: ConfidenceOption = 0.95,
-    out: OutOption,
+    consistent: Annotated[bool, _option("--consistent/--unbiased")] = True,
+    integers: Annotated[bool, _option("--integers")] = False,
+    confidence: Annotated[float, _option("--confidence C", real)] = 0.95,
+    out: Annotated[Path, _option("--out FILE")],
     seed: flags.Seed = None,
     force: flags.Force = False,
 ) -> None:
@@ -267,10 +226,9 @@ def privacy_record(
     n: int,
     declared_n: int | None,
 ) -> dict[str, object]:
-    """The privacy record of `release` and `ask`: the claim, the question and the method.
-
-    `own` are the facts that only one command states. The guarantee can be stronger than the one
-    `asked`. `declared_n` is None if records were counted.
+    """The privacy record of `release` and `ask`: the claim, which can be stronger than what was
+    `asked`, the question and the method, with the facts `own` to the command; without `declared_n`,
+    records were counted.
     """
     from importlib.metadata import version  # slow import
 

@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 import typer
@@ -16,7 +16,7 @@ from geomdp._numerics.files import write_together
 from geomdp._typing import FloatArray
 from geomdp.cli import display, flags
 from geomdp.cli.display import check_together, working
-from geomdp.cli.flags import PRIVACY, QUERIES, RECORDS, RESULT, option, whole_number
+from geomdp.cli.flags import options, whole_number
 from geomdp.cli.outputs import (
     CSV,
     PARQUET,
@@ -41,70 +41,27 @@ app = typer.Typer(
 )
 
 
-BoundsOption: TypeAlias = Annotated[
-    str,
-    option(
-        "--bounds NAME=LOW:HIGH,...",
-        RECORDS,
-        "The columns to use, each with public bounds. Queries have these columns as their "
-        "variables, in this order.",
-    ),
-]
-SmoothnessOption: TypeAlias = Annotated[
-    int,
-    option(
-        "--smoothness K",
-        QUERIES,
-        "Number of bounded derivatives that the queries are expected to have.",
-        whole_number,
-    ),
-]
-DegreeOption: TypeAlias = Annotated[
-    int | None,
-    option(
-        "--degree T",
-        PRIVACY,
-        "Release moments of degrees 0..T-1 in each variable; by default T minimises the "
-        "predicted error.",
-        whole_number,
-    ),
-]
-FileOption: TypeAlias = Annotated[Path, option("--out FILE.npz", RESULT, "File for the summary.")]
-RecordsArgument: TypeAlias = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA", help="Records, one per row, with a header: .csv, .csv.gz or .parquet."
-    ),
-]
-SummaryArgument: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="FILE.npz", help="A file from `geomdp smooth summarize`.")
-]
-QueryOption: TypeAlias = Annotated[
-    Path,
-    option(
-        "--query FILE",
-        QUERIES,
-        "A JSON file with a query or a list of queries, in the format below.",
-    ),
-]
-UnitsOption: TypeAlias = Annotated[
-    bool,
-    option(
-        "--cube-units/--original-units",
-        QUERIES,
-        "Units of the queries: cube units, in which each column goes from -1 at LOW to 1 at "
-        "HIGH, or the units of the columns. A bandwidth or width is always in cube units: a "
-        "multiple of half the range of a column.",
-    ),
-]
-AnswersOption: TypeAlias = Annotated[
-    Path | None,
-    option(
-        "--out FILE",
-        RESULT,
-        "Also write the answers to this file (.csv or .parquet), one row per query.",
-    ),
-]
+_option = options("""
+Records:
+--bounds NAME=LOW:HIGH,...  The columns to use, each with public bounds. Queries have these columns
+    as their variables, in this order.
+Queries:
+--smoothness K  Number of bounded derivatives that the queries are expected to have.
+--query FILE  A JSON file with a query or a list of queries, in the format below.
+--cube-units/--original-units  Units of the queries: cube units, in which each column goes from -1
+    at LOW to 1 at HIGH, or the units of the columns. A bandwidth or width is always in cube units:
+    a multiple of half the range of a column.
+Privacy:
+--degree T  Release moments of degrees 0..T-1 in each variable; by default T minimises the predicted
+    error.
+Result:
+--out FILE.npz  File for the summary.
+--out FILE  Also write the answers to this file (.csv or .parquet), one row per query.
+Arguments:
+DATA  Records, one per row, with a header: .csv, .csv.gz or .parquet.
+FILE.npz  A file from `geomdp smooth summarize`.
+""")
+
 
 #: Names of the columns that hold the errors of the answers.
 ERRORS = ("noise_std", "approximation_error", "error_bound")
@@ -135,12 +92,12 @@ x1^2 x2 - 0.5 x2
 
 @app.command()
 def summarize(
-    data: RecordsArgument,
+    data: Annotated[Path, _option("DATA")],
     *,
-    bounds: BoundsOption,
+    bounds: Annotated[str, _option("--bounds NAME=LOW:HIGH,...")],
     n: flags.Count = None,
-    smoothness: SmoothnessOption,
-    degree: DegreeOption = None,
+    smoothness: Annotated[int, _option("--smoothness K", whole_number)],
+    degree: Annotated[int | None, _option("--degree T", whole_number)] = None,
     epsilon: flags.Epsilon = None,
     delta: flags.Delta = None,
     rho: flags.Rho = None,
@@ -148,7 +105,7 @@ def summarize(
     adjacency: flags.Neighbours = flags.AdjacencyFlag.REPLACE_ONE,
     ledger: flags.LedgerFile = None,
     budget: flags.Budget = None,
-    out: FileOption,
+    out: Annotated[Path, _option("--out FILE.npz")],
     seed: flags.Seed = None,
     force: flags.Force = False,
 ) -> None:
@@ -235,11 +192,11 @@ def _degrees(release: gd.mechanisms.SmoothRelease) -> str:
 
 @app.command(epilog=FORMAT_HELP)
 def answer(
-    summary: SummaryArgument,
+    summary: Annotated[Path, _option("FILE.npz")],
     *,
-    query: QueryOption,
-    cube: UnitsOption = True,
-    out: AnswersOption = None,
+    query: Annotated[Path, _option("--query FILE")],
+    cube: Annotated[bool, _option("--cube-units/--original-units")] = True,
+    out: Annotated[Path | None, _option("--out FILE")] = None,
     force: flags.Force = False,
 ) -> None:
     """Answer the queries in a file from a summary; the records are not needed."""
@@ -285,9 +242,8 @@ def _check_answers(out: Path | None, force: bool, inputs: tuple[Path, ...]) -> N
 def _answers(
     release: gd.mechanisms.SmoothRelease, queries: list[NamedQuery], *, cube: bool
 ) -> Columns:
-    """Columns with the name, the kind, the answer and the errors of each query.
-
-    Under add/remove, one more holds what each record missing from the declared n adds to the sum.
+    """Columns with the name, kind, answer and errors of each query, and under add/remove with what
+    each record missing from the declared n adds to the sum.
     """
     if not cube and release.schema is None:
         raise ValueError("--original-units needs a summary with the bounds of its columns")
@@ -331,9 +287,8 @@ class NamedQuery(NamedTuple):
 
 
 def _read_queries(path: Path) -> list[NamedQuery]:
-    """The queries in a JSON file, named by kind and position where it gives no name.
-
-    ``ValueError`` names the file and the wrong entry; an ``ExceptionGroup`` has several of them.
+    """The queries in a JSON file, named by kind and position where it gives no name; one
+    ``ValueError`` for each wrong entry.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -374,11 +329,9 @@ MAX_TERMS = 10_000
 
 
 def _in_cube(query: ClosedForm, schema: gd.data.Schema) -> ClosedForm:
-    """A query on the cube with the same values as `query` on the columns of `schema`.
-
-    A point x represents y_i = c_i + r_i x_i, for the middle c_i and half width r_i of the bounds.
-    Widths and bandwidths are in units of the cube. ``ValueError`` for another number of variables,
-    a kind that cannot be converted, or polynomials of more than 10,000 terms.
+    """A query on the cube with the same values as `query` on the columns of `schema`: a point x
+    represents y_i = c_i + r_i x_i, for the middle c_i and half width r_i of the bounds; widths and
+    bandwidths are in units of the cube.
     """
     from geomdp.workloads.smooth import GaussianMixture, Logistic, Polynomial, SoftRange, Waves
 

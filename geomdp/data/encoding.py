@@ -157,10 +157,8 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
 def column_codes(
     batches: Iterable[pa.RecordBatch], columns: Sequence[Column]
 ) -> Iterator[list[IntArray | FloatArray]]:
-    """For each batch, yield the codes or scaled values (n,) of `columns`, the columns of the batch.
-
-    After the first batch with a bad value, up to `SEARCHED` more are searched before a
-    ``ValueError``.
+    """For each batch, the codes or scaled values (n,) of `columns`; after the first bad value, up
+    to `SEARCHED` more batches are searched before a ``ValueError``.
     """
     first_row, searched, bad = 0, 0, BadValues()
     for batch in batches:
@@ -352,10 +350,8 @@ def _has_texts(kind: pa.DataType) -> bool:
 
 
 def distinct_texts(values: pa.Array) -> tuple[IntArray, list[str | int]]:
-    """Places (n,) and distinct texts: value i has the text ``texts[places[i]]``.
-
-    In place of a text, `ABSENT` stands for a missing value, `UNFIT` for a value without a text, and
-    `ROUNDED` for a float that may be a rounded whole number.
+    """Places (n,) and distinct texts: value i has the text ``texts[places[i]]``, or `ABSENT`,
+    `UNFIT` (no text) or `ROUNDED` (a float that may be a rounded whole number).
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -445,10 +441,9 @@ def _scaled(numbers: FloatArray, column: RealColumn, first_row: int, bad: BadVal
 
 
 def columns_for(universe: Universe, schema: Schema) -> tuple[Column, ...]:
-    """The columns of `schema` that make up a record of `universe`, in its order.
-
-    ``ValueError`` if `schema` is drafted or does not fit. Callers that withdraw the privacy claim
-    themselves pass the confirmed schema.
+    """The columns of `schema` that make up a record of `universe`, in its order; ``ValueError`` if
+    `schema` is drafted or does not fit, so callers that withdraw the claim themselves pass the
+    confirmed schema.
     """
     require_type(schema, Schema, "schema")
     schema.check_public()

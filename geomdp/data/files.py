@@ -86,7 +86,6 @@ class Files(Source):
 
     @property
     def name(self) -> str:
-        """The folder or pattern, and the number of files."""
         return f"{self.where} ({len(self.paths)} files)"
 
     @property
@@ -198,9 +197,8 @@ def _chosen(path: Path, columns: Sequence[str] | None, csv: CsvFormat) -> list[s
 def _what_is_there(
     path: Path, chosen: list[str], missing: list[str], names: list[str], csv: CsvFormat
 ) -> str:
-    """What the first line of a file holds in place of missing columns, and what to write.
-
-    It is shown only if it has one of the names, up to case: if it has none, it may be a record.
+    """What the first line holds in place of missing columns, and what to write; empty unless it has
+    one of the names up to case, because then it may be a record.
     """
     folded = {name.casefold(): name for name in names}
     if {name.casefold() for name in chosen} & set(folded):
@@ -305,9 +303,8 @@ def _outside(places: IntArray, quotes: IntArray) -> BoolArray:
 
 
 def _check_quotes(text: bytes, csv: CsvFormat, where: str, first_row: int | None = None) -> None:
-    """Check that `text`, which is whole records, is written as RFC 4180 says.
-
-    An opening quotation mark follows a separator or line break, and a closing one precedes them.
+    """Check that whole records are written as RFC 4180 says: an opening quotation mark follows a
+    separator or line break, and a closing one precedes them.
     """
     if QUOTE not in text and RETURN not in text:
         return

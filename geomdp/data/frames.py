@@ -1,7 +1,5 @@
-"""Sources of records, and data frames as sources. All records travel as Arrow batches.
-
-Types come from the frame or file, never from the values, so that no value changes how others are
-read.
+"""Sources of records, and data frames as sources. All records travel as Arrow batches, whose types
+come from the frame or file, never from the values, so that no value changes how others are read.
 """
 
 from __future__ import annotations
@@ -239,10 +237,7 @@ def _length(frame: Any) -> int:
 
 
 def batches_of(records: Tables, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The given columns as Arrow batches of at most `CHUNK_ROWS` rows.
-
-    ``ValueError`` if a chunk is no table, lacks a column, or has two columns of the same name.
-    """
+    """The given columns as Arrow batches of at most `CHUNK_ROWS` rows."""
     first_row = 0
     for chunk in [records] if is_frame(records) else records:
         if not is_frame(chunk):
@@ -306,10 +301,9 @@ def _arrow_array(series: pd.Series[Any] | pd.Index[Any]) -> tuple[pa.Array, Bool
 
 
 def _union(values: list[Any]) -> tuple[pa.Array, BoolArray]:
-    """Python objects (n,) as an Arrow union of texts and floats, and which (n,) are not `FITTING`.
-
-    Each is converted by itself: Arrow would find one type for all, so that one could change the
-    others.
+    """Python objects (n,) as an Arrow union of texts and floats, and which (n,) are not `FITTING`;
+    each is converted by itself, because Arrow would find one type for all, so that one could change
+    the others.
     """
     import pyarrow as pa
 

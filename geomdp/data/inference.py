@@ -267,9 +267,8 @@ class _Summary:
 
 
 def round_edges(low: float, high: float, bins: int) -> tuple[float, ...] | None:
-    """Edges of about `bins` bins of equal round width, from `low` to `high`.
-
-    The width is 1, 2, 2.5 or 5 times a power of ten. None if float64 cannot represent such edges.
+    """Edges of about `bins` bins of equal width, 1, 2, 2.5 or 5 times a power of ten, from `low` to
+    `high`; None if float64 cannot represent them.
     """
     with np.errstate(all="ignore"):
         width = (high - low) / bins

@@ -199,9 +199,9 @@ def _check_columns(columns: Sequence[str], found: Sequence[str]) -> None:
 
 
 def _check_types(connection: duckdb.DuckDBPyConnection, sql: str, database: str | None) -> None:
-    """Refuse a query in which DuckDB would find types from values of records or names of folders.
-
-    One record could change the codes of all others. In a database, a view can hide such reading.
+    """Refuse a query in which DuckDB would find types from values of records or names of folders,
+    so that one record could change the codes of all others; in a database, a view can hide such
+    reading.
     """
     with connection.cursor() as planner:
         planner.execute("PRAGMA disable_optimizer")  # a scan without rows still determines types
@@ -342,10 +342,8 @@ _FOLDERS: dict[int, str] = {}
 
 
 def spill_folder(process: int) -> str:
-    """The folder (mode 0700) for data that the databases of this process cannot hold in memory.
-
-    The data can be records. By default DuckDB would write them where other users may read them. A
-    process that is killed leaves the folder.
+    """The folder (mode 0700) for records that the databases of this process cannot hold in memory,
+    which DuckDB would write where others may read them; it stays if the process is killed.
     """
     if process not in _FOLDERS:
         made = tempfile.mkdtemp(prefix="geomdp-")

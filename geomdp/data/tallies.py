@@ -45,9 +45,8 @@ ELEMENTS = 1 << 12
 
 @dataclass(frozen=True, eq=False)
 class Tallies:
-    """Number of records in each cell of some tables. `+` adds the counts of two sets of records.
-
-    `cells` has the counts of each table, in row-major order, by its sorted column numbers.
+    """Numbers of records in the cells of some tables, in row-major order by sorted column numbers;
+    `+` adds those of two sets of records.
     """
 
     levels: tuple[int, ...]
@@ -149,20 +148,14 @@ class CountedRecords:
 
     @property
     def count(self) -> int:
-        """Number of records."""
         return self.tallies.count
 
     def table(self, columns: Sequence[int]) -> IntArray:
-        """Counts of the table of `columns`, with one axis per column, in the order of `columns`.
-
-        ``ValueError`` if no counted table contains all `columns`.
-        """
         return self.tallies.table(tuple(columns))
 
     def with_tables(self, tables: Sequence[Table]) -> CountedRecords:
-        """Counts of the same records from which all `tables` follow, counted again if necessary.
-
-        ``ValueError`` if the records cannot be counted again, or their number has changed.
+        """Counts from which all `tables` follow, counted again if necessary; ``ValueError`` if the
+        records cannot be counted again or their number has changed.
         """
         missing = [table for table in tables if not self.tallies.has(table)]
         if not missing:
@@ -185,26 +178,17 @@ class CountedRecords:
         return self.tallies.tables(wanted)
 
     def histogram(self) -> IntArray:
-        """How often each of the N elements of the universe occurs (N,).
-
-        ``ValueError`` if the table of all columns was not counted.
-        """
         return self.table(range(len(self.tallies.levels))).ravel()
 
     def totals(self, workload: Workload) -> Totals:
-        """Number of records and the sum of their answers to `workload`.
-
-        ``ValueError`` if the workload is on another universe, or no counted table contains all
-        columns of a table of the workload.
+        """Number of records and the sum of their answers; ``ValueError`` if the counts do not give
+        it.
         """
         self.require(workload.universe)
         return Totals(self.count, self._sums(workload))
 
     def cell_counts(self, workload: TableQueries) -> Totals:
-        """Numbers of records: all, and in each cell of each table of `workload`, without weights.
-
-        Errors are as for `totals`.
-        """
+        """Numbers of records, all and in each cell of the tables of `workload`, without weights."""
         self.require(workload.universe)
         cells = [counts.ravel() for counts in self.tables(workload.tables)]
         return Totals(self.count, np.concatenate(cells).astype(np.float64))
@@ -336,10 +320,8 @@ Table = tuple[int, ...]
 
 
 def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
-    """The tables that determine the answers to `workload`; None if they cannot be counted.
-
-    A table with more than 2^26 cells or a column with more than 65,534 levels cannot be counted.
-    The table of all columns is included if it has at most 2^20 cells.
+    """The tables that determine the answers to `workload`, with that of all columns if it has at
+    most 2^20 cells; None if one has more than 2^26 cells or a column more than 65,534 levels.
     """
     match workload, workload.universe:
         case TableQueries(), _:
@@ -358,10 +340,8 @@ def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
 
 
 def covering_tables(tables: Sequence[Table], levels: Sequence[int]) -> list[Table]:
-    """Sorted tables to count, so that each of `tables` is a sum over cells of one of them.
-
-    A table of more than `CACHED_CELLS` cells is counted only if `tables` contains it. The table of
-    all columns, if `tables` contains it, comes last.
+    """Sorted tables to count, so that each of `tables` is a sum over cells of one; tables of more
+    than `CACHED_CELLS` cells are among `tables`, and the table of all columns comes last.
     """
     everything = tuple(range(len(levels)))
     others = [table for table in tables if tuple(sorted(table)) != everything]
@@ -382,10 +362,8 @@ def covering_tables(tables: Sequence[Table], levels: Sequence[int]) -> list[Tabl
 
 
 def _blocks(columns: Sequence[int], levels: Sequence[int], per_table: int) -> dict[int, Table]:
-    """The block of each column.
-
-    `per_table` blocks have at most `CACHED_CELLS` cells together, unless one column has too many
-    levels.
+    """The block of each column, such that `per_table` blocks together have at most `CACHED_CELLS`
+    cells, unless one column has too many levels.
     """
     room = CACHED_CELLS ** (1 / per_table)
     blocks: list[list[int]] = []
@@ -406,7 +384,7 @@ def _blocks(columns: Sequence[int], levels: Sequence[int], per_table: int) -> di
 
 @dataclass(frozen=True, eq=False)
 class EncodedRecords:
-    """Records that were checked and counted. Each iteration reads the records again."""
+    """Records that were checked and counted; each iteration reads the records again."""
 
     count: int
     source: Source
@@ -554,9 +532,8 @@ def _tally_task(
     columns: Sequence[DiscreteColumn],
     tables: Sequence[Table],
 ) -> Tallies | str:
-    """The counts of one part, or the message of an error, which must not be raised here.
-
-    Dask would log a task that raises together with its arguments, which are records.
+    """The counts of one part, or the message of an error, which must not be raised here: Dask would
+    log a task that raises together with its arguments, which are records.
     """
     source = part if isinstance(part, Source) else Frame(part)
     try:

@@ -153,10 +153,7 @@ def shadow_outline(body: Body, rows: FloatArray) -> Outline:
 
 
 def slice_outline(body: Body, centre: FloatArray, rows: FloatArray) -> Outline:
-    """Outline of the slice {t : centre + t @ rows in K} of a body.
-
-    It is the hull of the ends of chords through `centre`, which is at 0, in many directions.
-    """
+    """Outline of {t : centre + t @ rows in K}: the hull of the ends of chords through `centre`."""
     if not checked_body(body).contains(centre[None])[0]:
         raise ValueError("centre must lie in the body, got a point outside")
     directions = unit_directions(len(rows))

@@ -236,10 +236,9 @@ COVERED = 0.999
 def level_body(noise: Noise, share: float) -> Body | None:
     """The level set {z : density >= c} of noise that has the probability `share`; None if unknown.
 
-    For K-norm noise Z, epsilon times the gauge of Z has a Gamma(r) distribution, where r is the
-    dimension of K (JL-KN). For Laplace noise in R^m, the l1 norm divided by the scale has a
-    Gamma(m) distribution. For Gaussian noise, the Euclidean norm divided by the scale has a chi
-    distribution.
+    epsilon times the gauge of K-norm noise is Gamma(r) for the dimension r of K (JL-KN), the l1
+    norm over the scale of Laplace noise Gamma(m), and the norm over the scale of Gaussian noise
+    chi.
     """
     from scipy.stats import chi, gamma  # slow import
 

@@ -70,14 +70,12 @@ class Consistency:
     """The last step of a release: move the answers of a mechanism to consistent answers.
 
     Means of n records (replace-one) are moved to the nearest point of a polytope that contains the
-    true answers. Under add/remove, where n is only declared, it is the cone of all multiples of it:
-
-    * for tables that share columns, their `LocalPolytope`. A projection on it is faster than one on
-      the hull K of the answers of single records, and errs about as much;
-    * for other tables, or with too many cells, the product of their simplices (under add/remove,
-      negative cells become 0);
-    * for other answers K, unless the universe has more than 2^20 elements, the mechanism is no
-      `AdditiveMechanism`, or it projects on K itself.
+    true answers. Under add/remove, where n is only declared, it is the cone of all multiples of it.
+    Tables that share columns have their `LocalPolytope`, which is faster than the hull K of the
+    answers of single records, and errs about as much; other tables, or those with too many cells,
+    have the product of their simplices (under add/remove, negative cells become 0). Other answers
+    have K, unless the universe has more than 2^20 elements or the mechanism is not additive or
+    projects on K itself.
     """
 
     def __init__(self, task: Task, mechanism: Mechanism, adjacency: Adjacency) -> None:
@@ -168,11 +166,9 @@ class Consistency:
 
 
 def _at_most(released: Release, gap: float = 0.0) -> Prediction:
-    """Prediction of the error that the noise and an inexact projection cause together.
-
-    It is an upper bound, unless `released` has a simulation. `gap` bounds what the projection adds
-    to the squared distance; the result allows at least 2 `GAP_SHARE` times the mean squared noise
-    for it, far more than the N / n times larger gap for N > n records under add/remove.
+    """Upper bound (unless simulated) on the error of noise and an inexact projection that adds at
+    most `gap` to the squared distance; it allows at least 2 `GAP_SHARE` times the mean squared
+    noise, far more than the N / n times larger gap for N > n records under add/remove.
     """
     noise = released.predicted_rmse
     allowed = max(2 * GAP_SHARE * noise.value**2, gap / len(released.answers))
@@ -184,10 +180,8 @@ def _at_most(released: Release, gap: float = 0.0) -> Prediction:
 
 
 def whole_counts(answers: FloatArray, n: int, task: Task, form: Form) -> FloatArray:
-    """The answers times n, rounded to whole numbers (m,); each changes by less than 1.
-
-    If `form` says that each table adds up, its counts add up to n: all are rounded down, and then
-    those with the largest remainders up.
+    """The answers times n, rounded to whole numbers (m,), each by less than 1; if tables add up,
+    all are rounded down, and then those with the largest remainders up.
     """
     counts = answers * n
     if form not in (Form.CONSISTENT, Form.EACH_TABLE):
@@ -235,10 +229,9 @@ PRECISION, ROUNDING = 1e-13, 1e-15
 
 @dataclass(frozen=True)
 class NearestTables:
-    """The nearest point `answers` (m,) of a local polytope, up to `gap`.
-
-    If y was projected, ||answers - x||^2 <= ||y - x||^2 + gap for every x of the polytope. For x of
-    total N / n above 1 in the cone, the gap is at most N / n times as large.
+    """The nearest point `answers` (m,) up to `gap`: ||answers - x||^2 <= ||y - x||^2 + gap for the
+    projected y and every x of the polytope, and N / n times gap for x of total N / n > 1 in the
+    cone.
     """
 
     answers: FloatArray
@@ -246,10 +239,8 @@ class NearestTables:
 
 
 class LocalPolytope:
-    """The set {answers in the affine hull of the tables : no cell is negative}.
-
-    The cells of each table are multiplied by its weight. Under add/remove the hull is the linear
-    span.
+    """The nonnegative answers in the affine hull of the tables (under add/remove the linear span),
+    with the cells of each table multiplied by its weight.
     """
 
     def __init__(
@@ -270,18 +261,16 @@ class LocalPolytope:
         return int(self._basis.shape[1])
 
     def nearest(self, answers: FloatArray) -> NearestTables:
-        """The point of the polytope nearest to `answers` (m,) in Euclidean distance.
+        """The point of the polytope nearest to `answers` (m,), by the method of multipliers.
 
-        Points of the hull are c + B t for orthonormal columns of B. Each round of the method of
-        multipliers solves, for multipliers l >= 0, a penalty s and the coordinates t_0 of the
-        nearest point of the hull,
+        Points of the hull are c + B t for orthonormal columns of B. Each round solves, for
+        multipliers l >= 0, a penalty s and the coordinates t_0 of the nearest point of the hull,
 
             minimise over t  ||t - t_0||^2 / 2 + ||(l - s (c + B t))_+||^2 / (2 s)
 
-        and replaces l by (l - s (c + B t))_+, until, up to rounding, no cell is negative and cells
-        with a positive multiplier are 0. Newton's method uses conjugate gradients on I + s B_A^T
-        B_A, of condition number at most 1 + s, for the rows B_A of B of cells with l - s (c + B t)
-        > 0.
+        and replaces l by (l - s (c + B t))_+, until no cell is negative and cells with a positive
+        multiplier are 0. Newton's method uses conjugate gradients on I + s B_A^T B_A, of condition
+        number at most 1 + s, for the rows B_A of B of cells with l - s (c + B t) > 0.
         """
         start = self._transpose @ (answers - self.centre)
         scale = max(float(np.abs(start).max(initial=0.0)), float(self.centre.max()))
@@ -385,10 +374,10 @@ def _interactions(
 ) -> sp.csr_array:
     """Orthonormal basis (m, r) of the directions of the hull: interactions of sets of columns.
 
-    For each nonempty set S of columns in some table (with `whole`, also the empty set), there are
-    products of contrasts, one for each column of S. Each is spread evenly over the other columns of
-    every table T that contains S, and multiplied by the weight w_T. Its squared length is first the
-    sum of w_T^2 / k_T, for the number k_T of combinations of levels of the columns of T outside S.
+    For each nonempty set S of columns in some table (with `whole`, also the empty set), products of
+    contrasts of the columns of S are spread evenly over the other columns of every table T that
+    contains S, and multiplied by the weight w_T; their squared length is first the sum of w_T^2 /
+    k_T, for the number k_T of combinations of levels of the columns of T outside S.
     """
     starts: dict[tuple[str, ...], int] = {}
     lengths: dict[tuple[str, ...], float] = {}

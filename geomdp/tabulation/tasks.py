@@ -30,45 +30,20 @@ ColumnLabels = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class Table:
-    """A table. Each cell is a query, and the cells are in row-major order.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        The columns of the table.
-    levels : tuple of tuple of str
-        The labels of the levels of each of these columns.
-    """
+    """A table: each cell is a query, in row-major order of the labelled levels."""
 
     columns: tuple[str, ...]
     levels: tuple[tuple[str, ...], ...]
 
     @property
     def n_cells(self) -> int:
-        """Number of cells."""
         return math.prod(map(len, self.levels))
 
 
 @dataclass(frozen=True)
 class Task:
-    """A workload to release, with names for its columns, queries and tables.
-
-    Parameters
-    ----------
-    workload : Workload
-        The queries.
-    columns : tuple of str
-        The names of the columns that the workload is about, in order.
-    description : str
-        The queries in words.
-    labels : list of str
-        One label for each query, in order.
-    tables : tuple of Table
-        The tables in order, if the queries are the cells of tables; otherwise empty.
-    weights : (m,) array, optional
-        The factor of each query in the workload; by default 1.
-    schema : Schema, optional
-        The declaration of `columns`. By default the task knows no more than their labels.
+    """A workload to release, with names for its columns and queries, and for its tables and their
+    weights (m,) if the queries are cells of tables; without `schema` it knows labels only.
     """
 
     workload: Workload
@@ -159,10 +134,7 @@ class WorkloadKind:
 
 
 def parse_workload(spec: str, columns: ColumnLabels) -> Task:
-    """The task that the specification `spec` describes, for `columns`.
-
-    ``ValueError`` for a wrong `spec` or column names the wrong part and what is allowed.
-    """
+    """The task that the specification `spec` describes; ``ValueError`` names the wrong part."""
     name, colon, argument = _parts(spec)
     kind = next((kind for kind in WORKLOAD_KINDS if kind.name == name), None)
     if kind is None:
