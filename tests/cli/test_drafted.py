@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ import pandas as pd
 import pytest
 
 import geomdp as gd
-from geomdp.cli import main
 from geomdp.data import Schema
 
 N = 40
@@ -32,21 +30,17 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     FRAME.to_csv("d.csv", index=False)
     FRAME.to_parquet("d.parquet")
-    return tmp_path
 
 
 @pytest.fixture
-def call(folder, monkeypatch, capsys):
+def run(call, folder):
     """Run a command in a folder with d.csv; exit code, output and errors as one line each."""
 
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["geomdp", *map(str, words)])
-        with pytest.raises(SystemExit) as exited:
-            main()
-        out, err = capsys.readouterr()
-        return exited.value.code, " ".join(out.split()), " ".join(err.split())
+    def ended(*words):
+        code, out, err = call(*words)
+        return code, " ".join(out.split()), " ".join(err.split())
 
-    return run
+    return ended
 
 
 def write(schema, path="s.json"):
@@ -228,23 +222,23 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_no_command_claims_privacy_for_a_drafted_schema(call, command):
+def test_no_command_claims_privacy_for_a_drafted_schema(run, command):
     write(DRAFTED)
-    code, out, err = call(*COMMANDS[command])
+    code, out, err = run(*COMMANDS[command])
     assert code == 0
     assert f"no privacy claim: {REASON}" in out
     assert f"warning: no privacy claim: {REASON}" in err
     assert "geomdp schema confirm" in err
     write(PUBLIC)
-    code, out, err = call(*COMMANDS[command])
+    code, out, err = run(*COMMANDS[command])
     assert (code, err, "no privacy claim" in out) == (0, "", False)
     assert "1-DP, replace-one" in out
 
 
 @pytest.mark.parametrize("way", ["release", "sql"])
-def test_the_files_of_a_release_say_that_there_is_no_claim(call, way):
+def test_the_files_of_a_release_say_that_there_is_no_claim(run, way):
     write(DRAFTED)
-    call(*COMMANDS[way])
+    run(*COMMANDS[way])
     record = json.loads(Path("a.privacy.json").read_text())
     said = f"no privacy claim: {REASON}"
     assert record["claim"] == record["guarantee"]["statement"] == said
@@ -252,20 +246,20 @@ def test_the_files_of_a_release_say_that_there_is_no_claim(call, way):
     assert set(pd.read_csv("a.csv")["privacy"]) == {said}
 
 
-def test_an_inferred_schema_is_drafted(call):
-    code, out, _ = call("release", "d.csv", "--infer-schema", *RELEASE)
+def test_an_inferred_schema_is_drafted(run):
+    code, out, _ = run("release", "d.csv", "--infer-schema", *RELEASE)
     assert (code, "no privacy claim: edges of age, categories of smoker were" in out) == (0, True)
     record = json.loads(Path("a.privacy.json").read_text())
     assert record["schema"]["columns"]["age"]["drafted"]
     assert pd.read_csv("a.csv")["privacy"].str.startswith("no privacy claim").all()
 
 
-def test_ask_writes_that_there_is_no_claim(call):
+def test_ask_writes_that_there_is_no_claim(run):
     Path("q.txt").write_text("smoker=daily\n")
     for schema, claim in ((DRAFTED, f"no privacy claim: {REASON}"), (PUBLIC, "1-DP, replace-one")):
         Path("state.jsonl").unlink(missing_ok=True)
         write(schema)
-        code, _, err = call(*SPARSE, "--epsilon", "1")
+        code, _, err = run(*SPARSE, "--epsilon", "1")
         assert (code, REASON in err) == (0, schema is DRAFTED)
         first = json.loads(Path("state.jsonl").read_text().splitlines()[0])
         assert first["claim"].startswith(claim)
@@ -281,11 +275,11 @@ def test_ask_writes_that_there_is_no_claim(call):
     ],
     ids=["release", "sql", "ask", "infer"],
 )
-def test_a_ledger_file_is_charged_nothing(call, command):
+def test_a_ledger_file_is_charged_nothing(run, command):
     Path("q.txt").write_text("smoker=daily\n")
     write(DRAFTED)
     gd.Ledger(gd.PureDP(3.0), path="l.ledger").close()
-    code, _, err = call(*command, "--ledger", "l.ledger")
+    code, _, err = run(*command, "--ledger", "l.ledger")
     assert code == 2
     assert "proved cost" in err
     with gd.Ledger.existing("l.ledger") as ledger:
@@ -296,71 +290,63 @@ def test_a_ledger_file_is_charged_nothing(call, command):
 # --- confirming -----------------------------------------------------------------------------------
 
 
-def test_from_an_unknown_file_to_a_claim_in_three_commands(call):
-    assert call("schema", "d.csv", "--look", "--out", "s.json")[0] == 0
-    assert "no privacy claim" in call(*COMMANDS["release"])[1]
-    code, out, err = call("schema", "confirm", "s.json", "smoker")
+def test_from_an_unknown_file_to_a_claim_in_three_commands(run):
+    assert run("schema", "d.csv", "--look", "--out", "s.json")[0] == 0
+    assert "no privacy claim" in run(*COMMANDS["release"])[1]
+    code, out, err = run("schema", "confirm", "s.json", "smoker")
     assert (code, err) == (0, f"warning: no privacy claim: {REASON}")
     assert 'smoker categorical, categories ["daily", "never"]' in out
-    assert f"no privacy claim: {REASON}" in call(*COMMANDS["release"])[1]
-    assert call("schema", "confirm", "s.json")[0] == 0
+    assert f"no privacy claim: {REASON}" in run(*COMMANDS["release"])[1]
+    assert run("schema", "confirm", "s.json")[0] == 0
     columns = json.loads(Path("s.json").read_text())["columns"]
     assert all(column["confirmed"] and "drafted" not in column for column in columns.values())
-    code, out, err = call(*COMMANDS["release"])
+    code, out, err = run(*COMMANDS["release"])
     assert (code, err, "1-DP, replace-one" in out) == (0, "", True)
     record = json.loads(Path("a.privacy.json").read_text())
     assert record["schema"]["columns"]["age"]["confirmed"]
 
 
-def test_removing_the_mark_by_hand_states_the_same(call):
+def test_removing_the_mark_by_hand_states_the_same(run):
     text = write(DRAFTED)
     edited = Path(text).read_text().replace(', "drafted": true', "")
     Path(text).write_text(edited)
-    assert "1-DP, replace-one" in call(*COMMANDS["release"])[1]
+    assert "1-DP, replace-one" in run(*COMMANDS["release"])[1]
 
 
-def test_confirm_refuses_what_is_not_there_and_leaves_the_file(call):
+def test_confirm_refuses_what_is_not_there_and_leaves_the_file(run):
     write(DRAFTED)
     before = Path("s.json").read_bytes()
-    code, _, err = call("schema", "confirm", "s.json", "income")
+    code, _, err = run("schema", "confirm", "s.json", "income")
     assert (code, "the schema has no column 'income'" in err) == (2, True)
     assert Path("s.json").read_bytes() == before
     write(PUBLIC)
     Path("s.json").write_text(Path("s.json").read_text() + "\n\n")
     before = Path("s.json").read_bytes()
-    assert "confirmed no column" in call("schema", "confirm", "s.json")[1]
+    assert "confirmed no column" in run("schema", "confirm", "s.json")[1]
     assert Path("s.json").read_bytes() == before
 
 
-def test_all_faults_of_a_schema_file_are_printed_one_a_line(folder, monkeypatch, capsys):
-    Path("s.json").write_text(
-        json.dumps(
-            {
-                "format": "geomdp schema",
-                "version": 2,
-                "columns": {"age": {"edges": [1, 0]}, "sex": {"kind": "gender"}, "b": 3},
-            }
-        )
-    )
-    monkeypatch.setattr(sys, "argv", ["geomdp", *COMMANDS["release"]])
-    with pytest.raises(SystemExit) as exited:
-        main()
-    lines = capsys.readouterr().err.splitlines()
-    assert (exited.value.code, len(lines)) == (2, 3)
-    for name, line in zip(("age", "sex", "b"), lines, strict=True):
+@pytest.mark.usefixtures("folder")
+def test_all_faults_of_a_schema_file_are_printed_one_a_line(call):
+    columns = {"age": {"edges": [1, 0]}, "sex": {"kind": "gender"}, "b": 3}
+    document = {"format": "geomdp schema", "version": 2, "columns": columns}
+    Path("s.json").write_text(json.dumps(document))
+    ended = call(*COMMANDS["release"])
+    assert ended.code == 2
+    for name, line in zip(columns, ended.err.splitlines(), strict=True):
         assert line.startswith(f"geomdp: error: --schema s.json: column '{name}'")
         assert f'"{name}": {{"kind": ' in line
 
 
-def test_a_draft_refuses_a_header_with_control_characters(call):
+def test_a_draft_refuses_a_header_with_control_characters(run):
     Path("e.csv").write_text("age,\u202esmoker\n1,daily\n", encoding="utf-8")
-    code, out, err = call("schema", "e.csv")
+    code, out, err = run("schema", "e.csv")
     assert (code, out) == (2, "")
     assert "a column's name must have no control character, got '\\u202esmoker'" in err
 
 
-def test_the_format_for_editors_is_printed(call):
-    _, out, _ = call("schema", "editor")
+def test_the_format_for_editors_is_printed(run):
+    _, out, _ = run("schema", "editor")
     assert json.loads(out)["title"] == "geomdp schema"
 
 
@@ -395,30 +381,30 @@ def test_an_epsilon_of_ten_and_a_simulation_give_no_warning():
     ],
     ids=["release", "ask", "smooth"],
 )
-def test_commands_ask_for_a_flag_above_ten(call, command):
+def test_commands_ask_for_a_flag_above_ten(run, command):
     write(PUBLIC)
     Path("q.txt").write_text("smoker=daily\n")
     Path("x.csv").write_text("x\n" + "0.5\n" * 20)
-    code, _, err = call(*command, "--epsilon", "11")
+    code, _, err = run(*command, "--epsilon", "11")
     assert code == 2
     assert "--epsilon 11 protects little: one record can change the odds" in err
     assert "add --epsilon-above-10" in err
-    code, _, err = call(*command, "--epsilon", "11", "--epsilon-above-10")
+    code, _, err = run(*command, "--epsilon", "11", "--epsilon-above-10")
     assert (code, err) == (0, "")
 
 
 # --- ask ------------------------------------------------------------------------------------------
 
 
-def test_ask_names_the_option_that_it_needs(call):
+def test_ask_names_the_option_that_it_needs(run):
     write(PUBLIC)
     Path("q.txt").write_text("smoker=daily\n")
     command = [*ASK, "--technique", "online", "--questions", "3", "--epsilon", "1"]
-    code, _, err = call(*command)
+    code, _, err = run(*command)
     assert (code, "error: --alpha must be given" in err) == (2, True)
-    code, out, _ = call(*command, "--alpha", "0.3")
+    code, out, _ = run(*command, "--alpha", "0.3")
     assert (code, out.startswith("smoker=daily")) == (0, True)
-    code, _, err = call(*SPARSE, "--epsilon", "1", "--alpha", "0.3")
+    code, _, err = run(*SPARSE, "--epsilon", "1", "--alpha", "0.3")
     assert (code, "--technique sparse does not take --alpha" in err) == (2, True)
 
 

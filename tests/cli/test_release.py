@@ -1,4 +1,4 @@
-"""The command `release`: forms of answers, mixed workloads, ledgers, schemas, and safe inputs."""
+"""The command `release`: forms of answers, mixtures, ledgers, sources, and safe inputs."""
 
 from __future__ import annotations
 
@@ -16,29 +16,22 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from distributed import Client, LocalCluster
 
 from geomdp.advice.setting import DEFAULT_EFFORT
-from geomdp.cli import main, outputs
+from geomdp.cli import outputs
 from geomdp.cli.display import logged_to, working
+from geomdp.data import Schema
 from geomdp.privacy import Ledger, PureDP
 
-SCHEMA = {
-    "format": "geomdp schema",
-    "version": 1,
-    "columns": [
-        {"name": "region", "kind": "categorical", "categories": ["north", "south"]},
-        {"name": "smoker", "kind": "boolean"},
-        {"name": "retired", "kind": "boolean"},
-    ],
-}
+SCHEMA = Schema.from_dict({"region": ["north", "south"], "smoker": bool, "retired": bool})
 N = 60
 
 
 @pytest.fixture
-def call(tmp_path, monkeypatch, capsys):
-    """Run a command in a folder with survey.csv and schema.json; return code, output and errors."""
-    monkeypatch.chdir(tmp_path)
-    Path("schema.json").write_text(json.dumps(SCHEMA))
+def run(call):
+    """Run a command line in a folder with survey.csv and schema.json; code, output and errors."""
+    Path("schema.json").write_text(SCHEMA.to_json())
     rng = np.random.default_rng(0)
     pd.DataFrame(
         {
@@ -48,14 +41,11 @@ def call(tmp_path, monkeypatch, capsys):
         }
     ).to_csv("survey.csv", index=False)
 
-    def run(line: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["geomdp", *line.split()])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        printed = capsys.readouterr()
-        return stop.value.code, " ".join(printed.out.split()), printed.err
+    def ended(line):
+        found = call(line)
+        return found.code, found.words, found.err
 
-    return run
+    return ended
 
 
 ASK = "release survey.csv --schema schema.json --epsilon 0.2 --mechanism laplace"
@@ -65,8 +55,8 @@ TABLES = f"{ASK} --workload marginals:2"
 # --- what the file holds ------------------------------------------------------------------------
 
 
-def test_csv_and_parquet_hold_the_same_tidy_table(call):
-    code, out, err = call(f"{TABLES} --seed 1 --out a.csv --confidence 0.9")
+def test_csv_and_parquet_hold_the_same_tidy_table(run):
+    code, out, err = run(f"{TABLES} --seed 1 --out a.csv --confidence 0.9")
     assert (code, err) == (0, "")
     assert "consistent: no cell is negative, each table adds up, tables agree" in out
     assert "with 90% intervals" in out
@@ -76,22 +66,22 @@ def test_csv_and_parquet_hold_the_same_tidy_table(call):
     ]  # fmt: skip
     assert len(tidy) == 12
     assert (tidy.answer >= 0).all()
-    assert call(f"{TABLES} --seed 1 --out b.parquet --confidence 0.9")[0] == 0
+    assert run(f"{TABLES} --seed 1 --out b.parquet --confidence 0.9")[0] == 0
     stored = pd.read_parquet("b.parquet")
     assert list(stored.columns) == list(tidy.columns)
     np.testing.assert_array_equal(stored["count"], tidy["count"])
     assert json.loads(Path("b.privacy.json").read_text())["answers"]["confidence"] == 0.9
-    call(f"{TABLES} --seed 1 --out wider.csv --confidence 0.99")
+    run(f"{TABLES} --seed 1 --out wider.csv --confidence 0.99")
     wider = pd.read_csv("wider.csv")
     assert (wider.high - wider.low >= tidy.high - tidy.low).all()
 
 
-def test_unbiased_answers_are_the_noisy_ones(call):
-    _, out, _ = call(f"{TABLES} --seed 1 --out a.csv --unbiased")
+def test_unbiased_answers_are_the_noisy_ones(run):
+    _, out, _ = run(f"{TABLES} --seed 1 --out a.csv --unbiased")
     assert "unbiased" in out
     tidy = pd.read_csv("a.csv")
     assert (tidy.answer < 0).any()
-    code, out, _ = call(f"{ASK} --workload marginals:2 --seed 1 --out whole.csv --integers")
+    code, out, _ = run(f"{ASK} --workload marginals:2 --seed 1 --out whole.csv --integers")
     assert (code, f"each table adds up to {N}" in out) == (0, True)
     counts = pd.read_csv("whole.csv")
     assert counts["count"].dtype == np.int64
@@ -101,9 +91,9 @@ def test_unbiased_answers_are_the_noisy_ones(call):
 # --- mixtures -----------------------------------------------------------------------------------
 
 
-def test_tables_and_workloads_mix_with_weights(call):
+def test_tables_and_workloads_mix_with_weights(run):
     line = f"{ASK} --workload marginals:1 --tables smoker,region --out a.csv --unbiased"
-    code, out, _ = call(f"{line} --weight 1 --weight 4")
+    code, out, _ = run(f"{line} --weight 1 --weight 4")
     assert (code, "each error times its weight" in out) == (0, True)
     tidy = pd.read_csv("a.csv").set_index("table")
     assert list(tidy.index.unique()) == ["region", "smoker", "retired", "region x smoker"]
@@ -111,7 +101,7 @@ def test_tables_and_workloads_mix_with_weights(call):
     assert errors["region"] == pytest.approx(4 * errors["region x smoker"])
     workload = json.loads(Path("a.privacy.json").read_text())["workload"]
     assert workload["spec"] == "marginals:1; smoker,region"
-    code, out, _ = call("advise --schema schema.json --n 60 --epsilon 1 --tables region,smoker")
+    code, out, _ = run("advise --schema schema.json --n 60 --epsilon 1 --tables region,smoker")
     assert (code, "the table region x smoker" in out) == (0, True)
 
 
@@ -133,18 +123,18 @@ def test_tables_and_workloads_mix_with_weights(call):
         ("--out a.csv --tables region --ledger schema.json", "is not a privacy ledger"),
     ],
 )
-def test_bad_flags_are_one_line_and_write_nothing(call, line, message):
+def test_bad_flags_are_one_line_and_write_nothing(run, line, message):
     before = sorted(os.listdir())
-    code, out, err = call(f"{ASK} {line}")
+    code, out, err = run(f"{ASK} {line}")
     assert (code, out) == (2, "")
     assert message in err
     assert len(err.splitlines()) == 1
     assert sorted(os.listdir()) == before
 
 
-def test_several_errors_come_at_once(call):
+def test_several_errors_come_at_once(run):
     line = "release survey.csv --schema schema.json --epsilon 0 --n 0 --confidence 2 --out a.txt"
-    code, out, err = call(line)
+    code, out, err = run(line)
     assert (code, out) == (2, "")
     lines = err.splitlines()
     assert len(lines) == 5
@@ -167,27 +157,27 @@ def linked(name: str, target: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["same", "hard link", "symbolic link"])
-def test_no_output_overwrites_the_records(call, kind):
+def test_no_output_overwrites_the_records(run, kind):
     out = "survey.csv" if kind == "same" else "other.csv"
     linked(out, "survey.csv", kind)
     before = Path("survey.csv").read_bytes()
-    code, _, err = call(f"{TABLES} --out {out} --force")
+    code, _, err = run(f"{TABLES} --out {out} --force")
     assert code == 2
     assert "would overwrite the input 'survey.csv'" in err
     assert Path("survey.csv").read_bytes() == before
     assert Path(out).read_bytes() == before
 
 
-def test_no_output_overwrites_schema_summary_or_queries(call):
+def test_no_output_overwrites_schema_summary_or_queries(run):
     Path("answers.privacy.json").symlink_to("schema.json")
-    code, _, err = call(f"{TABLES} --out answers.csv --force")
+    code, _, err = run(f"{TABLES} --out answers.csv --force")
     assert (code, "would overwrite the input 'schema.json'" in err) == (2, True)
     line = "bracket --schema schema.json --workload marginals:1 --epsilon 1 --alpha 0.1"
-    code, _, err = call(f"{line} --out schema.json --force")
+    code, _, err = run(f"{line} --out schema.json --force")
     assert (code, "would overwrite the input 'schema.json'" in err) == (2, True)
     Path("curve.csv").hardlink_to("survey.csv")
     line = "curve survey.csv --schema schema.json --workload marginals:1 --epsilon 1"
-    code, _, err = call(f"{line} --out curve.png --force")
+    code, _, err = run(f"{line} --out curve.png --force")
     assert (code, "would overwrite the input 'survey.csv'" in err) == (2, True)
 
 
@@ -207,14 +197,14 @@ def test_no_output_overwrites_schema_summary_or_queries(call):
         ("data/*/*.csv", "elsewhere/new/a.csv", False),
     ],
 )
-def test_no_output_becomes_an_input(call, pattern, out, refused):
+def test_no_output_becomes_an_input(run, pattern, out, refused):
     for folder in ("data/old", "data/new/deeper", "elsewhere/new"):
         Path(folder).mkdir(parents=True)
     Path("survey.csv").rename("data/old/survey.csv")
     Path("link").symlink_to("data")
     Path("data/linked").symlink_to("../elsewhere")
     line = f"release {pattern} --schema schema.json --epsilon 1 --mechanism laplace"
-    code, _, err = call(f"{line} --workload marginals:1 --out {out}")
+    code, _, err = run(f"{line} --workload marginals:1 --out {out}")
     assert (code, "would overwrite the input" in err) == ((2, True) if refused else (0, False))
     assert Path(out).exists() is not refused
 
@@ -245,21 +235,21 @@ PAID = f"{TABLES} --ledger l --budget epsilon=1"
 
 
 @pytest.mark.parametrize("room", [0, 1, 1000, 70_000])
-def test_a_full_disk_shows_before_anything_is_paid(call, disk, room):
+def test_a_full_disk_shows_before_anything_is_paid(run, disk, room):
     disk["left"] = room
-    code, _, err = call(f"{PAID} --out a.csv")
+    code, _, err = run(f"{PAID} --out a.csv")
     assert code == 2
     assert re.search(r"a(.privacy.json|.csv): No space left on device$", err.strip())
     assert not Path("l").exists()
     assert not list(Path().glob(".*.part"))
     disk["left"] = 1 << 30
-    assert "epsilon 0.8 of 1 left" in call(f"{PAID} --out a.csv")[1]
+    assert "epsilon 0.8 of 1 left" in run(f"{PAID} --out a.csv")[1]
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("after", [1, 100, 1500])
 def test_answers_that_were_paid_are_saved_elsewhere(
-    call, disk, after, ending, tmp_path, monkeypatch
+    run, disk, after, ending, tmp_path, monkeypatch
 ):
     """The disk has room when it is reserved, but another program or a copy-on-write takes it."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
@@ -277,7 +267,7 @@ def test_answers_that_were_paid_are_saved_elsewhere(
     save = outputs._saved
     monkeypatch.setattr(Ledger, "spend", spend_and_fill)
     monkeypatch.setattr(outputs, "_saved", saved)
-    code, out, err = call(f"{PAID} --out a.{ending}")
+    code, out, err = run(f"{PAID} --out a.{ending}")
     assert (code, out, len(err.splitlines())) == (2, "", 1)
     assert "No space left on device; 0.2-DP was charged to l, and the answers are in " in err
     assert "do not pay again" in err
@@ -291,7 +281,7 @@ def test_answers_that_were_paid_are_saved_elsewhere(
         assert len(ledger.spends()) == 1
 
 
-def test_answers_are_printed_if_no_disk_takes_them(call, disk, monkeypatch):
+def test_answers_are_printed_if_no_disk_takes_them(run, disk, monkeypatch):
     spend = Ledger.spend
 
     def spend_and_fill(ledger, *arguments):
@@ -299,7 +289,7 @@ def test_answers_are_printed_if_no_disk_takes_them(call, disk, monkeypatch):
         return spend(ledger, *arguments)
 
     monkeypatch.setattr(Ledger, "spend", spend_and_fill)
-    code, out, err = call(f"{PAID} --out a.csv")
+    code, out, err = run(f"{PAID} --out a.csv")
     assert code == 2
     assert "0.2-DP was charged to l, and the answers are on standard output" in err
     record, answers = re.findall(r"in base64: ([A-Za-z0-9+/= ]+?)(?= a\.csv|$)", out)
@@ -307,7 +297,7 @@ def test_answers_are_printed_if_no_disk_takes_them(call, disk, monkeypatch):
     assert len(pd.read_csv(io.BytesIO(base64.b64decode(answers)))) == 12
 
 
-def test_room_for_the_answers_is_enough(call, monkeypatch):
+def test_room_for_the_answers_is_enough(run, monkeypatch):
     """No file is longer than what was taken for it, so that a full disk cannot show later."""
     taken = {}
     room = outputs.room_for
@@ -317,23 +307,20 @@ def test_room_for_the_answers_is_enough(call, monkeypatch):
         return room(sizes)
 
     monkeypatch.setattr(outputs, "room_for", watched)
-    columns = [
-        {"name": '"' * 40 + str(i), "kind": "categorical", "categories": ['"' * 90, "é" * 50]}
-        for i in range(4)
-    ]
-    Path("schema.json").write_text(json.dumps({**SCHEMA, "columns": columns}))
-    frame = {column["name"]: column["categories"] * 30 for column in columns}
+    columns = {'"' * 40 + str(i): ['"' * 90, "é" * 50] for i in range(4)}
+    Path("schema.json").write_text(Schema.from_dict(columns).to_json())
+    frame = {name: labels * 30 for name, labels in columns.items()}
     pd.DataFrame(frame).to_csv("survey.csv", index=False)
     for number, workload in enumerate(("marginals:1", "marginals:3", "conjunctions:2")):
         for ending in ("csv", "parquet"):
             out = f"{number}{ending}.{ending}"
-            assert call(f"{ASK} --workload {workload} --epsilon 1e-3 --out {out}")[0] == 0
+            assert run(f"{ASK} --workload {workload} --epsilon 1e-3 --out {out}")[0] == 0
     assert len(taken) == 12
     for path, size in taken.items():
         assert path.stat().st_size <= size
 
 
-def test_a_small_file_system_that_is_full(call, tmp_path):
+def test_a_small_file_system_that_is_full(run, tmp_path):
     """The same on a real file system in memory, where this process may mount one."""
     place = tmp_path / "small"
     place.mkdir()
@@ -345,7 +332,7 @@ def test_a_small_file_system_that_is_full(call, tmp_path):
         return
     try:
         (place / "other").write_bytes(bytes(60_000))  # the record would fit, the answers not
-        code, _, err = call(f"{PAID} --out small/a.csv")
+        code, _, err = run(f"{PAID} --out small/a.csv")
         assert (code, "No space left on device" in err) == (2, True)
         assert not Path("l").exists()
         assert [path.name for path in place.iterdir()] == ["other"]
@@ -353,7 +340,7 @@ def test_a_small_file_system_that_is_full(call, tmp_path):
         subprocess.run(["umount", str(place)], check=True)
 
 
-def test_a_full_standard_output_is_no_error(call):
+def test_a_full_standard_output_is_no_error(run):
     """The answers are in their files, so the exit code asks nobody to try, and pay, again."""
     command = [sys.executable, "-c", "from geomdp.cli import main; main()", *PAID.split()]
     with Path("/dev/full").open("w") as full:
@@ -370,43 +357,43 @@ def test_a_full_standard_output_is_no_error(call):
 # --- one budget ---------------------------------------------------------------------------------
 
 
-def test_a_ledger_is_created_continued_and_exhausted(call):
+def test_a_ledger_is_created_continued_and_exhausted(run):
     line = f"{TABLES} --force --out a.csv --ledger survey.ledger"
-    code, out, err = call(f"{line} --budget epsilon=0.5")
+    code, out, err = run(f"{line} --budget epsilon=0.5")
     assert (code, err) == (0, "")
     assert "epsilon 0.3 of 0.5 left (survey.ledger)" in out
-    assert "epsilon 0.1 of 0.5 left" in call(line)[1]
+    assert "epsilon 0.1 of 0.5 left" in run(line)[1]
     before = Path("a.csv").read_bytes()
     Path("survey.csv").write_text("nonsense")  # the refusal comes before the records are read
-    code, out, err = call(line)
+    code, out, err = run(line)
     assert (code, out) == (2, "")
     assert "does not fit: budget 0.5-DP, 2 spends so far" in err
     assert Path("a.csv").read_bytes() == before
-    code, out, err = call("ledger survey.ledger")
+    code, out, err = run("ledger survey.ledger")
     assert (code, err) == (0, "")
     assert "0.5-DP, replace-one" in out
     assert "epsilon 0.1 of 0.5 left" in out
     assert out.count("0.2-DP Laplace") == 2
 
 
-def test_a_ledger_keeps_its_budget_and_relation(call):
+def test_a_ledger_keeps_its_budget_and_relation(run):
     Ledger(PureDP(1.0), path="survey.ledger").close()
     line = f"{TABLES} --out a.csv --ledger survey.ledger"
-    assert "holds a budget of 1-DP" in call(f"{line} --budget epsilon=2")[2]
-    assert "is for replace-one" in call(f"{line} --adjacency add-remove --n 60")[2]
+    assert "holds a budget of 1-DP" in run(f"{line} --budget epsilon=2")[2]
+    assert "is for replace-one" in run(f"{line} --adjacency add-remove --n 60")[2]
     assert not Path("a.csv").exists()
-    code, _, err = call("ledger missing.ledger")
+    code, _, err = run("ledger missing.ledger")
     assert (code, "no such ledger" in err) == (2, True)
 
 
-def test_bad_records_are_not_paid_for(call):
+def test_bad_records_are_not_paid_for(run):
     Ledger(PureDP(1.0), path="survey.ledger").close()
     Path("survey.csv").write_text("region,smoker,retired\nwest,true,true\n")
-    assert call(f"{TABLES} --out a.csv --ledger survey.ledger")[0] == 2
+    assert run(f"{TABLES} --out a.csv --ledger survey.ledger")[0] == 2
     assert Ledger.existing("survey.ledger").spends() == []
 
 
-def test_processes_share_a_ledger(call):
+def test_processes_share_a_ledger(run):
     Ledger(PureDP(0.3), path="survey.ledger").close()
     command = [
         sys.executable, "-c", "from geomdp.cli import main; main()",
@@ -425,8 +412,8 @@ def test_processes_share_a_ledger(call):
 # --- progress -----------------------------------------------------------------------------------
 
 
-def test_steps_go_to_a_log(call):
-    assert call(f"--log steps.log {TABLES} --out a.csv")[0] == 0
+def test_steps_go_to_a_log(run):
+    assert run(f"--log steps.log {TABLES} --out a.csv")[0] == 0
     text = Path("steps.log").read_text()
     steps = ["checking the request", "reading records", "preparing the mechanism", "releasing"]
     places = [text.index(step) for step in steps]
@@ -434,8 +421,8 @@ def test_steps_go_to_a_log(call):
     assert "north" not in text
 
 
-def test_a_full_disk_ends_the_log_only(call):
-    code, out, err = call(f"--log /dev/full {PAID} --out a.csv")
+def test_a_full_disk_ends_the_log_only(run):
+    code, out, err = run(f"--log /dev/full {PAID} --out a.csv")
     assert (code, "epsilon 0.8 of 1 left" in out) == (0, True)
     assert err == "warning: --log /dev/full ends here: [Errno 28] No space left on device\n"
     assert len(pd.read_csv("a.csv")) == 12
@@ -465,31 +452,31 @@ def test_a_slow_step_is_named_on_a_terminal(monkeypatch, capsys, tmp_path):
 # --- schema -------------------------------------------------------------------------------------
 
 
-def test_a_draft_of_a_schema_looks_at_no_value(call):
+def test_a_draft_of_a_schema_looks_at_no_value(run):
     Path("survey.csv").write_text("region,age\nSECRET,not a number\n")
-    code, out, err = call("schema survey.csv --no-look --out draft.json")
+    code, out, err = run("schema survey.csv --no-look --out draft.json")
     assert (code, err) == (0, "")
     assert "declare the kinds of columns" in out
     draft = json.loads(Path("draft.json").read_text())
     assert list(draft["columns"]) == ["region", "age"]
     assert "SECRET" not in Path("draft.json").read_text()
-    code, _, err = call(
+    code, _, err = run(
         "release survey.csv --schema draft.json --tables age --epsilon 1 --out a.csv"
     )
     assert (code, "at least 1 column that is not skipped" in err) == (2, True)
-    code, _, err = call("schema survey.csv --out survey.csv --force")
+    code, _, err = run("schema survey.csv --out survey.csv --force")
     assert (code, "--out must name a file ending in .json" in err) == (2, True)
     Path("link.json").symlink_to("survey.csv")
-    code, _, err = call("schema survey.csv --out link.json --force")
+    code, _, err = run("schema survey.csv --out link.json --force")
     assert (code, "would overwrite the input" in err) == (2, True)
 
 
-def test_a_look_at_the_values_is_called_what_it_is(call):
-    code, out, err = call("schema survey.csv")
+def test_a_look_at_the_values_is_called_what_it_is(run):
+    code, out, err = run("schema survey.csv")
     assert code == 0
     assert "the draft depends on the records, so a release with it has no privacy claim" in err
     assert "geomdp schema confirm FILE" in err
-    assert call("schema survey.csv --look") == (code, out, err)
+    assert run("schema survey.csv --look") == (code, out, err)
     assert json.loads(out)["columns"]["region"] == {
         "kind": "categorical",
         "categories": ["north", "south"],
@@ -497,27 +484,96 @@ def test_a_look_at_the_values_is_called_what_it_is(call):
     }
 
 
-def test_rows_say_where_they_count_from(call):
-    Path("survey.csv").write_text("region,smoker,retired\nnorth,true,true\nwest,true,true\n")
-    code, _, err = call(f"{TABLES} --out a.csv")
-    assert code == 2
-    assert "row 1, column 'region' is not (rows are counted from 0, without the header)" in err
-
-
-def test_completion_is_offered(call):
-    _, out, _ = call("--help")
-    assert "--install-completion" in out
-
-
-def test_a_seed_of_a_width_speaks_of_directions(call):
-    _, out, _ = call("width --help")
-    assert "Seed of the directions" in out
-    assert "noise" not in out
-
-
-def test_help_states_the_default_effort_and_the_rights_of_a_user(call):
+def test_help_states_the_default_effort_and_the_rights_of_a_user(run):
     """The flag has no value by default, so its help text must name the limit that then applies."""
-    _, out, _ = call("release --help")
+    _, out, _ = run("release --help")
     text = " ".join(re.sub("[\u2500-\u257f]", " ", out).split())
     assert f"The default is {DEFAULT_EFFORT:g}." in text
     assert "USER should have the right to read and no other right." in text
+
+
+# --- folders, patterns, queries and a cluster ----------------------------------------------------
+
+FLAGS = ["--schema", "s.json", "--workload", "marginals:1", "--epsilon", "1", "--seed", "3"]
+
+
+@pytest.fixture
+def release(call):
+    """Run `release` where r.csv and the three files of the folder `parts` hold the same records."""
+    frame = pd.DataFrame({"region": ["north"] * 200 + ["south"] * 100, "smoker": [0, 1, 1] * 100})
+    frame.to_csv("r.csv", index=False)
+    Path("parts").mkdir()
+    for i in range(3):
+        frame[100 * i : 100 * (i + 1)].to_parquet(f"parts/{i}.parquet")
+    Path("s.json").write_text(SCHEMA.select(["region", "smoker"]).to_json())
+
+    def run(*flags):
+        flags = flags if "--out" in flags else (*flags, "--out", "a.csv")
+        code, _, err = call("release", *flags, *FLAGS, "--force")
+        return code, err, pd.read_csv(flags[-1]) if code == 0 else None
+
+    return run
+
+
+def test_a_folder_a_pattern_and_a_query_give_the_answers_of_the_file(release):
+    _, _, expected = release("r.csv")
+    for where in (["parts"], ["parts/*.parquet"], ["--sql", "FROM 'parts/*.parquet'"]):
+        code, err, found = release(*where)
+        assert code == 0, err
+        pd.testing.assert_frame_equal(found, expected)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_gives_the_answers_of_the_file(release):
+    _, _, expected = release("r.csv")
+    cluster = LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp"
+    )
+    with cluster, Client(cluster) as client:
+        code, err, found = release("parts", "--scheduler", client.scheduler.address)
+    assert code == 0, err
+    pd.testing.assert_frame_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["r.csv", "--database", "x.duckdb"], "--database needs --sql"),
+        (["r.csv", "--sql", "SELECT 1"], "--sql needs --schema, and excludes DATA"),
+        (["--sql", "SELECT region FROM 'parts/*.parquet'"], "column 'smoker' once"),
+        (["--sql", "SELECT * FROM 'r.csv'"], "text file whose types DuckDB would find"),
+        (["nothing"], "no such file of records"),
+    ],
+)
+def test_wrong_sources_fail_in_one_line(release, flags, message):
+    code, err, _ = release(*flags)
+    assert code == 2
+    assert message in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("where", ["parts", "parts/*.parquet", "*/?.parquet", "**/*.parquet"])
+def test_no_output_goes_to_an_input_of_a_folder_or_a_pattern(release, where):
+    os.link("parts/1.parquet", "link.parquet")
+    os.symlink("parts/2.parquet", "symbolic.parquet")
+    before = {path: path.read_bytes() for path in Path("parts").iterdir()}
+    for out in ("parts/0.parquet", "link.parquet", "symbolic.parquet", "parts/9.parquet"):
+        code, err, _ = release(where, "--out", out)
+        assert code == 2
+        assert f"--out would overwrite the input '{where}' by '{out}'" in err
+    assert {path: path.read_bytes() for path in Path("parts").iterdir()} == before
+    code, err, _ = release("parts/*.parquet", "--out", "parts/a.csv")  # not in the pattern
+    assert code == 0, err
+
+
+@pytest.mark.usefixtures("release")
+def test_a_schema_is_drafted_for_a_folder(call):
+    for where in ("parts", "parts/*.parquet"):
+        columns = json.loads(call("schema", where).out)["columns"]
+        assert list(columns) == ["region", "smoker"]
+        assert columns["region"]["categories"] == ["north", "south"]
+    pd.DataFrame({"region": ["north"], "age": [3]}).to_csv("parts/3.csv", index=False)
+    error = call("schema", "parts").error()
+    assert "files must have the same columns: " in error
+    assert "parts/3.csv differ in ['age', 'smoker']" in error
+    assert "no such file of records" in call("schema", "no/*.csv").error()

@@ -13,43 +13,29 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from geomdp.cli import main
+from geomdp.data import Schema
 from geomdp.mechanisms import OnlineConstruction
 from geomdp.privacy import Ledger, PureDP
 
-SCHEMA = {
-    "format": "geomdp schema",
-    "version": 1,
-    "columns": [
-        {"name": "region", "kind": "categorical", "categories": ["north", "south", "east"]},
-        {"name": "smoker", "kind": "boolean"},
-        {"name": "income", "kind": "real", "bounds": [0, 10]},
-    ],
-}
+SCHEMA = Schema.from_dict(
+    {"region": ["north", "south", "east"], "smoker": bool, "income": {"bounds": [0, 10]}}
+)
 COMMAND = [sys.executable, "-c", "from geomdp.cli import main; main()"]
 #: At this epsilon the noise is far below the printed digits.
 NOISELESS = ["--epsilon", "1e9", "--epsilon-above-10"]
 
 
 @pytest.fixture
-def ask(tmp_path, monkeypatch, capsys):
+def ask(call):
     """Run the command in a folder with a table of 400 records, a schema and a file of questions."""
-    monkeypatch.chdir(tmp_path)
     rows = {"region": ["north"] * 200 + ["south"] * 200, "smoker": [0, 1, 1, 1] * 100}
     pd.DataFrame(rows).to_csv("r.csv", index=False)
-    (tmp_path / "s.json").write_text(json.dumps(SCHEMA))
-    (tmp_path / "q.txt").write_text("region=north\nregion=east\nsmoker=true, region=south\n")
+    Path("s.json").write_text(SCHEMA.to_json())
+    Path("q.txt").write_text("region=north\nregion=east\nsmoker=true, region=south\n")
+    return lambda *flags: call("ask", "r.csv", "--schema", "s.json", *flags)
 
-    def call(*flags):
-        monkeypatch.setattr(
-            sys, "argv", ["geomdp", "ask", "r.csv", "--schema", "s.json", *map(str, flags)]
-        )
-        with pytest.raises(SystemExit) as exited:
-            main()
-        out, err = capsys.readouterr()
-        return exited.value.code, out, err
 
-    return call
+ONLINE = ("--technique", "online", "--questions", "3")
 
 
 def run(*flags, queries="q.txt", state="run.jsonl"):
@@ -82,19 +68,16 @@ def test_a_mechanism_that_halts_says_so_and_answers_no_more(ask):
     assert "no more answers" in err
 
 
-def test_online_answers_every_question(ask):
-    code, out, _ = ask(*run("--technique", "online", "--questions", "3", *NOISELESS))
-    assert code == 0
-    answers = [float(line.split("\t")[1]) for line in out.splitlines()]
-    assert answers == pytest.approx([0.5, 0, 0.375], abs=0.02)
-
-
-def test_online_answers_exceed_one_if_records_outnumber_the_declared_number(ask):
-    flags = ("--technique", "online", "--questions", "3", "--adjacency", "add-remove", "--n", "160")
-    code, out, err = ask(*run(*flags, *NOISELESS))
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [([], [0.5, 0, 0.375]), (["--adjacency", "add-remove", "--n", "160"], [1.25, 0, 0.9375])],
+)
+def test_online_answers_every_question(ask, flags, expected):
+    """Answers exceed one if records outnumber the declared number."""
+    code, out, err = ask(*run(*ONLINE, *flags, *NOISELESS))
     assert (code, err) == (0, "")
     answers = [float(line.split("\t")[1]) for line in out.splitlines()]
-    assert answers == pytest.approx([1.25, 0, 0.9375], abs=0.02)
+    assert answers == pytest.approx(expected, abs=0.02)
 
 
 def test_online_answers_come_from_exact_shares(ask, monkeypatch):
@@ -106,8 +89,8 @@ def test_online_answers_come_from_exact_shares(ask, monkeypatch):
         return asked(self, query, truth)
 
     monkeypatch.setattr(OnlineConstruction, "ask_truth", watched)
-    flags = ("--technique", "online", "--questions", "3", "--adjacency", "add-remove", "--n", "150")
-    assert ask(*run(*flags, *NOISELESS))[0] == 0
+    flags = ("--adjacency", "add-remove", "--n", "150")
+    assert ask(*run(*ONLINE, *flags, *NOISELESS)).code == 0
     assert seen == [Fraction(4, 3), Fraction(0), Fraction(1)]
 
 
@@ -115,9 +98,7 @@ def test_a_run_is_never_started_again(ask):
     flags = run("--technique", "sparse", "--threshold", "0.4", "--cutoff", "1", *NOISELESS)
     assert ask(*flags)[0] == 0
     before = Path("run.jsonl").read_text()
-    code, out, err = ask(*flags)
-    assert (code, out) == (2, "")
-    assert "a run cannot be continued" in err
+    assert "a run cannot be continued" in ask(*flags).error()
     assert Path("run.jsonl").read_text() == before
 
 
@@ -126,8 +107,7 @@ def test_the_ledger_pays_once_for_each_run_and_before_it(ask, tmp_path):
     flags = ("--technique", "sparse", "--threshold", "0.4", "--cutoff", "1", "--epsilon", "1")
     budget = ("--ledger", path, "--budget", "epsilon=1.5")
     assert ask(*run(*flags, *budget))[0] == 0
-    code, out, _ = ask(*run(*flags, *budget, state="second.jsonl"))
-    assert (code, out) == (2, "")
+    assert "does not fit" in ask(*run(*flags, *budget, state="second.jsonl")).error()
     assert not (tmp_path / "second.jsonl").exists()
     with Ledger(PureDP(1.5), path=path) as ledger:
         assert [spend.privacy for spend in ledger.spends()] == [PureDP(1.0)]
@@ -171,20 +151,18 @@ def test_a_wrong_line_of_a_stream_costs_nothing(ask, monkeypatch):
 
 # --- the record of a run ------------------------------------------------------------------------
 
-ONLINE = ("--technique", "online", "--questions", "3")
-
 
 def first_line(path="run.jsonl"):
     return json.loads(Path(path).read_text().splitlines()[0])
 
 
-def test_the_state_says_what_was_released(ask, monkeypatch):
+def test_the_state_says_what_was_released(ask, call):
     """A reader finds all that the record of `release` states, and the flags of the technique."""
     columns = {
         "region": {"kind": "categorical", "categories": ["north", "south", "east"]},
         "smoker": {"kind": "boolean", "drafted": True},
     }
-    Path("s.json").write_text(json.dumps({**SCHEMA, "version": 2, "columns": columns}))
+    Path("s.json").write_text(Schema.from_dict(columns).to_json())
     assert ask(*run(*ONLINE, "--epsilon", "1", "--alpha", "0.3"))[0] == 0
     record = first_line()
     assert record["claim"].startswith("no privacy claim: levels of smoker were read from")
@@ -198,9 +176,7 @@ def test_the_state_says_what_was_released(ask, monkeypatch):
     mechanism = {"name": "OnlineConstruction", "technique": "online", "questions": 3, "alpha": 0.3}
     assert record["mechanism"] == mechanism
     flags = "r.csv --schema s.json --epsilon 1 --tables region --mechanism laplace --out a.csv"
-    monkeypatch.setattr(sys, "argv", ["geomdp", "release", *flags.split()])
-    with pytest.raises(SystemExit):
-        main()
+    call(f"release {flags}")
     released = json.loads(Path("a.privacy.json").read_text())
     assert record["versions"] == released["versions"]
     missing = set(released) - set(record)
@@ -325,7 +301,5 @@ def test_a_full_standard_output_loses_no_answer(ask):
 )
 def test_wrong_flags_leave_no_state(ask, tmp_path, flags, message):
     (tmp_path / "bad.txt").write_text("region=north\nregion\n")
-    code, out, err = ask(*run("--epsilon", "1", *flags))
-    assert (code, out) == (2, "")
-    assert message in err
+    assert message in ask(*run("--epsilon", "1", *flags)).error()
     assert not (tmp_path / "run.jsonl").exists()

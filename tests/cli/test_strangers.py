@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import random
-import sys
 from collections import Counter
 from itertools import combinations
 from pathlib import Path
@@ -13,8 +12,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-
-from geomdp.cli import main
 
 
 def hospital(rng: random.Random) -> tuple[list[str], list[list[str]], dict[str, object]]:
@@ -85,21 +82,6 @@ TABLES = {
         "enfant": lambda text, _: {"1": "true", "0": "false"}[text],
     }),
 }  # fmt: skip
-
-
-@pytest.fixture
-def call(tmp_path, monkeypatch, capsys):
-    """Run a command in an empty folder; exit code, output, and errors with a line each."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words: str) -> tuple[object, str, str]:
-        monkeypatch.setattr(sys, "argv", ["geomdp", *words])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        shown = capsys.readouterr()
-        return stop.value.code, shown.out, shown.err
-
-    return run
 
 
 def write(path: str, names: list[str], rows: list[list[str]], form: dict[str, object]) -> None:

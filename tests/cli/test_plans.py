@@ -1,0 +1,350 @@
+"""The commands that read no records: `advise`, saved plans, `curve`, `bracket`, `check-bound`."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import geomdp as gd
+from geomdp.advice import setting
+from geomdp.bounds.checker import check_certificate
+from geomdp.cli import inputs
+from geomdp.cli.plans import NOT_PRIVATE, NOTHING_EXCLUDED, parse_range, records_for_half
+from geomdp.data import Schema
+
+SCHEMA = Schema.from_dict({"region": ["north", "east", "south"], "smoker": bool, "retired": bool})
+ADVISE = "advise --schema schema.json --n 40 --workload marginals:1 --epsilon 1"
+RELEASE = "release survey.csv --schema schema.json --epsilon 1 --out a.csv"
+
+
+@pytest.fixture
+def run(call):
+    """Run a command line in a folder with survey.csv and schema.json; code, output and errors."""
+    Path("schema.json").write_text(SCHEMA.to_json())
+    Path("survey.csv").write_text("region,smoker,retired\n" + "north,true,0\nsouth,false,1\n" * 20)
+
+    def ended(line):
+        found = call(line)
+        return found.code, found.words, found.err
+
+    return ended
+
+
+def test_a_plan_is_released_without_comparing_again(run, monkeypatch):
+    code, out, err = run(f"{ADVISE} --save-plan plan.json")
+    assert (code, err) == (0, "")
+    assert "plan plan.json, for geomdp release --plan" in out
+    planned = json.loads(Path("plan.json").read_text())["mechanism"]
+
+    def compare(asked):
+        raise AssertionError("a plan needs no comparison")
+
+    monkeypatch.setattr(inputs, "advise_on", compare)
+    code, out, err = run(f"{RELEASE} --workload marginals:1 --plan plan.json")
+    assert (code, err) == (0, "")
+    assert "chosen by the plan in plan.json" in out
+    made = json.loads(Path("a.privacy.json").read_text())["mechanism"]
+    assert made["chosen_by"] == "the plan in plan.json"
+    assert made["name"].lower().split("(")[0] in planned
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--workload marginals:2 --plan plan.json", "--plan plan.json: workload must be the one"),
+        ("--workload marginals:1 --plan no.json", "no.json: No such file"),
+        ("--workload marginals:1 --plan schema.json", "schema.json must hold a plan"),
+        (
+            "--workload marginals:1 --plan plan.json --mechanism laplace",
+            "--plan excludes --mechanism",
+        ),
+        ("--workload marginals:1 --plan plan.json --effort 1", "--plan excludes --mechanism"),
+        ("--workload marginals:1 --mechanism laplace --effort 1", "--effort needs"),
+        ("--workload marginals:1 --effort 0", "--effort must be a finite number above 0, got 0"),
+        ("--workload marginals:1 --effort inf", "--effort must be a finite number above 0"),
+    ],
+)
+def test_plans_that_do_not_fit_are_refused(run, flags, message):
+    assert run(f"{ADVISE} --save-plan plan.json")[0] == 0
+    before = sorted(path.name for path in Path().iterdir())
+    code, out, err = run(f"{RELEASE} {flags}")
+    assert (code, out) == (2, "")
+    assert message in err
+    assert sorted(path.name for path in Path().iterdir()) == before
+
+
+def test_a_plan_with_a_heuristic_sampler_needs_to_be_allowed(run):
+    pairs = "--workload marginals:2"
+    line = f"advise --schema schema.json --n 40 {pairs} --epsilon 1 --save-plan plan.json"
+    assert run(line)[0] == 0
+    plan = json.loads(Path("plan.json").read_text())
+    Path("plan.json").write_text(json.dumps(plan | {"mechanism": "knorm"}))
+    code, _, err = run(f"{RELEASE} {pairs} --plan plan.json")
+    assert (code, "needs --allow-heuristic" in err) == (2, True)
+    assert not Path("a.csv").exists()
+
+
+def test_a_plan_is_written_to_a_new_file_only(run):
+    for flags, message in (
+        ("--save-plan schema.json", "--save-plan must name a new file"),
+        ("--save-plan no/plan.json", "--save-plan must be in an existing folder"),
+    ):
+        code, out, err = run(f"{ADVISE} {flags}")
+        assert (code, out) == (2, "")
+        assert message in err
+
+
+def test_effort_limits_what_advice_may_cost(run, monkeypatch):
+    budgets = []
+    advise_on = inputs.advise_on
+
+    def noted(asked: setting.Setting):
+        budgets.append(asked.budget)
+        return advise_on(asked)
+
+    monkeypatch.setattr(inputs, "advise_on", noted)
+    monkeypatch.setattr("geomdp.advice.advisor.advise_on", noted)
+    assert run(f"{ADVISE} --effort 0.5")[0] == 0
+    assert run(f"{RELEASE} --workload marginals:1 --effort 0.25")[0] == 0
+    assert run(ADVISE)[0] == 0
+    of = setting.Budget.of_seconds
+    assert budgets == [of(0.5), of(0.25), setting.DEFAULT_BUDGET]
+
+
+# --- advise -----------------------------------------------------------------------------------
+
+#: Largest number of records that any mechanism accepts.
+LARGEST = 2**256
+
+
+def test_half_the_error_can_need_a_number_of_records_that_is_not_accepted(run):
+    query = "--columns smoker --workload histogram --epsilon 1"
+    code, out, err = run(f"advise --schema schema.json {query} --n {LARGEST}")
+    assert code == 0, err
+    assert "no number of records found" in out
+
+
+def test_the_search_goes_up_to_the_last_number_that_is_accepted():
+    """Doubling n to 12,000,000 is refused, but a smaller n halves the error."""
+    # Sums of whole numbers up to 2^30 are exact for fewer than 2^23 records.
+    workload, most = gd.workloads.Explicit(np.eye(64) * 2.0**30), 2**23 - 1
+    noise = gd.mechanisms.Geometric(workload, n=1_500_000, privacy=gd.PureDP(5e-6))
+    mechanism = gd.mechanisms.Projected(noise)
+    target = mechanism.predicted_rmse.value / 2
+    assert mechanism.with_n(6_000_000).predicted_rmse.value > target
+    assert mechanism.with_n(most).predicted_rmse.value < target
+    with pytest.raises(ValueError, match=f"n must be at most {most}"):
+        mechanism.with_n(12_000_000)
+    found = records_for_half(mechanism)
+    assert found is not None
+    assert mechanism.with_n(found).predicted_rmse.value <= target
+    # The search stops within one percent of the least such n.
+    assert mechanism.with_n(int(found * 0.99)).predicted_rmse.value > target
+
+
+def test_the_search_reports_faults_other_than_too_many_records(monkeypatch):
+    """A fault of the set-up for some n must not look like a limit on the number of records."""
+    mechanism = gd.mechanisms.Laplace(gd.workloads.Histogram(3), n=100, privacy=gd.PureDP(1.0))
+
+    def failing(self, n):
+        raise ValueError("the set-up failed")
+
+    monkeypatch.setattr(gd.mechanisms.Laplace, "with_n", failing)
+    with pytest.raises(ValueError, match="the set-up failed"):
+        records_for_half(mechanism)
+
+
+# --- curve ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def curve(call, monkeypatch):
+    # Lower bounds for 4 errors are enough here. `test_error_curve` tests the bounds themselves.
+    monkeypatch.setattr("geomdp.advice.error_curve.EXCLUDED_ERRORS", 4)
+    names = ("smoker", "retired", "veteran")
+    Path("schema.json").write_text(Schema.from_dict(dict.fromkeys(names, bool)).to_json())
+    rows = [("true", "false", "true"), ("false", "false", "true")] * 20
+    pd.DataFrame(rows, columns=names).to_csv("survey.csv", index=False)
+    return lambda *words: call("curve", *words)
+
+
+ASK = ["--schema", "schema.json", "--workload", "marginals:1", "--epsilon", "1", "--n", "10:1000"]
+
+
+def test_a_schema_alone_gives_predictions(curve):
+    result = curve(*ASK, "--out", "mine.png")
+    assert result.code == 0, result.err
+    assert result.err == ""
+    assert "least error" in result.out
+    assert {path.suffix for path in Path().glob("mine.*")} == {".csv", ".png", ".svg"}
+    table = pd.read_csv("mine.csv")
+    assert set(table.quantity) == {"predicted", "excluded"}
+    assert (table.n.min(), table.n.max()) == (10, 1000)
+    # The figure marks and names the best mechanisms that the command prints. By default, no
+    # mechanism in the table has a heuristic sampler.
+    figure = Path("mine.svg").read_text()
+    printed = result.words
+    for n in (10, 1000):
+        best = table[(table.quantity == "predicted") & (table.n == n)]
+        name = best.loc[best.rmse.idxmin(), "curve"]
+        assert f"with {n} records ({name})" in printed
+        assert f"least with {n} records:" in figure
+        assert name in figure
+    assert not table.sampler.fillna("").str.startswith("heuristic").any()
+    # Without --force, a second run overwrites nothing.
+    before = Path("mine.png").read_bytes()
+    refused = curve(*ASK, "--out", "mine.png")
+    assert refused.code == 2
+    assert "use --force" in refused.err
+    assert Path("mine.png").read_bytes() == before
+
+
+def test_a_guarantee_without_a_lower_bound_says_so(curve):
+    weak = ["--schema", "schema.json", "--workload", "marginals:2", "--rho", "5", "--n", "10:1000"]
+    result = curve(*weak)
+    assert result.code == 0, result.err
+    assert NOTHING_EXCLUDED in result.words
+    assert "no shaded region: the" in Path("curve.svg").read_text()
+    assert NOTHING_EXCLUDED not in curve(*ASK, "--force").words
+
+
+def test_records_are_measured_with_a_warning(curve):
+    Path("curve.csv").write_text("of an earlier run")
+    result = curve("survey.csv", *ASK, "--force")
+    assert result.code == 0, result.err
+    assert NOT_PRIVATE in " ".join(result.err.split())
+    table = pd.read_csv("curve.csv")
+    assert "measured, not private" in set(table.quantity)
+    assert "not private" in Path("curve.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--out", "mine.pdf"], "--out must name a file ending in .png"),
+        (["--out", "nowhere/mine.png"], "--out must be in an existing folder"),
+        (["--n", "1000:10"], "--n must be LOW:HIGH"),
+        (["--n", "1000"], "--n must be LOW:HIGH"),
+        (["--n", "0:10"], "--n must be LOW:HIGH"),
+        (["--n", "10:99999999"], "--n must be LOW:HIGH"),
+        (["--measure"], "--measure needs --sample"),
+        (["--sample", "rand"], "give either --schema or --sample"),
+        (["missing.csv"], "missing.csv"),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(curve, arguments, message):
+    assert message in curve(*ASK, *arguments).error()
+    assert not [*Path().glob("*.png"), *Path().glob("curve.*")]
+
+
+def test_numbers_of_records_are_four_a_decade():
+    assert parse_range("100:1000000")[::4] == [100, 1000, 10_000, 100_000, 1_000_000]
+    assert parse_range("5:6") == [5, 6]
+    assert len(parse_range("1:10")) == 5
+
+
+def test_conjunctions_of_two_of_three_bits(curve):
+    """For so few columns, some constructions of packings find no code that they could use."""
+    asked = ["--workload", "conjunctions:2", "--epsilon", "1", "--n", "10:1000"]
+    result = curve("--schema", "schema.json", *asked, "--out", "pairs.png")
+    assert result.code == 0, result.err
+    table = pd.read_csv("pairs.csv")
+    assert set(table.quantity) == {"predicted", "excluded"}
+    assert (table.n.min(), table.n.max()) == (10, 1000)
+
+
+# --- bracket and check-bound ------------------------------------------------------------------
+
+
+@pytest.fixture
+def brackets(call):
+    columns = {"smoker": bool, "retired": bool, "age": {"edges": [0, 18, 40, 65, 120]}}
+    Path("schema.json").write_text(Schema.from_dict(columns).to_json())
+    return call
+
+
+TABLES = ["bracket", "--schema", "schema.json", "--columns", "smoker,retired,age"]
+TARGET = ["--workload", "marginals:2", "--epsilon", "0.5", "--alpha", "0.05"]
+
+
+def test_prints_both_sides_with_reasons(brackets):
+    result = brackets(*TABLES, *TARGET)
+    assert result.code == 0, result.err
+    found = re.search(r"records\s+more than (\d+), at most (\d+)", result.out)
+    assert found is not None
+    lower, upper = map(int, found.groups())
+    assert 0 < lower < upper
+    printed = result.words
+    target = "0.5-DP (replace-one) and mean l2 error per query at most 0.05"
+    assert f"no mechanism has {target} with {lower}" in printed
+    assert f"on every data set of {upper} records" in printed
+
+
+def test_the_certificate_passes_the_check(brackets):
+    result = brackets(*TABLES, *TARGET, "--metric", "worst-case", "--out", "lower.json")
+    assert result.code == 0, result.err
+    checked = check_certificate(Path("lower.json"))
+    assert f"more than {checked.records}," in result.out
+    assert json.loads(Path("lower.json").read_text())["metric"].startswith("worst-case")
+    assert brackets("check-bound", "lower.json").code == 0
+    refused = brackets(*TABLES, *TARGET, "--out", "lower.json")
+    assert "--out would overwrite" in refused.error()
+    assert brackets(*TABLES, *TARGET, "--out", "lower.json", "--force").code == 0
+    assert brackets("check-bound", "lower.json").code == 0
+
+
+def test_brackets_of_conjunctions_of_two_of_three_bits(brackets):
+    """For so few columns, some constructions of packings find no code and do not apply."""
+    three = Schema.from_dict(dict.fromkeys(("smoker", "retired", "veteran"), bool))
+    Path("three.json").write_text(three.to_json())
+    asked = ["--workload", "conjunctions:2", "--epsilon", "1", "--alpha", "0.05"]
+    result = brackets("bracket", "--schema", "three.json", *asked)
+    assert re.search(r"records\s+more than \d+, at most \d+", result.out), result.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "shown"),
+    [
+        (["--rho", "0.5"], "0.5-zCDP (replace-one)"),
+        (["--epsilon", "1", "--delta", "1e-6"], "(1, 1e-06)-DP (replace-one)"),
+    ],
+)
+def test_other_guarantees_have_brackets(brackets, flags, shown):
+    result = brackets(
+        *TABLES, "--workload", "marginals:1", "--alpha", "0.05", *flags, "--out", "b.json"
+    )
+    assert result.code == 0, result.err
+    assert shown in result.words
+    checked = brackets("check-bound", "b.json")
+    assert checked.code == 0
+    assert shown.partition(" ")[0] in checked.out
+
+
+def test_a_bracket_needs_one_guarantee(brackets):
+    given = [*TABLES, "--workload", "marginals:1", "--alpha", "0.05"]
+    assert "--epsilon (with or without --delta) or --rho" in brackets(*given).error()
+    assert "excludes --rho" in brackets(*given, "--rho", "1", "--delta", "1e-6").error()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--alpha", "0"], "alpha must be a finite number above 0, got 0.0"),
+        (["--alpha", "x"], "must be a number, got 'x'"),
+        (["--epsilon", "-1"], "--epsilon must be from 1e-12 to 1e+12"),
+        (["--metric", "l3"], "must be one of mean-l2, rms, worst-case, got 'l3'"),
+        (["--out", "lower.csv"], "--out must name a file ending in .json"),
+        (["--out", "no/lower.json"], "--out must be in an existing folder"),
+        (["--alpha", "0.9", "--out", "lower.json"], "has no certificate: n >= 1"),
+    ],
+)
+def test_bad_input_of_brackets_is_one_line(brackets, change, message):
+    result = brackets(*TABLES, *TARGET, *change)
+    assert result.code == 2
+    assert message in result.err
+    assert not Path("lower.json").exists()
