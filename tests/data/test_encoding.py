@@ -2,6 +2,7 @@ import re
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -14,7 +15,6 @@ from geomdp.data import (
     RealColumn,
     Schema,
     encode,
-    read_chunks,
 )
 from geomdp.workloads import (
     BooleanCube,
@@ -55,18 +55,6 @@ def test_codes_by_column_name():
     np.testing.assert_array_equal(encoded, CODES)
     chosen = CategoricalProduct({"age": 3, "region": 3})
     np.testing.assert_array_equal(encode_all(FRAME, SCHEMA, chosen), np.array(CODES)[:, [2, 0]])
-
-
-@pytest.mark.parametrize("rows", [1, 2, 3, 4, 100])
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_files_and_chunks_make_no_difference(tmp_path, ending, rows):
-    path = tmp_path / f"records.{ending}"
-    if ending == "csv":
-        FRAME.to_csv(path, index=False)
-    else:
-        FRAME.to_parquet(path)
-    chunks = encode(read_chunks(path, SCHEMA.names, rows), SCHEMA, SCHEMA.universe())
-    np.testing.assert_array_equal(np.concatenate(list(chunks)), CODES)
 
 
 def test_a_workload_answers_encoded_chunks():
@@ -211,6 +199,8 @@ GOOD = {"region": "north", "smoker": "true", "age": "30", "income": "5"}
         ("income", "-1", "between 0 and 10"),
         ("income", "10.000001", "between 0 and 10"),
         ("income", True, "a number"),
+        ("income", np.inf, "between 0 and 10"),
+        ("income", 11.0, "between 0 and 10"),
     ],
 )
 def test_errors_name_row_and_column_and_not_the_value(column, value, wanted):
@@ -221,26 +211,6 @@ def test_errors_name_row_and_column_and_not_the_value(column, value, wanted):
         list(encode(iter([good, bad]), schema, schema.universe()))
     assert SECRET not in str(error.value)
     assert error.value.__cause__ is None
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 11.0, -0.5])
-def test_floats_outside_are_refused(value):
-    schema = WHOLE.select(["income"])
-    with pytest.raises(ValueError, match="row 1, column 'income' is not"):
-        list(encode(pd.DataFrame({"income": [1.0, value]}), schema, schema.universe()))
-
-
-def test_typed_missing_values_are_refused():
-    frame = pd.DataFrame({"age": pd.array([1, None], dtype="Int64")})
-    schema = SCHEMA.select(["age"])
-    with pytest.raises(ValueError, match="must be present: row 1, column 'age' is not"):
-        list(encode(frame, schema, schema.universe()))
-
-
-def test_boolean_values_are_not_numbers():
-    schema = WHOLE.select(["income"])
-    with pytest.raises(ValueError, match="a number: row 0, column 'income'"):
-        list(encode(pd.DataFrame({"income": [True, False]}), schema, schema.universe()))
 
 
 @pytest.mark.parametrize(
@@ -387,3 +357,113 @@ def test_every_object_for_a_missing_value_is_missing(value):
     schema = Schema((CategoricalColumn("x", ("a",), other=True, missing=True),))
     (codes,) = encode(frame, schema, FiniteUniverse(3))
     assert codes.tolist() == [0, 2, 1]
+
+
+# --- schemas from types of data frames, and codes of missing and other values ------------------
+
+TYPED = pd.DataFrame(
+    {
+        "region": pd.Categorical(["south", "north"], categories=["north", "south", "east"]),
+        "smoker": [True, False],
+        "age": pd.cut([34, 71], [0, 40, 120]),
+        "rooms": pd.Categorical([2.0, 1.0], categories=[1.0, 2.0]),
+    }
+)
+DECLARED = Schema(
+    (
+        CategoricalColumn("region", ("north", "south", "east")),
+        BooleanColumn("smoker"),
+        CategoricalColumn("age", ("(0, 40]", "(40, 120]")),
+        CategoricalColumn("rooms", ("1", "2")),
+    )
+)
+
+
+def coded(frame, schema):
+    return np.concatenate(list(encode(frame, schema, schema.universe())))
+
+
+def test_pandas_types_declare_a_schema_that_encodes_the_frame():
+    schema = Schema.from_dtypes(TYPED.iloc[:0])  # no value is looked at
+    assert schema == DECLARED
+    np.testing.assert_array_equal(coded(TYPED, schema), [[1, 1, 0, 1], [0, 0, 1, 0]])
+
+
+def test_polars_types_declare_a_schema_that_encodes_the_frame():
+    frame = pl.DataFrame(
+        {
+            "region": pl.Series(["south", None], dtype=pl.Enum(["north", "south"])),
+            "smoker": [True, None],
+        }
+    )
+    schema = Schema.from_dtypes(frame, missing=["region", "smoker"])
+    assert schema.labels == {
+        "region": ("north", "south", "(missing)"),
+        "smoker": ("false", "true", "(missing)"),
+    }
+    np.testing.assert_array_equal(coded(frame, schema), [[1, 1], [2, 2]])
+    np.testing.assert_array_equal(coded([frame, frame[:1]], schema), [[1, 1], [2, 2], [1, 1]])
+
+
+@pytest.mark.parametrize(
+    ("frame", "missing", "message"),
+    [
+        (pd.DataFrame({"x": ["a", "b"]}), [], "column 'x' of type .* declares no categories"),
+        (pd.DataFrame({"x": [1, 2]}), [], "column 'x' of type .* declares no categories"),
+        (pd.DataFrame({"x": pd.to_datetime(["2020-01-01"])}), [], "declares no categories"),
+        # Polars reads these categories off the records.
+        (pl.DataFrame({"x": pl.Series(["a"], dtype=pl.Categorical)}), [], "declares no categories"),
+        (pd.DataFrame(np.zeros((2, 2), dtype=bool)), [], r"must have texts as names, got \[0, 1\]"),
+        (TYPED, ["x"], r"missing must list columns of the frame, .* got \['x'\]"),
+    ],
+)
+def test_types_that_declare_nothing_are_refused(frame, missing, message):
+    with pytest.raises(ValueError, match=message):
+        Schema.from_dtypes(frame, missing=missing)
+
+
+def test_a_dict_declares_every_kind():
+    schema = Schema.from_dict(
+        {
+            "region": ["north", "south"],
+            "smoker": bool,
+            "owner": {"missing": True},
+            "age": {"edges": [0, 18, 65], "missing": True},
+            "job": {"categories": ["a"], "other": True},
+            "income": {"bounds": [0, 10], "clip": True},
+        }
+    )
+    assert schema.columns == (
+        CategoricalColumn("region", ("north", "south")),
+        BooleanColumn("smoker"),
+        BooleanColumn("owner", missing=True),
+        NumericColumn("age", (0, 18, 65), missing=True),
+        CategoricalColumn("job", ("a",), other=True),
+        RealColumn("income", (0, 10), clip=True),
+    )
+    assert Schema.from_json(schema.to_json()) == schema
+
+
+def test_missing_and_other_values_have_codes_of_their_own():
+    schema = Schema.from_dict(
+        {
+            "job": {"categories": ["a", "b"], "other": True, "missing": True},
+            "age": {"edges": [0, 18, 65], "missing": True},
+            "smoker": {"missing": True},
+        }
+    )
+    frame = pd.DataFrame(
+        {"job": ["b", None, "z"], "age": [np.nan, 17.0, 65.0], "smoker": [True, None, False]}
+    )
+    assert schema.labels["job"] == ("a", "b", "(other)", "(missing)")
+    np.testing.assert_array_equal(coded(frame, schema), [[1, 2, 1], [3, 0, 2], [2, 1, 0]])
+
+
+def test_clipping_is_asked_for_and_takes_finite_values_only():
+    frame = pd.DataFrame({"income": [-5.0, 5.0, 1e300]})
+    asked = Schema.from_dict({"income": {"bounds": [0, 10], "clip": True}})
+    np.testing.assert_array_equal(coded(frame, asked), [[-1.0], [0.0], [1.0]])
+    with pytest.raises(ValueError, match="between 0 and 10: row 0"):
+        coded(frame, Schema.from_dict({"income": {"bounds": [0, 10]}}))
+    with pytest.raises(ValueError, match="must be finite: row 0"):
+        coded(pd.DataFrame({"income": [np.inf]}), asked)

@@ -7,7 +7,6 @@ from geomdp.data import (
     BooleanColumn,
     CategoricalColumn,
     NumericColumn,
-    Schema,
     encode,
     fair_affairs,
     rand_health_insurance,
@@ -47,12 +46,6 @@ def test_marginals_of_a_sample_are_the_frequencies_of_its_bins(load, rows, colum
             case BooleanColumn():
                 expected.append([(values == 0).sum(), (values == 1).sum()])
     np.testing.assert_allclose(answers, np.concatenate(expected) / rows, rtol=1e-15)
-
-
-@pytest.mark.parametrize(("load", "rows", "columns"), SAMPLES)
-def test_schemas_of_samples_survive_their_files(load, rows, columns):
-    schema = load().schema
-    assert Schema.from_json(schema.to_json()) == schema
 
 
 @pytest.mark.parametrize("load", [rand_health_insurance, fair_affairs])
