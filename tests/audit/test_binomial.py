@@ -40,11 +40,3 @@ def test_the_ends_are_closed_forms(trials, level):
     assert all_ == pytest.approx(np.exp(np.log(level) / trials), rel=1e-9, abs=0)
     assert lower_bound(0, trials, level) == 0
     assert upper_bound(trials, trials, level) == 1
-
-
-def test_the_two_bounds_mirror_each_other():
-    np.testing.assert_allclose(
-        lower_bound(COUNTS, TRIALS, 0.01),
-        1 - upper_bound(TRIALS - COUNTS, TRIALS, 0.01),
-        atol=1e-14,
-    )

@@ -219,12 +219,6 @@ def test_streams_are_checked():
         SparseVectorLaw(np.zeros(13), noise, 1)
 
 
-def test_the_scales_of_a_mechanism_fit():
-    stream = AboveThreshold(0.0, privacy=PureDP(1.0), rng=0)
-    law = SparseVectorLaw(TRUTHS, stream.scales, stream.cutoff)
-    assert law.transcripts.shape == (4, 3)
-
-
 @pytest.mark.parametrize(("truths", "cutoff"), [([0.0], 1), ([0.0, 1.0], 1)])
 def test_laws_of_other_streams_are_not_compared(truths, cutoff):
     scales = AboveThreshold(threshold=0.0, privacy=PureDP(1.0)).scales

@@ -222,8 +222,3 @@ def test_input_is_checked():
     guarantee = Guarantee(ONE, REPLACE, Exact())
     with pytest.raises(ValueError, match=r"draws of shape \(50, 2\), got \(50, 3\)"):
         audit_noise(LaplaceNoise(3, 1.0), SQUARE, guarantee, trials=100)
-
-
-def test_an_audit_repeats_with_its_seed():
-    M = Laplace(SQUARE, n=10, privacy=ONE)
-    assert audit_mechanism(M, trials=500, rng=4) == audit_mechanism(M, trials=500, rng=4)

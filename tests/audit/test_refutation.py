@@ -218,55 +218,41 @@ def test_a_guarantee_is_audited_for_what_it_proves():
     assert audit_event(*pair, heuristic, **settings).claimed_epsilon == 2.0
 
 
-def test_a_guarantee_and_its_parameters_give_one_verdict():
-    pair = laplace(0, 1.0), laplace(1, 1.0)
-    guarantee = Guarantee(PureDP(1.0), Adjacency.REPLACE_ONE, Exact())
-    results = [audit(*pair, claim, trials=1000, rng=5) for claim in (guarantee, PureDP(1.0))]
-    assert results[0] == results[1]
-
-
 PAIR = laplace(0, 1.0), laplace(1, 1.0)
 
 
-@pytest.mark.parametrize("level", [0.0, 1.0, -1e-6, math.nan])
-def test_the_level_is_checked(level):
-    with pytest.raises(ValueError, match="level must be above 0 and below 1"):
-        audit(*PAIR, PureDP(1.0), trials=100, level=level)
-
-
-@pytest.mark.parametrize("trials", [3, 0, 10.0])
-def test_trials_are_checked(trials):
-    with pytest.raises(ValueError, match="trials must be a whole number, at least 4"):
-        audit(*PAIR, PureDP(1.0), trials=trials)
+def drawn(outputs):
+    """An audit whose first sampler is `outputs`."""
+    return {"sample_a": outputs}
 
 
 @pytest.mark.parametrize(
-    ("score", "message"),
+    ("changed", "message"),
     [
-        (lambda y: y[:-1], "a score must have shape"),
-        (lambda y: y[:, None], "a score must have shape"),
-        (lambda y: np.full(len(y), np.nan), "must not be NaN, got 50 of 50"),
+        *(({"level": level}, "level must be above 0 and below 1") for level in (0.0, 1.0, -1e-6)),
+        ({"level": math.nan}, "level must be above 0 and below 1"),
+        ({"level": 5e-324}, "level must be at least 1e-300, got"),
+        ({"level": 1e-301}, "level must be at least 1e-300, got"),
+        *(({"trials": t}, "trials must be a whole number, at least 4") for t in (3, 0, 10.0)),
+        ({"score": lambda y: y[:-1]}, "a score must have shape"),
+        ({"score": lambda y: y[:, None]}, "a score must have shape"),
+        ({"score": lambda y: np.full(len(y), np.nan)}, "must not be NaN, got 50 of 50"),
+        (drawn(lambda trials, rng: np.zeros(trials - 1)), "a sampler must return 50 outputs"),
+        (drawn(lambda trials, rng: 0.0), "a sampler must return 50 outputs"),
+        (drawn(lambda trials, rng: [[1.0, 2.0]] * (trials - 1) + [[1.0]]), "must have one shape"),
+        (drawn(repeat(lambda data, rng: np.ones(rng.integers(1, 3)), None)), "must have one shape"),
+        (drawn(lambda trials, rng: np.ones((trials, 0))), "must hold at least 1 number"),
+        (drawn(lambda trials, rng: np.full(trials, "above")), "outputs must be numeric unless"),
     ],
 )
-def test_scores_are_checked(score, message):
+def test_what_is_no_audit_is_refused(changed, message):
+    settings = {"sample_a": PAIR[0], "sample_b": PAIR[1], "trials": 100, "rng": 0, **changed}
     with pytest.raises(ValueError, match=message):
-        audit(*PAIR, PureDP(1.0), trials=100, score=score, rng=0)
+        audit(guarantee=PureDP(1.0), **settings)
 
 
-@pytest.mark.parametrize(
-    "sampler", [lambda trials, rng: np.zeros(trials - 1), lambda trials, rng: 0.0]
-)
-def test_samplers_are_checked(sampler):
-    with pytest.raises(ValueError, match="a sampler must return 50 outputs"):
-        audit(sampler, PAIR[1], PureDP(1.0), trials=100, rng=0)
-
-
-def test_outputs_without_a_score_are_checked():
-    def sample(trials, rng):
-        return rng.choice(np.array(["above", "below"]), trials)
-
-    with pytest.raises(ValueError, match="outputs must be numeric unless a score is given"):
-        audit(sample, sample, PureDP(1.0), trials=100, rng=0)
+def test_the_least_level_is_accepted():
+    assert not audit(*PAIR, PureDP(1.0), trials=100, level=1e-300, rng=0).refuted
 
 
 def halves_of_width(first, second):
@@ -281,26 +267,6 @@ def test_a_change_of_shape_is_noticed(score, widths):
     samples = [halves_of_width(*each) for each in widths]
     with pytest.raises(ValueError, match="outputs must have one shape, got \\(3,\\) and then"):
         audit(*samples, PureDP(1.0), trials=100, rng=0, score=score)
-
-
-@pytest.mark.parametrize(
-    ("sampler", "message"),
-    [
-        (lambda trials, rng: [[1.0, 2.0]] * (trials - 1) + [[1.0]], "must have one shape"),
-        (repeat(lambda data, rng: np.ones(rng.integers(1, 3)), None), "must have one shape"),
-        (lambda trials, rng: np.ones((trials, 0)), "must hold at least 1 number"),
-    ],
-)
-def test_ragged_and_empty_outputs_are_refused(sampler, message):
-    with pytest.raises(ValueError, match=message):
-        audit(sampler, sampler, PureDP(1.0), trials=100, rng=0)
-
-
-@pytest.mark.parametrize("level", [5e-324, 1e-301])
-def test_a_level_that_underflows_is_refused(level):
-    with pytest.raises(ValueError, match="level must be at least 1e-300, got"):
-        audit(*PAIR, PureDP(1.0), trials=100, level=level)
-    assert not audit(*PAIR, PureDP(1.0), trials=100, level=1e-300, rng=0).refuted
 
 
 @pytest.mark.statistical

@@ -18,7 +18,6 @@ from geomdp.advice import Quantity
 from geomdp.plotting import error_curve
 from geomdp.plotting.error_curves import (
     EXCLUDED_COLOUR,
-    LOOKS,
     NOTHING_EXCLUDED,
     ErrorCurve,
     draw_table,
@@ -123,8 +122,3 @@ def test_the_settings_of_the_user_neither_matter_nor_change(curve: ErrorCurve) -
 def test_matplotlib_is_imported_when_something_is_drawn() -> None:
     code = "import sys, geomdp; geomdp.plotting; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_ten_noises_have_colours_of_their_own() -> None:
-    assert len({colour for colour, _ in LOOKS[:10]}) == 10
-    assert len(set(LOOKS)) == len(LOOKS)

@@ -86,13 +86,6 @@ def test_a_table_of_one_column_is_a_series(frame):
     assert list(ages.index) == ["[0, 40)", "[40, 120]", "(missing)"]
 
 
-def test_three_columns_have_the_last_one_across(frame):
-    table = laplace(frame, "marginals:3").tables[("region", "smoker", "age")]
-    assert table.shape == (6, 3)
-    assert table.index.names == ["region", "smoker"]
-    assert table.columns.name == "age"
-
-
 def test_polars_and_files_give_the_same_answers(frame, tmp_path):
     frame[["smoker", "region", "age", "income"]].to_csv(tmp_path / "r.csv", index=False)
     answers = laplace(frame).answers
@@ -182,17 +175,6 @@ def test_an_empty_ledger_refuses_before_a_record_is_read(tmp_path):
         gd.release(tmp_path / "absent.csv", SCHEMA, "marginals:1", epsilon=1.0, ledger=ledger)
 
 
-def test_whole_numbers_of_a_file_are_those_of_a_frame(tmp_path):
-    # If a value is missing in a column, pandas writes the whole numbers of this column as 1.0 and
-    # 2.0.
-    records = pd.DataFrame({"g": [1, 2, None, 2] * 5})
-    records.to_csv(tmp_path / "g.csv", index=False)
-    schema = gd.data.Schema.from_dict({"g": {"categories": [1, 2], "other": True, "missing": True}})
-    for source in (records, tmp_path / "g.csv"):
-        result = gd.release(source, schema, "histogram", epsilon=1e6, mechanism=Laplace, rng=0)
-        np.testing.assert_allclose(result.answers, [0.25, 0.5, 0, 0.25], atol=1e-3)
-
-
 def test_intervals_under_add_remove_reach_beyond_one():
     schema = gd.data.Schema.from_dict({"a": bool})
     result = gd.release(
@@ -209,8 +191,3 @@ def test_attributes_must_not_be_named_as_columns_of_the_result(name):
     schema = gd.data.Schema.from_dict({name: bool})
     with pytest.raises(ValueError, match=rf"columns \['{name}'\] must be renamed"):
         gd.release(pd.DataFrame({name: [True]}), schema, "marginals:1", epsilon=1.0)
-
-
-def test_a_lazy_frame_is_named():
-    with pytest.raises(ValueError, match="got a LazyFrame: call its collect"):
-        gd.release(pl.LazyFrame({"a": [True]}), SCHEMA, "marginals:1", epsilon=1.0)
