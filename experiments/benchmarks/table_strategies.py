@@ -34,8 +34,8 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, shared_legend
 from experiments.shared.accuracy_lines import PRIVACY
-from geomdp.mechanisms.strategies.interactions import Interactions
-from geomdp.mechanisms.strategies.tables import covering_designs
+from geomdp.mechanisms.strategies.tables import Interactions
+from geomdp.mechanisms.strategies.weights import covering_designs
 
 #: Variance of Laplace noise on each cell of a table that gets the whole budget, epsilon = 1. A
 #: record that is replaced moves two cells by 1, so the scale is 2.

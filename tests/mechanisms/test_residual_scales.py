@@ -12,7 +12,7 @@ import pytest
 from geomdp.mechanisms import Gaussian, Matrix, ResidualGaussian
 from geomdp.mechanisms.strategies import residual_scales
 from geomdp.mechanisms.strategies.residual_scales import (
-    AddRemoveCost,
+    LinearCost,
     ProfileCost,
     TableCost,
     best_scales,
@@ -92,7 +92,7 @@ def test_no_pair_of_records_costs_more(workload, adjacency):
     for _ in range(3):
         precisions = rng.uniform(0, 1, residuals.count)
         if adjacency is ADD:
-            exact = AddRemoveCost(shares_of(residuals)).at_most(precisions)
+            exact = LinearCost(shares_of(residuals)).at_most(precisions)
             truth = cost_of_pairs(residuals, precisions, ADD)
             assert exact == pytest.approx(truth, rel=1e-12)
             continue

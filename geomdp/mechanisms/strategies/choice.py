@@ -6,7 +6,13 @@ from collections.abc import Sequence
 
 from geomdp._validation import require_type
 from geomdp.mechanisms.base import checked_workload
-from geomdp.mechanisms.strategies.design import Design, LaplaceCells, SimplexCells, Strategy
+from geomdp.mechanisms.strategies.design import (
+    CellNoise,
+    Design,
+    LaplaceCells,
+    SimplexCells,
+    Strategy,
+)
 from geomdp.mechanisms.strategies.histograms import (
     MAX_LISTED,
     MAX_OPTIMISED,
@@ -29,36 +35,34 @@ MAX_QUICK = 1 << 8
 
 def laplace_strategies(workload: Workload) -> list[Strategy]:
     """Strategies with Laplace noise that apply to `workload`, simplest first."""
-    workload = enumerable(workload)
-    found: list[Strategy] = []
-    if isinstance(workload, TableQueries):
-        found.append(WeightedMarginals())
-    if sign_products(workload) is not None:
-        found.append(WeightedSigns())
-    # For tables, `WeightedMarginals` already tries the histogram, the table of all columns, if it
-    # has at most 2^20 cells.
-    if not isinstance(workload, MarginalTables):
-        if _listed(workload, MAX_LISTED):
-            found += [Tree(), Haar()]
-        if _listed(workload, MAX_OPTIMISED):
-            found.append(SoftBins(cells=LaplaceCells()))
-        if _listed(workload, MAX_QUICK):
-            found.append(PIdentity())
-    return found
+    return _strategies(workload, LaplaceCells())
 
 
 def hierarchical_strategies(workload: Workload) -> list[Strategy]:
     """Strategies that apply to `workload`, with the K-norm noise of `SimplexCells`."""
+    return _strategies(workload, SimplexCells())
+
+
+def _strategies(workload: Workload, cells: CellNoise) -> list[Strategy]:
     workload = enumerable(workload)
-    if isinstance(workload, MarginalTables):
-        return [WeightedMarginals(SimplexCells())]
+    laplace = isinstance(cells, LaplaceCells)
     found: list[Strategy] = []
     if isinstance(workload, TableQueries):
-        found.append(WeightedMarginals(SimplexCells()))
+        found.append(WeightedMarginals(cells))
+    if laplace and sign_products(workload) is not None:
+        found.append(WeightedSigns())
+    if isinstance(workload, MarginalTables):
+        # `WeightedMarginals` already tries the histogram, the table of all columns, if it has at
+        # most 2^20 cells.
+        return found
     if _listed(workload, MAX_LISTED):
-        found.append(Tree(SimplexCells()))
+        found.append(Tree(cells))
+        if laplace:
+            found.append(Haar())
     if _listed(workload, MAX_OPTIMISED):
-        found.append(SoftBins())
+        found.append(SoftBins(cells=cells))
+    if laplace and _listed(workload, MAX_QUICK):
+        found.append(PIdentity())
     return found
 
 
@@ -70,10 +74,7 @@ def _listed(workload: Workload, largest: int) -> bool:
 def best_design(strategies: Sequence[Strategy], workload: Workload, adjacency: Adjacency) -> Design:
     """The design with the least energy E ||noise||_2^2 of all designs that determine all answers.
 
-    If answers differ by many orders of magnitude, a design can lose the smallest answers to
-    rounding. Then the next best design is tried. ``ValueError`` if no design determines all
-    answers; ``WorkloadSizeError`` if `strategies` is empty, or the workload is too large for every
-    strategy.
+    ``ValueError`` if none does; ``WorkloadSizeError`` if the workload is too large for all.
     """
     workload = enumerable(workload)
     designs, refusals = [], ["no strategy is known for it"]
@@ -86,6 +87,8 @@ def best_design(strategies: Sequence[Strategy], workload: Workload, adjacency: A
     if not designs:
         raise WorkloadSizeError(f"workload has no strategy: {refusals[-1]}, got {workload!r}")
     *better, last = sorted(designs, key=lambda design: design.energy)
+    # If answers differ by many orders of magnitude, a design can lose the smallest answers to
+    # rounding. Then the next best design is tried.
     for design in better:
         try:
             design.check_answers()

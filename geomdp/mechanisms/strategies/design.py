@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,7 +23,7 @@ from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
-#: Largest accepted length of a row of W - sum of R_i C_i (see `check_rebuilt`). The unit is the
+#: Largest accepted length of a row of W - sum of R_i C_i (see `Design._rebuilt`). The unit is the
 #: length of the same row of W, plus the standard deviation of the noise on the answer at
 #: epsilon = 1. This is an allowance for rounding errors: a few hundred units in the last place of
 #: float64. Two answers can have the same noise, and the noise cancels when they are subtracted. A
@@ -30,9 +31,8 @@ from geomdp.workloads import Workload
 ROUNDING = 1e-13
 #: Upper bound on the share by which rounding of the noise scales can increase the privacy loss.
 OVERSPENT = Fraction(1, 2**40)
-#: Number of random Gaussian vectors. `check_rebuilt` estimates the length of a row of a matrix from
-#: the products of the row with these vectors. The probability that all 32 products are below a
-#: tenth of the length is below 1e-35.
+#: Number of random Gaussian vectors from whose products with a row its length is estimated. The
+#: probability that all 32 products are below a tenth of the length is below 1e-35.
 WEIGHTS = 32
 #: Real entries of a strategy are rounded to multiples of 2^-24. The change is less than the
 #: tolerance of the search for the entries. Sums over 2^29 records stay exact in float64.
@@ -46,12 +46,17 @@ ExactSums = Callable[[Counts], FloatArray]
 class Measurement:
     """One private measurement C h of the histogram h, and its contribution R C h to the answers."""
 
+    #: The columns of C (p, b) for b elements; multiples of 1 / `unit`.
     rows: Columns
+    #: R (m, p).
     matrix: Map
+    #: The noise on C h for a given epsilon.
     noise: Callable[[float], Noise]
+    #: Largest changes of C h between neighbours, in the norm of the noise, for one or more cases.
     changes: FloatArray | None = None
     unit: int = 1
     sums: ExactSums | None = None
+    #: The columns of the table that is measured, if it is one.
     table: tuple[int, ...] | None = None
 
 
@@ -83,7 +88,9 @@ class Design:
     """Linear measurements of the records with independent noise, and the answers from them."""
 
     name: str
+    #: E ||noise||_2^2 at epsilon = 1.
     energy: float
+    #: Answers (b, m) of some elements, for which `Measurement.rows` has the columns.
     answers: FloatArray
     adjacency: Adjacency
     measure: Callable[[], Sequence[Measurement]]
@@ -93,16 +100,12 @@ class Design:
 
     @cached_property
     def measurements(self) -> Sequence[Measurement]:
-        """The measurements, computed on first use."""
         return self.measure()
 
     def noise(self, epsilon: float) -> MappedNoise:
-        """Distribution of the noise on the sums of answers, with a part for each measurement.
+        """The noise on the sums of answers, whose scales, rounded to floats, spend at most epsilon.
 
-        If the changes of all measurements are known, the scales and shares, rounded to floats,
-        spend at most `epsilon`: where needed, they are computed for an epsilon lower by a few parts
-        in 2^50. ``ValueError`` if the measurements do not determine every answer (see
-        `check_rebuilt`), or if epsilon is not finite and above 0.
+        ``ValueError`` if the measurements do not determine every answer.
         """
         self.check_answers()
         return self._noise(positive(epsilon, "epsilon"))
@@ -110,6 +113,7 @@ class Design:
     def _noise(self, epsilon: float) -> MappedNoise:
         measured, affordable = self.measurements, epsilon
         noises = [part.noise(affordable) for part in measured]
+        # Where needed, the scales are computed for an epsilon lower by a few parts in 2^50.
         while (loss := exact_loss(measured, noises)) is not None and loss > Fraction(epsilon):
             if loss > (1 + OVERSPENT) * Fraction(epsilon):
                 raise ArithmeticError(
@@ -121,41 +125,29 @@ class Design:
         return MappedNoise([Part(z, p.matrix) for z, p in zip(noises, measured, strict=True)])
 
     def check_answers(self) -> None:
-        """``ValueError`` if the measurements do not determine all answers: see `check_rebuilt`."""
+        """``ValueError`` if the measurements do not determine all answers: W = sum of R_i C_i."""
         _ = self._rebuilt
 
     @cached_property
     def _rebuilt(self) -> bool:
         """True, or the error of `check_answers` is raised. A check that passes runs only once."""
+        # If W differs, the product of the difference with the histogram is released without noise.
+        # Under replace-one it may differ by a constant for each query, because the number of
+        # records is public: the weights of the elements then add up to 0.
+        weights = np.random.default_rng(PUBLIC_SEED).standard_normal((len(self.answers), WEIGHTS))
+        if self.adjacency is Adjacency.REPLACE_ONE:
+            weights -= weights.mean(axis=0)
+        rebuilt = sum_of_images(
+            (part.matrix for part in self.measurements),
+            (part.rows @ weights for part in self.measurements),
+        )
+        missing = self.answers.T @ weights - rebuilt
         deviations = np.sqrt(self._noise(1.0).variances())
-        check_rebuilt(self.answers, self.measurements, deviations, self.adjacency)
+        allowed = ROUNDING * (deviations + np.linalg.norm(self.answers, axis=0))
+        # With `>` instead of `not <=`, NaN would pass.
+        if not (np.abs(missing).max(axis=1) <= allowed).all():
+            raise ValueError("strategy must determine all answers of the workload")
         return True
-
-
-def check_rebuilt(
-    answers: FloatArray,
-    measured: Sequence[Measurement],
-    deviations: FloatArray,
-    adjacency: Adjacency,
-) -> None:
-    """Check that all answers follow from the measurements, W = sum of R_i C_i, else ``ValueError``.
-
-    If W differs, the product of the difference with the histogram is released without noise. Under
-    replace-one it may differ by a constant for each query, because the number of records is public.
-    `answers` (b, m) is W^T on b elements, and `measured` has the columns of C_i for these elements.
-    `deviations` (m,) are the standard deviations of the noise at epsilon = 1.
-    """
-    weights = np.random.default_rng(PUBLIC_SEED).standard_normal((len(answers), WEIGHTS))
-    if adjacency is Adjacency.REPLACE_ONE:
-        weights -= weights.mean(axis=0)  # the product with a constant is then 0
-    rebuilt = sum_of_images(
-        (part.matrix for part in measured), (part.rows @ weights for part in measured)
-    )
-    missing = answers.T @ weights - rebuilt
-    allowed = ROUNDING * (deviations + np.linalg.norm(answers, axis=0))
-    # With `>` instead of `not <=`, NaN would pass.
-    if not (np.abs(missing).max(axis=1) <= allowed).all():
-        raise ValueError("strategy must determine all answers of the workload")
 
 
 @runtime_checkable
@@ -186,48 +178,52 @@ def laplace_measurement(
     )
 
 
-@runtime_checkable
-class CellNoise(Protocol):
+class CellNoise(abc.ABC):
     """The noise on the counts of the cells of a partition of the universe."""
 
+    @abc.abstractmethod
+    def change(self, adjacency: Adjacency) -> float:
+        """Largest change of the counts between neighbours, in the norm of the noise."""
+
+    @abc.abstractmethod
     def variance(self, cells: int, adjacency: Adjacency) -> float:
-        """Variance at epsilon = 1 along a unit vector.
+        """Variance at epsilon = 1 along a unit vector, of sum 0 under replace-one."""
 
-        Under replace-one, the entries of the vector add up to 0.
-        """
-        ...
-
+    @abc.abstractmethod
     def noise(self, cells: int, epsilon: float, adjacency: Adjacency) -> Noise:
         """The noise that makes the counts (cells,) epsilon-DP."""
-        ...
 
 
 @dataclass(frozen=True)
-class LaplaceCells:
+class LaplaceCells(CellNoise):
     """Independent noise Lap(D / epsilon) on every cell, D = 2 (replace-one) or 1 (add/remove)."""
 
+    def change(self, adjacency: Adjacency) -> float:
+        return _l1_change(adjacency)
+
     def variance(self, cells: int, adjacency: Adjacency) -> float:
-        """Variance of the noise on a cell at epsilon = 1: 2 D^2."""
         del cells
         return 2 * _l1_change(adjacency) ** 2
 
     def noise(self, cells: int, epsilon: float, adjacency: Adjacency) -> LaplaceNoise:
-        """Independent Laplace noise on the counts (cells,)."""
-        return LaplaceNoise(cells, _l1_change(adjacency) / positive(epsilon, "epsilon"))
+        return LaplaceNoise(cells, _l1_change(adjacency) / epsilon)
 
 
 @dataclass(frozen=True)
-class SimplexCells:
+class SimplexCells(CellNoise):
     """K-norm noise on the counts of cells; K is the hull of changes between neighbours (X-SIM).
 
-    Under replace-one K is the difference body of a simplex, of dimension r = cells - 1. The
-    variance is then 4 (2 r + 1) / (r + 2), and 8 for `LaplaceCells`. The ratio of these variances
-    is 1/2 for two cells, and tends to 1 for many cells. Under add/remove K is the l1 ball, and the
-    noise is the same as for `LaplaceCells`.
+    Under replace-one K is the difference body of a simplex, of dimension r = cells - 1, and the
+    variance is 4 (2 r + 1) / (r + 2). Under add/remove K is the l1 ball, as for `LaplaceCells`.
     """
 
+    def change(self, adjacency: Adjacency) -> float:
+        # Between neighbours the counts change by a point of the simplex or a difference of two
+        # points.
+        del adjacency
+        return 1.0
+
     def variance(self, cells: int, adjacency: Adjacency) -> float:
-        """Variance at epsilon = 1: 4 (2 r + 1) / (r + 2), or 2 under add/remove."""
         if checked_adjacency(adjacency) is Adjacency.ADD_REMOVE:
             return LaplaceCells().variance(cells, adjacency)
         # Let U be a uniform point of the body. The variance of K-norm noise is
@@ -236,7 +232,6 @@ class SimplexCells:
         return 4 * (2 * cells - 1) / (cells + 1)
 
     def noise(self, cells: int, epsilon: float, adjacency: Adjacency) -> Noise:
-        """K-norm noise on the counts (cells,); under replace-one the entries add up to 0."""
         if checked_adjacency(adjacency) is Adjacency.ADD_REMOVE:
             return LaplaceCells().noise(cells, epsilon, adjacency)
         body = SimplexDifference.at_units(cells)
@@ -259,14 +254,11 @@ def cell_measurement(
     The columns of `rows` (p, b) must be multiples of 1 / `unit` that add up to exactly 1.
     """
     count = rows.shape[0]
-    # Between neighbours the counts change by a point of the simplex or a difference of two points.
-    known = {LaplaceCells(): _l1_change(adjacency), SimplexCells(): 1.0}
-    change = known.get(cells) if isinstance(cells, LaplaceCells | SimplexCells) else None
     return Measurement(
         rows,
         matrix,
         lambda epsilon: cells.noise(count, epsilon * share, adjacency),
-        None if change is None else np.array([change]),
+        np.array([cells.change(adjacency)]),
         unit,
         sums,
         table,

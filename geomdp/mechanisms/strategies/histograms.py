@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 import scipy.sparse as sp
 
-from geomdp._typing import FloatArray
+from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import require_type, whole
 from geomdp.data.tallies import Counts
 from geomdp.mechanisms.strategies.design import (
@@ -200,12 +200,8 @@ class Tree:
 
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
         """The design with the best shares; ``ValueError`` for more than 2^12 elements."""
-        answers = _padded(listed_answers(workload))
-        depth = int(math.log2(len(answers)))
-        # Level 0 is the number of records. Under replace-one this number is public.
-        levels = np.arange(1 if adjacency is Adjacency.REPLACE_ONE else 0, depth + 1)
-        costs = np.array([_detail(answers, int(level), adjacency) for level in levels])
-        sizes = 2.0 ** (depth - levels)
+        answers, levels, costs = _levels(workload, adjacency)
+        sizes = len(answers) / 2.0**levels
         variances = [self.cells.variance(1 << int(level), adjacency) for level in levels]
         # A level also determines all coarser levels. Counts of intervals of s elements measure each
         # unit vector that is constant on these intervals. The precision is s times the precision of
@@ -253,16 +249,12 @@ class Haar:
 
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
         """The design with the best shares; ``ValueError`` for more than 2^12 elements."""
-        answers = _padded(listed_answers(workload))
-        depth = int(math.log2(len(answers)))
-        levels = np.arange(1 if adjacency is Adjacency.REPLACE_ONE else 0, depth + 1)
-        costs = np.array([_detail(answers, int(level), adjacency) for level in levels])
+        answers, levels, costs = _levels(workload, adjacency)
         # Squared lengths of the wavelets: a wavelet of level l >= 1 has entries +-1 on an interval
-        # of level l - 1, which has 2^(depth - l + 1) elements. The wavelet of level 0 is constant 1
-        # on all elements. At each element, one wavelet of each level is not 0. So replacing a
-        # record changes at most two coefficients of a level by 1 each, or one coefficient by 2: the
-        # l1 norm of the change is at most 2.
-        lengths = 2.0 ** (depth + 1 - np.maximum(levels, 1))
+        # of level l - 1. The wavelet of level 0 is constant 1 on all elements. At each element, one
+        # wavelet of each level is not 0. So replacing a record changes at most two coefficients of
+        # a level by 1 each, or one coefficient by 2: the l1 norm of the change is at most 2.
+        lengths = len(answers) / 2.0 ** (np.maximum(levels, 1) - 1)
         change = 2.0 if adjacency is Adjacency.REPLACE_ONE else 1.0
         overlap = sp.csr_array(sp.diags_array(lengths / (2 * change**2)))
         split = best_split(costs, overlap)
@@ -285,10 +277,24 @@ class Haar:
         return Design("Haar wavelet", split.value, answers, adjacency, measure)
 
 
-def _padded(answers: FloatArray) -> FloatArray:
-    """Answers (2^k, m): the last row is repeated for added elements, which occur in no record."""
-    missing = (1 << (len(answers) - 1).bit_length()) - len(answers)
-    return np.vstack([answers, np.repeat(answers[-1:], missing, axis=0)])
+def _levels(workload: Workload, adjacency: Adjacency) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Answers (2^k, m), the levels to measure, and the share of the answers on each level.
+
+    The last row of answers is repeated for added elements, which occur in no record. The share of a
+    level is the sum of squared lengths of the queries, projected on the wavelets of the level.
+    """
+    answers = listed_answers(workload)
+    depth = (len(answers) - 1).bit_length()
+    missing = (1 << depth) - len(answers)
+    answers = np.vstack([answers, np.repeat(answers[-1:], missing, axis=0)])
+    # Level 0 is the number of records. Under replace-one this number is public.
+    levels = np.arange(1 if adjacency is Adjacency.REPLACE_ONE else 0, depth + 1)
+    costs = []
+    for level in levels.tolist():
+        waves = _wavelets(len(answers), level)
+        length = float((waves[0] ** 2).sum())
+        costs.append(float(((waves @ centred(answers, adjacency)) ** 2).sum()) / length)
+    return answers, levels, np.array(costs)
 
 
 def _intervals(size: int, level: int) -> FloatArray:
@@ -302,13 +308,6 @@ def _wavelets(size: int, level: int) -> FloatArray:
         return np.ones((1, size))
     intervals = _intervals(size, level)
     return np.asarray(intervals[::2] - intervals[1::2])
-
-
-def _detail(answers: FloatArray, level: int, adjacency: Adjacency) -> float:
-    """Project each query on a level's wavelets, and add up the squared lengths of the results."""
-    waves = _wavelets(len(answers), level)
-    length = float((waves[0] ** 2).sum())
-    return float(((waves @ centred(answers, adjacency)) ** 2).sum()) / length
 
 
 # The p-identity strategy: the histogram and a few weighted sums of it.
@@ -339,8 +338,7 @@ def optimisable_answers(workload: Workload) -> FloatArray:
 
 def hat_functions(count: int, size: int) -> FloatArray:
     """Hat functions (count, size), which rise and fall linearly and add up to 1 everywhere."""
-    places = (np.arange(size) + 0.5) / size * count - 0.5
-    places = np.clip(places, 0, count - 1)
+    places = np.clip((np.arange(size) + 0.5) / size * count - 0.5, 0, count - 1)
     return np.asarray(np.clip(1 - np.abs(places - np.arange(count)[:, None]), 0, None))
 
 
@@ -394,10 +392,9 @@ class PIdentity:
         # `change` are computed exactly. `change` is about 1 under add/remove. Under replace-one
         # `change` is about 2, or less if every two columns of `strategy` overlap.
         strategy = np.rint(strategy * ENTRY_UNIT) / ENTRY_UNIT
+        change = float(np.abs(strategy).sum(axis=0).max())
         if adjacency is Adjacency.REPLACE_ONE:
             change = l1_diameter_of_points(strategy.T)
-        else:
-            change = float(np.abs(strategy).sum(axis=0).max())
         (matrix,) = reconstruct(answers, [strategy], [1.0], adjacency)
         energy = 2 * change**2 * float((matrix**2).sum())
         measurement = laplace_measurement(

@@ -11,8 +11,6 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -36,40 +34,29 @@ UNIT = 2.0**-52
 SUM_ERROR = 256 * UNIT
 
 
-class ResidualCost(Protocol):
-    """The cost of precisions: how much neighbours change all residuals, in units of the noise.
+@dataclass(frozen=True, eq=False)
+class LinearCost:
+    """The sum over A of a price (`prices`, (sets,)) times the precision s_A."""
 
-    It is the largest sum, over neighbours, of the squared change of the residual of each set A
-    times its precision s_A. Gaussian noise of variances 1 / s_A is then as private as noise of
-    variance 1 on one sum of l2 sensitivity sqrt(cost).
-    """
+    prices: FloatArray
 
     def at_most(self, precisions: FloatArray) -> float:
-        """A proved upper bound on the cost for precisions s_A (sets,), rounding included."""
-
-    def average(self) -> FloatArray:
-        """The prices (sets,): `at_most` is at least s @ prices for all precisions s (sets,)."""
+        """A proved upper bound on the cost of precisions s_A (sets,), rounding included."""
+        return math.fsum((self.prices * precisions).tolist()) * (1 + SUM_ERROR)
 
 
-@dataclass(frozen=True, eq=False)
-class AddRemoveCost:
-    """The cost under add/remove, the same for all records: the sum over A of s_A p_A.
+def shares_of(residuals: Residuals) -> FloatArray:
+    """The p_A (sets,): the squared length of the residual of one record for each set A.
 
-    `shares` (sets,) holds p_A = product over i in A of (1 - 1 / l_i), the squared length of the
-    residual of one record, for l_i levels of column i.
+    p_A is the product over i in A of (1 - 1 / l_i), so these prices give the cost under add/remove.
     """
-
-    shares: FloatArray
-
-    def at_most(self, precisions: FloatArray) -> float:
-        return math.fsum((self.shares * precisions).tolist()) * (1 + SUM_ERROR)
-
-    def average(self) -> FloatArray:
-        return self.shares
+    shares = np.empty(residuals.count)
+    for group in residuals.groups:
+        shares[group.numbers] = math.prod(1 - 1 / levels for levels in group.shape)
+    return shares
 
 
-@dataclass(frozen=True, eq=False)
-class CappedCost:
+def capped_cost(residuals: Residuals) -> LinearCost:
     """A bound under replace-one that adds up the largest change of each residual.
 
     If two records differ exactly in the columns D, the residual of A changes by a vector of squared
@@ -79,20 +66,15 @@ class CappedCost:
                    (prod over E of (1 - 1 / l_i) - (-1)^|E| prod over E of 1 / l_i).
 
     It is below 2 p_A for even |E|, and 2 p_A (1 + prod over E of 1 / (l_i - 1)) for odd |E|. So it
-    is largest, 2 p_A l / (l - 1), if E is the column of A with the fewest levels l. `caps` (sets,)
-    holds l / (l - 1), and `shares` (sets,) holds p_A. For the empty set they are 1 and 0, because
-    the number of records is public.
+    is largest, 2 p_A l / (l - 1), if E is the column of A with the fewest levels l.
     """
-
-    shares: FloatArray
-    caps: FloatArray
-
-    def at_most(self, precisions: FloatArray) -> float:
-        terms = 2 * self.shares * self.caps * precisions
-        return math.fsum(terms.tolist()) * (1 + SUM_ERROR)
-
-    def average(self) -> FloatArray:
-        return 2 * self.shares * self.caps
+    prices = 2 * shares_of(residuals)
+    prices[0] = 0.0  # the number of records, the residual of the empty set, is public
+    for group in residuals.groups:
+        if group.shape:
+            fewest = min(group.shape)
+            prices[group.numbers] *= fewest / (fewest - 1)
+    return LinearCost(prices)
 
 
 class ProfileCost:
@@ -105,7 +87,7 @@ class ProfileCost:
         cost(d) = 2 sum over kinds a of s_a (prod over g of K_g(0, a_g) - prod of K_g(d_g, a_g)),
         K_g(x, y) = sum over e of C(x, e) C(n_g - x, y - e) (-1)^e (l_g - 1)^(y - e) / l_g^y.
 
-    It counts all possible sets of each kind. It is an upper bound, because c_A(D) of `CappedCost`
+    It counts all possible sets of each kind. It is an upper bound, because c_A(D) of `capped_cost`
     is at least 0 and does not decrease in any l_i. It is exact if levels within classes and
     precisions within kinds are equal, and all possible sets of each kind are measured.
     """
@@ -130,14 +112,17 @@ class ProfileCost:
         #: column counts with the largest number of levels in its class.
         self.totals = 2 * self._products([0] * len(self.classes))
         self.totals[~self.kinds.any(axis=1)] = 0.0
+        self.counts = np.bincount(self.kind, minlength=len(self.kinds))
+        #: Prices (sets,) of which the cost is at least s @ prices: the mean of c_A(D) for uniform
+        #: and independent levels, 2 p_A, or more if some sets of a kind are not measured.
+        self.prices = np.asarray((self.totals / self.counts)[self.kind])
 
-    @cached_property
+    @property
     def complete(self) -> bool:
         """Whether `residuals` has all possible sets of columns of every kind that occurs."""
-        counts = np.bincount(self.kind, minlength=len(self.kinds)).tolist()
         sizes = [len(members) for members in self.classes]
         full = [math.prod(map(math.comb, sizes, kind)) for kind in self.kinds.tolist()]
-        return bool(counts == full)
+        return bool(self.counts.tolist() == full)
 
     def _products(self, profile: Sequence[int]) -> FloatArray:
         """prod over g of K_g(d_g, a_g) for each kind a: (kinds,)."""
@@ -168,18 +153,10 @@ class ProfileCost:
         return 2 * (whole - float(tensor[place])) + allowance, [int(d) for d in place]
 
     def at_most(self, precisions: FloatArray) -> float:
+        """A proved upper bound on the cost of precisions (sets,)."""
         highest = np.zeros(len(self.kinds))
         np.maximum.at(highest, self.kind, precisions)
         return self.largest(highest)[0]
-
-    def average(self) -> FloatArray:
-        """2 P / k for each A, with P the sum of p_B over all possible sets B of its kind.
-
-        k of these sets are measured. For uniform and independent levels, 2 p_B is the mean of
-        c_B(D).
-        """
-        counts = np.bincount(self.kind, minlength=len(self.kinds))
-        return np.asarray((self.totals / counts)[self.kind])
 
 
 def replace_one_classes(residuals: Residuals) -> list[list[list[int]]]:
@@ -200,25 +177,6 @@ def replace_one_classes(residuals: Residuals) -> list[list[list[int]]]:
         by_level[g : g + 2] = [by_level[g] + by_level[g + 1]]
     alone = [[i] for i in used]
     return [by_level, alone] if 2 ** len(used) <= MAX_PROFILES else [by_level]
-
-
-def shares_of(residuals: Residuals) -> FloatArray:
-    """The p_A (sets,): the squared length of the residual of one record for each set A."""
-    shares = np.empty(residuals.count)
-    for group in residuals.groups:
-        shares[group.numbers] = math.prod(1 - 1 / levels for levels in group.shape)
-    return shares
-
-
-def capped_cost(residuals: Residuals) -> CappedCost:
-    shares, caps = shares_of(residuals), np.ones(residuals.count)
-    for group in residuals.groups:
-        if group.shape:
-            fewest = min(group.shape)
-            caps[group.numbers] = fewest / (fewest - 1)
-        else:
-            shares[group.numbers] = 0.0
-    return CappedCost(shares, caps)
 
 
 def _kinds(group: ColumnSets, class_of: IntArray, classes: int) -> IntArray:
@@ -256,7 +214,7 @@ class TableCost:
 
     The precision s_A of a set A is divided among the tables T that contain A, in proportion to
     w_T^2 / product over T - A of l_j, for the weight w_T and the levels l_j. With shares h_AT, and
-    c_A(D) of `CappedCost`, records that differ in the columns D cost
+    c_A(D) of `capped_cost`, records that differ in the columns D cost
 
         sum over A of s_A c_A(D) = sum over T of (sum over A in T of h_AT s_A c_A(D & T)).
 
@@ -266,8 +224,9 @@ class TableCost:
 
     def __init__(self, residuals: Residuals) -> None:
         self.residuals = residuals
-        self._shares = shares_of(residuals)
-        self._shares[0] = 0.0  # the number of records is public
+        #: The mean of c_A(D) for two uniform records (sets,); 0 for the public number of records.
+        self.prices = 2 * shares_of(residuals)
+        self.prices[0] = 0.0
         #: The precisions (sets,) of the residuals if all answers have noise of variance 1.
         self.equal = np.zeros(residuals.count)
         for tables in residuals.tables:
@@ -284,6 +243,7 @@ class TableCost:
         return np.asarray(weights**2 / rest)
 
     def at_most(self, precisions: FloatArray) -> float:
+        """A proved upper bound on the cost of precisions (sets,)."""
         found: list[float] = []
         for tables in self.residuals.tables:
             changes = self._changes[tables.shape]
@@ -298,22 +258,9 @@ class TableCost:
         # c_A(D) is a tiny share of the mean of c_A over all D. So the rounding error of the sum of
         # a table is a tiny share of the mean of this sum over all D. The mean is at most the
         # largest value.
-        operations = len(self.residuals.workload.tables) + max(map(_subsets, self.residuals.tables))
+        subsets = max(len(tables.within) for tables in self.residuals.tables)
+        operations = len(self.residuals.workload.tables) + subsets
         return math.fsum(found) * (1 + SUM_ERROR + 4 * operations * UNIT)
-
-    def average(self) -> FloatArray:
-        """Mean of c_A(D) for two uniform records: 2 prod over A of (1 - 1 / l_j); 0 for empty A."""
-        return 2 * self._shares
-
-
-def table_cost(residuals: Residuals) -> TableCost | None:
-    """The bound `TableCost`; None if it compares more than 2^26 pairs of sets of columns."""
-    compared = sum(4 ** len(table) for table in residuals.workload.tables)
-    return TableCost(residuals) if compared <= MAX_COMPARED else None
-
-
-def _subsets(tables: SameShape) -> int:
-    return len(tables.within)
 
 
 def _changes(tables: SameShape) -> FloatArray:
@@ -326,6 +273,12 @@ def _changes(tables: SameShape) -> FloatArray:
             found[a, d] = 2 * (p - math.prod(signs))
     return np.maximum(found, 0.0)
 
+
+#: What neighbours change all residuals, in units of the noise: the largest sum, over neighbours, of
+#: the squared change of the residual of each set A times its precision s_A. Gaussian noise of
+#: variances 1 / s_A is then as private as noise of variance 1 on one sum of l2 sensitivity
+#: sqrt(cost). `at_most` is a proved upper bound, and s @ `prices` a lower bound on `at_most`.
+ResidualCost = LinearCost | ProfileCost | TableCost
 
 # The search for the best variances.
 
@@ -380,23 +333,29 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
     """
     energies = residuals.energies()
     if adjacency is Adjacency.ADD_REMOVE:
-        alone = AddRemoveCost(shares_of(residuals))
-        return replace(_calibrated(energies, *_closed_form(energies, alone)), is_best=True)
-    tried: list[tuple[FloatArray, ResidualCost]] = []
+        alone = LinearCost(shares_of(residuals))
+        closed = _calibrated(energies, _closed_form(energies, alone), alone)
+        return replace(closed, is_best=True)
+    found: list[ResidualScales] = []
     for classes in replace_one_classes(residuals):
         cost = ProfileCost(residuals, classes)
-        searched = _optimised(energies, cost)
-        tried.append(searched)
+        few = int((cost.totals > 0).sum()) <= MAX_KINDS
+        precisions = _optimised(energies, cost) if few else _closed_form(energies, cost)
+        found.append(_calibrated(energies, precisions, cost))
         if cost.complete and _alike(energies, cost):
-            is_best = _is_solved(*searched)
+            # The search constrains only some profiles, so its energy is at most the least energy.
+            # Precisions divided by the largest cost are allowed, and have at most the least energy
+            # times this cost.
+            is_best = few and cost.at_most(precisions) <= 1 + UNSOLVED
             break
     else:
         is_best = False
-        tried.append(_closed_form(energies, capped_cost(residuals)))
-        by_table = table_cost(residuals)
-        if by_table is not None:
-            tried += _between(energies, by_table)
-    found = [_calibrated(energies, *pair) for pair in tried]
+        capped = capped_cost(residuals)
+        found.append(_calibrated(energies, _closed_form(energies, capped), capped))
+        if sum(4 ** len(table) for table in residuals.workload.tables) <= MAX_COMPARED:
+            by_table = TableCost(residuals)
+            mixed = _between(energies, by_table)
+            found += [_calibrated(energies, precisions, by_table) for precisions in mixed]
     return replace(min(found, key=lambda scales: scales.energy), is_best=is_best)
 
 
@@ -408,21 +367,19 @@ def _calibrated(energies: FloatArray, precisions: FloatArray, cost: ResidualCost
     return ResidualScales(variances, cost, math.fsum((energies * variances).tolist()))
 
 
-def _closed_form(energies: FloatArray, cost: ResidualCost) -> tuple[FloatArray, ResidualCost]:
-    """Precisions x = sqrt(v / c) for `energies` v and c = `cost.average()`; best for cost c @ x."""
-    prices = cost.average()
+def _closed_form(energies: FloatArray, cost: ResidualCost) -> FloatArray:
+    """Precisions sqrt(v / c) for `energies` v and prices c; best if the cost is c @ precisions."""
     precisions = np.zeros_like(energies)
-    np.divide(energies, prices, out=precisions, where=prices > 0)
-    return np.sqrt(precisions), cost
+    np.divide(energies, cost.prices, out=precisions, where=cost.prices > 0)
+    return np.sqrt(precisions)
 
 
-def _between(energies: FloatArray, cost: TableCost) -> list[tuple[FloatArray, ResidualCost]]:
+def _between(energies: FloatArray, cost: TableCost) -> list[FloatArray]:
     """Precisions for equal noise on all answers, those of `_closed_form`, and mixtures of both."""
-    closed, _ = _closed_form(energies, cost)
+    closed = _closed_form(energies, cost)
     closed = closed / cost.at_most(closed)
     equal = cost.equal / cost.at_most(cost.equal)
-    shares = np.linspace(0, 1, STEPS + 1).tolist()
-    return [(equal ** (1 - share) * closed**share, cost) for share in shares]
+    return [equal ** (1 - share) * closed**share for share in np.linspace(0, 1, STEPS + 1).tolist()]
 
 
 def _alike(energies: FloatArray, cost: ProfileCost) -> bool:
@@ -432,25 +389,10 @@ def _alike(energies: FloatArray, cost: ProfileCost) -> bool:
     return bool((energies >= highest[cost.kind] * (1 - 1e-9)).all())
 
 
-def _is_solved(precisions: FloatArray, cost: ProfileCost) -> bool:
-    """Whether the precisions of `_optimised` have the least energy, up to a share `UNSOLVED`."""
-    # The search constrains only some profiles, so its energy is at most the least energy.
-    # Precisions divided by the largest cost are allowed, and have at most the least energy times
-    # this cost.
-    return _is_searched(cost) and cost.at_most(precisions) <= 1 + UNSOLVED
-
-
-def _is_searched(cost: ProfileCost) -> bool:
-    """Whether the kinds are few enough for a search."""
-    return int((cost.totals > 0).sum()) <= MAX_KINDS
-
-
-def _optimised(energies: FloatArray, cost: ProfileCost) -> tuple[FloatArray, ProfileCost]:
-    """Precisions of least energy, equal within each kind; for many kinds, from `_closed_form`."""
+def _optimised(energies: FloatArray, cost: ProfileCost) -> FloatArray:
+    """Precisions (sets,) of least energy, equal within each kind."""
     summed = np.bincount(cost.kind, energies, minlength=len(cost.kinds))
     moving = cost.totals > 0
-    if not _is_searched(cost):
-        return _closed_form(energies, cost)[0], cost
     # Start from the best precisions for the mean cost of two random records. The mean is a lower
     # bound on the cost.
     start = np.zeros(len(summed))
@@ -467,7 +409,7 @@ def _optimised(energies: FloatArray, cost: ProfileCost) -> tuple[FloatArray, Pro
         precisions[moving] = start[moving] * _least_energy(
             summed[moving] / start[moving], np.array(rows)[:, moving] * start[moving]
         )
-    return precisions[cost.kind], cost
+    return np.asarray(precisions[cost.kind])
 
 
 def _least_energy(energies: FloatArray, costs: FloatArray) -> FloatArray:

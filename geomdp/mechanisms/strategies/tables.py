@@ -1,7 +1,4 @@
-"""Strategies for workloads of tables or signs: measurements that each get a share of the budget.
-
-The table of a set of columns has a cell for each combination of levels (values) of these columns.
-"""
+"""Strategies for workloads of tables or signs: measurements that each get a share of the budget."""
 
 from __future__ import annotations
 
@@ -10,6 +7,8 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,105 +27,251 @@ from geomdp.mechanisms.strategies.design import (
     cell_measurement,
     laplace_measurement,
 )
-from geomdp.mechanisms.strategies.interactions import ColumnSet, Interactions, TableMap
-from geomdp.mechanisms.strategies.weights import Split, best_split, combined_split
+from geomdp.mechanisms.strategies.weights import (
+    Blocks,
+    ColumnSet,
+    Split,
+    best_split,
+    combined_split,
+    covering_designs,
+)
+from geomdp.noise import KNormNoise, LaplaceNoise
+from geomdp.noise.base import Noise
+from geomdp.noise.mapped import Columns
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, WorkloadSizeError
+from geomdp.workloads.finite import zero_sum_basis
 from geomdp.workloads.structure import product_sums, record_signs, sign_products
 from geomdp.workloads.tables import TableQueries
 
-# Covering designs: blocks of columns such that every set of t columns lies in some block.
+# Interactions of columns: they are computed from tables of counts, and determine all answers.
 
-#: Largest number of blocks of a design. Each block is measured as a table. A table has one cell for
-#: each combination of levels (values) of the columns. The error of the answers grows like the
-#: number of blocks times the root of the number of cells per block. So a design with very many
-#: small blocks usually has a larger error than a design with few large blocks.
-MAX_BLOCKS = 400
-#: Largest number of groups into which the columns are divided. The limit keeps the number of
-#: searches small, because each number of groups needs several searches. The division with one
-#: column in each group is tried even beyond this limit.
-MAX_GROUPS = 12
-#: A search runs only if (number of sets of t groups) x (number of groups) is at most this. Finding
-#: a block then takes milliseconds.
-MAX_COVERED = 300_000
-#: The weight of an uncovered set of groups in `_greedy_cover` is `LOOK_AHEAD`^k, where k is the
-#: number of groups of the set that are not in the block yet.
-LOOK_AHEAD = 0.25
-#: Largest number of designs that `covering_designs` returns.
-KEPT = 16
-
-Block = tuple[int, ...]
-Blocks = tuple[Block, ...]
+#: Largest number of cell counts whose basis is changed at a time: 2^22 float64 take 32 MB. A larger
+#: array is divided into parts of whole columns, and each part has at least one column.
+MAX_CHANGED = 1 << 22
 
 
-def covering_designs(levels: Sequence[int], strength: int, max_cells: int) -> list[Blocks]:
-    """Designs that cover all sets of `strength` columns by blocks of at most `max_cells` cells.
+class Interactions:
+    """Coordinates of the interactions on which the answers to table queries depend.
 
-    Groups of columns are covered greedily (Gordon-Kuperberg-Patashnik 1995), without randomness.
-    The first designs have the least number of blocks times root of the cells of the largest block:
-    the error grows like this product.
+    Let the columns of the matrix B_i (l_i, l_i - 1) be an orthonormal basis of the vectors of sum 0
+    over the l_i levels (values) of column i. The interaction of a set U of columns is, for the
+    histogram h of the records,
+
+        theta_U = (tensor over i in U of B_i^T, and of 1^T over the other columns) h.
+
+    The table of a set S of columns has a cell for each combination of levels: the number of records
+    with these levels. It determines theta_U for all U within S: the product with [1, B_i]^T along
+    the axis of each column computes them from the cells, and the inverse [1 / l_i, B_i] computes
+    the cells.
     """
-    found: dict[Blocks, float] = {}
-    counts = {*range(strength + 1, min(len(levels), MAX_GROUPS) + 1), len(levels)}
-    for count in sorted(counts):
-        if math.comb(count, strength) * count > MAX_COVERED:
-            continue
-        groups = _groups(levels, count)
-        bits = np.array([sum(math.log2(levels[i]) for i in group) for group in groups])
-        largest = np.sort(bits)[::-1][:strength].sum()
-        for limit in range(math.ceil(largest), math.floor(math.log2(max_cells)) + 1):
-            cover = _greedy_cover(bits, strength, limit + 1e-9)
-            if cover is None:
-                continue
-            blocks = tuple(
-                sorted({tuple(sorted(itertools.chain(*(groups[g] for g in b)))) for b in cover})
-            )
-            cells = max(math.prod(levels[i] for i in block) for block in blocks)
-            found[blocks] = len(blocks) * math.sqrt(cells)
-            if len(blocks) == 1:
-                break
-    return sorted(found, key=lambda blocks: found[blocks])[:KEPT]
+
+    def __init__(self, workload: TableQueries) -> None:
+        self.workload = workload
+        self.order = max(map(len, workload.tables))
+        within = [S for S in workload._interacting() if min(workload.shape(S)) > 1]
+        #: The sets U, the empty set first.
+        self.sets: list[ColumnSet] = [(), *within]
+        #: Number of each set in `sets`.
+        self.number = {U: u for u, U in enumerate(self.sets)}
+        sizes = [math.prod(n - 1 for n in workload.shape(U)) for U in self.sets]
+        self._starts = np.cumsum([0, *sizes])
+        #: Number of coordinates of all theta_U.
+        self.dimension = int(self._starts[-1])
+
+    @cached_property
+    def costs(self) -> FloatArray:
+        """For each U, E ||Z||_2^2 of the noise Z on sums of answers from variance 1 on theta_U."""
+        sizes = self.workload.table_sizes.astype(np.float64)
+        return np.asarray(self._weights_by_table.T @ sizes)
+
+    def cells(self, table: ColumnSet) -> int:
+        """Number of cells of a table."""
+        return math.prod(self.workload.shape(table))
+
+    def within(self, table: ColumnSet) -> list[int]:
+        """Numbers of the sets U within a table, which need not belong to the workload."""
+        sets = _subsets(table, 0, min(self.order, len(table)))
+        return [self.number[U] for U in sets if U in self.number]
+
+    def positions(self, table: ColumnSet) -> list[tuple[int, IntArray, IntArray]]:
+        """The number of each U within a table, and two arrays of positions of its coordinates.
+
+        The first is for the interactions of the table alone, the second for all interactions.
+        """
+        found = []
+        for axes, places in _patterns(self.workload.shape(table), min(self.order, len(table))):
+            u = self.number.get(tuple(table[i] for i in axes))
+            if u is not None:
+                found.append((u, places, np.arange(self._starts[u], self._starts[u + 1])))
+        return found
+
+    def to_answers(self, coordinates: FloatArray) -> FloatArray:
+        """Sums of answers (m, b) from the coordinates (dimension, b) of all interactions."""
+        answers = np.empty((self.workload.n_queries, coordinates.shape[1]))
+        for shape, places in self._tables_by_shape.items():
+            count, size = places.shape
+            inside = coordinates[self._sources[places]].reshape(count, size, -1)
+            # Transform all tables of this shape together, as additional columns.
+            flat = inside.transpose(1, 0, 2).reshape(size, -1)
+            solved = _along_axes([_synthesis(n) for n in shape], flat)
+            answers[places] = solved.reshape(size, count, -1).transpose(1, 0, 2)
+        return np.asarray(answers * self.workload.weights[:, None])
+
+    def variances(self, variances: FloatArray) -> FloatArray:
+        """Variances of answers (m,), given the variance of the coordinates of each U (sets,)."""
+        return np.repeat(self._weights_by_table @ variances, self.workload.table_sizes)
+
+    @cached_property
+    def _weights_by_table(self) -> sp.csr_array:
+        """The variance in an answer of T from noise of variance 1 on theta_U: (tables, sets).
+
+        For the weight w_T of the table it is, in all cells, w_T^2 prod over U of (1 - 1 / l_i)
+        times prod over T - U of 1 / l_i^2.
+        """
+        rows, columns, values = [], [], []
+        weights = self.workload.table_weights.tolist()
+        for t, (table, weight) in enumerate(zip(self.workload.tables, weights, strict=True)):
+            cells = self.cells(table)
+            for u, places, _ in self.positions(table):
+                # The product over U of (1 - 1 / l_i) is len(places) / cells(U).
+                rows.append(t)
+                columns.append(u)
+                values.append(weight**2 * len(places) * self.cells(self.sets[u]) / cells**2)
+        shape = (len(weights), len(self.sets))
+        return sp.coo_array((values, (rows, columns)), shape=shape).tocsr()
+
+    @cached_property
+    def _sources(self) -> IntArray:
+        """For each cell of each table (m,), the coordinate that `to_answers` puts there."""
+        sources = np.zeros(self.workload.n_queries, dtype=np.int64)
+        for table, cells in zip(self.workload.tables, self.workload.slices, strict=True):
+            for _, places, targets in self.positions(table):
+                sources[cells][places] = targets
+        return sources
+
+    @cached_property
+    def _tables_by_shape(self) -> dict[tuple[int, ...], IntArray]:
+        """For each shape, an array (tables, cells): the query number of each cell of each table."""
+        groups: dict[tuple[int, ...], list[IntArray]] = {}
+        for table, cells in zip(self.workload.tables, self.workload.slices, strict=True):
+            shape = self.workload.shape(table)
+            groups.setdefault(shape, []).append(np.arange(cells.start, cells.stop))
+        return {shape: np.stack(places) for shape, places in groups.items()}
 
 
-def _groups(levels: Sequence[int], count: int) -> list[Block]:
-    """Divide the columns into `count` groups with nearly equal numbers of cells."""
-    groups: list[list[int]] = [[] for _ in range(count)]
-    bits = [0.0] * count
-    for column in sorted(range(len(levels)), key=lambda i: -levels[i]):
-        least = min(range(count), key=lambda g: (bits[g], g))
-        groups[least].append(column)
-        bits[least] += math.log2(levels[column])
-    return [tuple(group) for group in groups]
+@functools.lru_cache(maxsize=256)
+def _patterns(shape: tuple[int, ...], most: int) -> list[tuple[ColumnSet, IntArray]]:
+    """Sets of at most `most` axes, and where their coordinates are after the change of basis.
 
-
-def _greedy_cover(bits: FloatArray, strength: int, limit: float) -> list[IntArray] | None:
-    """Blocks of points that cover every set of `strength` points; None above `MAX_BLOCKS` blocks.
-
-    A point is a group of columns. The `bits` of the points of a block add up to at most `limit`.
+    Along each axis, position 0 is the sum, and the others are the coordinates in the basis. Many
+    tables have the same shape.
     """
-    count = len(bits)
-    sets = np.array(list(itertools.combinations(range(count), strength)))
-    member = np.zeros((len(sets), count))
-    np.put_along_axis(member, sets, 1, axis=1)
-    rng = np.random.default_rng(PUBLIC_SEED)
-    blocks: list[IntArray] = []
-    while len(member):
-        # Each new block covers at least one more set, so the loop ends.
-        if len(blocks) == MAX_BLOCKS:
-            return None
-        block = member[rng.integers(len(member))] > 0
-        weights = LOOK_AHEAD ** (strength - member @ block.astype(np.float64))
-        while (room := limit - bits[block].sum()) > 0:
-            free = ~block & (bits <= room)
-            if not free.any():
-                break
-            gains = np.where(free, (weights @ member) / bits, -1.0)
-            point = int(np.argmax(gains))
-            block[point] = True
-            weights *= np.where(member[:, point] > 0, 1 / LOOK_AHEAD, 1.0)
-        blocks.append(np.flatnonzero(block))
-        member = member[member @ block.astype(np.float64) < strength]
-    return blocks
+    strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    found = []
+    for axes in _subsets(range(len(shape)), 0, most):
+        places = np.zeros(1, dtype=np.int64)
+        for i in axes:
+            places = (places[:, None] + strides[i] * np.arange(1, shape[i])).ravel()
+        found.append((axes, places))
+    return found
+
+
+@functools.cache
+def _analysis(levels: int) -> FloatArray:
+    """The map [1, B]^T from counts of levels to the sum, and to coordinates in the basis B."""
+    return np.vstack([np.ones(levels), zero_sum_basis(levels).T])
+
+
+@functools.cache
+def _synthesis(levels: int) -> FloatArray:
+    """The inverse [1 / l, B] of `_analysis`."""
+    return np.hstack([np.full((levels, 1), 1 / levels), zero_sum_basis(levels)])
+
+
+def _along_axes(maps: Sequence[FloatArray], values: FloatArray) -> FloatArray:
+    """The tensor product of square maps, one for each axis, times `values` (cells, b)."""
+    shape, left = values.shape, 1
+    for matrix in maps:
+        n = len(matrix)
+        values = matrix @ values.reshape(left, n, -1)
+        left *= n
+    return np.asarray(values.reshape(shape))
+
+
+@dataclass(frozen=True, eq=False)
+class TableMap:
+    """The part R x of the answers that comes from one table, where x are the counts of its cells.
+
+    Several tables can estimate an interaction. R multiplies each by the share of this table
+    (`shares`, by the position in `interactions.sets`; 0 if missing), because shares of all tables
+    add up to 1. R is not formed: O(l) operations for each cell and axis with l levels.
+    """
+
+    interactions: Interactions = field(repr=False)
+    table: tuple[int, ...]
+    shares: dict[int, float] = field(repr=False)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.interactions.workload.n_queries, self.interactions.cells(self.table)
+
+    @property
+    def expansion(self) -> Interactions:
+        """The last step of a product with R: it computes the answers from the interactions."""
+        return self.interactions
+
+    def to_coordinates(self, columns: Columns) -> FloatArray:
+        """Coordinates (dimension, b) of all interactions times shares, from counts (cells, b)."""
+        cells, width = columns.shape
+        found = np.zeros((self.interactions.dimension, width))
+        sources, targets, factors = self._entries
+        step = max(1, MAX_CHANGED // cells)
+        maps = [_analysis(n) for n in self.interactions.workload.shape(self.table)]
+        for start in range(0, width, step):
+            part = columns[:, start : start + step]
+            dense = part.toarray() if sp.issparse(part) else np.ascontiguousarray(part)
+            own = _along_axes(maps, dense)[sources]
+            found[targets, start : start + step] = factors[:, None] * own
+        return found
+
+    def __matmul__(self, columns: Columns) -> FloatArray:
+        """The product R x, where x is `columns`, of shape (cells, b) or (cells,)."""
+        single = columns.ndim == 1
+        found = self.to_coordinates(columns.reshape((-1, 1)) if single else columns)
+        answers = self.interactions.to_answers(found)
+        return answers[:, 0] if single else answers
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> FloatArray:
+        """The matrix R, of shape `shape`; it fits in memory only for tables of few cells."""
+        del copy
+        return np.asarray(self @ np.eye(self.shape[1]), dtype=dtype)
+
+    def image_variances(self, noise: Noise) -> FloatArray:
+        """Variances (m,) of the m entries of R Z, for the noise Z of a `CellNoise`."""
+        if isinstance(noise, LaplaceNoise):
+            along = 2 * noise.scale**2
+        else:
+            assert isinstance(noise, KNormNoise)
+            along = noise.second_moment().value / noise.effective_dimension
+        # Z has the same variance along each unit vector of its support. The coordinates of theta_U
+        # are inner products of Z with orthogonal vectors of squared length (cells of the table) /
+        # (cells of U).
+        own, cells = np.zeros(len(self.interactions.sets)), self.shape[1]
+        for u, share in self.shares.items():
+            stretch = cells / self.interactions.cells(self.interactions.sets[u])
+            own[u] = share**2 * along * stretch
+        return self.interactions.variances(own)
+
+    @cached_property
+    def _entries(self) -> list[npt.NDArray[Any]]:
+        """Positions of the coordinates with a share, in the table and in all, and the shares."""
+        kept = [
+            (sources, targets, np.full(len(sources), self.shares[u]))
+            for u, sources, targets in self.interactions.positions(self.table)
+            if u in self.shares
+        ]
+        return [np.concatenate(parts) for parts in zip(*kept, strict=True)]
 
 
 # Marginal tables.
@@ -147,8 +292,9 @@ MAX_OVERLAP = 1 << 22
 #: Largest number of answers. They are checked on 64 records, in arrays of at most 256 MiB.
 MAX_ANSWERS = 1 << 19
 #: Number of random elements for which the answers are compared with the answers computed from the
-#: measurements. If an interaction is not measured, the comparison fails almost surely.
-CHECKED_RECORDS = 64
+#: measurements. If an interaction is not measured, the comparison fails almost surely: a product of
+#: signs takes both values except with probability 2^-63.
+CHECKED = 64
 
 
 @dataclass(frozen=True)
@@ -210,7 +356,7 @@ class WeightedMarginals:
         if adjacency is Adjacency.REPLACE_ONE:
             costs[0] = 0.0  # the number of records is public
         split = candidates.split(costs, overlap)
-        records = workload.universe.sample(CHECKED_RECORDS, np.random.default_rng(PUBLIC_SEED))
+        records = workload.universe.sample(CHECKED, np.random.default_rng(PUBLIC_SEED))
 
         def measure() -> list[Measurement]:
             needed = np.flatnonzero(costs)
@@ -221,7 +367,7 @@ class WeightedMarginals:
                     _indicators(interactions, candidates.sets[s], records),
                     TableMap(interactions, candidates.sets[s], shares),
                     adjacency,
-                    sums=_sums(candidates.sets[s]),
+                    sums=_table_sums(candidates.sets[s]),
                     table=candidates.sets[s],
                 )
                 for s, shares in _least_squares(split, overlap, needed)
@@ -232,10 +378,9 @@ class WeightedMarginals:
 
 
 class _Candidates:
-    """The sets of columns that may be measured, and the families in which they are tried.
+    """The sets of columns that may be measured, and the families (`_families`) to try.
 
-    A family is the table of all columns, or the blocks of one covering design. Only those over
-    which the budget can be split in seconds are kept.
+    Only those over which the budget can be split in seconds are kept.
     """
 
     def __init__(self, interactions: Interactions, adjacency: Adjacency) -> None:
@@ -247,9 +392,7 @@ class _Candidates:
         few = 2 ** len(varying) <= MAX_SETS and math.prod(levels) <= MAX_CELLS
         pool = _subsets(varying, least, len(varying) if few else order)
         pool = pool if self._affordable(pool) else []
-        families = [
-            blocks for blocks in _families(tuple(levels), order) if self._affordable(blocks)
-        ]
+        families = list(filter(self._affordable, _families(tuple(levels), order)))
         self.sets = list(dict.fromkeys(itertools.chain(pool, *families)))
         if not self.sets:
             raise WorkloadSizeError(
@@ -263,8 +406,7 @@ class _Candidates:
 
     def _affordable(self, sets: Sequence[ColumnSet]) -> bool:
         orders = range(self.interactions.order + 1)
-        pairs = sum(math.comb(len(S), j) for S in sets for j in orders)
-        return pairs <= MAX_OVERLAP
+        return sum(math.comb(len(S), j) for S in sets for j in orders) <= MAX_OVERLAP
 
     def overlap(self) -> sp.csr_array:
         """Cells of U over cells of S for S in `sets` (rows) and U within S (columns), else 0."""
@@ -328,23 +470,16 @@ def _indicators(interactions: Interactions, S: ColumnSet, records: IntArray) -> 
     return sp.coo_array((np.ones(b), (cells, np.arange(b))), shape=shape).tocsr()
 
 
-def _sums(S: ColumnSet) -> ExactSums:
-    """A function from counts of records to the number of records in each cell of table S."""
+def _table_sums(S: ColumnSet) -> ExactSums:
     return lambda counts: counts.table(S).ravel().astype(np.float64)
 
 
-def _subsets(columns: list[int], least: int, most: int) -> list[ColumnSet]:
+def _subsets(columns: Sequence[int], least: int, most: int) -> list[ColumnSet]:
     """Subsets of `columns` with `least` to `most` elements, by size and then lexicographically."""
-    sizes = range(least, most + 1)
-    return [S for size in sizes for S in itertools.combinations(columns, size)]
+    return [S for j in range(least, most + 1) for S in itertools.combinations(columns, j)]
 
 
 # Columns of two levels: weighted products of at most two signs.
-
-#: Number of random elements on which `Design` checks that the measurements determine the answers.
-#: If a product is needed but not measured, it takes both values on these elements except with
-#: probability 2^-63, so the check fails.
-CHECKED_SIGNS = 64
 
 
 @dataclass(frozen=True)
@@ -384,7 +519,7 @@ class WeightedSigns:
         order = products.order
         # If there are more signs than columns, the first sign is the constant 1. The products of
         # this sign with the other signs are the single signs.
-        leading = products.order > len(workload.universe.elements(0, 1)[0])
+        leading = order > len(workload.universe.elements(0, 1)[0])
         first, second = np.triu_indices(order, 1)
         singles = (first == 0) if leading else np.zeros(len(first), dtype=bool)
         groups = [places for places in (singles, ~singles) if abs(products.matrix[:, places]).sum()]
@@ -400,7 +535,7 @@ class WeightedSigns:
         costs = np.array([float(part.multiply(part).sum()) for part in columns])
         weights = _best_weights(costs, limits)
 
-        signs = np.random.default_rng(PUBLIC_SEED).choice([-1.0, 1.0], size=(CHECKED_SIGNS, order))
+        signs = np.random.default_rng(PUBLIC_SEED).choice([-1.0, 1.0], size=(CHECKED, order))
         signs[:, :leading] = 1
         told = np.stack([s[first] * s[second] for s in signs])
 
@@ -408,7 +543,7 @@ class WeightedSigns:
             rows = [told[:, places].T for places in groups]
             sums = [_product_sums(workload, places) for places in groups]
             if len(columns) > len(groups):
-                rows.append(np.ones((1, CHECKED_SIGNS)))
+                rows.append(np.ones((1, CHECKED)))
                 sums.append(lambda counts: np.array([float(counts.count)]))
             # The weighted products of all orders have l1 sensitivity 1. Noise of scale 1 on a
             # weighted product is noise of scale 1 / weight on the product without the weight.
@@ -425,8 +560,6 @@ class WeightedSigns:
 
 
 def _product_sums(workload: Workload, places: npt.NDArray[np.bool_]) -> ExactSums:
-    """A function from counts of records to the sums of the sign products chosen by `places`."""
-
     def sums(counts: Counts) -> FloatArray:
         if not isinstance(counts, RecordCounts):
             return product_sums(workload, counts.table, places)
