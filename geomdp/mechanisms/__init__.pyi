@@ -18,6 +18,9 @@ from .additive_noise.strategy_mechanism import Hierarchical as Hierarchical
 from .additive_noise.strategy_mechanism import Matrix as Matrix
 from .additive_noise.strategy_mechanism import ResidualGaussian as ResidualGaussian
 from .base import Mechanism as Mechanism
+from .base import Prediction as Prediction
+from .base import PredictionKind as PredictionKind
+from .base import Release as Release
 from .covariance import Covariance as Covariance
 from .fitted import Fitted as Fitted
 from .interactive.iterative import AllParities as AllParities
@@ -41,9 +44,6 @@ from .projected import Shrunk as Shrunk
 from .reduced_answers import JL as JL
 from .reduced_answers import AutoDimension as AutoDimension
 from .reduced_answers import Coarse as Coarse
-from .release import Prediction as Prediction
-from .release import PredictionKind as PredictionKind
-from .release import Release as Release
 from .second_moment import PairMarginals as PairMarginals
 from .second_moment import SecondMoment as SecondMoment
 from .selection import ExponentialMechanism as ExponentialMechanism

@@ -1,12 +1,18 @@
-"""Base classes of offline mechanisms, what one record can change, and errors on public data."""
+"""Offline mechanisms: the steps of a release, its results, and what one record can change."""
 
 from __future__ import annotations
 
 import abc
 import copy
+import enum
+import html
+import json
 import math
-from collections.abc import Callable, Iterable
-from typing import Self
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Self, TypeVar
 
 import numpy as np
 
@@ -14,24 +20,266 @@ from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import require_type, whole
 from geomdp.data.tallies import CountedRecords, totals_of
-from geomdp.mechanisms.release import (
-    Prediction,
-    PredictionKind,
-    Release,
-    release_once,
-    short_claim,
-    source_and_record,
-)
-from geomdp.privacy import Adjacency, Guarantee, Ledger, PureDP
-from geomdp.privacy.definitions import checked_adjacency
+from geomdp.privacy import Adjacency, Guarantee, Heuristic, Ledger, PureDP
+from geomdp.privacy.definitions import checked_adjacency, weakness
 from geomdp.privacy.guarantees import SamplerStatus
 from geomdp.workloads import MarginalTables, Workload
 from geomdp.workloads.base import Totals
 from geomdp.workloads.universes import Records
 
+Prepared = TypeVar("Prepared")
+Statistic = TypeVar("Statistic")
+Output = TypeVar("Output")
+
 #: Limits on the largest l1 norm of an answer vector. Within these limits, fourth powers of noise
 #: scales stay in the range of float64 for every epsilon that mechanisms accept.
 LEAST_ANSWER, LARGEST_ANSWER = 1e-60, 1e60
+
+
+# The steps of an offline release.
+
+
+def source_and_record(
+    rng: RandomState, guarantee: Guarantee
+) -> tuple[np.random.Generator, Guarantee]:
+    """The generator and the privacy record of one release; any `rng` but None voids the claim."""
+    generator = np.random.default_rng(rng)
+    return generator, guarantee if rng is None else guarantee.as_seeded()
+
+
+def warn_if_weak(guarantee: Guarantee) -> None:
+    """Warn of an unseeded epsilon or rho above 10, at the line that calls the library."""
+    meaning = "" if guarantee.seeded else weakness(guarantee.privacy)
+    if not meaning:
+        return
+    level, frame = 1, sys._getframe().f_back
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("geomdp."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(meaning, UserWarning, stacklevel=level + 1)
+
+
+def release_once(
+    label: str,
+    n: int,
+    guarantee: Guarantee,
+    ledger: Ledger | None,
+    *,
+    set_up: Callable[[], Prepared],
+    read: Callable[[], tuple[int, Statistic]],
+    draw: Callable[[Prepared, Statistic], Output],
+) -> Output:
+    """Run the steps of one release in the order that every offline mechanism must keep.
+
+    Public work comes first, so that it cannot fail after the ledger has paid. The ledger is asked
+    before the records are read, and pays after they are found valid, before noise is drawn. A
+    failure before `draw` leaves the ledger unchanged, and nothing has been released.
+    """
+    if ledger is not None:
+        require_type(ledger, Ledger, "ledger")
+    prepared = set_up()
+    if ledger is not None:
+        ledger.require(guarantee, label)
+    count, statistic = read()
+    if guarantee.adjacency is Adjacency.REPLACE_ONE and count != n:
+        raise ValueError(f"records must number n = {n}, got {count}")
+    warn_if_weak(guarantee)
+    if ledger is not None:
+        ledger.spend(guarantee, label)
+    return draw(prepared, statistic)
+
+
+# The results.
+
+#: How many of the first answers are shown in a line of text, and in the table of a notebook.
+FIRST_IN_TEXT, FIRST_IN_TABLE = 4, 10
+#: Largest number of queries for which this table has labels: a workload makes the labels of all.
+MAX_LABELLED = 1 << 16
+
+
+class PredictionKind(enum.StrEnum):
+    """How a predicted error relates to the error of a mechanism.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> laplace = gd.mechanisms.Laplace(gd.workloads.Prefixes(8), n=100, privacy=gd.PureDP(1.0))
+    >>> laplace.predicted_rmse.kind.value
+    'exact'
+    >>> gd.mechanisms.Projected(laplace).predicted_rmse.kind.value
+    'upper_bound'
+    """
+
+    #: The error on every data set, against Q(X) as in `Prediction`. Against the means of another
+    #: number of records than n, it can be larger. If it is estimated, `stderr` is above 0.
+    EXACT = "exact"
+    #: An upper bound for every data set (for `JL`, on average over its random map), and under
+    #: add/remove for any number of records. Only small parts, for rounded answers or a numerical
+    #: gap, are for n records.
+    UPPER_BOUND = "upper_bound"
+    #: The error in a simulation on public data, the prior.
+    PRIOR = "prior"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Root mean squared error per query, (E ||M(X) - Q(X)||_2^2 / m)^(1/2), predicted without data.
+
+    M(X) holds the released answers to the m queries. Q(X) is the sum of the true answers over the
+    records, divided by n. Under add/remove, where n is a declared number, Q(X) is the mean only if
+    there are exactly n records.
+
+    Parameters
+    ----------
+    value : float
+        The predicted error, in the units of the answers (means).
+    kind : PredictionKind
+        How the value relates to the error.
+    source : str
+        A formula, in most cases with its id in the formula sheet, and what was estimated.
+    stderr : float
+        Standard error of `value`. It is 0 if nothing was estimated, or if `value` is computed from
+        upper confidence limits.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Histogram(3)
+    >>> prediction = gd.mechanisms.Laplace(workload, n=100, privacy=gd.PureDP(1.0)).predicted_rmse
+    >>> prediction.kind.value, prediction.source, prediction.stderr
+    ('exact', 'E||Z||^2 of the noise (JL-L14)', 0.0)
+    """
+
+    value: float
+    kind: PredictionKind
+    source: str
+    stderr: float = 0.0
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        kind = "at most " if self.kind is PredictionKind.UPPER_BOUND else ""
+        prior = " on a prior" if self.kind is PredictionKind.PRIOR else ""
+        return f"rmse {kind}{self.value:.4g}{prior}"
+
+    def to_dict(self) -> dict[str, object]:
+        """The prediction as plain values, ready for JSON."""
+        return asdict(self) | {"kind": self.kind.value}
+
+
+def short_claim(guarantee: Guarantee) -> str:
+    """A privacy record in a few words: the claim and the neighbour relation, without caveats."""
+    if guarantee.seeded or guarantee.withdrawn:
+        return str(guarantee)
+    if isinstance(guarantee.sampler, Heuristic):
+        return f"heuristic, target {guarantee.privacy}, {guarantee.adjacency.value}"
+    return f"{guarantee.effective}, {guarantee.adjacency.value}"
+
+
+@dataclass(frozen=True, repr=False)
+class Release:
+    """Private answers, with a privacy record and the predicted error.
+
+    Parameters
+    ----------
+    answers : (m,) array
+        Private mean answers, in the order of the workload's queries.
+    guarantee : Guarantee
+        The privacy record.
+    predicted_rmse : Prediction
+        The error that was predicted before the data were seen.
+    workload : Workload, optional
+        The queries, which label the answers in the table of a notebook.
+    noisy : array, optional
+        The noisy values from which the answers were computed, such as the (m,) answers before a
+        projection. `guarantee` covers them, too. Confidence intervals can be computed around them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Histogram(3)
+    >>> mechanism = gd.mechanisms.Laplace(workload, n=100, privacy=gd.PureDP(1.0))
+    >>> records = np.array([0] * 50 + [1] * 30 + [2] * 20)
+    >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
+    >>> release
+    Release(3 answers: 0.5064, 0.2877, 0.15; seeded: no privacy claim; predicted rmse 0.02828)
+    >>> release.answers.round(3)
+    array([0.506, 0.288, 0.15 ])
+    """
+
+    answers: FloatArray
+    guarantee: Guarantee
+    predicted_rmse: Prediction
+    workload: Workload | None = None
+    noisy: FloatArray | None = None
+
+    def to_json(self) -> str:
+        """Answers, privacy record and prediction as one JSON object."""
+        record = {
+            "answers": self.answers.tolist(),
+            "guarantee": self.guarantee.to_dict(),
+            "predicted_rmse": self.predicted_rmse.to_dict(),
+        }
+        return json.dumps(record, indent=2)
+
+    def __repr__(self) -> str:
+        first = [f"{answer:.4g}" for answer in self.answers[:FIRST_IN_TEXT]]
+        if len(self.answers) > FIRST_IN_TEXT:
+            first.append("...")
+        return (
+            f"Release({len(self.answers)} answers: {', '.join(first)}; "
+            f"{short_claim(self.guarantee)}; predicted {self.predicted_rmse})"
+        )
+
+    def _repr_html_(self) -> str:
+        """A table of the first answers with their labels, for notebooks."""
+        count = min(len(self.answers), FIRST_IN_TABLE)
+        labels: Sequence[object] = range(count)
+        if self.workload is not None and len(self.answers) <= MAX_LABELLED:
+            labels = self.workload.labels()[:count]
+        rows = "".join(
+            f"<tr><td>{html.escape(str(label))}</td><td>{answer:.4g}</td></tr>"
+            for label, answer in zip(labels, self.answers, strict=False)
+        )
+        more = len(self.answers) - count
+        rest = f"<p>and {more} more answers</p>" if more else ""
+        return (
+            f"<p><b>{html.escape(str(self.guarantee))}</b><br>"
+            f"predicted {html.escape(str(self.predicted_rmse))}</p>"
+            f"<table><tr><th>query</th><th>answer</th></tr>{rows}</table>{rest}"
+        )
+
+
+#: Whole numbers below 2^53 are exact in float64, and so is a sum of two below 2^52.
+LARGEST_SUM, SMALL = 2**53, 2**52
+
+
+def quotients(
+    sums: FloatArray, multiples: list[int], unit: int, n: int, step: int = 1
+) -> FloatArray:
+    """(sums + multiples / unit) / n for whole `multiples` (m,): the exact quotient, rounded once.
+
+    `step` is a power of two that divides `unit`, and `sums` (m,) are multiples of 1 / step. In
+    float64 the rounding error of a sum plus large noise would depend on the records.
+    """
+    # A product with a power of two is exact.
+    scaled = sums * step
+    if (np.abs(scaled) >= LARGEST_SUM).any() or (scaled != np.rint(scaled)).any() or unit % step:
+        raise ArithmeticError(f"sums times {step} must be whole numbers below 2^53")
+    size, each = n * unit, unit // step
+    if len(scaled) != len(multiples):
+        raise ValueError(f"{len(scaled)} sums must have as many multiples, got {len(multiples)}")
+    small = max(map(abs, multiples), default=0) < SMALL
+    if small and size < LARGEST_SUM and np.abs(scaled).max(initial=0.0) * each < SMALL:
+        # Numerators below 2^53 are exact in float64, so only the quotient is rounded.
+        numerators = scaled.astype(np.int64) * each + np.array(multiples, dtype=np.int64)
+        return np.asarray(numerators / size)
+    pairs = zip(scaled.tolist(), multiples, strict=True)
+    return np.array([(int(total) * each + j) / size for total, j in pairs])
+
+
+# What one record can change.
 
 
 def checked_workload(workload: object) -> Workload:
@@ -63,28 +311,22 @@ def l1_sensitivity(workload: Workload, adjacency: Adjacency) -> float:
 
     ``ValueError`` if it is not finite, or if it is 0: the sums of neighbours then need no noise.
     """
-    replace_one = _checked(workload, adjacency)
+    checked_workload(workload)
+    replace_one = checked_adjacency(adjacency) is Adjacency.REPLACE_ONE
     return _not_constant(workload.l1_diameter() if replace_one else workload.l1_radius())
 
 
 def l2_sensitivity(workload: Workload, adjacency: Adjacency) -> float:
     """Upper bound on the l2 change of the sum of answer vectors, as `l1_sensitivity`."""
-    replace_one = _checked(workload, adjacency)
+    checked_workload(workload)
+    replace_one = checked_adjacency(adjacency) is Adjacency.REPLACE_ONE
     return _not_constant(workload.l2_diameter() if replace_one else workload.l2_radius())
 
 
 def whole_square(sensitivity: float) -> int:
-    """Upper bound on the squared l2 sensitivity of whole-number answers, which is a whole number.
-
-    `sensitivity` is its root in float64, with a relative error far below 1e-9.
-    """
+    """Upper bound on the square, which is whole, of the l2 sensitivity of whole answers."""
+    # `sensitivity` has a relative error far below 1e-9.
     return math.floor(sensitivity**2 * (1 + 1e-9))
-
-
-def _checked(workload: object, adjacency: object) -> bool:
-    """Check both arguments, and return whether the neighbour relation is replace-one."""
-    checked_workload(workload)
-    return checked_adjacency(adjacency) is Adjacency.REPLACE_ONE
 
 
 def _not_constant(sensitivity: float) -> float:
@@ -100,7 +342,7 @@ def answer_hull(workload: Workload, adjacency: Adjacency) -> AffineHull:
     """The public subspace, of dimension r >= 1, that contains the mean answers of every data set.
 
     Under replace-one it is the affine hull of the answers, under add/remove the linear span of this
-    hull (JL-DEF). The basis (m, r) is orthonormal. ``ValueError`` for dimension 0.
+    hull (JL-DEF). ``ValueError`` for dimension 0.
     """
     hull = checked_workload(workload).affine_hull()
     if checked_adjacency(adjacency) is Adjacency.ADD_REMOVE:
@@ -122,10 +364,8 @@ def _linear_span(hull: AffineHull) -> AffineHull:
     return AffineHull(origin, np.column_stack([hull.basis, normal / length]))
 
 
-#: Largest length of a workload's `repr` in the `repr` of a mechanism. A longer `repr` is replaced
-#: by the name of the workload's class.
+#: The `repr` of a mechanism has the class of a workload whose own `repr` is longer than this.
 LONGEST = 60
-
 
 #: A function that maps exact sums to private means (m,), with noise that is drawn already.
 Privatiser = Callable[[FloatArray], FloatArray]
@@ -151,10 +391,9 @@ class Mechanism(abc.ABC):
 
     Notes
     -----
-    Each concrete mechanism states its own privacy claim in `guarantee`. It holds for all
-    neighbouring X, X' and measurable S. Under epsilon-DP, Pr[M(X) in S] <= e^epsilon
-    Pr[M(X') in S]. Under (epsilon, delta)-DP, delta is added on the right. Under rho-zCDP, the
-    Renyi divergence of order a > 1 of M(X) from M(X') is at most rho a.
+    `guarantee` holds for all neighbouring X, X' and measurable S. Under epsilon-DP,
+    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S]. Under (epsilon, delta)-DP, delta is added on the
+    right. Under rho-zCDP, the Renyi divergence of order a > 1 of M(X) from M(X') is at most rho a.
 
     Examples
     --------
@@ -207,13 +446,12 @@ class Mechanism(abc.ABC):
 
     @abc.abstractmethod
     def with_workload(self, workload: Workload) -> Self:
-        """A mechanism of the same family, with the same n and guarantee, for another `workload`."""
+        """The same kind of mechanism, with the same n and guarantee, for another `workload`."""
 
     def with_n(self, n: int) -> Self:
         """The same mechanism for `n` records, with the same noise and geometry."""
         n = whole(n, "n")
-        # Set up before copying. The copy then has the results, too.
-        self.set_up()
+        self.set_up()  # before copying: the copy then has the results, too
         twin = copy.copy(self)
         twin.n = n
         return twin
@@ -323,7 +561,7 @@ class FixedDataset:
         self._known: tuple[Workload, int, FloatArray] | None = None
 
     def sums(self, workload: Workload, n: int) -> FloatArray:
-        """Sum of the answer vectors (m,); ``ValueError`` if the number of records is not `n`."""
+        """Sum of the answer vectors (m,) of `n` records."""
         if self._known is None or self._known[0] is not workload:
             totals = workload.totals(self._records)
             self._known = (workload, totals.count, totals.sums)
@@ -333,11 +571,7 @@ class FixedDataset:
         return sums
 
     def inputs(self, mechanism: Mechanism) -> FloatArray:
-        """The sums to which `mechanism` adds noise.
-
-        A mechanism with its own `totals`, such as `Coarse`, reads the records again. For all others
-        `sums` keeps the sums.
-        """
+        """The sums to which `mechanism` adds noise; its own `totals` read the records again."""
         if type(mechanism).totals is Mechanism.totals:
             return self.sums(mechanism.workload, mechanism.n)
         return mechanism.totals(self._records).sums
@@ -346,12 +580,9 @@ class FixedDataset:
 def predict_on_prior(
     mechanism: Mechanism, prior: FixedDataset, trials: int, rng: RandomState = None
 ) -> Prediction:
-    """Root mean squared error per query of `mechanism` on a public data set.
+    """Root mean squared error per query of `mechanism` on a public data set, by simulation.
 
-    The prediction is (E ||M(X) - Q(X)||_2^2 / m)^(1/2), with X the data set of `prior`, Q(X) its m
-    true answers and M(X) the answers of the mechanism. The expectation over the noise is estimated
-    by the mean over independent releases. Never use records that are to be protected: the
-    prediction would be a release without privacy.
+    Never use records that are to be protected: this would be a release without privacy.
     """
     require_type(mechanism, Mechanism, "mechanism")
     require_type(prior, FixedDataset, "prior")
@@ -364,7 +595,7 @@ def predict_on_prior(
         error = mechanism.privatise(inputs, generator) - truth
         squares[trial] = error @ error / mechanism.workload.n_queries
     value = math.sqrt(squares.mean())
-    # By the derivative of the square root: d sqrt(x) = dx / (2 sqrt(x)).
+    # d sqrt(x) = dx / (2 sqrt(x))
     stderr = float(squares.std(ddof=1)) / math.sqrt(trials) / (2 * value) if value > 0 else 0.0
     source = f"simulated, {trials} trials on {type(prior).__name__}"
     return Prediction(value, PredictionKind.PRIOR, source, stderr)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Self
 
@@ -16,10 +16,10 @@ from geomdp._validation import probability, whole
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism, Gaussian
 from geomdp.mechanisms.additive_noise.ellipsoid import Ball
 from geomdp.mechanisms.additive_noise.sums import RealRecords
-from geomdp.mechanisms.base import Privatiser
-from geomdp.mechanisms.release import (
+from geomdp.mechanisms.base import (
     Prediction,
     PredictionKind,
+    Privatiser,
     Release,
     release_once,
     source_and_record,
@@ -184,13 +184,11 @@ class Covariance:
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
         rounded = rng is None and self.grid is not None
+        read = self._exact_sums if rounded else self._sums
 
         def set_up() -> Prediction:
             self.set_up()
             return self.predicted_rmse
-
-        def read() -> tuple[int, Sums]:
-            return self._exact_sums(records) if rounded else self._sums(records)
 
         def draw(predicted: Prediction, sums: Sums) -> Release:
             add_first, add_second = self._noise(None if rounded else generator)
@@ -199,16 +197,25 @@ class Covariance:
             return Release(self._answers(mean, moments), guarantee, predicted, noisy=noisy)
 
         return release_once(
-            type(self).__name__, self.n, guarantee, ledger, set_up=set_up, read=read, draw=draw
+            type(self).__name__,
+            self.n,
+            guarantee,
+            ledger,
+            set_up=set_up,
+            read=lambda: read(records),
+            draw=draw,
         )
+
+    def _chunks(self, records: Records | Iterable[Records]) -> Iterator[FloatArray]:
+        d = self.workload.d
+        given = clipped_to_ball(records, d) if self.clip else records
+        return self.workload.universe.chunks(given, CHUNK_ROWS)
 
     def _sums(self, records: Records | Iterable[Records]) -> tuple[int, Sums]:
         """Number of records, sum of x (d,) and svec of the sum of x x^T (m,), in one pass."""
         d = self.workload.d
         count, first, second = 0, np.zeros(d), np.zeros((d, d))
-        if self.clip:
-            records = clipped_to_ball(records, d)
-        for chunk in self.workload.universe.chunks(records, CHUNK_ROWS):
+        for chunk in self._chunks(records):
             count += len(chunk)
             first += chunk.sum(axis=0)
             second += chunk.T @ chunk
@@ -216,24 +223,13 @@ class Covariance:
 
     def _exact_sums(self, records: Records | Iterable[Records]) -> tuple[int, Sums]:
         """Number of records, and the digits of the exact sums of x and of x x^T."""
-        means, moments = self._measurements
+        means, moments = _real_records(self.mean), _real_records(self.second_moment.inner)
         count, first, second = 0, means.empty(), moments.empty()
-        if self.clip:
-            records = clipped_to_ball(records, self.workload.d)
-        for chunk in self.workload.universe.chunks(records, CHUNK_ROWS):
+        for chunk in self._chunks(records):
             count += len(chunk)
             means.add(first, chunk)
             moments.add(second, chunk)
         return count, (first.digits(), second.digits())
-
-    @property
-    def _measurements(self) -> tuple[RealRecords, RealRecords]:
-        found = []
-        for inner in (self.mean, self.second_moment.inner):
-            assert inner.exact_path is not None
-            assert isinstance(inner.exact_path.sums, RealRecords)
-            found.append(inner.exact_path.sums)
-        return found[0], found[1]
 
     def privatise(
         self, first: FloatArray, second: FloatArray, rng: np.random.Generator
@@ -261,6 +257,13 @@ def refuse_private_count(adjacency: Adjacency) -> None:
             "a covariance needs replace-one, got add/remove, where the number of records is "
             "private: sums divided by another number give another matrix"
         )
+
+
+def _real_records(inner: AdditiveMechanism) -> RealRecords:
+    """The exact sums over the real entries of records, to which `inner` adds rounded noise."""
+    assert inner.exact_path is not None
+    assert isinstance(inner.exact_path.sums, RealRecords)
+    return inner.exact_path.sums
 
 
 def _shares(privacy: Privacy, share: float) -> tuple[Privacy, Privacy]:

@@ -19,7 +19,7 @@ from geomdp.bodies.conic.elliptope import MappedElliptope
 from geomdp.geometry.projection import ConeProjector, Projector
 from geomdp.geometry.results import Projection
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.base import answer_hull
+from geomdp.mechanisms.base import Prediction, PredictionKind, answer_hull
 from geomdp.mechanisms.projected import (
     PostProcessedNoise,
     Projected,
@@ -27,7 +27,6 @@ from geomdp.mechanisms.projected import (
     reachable_body,
     tried_projector,
 )
-from geomdp.mechanisms.release import Prediction, PredictionKind
 from geomdp.noise import Noise
 from geomdp.noise.few_queries import GeometricNoise
 from geomdp.privacy import Adjacency

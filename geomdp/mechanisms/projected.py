@@ -26,8 +26,7 @@ from geomdp.geometry.projection import ConeProjector, Projector
 from geomdp.geometry.results import Projection
 from geomdp.geometry.volumes import gaussian_width
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.base import Mechanism, Privatiser
-from geomdp.mechanisms.release import Prediction, PredictionKind
+from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind, Privatiser
 from geomdp.noise import GaussianNoise, KNormNoise
 from geomdp.noise.base import KnownSizes, Noise
 from geomdp.privacy import Adjacency, Guarantee
@@ -88,14 +87,12 @@ class PostProcessed(Mechanism):
         """Draw the noise of `inner`; the returned function maps sums to the answers of `inner`."""
         return self.inner.private(rng)
 
-
-def require_replace_one(mechanism: Mechanism, why: str) -> None:
-    """Raise ``ValueError`` if the number of records is private, and no error bound holds then."""
-    if mechanism.adjacency is not Adjacency.REPLACE_ONE:
-        raise ValueError(
-            f"{type(mechanism).__name__} needs replace-one, got add/remove, where the number of "
-            f"records is private: {why}, so no error bound holds for every data set"
-        )
+    def _require_replace_one(self, why: str) -> None:
+        if self.adjacency is not Adjacency.REPLACE_ONE:
+            raise ValueError(
+                f"{type(self).__name__} needs replace-one, got add/remove, where the number of "
+                f"records is private: {why}, so no error bound holds for every data set"
+            )
 
 
 class PostProcessedNoise(PostProcessed):
@@ -107,6 +104,15 @@ class PostProcessedNoise(PostProcessed):
         if not isinstance(inner, AdditiveMechanism):
             raise ValueError(f"inner must be an additive mechanism, got {type(inner).__name__}")
         super().__init__(inner)
+
+    @cached_property
+    def body(self) -> Body:
+        """K: the sensitivity polytope, or a relaxation if its extreme points cost too much."""
+        return reachable_body(self.workload)
+
+    @cached_property
+    def _projector(self) -> Projector | ConeProjector:
+        return tried_projector(self.body, self.adjacency)
 
 
 # Upper bounds on E h_K(Z) for noise Z, where h_K is the support function of a body K. If noisy
@@ -292,15 +298,6 @@ class Projected(PostProcessedNoise):
         return type(self)(self.inner.with_workload(workload), draws=self._draws)
 
     @cached_property
-    def body(self) -> Body:
-        """K: the sensitivity polytope, or a relaxation if its extreme points cost too much."""
-        return reachable_body(self.workload)
-
-    @cached_property
-    def _projector(self) -> Projector | ConeProjector:
-        return tried_projector(self.body, self.inner.adjacency)
-
-    @cached_property
     def _support(self) -> ExpectedSupport:
         return ExpectedSupport(self.inner.noise, self.body, self._draws)
 
@@ -463,15 +460,11 @@ class Shrunk(PostProcessedNoise):
 
     def __init__(self, inner: AdditiveMechanism) -> None:
         super().__init__(inner)
-        require_replace_one(self, "answers can be far from every public centre")
+        self._require_replace_one("answers can be far from every public centre")
 
     @cached_property
     def _ball(self) -> tuple[FloatArray, float]:
         return centre_and_radius(self.workload)
-
-    @cached_property
-    def _projector(self) -> Projector | ConeProjector:
-        return tried_projector(reachable_body(self.workload), self.inner.adjacency)
 
     @property
     def factor(self) -> float:

@@ -24,7 +24,7 @@ from geomdp.geometry.jl import GaussianMap, JLLaw
 from geomdp.geometry.projection import Projector
 from geomdp.geometry.volumes import gaussian_width
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.base import Mechanism, Privatiser
+from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind, Privatiser
 from geomdp.mechanisms.projected import (
     PostProcessed,
     PostProcessedNoise,
@@ -32,10 +32,8 @@ from geomdp.mechanisms.projected import (
     allowed_gap,
     expected_support_bound,
     relative_tolerance,
-    require_replace_one,
     squared_noise_limit,
 )
-from geomdp.mechanisms.release import Prediction, PredictionKind
 from geomdp.workloads import LinearMap, Workload, explicit_answers
 from geomdp.workloads.base import Totals
 from geomdp.workloads.explicit import Coarsened
@@ -140,8 +138,6 @@ class JL(PostProcessedNoise):
 
     Examples
     --------
-    The map A is public, so a seed for it costs no privacy:
-
     >>> import numpy as np
     >>> import geomdp as gd
     >>> workload = gd.workloads.Prefixes(16)
@@ -166,7 +162,7 @@ class JL(PostProcessedNoise):
         law: JLLaw = _GAUSSIAN,
     ) -> None:
         super().__init__(inner)
-        require_replace_one(self, "its map distorts larger sums more")
+        self._require_replace_one("its map distorts larger sums more")
         effective = inner.workload.affine_hull().dimension
         self._rng, self._dimension = np.random.default_rng(rng), dimension
         require_type(law, JLLaw, "law")
@@ -220,12 +216,12 @@ class JL(PostProcessedNoise):
         gap = allowed_gap(additive, self.inner.workload.l2_diameter())
         noise = min(additive + 2 * gap, self._support.value / self.n + gap)
         error = min(math.sqrt(noise) + self.mean_distortion, self._diameter)
-        source = (
-            "E over Z of ||A(M(X) - Q(X))|| for the drawn A (JL-L13, JL-L13b; "
-            f"{self._support.source}) + E over A of the distortion (JL-T9)"
-            if isinstance(self.law, GaussianMap)
-            else f"diameter of K_Q, as the distortion of {self.law!r} has no explicit bound"
-        )
+        source = f"diameter of K_Q, as the distortion of {self.law!r} has no explicit bound"
+        if isinstance(self.law, GaussianMap):
+            source = (
+                "E over Z of ||A(M(X) - Q(X))|| for the drawn A (JL-L13, JL-L13b; "
+                f"{self._support.source}) + E over A of the distortion (JL-T9)"
+            )
         value = error / math.sqrt(self.workload.n_queries)
         return Prediction(value, PredictionKind.UPPER_BOUND, source)
 
@@ -350,10 +346,12 @@ class Coarse(PostProcessed):
             raise ValueError(f"inner must be a mechanism, got {type(inner).__name__}")
         self._radius = positive(radius, "radius")
         super().__init__(inner)
-        require_replace_one(self, "rounding errors grow with the number of records")
+        self._require_replace_one("rounding errors grow with the number of records")
         answers = explicit_answers(self.workload)
         separation = self._radius * math.sqrt(self.workload.n_queries)
-        found = farthest_points(answers, _lengths, least=separation)
+        found = farthest_points(
+            answers, lambda rows: np.asarray(np.linalg.norm(rows, axis=1)), least=separation
+        )
         if len(found.order) < 2:
             # The net has a second point if any point is at least `separation` from the first one.
             widest = found.rest / math.sqrt(self.workload.n_queries)
@@ -387,8 +385,3 @@ class Coarse(PostProcessed):
         of the answers that were rounded twice, but no other changes.
         """
         return self.inner.totals(records)
-
-
-def _lengths(rows: FloatArray) -> FloatArray:
-    """Euclidean norm of each row of `rows` (b, m)."""
-    return np.asarray(np.linalg.norm(rows, axis=1))

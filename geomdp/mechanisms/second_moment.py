@@ -20,9 +20,16 @@ from geomdp.bodies import Spectraplex
 from geomdp.data.tallies import CountedRecords
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism, Gaussian
 from geomdp.mechanisms.additive_noise.cone import Cone
-from geomdp.mechanisms.base import Privatiser, once
+from geomdp.mechanisms.base import (
+    LARGEST_SUM,
+    Prediction,
+    PredictionKind,
+    Privatiser,
+    Release,
+    once,
+    quotients,
+)
 from geomdp.mechanisms.projected import PostProcessed
-from geomdp.mechanisms.release import LARGEST_SUM, Prediction, PredictionKind, Release, quotients
 from geomdp.noise.base import Noise
 from geomdp.noise.exact.release import RoundedVector
 from geomdp.noise.exact.rounding import grid_for
@@ -85,7 +92,6 @@ class IsotropicShrinkage:
     M||_F^2)^(1/2) <= (E ||W||_F^2)^(1/2) + v^(1/2), because (1 - s) ||Y_0|| <= v^(1/2).
     """
 
-    #: Order of the matrices.
     d: int
     #: v = E ||W_0||_F^2.
     energy: float
@@ -105,10 +111,8 @@ class IsotropicShrinkage:
             return noisy
         square = float(traceless @ traceless)
         kept = max(0.0, 1 - self.energy / square) if square > 0 else 0.0
-        identity = svec(np.eye(self.d))
-        return np.asarray(
-            min(max(float(trace), 0.0), self.largest_trace) / self.d * identity + kept * traceless
-        )
+        clipped = min(max(float(trace), 0.0), self.largest_trace)
+        return np.asarray(clipped / self.d * svec(np.eye(self.d)) + kept * traceless)
 
 
 def split_trace(vectors: FloatArray, d: int) -> tuple[FloatArray, FloatArray]:
@@ -152,12 +156,8 @@ class SecondMoment(PostProcessed):
     workload : geomdp.workloads.SecondMoment
         The workload of records of dimension d. The answers are svec(M(X)), (m,) with
         m = d (d + 1) / 2: the upper triangle, with entries off the diagonal multiplied by sqrt(2).
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
-    privacy : PureDP, ZCDP or ApproxDP
-        The guarantee of one release; epsilon or rho is from 1e-12 to 1e12.
-    adjacency : Adjacency
-        Neighbour relation.
+    n, privacy, adjacency
+        As for `AdditiveMechanism`.
     clip : bool
         Whether records of norm above 1 are scaled to norm 1, or raise ``ValueError``.
     shrink : bool

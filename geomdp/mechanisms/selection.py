@@ -15,8 +15,14 @@ import numpy as np
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import probability, vector, whole
 from geomdp.data.tallies import CountedRecords, totals_of
-from geomdp.mechanisms.base import checked_size, checked_workload, pure_only
-from geomdp.mechanisms.release import LARGEST_SUM, release_once, source_and_record
+from geomdp.mechanisms.base import (
+    LARGEST_SUM,
+    checked_size,
+    checked_workload,
+    pure_only,
+    release_once,
+    source_and_record,
+)
 from geomdp.noise.scalar import EXPONENTIAL, GUMBEL, LAPLACE, Perturbation, noisy_argmax
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, PureDP
 from geomdp.privacy.definitions import check_range, checked_adjacency

@@ -14,7 +14,7 @@ from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import require_type, whole
 from geomdp.data import Schema
 from geomdp.mechanisms.additive_noise.certify import SLACK
-from geomdp.mechanisms.release import Prediction, PredictionKind, release_once, source_and_record
+from geomdp.mechanisms.base import Prediction, PredictionKind, release_once, source_and_record
 from geomdp.mechanisms.smooth_noise import (
     CalibratedNoise,
     MomentNoise,

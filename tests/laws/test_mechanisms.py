@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from geomdp.mechanisms import AdditiveMechanism
-from geomdp.mechanisms.release import short_claim
+from geomdp.mechanisms.base import short_claim
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Marginals
 from tests.mechanisms.catalogue import (

@@ -12,8 +12,7 @@ import pytest
 from mpmath import mpf
 
 from geomdp.mechanisms import Fitted, Gaussian, Projected, Shrunk
-from geomdp.mechanisms.base import whole_square
-from geomdp.mechanisms.release import quotients
+from geomdp.mechanisms.base import quotients, whole_square
 from geomdp.noise.exact.release import RoundedVector
 from geomdp.noise.exact.rounding import gaussian_delta_ball, proved_gaussian_scale
 from geomdp.noise.exact.vectors import gaussian_vector

@@ -17,7 +17,7 @@ from geomdp.mechanisms import (
     Projected,
     Release,
 )
-from geomdp.mechanisms import release as release_module
+from geomdp.mechanisms import base as base_module
 from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
 from geomdp.workloads import Explicit, MarginalTables, SecondMoment
 from tests.mechanisms.catalogue import MECHANISMS, WORKLOADS
@@ -102,7 +102,7 @@ class TestRelease:
         workload = MarginalTables([2], 1)
         release = Laplace(workload, n=5, privacy=PURE).release(workload.universe.sample(5, 0))
         for most, labels in ((2, workload.labels()), (1, range(2))):
-            monkeypatch.setattr(release_module, "MAX_LABELLED", most)
+            monkeypatch.setattr(base_module, "MAX_LABELLED", most)
             rows = [
                 f"<tr><td>{label}</td><td>{answer:.4g}</td></tr>"
                 for label, answer in zip(labels, release.answers, strict=True)

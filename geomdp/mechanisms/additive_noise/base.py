@@ -27,13 +27,14 @@ from geomdp.mechanisms.additive_noise.sums import (
 )
 from geomdp.mechanisms.base import (
     Mechanism,
+    Prediction,
+    PredictionKind,
     Privatiser,
     checked_size,
     checked_workload,
     once,
     whole_square,
 )
-from geomdp.mechanisms.release import Prediction, PredictionKind
 from geomdp.noise import GaussianNoise, LaplaceNoise, Noise
 from geomdp.noise.exact.rounding import proved_gaussian_scale
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Guarantee, Privacy, PureDP

@@ -43,7 +43,7 @@ from geomdp.mechanisms.additive_noise.sums import (
     ResidualSums,
     Units,
 )
-from geomdp.mechanisms.release import LARGEST_SUM
+from geomdp.mechanisms.base import LARGEST_SUM
 from geomdp.noise import (
     GaussianNoise,
     KNormNoise,

@@ -12,7 +12,7 @@ import numpy as np
 from geomdp.mechanisms.additive_noise.base import PureMechanism
 from geomdp.mechanisms.additive_noise.certify import Origin
 from geomdp.mechanisms.additive_noise.sums import MAX_ANSWERS, Change, ExactSums
-from geomdp.mechanisms.release import LARGEST_SUM
+from geomdp.mechanisms.base import LARGEST_SUM
 from geomdp.noise.few_queries import (
     MOST_COORDINATES,
     GeometricNoise,

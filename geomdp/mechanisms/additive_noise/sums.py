@@ -21,12 +21,13 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies import Body, neighbour_body
 from geomdp.data.tallies import CountedRecords, Counts, RecordCounts, totals_of
 from geomdp.mechanisms.base import (
+    LARGEST_SUM,
     answer_hull,
     checked_workload,
     l1_sensitivity,
     l2_sensitivity,
+    quotients,
 )
-from geomdp.mechanisms.release import LARGEST_SUM, quotients
 from geomdp.mechanisms.strategies.design import Measurement
 from geomdp.noise import Noise
 from geomdp.noise.exact.points import Computable

@@ -16,6 +16,7 @@ from geomdp._numerics.bisection import smallest_accuracy
 from geomdp._numerics.randomness import Turn
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import listed, positive, probability, require_type, whole
+from geomdp.mechanisms.base import release_once
 from geomdp.mechanisms.interactive.budgets import (
     ROUNDED_UP,
     Rounds,
@@ -28,7 +29,6 @@ from geomdp.mechanisms.interactive.budgets import (
 )
 from geomdp.mechanisms.interactive.sparse_vector import Answer
 from geomdp.mechanisms.interactive.updates import Hypothesis, UpdateRule, WeightedHypothesis, follow
-from geomdp.mechanisms.release import release_once
 from geomdp.noise.scalar import ExactNoise, GeneratorNoise, ScalarNoise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
 from geomdp.privacy.definitions import check_range, checked_adjacency

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from geomdp._numerics.randomness import NotCopied
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive, real_number, require_type, whole
+from geomdp.mechanisms.base import warn_if_weak
 from geomdp.mechanisms.interactive.budgets import (
     ROUNDED_UP,
     Scales,
@@ -30,7 +31,6 @@ from geomdp.mechanisms.interactive.budgets import (
     numeric_printed,
     redrawn,
 )
-from geomdp.mechanisms.release import warn_if_weak
 from geomdp.noise.scalar import ExactNumber, scalar_noise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
 from geomdp.privacy.definitions import check_range, checked_adjacency
