@@ -74,12 +74,12 @@ TESTS = {
     "mechanisms/interactive": (
         "tests/laws/test_interactive.py",
         *_of_mechanisms("online_iterative sparse_privacy sparse_vector transcripts"),
-        *_of_mechanisms("updates exact_truths unseeded_streams stated_rounds ledger_use reprs"),
+        *_of_mechanisms("updates exact_truths unseeded_streams stated_rounds ledger_use texts"),
     ),
     "mechanisms": (  # the other modules of the package itself, without subpackages
         "tests/laws/test_mechanisms.py",
         "tests/hostile/test_extreme_scales.py",
-        *_of_mechanisms("arguments contracts ledger_use release_order reprs texts"),
+        *_of_mechanisms("arguments contracts ledger_use release_order texts"),
         *_of_mechanisms(
             "exact_paths noisy_answers oracles priors rounded_releases unseeded_streams"
         ),
@@ -88,15 +88,17 @@ TESTS = {
         "tests/laws/test_mechanisms.py",
         *_of_mechanisms("oracles coarse fitted priors projected shrunk"),
     ),
-    "mechanisms/second_moments": _of_mechanisms("second_moment pair_marginals real_answers reprs"),
+    "mechanisms/second_moments": _of_mechanisms(
+        "second_moment pair_marginals real_answers contracts texts"
+    ),
     "mechanisms/few_queries": _of_mechanisms("few_queries"),
     "mechanisms/selection": _of_mechanisms("selection"),
     "mechanisms/smooth": _of_mechanisms(
-        "smooth_noise smooth_degree smooth_summary moment_projection reprs"
+        "smooth_noise smooth_degree smooth_summary moment_projection texts"
     ),
     "mechanisms/sparse": (
         "tests/mechanisms/hashing",
-        *_of_mechanisms("sparse_project rounded_rows ledger_use reprs"),
+        *_of_mechanisms("sparse_project rounded_rows ledger_use texts"),
     ),
     "mechanisms/strategies": _of_mechanisms(
         "strategies joint_tables residual_scales rounded_measurements residual_gaussian"

@@ -1,7 +1,4 @@
-"""The fitting mechanism: additive noise, then generalised least squares over a polytope.
-
-The norm of the fit is the Mahalanobis norm of the noise.
-"""
+"""The fitting mechanism: additive noise, then the nearest answers in the norm of the noise."""
 
 from __future__ import annotations
 
@@ -67,13 +64,13 @@ def noise_norm(inner: AdditiveMechanism) -> Projector | ConeProjector | Whitened
 
 @dataclass(frozen=True, eq=False)
 class WhitenedNorm:
-    """Least squares over attainable answers, in coordinates in which the noise is isotropic."""
+    """Least squares over attainable answers y for observations A y, A = `whitening` (k, m).
 
-    #: The matrix A (k, m) for m answers, where k is the dimension of their public subspace. For the
-    #: noise Z, the k entries of A Z are uncorrelated. They have equal variances, except where
-    #: `LEAST_SHARE` raised a variance.
+    k is the dimension of the public subspace. For the noise Z, the k entries of A Z are
+    uncorrelated, with equal variances, except where `LEAST_SHARE` raised a variance.
+    """
+
     whitening: FloatArray
-    #: Least squares over attainable answers for observations of A y.
     projector: Projector | ConeProjector
 
     def prepare(self) -> None:
@@ -101,10 +98,9 @@ class SignNorm:
 
     @classmethod
     def of(cls, inner: AdditiveMechanism) -> SignNorm:
-        """The norm for `inner`, whose workload must be all 2-way tables of two-level columns."""
+        """The norm for `inner`, whose workload is all 2-way tables of two-level columns."""
         signs = sign_products(inner.workload)
-        if signs is None:
-            raise ValueError(f"workload must be linear in sign products, got {inner.workload!r}")
+        assert signs is not None
         single, pair = _variances(inner.noise, signs)
         weights = np.ones(signs.order)
         weights[0] = pair / single
@@ -113,7 +109,7 @@ class SignNorm:
         return cls(signs, MappedElliptope(stretch, weights, np.zeros(len(rows))))
 
     def prepare(self) -> None:
-        """Do nothing, because everything is computed when the norm is built."""
+        """Do nothing: everything is computed when the norm is built."""
 
     def nearest(self, noisy: FloatArray) -> Projection:
         """The nearest point in the weighted norm. Cost: about ten eigendecompositions."""
@@ -133,9 +129,8 @@ def _products(answers: FloatArray, signs: SignProducts) -> FloatArray:
 def _variances(noise: Noise, signs: SignProducts) -> tuple[float, float]:
     """Mean variances of the noise on single signs, and on all other products of two signs."""
     if isinstance(noise, GeometricNoise):
-        # A few draws of this noise can all be 0, so the variances are computed without draws. The
-        # coordinates of the noise are independent. So the variance of the noise on a product of
-        # signs is a weighted sum of the variances of the coordinates.
+        # A few draws of this noise can all be 0, so the variances are computed without draws, as
+        # weighted sums of the variances of the coordinates, which are independent.
         parts = signs.matrix.multiply(signs.matrix).T
         lengths = np.asarray(parts.sum(axis=1)).ravel()
         squares = np.asarray(parts @ noise.variances() / lengths**2)[None]
@@ -150,8 +145,7 @@ class Fitted(PostProcessedNoise):
     """An additive mechanism followed by generalised least squares over the attainable answers.
 
     Let y = Q(X) + Z / n, where Z is the noise of `inner` and has covariance S. Let C be the set of
-    attainable answers on which `Projected` projects, made from the sensitivity polytope K or a
-    relaxation of it. Then
+    attainable answers on which `Projected` projects, made from the body K. Then
 
         f = argmin over p in C of (p - y)^T S^-1 (p - y),
         g = argmin over p in C of ||p - y||_2,
@@ -161,8 +155,8 @@ class Fitted(PostProcessedNoise):
     definition of f gives more weight to directions in which the noise is small. The last line keeps
     M(X) within distance b of g. Nearly always f itself is this close to g, and M(X) = f.
 
-    ``ValueError`` if `inner` is not an additive mechanism, or is one for add/remove and K must be
-    relaxed: the norm is known for the relaxation of K only, not for the cone over it.
+    ``ValueError`` if `inner` is not an additive mechanism, or is one for add/remove and K is a
+    relaxation: the norm is known for the relaxation only, not for the cone over it.
 
     Notes
     -----

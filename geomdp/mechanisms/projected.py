@@ -1,7 +1,4 @@
-"""The projection mechanism: additive noise, then the nearest attainable answers.
-
-`Shrunk` first moves the noisy answers towards a public centre.
-"""
+"""Additive noise, then the nearest attainable answers; `Shrunk` first moves towards a centre."""
 
 from __future__ import annotations
 
@@ -122,8 +119,8 @@ class PostProcessedNoise(PostProcessed):
 #: relative error near 1%. Also the largest number of coordinates for bounds by coordinates.
 MAX_DRAWS = 512
 #: Largest number of coordinates of all draws together, and least number of draws in spite of it,
-#: unless a caller asks for fewer. Time for h_K then stays within seconds if each value takes
-#: milliseconds: all 2-way tables of 100 binary columns get 105 draws, and an error of 0.6%.
+#: unless a caller asks for fewer: all 2-way tables of 100 binary columns get 105 draws, which take
+#: seconds, and an error of 0.6%.
 MAX_NUMBERS, MIN_DRAWS = 1 << 21, 32
 #: Probability that a simulated upper confidence limit is below the mean, for normal variables.
 LEVEL = 1e-6
@@ -133,11 +130,9 @@ PILOT_DRAWS, PILOT_ERRORS = 8, 6.0
 
 @dataclass(frozen=True)
 class SupportBound:
-    """An upper bound on E h_K(Z) and where it comes from."""
+    """An upper bound on E h_K(Z), and the formula or simulation from which it comes."""
 
-    #: The bound, in units of the noise (sums) times units of the body (means).
     value: float
-    #: The formula that proves the bound, or the simulation that estimates it.
     source: str
 
 
@@ -161,10 +156,7 @@ class ExpectedSupport:
         return float(values.mean() - PILOT_ERRORS * values.std(ddof=1) / math.sqrt(PILOT_DRAWS))
 
     def exceeds(self, limit: float) -> bool:
-        """Whether 8 draws show that E h_K(Z) is above `limit`, another upper bound.
-
-        If this answer is wrong, `limit` is still an upper bound, but not the least one.
-        """
+        """Whether 8 draws show that E h_K(Z) is above `limit`, another upper bound."""
         return self._pilot > limit
 
 
@@ -172,11 +164,10 @@ def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> S
     """Upper bound on E h_K(Z) for symmetric `noise` Z on R^m and `body` K, from public objects.
 
     It is proved for Gaussian noise, up to a probability of 1e-3 that `gaussian_width` misses w(K),
-    and for noise of known sizes (`_by_coordinates`). For all other noise it is an upper limit by
-    Student's t at level 1e-6, from at most `most` public draws. This limit is asymptotic and not
-    proved: for one exponential variable it is below the mean with a probability near 5e-6 for 2048
-    draws, 2e-5 for 512, 1e-4 for 105 and 6e-4 for 32. A caller that compares several bounds must
-    add up the levels.
+    and for noise of known sizes. Else it is an upper limit by Student's t at level 1e-6, from at
+    most `most` public draws. This limit is asymptotic: for one exponential variable it is below the
+    mean with a probability near 5e-6 for 2048 draws, 2e-5 for 512, 1e-4 for 105 and 6e-4 for 32. A
+    caller that compares several bounds must add up the levels.
     """
     if isinstance(noise, GaussianNoise):
         width = gaussian_width(body, rng=PUBLIC_SEED)
@@ -218,11 +209,11 @@ def _upper_limit(values: FloatArray) -> float:
 
 # The mechanisms.
 
-#: Duality gap that the projection must reach, as a share of the mean squared noise.
+#: Duality gap that the projection must reach, as a share of the mean squared noise, and the least
+#: and largest tolerance for it, as shares of the squared diameter of K. Below the least, float64
+#: rounds squared distances too much. They replace `GAP_SHARE` if the root mean squared noise is
+#: below 1e-4 or above 10% of the diameter.
 GAP_SHARE = 1e-6
-#: Least and largest tolerance for the gap, as shares of the squared diameter of K. Below the least,
-#: float64 rounds squared distances too much. They replace `GAP_SHARE` if the root mean squared
-#: noise is below 1e-4 or above 10% of the diameter.
 LEAST_TOLERANCE, LARGEST_TOLERANCE = 1e-14, 1e-8
 #: Largest number of columns for which the polytope of tables is replaced by a relaxation. The error
 #: bound takes 12 s for 100 columns.
@@ -238,9 +229,8 @@ class Projected(PostProcessedNoise):
     M(X) = argmin over y in C of ||y - (Q(X) + Z / n)||_2, where Z is the noise of `inner` and C is
     the set of attainable answers. Under replace-one, C is the sensitivity polytope K = K_Q. Under
     add/remove the number of records need not be n, and C is the cone {t y : t >= 0, y in K}. For
-    all 2-way tables of 25 to 128 two-level columns, it takes too long to find an extreme point of
-    the polytope. K is then the `moment_relaxation`, which contains the polytope and is an image of
-    the elliptope (the set of correlation matrices).
+    all 2-way tables of 25 to 128 two-level columns, whose extreme points take too long to find, K
+    is the `moment_relaxation`, which contains the polytope and is an image of the elliptope.
 
     Parameters
     ----------
@@ -248,8 +238,8 @@ class Projected(PostProcessedNoise):
         The mechanism that gives the noisy answers; ``ValueError`` for any other kind.
     draws : int
         Largest number of public draws from which the prediction estimates E h_K(Z), if it uses
-        draws of the noise; h_K is the support function of K. Fewer draws take less time and give a
-        looser bound. Releases do not depend on `draws`.
+        draws; h_K is the support function of K. Fewer draws give a looser bound, and the same
+        releases.
 
     Notes
     -----

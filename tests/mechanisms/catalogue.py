@@ -13,6 +13,7 @@ from geomdp.mechanisms import (
     Ball,
     Coarse,
     Cone,
+    Covariance,
     Ellipsoid,
     Fitted,
     Gaussian,
@@ -45,32 +46,21 @@ from geomdp.workloads import (
     RandomSigns,
     Workload,
 )
+from geomdp.workloads import SecondMoment as Moments
 
 PURE, CONCENTRATED, APPROXIMATE = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One mechanism family.
+    """One mechanism family."""
 
-    Parameters
-    ----------
-    kind : type
-        The exported class.
-    privacy : Privacy
-        A guarantee that the class accepts.
-    build : callable
-        (workload, n, privacy, adjacency) -> mechanism.
-    home : str
-        Name in `WORKLOADS` of the workload for tests that need only one workload.
-    density : bool
-        Whether the noise has a density in closed form. Tests of density ratios need it.
-    """
-
-    kind: type[Mechanism]
+    kind: type
     privacy: Privacy
     build: Callable[[Workload, int, Privacy, Adjacency], Mechanism]
+    #: Name in `HOMES` of the workload for tests that need only one workload.
     home: str = "tables"
+    #: Whether the noise has a density in closed form. Tests of density ratios need it.
     density: bool = True
 
 
@@ -81,30 +71,17 @@ def plain(kind, privacy, *, home="tables", density=True, **options):
     return Entry(kind, privacy, build, home, density)
 
 
-def projected(inner: Entry) -> Entry:
-    return Entry(Projected, inner.privacy, lambda *setting: Projected(inner.build(*setting)))
+def after(kind, inner: Entry, *arguments, **options) -> Entry:
+    """The post-processing `kind` of the mechanisms of `inner`."""
+
+    def build(*setting):
+        return kind(inner.build(*setting), *arguments, **options)
+
+    return Entry(kind, inner.privacy, build)
 
 
-def fitted(inner: Entry) -> Entry:
-    return Entry(Fitted, inner.privacy, lambda *setting: Fitted(inner.build(*setting)))
-
-
-def shrunk(inner: Entry) -> Entry:
-    return Entry(Shrunk, inner.privacy, lambda *setting: Shrunk(inner.build(*setting)))
-
-
-def jl(inner: Entry) -> Entry:
-    return jl_of(inner, GaussianMap())
-
-
-def jl_of(inner: Entry, law: JLLaw) -> Entry:
-    return Entry(JL, inner.privacy, lambda *setting: JL(inner.build(*setting), 1, rng=7, law=law))
-
-
-def coarse(inner: Entry) -> Entry:
-    # The radius 0.3 is small enough that the net has all four corners of the audited square. So an
-    # audit sees every difference of answers.
-    return Entry(Coarse, inner.privacy, lambda *setting: Coarse(inner.build(*setting), 0.3))
+def jl(inner: Entry, law: JLLaw = GaussianMap()) -> Entry:  # noqa: B008
+    return after(JL, inner, 1, rng=7, law=law)
 
 
 ADDITIVE: dict[str, Entry] = {
@@ -133,16 +110,18 @@ ADDITIVE: dict[str, Entry] = {
     "Gaussian approximate": plain(Gaussian, APPROXIMATE),
 }
 POST_PROCESSED: dict[str, Entry] = {
-    "Projected Ball": projected(ADDITIVE["Ball"]),
-    "Projected Laplace": projected(ADDITIVE["Laplace"]),
-    "Projected Gaussian": projected(ADDITIVE["Gaussian zCDP"]),
-    "Fitted Hierarchical": fitted(ADDITIVE["Hierarchical"]),
-    "Shrunk Ball": shrunk(ADDITIVE["Ball"]),
+    "Projected Ball": after(Projected, ADDITIVE["Ball"]),
+    "Projected Laplace": after(Projected, ADDITIVE["Laplace"]),
+    "Projected Gaussian": after(Projected, ADDITIVE["Gaussian zCDP"]),
+    "Fitted Hierarchical": after(Fitted, ADDITIVE["Hierarchical"]),
+    "Shrunk Ball": after(Shrunk, ADDITIVE["Ball"]),
     "JL Ball": jl(ADDITIVE["Ball"]),
-    "JL Ball, signs": jl_of(ADDITIVE["Ball"], RademacherMap()),
-    "JL Ball, sparse": jl_of(ADDITIVE["Ball"], SparseMap(0.9)),
+    "JL Ball, signs": jl(ADDITIVE["Ball"], RademacherMap()),
+    "JL Ball, sparse": jl(ADDITIVE["Ball"], SparseMap(0.9)),
     "JL Gaussian": jl(ADDITIVE["Gaussian zCDP"]),
-    "Coarse Ball": coarse(ADDITIVE["Ball"]),
+    # The radius 0.3 is small enough that the net has all four corners of the audited square. So an
+    # audit sees every difference of answers.
+    "Coarse Ball": after(Coarse, ADDITIVE["Ball"], 0.3),
 }
 MECHANISMS = ADDITIVE | POST_PROCESSED
 #: Mechanisms whose error has no bound where the number of records is private.
@@ -154,11 +133,24 @@ SETTINGS = [
     for adjacency in Adjacency
     if adjacency is Adjacency.REPLACE_ONE or name not in REPLACE_ONLY
 ]
-#: Mechanisms for one kind of workload only, and the files with their contract tests.
-ON_REALS: dict[type[Mechanism], str] = {
-    SecondMoment: "test_second_moment.py",
-    PairMarginals: "test_pair_marginals.py",
-    ResidualGaussian: "test_residual_gaussian.py",
+#: Mechanisms for one kind of workload only, their home.
+OWN: dict[str, Entry] = {
+    "SecondMoment": plain(SecondMoment, PURE, home="moments"),
+    "SecondMoment shrunk": plain(SecondMoment, PURE, home="moments", shrink=True),
+    "PairMarginals": plain(PairMarginals, PURE, home="two-way marginals"),
+    "ResidualGaussian": plain(ResidualGaussian, CONCENTRATED),
+}
+#: Covariances are no means of answers, so this class is no `Mechanism`.
+COVARIANCE: dict[str, Entry] = {"Covariance": plain(Covariance, PURE, home="moments")}
+#: All classes with a release, and each with the neighbour relations that it accepts.
+ENTRIES = MECHANISMS | OWN | COVARIANCE
+RELEASES = [
+    *SETTINGS,
+    *((name, adjacency) for name in OWN for adjacency in Adjacency),
+    ("Covariance", Adjacency.REPLACE_ONE),
+]
+#: Other mechanisms for one kind of workload, and the files with their contract tests.
+ELSEWHERE: dict[type[Mechanism], str] = {
     Spectral: "test_spectral.py",
     Staircase: "test_few_queries.py",
 }
@@ -178,6 +170,8 @@ WORKLOADS: dict[str, Workload] = {
         @ np.random.default_rng(1).standard_normal((3, 9))
     ),
 }
+#: The workloads of `Entry.home`.
+HOMES: dict[str, Workload] = WORKLOADS | {"moments": Moments(3)}
 
 
 #: Names of `MECHANISMS` without a correctly rounded release, each with the reason that the guide

@@ -22,11 +22,14 @@ from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Heuristic, PureDP
 from geomdp.workloads import Explicit, Marginals, explicit_answers
 from tests.mechanisms.catalogue import (
     ADDITIVE,
+    ELSEWHERE,
+    ENTRIES,
+    HOMES,
     MECHANISMS,
-    ON_REALS,
+    OWN,
     POST_PROCESSED,
+    RELEASES,
     REPLACE_ONLY,
-    SETTINGS,
     WITHOUT,
     WORKLOADS,
 )
@@ -63,7 +66,7 @@ class Untouchable(np.random.Generator):
 
 
 def fresh(name, workload, adjacency=REPLACE, n=N):
-    entry = MECHANISMS[name]
+    entry = ENTRIES[name]
     return entry.build(workload, n, entry.privacy, adjacency)
 
 
@@ -72,7 +75,7 @@ build = functools.cache(fresh)
 
 
 def home(name):
-    return WORKLOADS[MECHANISMS[name].home]
+    return HOMES[ENTRIES[name].home]
 
 
 def extreme_records(workload, n):
@@ -114,8 +117,9 @@ def test_every_exported_mechanism_is_in_the_catalogue():
         for item in map(mechanisms.__dict__.get, mechanisms.__all__)
         if inspect.isclass(item) and issubclass(item, Mechanism) and not inspect.isabstract(item)
     }
-    assert exported == {entry.kind for entry in MECHANISMS.values()} | set(ON_REALS)
-    assert all(FilePath(__file__).with_name(file).exists() for file in ON_REALS.values())
+    here = {entry.kind for entry in (MECHANISMS | OWN).values()}
+    assert exported == here | set(ELSEWHERE)
+    assert all(FilePath(__file__).with_name(file).exists() for file in ELSEWHERE.values())
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
@@ -256,15 +260,16 @@ def test_mechanisms_without_a_bound_under_add_remove_are_refused(name):
         build(name, home(name), ADD)
 
 
-@pytest.mark.parametrize(("name", "adjacency"), SETTINGS)
+@pytest.mark.parametrize(("name", "adjacency"), RELEASES)
 class TestRecord:
     def test_claim_in_words(self, name, adjacency):
         mechanism = build(name, home(name), adjacency)
         guarantee = mechanism.guarantee
         text = str(guarantee)
-        assert guarantee.privacy == MECHANISMS[name].privacy
+        assert guarantee.privacy == ENTRIES[name].privacy
         assert guarantee.adjacency is adjacency
-        assert mechanism.sampler == guarantee.sampler
+        if isinstance(mechanism, Mechanism):
+            assert mechanism.sampler == guarantee.sampler
         assert adjacency.value in text
         if isinstance(guarantee.sampler, Heuristic):
             assert text.startswith("heuristic")
@@ -327,7 +332,7 @@ def innermost(mechanism):
     return mechanism
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", MECHANISMS | OWN)
 def test_with_n_shares_geometry_and_scales_the_noise(name):
     mechanism = build(name, home(name))
     twin = mechanism.with_n(10 * N)
@@ -344,7 +349,7 @@ def test_with_n_shares_geometry_and_scales_the_noise(name):
         mechanism.with_n(0)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", MECHANISMS | OWN)
 def test_nothing_is_left_to_set_up_once_the_ledger_has_paid(name):
     M = fresh(name, home(name))
     release_begins = (M.predicted_rmse, M.set_up(), M.totals(home(name).universe.sample(N, 0)))

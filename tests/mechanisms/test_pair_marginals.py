@@ -61,10 +61,8 @@ def test_without_noise_the_answers_are_exact():
     workload = Marginals(5, 2)
     records = workload.universe.sample(50, 3)
     mechanism = PairMarginals(workload, n=50, privacy=PureDP(1e9))
-    release = mechanism.release(records, rng=0)
-    np.testing.assert_allclose(release.answers, workload.answers(records), atol=1e-6)
-    chunks = mechanism.release(iter(np.array_split(records, 4)), rng=0)
-    np.testing.assert_allclose(chunks.answers, release.answers, rtol=1e-12)
+    answers = mechanism.release(records, rng=0).answers
+    np.testing.assert_allclose(answers, workload.answers(records), atol=1e-6)
 
 
 @pytest.mark.statistical
@@ -123,12 +121,10 @@ def test_answers_are_clipped_to_shares():
 
 
 def test_bad_arguments():
+    mechanism = PairMarginals(Marginals(4, 2), n=N, privacy=PURE)
+    assert mechanism.with_workload(Marginals(5, 2)).workload.d == 5
     for workload in (Marginals(4, 3), Parities(4, 2)):
         with pytest.raises(ValueError, match=r"Marginals\(d, 2\)"):
-            PairMarginals(workload, n=N, privacy=PURE)  # type: ignore[arg-type]
-    mechanism = PairMarginals(Marginals(4, 2), n=N, privacy=PURE)
-    with pytest.raises(ValueError, match="must number n = 20"):
-        mechanism.release(np.zeros((19, 4), dtype=int))
-    assert mechanism.with_workload(Marginals(5, 2)).workload.d == 5
-    with pytest.raises(ValueError, match=r"Marginals\(d, 2\)"):
-        mechanism.with_workload(Parities(4, 2))
+            PairMarginals(workload, n=N, privacy=PURE)
+        with pytest.raises(ValueError, match=r"Marginals\(d, 2\)"):
+            mechanism.with_workload(workload)

@@ -42,7 +42,6 @@ from geomdp.privacy import (
     ZCDP,
     Adjacency,
     ApproxDP,
-    BudgetExhausted,
     Exact,
     Ledger,
     PureDP,
@@ -230,18 +229,6 @@ class TestReleases:
         if adjacency is REPLACE:
             assert values.sum() <= 1 + 1e-12
 
-    def test_claim_and_record(self, kind, adjacency):
-        mechanism = kind(Workload(3), n=N, privacy=PURE, adjacency=adjacency)
-        assert str(mechanism.guarantee).startswith(f"1-DP, {adjacency.value}")
-        records = Workload(3).universe.sample(N, 0)
-        seeded = [mechanism.release(records, rng=2) for _ in range(2)]
-        np.testing.assert_array_equal(seeded[0].answers, seeded[1].answers)
-        assert str(seeded[0].guarantee) == "seeded: no privacy claim"
-        fresh = mechanism.release(records)
-        assert fresh.guarantee == mechanism.guarantee
-        assert fresh.predicted_rmse == mechanism.predicted_rmse
-        assert (fresh.answers != seeded[0].answers).any()
-
     def test_frames_and_chunks_give_the_same_release(self, kind, adjacency):
         mechanism = kind(Workload(3), n=N, privacy=PURE, adjacency=adjacency, clip=True)
         records = 1.5 * Workload(3).universe.sample(N, 0)
@@ -250,25 +237,6 @@ class TestReleases:
         np.testing.assert_allclose(mechanism.release(frame, rng=3).answers, whole, atol=1e-14)
         parts = mechanism.release((part for part in np.array_split(records, 3)), rng=3)
         np.testing.assert_allclose(parts.answers, whole, atol=1e-14)
-
-    def test_wrong_count(self, kind, adjacency):
-        mechanism = kind(Workload(2), n=N, privacy=PURE, adjacency=adjacency)
-        records = Workload(2).universe.sample(N + 1, 0)
-        if adjacency is REPLACE:
-            with pytest.raises(ValueError, match=f"n = {N}, got {N + 1}"):
-                mechanism.release(records)
-        else:
-            assert mechanism.release(records, rng=0).answers.shape == (3,)
-
-    def test_a_ledger_pays_once_the_records_are_valid(self, kind, adjacency):
-        mechanism = kind(Workload(2), n=N, privacy=PURE, adjacency=adjacency)
-        ledger = Ledger(PureDP(1.5), adjacency=adjacency)
-        with pytest.raises(ValueError, match="row 3"):
-            mechanism.release(np.full((N, 2), [[0.0, 0.0]] * 3 + [[1.0, 1.0]] * 17), ledger=ledger)
-        records = Workload(2).universe.sample(N, 0)
-        mechanism.release(records, ledger=ledger)
-        with pytest.raises(BudgetExhausted):
-            mechanism.release(records, ledger=ledger)
 
 
 @both
@@ -310,16 +278,33 @@ def test_clipped_norms_are_at_most_1_in_exact_arithmetic(d):
     np.testing.assert_array_equal(clipped[300:], inside)
 
 
-@both
-def test_with_n_scales_the_noise(kind):
-    mechanism = kind(Workload(3), n=10**6, privacy=PURE)
-    twin = mechanism.with_n(10**7)
+def test_a_covariance_for_more_records_is_the_one_built_for_them():
+    mechanism = Covariance(Workload(3), n=10**6, privacy=PURE)
+    twin, built = mechanism.with_n(10**7), Covariance(Workload(3), n=10**7, privacy=PURE)
     assert (mechanism.n, twin.n) == (10**6, 10**7)
     assert twin.predicted_rmse.value == pytest.approx(mechanism.predicted_rmse.value / 10)
-    direct = kind(Workload(3), n=10**7, privacy=PURE)
-    assert twin.predicted_rmse.value == pytest.approx(direct.predicted_rmse.value, rel=1e-12)
+    assert twin.predicted_rmse.value == pytest.approx(built.predicted_rmse.value, rel=1e-12)
     with pytest.raises(ValueError, match="n must be"):
         mechanism.with_n(0)
+
+
+#: Arguments of both classes that are refused, and words of the error.
+REFUSED = [
+    ({"workload": Marginals(3, 1)}, "SecondMoment"),
+    ({"n": 0}, "n must be"),
+    ({"privacy": 1.0}, "privacy"),
+    *(({"mean_share": share}, "mean_share") for share in (0.0, 1.0, -0.5, math.nan)),
+]
+
+
+@pytest.mark.parametrize(("wrong", "words"), REFUSED)
+def test_bad_parameters(wrong, words):
+    for kind in [Covariance] if "mean_share" in wrong else KINDS:
+        with pytest.raises(ValueError, match=words):
+            kind(**{"workload": Workload(3), "n": N, "privacy": PURE} | wrong)
+    if "workload" in wrong:
+        with pytest.raises(ValueError, match=words):
+            SecondMoment(Workload(3), n=N, privacy=PURE).with_workload(wrong["workload"])
 
 
 def test_another_dimension_is_the_same_family():
@@ -327,27 +312,6 @@ def test_another_dimension_is_the_same_family():
     other = mechanism.with_workload(Workload(2))
     assert (other.n, other.clip, other.guarantee) == (N, True, mechanism.guarantee)
     assert other.release(np.ones((N, 2)), rng=0).answers.shape == (3,)
-
-
-@both
-def test_bad_parameters(kind):
-    with pytest.raises(ValueError, match="SecondMoment"):
-        kind(Marginals(3, 1), n=N, privacy=PURE)
-    with pytest.raises(ValueError, match="n must be"):
-        kind(Workload(3), n=0, privacy=PURE)
-    with pytest.raises(ValueError, match="privacy"):
-        kind(Workload(3), n=N, privacy=1.0)
-
-
-@pytest.mark.parametrize("share", [0.0, 1.0, -0.5, math.nan])
-def test_bad_shares(share):
-    with pytest.raises(ValueError, match="mean_share"):
-        Covariance(Workload(3), n=N, privacy=PURE, mean_share=share)
-
-
-def test_foreign_workloads_are_refused_later_too():
-    with pytest.raises(ValueError, match="SecondMoment"):
-        SecondMoment(Workload(3), n=N, privacy=PURE).with_workload(Marginals(3, 1))
 
 
 @pytest.mark.statistical
@@ -612,12 +576,3 @@ def test_the_limit_is_the_fifth_largest_of_a_thousand_draws(block, monkeypatch):
     noise = Numbered()
     assert second_moment_module.top_eigenvalue_limit(noise, 2) == pytest.approx(995, rel=1e-12)
     assert noise.drawn == 1000
-
-
-@pytest.mark.parametrize("shrink", [False, True])
-def test_a_set_up_leaves_no_geometry_to_the_release(shrink):
-    mechanism = SecondMoment(Workload(4), n=20, privacy=PURE, shrink=shrink)
-    mechanism.set_up()
-    prepared = set(vars(mechanism))
-    mechanism.release(np.zeros((20, 4)), rng=0)
-    assert set(vars(mechanism)) == prepared

@@ -1,35 +1,46 @@
-"""Texts of mechanisms and releases are short, and claim a guarantee only if it is proved."""
+"""Every object prints as one short line, which claims a guarantee only if it is proved."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+import geomdp as gd
+from geomdp.audit import audit
 from geomdp.mechanisms import (
+    AllParities,
     Covariance,
+    EnumeratedQueries,
     KNorm,
     Laplace,
     Matrix,
+    Median,
+    MomentProjection,
+    MultiplicativeWeights,
+    Perceptron,
     Prediction,
     PredictionKind,
     Projected,
     Release,
+    SparseMultiplicativeWeights,
 )
 from geomdp.mechanisms import base as base_module
 from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
 from geomdp.workloads import Explicit, MarginalTables, SecondMoment
-from tests.mechanisms.catalogue import MECHANISMS, WORKLOADS
+from geomdp.workloads.single_queries import DenseQuery
+from tests.mechanisms.catalogue import ENTRIES, HOMES
 
 PURE = PureDP(1.0)
 TABLES = MarginalTables([2, 3, 2], 2)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", ENTRIES)
 def test_a_mechanism_says_what_it_is_in_a_line(name):
-    entry = MECHANISMS[name]
-    mechanism = entry.build(WORKLOADS[entry.home], 20, entry.privacy, Adjacency.REPLACE_ONE)
+    entry = ENTRIES[name]
+    mechanism = entry.build(HOMES[entry.home], 20, entry.privacy, Adjacency.REPLACE_ONE)
     said = repr(mechanism)
     assert said.startswith(type(mechanism).__name__ + "(")
     assert len(said) < 200
@@ -46,6 +57,8 @@ def test_the_line_of_a_mechanism():
     assert repr(Projected(laplace)) == f"Projected({line})"
     wide = MarginalTables([2] * 60, 1)
     assert "of 60 columns" in repr(Laplace(wide, n=10, privacy=PURE))
+    large = Explicit(np.random.default_rng(0).standard_normal((300, 400)))
+    assert len(repr(Laplace(large, n=10, privacy=PURE))) < 120
 
 
 def test_nothing_is_claimed_before_the_sampler_is_known_nor_for_a_heuristic_one():
@@ -57,11 +70,6 @@ def test_nothing_is_claimed_before_the_sampler_is_known_nor_for_a_heuristic_one(
     matrix = Matrix(TABLES, n=10, privacy=PURE)
     matrix.set_up()
     assert repr(matrix).endswith("n=10; 1-DP, replace-one)")
-
-
-def test_large_workloads_are_not_written_out():
-    workload = Explicit(np.random.default_rng(0).standard_normal((300, 400)))
-    assert len(repr(Laplace(workload, n=10, privacy=PURE))) < 120
 
 
 @pytest.mark.parametrize(
@@ -138,3 +146,59 @@ class TestRelease:
     def test_covariances_too(self):
         covariance = Covariance(SecondMoment(2), n=4, privacy=PURE)
         assert "<table>" in covariance.release(np.zeros((4, 2)), rng=0)._repr_html_()
+
+
+def smooth() -> gd.SmoothSummary:
+    return gd.SmoothSummary(1, n=1000, smoothness=2, privacy=PURE, degree=4)
+
+
+def sparse() -> gd.SparseProject:
+    return gd.SparseProject(n=3, sparsity=1, queries=1, privacy=gd.ZCDP(0.5), rows=64, rng=0)
+
+
+def online() -> gd.OnlineConstruction:
+    return gd.OnlineConstruction(
+        SparseMultiplicativeWeights(1), n=10**8, queries=5, privacy=PURE, rng=0
+    )
+
+
+def iterative() -> gd.IterativeConstruction:
+    rule = MultiplicativeWeights(4)
+    return gd.IterativeConstruction(rule, AllParities(2), n=10**6, privacy=PURE, beta=0.5)
+
+
+OBJECTS: dict[str, Callable[[], object]] = {
+    "Guarantee(": lambda: Guarantee(PURE, gd.Adjacency.REPLACE_ONE, Exact()),
+    "Ledger(": lambda: gd.Ledger(PURE),
+    "AuditResult(": lambda: audit(
+        lambda trials, rng: rng.laplace(size=trials),
+        lambda trials, rng: rng.laplace(size=trials),
+        PURE, trials=100, rng=0,
+    ),
+    "SmoothSummary(": smooth,
+    "SmoothRelease(": lambda: smooth().release(np.zeros((1000, 1)), rng=0),
+    "MomentProjection(": lambda: MomentProjection.semidefinite(np.ones(4)),
+    "SparseProject(": sparse,
+    "SparseSummary(": lambda: sparse().release([1, 2, 3], rng=0),
+    "HashedSigns(": lambda: sparse().signs,
+    "OnlineConstruction(": online,
+    "Transcript(": lambda: online().transcript,
+    "SlotHypothesis(": lambda: online().hypothesis,
+    "IterativeConstruction(": iterative,
+    "IterativeRelease(": lambda: iterative().release(np.zeros(10**6, dtype=int), rng=0),
+    "EnumeratedQueries(": lambda: EnumeratedQueries([DenseQuery(np.ones(2))]),
+    "AllParities(": lambda: AllParities(2),
+    "WeightedHypothesis(": lambda: MultiplicativeWeights(4).start(0.1),
+    "LinearHypothesis(": lambda: Perceptron(4).start(0.1),
+    "Median(": lambda: Median(np.eye(3), fineness=1.0),
+    "MedianHypothesis(": lambda: Median(np.eye(3), fineness=1.0).start(0.1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("start", OBJECTS)
+def test_repr_is_one_short_line_without_arrays_or_addresses(start: str) -> None:
+    text = repr(OBJECTS[start]())
+    assert text.startswith(start)
+    assert len(text) < 200
+    for unwanted in ("\n", "array(", "object at 0x"):
+        assert unwanted not in text
