@@ -12,7 +12,7 @@ from dp_accounting.pld import privacy_loss_distribution as peer
 
 from geomdp.audit import Pair, SparseVectorLaw, audit_pairs, law_learner
 from geomdp.mechanisms import AboveThreshold, Sparse
-from geomdp.mechanisms.interactive import budgets
+from geomdp.mechanisms.interactive import sparse_vector
 from geomdp.privacy import ZCDP, ApproxDP, PureDP
 from tests.stats import LEVEL
 
@@ -89,8 +89,8 @@ def test_losses_agree_with_dp_accounting(law, epsilon):
 
 TRUTHS = np.array([0.3, -1.0, 0.7])
 SCALES = {
-    "kept": budgets.kept(PureDP(2.0), 2, monotone=False),
-    "redrawn": budgets.redrawn(PureDP(2.0), 2, monotone=False),
+    "kept": sparse_vector.kept(PureDP(2.0), 2, monotone=False),
+    "redrawn": sparse_vector.redrawn(PureDP(2.0), 2, monotone=False),
 }
 
 
@@ -179,11 +179,11 @@ def losses(scales, first, moves):
 def test_above_threshold_is_exactly_tight():
     """DISC-12: Lap(4 / eps) on queries is tight. A stream of four queries loses nearly eps."""
     claim, stream = PureDP(1.0), ((16.0, 16.0, 16.0, -16.0), (-1.0, -1.0, -1.0, 1.0))
-    found = losses(budgets.above_threshold(1.0, monotone=False), *stream)
+    found = losses(sparse_vector.above_threshold(1.0, monotone=False), *stream)
     assert not any(loss.refutes(claim) for loss in found)
     assert max(loss.epsilon() for loss in found) == pytest.approx(1.0, abs=0.02)
     # With 3% less noise on the queries, the exact loss exceeds the claim.
-    less = budgets.Scales(threshold=2.0, query=3.88, answer=None, redraw=True)
+    less = sparse_vector.Scales(threshold=2.0, query=3.88, answer=None, redraw=True)
     assert any(loss.refutes(claim) for loss in losses(less, *stream))
 
 
@@ -192,7 +192,7 @@ DISTANCES = (-16.0, -4.0, -1.0, 0.0, 1.0, 4.0, 16.0)
 
 
 def test_monotone_noise_does_not_serve_general_queries():
-    claim, noise = PureDP(1.0), budgets.above_threshold(1.0, monotone=True)
+    claim, noise = PureDP(1.0), sparse_vector.above_threshold(1.0, monotone=True)
     for first in itertools.combinations_with_replacement(DISTANCES, 3):
         assert not any(loss.refutes(claim) for loss in losses(noise, first, np.ones(3)))
     found = losses(noise, (16.0, 16.0, -16.0), (-1.0, -1.0, 1.0))
@@ -203,11 +203,11 @@ def test_monotone_noise_does_not_serve_general_queries():
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-3), ZCDP(0.5)])
 def test_sparse_runs_keep_every_kind_of_claim(claim):
-    noise = budgets.above_threshold(1.0, monotone=False)
+    noise = sparse_vector.above_threshold(1.0, monotone=False)
     signs = itertools.product((-1.0, 1.0), repeat=2)
     for first, moves in itertools.product(itertools.product(DISTANCES, repeat=2), signs):
         assert max(loss.excess(claim) for loss in losses(noise, first, moves)) < 0
-    tiny = budgets.Scales(threshold=0.2, query=0.4, answer=None, redraw=True)
+    tiny = sparse_vector.Scales(threshold=0.2, query=0.4, answer=None, redraw=True)
     assert any(loss.refutes(claim) for loss in losses(tiny, (-1.0, 1.0), (1.0, -1.0)))
 
 

@@ -150,8 +150,7 @@ def test_choices_follow_the_exponential_mechanism():
     start = run.rule.start(run.alpha / 2)
     noise = ExactNoise()
     picks = [
-        run.distinguisher.choose_exactly(truths, start, epsilon=3.0, noise=noise)
-        for _ in range(4000)
+        run.distinguisher.choose(truths, start, epsilon=3.0, n=10, noise=noise) for _ in range(4000)
     ]
     estimates = run.distinguisher.estimates(start)
     gaps = np.array([float(abs(truths[i] - Fraction(float(estimates[i])))) for i in range(4)])
@@ -226,16 +225,14 @@ class OwnTruths:
 
 @pytest.mark.parametrize("own", [False, True])
 def test_an_unseeded_run_chooses_exactly_whatever_holds_the_true_answers(own, monkeypatch):
-    exact_truths, choose_exactly = EnumeratedQueries.exact_truths, EnumeratedQueries.choose_exactly
+    exact_truths, exact_argmax = EnumeratedQueries.exact_truths, ExactNoise.exact_argmax
     chosen = []
     if own:
         monkeypatch.setattr(
             EnumeratedQueries, "exact_truths", lambda *given: OwnTruths(exact_truths(*given))
         )
     monkeypatch.setattr(
-        EnumeratedQueries,
-        "choose_exactly",
-        lambda *given, **options: chosen.append(1) or choose_exactly(*given, **options),
+        ExactNoise, "exact_argmax", lambda *given: chosen.append(1) or exact_argmax(*given)
     )
     queries = EnumeratedQueries([DenseQuery(row) for row in np.eye(4)])
     run = IterativeConstruction(MultiplicativeWeights(4), queries, n=400_000, privacy=APPROX)

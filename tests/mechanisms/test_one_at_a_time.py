@@ -20,7 +20,7 @@ import pytest
 
 import geomdp as gd
 from geomdp._numerics.randomness import NotCopied
-from geomdp.mechanisms.interactive.sparse_vector import SparseVectorStream, Transcript
+from geomdp.mechanisms.interactive.sparse_vector import SparseVectorStream
 from geomdp.noise.scalar import BLOCK, ExactNoise, LaplaceNumbers
 from geomdp.privacy.ledger import LedgerFile
 
@@ -167,7 +167,7 @@ CASES = {
     gd.Ledger: Case(lambda _: gd.Ledger(ONE), spend, lambda made: made._file.count - 1, 1),
 }
 #: The base class of the streams, a part of the mechanisms, and the file of a ledger.
-PARTS = {SparseVectorStream, Transcript, LedgerFile}
+PARTS = {SparseVectorStream, LedgerFile}
 EACH = pytest.mark.parametrize("kind", CASES, ids=lambda kind: kind.__name__)
 
 

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from geomdp.mechanisms.interactive.budgets import composed_pairs, step_epsilon
 from geomdp.mechanisms.interactive.iterative import (
     CORRECTED,
     AllParities,
     EnumeratedQueries,
     IterativeConstruction,
     StoppingDesign,
+    composed_pairs,
+    step_epsilon,
 )
 from geomdp.mechanisms.interactive.online import OnlineConstruction, solve_accuracy
 from geomdp.mechanisms.interactive.sparse_vector import Answer
@@ -322,7 +323,7 @@ def test_exact_choices_are_among_the_exact_gaps() -> None:
     parities, noise = AllParities(3), Seen()
     hypothesis = MultiplicativeWeights(8).start(0.3)
     truths = parities.exact_truths(records, 3)
-    parities.choose_exactly(truths, hypothesis, epsilon=0.5, noise=noise)
+    parities.choose(truths, hypothesis, epsilon=0.5, n=3, noise=noise)
     estimates = [Fraction(x) for x in parities.estimates(hypothesis).tolist()]
     means = [Fraction(int(parities.query(i).values[records].sum()), 3) for i in range(8)]
     assert noise.gaps == [abs(m - e) for m, e in zip(means, estimates, strict=True)]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import geomdp.bounds.upper.interactive as accuracy
-import geomdp.mechanisms.interactive.budgets as scales
+import geomdp.mechanisms.interactive.sparse_vector as scales
 from geomdp.mechanisms.interactive.sparse_vector import (
     AboveThreshold,
     Answer,

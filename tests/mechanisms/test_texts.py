@@ -182,7 +182,6 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "SparseSummary(": lambda: sparse().release([1, 2, 3], rng=0),
     "HashedSigns(": lambda: sparse().signs,
     "OnlineConstruction(": online,
-    "Transcript(": lambda: online().transcript,
     "SlotHypothesis(": lambda: online().hypothesis,
     "IterativeConstruction(": iterative,
     "IterativeRelease(": lambda: iterative().release(np.zeros(10**6, dtype=int), rng=0),

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-import geomdp.mechanisms.interactive.budgets as scales
+import geomdp.mechanisms.interactive.sparse_vector as scales
 from geomdp.mechanisms import MultiplicativeWeights
 from geomdp.mechanisms.interactive.online import OnlineConstruction
 from geomdp.mechanisms.interactive.sparse_vector import (
@@ -45,7 +45,6 @@ MAKE = {
     "seeded": lambda: NumericSparse(0.0, cutoff=2, privacy=ONE, rng=1),
     "online": online,
     "noise": ExactNoise,
-    "transcript": lambda: NumericSparse(0.0, cutoff=2, privacy=ONE).transcript,
     "ledger": lambda: Ledger(ONE),
 }
 

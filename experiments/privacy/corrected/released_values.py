@@ -14,7 +14,7 @@ import numpy as np
 import geomdp as gd
 from experiments.privacy.corrected.statement import Measured, Version
 from geomdp.bounds.upper import numeric_sparse, numeric_sparse_printed
-from geomdp.mechanisms.interactive import budgets
+from geomdp.mechanisms.interactive import sparse_vector
 from geomdp.mechanisms.interactive.online import solve_accuracy
 
 
@@ -84,6 +84,6 @@ def updated(version: Version, beta: float, *_: object) -> Measured:
         else solve_accuracy(rule, privacy=PURE, n=n, queries=ASKED, beta=beta)
     )
     count = math.floor(rule.bound(alpha))
-    scale = budgets.numeric(PURE, count, monotone=False).answer
+    scale = sparse_vector.numeric(PURE, count, monotone=False).answer
     assert scale is not None
     return Measured(chance_of_a_large_value(alpha, scale / n, count), beta)

@@ -16,25 +16,32 @@ from geomdp._numerics.bisection import smallest_accuracy
 from geomdp._numerics.randomness import Turn
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import listed, positive, probability, require_type, whole
-from geomdp.mechanisms.base import release_once
-from geomdp.mechanisms.interactive.budgets import (
-    ROUNDED_UP,
+from geomdp.mechanisms.interactive.sparse_vector import ROUNDED_UP, Answer
+from geomdp.mechanisms.interactive.updates import (
+    Hypothesis,
     Rounds,
+    UpdateRule,
+    WeightedHypothesis,
     checked_alpha,
     checked_step,
-    composed_pairs,
+    follow,
     is_bounded,
     rounds_within,
-    step_epsilon,
 )
-from geomdp.mechanisms.interactive.sparse_vector import Answer
-from geomdp.mechanisms.interactive.updates import Hypothesis, UpdateRule, WeightedHypothesis, follow
-from geomdp.noise.scalar import ExactNoise, GeneratorNoise, ScalarNoise
-from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
+from geomdp.mechanisms.base import release_once
+from geomdp.noise.scalar import ExactNoise, GeneratorNoise
+from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP, advanced_composition
 from geomdp.privacy.definitions import check_range, checked_adjacency
 from geomdp.privacy.ledger import Ledger
 from geomdp.workloads.single_queries import DenseQuery, LinearQuery
 from geomdp.workloads.universes import FiniteUniverse
+
+AnyQuery = TypeVar("AnyQuery", bound=LinearQuery)
+
+#: Largest number of bits of `AllParities`: 2^24 scores are 128 MB.
+MAX_BITS = 24
+
+# Classes of queries, and the choice of a query on which data and hypothesis differ much.
 
 
 @dataclass(frozen=True)
@@ -55,17 +62,8 @@ class ExactTruths:
         return np.array(self.totals, dtype=np.float64) / self.n
 
 
-AnyQuery = TypeVar("AnyQuery", bound=LinearQuery)
-
-#: Largest number of bits of `AllParities`: 2^24 scores are 128 MB.
-MAX_BITS = 24
-
-
 class Distinguisher(abc.ABC, Generic[AnyQuery]):
-    """A finite class C of queries, chosen by the gap |Q(D) - Q(H)| of data D and hypothesis H.
-
-    Queries have values in [0, 1], so a gap has sensitivity 1/n.
-    """
+    """A finite class C of queries with values in [0, 1], so a mean changes by at most 1/n."""
 
     @property
     @abc.abstractmethod
@@ -76,7 +74,7 @@ class Distinguisher(abc.ABC, Generic[AnyQuery]):
 
     @abc.abstractmethod
     def truths(self, records: Any, n: int) -> FloatArray:
-        """The sum of each query over `records`, divided by `n`; an array (|C|,)."""
+        """The sum of each query over `records`, divided by `n`: (|C|,)."""
 
     @abc.abstractmethod
     def exact_truths(self, records: Any, n: int) -> ExactTruths:
@@ -87,35 +85,39 @@ class Distinguisher(abc.ABC, Generic[AnyQuery]):
         """The hypothesis' answer to each query: (|C|,)."""
 
     def loss(self, epsilon: float, gamma: float, n: int) -> float:
-        """The bound F = 2 ln(|C| / gamma) / (n eps) on the largest gap minus the chosen gap.
+        """The bound 2 ln(|C| / gamma) / (n eps) on the largest gap minus the chosen gap (IC-DIST).
 
-        It holds with probability at least 1 - `gamma` (IC-DIST).
+        It holds with probability at least 1 - `gamma`.
         """
         log = math.log(self.size / positive(gamma, "gamma"))
         return 2 * log / (n * positive(epsilon, "epsilon"))
 
     def choose(
-        self, truths: FloatArray, hypothesis: Any, *, epsilon: float, n: int, noise: ScalarNoise
+        self,
+        truths: Any,
+        hypothesis: Any,
+        *,
+        epsilon: float,
+        n: int,
+        noise: ExactNoise | GeneratorNoise,
     ) -> int:
-        """Choose a nearly largest gap by the exponential mechanism: eps-DP in real arithmetic."""
-        gaps = np.abs(truths - self.estimates(hypothesis))
-        return noise.noisy_argmax(gaps, 2 / (n * epsilon) * ROUNDED_UP)
+        """Choose a query with a nearly largest gap |Q(D) - Q(H)| by the exponential mechanism.
 
-    def choose_exactly(
-        self, truths: ExactTruths, hypothesis: Any, *, epsilon: float, noise: ExactNoise
-    ) -> int:
-        """Choose as in `choose`, exactly, with scales rounded up: eps-DP on the computer."""
-        near, estimates = truths.near(), self.estimates(hypothesis)
-        gaps = np.abs(near - estimates)
+        The choice is eps-DP: in real arithmetic for floats `truths` (|C|,), and on the computer for
+        exact `truths` and noise, which is compared exactly and has scales rounded up.
+        """
+        estimates, scale = self.estimates(hypothesis), 2 / (n * epsilon) * ROUNDED_UP
+        if not isinstance(noise, ExactNoise):
+            return noise.noisy_argmax(np.abs(truths - estimates), scale)
+        near = truths.near()
         # `near` has a relative error of at most 2^-51. The difference is rounded by at most half a
         # unit in its last place.
         errors = 2.0**-50 * (np.abs(near) + np.abs(estimates))
 
         def gap(index: int) -> Fraction:
-            return abs(truths[index] - Fraction(float(estimates[index])))
+            return Fraction(abs(truths[index] - Fraction(float(estimates[index]))))
 
-        scale = 2 / (truths.n * epsilon) * ROUNDED_UP
-        return noise.exact_argmax(gaps, errors, gap, scale)
+        return noise.exact_argmax(np.abs(near - estimates), errors, gap, scale)
 
 
 class EnumeratedQueries(Distinguisher[AnyQuery]):
@@ -242,34 +244,7 @@ class AllParities(Distinguisher[DenseQuery]):
         return np.asarray((total + signed[0]) / 2)
 
 
-@dataclass(frozen=True)
-class Answers(Generic[AnyQuery]):
-    """The two private steps of a round. In an unseeded run, each call is `step_epsilon`-DP.
-
-    They are simulated in float64, or decided and rounded exactly on exact rational true answers.
-    """
-
-    run: IterativeConstruction[AnyQuery]
-    truths: Any  # an array in a simulation, else `ExactTruths`
-    noise: ScalarNoise
-
-    def choose(self, hypothesis: Hypothesis[AnyQuery]) -> int:
-        """Index of a query on which the data and the hypothesis differ much."""
-        run = self.run
-        if isinstance(self.noise, ExactNoise):
-            return run.distinguisher.choose_exactly(
-                self.truths, hypothesis, epsilon=run.step_epsilon, noise=self.noise
-            )
-        return run.distinguisher.choose(
-            self.truths, hypothesis, epsilon=run.step_epsilon, n=run.n, noise=self.noise
-        )
-
-    def value(self, index: int) -> float:
-        """The true answer to query number `index`, plus noise."""
-        truth = self.truths[index]
-        if not isinstance(self.noise, ExactNoise):
-            truth = float(truth)
-        return self.noise.laplace(truth, self.run.answer_scale)
+# The mechanism.
 
 
 @dataclass(frozen=True)
@@ -296,13 +271,11 @@ def _in_words(accuracy: float | None) -> str:
 class StoppingDesign:
     """Shares of the target accuracy alpha for noise, distinguisher and stopping test (IC-T5).
 
-    In a round, the distinguisher finds a query Q on which the hypothesis H errs, and v is the noisy
-    answer to Q. With probability at least 1 - beta, in all rounds the noise in v is at most
-    noise * alpha, and H errs on any query by at most loss * alpha more than on Q. The run stops if
-    |v - Q(H)| < level * alpha. Then H errs by at most (level + noise + loss) * alpha on every
-    query. Else H errs by at least (level - noise) * alpha on Q. An update needs an error of at
-    least alpha / 2, so level - noise must be at least 1/2. ``ValueError`` for a share that is not
-    above 0, or level - noise below 1/2.
+    With probability at least 1 - beta, in all rounds the noise in the answer v to the chosen query
+    Q is at most noise * alpha, and the hypothesis H errs on any query by at most loss * alpha more
+    than on Q. If |v - Q(H)| < level * alpha, the run stops, and H errs by at most (level + noise +
+    loss) * alpha. Else H errs by at least (level - noise) * alpha on Q, and an update needs alpha /
+    2.
     """
 
     noise: float
@@ -329,7 +302,35 @@ class StoppingDesign:
 CORRECTED = StoppingDesign(noise=1 / 8, loss=1 / 8, level=3 / 4)
 
 
-# The mechanism.
+def step_epsilon(privacy: PureDP | ApproxDP, updates: int) -> float:
+    """Epsilon of each of 2 B private steps (IC-T4); ``ValueError`` if they cost more by GEN-2a."""
+    match privacy:
+        case PureDP(epsilon=epsilon):
+            return epsilon / (2 * updates)
+        case ApproxDP(epsilon=epsilon, delta=delta):
+            step = epsilon / (4 * math.sqrt(updates * math.log(1 / delta)))
+            # For steps above 709, e^step is beyond float64. e^709 is too large already.
+            total = epsilon / 2 + 2 * updates * step * math.expm1(min(step, 709.0))
+            if total * ROUNDED_UP > epsilon:
+                raise ValueError(
+                    f"epsilon must be below about 4 ln(1/delta) for advanced composition, "
+                    f"got {epsilon} with delta {delta}"
+                )
+            return step
+
+
+def composed_pairs(budget: PureDP | ApproxDP, epsilon_0: float, updates: int) -> PureDP | ApproxDP:
+    """Cost of 2 B epsilon_0-DP steps, for B = `updates`: the least of GEN-2 and GEN-2a at delta."""
+    steps = 2 * updates
+    match budget:
+        case PureDP():
+            return PureDP(steps * epsilon_0)
+        case ApproxDP(delta=delta):
+            if epsilon_0 > 1:  # advanced composition costs over 1.7 times this sum
+                return ApproxDP(steps * epsilon_0, delta)
+            advanced = advanced_composition(PureDP(epsilon_0), steps, delta)
+            return ApproxDP(min(steps * epsilon_0, advanced.epsilon), delta)
+
 
 #: Rounding error that is allowed when the range of true answers is checked.
 ROUNDING = 1e-9
@@ -430,7 +431,13 @@ class IterativeConstruction(Generic[AnyQuery]):
         self.design = design
         self.adjacency = checked_adjacency(adjacency)
         self._stated_step = None if epsilon_0 is None else checked_step(epsilon_0)
-        self.alpha = self._solve_accuracy() if alpha is None else checked_alpha(alpha)
+        solved = smallest_accuracy(self._enough) if alpha is None else checked_alpha(alpha)
+        if solved is None:
+            raise ValueError(
+                f"n must be larger for {distinguisher.size} queries at "
+                f"{privacy}, got {self.n}; give alpha for a run whose accuracy is not proved"
+            )
+        self.alpha = solved
         rounds = self._rounds(self.alpha)
         self.updates_allowed, self.spent = rounds.updates, rounds.spent
         self.step_epsilon = self._step(rounds)
@@ -456,7 +463,7 @@ class IterativeConstruction(Generic[AnyQuery]):
 
     @property
     def _tested(self) -> float | None:
-        """The bound of `accuracy` after a stopping test, which holds for any number of records."""
+        """The bound after a stopping test, for any number of records."""
         return self.design.guaranteed * self.alpha if self._enough(self.alpha) else None
 
     @property
@@ -486,15 +493,6 @@ class IterativeConstruction(Generic[AnyQuery]):
         within = noise <= self.design.noise * alpha and loss <= self.design.loss * alpha
         return rounds.complete and within
 
-    def _solve_accuracy(self) -> float:
-        alpha = smallest_accuracy(self._enough)
-        if alpha is None:
-            raise ValueError(
-                f"n must be larger for {self.distinguisher.size} queries at "
-                f"{self.privacy}, got {self.n}; give alpha for a run whose accuracy is not proved"
-            )
-        return alpha
-
     def release(
         self, records: Sequence[Any], rng: RandomState = None, *, ledger: Ledger | None = None
     ) -> IterativeRelease[AnyQuery]:
@@ -509,32 +507,32 @@ class IterativeConstruction(Generic[AnyQuery]):
             self.spent, self.adjacency, Exact(), noise.arithmetic, seeded=rng is not None
         )
 
-        def answers() -> Answers[AnyQuery]:
-            if isinstance(noise, ExactNoise):
-                exact = self.distinguisher.exact_truths(records, self.n)
-                self._check_range(exact.near(), len(records))
-                return Answers(self, exact, noise)
-            truths = self.distinguisher.truths(records, self.n)
-            self._check_range(truths, len(records))
-            return Answers(self, truths, noise)
+        def read() -> tuple[int, Any]:
+            """True answers: exact rational numbers, or an array in a simulation."""
+            if rng is None:
+                truths: Any = self.distinguisher.exact_truths(records, self.n)
+                near = truths.near()
+            else:
+                truths = near = self.distinguisher.truths(records, self.n)
+            self._check_range(near, len(records))
+            return len(records), truths
 
-        def draw(
-            start: Hypothesis[AnyQuery], private: Answers[AnyQuery]
-        ) -> IterativeRelease[AnyQuery]:
-            exchanges, followed = self._construct(start, private)
+        def draw(hypothesis: Hypothesis[AnyQuery], truths: Any) -> IterativeRelease[AnyQuery]:
+            exchanges, followed = self._construct(hypothesis, truths, noise)
             if self.adjacency is Adjacency.ADD_REMOVE:
                 followed = not exchanges[-1][1].above
             accuracy = self._tested if followed else None
-            return IterativeRelease(start, accuracy, guarantee, tuple(exchanges))
+            return IterativeRelease(hypothesis, accuracy, guarantee, tuple(exchanges))
 
-        with self._turn.take(type(self).__name__):
+        name = type(self).__name__
+        with self._turn.take(name):
             return release_once(
-                type(self).__name__,
+                name,
                 self.n,
                 guarantee,
                 ledger,
                 set_up=lambda: self.rule.start(self.alpha / 2),
-                read=lambda: (len(records), answers()),
+                read=read,
                 draw=draw,
             )
 
@@ -546,14 +544,19 @@ class IterativeConstruction(Generic[AnyQuery]):
             raise ValueError("queries must have values in [0, 1] on every record")
 
     def _construct(
-        self, hypothesis: Hypothesis[AnyQuery], private: Answers[AnyQuery]
+        self, hypothesis: Hypothesis[AnyQuery], truths: Any, noise: ExactNoise | GeneratorNoise
     ) -> tuple[list[tuple[AnyQuery, Answer]], bool]:
-        """Update `hypothesis` until the run ends; also whether it could follow all answers."""
+        """Update `hypothesis` until the run ends; also whether it could follow all answers.
+
+        A round has two private steps: the choice of a query, and the noisy answer to it.
+        """
         exchanges: list[tuple[AnyQuery, Answer]] = []
         for _ in range(self.updates_allowed):
-            index = private.choose(hypothesis)
+            index = self.distinguisher.choose(
+                truths, hypothesis, epsilon=self.step_epsilon, n=self.n, noise=noise
+            )
             query = self.distinguisher.query(index)
-            value = private.value(index)
+            value = noise.laplace(truths[index], self.answer_scale)
             wrong = abs(value - hypothesis.evaluate(query)) >= self.design.level * self.alpha
             exchanges.append((query, Answer(wrong, value)))
             if not wrong:

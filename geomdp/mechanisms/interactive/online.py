@@ -13,16 +13,18 @@ from geomdp._numerics.randomness import NotCopied
 from geomdp._typing import RandomState
 from geomdp._validation import probability, require_type, whole
 from geomdp.bounds.upper.interactive import numeric_sparse
-from geomdp.mechanisms.interactive.budgets import (
+from geomdp.mechanisms.interactive.sparse_vector import Answer, NumericSparse
+from geomdp.mechanisms.interactive.updates import (
+    Hypothesis,
+    Query,
     Rounds,
+    UpdateRule,
     checked_alpha,
     checked_step,
-    composed_sparse,
+    follow,
     is_bounded,
     rounds_within,
 )
-from geomdp.mechanisms.interactive.sparse_vector import Answer, NumericSparse, Transcript
-from geomdp.mechanisms.interactive.updates import Hypothesis, Query, UpdateRule, follow
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.privacy.definitions import check_privacy, check_range, checked_adjacency
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
@@ -64,6 +66,15 @@ def allowed_rounds(
     check_privacy(privacy, PureDP, ApproxDP)
     spending = None if epsilon_0 is None else partial(composed_sparse, privacy, epsilon_0)
     return rounds_within(rule.bound(alpha), privacy, spending)
+
+
+def composed_sparse(budget: PureDP | ApproxDP, epsilon_0: float, updates: int) -> PureDP | ApproxDP:
+    """Guarantee of NumericSparse with c updates of epsilon_0 each (SV-NUM)."""
+    match budget:
+        case PureDP():
+            return PureDP(updates * epsilon_0)
+        case ApproxDP(delta=delta):
+            return ApproxDP(epsilon_0 * math.sqrt(8 * updates * math.log(2 / delta)), delta)
 
 
 def noise_limit(rounds: Rounds, queries: int, beta: float) -> float:
@@ -189,8 +200,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         else:
             self.alpha = checked_alpha(alpha)
         self._rounds = allowed_rounds(rule, self.alpha, privacy, step)
-        self.transcript = Transcript()
-        self._asked: list[Query] = []
+        self._exchanges: list[tuple[Query, Answer]] = []
         self._records = records
         self._tally: Any = None
         self._followed = True  # whether the rule could follow all answers
@@ -211,7 +221,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     def __repr__(self) -> str:
         return (
             f"OnlineConstruction({self.rule!r}, n={self.n}, {self.guarantee.privacy}, "
-            f"{self.guarantee.adjacency.value}: {len(self.transcript)} of {self.queries} queries "
+            f"{self.guarantee.adjacency.value}: {len(self._exchanges)} of {self.queries} queries "
             f"asked, {self.updates} of at most {self.updates_allowed} updates)"
         )
 
@@ -256,7 +266,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     @property
     def exhausted(self) -> bool:
         """Whether all k queries have been asked. The `hypothesis` can still be evaluated."""
-        return len(self.transcript) >= self.queries
+        return len(self._exchanges) >= self.queries
 
     def ask(self, query: Query) -> Answer:
         """Answer one query on the records; if H was updated from the data, `above` is True.
@@ -329,10 +339,15 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         return 0 <= truth <= self._largest_truth and math.isfinite(truth)
 
     def _record(self, query: Query, answer: Answer) -> Answer:
-        self._asked.append(query)
-        return self.transcript.record(answer)
+        self._exchanges.append((query, answer))
+        return answer
 
     @property
     def exchanges(self) -> list[tuple[Query, Answer]]:
         """The queries that were asked, with the answers, in order. Both are public."""
-        return list(zip(self._asked, self.transcript, strict=True))
+        return list(self._exchanges)
+
+    @property
+    def transcript(self) -> tuple[Answer, ...]:
+        """The answers given so far, in order."""
+        return tuple(answer for _, answer in self._exchanges)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from fractions import Fraction
 from numbers import Integral, Rational, Real
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,17 +22,8 @@ from geomdp._numerics.randomness import NotCopied
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive, real_number, require_type, whole
 from geomdp.mechanisms.base import warn_if_weak
-from geomdp.mechanisms.interactive.budgets import (
-    ROUNDED_UP,
-    Scales,
-    above_threshold,
-    kept,
-    numeric,
-    numeric_printed,
-    redrawn,
-)
 from geomdp.noise.scalar import ExactNumber, scalar_noise
-from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
+from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP, shortcut_step_epsilon
 from geomdp.privacy.definitions import check_range, checked_adjacency
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
 
@@ -62,37 +53,91 @@ class Answer(NamedTuple):
     value: float | None = None
 
 
-class Transcript(NotCopied, Sequence[Answer]):
-    """The answers given so far, in order. They are public: all use of them is post-processing.
+# Noise scales of the sparse vector technique, for queries of sensitivity 1. All functions take the
+# number c of queries that may be found above the threshold (`cutoff`), and whether queries are
+# `monotone`.
 
-    It cannot be copied or pickled; copy or pickle ``list(transcript)`` instead.
+#: Share of epsilon that NumericSparse spends on comparisons. The rest is spent on answers.
+COMPARISON_SHARE = 8 / 9
+#: Factor by which scales are rounded up. Noise with the rounded-up scales spends at most epsilon.
+#: Scales are computed in float64 with fewer than 32 roundings. One step subtracts 8/9 of epsilon
+#: from epsilon. The subtraction makes earlier relative errors up to 9 times as large. The total
+#: relative error of a scale is below 2^-46.
+ROUNDED_UP = 1 + 2.0**-46
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Laplace scales of the threshold, fresh for each query and answer, per unit of sensitivity.
+
+    `answer` is None if no value is released; `redraw`: whether the threshold noise is drawn again
+    after each query found above.
     """
 
-    def __init__(self) -> None:
-        self._answers: list[Answer] = []
+    threshold: float
+    query: float
+    answer: float | None
+    redraw: bool
 
-    def __repr__(self) -> str:
-        above = sum(answer.above for answer in self._answers)
-        return f"Transcript({len(self)} answers, {above} above)"
 
-    def record(self, answer: Answer) -> Answer:
-        """Append `answer` and return it."""
-        self._answers.append(answer)
-        return answer
+def above_threshold(epsilon: float, *, monotone: bool) -> Scales:
+    """Lap(2/eps) on the threshold, Lap(4/eps) on each query, or Lap(2/eps) if `monotone` (SV-AT).
 
-    def extend_with(self, answer: Answer, times: int) -> None:
-        """Append `answer` `times` times."""
-        self._answers.extend([answer] * times)
+    Less noise on general queries is not eps-DP on long streams (DISC-12).
+    """
+    return Scales(2 / epsilon, (2 if monotone else 4) / epsilon, None, redraw=True)
 
-    @overload
-    def __getitem__(self, index: int) -> Answer: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Answer]: ...
-    def __getitem__(self, index: int | slice) -> Answer | list[Answer]:
-        return self._answers[index]
 
-    def __len__(self) -> int:
-        return len(self._answers)
+def redrawn(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scales:
+    """AboveThreshold at eps / c, or eps / sqrt(8 c ln(1/delta)) (SV-SP)."""
+    match privacy:
+        case PureDP(epsilon=epsilon):
+            step = epsilon / cutoff
+        case ApproxDP():
+            step = shortcut_step_epsilon(privacy, cutoff)
+    return above_threshold(step, monotone=monotone)
+
+
+def kept(privacy: PureDP, cutoff: int, *, monotone: bool) -> Scales:
+    """Scales for pure DP if threshold noise is drawn once (SV-LSL).
+
+    The noise is Lap(1/e1) on the threshold and Lap(2 c / e2) on each query (Lap(c / e2) if
+    `monotone`). The best split of eps = e1 + e2 has e2 / e1 = (2 c)^(2/3), or c^(2/3) if
+    `monotone`.
+    """
+    reach = cutoff if monotone else 2 * cutoff
+    first = privacy.epsilon / (1 + reach ** (2 / 3))
+    return Scales(1 / first, reach / (privacy.epsilon - first), None, redraw=False)
+
+
+def numeric(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scales:
+    """NumericSparse: comparisons `redrawn` at 8 eps / 9, answers share eps / 9 (SV-NUM).
+
+    For approximate DP, both parts use advanced composition at delta / 2.
+    """
+    share = COMPARISON_SHARE * privacy.epsilon
+    match privacy:
+        case PureDP(epsilon=epsilon):
+            comparisons = redrawn(PureDP(share), cutoff, monotone=monotone)
+            answer = 9 * cutoff / epsilon  # (eps - 8 eps / 9) shared by c answers
+        case ApproxDP(epsilon=epsilon, delta=delta):
+            comparisons = redrawn(ApproxDP(share, delta / 2), cutoff, monotone=monotone)
+            answer = 1 / shortcut_step_epsilon(ApproxDP(epsilon - share, delta / 2), cutoff)
+    return Scales(comparisons.threshold, comparisons.query, answer, redraw=True)
+
+
+def numeric_printed(privacy: ApproxDP, cutoff: int) -> Scales:
+    """Scales sqrt(32 c ln(2/delta)) / e of NumericSparse as printed (DISC-11).
+
+    For the threshold, e = sqrt(512) eps / (sqrt(512) + 1); for queries, half of it; for answers,
+    e = 2 eps / (sqrt(512) + 1).
+    """
+    if privacy.epsilon > 1:  # the range of the shortcut composition behind the scales (GEN-2b)
+        raise ValueError(f"epsilon must be at most 1, got {privacy.epsilon!r}")
+    root = math.sqrt(512)
+    first, second = (part * privacy.epsilon / (root + 1) for part in (root, 2))
+    spread = math.sqrt(32 * cutoff * math.log(2 / privacy.delta))
+    return Scales(spread / first, 2 * spread / first, spread / second, redraw=True)
 
 
 # Comparisons with a noisy threshold: the base class of all sparse vector mechanisms.
@@ -155,7 +200,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
                 "change in the same direction"
             )
         self.scales = self._calibrate()
-        self.transcript = Transcript()
+        self._answers: list[Answer] = []
         self._noise = scalar_noise(rng)
         self._records = records
         self.guarantee = Guarantee(
@@ -175,9 +220,14 @@ class SparseVectorStream(NotCopied, abc.ABC):
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(threshold={self.threshold:g}, {self.privacy}, "
-            f"{self.adjacency.value}: {len(self.transcript)} asked, "
+            f"{self.adjacency.value}: {len(self._answers)} asked, "
             f"{self.found} of at most {self.cutoff} found above)"
         )
+
+    @property
+    def transcript(self) -> tuple[Answer, ...]:
+        """The answers given so far, in order. They are public."""
+        return tuple(self._answers)
 
     @property
     def found(self) -> int:
@@ -186,18 +236,18 @@ class SparseVectorStream(NotCopied, abc.ABC):
 
     @property
     def halted(self) -> bool:
-        """Whether `cutoff` queries were found above the threshold. If so, `ask` raises an error."""
+        """Whether `cutoff` queries were found above the threshold."""
         return self._found >= self.cutoff
 
     def ask(self, query: StreamQuery) -> Answer:
-        """Compare one query with the threshold."""
+        """Compare one query with the threshold; ``BudgetExhausted`` if the mechanism has halted."""
         with self._alone():
             self._require_running()
             truth = self._truth(query)
             self._require_running()  # the query is code of the caller
             if self._noise.reaches(truth, self._scaled(self.scales.query), self._noisy_threshold):
                 return self._answer_above(truth)
-            return self.transcript.record(BELOW)
+            return self._record(BELOW)
 
     def ask_many(self, queries: Sequence[StreamQuery] | FloatArray) -> list[Answer]:
         """Ask `queries` until they end or the mechanism halts.
@@ -208,14 +258,14 @@ class SparseVectorStream(NotCopied, abc.ABC):
             self._require_running()
             truths = self._truths(queries)
             noisy = self._noise.values(truths, self._scaled(self.scales.query))
-            start, begin = len(self.transcript), 0
+            start, begin = len(self._answers), 0
             while begin < len(truths) and not self.halted:
                 first = noisy.first_reaching(begin, self._noisy_threshold)
-                self.transcript.extend_with(BELOW, first - begin)
+                self._answers.extend([BELOW] * (first - begin))
                 if first < len(truths):
                     self._answer_above(_plain(truths[first]))
                 begin = first + 1
-            return self.transcript[start:]
+            return self._answers[start:]
 
     def _scaled(self, scale: float) -> float:
         """`scale` times the sensitivity, rounded up."""
@@ -226,9 +276,13 @@ class SparseVectorStream(NotCopied, abc.ABC):
         if self.scales.redraw and not self.halted:
             self._noisy_threshold = self._draw_threshold()
         if self.scales.answer is None:
-            return self.transcript.record(ABOVE)
+            return self._record(ABOVE)
         value = self._noise.laplace(truth, self._scaled(self.scales.answer))
-        return self.transcript.record(Answer(True, value))
+        return self._record(Answer(True, value))
+
+    def _record(self, answer: Answer) -> Answer:
+        self._answers.append(answer)
+        return answer
 
     def _draw_threshold(self) -> Any:
         return self._noise.threshold(self.threshold, self._scaled(self.scales.threshold))

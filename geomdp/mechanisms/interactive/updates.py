@@ -1,19 +1,21 @@
-"""Update rules: how a public hypothesis follows noisy answers, and how many updates suffice."""
+"""Update rules: how a public hypothesis follows noisy answers, and how many updates it may take."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from geomdp._numerics.bisection import least_whole
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import finite_array, positive, real_number, whole
+from geomdp.privacy import ApproxDP, PureDP
+from geomdp.privacy.definitions import check_range
 from geomdp.workloads.single_queries import DenseQuery, LinearQuery, SparseQuery
 
 #: Smallest accuracy alpha that may be asked for. At this accuracy the bounds of all rules are in
@@ -21,6 +23,8 @@ from geomdp.workloads.single_queries import DenseQuery, LinearQuery, SparseQuery
 LEAST_ALPHA = 1e-100
 
 Query = TypeVar("Query", bound=LinearQuery, contravariant=True)
+#: A function that maps a number of updates to the budget that a run of these updates spends.
+Spending = Callable[[int], PureDP | ApproxDP]
 
 
 class UnfollowedAnswerError(ValueError):
@@ -93,13 +97,11 @@ class MultiplicativeWeights:
         object.__setattr__(self, "size", whole(self.size, "size", minimum=2))
 
     def bound(self, alpha: float) -> float:
-        """B(alpha) = 4 ln M / alpha^2."""
         alpha = positive(alpha, "alpha")
         # All rules divide by alpha twice, because its square can be beyond the range of float64.
         return 4 * math.log(self.size) / alpha / alpha
 
     def start(self, alpha: float) -> WeightedHypothesis:
-        """The uniform distribution, with learning rate alpha / 2."""
         return WeightedHypothesis(self.size, positive(alpha, "alpha") / 2)
 
 
@@ -116,20 +118,14 @@ class WeightedHypothesis:
 
     @property
     def distribution(self) -> FloatArray:
-        """A copy of the distribution, with one probability for each element."""
         return self._distribution.copy()
 
     def evaluate(self, query: DenseQuery) -> float:
-        """Mean of `query` under the distribution."""
         return float(query.values @ self._distribution)
 
     def update(self, query: DenseQuery, answer: float) -> None:
-        """Multiply the weight of each element x by exp(-eta r(x)).
-
-        For the query Q, r = Q if `answer` is below the answer of the hypothesis, else r = 1 - Q.
-        """
+        """Multiply the weight of each x by exp(-eta Q(x)), or exp(eta Q(x)) to raise the answer."""
         sign = -1 if answer < self.evaluate(query) else 1
-        # exp(-eta (1 - Q)) and exp(eta Q) differ by a constant factor, which normalising removes.
         self._logs += sign * self._rate * query.values
         self._logs -= self._logs.max()
         weights = np.exp(self._logs)
@@ -168,12 +164,10 @@ class Perceptron:
         object.__setattr__(self, "size", whole(self.size, "size"))
 
     def bound(self, alpha: float) -> float:
-        """B(alpha) = M / alpha^2."""
         alpha = positive(alpha, "alpha")
         return self.size / alpha / alpha
 
     def start(self, alpha: float) -> LinearHypothesis:
-        """The zero vector, with updates that add or subtract alpha / M times the query."""
         return LinearHypothesis(self.size, positive(alpha, "alpha") / self.size)
 
 
@@ -189,15 +183,12 @@ class LinearHypothesis:
 
     @property
     def vector(self) -> FloatArray:
-        """A copy of the vector, with one entry for each element."""
         return self._vector.copy()
 
     def evaluate(self, query: DenseQuery) -> float:
-        """Inner product of `query` with the vector."""
         return float(query.values @ self._vector)
 
     def update(self, query: DenseQuery, answer: float) -> None:
-        """Add or subtract `step` times `query`, to move the answer to `query` towards `answer`."""
         sign = -1 if self.evaluate(query) > answer else 1
         self._vector += sign * self._step * query.values
 
@@ -330,12 +321,10 @@ class Median:
         return f"Median({count} candidates on {size} elements, fineness {self.fineness:g})"
 
     def bound(self, alpha: float) -> float:
-        """B(alpha) = log2 |net|; infinity if `fineness` is not below alpha."""
         positive(alpha, "alpha")
         return math.log2(len(self.candidates)) if self.fineness < alpha else math.inf
 
     def start(self, alpha: float) -> MedianHypothesis:
-        """The hypothesis that still has all candidates."""
         positive(alpha, "alpha")
         return MedianHypothesis(self.candidates)
 
@@ -352,22 +341,17 @@ class MedianHypothesis:
 
     @property
     def remaining(self) -> int:
-        """Number of candidates left."""
         return int(self._alive.sum())
 
     def evaluate(self, query: DenseQuery) -> float:
-        """Lower median of the candidates' answers."""
         answers = self._candidates[self._alive] @ query.values
         middle = (len(answers) - 1) // 2
         return float(np.partition(answers, middle)[middle])
 
     def update(self, query: DenseQuery, answer: float) -> None:
-        """Keep only candidates with answers on the same side of the median as `answer`.
-
-        If `answer` is the median, candidates with larger answers are kept. Those that answer with
-        the median are deleted. ``UnfollowedAnswerError`` if none would be left.
-        """
         median = self.evaluate(query)
+        # Candidates that answer with the median are deleted; an answer at the median keeps those
+        # above it.
         answers = self._candidates @ query.values
         keep = answers < median if answer < median else answers > median
         if not (self._alive & keep).any():
@@ -432,22 +416,17 @@ class SparseMultiplicativeWeights:
         return least_whole(lambda s: s / (math.log(s) + 1) >= target, high // 2, high)
 
     def bound(self, alpha: float) -> float:
-        """B(alpha) = 4 (ln s + 1) / alpha^2."""
         return 4 * (math.log(self.slots(alpha)) + 1) / alpha / alpha
 
     def start(self, alpha: float) -> SlotHypothesis:
-        """The uniform distribution on the slots, with learning rate alpha / 2."""
         return SlotHypothesis(self.slots(alpha), self.sparsity, alpha / 2)
 
 
 class SlotHypothesis:
-    """A distribution on `slots` slots, which elements get in the order of their first updates.
-
-    All free slots have the same weight. `rate` is the learning rate eta.
-    """
+    """A distribution on `slots` slots, which elements get at their first updates; `rate` is eta."""
 
     def __init__(self, slots: int, sparsity: int, rate: float) -> None:
-        self._slots = slots
+        self.slots = slots
         self._sparsity = sparsity
         self._rate = rate
         self._place_of: dict[Hashable, int] = {}
@@ -459,34 +438,24 @@ class SlotHypothesis:
         self._looked_up: tuple[tuple[Hashable, ...], IntArray, FloatArray] | None = None
 
     def __repr__(self) -> str:
-        return f"SlotHypothesis({self.assigned} of {self._slots} slots assigned)"
-
-    @property
-    def slots(self) -> int:
-        """Number of slots s."""
-        return self._slots
+        return f"SlotHypothesis({self.assigned} of {self.slots} slots assigned)"
 
     @property
     def assigned(self) -> int:
-        """Number of slots that have an element."""
         return len(self._place_of)
 
     def weight(self, element: Hashable) -> float:
-        """Probability of `element`, or of one free slot for a new element (0 if none is free)."""
         return float(self._find((element,))[1][0]) / self._total
 
     def evaluate(self, query: SparseQuery) -> float:
-        """Mean of `query`; ``ValueError`` if its support has more than `sparsity` elements."""
         self._check(query)
         return float(query.values.dot(self._find(query.support)[1])) / self._total
 
     def update(self, query: SparseQuery, answer: float) -> None:
-        """Assign slots to the elements of the query, then multiply their weights.
+        """Multiply the weights of the query's elements as `WeightedHypothesis` does.
 
-        If `answer` is below the answer of the hypothesis, the weight of element x is multiplied by
-        exp(-eta Q(x)), else by exp(eta Q(x)). ``ValueError`` if the support of the query Q has more
-        than `sparsity` elements. ``RuntimeError`` if it needs more new slots than are free; in a
-        hypothesis that the rule started, this cannot happen in the first B(alpha) updates.
+        ``RuntimeError`` if too few slots are free, which a hypothesis that the rule started does
+        not reach in the first B(alpha) updates.
         """
         self._check(query)
         places, weights = self._find(query.support)
@@ -499,7 +468,7 @@ class SlotHypothesis:
         self._total += float(weights.dot(np.expm1(change)))
         # Sum all weights anew from time to time because of rounding errors. Also sum them anew if
         # the total is far from the value at the start.
-        drifted = not 1e-3 < self._total / self._slots < 1e3
+        drifted = not 1e-3 < self._total / self.slots < 1e3
         if drifted or self._updates % RENORMALISE_EVERY == 0:
             self._renormalise()
 
@@ -527,9 +496,9 @@ class SlotHypothesis:
         fresh = np.flatnonzero(places == FREE)
         start = self.assigned + 1
         stop = start + len(fresh)
-        if stop - 1 > self._slots:
+        if stop - 1 > self.slots:
             raise RuntimeError(
-                f"the {self._slots} slots are used up: there were more updates than B(alpha)"
+                f"the {self.slots} slots are used up: there were more updates than B(alpha)"
             )
         while stop > len(self._logs):
             self._logs = np.concatenate([self._logs, np.zeros(len(self._logs))])
@@ -538,7 +507,7 @@ class SlotHypothesis:
             zip([support[i] for i in fresh.tolist()], range(start, stop), strict=True)
         )
         self._logs[start:stop] = self._logs[FREE]
-        if self.assigned == self._slots:  # no slot is free, so other elements have weight 0
+        if self.assigned == self.slots:  # no slot is free, so other elements have weight 0
             self._logs[FREE] = -math.inf
         places = places.copy()
         places[fresh] = np.arange(start, stop)
@@ -548,7 +517,66 @@ class SlotHypothesis:
         logs = self._logs[: self.assigned + 1]
         top = float(logs.max())
         weights = np.exp(logs - top)
-        weights[FREE] *= self._slots - self.assigned
+        weights[FREE] *= self.slots - self.assigned
         # The total starts again at the number of slots, far from overflow and underflow.
-        logs -= top + math.log(float(weights.sum()) / self._slots)
-        self._total = float(self._slots)
+        logs -= top + math.log(float(weights.sum()) / self.slots)
+        self._total = float(self.slots)
+
+
+# How many updates a run may take, and what they spend.
+
+#: Largest bound of a rule for which a run is planned. If the budget of a step is stated, no total
+#: budget pays for 2^200 updates, but float64 can represent their cost.
+MOST_UPDATES = 2.0**200
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """The largest number of `updates`, the budget `spent`, and whether the bound is reached."""
+
+    updates: int
+    spent: PureDP | ApproxDP
+    complete: bool
+
+
+def rounds_within(
+    bound: float, budget: PureDP | ApproxDP, spending: Spending | None = None
+) -> Rounds:
+    """The rounds for a rule of at most floor(`bound`) updates; ``ValueError`` if there are none."""
+    if not bound <= MOST_UPDATES:
+        raise ValueError(f"alpha must be larger: at this alpha the rule can need {bound:g} updates")
+    wanted = max(1, math.floor(bound))
+    if spending is None:
+        return Rounds(wanted, budget, complete=True)
+    if spending(1).epsilon > budget.epsilon:
+        raise ValueError(
+            f"epsilon_0 must be smaller: one update would spend {spending(1)}, more than {budget}"
+        )
+    if spending(wanted).epsilon <= budget.epsilon:
+        return Rounds(wanted, spending(wanted), complete=True)
+    paid = least_whole(lambda count: spending(count).epsilon > budget.epsilon, 1, wanted) - 1
+    return Rounds(paid, spending(paid), complete=False)
+
+
+def is_bounded(rule: UpdateRule[Any], alpha: float) -> bool:
+    """Whether a run can be planned for the bound of `rule` at the accuracy `alpha`."""
+    return rule.bound(alpha) <= MOST_UPDATES
+
+
+def checked_alpha(alpha: float) -> float:
+    """The accuracy `alpha` as a float; ``ValueError`` unless it is from `LEAST_ALPHA` to 1."""
+    number = real_number(alpha)
+    if not 0 < number <= 1:
+        raise ValueError(f"alpha must be above 0 and at most 1, got {alpha!r}")
+    if number < LEAST_ALPHA:
+        raise ValueError(f"alpha must be larger: at least {LEAST_ALPHA:g}, got {alpha!r}")
+    return number
+
+
+def checked_step(epsilon_0: float) -> float:
+    """The budget `epsilon_0` as a float; ``ValueError`` unless `check_range` takes it."""
+    number = real_number(epsilon_0)
+    if not number > 0:
+        raise ValueError(f"epsilon_0 must be a finite number above 0, got {epsilon_0!r}")
+    check_range(PureDP(number))
+    return number
