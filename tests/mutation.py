@@ -111,7 +111,7 @@ FAMILIES = {
     "mechanisms/second_moments": ("second_moment", "covariance"),
     "mechanisms/few_queries": ("additive_noise/few_queries",),
     "mechanisms/selection": ("selection",),
-    "mechanisms/smooth": ("smooth_noise", "smooth_release", "smooth_summary"),
+    "mechanisms/smooth": ("smooth_release", "smooth_summary"),
     "mechanisms/sparse": ("sparse_project", "sparse_summary"),
 }
 #: These tests are not run: tests that start processes, tests that measure time, and tests of the

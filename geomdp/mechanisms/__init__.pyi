@@ -50,14 +50,14 @@ from .selection import ExponentialMechanism as ExponentialMechanism
 from .selection import PermuteAndFlip as PermuteAndFlip
 from .selection import ReportNoisyMax as ReportNoisyMax
 from .selection import Selection as Selection
-from .smooth_noise import UniformGaussian as UniformGaussian
-from .smooth_noise import UniformLaplace as UniformLaplace
-from .smooth_noise import WeightedLaplace as WeightedLaplace
 from .smooth_release import MomentProjection as MomentProjection
 from .smooth_release import SmoothRelease as SmoothRelease
 from .smooth_summary import LeastPredictedError as LeastPredictedError
 from .smooth_summary import SmoothSummary as SmoothSummary
 from .smooth_summary import TheoremDegree as TheoremDegree
+from .smooth_summary import UniformGaussian as UniformGaussian
+from .smooth_summary import UniformLaplace as UniformLaplace
+from .smooth_summary import WeightedLaplace as WeightedLaplace
 from .sparse_project import GaussianRows as GaussianRows
 from .sparse_project import LaplaceRows as LaplaceRows
 from .sparse_project import SparseProject as SparseProject

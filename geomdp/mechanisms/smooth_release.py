@@ -133,13 +133,11 @@ _MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
 class SmoothAnswer(NamedTuple):
     """An answer to a smooth query, with the sizes of its errors.
 
-    Under replace-one the answer estimates the mean of the query over the n records. Under
-    add/remove the number N of records is private, and n is a declared number. The constant moment
-    is then set to 1, though it would be N / n. So each of the n - N missing records counts as a
-    record on which the query is `missing_record`. The answer estimates (sum of the values over the
-    records + (n - N) `missing_record`) / n, which is the mean if N = n. The errors below are
-    measured against this quantity. If N > n, `approximation_error` and `error_bound` must be
-    multiplied by N / n, because the error of the polynomial is averaged over n.
+    Under replace-one it estimates the mean over the n records. Under add/remove the number N of
+    records is private, n is declared, and the constant moment is 1 in place of N / n. So each of
+    the n - N missing records counts as a record on which the query is `missing_record`: the answer
+    estimates (sum of the values over the records + (n - N) `missing_record`) / n, and errors are
+    against this number. If N > n, multiply `approximation_error` and `error_bound` by N / n.
     """
 
     value: float

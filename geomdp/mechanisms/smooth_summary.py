@@ -7,29 +7,235 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import Self
 
 import numpy as np
 
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import require_type, whole
+from geomdp._validation import positive, require_type, whole
 from geomdp.data import Schema
 from geomdp.mechanisms.additive_noise.certify import SLACK
-from geomdp.mechanisms.base import Prediction, PredictionKind, release_once, source_and_record
-from geomdp.mechanisms.smooth_noise import (
-    CalibratedNoise,
-    MomentNoise,
-    UniformGaussian,
-    WeightedLaplace,
+from geomdp.mechanisms.base import (
+    Prediction,
+    PredictionKind,
+    pure_only,
+    release_once,
+    source_and_record,
 )
 from geomdp.mechanisms.smooth_release import SmoothRelease, check_schema
+from geomdp.noise.exact.points import Computable
 from geomdp.noise.exact.release import RoundedVector
 from geomdp.noise.exact.rounding import grid_for
+from geomdp.noise.exact.vectors import scaled_gaussians, scaled_laplaces
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
-from geomdp.privacy.definitions import check_range, checked_adjacency
+from geomdp.privacy.definitions import check_range, checked_adjacency, gaussian_scale, laplace_scale
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads.smooth.moments import MAX_MOMENTS, MomentTransform, moment_transform
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 from geomdp.workloads.universes import Records
+
+# Noise on the sums of moments.
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledLaplace:
+    """Independent Laplace noise with scales b = `scales` (m,), in units of sums."""
+
+    scales: FloatArray
+
+    @property
+    def deviations(self) -> FloatArray:
+        return math.sqrt(2) * self.scales
+
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Independent draws (size, m)."""
+        return rng.laplace(0.0, self.scales, (size, len(self.scales)))
+
+    def larger(self, share: float) -> Self:
+        """The same noise times 1 + `share`."""
+        return type(self)(self.scales * (1 + share))
+
+    def computable(self) -> Computable:
+        """The noise as a function of uniform numbers, for correctly rounded draws."""
+        return scaled_laplaces(self.scales)
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledGaussian:
+    """Independent Gaussian noise with standard deviations `deviations` (m,), in units of sums."""
+
+    deviations: FloatArray
+
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        return rng.normal(0.0, self.deviations, (size, len(self.deviations)))
+
+    def larger(self, share: float) -> Self:
+        return type(self)(self.deviations * (1 + share))
+
+    def computable(self) -> Computable:
+        return scaled_gaussians(self.deviations)
+
+
+class MomentNoise(abc.ABC):
+    """A family of noise on the sums of the m = t^d - 1 moments, calibrated to a guarantee."""
+
+    @abc.abstractmethod
+    def calibrate(
+        self,
+        workload: SmoothQueries,
+        privacy: Privacy,
+        adjacency: Adjacency,
+        slack: FloatArray | float = 0.0,
+    ) -> ScaledLaplace | ScaledGaussian:
+        """The noise that gives `privacy`; `slack` (m,) adds to the change of exact sums.
+
+        Moments are summed in float64, so the sums of neighbours can differ by a public slack more.
+        """
+
+
+class MomentLaplace(MomentNoise):
+    """Laplace noise with scales proportional to a shape s (m,) > 0, which the subclass defines."""
+
+    @abc.abstractmethod
+    def shape(self, workload: SmoothQueries) -> FloatArray:
+        """The shape s (m,)."""
+
+    @abc.abstractmethod
+    def sensitivity(self, workload: SmoothQueries, adjacency: Adjacency) -> float:
+        """Largest total over j of |change of moment j| / s_j between neighbours, for exact sums."""
+
+    def calibrate(
+        self,
+        workload: SmoothQueries,
+        privacy: Privacy,
+        adjacency: Adjacency,
+        slack: FloatArray | float = 0.0,
+    ) -> ScaledLaplace:
+        """Scales s_j (sensitivity + sum_i slack_i / s_i) / epsilon."""
+        pure, shape = pure_only(privacy, type(self).__name__), self.shape(workload)
+        more = float((slack / shape).sum())
+        return ScaledLaplace(
+            shape * laplace_scale(self.sensitivity(workload, adjacency) + more, pure)
+        )
+
+
+@dataclass(frozen=True)
+class UniformLaplace(MomentLaplace):
+    """Laplace noise of one scale on all moments, as in Wang et al. 2013, but at the correct scale.
+
+    Let S(t, d) = t^(d-1) S(t, 1) be the l1 diameter of the moments. The scale on sums is
+    b = S(t, d) / epsilon under replace-one, and b = (t^d - 1) / epsilon under add/remove. The
+    paper's scale t^d / epsilon is too small under replace-one for t >= 3: S / t^d is 1.042 at t = 3
+    and increases to 1.217 as t grows (DISC-15).
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> summary = gd.SmoothSummary(
+    ...     1, n=10_000, smoothness=2, privacy=gd.PureDP(1.0), degree=4,
+    ...     noise=gd.mechanisms.UniformLaplace(),
+    ... )
+    >>> summary.noise_std.round(5)
+    array([0.     , 0.00061, 0.00061, 0.00061])
+    """
+
+    def shape(self, workload: SmoothQueries) -> FloatArray:
+        return np.ones(workload.n_queries)
+
+    def sensitivity(self, workload: SmoothQueries, adjacency: Adjacency) -> float:
+        replace_one = checked_adjacency(adjacency) is Adjacency.REPLACE_ONE
+        return workload.l1_diameter() if replace_one else workload.l1_radius()
+
+
+@dataclass(frozen=True)
+class WeightedLaplace(MomentLaplace):
+    """Laplace noise that grows with the degree, because smooth queries weigh high degrees less.
+
+    In this class m is the vector of the d degrees of a moment Q_m. ||m|| is the largest degree. The
+    scale on sums is b_m = c ||m||^(2 K / 3). A query with K bounded derivatives has coefficients
+    a_m of about ||m||^-K. For these a_m, the scales b_m minimise the sum of a_m^2 b_m^2 among all
+    scales with the same sum of 1 / b_m (SM-X1).
+
+    Privacy: let w_m = 1 / b_m. The log-density of the noise changes between neighbours by at most
+    the sum of w_m times the change of the sum of Q_m. Under replace-one this is at most
+
+        max over x, x' of sum_m w_m |Q_m(x) - Q_m(x')| = max over x of sum_m w_m (1 - Q_m(x)),
+
+    the weighted l1 diameter (`workloads.smooth.smooth_queries` proves the equality). Under
+    add/remove it is at most sum_m w_m. The constant c makes this bound equal to epsilon. The
+    formula sheet has c = (2 / epsilon) sum_m ||m||^(-2 K / 3). That c is larger, because the sheet
+    bounds every change by 2.
+
+    Parameters
+    ----------
+    smoothness : float
+        K > 0, the number of bounded derivatives.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> summary = gd.SmoothSummary(
+    ...     1, n=10_000, smoothness=2, privacy=gd.PureDP(1.0), degree=4,
+    ...     noise=gd.mechanisms.WeightedLaplace(2.0),
+    ... )
+    >>> summary.noise_std.round(5)
+    array([0.     , 0.00035, 0.00088, 0.00151])
+    """
+
+    smoothness: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "smoothness", positive(self.smoothness, "smoothness"))
+
+    def shape(self, workload: SmoothQueries) -> FloatArray:
+        with np.errstate(over="ignore"):
+            shape = workload.orders() ** (2 * self.smoothness / 3)
+        if shape.max() > 1e60:  # up to this limit, squares of scales are in the range of float64
+            raise ValueError(
+                f"smoothness must be smaller for degree {workload.degree}, got {self.smoothness:g}"
+            )
+        return shape
+
+    def sensitivity(self, workload: SmoothQueries, adjacency: Adjacency) -> float:
+        weights = 1 / self.shape(workload)
+        if checked_adjacency(adjacency) is Adjacency.REPLACE_ONE:
+            return workload.weighted_l1_diameter(weights)
+        return float(weights.sum())
+
+
+@dataclass(frozen=True)
+class UniformGaussian(MomentNoise):
+    """Gaussian noise of one scale on all moments, for zCDP and approximate differential privacy.
+
+    It is calibrated to the l2 diameter of the moments under replace-one, about (2 t^d)^(1/2), and
+    to their l2 radius under add/remove, (t^d - 1)^(1/2).
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> summary = gd.SmoothSummary(
+    ...     1, n=10_000, smoothness=2, privacy=gd.ZCDP(0.5), degree=4,
+    ...     noise=gd.mechanisms.UniformGaussian(),
+    ... )
+    >>> summary.noise_std.round(5)
+    array([0.     , 0.00028, 0.00028, 0.00028])
+    """
+
+    def calibrate(
+        self,
+        workload: SmoothQueries,
+        privacy: Privacy,
+        adjacency: Adjacency,
+        slack: FloatArray | float = 0.0,
+    ) -> ScaledGaussian:
+        if isinstance(privacy, PureDP):
+            raise ValueError(f"privacy must be ZCDP or ApproxDP for UniformGaussian, got {privacy}")
+        replace_one = checked_adjacency(adjacency) is Adjacency.REPLACE_ONE
+        sensitivity = workload.l2_diameter() if replace_one else workload.l2_radius()
+        more = float(np.linalg.norm(np.broadcast_to(slack, workload.n_queries)))
+        scale = gaussian_scale(sensitivity + more, privacy)
+        return ScaledGaussian(np.full(workload.n_queries, scale))
+
 
 # Rules for the number of Chebyshev moments.
 
@@ -41,15 +247,11 @@ NoiseAt = Callable[[SmoothQueries], FloatArray]
 
 
 class DegreeRule(abc.ABC):
-    """A rule for the number t of degrees (0 to t - 1) in each variable, from public numbers."""
+    """A rule for the number t >= 2 of degrees (0 to t - 1) in each of d variables."""
 
     @abc.abstractmethod
     def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
-        """The number t >= 2 of degrees in each of `d` variables, for `n` records.
-
-        `smoothness` is K, the number of bounded derivatives. `noise_at` gives the standard
-        deviations of the noise for any choice of t.
-        """
+        """The number t for n records, K = `smoothness` and the noise at each t; all are public."""
 
 
 @dataclass(frozen=True)
@@ -105,11 +307,6 @@ class LeastPredictedError(DegreeRule):
         )
 
     def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
-        """The smallest of 2, 3, 4, 5, 6, 8, 10, 13, ... with a small enough predicted error.
-
-        From 6 on, each t is about a third larger than the one before. A t above 2 is tried only if
-        t^d is at most `largest`.
-        """
         del n
         tried: dict[int, float] = {}
         for degree in self._candidates(d):
@@ -124,6 +321,7 @@ class LeastPredictedError(DegreeRule):
         return next(degree for degree, error in tried.items() if error <= enough)
 
     def _candidates(self, d: int) -> Iterator[int]:
+        """2, 3, 4, 5, 6, 8, 10, 13, ..., each about a third larger than the one before."""
         degree = 2
         while degree**d <= self.largest or degree == 2:
             yield degree
@@ -133,12 +331,11 @@ class LeastPredictedError(DegreeRule):
 def predicted_error(
     workload: SmoothQueries, deviations: FloatArray, smoothness: int
 ) -> tuple[float, float]:
-    """Predicted approximation error and noise error of the worst query of C^K_1, up to constants.
+    """Predicted approximation and noise errors of the worst query with K bounded derivatives.
 
-    C^K_1 holds the functions with all derivatives up to order K = `smoothness` bounded by 1. The
-    errors are t^-K and (sum_m ||m||^(-2 K) s_m^2)^(1/2) for the `deviations` s_m (t^d - 1,) of the
-    noise on means, where ||m|| is the largest degree of moment m. By SM-X1, the coefficients c of a
-    query have sum_m ||m||^(2 K) c_m^2 of about 1.
+    Up to constants, they are t^-K and (sum_m ||m||^(-2 K) s_m^2)^(1/2) for the `deviations` s_m
+    (t^d - 1,) of the noise on means, where ||m|| is the largest degree of moment m. By SM-X1, the
+    coefficients c of a query have sum_m ||m||^(2 K) c_m^2 of about 1.
     """
     decay = workload.orders() ** -float(smoothness)
     return workload.degree ** -float(smoothness), float(np.linalg.norm(decay * deviations))
@@ -195,7 +392,7 @@ class SmoothSummary:
     Privacy, in real arithmetic: with `UniformLaplace` and `WeightedLaplace`, M is epsilon-DP. With
     `UniformGaussian`, it has the rho-zCDP or (epsilon, delta)-DP of the Gaussian mechanism. The
     sensitivities are proved in `workloads.smooth.smooth_queries` and in the docstrings of the
-    noises, whose samplers are exact. The guarantee states the sampler of any other `MomentNoise`.
+    noises, whose samplers are exact.
 
     Numerical errors: the computed sums are sums of a public function Q', which differs from Q by at
     most `transform.errors`. The rounding errors of the sums are at most n r with
@@ -275,22 +472,20 @@ class SmoothSummary:
         self.numerical_errors = self.transform.errors + rounding
         slack = 2 * (self.transform.errors + self.n * rounding).ravel()[1:]
         #: Distribution of the noise Z on sums.
-        self.noise: CalibratedNoise = noise.calibrate(self.workload, privacy, adjacency, slack)
+        self.noise = noise.calibrate(self.workload, privacy, adjacency, slack)
         #: The k for which unseeded releases round sums and noise to multiples of 2^-k. None if
         #: unseeded releases use float64. They do so under add/remove, because n does not bound the
-        #: number of records. They also do so if the bounds on the numerical errors of the sums are
-        #: not proved, or if the noise has no exact sampler.
+        #: number of records, and if the bounds on the numerical errors of the sums are not proved.
         self.grid: int | None = None
-        arithmetic, sampler = FLOAT64_CAVEAT, self.noise.sampler
-        proved = self.transform.proved and isinstance(sampler, Exact)
-        if adjacency is Adjacency.REPLACE_ONE and proved:
+        arithmetic = FLOAT64_CAVEAT
+        if adjacency is Adjacency.REPLACE_ONE and self.transform.proved:
             self.grid = grid_for(float(self.noise.deviations.min())) + EXTRA_BITS
             arithmetic = rounded_arithmetic(self.grid, SLACK)
             rounded = noise.calibrate(self.workload, privacy, adjacency, slack + 2.0**-self.grid)
             self._exact = rounded.larger(SLACK)
             self._rounded = RoundedVector(self._exact.computable(), self.grid)
         caveat = "" if schema is None else schema.caveat
-        self.guarantee = Guarantee(privacy, adjacency, sampler, arithmetic, withdrawn=caveat)
+        self.guarantee = Guarantee(privacy, adjacency, Exact(), arithmetic, withdrawn=caveat)
 
     def __repr__(self) -> str:
         return (
@@ -306,10 +501,7 @@ class SmoothSummary:
     @cached_property
     def noise_std(self) -> FloatArray:
         """Array of shape (t,) * d: standard deviations of the noise on the moments; 0 at m = 0."""
-        return self._deviations(self.noise)
-
-    def _deviations(self, noise: CalibratedNoise) -> FloatArray:
-        return self.workload.table(noise.deviations / self.n, 0.0)
+        return self.workload.table(self.noise.deviations / self.n, 0.0)
 
     @property
     def predicted_rmse(self) -> Prediction:
@@ -339,7 +531,9 @@ class SmoothSummary:
 
         def set_up() -> FloatArray:
             deviations = self.noise_std
-            return self._deviations(self._exact) if exact else deviations
+            if exact:
+                deviations = self.workload.table(self._exact.deviations / self.n, 0.0)
+            return deviations
 
         def read() -> tuple[int, FloatArray]:
             chunks = self.workload.universe.chunks(records, self.transform.rows)

@@ -18,9 +18,9 @@ from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, listed, positive, require_type
 from geomdp.bodies.base import Body, checked_body
-from geomdp.bodies.sensitivity import shadow
 from geomdp.bodies.oracles import off_span
 from geomdp.bodies.products import LinearImage
+from geomdp.bodies.sensitivity import shadow
 from geomdp.bodies.symmetrised import Scaled
 from geomdp.geometry.outer_slabs import refine_slabs
 from geomdp.geometry.results import Estimate

@@ -7,7 +7,7 @@ import pytest
 
 import geomdp as gd
 from geomdp.mechanisms import printed
-from geomdp.mechanisms.smooth_noise import MomentLaplace
+from geomdp.mechanisms.smooth_summary import MomentLaplace
 
 PURE, APPROX = gd.PureDP(1.0), gd.ApproxDP(1.0, 1e-6)
 RULE = gd.mechanisms.MultiplicativeWeights(16)

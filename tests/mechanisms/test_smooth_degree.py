@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from geomdp.mechanisms import UniformLaplace, WeightedLaplace
-from geomdp.mechanisms.smooth_noise import MomentNoise
-from geomdp.mechanisms.smooth_summary import LeastPredictedError, predicted_error
+from geomdp.mechanisms.smooth_summary import LeastPredictedError, MomentNoise, predicted_error
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import SmoothQueries
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from geomdp.mechanisms import UniformGaussian, UniformLaplace, WeightedLaplace
-from geomdp.mechanisms.smooth_noise import ScaledGaussian, ScaledLaplace
+from geomdp.mechanisms.smooth_summary import ScaledGaussian, ScaledLaplace
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.workloads import SmoothQueries
 from tests.stats import audit_event, mean_agrees

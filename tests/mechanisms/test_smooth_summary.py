@@ -22,9 +22,13 @@ from geomdp.mechanisms import (
 )
 from geomdp.mechanisms import smooth_summary as smooth_summary_module
 from geomdp.mechanisms.additive_noise.certify import SLACK
-from geomdp.mechanisms.smooth_noise import MomentNoise, ScaledLaplace
 from geomdp.mechanisms.smooth_release import SmoothRelease
-from geomdp.mechanisms.smooth_summary import LeastPredictedError, rounded_means
+from geomdp.mechanisms.smooth_summary import (
+    LeastPredictedError,
+    MomentNoise,
+    ScaledLaplace,
+    rounded_means,
+)
 from geomdp.noise.exact.release import RoundedVector
 from geomdp.privacy import Adjacency, BudgetExhausted, Exact, Heuristic, Ledger
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
@@ -419,25 +423,3 @@ class TestExactRelease:
 def rounded_by(mechanism, entropy):
     """Noise of the summary `mechanism` from the bytes of `entropy`, in units of 2^-grid."""
     return RoundedVector(mechanism._exact.computable(), mechanism.grid).draw(entropy)
-
-
-def test_the_guarantee_states_the_sampler_of_the_noise_given():
-    """If the noise that the caller gives has a heuristic sampler, the guarantee is heuristic."""
-
-    class Approached(ScaledLaplace):
-        @property
-        def sampler(self):
-            return Heuristic("a chain")
-
-    class Chain(MomentNoise):
-        def calibrate(self, workload, privacy, adjacency, slack=0.0):
-            exact = UniformLaplace().calibrate(workload, privacy, adjacency, slack)
-            return Approached(exact.scales)
-
-    options = {"n": 50, "smoothness": 2, "privacy": PURE, "degree": 3}
-    found = gd.SmoothSummary(1, noise=Chain(), **options)
-    assert found.guarantee.sampler == Heuristic("a chain")
-    assert found.guarantee.arithmetic == FLOAT64_CAVEAT
-    assert found.grid is None  # so unseeded releases draw from the heuristic sampler
-    assert "heuristic" in str(found.release(np.zeros((50, 1))).guarantee)
-    assert gd.SmoothSummary(1, noise=UniformLaplace(), **options).guarantee.sampler == Exact()

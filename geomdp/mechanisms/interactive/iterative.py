@@ -16,6 +16,7 @@ from geomdp._numerics.bisection import smallest_accuracy
 from geomdp._numerics.randomness import Turn
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import listed, positive, probability, require_type, whole
+from geomdp.mechanisms.base import release_once
 from geomdp.mechanisms.interactive.sparse_vector import ROUNDED_UP, Answer
 from geomdp.mechanisms.interactive.updates import (
     Hypothesis,
@@ -28,7 +29,6 @@ from geomdp.mechanisms.interactive.updates import (
     is_bounded,
     rounds_within,
 )
-from geomdp.mechanisms.base import release_once
 from geomdp.noise.scalar import ExactNoise, GeneratorNoise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP, advanced_composition
 from geomdp.privacy.definitions import check_range, checked_adjacency
@@ -223,15 +223,17 @@ class AllParities(Distinguisher[DenseQuery]):
         return DenseQuery((np.bitwise_count(common) % 2 == 0).astype(np.float64))
 
     def truths(self, records: IntArray, n: int) -> FloatArray:
-        codes = FiniteUniverse(self.size).validate(records)
-        counts = np.bincount(codes, minlength=self.size).astype(np.float64)
-        return self._means(counts / n, len(codes) / n)
+        counts = self._counts(records)
+        return self._means(counts / n, counts.sum() / n)
 
     def exact_truths(self, records: IntArray, n: int) -> ExactTruths:
-        codes = FiniteUniverse(self.size).validate(records)
-        counts = np.bincount(codes, minlength=self.size).astype(np.float64)
+        counts = self._counts(records)
         # Sums and differences of counts are whole numbers, which are exact in float64.
-        return ExactTruths(self._means(counts, float(len(codes))), n)
+        return ExactTruths(self._means(counts, counts.sum()), n)
+
+    def _counts(self, records: IntArray) -> FloatArray:
+        codes = FiniteUniverse(self.size).validate(records)
+        return np.bincount(codes, minlength=self.size).astype(np.float64)
 
     def estimates(self, hypothesis: WeightedHypothesis) -> FloatArray:
         return self._means(hypothesis.distribution, 1.0)

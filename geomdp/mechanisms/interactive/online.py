@@ -29,8 +29,6 @@ from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.privacy.definitions import check_privacy, check_range, checked_adjacency
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
 
-# The proved accuracy, and the number of updates in the budget.
-
 
 def solve_accuracy(
     rule: UpdateRule[Any],
@@ -80,9 +78,6 @@ def composed_sparse(budget: PureDP | ApproxDP, epsilon_0: float, updates: int) -
 def noise_limit(rounds: Rounds, queries: int, beta: float) -> float:
     """NumericSparse's accuracy with probability 1 - beta, with two comparisons for each query."""
     return numeric_sparse(rounds.spent, cutoff=rounds.updates, queries=2 * queries, beta=beta)
-
-
-# The mechanism.
 
 
 class OnlineConstruction(NotCopied, Generic[Query]):
@@ -157,15 +152,6 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     (True, 0.65)
     >>> mechanism.updates
     1
-
-    For 500 records no accuracy is proved in advance:
-
-    >>> few = gd.OnlineConstruction(
-    ...     gd.mechanisms.MultiplicativeWeights(3), n=500, queries=10, privacy=gd.PureDP(1.0),
-    ...     alpha=0.1, epsilon_0=0.1,
-    ... )
-    >>> few.updates_allowed, few.guarantee.privacy, few.accuracy
-    (10, PureDP(epsilon=1.0), None)
     """
 
     def __init__(

@@ -32,11 +32,11 @@ ROW_TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """A polynomial p(x) = sum_m c_m prod_i T_{m_i}(x_i) that approximates a query f.
+    """Chebyshev coefficients c_m (t,) * d of a polynomial p that approximates a query f.
 
-    T_j is the Chebyshev polynomial of degree j, and M_m is the mean of prod_i T_{m_i}(x_i) over the
-    records. The answer sum_m c_m M_m is the mean of p over the records. For exact moments, its
-    error is at most max |f - p| over the cube.
+    The answer sum_m c_m M_m, for the means M_m of prod_i T_{m_i}(x_i) over the records, is the mean
+    of p. For exact moments it errs by at most max |f - p| over the cube, which `error_bound`
+    bounds.
     """
 
     values: FloatArray
@@ -287,13 +287,9 @@ class Filter(ABC):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
-    >>> smooth = gd.workloads.smooth
-    >>> for kind in (smooth.Truncation(), smooth.Jackson(2)):
-    ...     print(np.round(kind.weights(5, 1), 4))
-    [1. 1. 1. 1. 1.]
-    [1.   1.4  0.9  0.15 0.  ]
+    >>> isinstance(gd.workloads.smooth.Truncation(), gd.workloads.smooth.Filter)
+    True
     """
 
     @abstractmethod
@@ -317,10 +313,8 @@ class Truncation(Filter):
     Examples
     --------
     >>> import geomdp as gd
-    >>> gd.workloads.smooth.Truncation().weights(3, 2)
-    array([[1., 1., 1.],
-           [1., 1., 1.],
-           [1., 1., 1.]])
+    >>> gd.workloads.smooth.Truncation().weights(5, 1)
+    array([1., 1., 1., 1., 1.])
     """
 
     def weights(self, size: int, dimension: int) -> FloatArray:
@@ -366,11 +360,10 @@ class Jackson(Filter):
         return reduce(np.multiply.outer, [multiplier] * dimension)
 
     def error_bound(self, bounds: FloatArray, size: int, nodes: int, dimension: int) -> float:
-        """Bound on the largest error; infinite if `bounds` do not include order K.
+        """2 mu_K sup|g^(K)| in one angle (`kernel_moment`), with norm 2^(K + 1) - 1, plus aliasing.
 
-        In one angle, the error is at most 2 mu_K sup|g^(K)| (`kernel_moment`), and the norm at most
-        2^(K + 1) - 1; `tensor_bound` combines them. The error of the interpolant at `nodes` nodes,
-        times the norm in d variables, is added.
+        The aliasing is the error of the interpolant at `nodes` nodes, times the norm in d
+        variables.
         """
         if len(bounds) <= self.smoothness:
             return math.inf
@@ -447,13 +440,12 @@ MAX_SMOOTHNESS = 30
 
 
 def jackson_multiplier(smoothness: int, size: int) -> FloatArray:
-    """Factors (t,) by which the operator multiplies the Chebyshev coefficients 0..t-1.
+    """Factors lambda_0, ..., lambda_{t-1} of the operator of order K = `smoothness` (SM-JK).
 
-    `smoothness` is the order K of the operator, from 1 to 30, and `size` is t; ``ValueError`` for
-    others. In each variable, the operator replaces a function g of the angle a by I(g)(a) = int
-    H(s) sum_{k=1}^{K+1} (-1)^(k+1) C(K+1, k) g(a + k s) ds. H is the kernel of
-    `kernel_coefficients`, with cosine moments rho_l. So the operator multiplies cos(n a) by
-    lambda_n = sum_k (-1)^(k+1) C(K+1, k) rho_{k n}. Here lambda_0 = 1 and |lambda_n| <= 2^K.
+    In each variable, it replaces a function g of the angle a by I(g)(a) = int H(s) sum_{k=1}^{K+1}
+    (-1)^(k+1) C(K+1, k) g(a + k s) ds for the kernel H of `kernel_coefficients`, whose cosine
+    moments are rho_l. So lambda_n = sum_k (-1)^(k+1) C(K+1, k) rho_{k n}, lambda_0 = 1 and
+    |lambda_n| <= 2^K.
     """
     rho = kernel_coefficients(smoothness, size)
     padded = np.concatenate([rho, np.zeros((smoothness + 1) * size)])
@@ -466,14 +458,14 @@ def jackson_multiplier(smoothness: int, size: int) -> FloatArray:
 
 
 def kernel_coefficients(smoothness: int, size: int) -> FloatArray:
-    """Cosine moments rho_l = int H(s) cos(l s) ds of the kernel H for l = 0..t-1, all in [0, 1].
+    """Cosine moments rho_l (t,) in [0, 1] of the kernel H(s), which has integral 1 on [-pi, pi].
 
-    H(s) = (sin(t' s / 2) / sin(s / 2))^(2 r) / gamma on [-pi, pi] has integral 1, with r, t' from
-    `kernel_orders`. Its coefficients are proportional to those of (1 + z + ... + z^(t'-1))^(2 r).
+    H(s) is proportional to (sin(t' s / 2) / sin(s / 2))^(2 r), with r, t' from `kernel_orders`, and
+    the rho_l to the coefficients of (1 + z + ... + z^(t'-1))^(2 r).
     """
     half_power, terms = kernel_orders(smoothness, size)
-    # They are probabilities of a sum of 2 r independent variables, each uniform on 0..t'-1, up to a
-    # factor. A convolution of probabilities has no overflow and no cancellation.
+    # They are probabilities of a sum of 2 r uniform variables, up to a factor. A convolution of
+    # probabilities has no overflow and no cancellation.
     uniform = np.full(terms, 1.0 / terms)
     law = np.ones(1)
     for _ in range(2 * half_power):
@@ -546,8 +538,7 @@ def best_approximation(bounds: FloatArray, size: int) -> float:
 def truncation_norm(size: int, nodes: int) -> float:
     """Bound on the norm of truncating a series from N = `nodes` nodes to degree < t = `size`.
 
-    It is the Lebesgue constant of Fourier sums of degree t - 1 (Fejer's formula) times 1 + pi
-    (t - 1) / (2 N), because the coefficients are sums over nodes (Bernstein, in the mean).
+    It is the Lebesgue constant of Fourier sums (Fejer) times 1 + pi (t - 1) / (2 N) (Bernstein).
     """
     degree = size - 1
     odd = 2 * degree + 1

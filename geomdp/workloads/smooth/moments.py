@@ -21,9 +21,9 @@ ROUNDOFF = 2.0**-53
 class MomentTransform(abc.ABC):
     """A way to sum Q_r(x) = prod_i cos(r_i arccos x_i) over records x, for all r in {0..t-1}^d.
 
-    The transform sums a fixed function Q' that differs from Q by at most `errors`. Floating-point
-    summation adds an error of at most `rounding(n)` to the mean over n records. Both bounds are
-    public and apply to all records. If `proved` is False, `errors` was tested but not proved.
+    It sums a fixed function Q' that differs from Q by at most `errors`, and summation adds an error
+    of at most `rounding(n)` to the mean over n records. Both bounds are public and hold for all
+    records.
     """
 
     #: Number of records in one block.
@@ -60,10 +60,10 @@ class MomentTransform(abc.ABC):
         return table
 
     def rounding(self, n: int) -> float:
-        """Bound on the rounding of the sums over n records, divided by n.
+        """Bound on the rounding error of means over n records, with compensated sums of tables.
 
-        For u = 2^-53, the mean of N terms of modulus at most 1 has an error of at most N u. Tables
-        are added with compensation (Kahan 1965), for 2 u and a multiple of n u^2.
+        For u = 2^-53, the mean of N terms of modulus at most 1 has an error of at most N u, and
+        tables are added with compensation (Kahan 1965), for 2 u and a multiple of n u^2.
         """
         steps = min(n, self.rows * self.blocks) + sum(self._empty().shape) + 4
         return (1 + n * ROUNDOFF) * steps * ROUNDOFF * self.amplification
@@ -291,13 +291,11 @@ class Recurrences(MomentTransform):
 def moment_transform(
     d: int, size: int, tolerance: float | FloatArray, n: int = 1
 ) -> MomentTransform:
-    """The fastest algorithm with errors at most `tolerance`, if float64 allows this precision.
+    """The fastest algorithm with errors of at most `tolerance`, or else `Recurrences`.
 
-    `tolerance` is the largest error, one or (t,) * d, of each moment, for one of the `n` records
-    and for their mean, with rounding. For d <= 3 and t >= `LEAST_SIZE[d]`, the first choice is
-    `LocalExpansions`, for a table of at most 96 MB, and for d = 3 the second is `NonUniformFFT`, if
-    the errors are small enough. Otherwise the result is `Recurrences`, the most precise algorithm.
-    ``ValueError`` unless t >= 2 and t^d <= 2^22, for t = `size` degrees in each of `d` variables.
+    `tolerance`, one number or (t,) * d, is for each moment of one of the `n` records and for means,
+    with rounding. ``ValueError`` unless t >= 2 and t^d <= 2^22, for t = `size` degrees in `d`
+    variables.
     """
     d, size, n = whole(d, "d"), whole(size, "degree", minimum=2), whole(n, "n")
     if size**d > MAX_MOMENTS:

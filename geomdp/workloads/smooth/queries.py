@@ -25,11 +25,9 @@ _NOT_VECTORISED = (TypeError, ValueError, IndexError, AttributeError)
 
 
 class SmoothQuery(ABC):
-    """A function f on [-1, 1]^d with bounds on its derivatives.
+    """A function f on [-1, 1]^d with bounds on its derivatives; its mean is the answer.
 
-    The answer is the mean of f over the records. f is in the class C^K_B if |D^k f| <= B on the
-    cube for all k with |k| = k_1 + ... + k_d <= K. For K <= 60, a query is in C^K_B with
-    B = `derivative_bound(K)` if this B is finite.
+    f is in the class C^K_B if |D^k f| <= B on the cube for all k with |k| = k_1 + ... + k_d <= K.
     """
 
     @property
@@ -46,10 +44,7 @@ class SmoothQuery(ABC):
         """Compute the bounds for `order_bounds`; an overflow can give infinity or NaN."""
 
     def order_bounds(self, order: int) -> FloatArray:
-        """Bounds on |D^k f| over the cube for |k| = 0, 1, ..., `order` <= 60: (order + 1,).
-
-        A bound that is unknown or overflows float64 is infinite.
-        """
+        """Bounds (order + 1,) on |D^k f| for |k| = 0, ..., `order` <= 60; infinite if unknown."""
         order = whole(order, "order", minimum=0, maximum=MAX_ORDER)
         with np.errstate(over="ignore", invalid="ignore"):
             bounds = self._order_bounds(order)
@@ -61,7 +56,7 @@ class SmoothQuery(ABC):
         return self._values(batch(points, self.dimension, "points"))
 
     def derivative_bound(self, smoothness: int) -> float:
-        """A bound B such that the query is in C^K_B for K = `smoothness` <= 60; inf if unknown."""
+        """A bound B for which f is in C^K_B with K = `smoothness` <= 60; inf if unknown."""
         return float(self.order_bounds(whole(smoothness, "smoothness", minimum=0)).max())
 
 
@@ -418,12 +413,7 @@ KINDS: dict[str, type[ClosedForm]] = {
 
 
 def query_from_dict(description: object) -> ClosedForm:
-    """The query with a given description, the inverse of `ClosedForm.to_dict`.
-
-    `description` is a dict with the name of the class under ``"kind"``, and its parameters, as read
-    from JSON. ``ValueError`` for others; the message names the known kinds, or the parameters of
-    the kind.
-    """
+    """The query that `ClosedForm.to_dict` describes; ``ValueError`` for any other object."""
     if not isinstance(description, dict):
         raise ValueError(f"a query must be a dict, got {type(description).__name__}")
     kind = description.get("kind")

@@ -200,9 +200,9 @@ ROUND_UP = 1 + 1e-11
 def weighted_l1_diameter(weights: FloatArray) -> float:
     """Upper bound on the weighted l1 diameter for `weights` w_m >= 0, (t,) * d.
 
-    The maximum of sum_m w_m (1 - Q_m(x)) over a grid of N + 1 Chebyshev points in each variable,
-    times 1 / cos(pi (t - 1) / (2 N))^d, bounds the maximum over the cube (Ehlich and Zeller 1964).
-    The other bound, alone if the grid would be too coarse, is twice the sum of w_m over m != 0.
+    It is the maximum of sum_m w_m (1 - Q_m(x)) over a grid of N + 1 Chebyshev points in each
+    variable, times 1 / cos(pi (t - 1) / (2 N))^d (Ehlich and Zeller 1964), or twice the sum of w_m
+    over m != 0.
     """
     d, degree = weights.ndim, len(weights) - 1
     spread = weights.copy()
