@@ -73,8 +73,8 @@ TESTS = {
     ),
     "mechanisms/interactive": (
         "tests/laws/test_interactive.py",
-        *_of_mechanisms("online_iterative sparse_privacy sparse_vector transcripts"),
-        *_of_mechanisms("updates exact_truths unseeded_streams stated_rounds ledger_use texts"),
+        *_of_mechanisms("online_iterative sparse_privacy sparse_vector"),
+        *_of_mechanisms("updates exact_truths unseeded_streams ledger_use texts"),
     ),
     "mechanisms": (  # the other modules of the package itself, without subpackages
         "tests/laws/test_mechanisms.py",

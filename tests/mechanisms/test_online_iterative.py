@@ -1,234 +1,65 @@
-"""Online and iterative construction: accuracy theorems, budgets, replay and the stopping test."""
+"""Online and iterative construction: accuracy, budgets, stated parameters, replay, and refusals."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from geomdp.mechanisms.interactive.iterative import (
-    CORRECTED,
+import geomdp as gd
+from geomdp.mechanisms import (
     AllParities,
+    Answer,
     EnumeratedQueries,
-    IterativeConstruction,
-    StoppingDesign,
-    composed_pairs,
-    step_epsilon,
-)
-from geomdp.mechanisms.interactive.online import OnlineConstruction, solve_accuracy
-from geomdp.mechanisms.interactive.sparse_vector import Answer
-from geomdp.mechanisms.interactive.updates import (
+    Median,
     MultiplicativeWeights,
     Perceptron,
     SparseMultiplicativeWeights,
 )
+from geomdp.mechanisms.interactive import iterative
+from geomdp.mechanisms.interactive.iterative import (
+    CORRECTED,
+    StoppingDesign,
+    composed_pairs,
+    step_epsilon,
+)
+from geomdp.mechanisms.interactive.online import solve_accuracy
+from geomdp.mechanisms.interactive.updates import follow, net
 from geomdp.mechanisms.printed import PRINTED_STOPPING
 from geomdp.noise.scalar import ExactNoise, GeneratorNoise
-from geomdp.privacy import Adjacency, ApproxDP, PureDP
-from geomdp.privacy.ledger import BudgetExhausted, Ledger
-from geomdp.workloads.single_queries import DenseQuery, SparseQuery
-from tests.mechanisms.replayed import replay
+from geomdp.privacy import Adjacency, ApproxDP, BudgetExhausted, Ledger, PureDP
+from geomdp.workloads import DenseQuery, SparseQuery
 from tests.stats import binomial_above, binomial_agrees
 
-APPROX = ApproxDP(1.0, 1e-6)
+PURE, APPROX = PureDP(1.0), ApproxDP(1.0, 1e-6)
+BITS, FEW, MANY = 4, 500, 400_000
+RULE, CLASS = MultiplicativeWeights(1 << BITS), AllParities(BITS)
+#: All records are equal, so the uniform start is wrong by 1/2 on 15 of the 16 parities.
+RECORDS = np.full(FEW, 3)
+BOTH = pytest.mark.parametrize("privacy", [PURE, APPROX], ids=str)
 
 
-@pytest.mark.parametrize("privacy", [PureDP(1.0), APPROX])
-def test_solved_accuracy_is_the_smallest(privacy: PureDP | ApproxDP) -> None:
-    rule, n, queries, beta = SparseMultiplicativeWeights(10), 10**7, 1000, 0.05
-
-    def right_side(alpha: float) -> float:
-        c = math.floor(rule.bound(alpha))
-        logs = math.log(2 * queries) + math.log(4 * c / beta)
-        if isinstance(privacy, PureDP):
-            return 9 * c * logs / (privacy.epsilon * n)
-        return 9 * math.sqrt(8 * c * math.log(2 / privacy.delta)) * logs / (privacy.epsilon * n)
-
-    alpha = solve_accuracy(rule, privacy=privacy, n=n, queries=queries, beta=beta)
-    assert alpha >= right_side(alpha) * (1 - 1e-12)
-    smaller = alpha * (1 - 1e-9)
-    assert smaller < right_side(smaller)
+def offline(privacy, rule=RULE, queries=CLASS, n=FEW, **stated):
+    return gd.IterativeConstruction(rule, queries, n=n, privacy=privacy, **stated)
 
 
-def test_too_few_records_raise() -> None:
-    with pytest.raises(ValueError, match="n must be larger"):
-        OnlineConstruction(MultiplicativeWeights(100), n=10, queries=10, privacy=PureDP(1.0))
+def online(privacy, rule=RULE, queries=200, n=FEW, **stated):
+    return gd.OnlineConstruction(rule, n=n, queries=queries, privacy=privacy, **stated)
 
 
-def sparse_records(n: int) -> list[str]:
-    return ["a"] * (n // 2) + ["b"] * (n // 4) + [f"rare {i % 50}" for i in range(n // 4)]
+EACH = pytest.mark.parametrize("build", [offline, online])
 
 
-@pytest.mark.statistical
-def test_online_accuracy_update_bound_and_replay() -> None:
-    n, queries, beta, trials = 400_000, 40, 0.2, 60
-    rng = np.random.default_rng(3)
-    tally = SparseQuery.counting(["a"]).tally(sparse_records(n))
-    good, used = 0, 0
-    for child in rng.spawn(trials):
-        online = OnlineConstruction(
-            SparseMultiplicativeWeights(3), n=n, queries=queries, privacy=APPROX, beta=beta,
-            rng=child,
-        )  # fmt: skip
-        worst = 0.0
-        for i in range(queries):
-            query = SparseQuery.counting(["a", f"rare {i}", "absent"] if i % 2 else ["b"])
-            truth = query.total(tally) / n
-            answer = online.ask_truth(query, truth)
-            assert answer.value is not None
-            worst = max(worst, abs(answer.value - truth))
-        good += worst <= online.accuracy
-        used += online.updates
-        assert online.updates <= online.updates_allowed
-        rebuilt = replay(online.rule, online.alpha, online.exchanges)
-        assert rebuilt.evaluate(SparseQuery.counting("ab")) == (
-            online.hypothesis.evaluate(SparseQuery.counting("ab"))
-        )
-    binomial_above(good, trials, 1 - beta)
-    assert used > 0  # without updates, all answers would come from the first hypothesis
-
-
-def test_online_on_records_equals_online_on_truths() -> None:
-    n = 400_000
-    records = sparse_records(n)
-    rule = SparseMultiplicativeWeights(2)
-    on_records = OnlineConstruction(rule, n=n, queries=4, privacy=APPROX, records=records, rng=7)
-    on_truths = OnlineConstruction(rule, n=n, queries=4, privacy=APPROX, rng=7)
-    for support in (["a"], ["a", "b"], ["rare 1"], ["b"]):
-        query = SparseQuery.counting(support)
-        truth = query.total(query.tally(records)) / n
-        assert on_records.ask(query) == on_truths.ask_truth(query, truth)
-    with pytest.raises(BudgetExhausted, match="all 4 queries"):
-        on_records.ask(SparseQuery.counting(["a"]))
-
-
-def test_online_with_dense_rules() -> None:
-    n, size = 2_000_000, 16
-    records = np.repeat(np.arange(4), n // 4)
-    for rule in (MultiplicativeWeights(size), Perceptron(size)):
-        online = OnlineConstruction(rule, n=n, queries=3, privacy=APPROX, records=records, rng=1)
-        query = DenseQuery(np.arange(size) < 4)
-        answer = online.ask(query)
-        assert answer.value is not None
-        assert abs(answer.value - 1.0) <= online.accuracy
-
-
-def test_exhausted_updates_answer_from_the_hypothesis_alone() -> None:
-    """After the last allowed update, the hypothesis gives the answer and no noise is drawn."""
-    rule = Perceptron(1)  # at most B(alpha) = 1 / alpha^2 updates
-    online = OnlineConstruction(rule, n=10**4, queries=50, privacy=PureDP(1.0), rng=0)
-    query = DenseQuery(np.ones(1))
-    for i in range(50):
-        online.ask_truth(query, float(i % 2))
-        if online.updates == online.updates_allowed:
-            break
-    else:
-        pytest.fail("the updates were not used up")
-    before = online._comparisons._noise._rng.bit_generator.state  # type: ignore[attr-defined]
-    answer = online.ask_truth(query, 1.0)
-    assert answer == Answer(False, online.hypothesis.evaluate(query))
-    assert online._comparisons._noise._rng.bit_generator.state == before  # type: ignore[attr-defined]
-
-
-def test_online_bad_input_spends_nothing() -> None:
-    n = 400_000
-    online = OnlineConstruction(
-        SparseMultiplicativeWeights(1), n=n, queries=5, privacy=APPROX, rng=0
-    )
-    for truth in (-0.5, 1.5, math.nan, math.inf):
-        with pytest.raises(ValueError, match=r"truth must lie in \[0, 1\]"):
-            online.ask_truth(SparseQuery.counting("a"), truth)
-    with pytest.raises(ValueError, match="sparsity at most 1"):
-        online.ask_truth(SparseQuery.counting("ab"), 0.5)
-    with pytest.raises(ValueError, match="use ask_truth"):
-        online.ask(SparseQuery.counting("a"))
-    assert len(online.transcript) == 0
-    with pytest.raises(ValueError, match="must number n"):
-        OnlineConstruction(
-            SparseMultiplicativeWeights(1), n=n, queries=5, privacy=APPROX, records=["a"]
-        )
-
-
-class Doubled(SparseQuery):
-    """A query that takes the value 2, so its mean can change by 2 / n, not only by 1 / n."""
-
-    def total(self, tally: Mapping[Hashable, int]) -> float:
-        return 2 * super().total(tally)
-
-    def exact_total(self, tally: Mapping[Hashable, int]) -> Fraction:
-        return 2 * super().exact_total(tally)
-
-
-class Negative(SparseQuery):
-    """A query that takes the value -1."""
-
-    def exact_total(self, tally: Mapping[Hashable, int]) -> Fraction:
-        return -super().exact_total(tally)
-
-
-class Undefined(SparseQuery):
-    """A query whose sum in float64 is NaN."""
-
-    def total(self, tally: Mapping[Hashable, int]) -> float:
-        return math.nan * super().total(tally)
-
-
-@pytest.mark.parametrize("adjacency", Adjacency)
-def test_online_refuses_queries_with_answers_out_of_range(adjacency: Adjacency) -> None:
-    n = 400_000
-    online = OnlineConstruction(
-        SparseMultiplicativeWeights(1), n=n, queries=5, privacy=APPROX, records=["a"] * n,
-        adjacency=adjacency, rng=0,
-    )  # fmt: skip
-    state = online._comparisons._noise._rng.bit_generator.state  # type: ignore[attr-defined]
-    bad: list[SparseQuery] = [Negative.counting("a")]
-    if adjacency is Adjacency.REPLACE_ONE:  # under add/remove, a true answer may exceed 1
-        bad.append(Doubled.counting("a"))
-    for query in bad:
-        with pytest.raises(ValueError, match=r"values in \[0, 1\] on every record"):
-            online.ask(query)
-    assert online._comparisons._noise._rng.bit_generator.state == state  # type: ignore[attr-defined]
-    assert len(online.transcript) == 0
-
-
-@pytest.mark.parametrize("adjacency", Adjacency)
-def test_iterative_refuses_queries_with_answers_out_of_range(adjacency: Adjacency) -> None:
-    """True answers out of range are refused before the ledger pays, and also in a seeded run."""
-    n, ledger = 400_000, Ledger(APPROX, adjacency=adjacency)
-    construction = IterativeConstruction(
-        SparseMultiplicativeWeights(1), EnumeratedQueries([Doubled.counting("a")]), n=n,
-        privacy=APPROX, adjacency=adjacency,
-    )  # fmt: skip
-    message = r"queries must have values in \[0, 1\]"
-    with pytest.raises(ValueError, match=message):
-        construction.release(["a"] * n, ledger=ledger)
-    assert not ledger.spends()
-    for kind in (Doubled, Undefined):
-        construction.distinguisher = EnumeratedQueries([kind.counting("a")])
-        with pytest.raises(ValueError, match=message):
-            construction.release(["a"] * n, rng=0)
-
-
-def test_listed_queries_must_share_one_tally() -> None:
-    """The class of queries is refused when it is built, before any record is read."""
-    sparse, dense = SparseQuery.counting(["a"]), DenseQuery(np.ones(3))
-    for mixed in ([sparse, dense], [dense, DenseQuery(np.ones(4))]):
-        with pytest.raises(ValueError, match="query 1 differs from query 0"):
-            EnumeratedQueries(mixed)
-
-
-def test_step_epsilon() -> None:
-    assert step_epsilon(PureDP(1.0), 20) == pytest.approx(0.025, rel=1e-15)
-    step = step_epsilon(APPROX, 20)
-    assert step == pytest.approx(0.0150398, abs=5e-8)
-    spread = math.sqrt(2 * 40 * math.log(1e6)) * step
-    assert spread + 40 * step * math.expm1(step) == pytest.approx(0.50912, abs=5e-6)
-    with pytest.raises(ValueError, match="advanced composition"):
-        step_epsilon(ApproxDP(40.0, 0.4), 1)
+def replay(rule, alpha, exchanges):
+    """The hypothesis of a run, rebuilt from its public queries and answers (post-processing)."""
+    hypothesis = rule.start(alpha)
+    for query, answer in exchanges:
+        if answer.above:
+            follow(hypothesis, query, answer.value)
+    return hypothesis
 
 
 def advanced(step: float, steps: int, delta: float) -> float:
@@ -236,40 +67,127 @@ def advanced(step: float, steps: int, delta: float) -> float:
     return math.sqrt(2 * steps * math.log(1 / delta)) * step + steps * step * math.expm1(step)
 
 
-@pytest.mark.parametrize("updates", [1, 3, 50])
-@pytest.mark.parametrize("delta", [1e-9, 1e-3, 0.3])
-def test_step_epsilon_is_refused_exactly_where_its_composition_costs_too_much(
-    updates: int, delta: float
-) -> None:
-    for epsilon in np.geomspace(0.1, 200, 25).tolist():
-        step = epsilon / (4 * math.sqrt(updates * math.log(1 / delta)))
-        if advanced(step, 2 * updates, delta) <= epsilon:
-            assert step_epsilon(ApproxDP(epsilon, delta), updates) == pytest.approx(step, rel=1e-12)
-        else:
-            with pytest.raises(ValueError, match="advanced composition"):
-                step_epsilon(ApproxDP(epsilon, delta), updates)
+def composed(step: float, steps: int, budget) -> float:
+    """Epsilon of all steps by basic composition; for approximate DP, by advanced if smaller."""
+    if isinstance(budget, PureDP):
+        return steps * step
+    return min(steps * step, advanced(step, steps, budget.delta))
 
 
-@pytest.mark.parametrize("updates", [1, 40, 5000])
-@pytest.mark.parametrize("epsilon_0", [0.001, 0.3, 1.0, 2.5])
-def test_pairs_of_steps_cost_the_better_composition(epsilon_0: float, updates: int) -> None:
-    steps = 2 * updates
-    assert composed_pairs(PureDP(1.0), epsilon_0, updates) == PureDP(steps * epsilon_0)
-    found = composed_pairs(ApproxDP(1.0, 1e-6), epsilon_0, updates)
-    assert isinstance(found, ApproxDP)
-    best = min(steps * epsilon_0, advanced(epsilon_0, steps, 1e-6))
-    assert found.epsilon == pytest.approx(best, rel=1e-9)
-    assert found.delta == 1e-6
+def state(mechanism):
+    """The state of the generator of a seeded online run, which changes with every draw."""
+    return mechanism._comparisons._noise._rng.bit_generator.state
 
 
-def test_stop_instance() -> None:
+# Accuracy theorems.
+
+
+@BOTH
+def test_solved_accuracy_is_the_smallest(privacy):
+    rule, n, queries, beta = SparseMultiplicativeWeights(10), 10**7, 1000, 0.05
+
+    def right_side(alpha: float) -> float:
+        c = math.floor(rule.bound(alpha))
+        logs = math.log(2 * queries) + math.log(4 * c / beta)
+        steps = c if privacy == PURE else math.sqrt(8 * c * math.log(2 / privacy.delta))
+        return 9 * steps * logs / (privacy.epsilon * n)
+
+    alpha = solve_accuracy(rule, privacy=privacy, n=n, queries=queries, beta=beta)
+    assert alpha >= right_side(alpha) * (1 - 1e-12)
+    smaller = alpha * (1 - 1e-9)
+    assert smaller < right_side(smaller)
+
+
+def sparse_records(n: int) -> list[str]:
+    return ["a"] * (n // 2) + ["b"] * (n // 4) + [f"rare {i % 50}" for i in range(n // 4)]
+
+
+@pytest.mark.statistical
+def test_online_accuracy_update_bound_and_replay():
+    queries, beta, trials, both = 40, 0.2, 60, SparseQuery.counting("ab")
+    tally = both.tally(sparse_records(MANY))
+    good, used = 0, 0
+    for rng in np.random.default_rng(3).spawn(trials):
+        rule = SparseMultiplicativeWeights(3)
+        run = online(APPROX, rule, queries, MANY, beta=beta, rng=rng)
+        worst = 0.0
+        for i in range(queries):
+            query = SparseQuery.counting(["a", f"rare {i}", "absent"] if i % 2 else ["b"])
+            truth = query.total(tally) / MANY
+            worst = max(worst, abs(run.ask_truth(query, truth).value - truth))
+        good += worst <= run.accuracy
+        used += run.updates
+        assert run.updates <= run.updates_allowed
+        rebuilt = replay(rule, run.alpha, run.exchanges)
+        assert rebuilt.evaluate(both) == run.hypothesis.evaluate(both)
+    binomial_above(good, trials, 1 - beta)
+    assert used > 0  # without updates, all answers would come from the first hypothesis
+
+
+def test_online_on_records_equals_online_on_truths():
+    records, rule = sparse_records(MANY), SparseMultiplicativeWeights(2)
+    on_records = online(APPROX, rule, 4, MANY, records=records, rng=7)
+    on_truths = online(APPROX, rule, 4, MANY, rng=7)
+    for support in (["a"], ["a", "b"], ["rare 1"], ["b"]):
+        query = SparseQuery.counting(support)
+        truth = query.total(query.tally(records)) / MANY
+        assert on_records.ask(query) == on_truths.ask_truth(query, truth)
+    with pytest.raises(BudgetExhausted, match="all 4 queries"):
+        on_records.ask(SparseQuery.counting(["a"]))
+
+
+def test_exhausted_updates_answer_from_the_hypothesis_alone():
+    """After the last allowed update, the hypothesis gives the answer and no noise is drawn."""
+    run = online(PURE, Perceptron(1), 50, 10**4, rng=0)  # at most B(alpha) = 1 / alpha^2 updates
+    query, asked = DenseQuery(np.ones(1)), 0
+    while run.updates < run.updates_allowed:
+        run.ask_truth(query, float(asked % 2))
+        asked += 1
+    assert asked < 50
+    before = state(run)
+    assert run.ask_truth(query, 1.0) == Answer(False, run.hypothesis.evaluate(query))
+    assert state(run) == before
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("privacy", "n", "beta", "trials"),
+    # Releases from 40 million records are slow. With beta = 1e-7, one failure in six refutes the
+    # theorem: its probability is at most 6e-7, below the level 1e-6.
+    [(PURE, 40_000_000, 1e-7, 6), (APPROX, 4_000_000, 0.2, 60)],
+)
+def test_iterative_accuracy_theorem(privacy, n, beta, trials):
+    built = offline(privacy, n=n, beta=beta)
+    assert built.accuracy < 0.25
+    truths = CLASS.truths(np.array([3] * 8 + [5, 6]), 10)
+    records = np.repeat(np.array([3] * 8 + [5, 6], dtype=np.int8), n // 10)
+    good = 0
+    for rng in np.random.default_rng(9).spawn(trials):
+        release = built.release(records, rng=rng)
+        good += bool(np.abs(CLASS.estimates(release.hypothesis) - truths).max() <= built.accuracy)
+        assert 1 < len(release.exchanges) <= built.updates_allowed
+    binomial_above(good, trials, 1 - beta)
+
+
+def test_corrected_accuracy_closed_form():
+    """IC-T5 for pure DP: alpha^3 = 512 ln|X| ln(|C| / gamma) / (n epsilon), up to rounding of B.
+
+    X is the universe, C the class of queries, and B the number of updates, which is rounded down.
+    """
+    d, n, beta = 6, 10**8, 0.05
+    found = offline(PURE, MultiplicativeWeights(1 << d), AllParities(d), n, beta=beta)
+    gamma = beta / (2 * found.updates_allowed)
+    closed = (512 * math.log(2**d) / n * math.log(2**d / gamma)) ** (1 / 3)
+    assert found.alpha == pytest.approx(closed, rel=2 / found.updates_allowed)
+
+
+def test_stop_instance():
     """DISC-13: with the printed constants, a run can stop with an error of 1.49 alpha.
 
     It stops if the chosen query has a gap of 0.99 alpha and noise of -0.249 alpha. The gap of
     another query can be larger by the loss, alpha / 2.
     """
-    seen = abs(0.99 - 0.249)
-    assert seen < PRINTED_STOPPING.level
+    assert abs(0.99 - 0.249) < PRINTED_STOPPING.level
     assert 0.99 + PRINTED_STOPPING.loss == pytest.approx(1.49)
     assert PRINTED_STOPPING.guaranteed == pytest.approx(1.5)
     assert CORRECTED.guaranteed == pytest.approx(1.0)
@@ -277,27 +195,27 @@ def test_stop_instance() -> None:
         StoppingDesign(noise=0.3, loss=0.1, level=0.75)
 
 
+# The choice of a query.
+
+
 @pytest.mark.statistical
-def test_exponential_mechanism_law() -> None:
+def test_exponential_mechanism_law():
     """A query with the gap g is chosen with a probability proportional to exp(epsilon n g / 2)."""
     queries = [DenseQuery(np.array(v)) for v in ([1.0, 0.0], [0.0, 1.0], [0.5, 0.5])]
-    chooser = EnumeratedQueries(queries)
-    hypothesis = MultiplicativeWeights(2).start(0.1)
-    truths = np.array([0.8, 0.3, 0.5])
-    noise, trials, n, epsilon = GeneratorNoise(1), 20_000, 10, 1.0
+    chooser, start = EnumeratedQueries(queries), MultiplicativeWeights(2).start(0.1)
+    truths, noise = np.array([0.8, 0.3, 0.5]), GeneratorNoise(1)
+    trials, n, epsilon = 20_000, 10, 1.0
     picks = [
-        chooser.choose(truths, hypothesis, epsilon=epsilon, n=n, noise=noise) for _ in range(trials)
+        chooser.choose(truths, start, epsilon=epsilon, n=n, noise=noise) for _ in range(trials)
     ]
     weights = np.exp(epsilon * n * np.abs(truths - 0.5) / 2)
     for i, probability in enumerate(weights / weights.sum()):
         binomial_agrees(picks.count(i), trials, float(probability), level=1e-6 / 3)
 
 
-def test_all_parities_equal_enumeration() -> None:
-    rng = np.random.default_rng(0)
+def test_all_parities_equal_enumeration():
     d, n = 5, 200
-    records = rng.integers(1 << d, size=n)
-    parities = AllParities(d)
+    records, parities = np.random.default_rng(0).integers(1 << d, size=n), AllParities(d)
     listed = EnumeratedQueries([parities.query(i) for i in range(1 << d)])
     hypothesis = MultiplicativeWeights(1 << d).start(0.3)
     hypothesis.update(parities.query(9), 0.9)
@@ -310,89 +228,368 @@ def test_all_parities_equal_enumeration() -> None:
 class Seen(ExactNoise):
     """Noise that checks the computed gaps against the exact gaps, and chooses the first query."""
 
-    def exact_argmax(self, near: Any, errors: Any, exact: Any, scale: float) -> int:
+    def exact_argmax(self, near, errors, exact, scale):
         self.gaps, self.scale = [exact(i) for i in range(len(near))], scale
         for value, error, gap in zip(near.tolist(), errors.tolist(), self.gaps, strict=True):
             assert abs(Fraction(value) - gap) <= error <= 2.0**-48
         return 0
 
 
-def test_exact_choices_are_among_the_exact_gaps() -> None:
+def test_exact_choices_are_among_the_exact_gaps():
     """Exact gaps are distances of means from estimates; computed gaps are within proved errors."""
-    records = np.array([3, 5, 6])
-    parities, noise = AllParities(3), Seen()
+    records, parities, noise = np.array([3, 5, 6]), AllParities(3), Seen()
     hypothesis = MultiplicativeWeights(8).start(0.3)
     truths = parities.exact_truths(records, 3)
     parities.choose(truths, hypothesis, epsilon=0.5, n=3, noise=noise)
     estimates = [Fraction(x) for x in parities.estimates(hypothesis).tolist()]
     means = [Fraction(int(parities.query(i).values[records].sum()), 3) for i in range(8)]
     assert noise.gaps == [abs(m - e) for m, e in zip(means, estimates, strict=True)]
-    assert noise.scale == pytest.approx(2 / (3 * 0.5), rel=1e-12)
-    assert noise.scale >= 2 / (3 * 0.5)
+    assert 2 / (3 * 0.5) <= noise.scale <= 2 / (3 * 0.5) * (1 + 1e-12)
 
 
-def test_a_seeded_run_claims_no_privacy() -> None:
-    construction = IterativeConstruction(
-        MultiplicativeWeights(4), AllParities(2), n=10**6, privacy=APPROX
-    )
-    records = np.zeros(10**6, dtype=int)
-    assert construction.release(records, rng=0).guarantee.seeded
-    assert not construction.release(records).guarantee.seeded
+# Budgets of steps and runs.
 
 
-@pytest.mark.statistical
+def test_step_epsilon():
+    assert step_epsilon(PURE, 20) == pytest.approx(0.025, rel=1e-15)
+    step = step_epsilon(APPROX, 20)
+    assert step == pytest.approx(0.0150398, abs=5e-8)
+    assert advanced(step, 40, 1e-6) == pytest.approx(0.50912, abs=5e-6)
+
+
+@pytest.mark.parametrize("updates", [1, 3, 50])
+@pytest.mark.parametrize("delta", [1e-9, 1e-3, 0.3])
+def test_step_epsilon_is_refused_exactly_where_its_composition_costs_too_much(updates, delta):
+    for epsilon in np.geomspace(0.1, 200, 25).tolist():
+        step = epsilon / (4 * math.sqrt(updates * math.log(1 / delta)))
+        if advanced(step, 2 * updates, delta) <= epsilon:
+            assert step_epsilon(ApproxDP(epsilon, delta), updates) == pytest.approx(step, rel=1e-12)
+        else:
+            with pytest.raises(ValueError, match="advanced composition"):
+                step_epsilon(ApproxDP(epsilon, delta), updates)
+
+
+@pytest.mark.parametrize("updates", [1, 40, 5000])
+@pytest.mark.parametrize("epsilon_0", [0.001, 0.3, 1.0, 2.5])
+def test_pairs_of_steps_cost_the_better_composition(epsilon_0, updates):
+    steps = 2 * updates
+    assert composed_pairs(PURE, epsilon_0, updates) == PureDP(steps * epsilon_0)
+    found = composed_pairs(APPROX, epsilon_0, updates)
+    assert found.epsilon == pytest.approx(composed(epsilon_0, steps, APPROX), rel=1e-9)
+    assert found.delta == 1e-6
+
+
+class Counted(ExactNoise):
+    """Exact noise that records the privacy loss of every draw, for means of `FEW` records."""
+
+    losses: ClassVar[list[float]] = []
+
+    def exact_argmax(self, near, errors, exact, scale):
+        # An error changes by at most 1/n between neighbours. So the exponential mechanism with
+        # noise of this scale is 2 / (n scale)-DP.
+        self.losses.append(2 / (FEW * scale))
+        return super().exact_argmax(near, errors, exact, scale)
+
+    def laplace(self, value, scale):
+        self.losses.append(1 / (FEW * scale))
+        return super().laplace(value, scale)
+
+
+@BOTH
+@pytest.mark.parametrize("epsilon_0", [None, 0.05, 0.004, 0.5])
+def test_a_run_spends_what_it_claims(privacy, epsilon_0, monkeypatch):
+    """All losses compose to at most the guarantee; for a stated step, to exactly the guarantee."""
+    losses: list[float] = []
+    monkeypatch.setattr(Counted, "losses", losses)
+    monkeypatch.setattr(iterative, "ExactNoise", Counted)
+    built = offline(privacy, alpha=0.9 if epsilon_0 is None else 0.02, epsilon_0=epsilon_0)
+    # With the level 0, no run stops before its last round. With a level above 0, some runs could
+    # stop: the noise is on a grid, so a noisy answer to the parity of no bits can be exactly 1,
+    # which is the answer of every hypothesis.
+    never = StoppingDesign(noise=1 / 8, loss=1 / 8, level=3 / 4)
+    object.__setattr__(never, "level", 0.0)
+    monkeypatch.setattr(built, "design", never)
+    release = built.release(RECORDS)
+    assert release.guarantee.privacy == built.spent
+    assert not release.guarantee.seeded
+    assert built.release(RECORDS, rng=0).guarantee.seeded
+    assert len(losses) == 2 * built.updates_allowed == 2 * len(release.exchanges)
+    assert max(losses) - min(losses) < 1e-12
+    total = composed(max(losses), len(losses), privacy)
+    assert total <= built.spent.epsilon * (1 + 1e-12)
+    assert built.spent.epsilon <= privacy.epsilon
+    if epsilon_0 is not None:
+        assert total == pytest.approx(built.spent.epsilon, rel=1e-12)
+        assert composed(epsilon_0, 2 * built.updates_allowed + 2, privacy) > privacy.epsilon
+
+
+@BOTH
+@pytest.mark.parametrize("epsilon_0", [0.05, 0.004, 0.08])
+def test_online_scales_belong_to_what_is_claimed(privacy, epsilon_0):
+    """Each update gets 8/9 of epsilon_0 for comparisons and 1/9 for its value."""
+    run = online(privacy, alpha=0.05, epsilon_0=epsilon_0)
+    spent, count, scales = run.guarantee.privacy, run.updates_allowed, run._comparisons.scales
+    assert scales.answer == pytest.approx(9 / epsilon_0, rel=1e-12)
+    assert scales.query == pytest.approx(4 / (8 / 9 * epsilon_0), rel=1e-12)
+    assert run._comparisons.cutoff == count
+    assert run._comparisons.privacy == spent
+    if isinstance(privacy, PureDP):
+        limit, total = privacy.epsilon / epsilon_0, float(Fraction(epsilon_0) * count)
+    else:
+        # Corollary 3.21 of Dwork-Roth is used twice with delta / 2: for comparisons and for values.
+        unit = 8 * math.log(2 / privacy.delta)
+        limit, total = (privacy.epsilon / epsilon_0) ** 2 / unit, epsilon_0 * (unit * count) ** 0.5
+        assert spent.delta == privacy.delta
+    assert count == math.floor(limit * (1 + 1e-12))
+    assert spent.epsilon == pytest.approx(total, rel=1e-12)
+    assert spent.epsilon <= privacy.epsilon
+
+
+@EACH
+@BOTH
+def test_accuracy_is_stated_where_the_theorem_holds(build, privacy):
+    n = 10**7
+    solved = build(privacy, n=n)
+    alpha = solved.alpha
+    assert solved.accuracy == pytest.approx((1 if build is offline else 3) * alpha, rel=1e-15)
+    assert build(privacy, n=n, alpha=alpha).accuracy == solved.accuracy
+    assert build(privacy, n=n, alpha=alpha * 0.999).accuracy is None
+    larger = build(privacy, n=n, alpha=min(1.0, 1.5 * alpha))
+    assert larger.accuracy == pytest.approx(min(1.0, 1.5 * alpha) / alpha * solved.accuracy)
+    # With this step the budget does not pay for all updates, although the noise is small enough.
+    updates = solved.updates_allowed
+    step = 4 * privacy.epsilon / updates
+    if isinstance(privacy, ApproxDP):
+        step = privacy.epsilon / math.sqrt(2 * updates * math.log(2 / privacy.delta))
+    cut = build(privacy, n=n, alpha=alpha, epsilon_0=step)
+    assert cut.updates_allowed < updates
+    assert cut.accuracy is None
+
+
+@EACH
+@BOTH
+def test_the_least_alpha_for_a_stated_step(build, privacy):
+    n = 10**8
+    solved = build(privacy, n=n)
+    # With this step the budget pays for all updates that a run at 1.3 alpha can need.
+    wanted = build(privacy, n=n, alpha=1.3 * solved.alpha).updates_allowed
+    step = privacy.epsilon / ((2 if build is offline else 1) * wanted)
+    if isinstance(privacy, ApproxDP):
+        step = privacy.epsilon / (4 * math.sqrt(wanted * math.log(4 / privacy.delta)))
+    found = build(privacy, n=n, epsilon_0=step)
+    assert found.accuracy is not None
+    assert build(privacy, n=n, epsilon_0=step, alpha=found.alpha * (1 - 1e-9)).accuracy is None
+    spent = found.spent if build is offline else found.guarantee.privacy
+    assert spent.epsilon <= privacy.epsilon
+
+
+def test_few_records_are_answered():
+    """Ten rounds on 500 records lower the mean error below 15/32, the error of the start."""
+    built, truths = offline(PURE, alpha=0.6, epsilon_0=0.05), CLASS.truths(RECORDS, FEW)
+    for seed in range(5):
+        estimates = CLASS.estimates(built.release(RECORDS, rng=seed).hypothesis)
+        assert np.abs(estimates - truths).mean() < 0.46 < 15 / 32
+    run = online(PURE, alpha=0.1, epsilon_0=0.1, records=RECORDS, queries=16)
+    answers = [run.ask(CLASS.query(i)) for i in range(16)]
+    assert 1 <= run.updates <= run.updates_allowed == 10
+    assert sum(answer.above for answer in answers) == run.updates
+    assert not run.guarantee.seeded
+
+
+def pay(build, ledger, **stated):
+    """The ledger pays when an offline run is released, or an online run is built."""
+    if build is offline:
+        offline(PURE, **stated).release(RECORDS, ledger=ledger)
+    else:
+        online(PURE, ledger=ledger, **stated)
+
+
+@EACH
+def test_good_combinations_are_paid_for_once(build):
+    ledger = Ledger(PURE, adjacency=Adjacency.REPLACE_ONE)
+    pay(build, ledger, alpha=0.5, epsilon_0=0.05)
+    assert len(ledger.spends()) == 1
+
+
+def test_the_ledger_pays_what_is_spent():
+    ledger = Ledger(PURE, adjacency=Adjacency.REPLACE_ONE)
+    built = offline(PURE, alpha=0.5, epsilon_0=0.03)  # the budget 1 pays for 16 rounds of 0.06
+    assert built.updates_allowed == 16
+    built.release(RECORDS, ledger=ledger)
+    assert ledger.left()["epsilon"] == pytest.approx(0.04, abs=1e-12)
+    with pytest.raises(BudgetExhausted):
+        online(PURE, alpha=0.5, epsilon_0=0.05, ledger=ledger)
+
+
+# Nets that are too coarse.
+
+
+def test_a_paid_run_is_released_even_if_the_rule_cannot_follow():
+    """A run ends early if noise or a false declared fineness leaves no candidate."""
+    cells = [DenseQuery(row) for row in np.eye(3)]
+    rule = Median(net(3, 4), fineness=0.04)  # smaller than the true fineness
+    few = offline(PURE, rule, EnumeratedQueries(cells), 50, alpha=0.1, epsilon_0=0.05)
+    records = np.array([0] * 30 + [1] * 20)
+    ended = 0
+    for seed in range(20):
+        release = few.release(records, rng=seed)
+        last = release.exchanges[-1][1]
+        ended += last.above and len(release.exchanges) < few.updates_allowed
+        rebuilt = replay(rule, 0.05, release.exchanges)
+        values = [release.hypothesis.evaluate(cell) for cell in cells]
+        assert values == [rebuilt.evaluate(cell) for cell in cells]
+    assert ended >= 1
+
+
+FIRST = DenseQuery(np.array([1.0, 0.0]))
+
+
+def test_no_accuracy_is_stated_at_or_below_the_fineness_of_a_net():
+    """With 10^9 records only the fineness 1/8 limits the accuracy: 2/8 offline, 3/8 online."""
+    rule, n = Median(net(2, 4), fineness=1 / 8), 10**9
+    queries, ledger = EnumeratedQueries([FIRST]), Ledger(PURE, adjacency=Adjacency.REPLACE_ONE)
+    assert offline(PURE, rule, queries, n).accuracy == pytest.approx(1 / 4, rel=1e-9)
+    assert online(PURE, rule, 5, n, rng=0).accuracy == pytest.approx(3 / 8, rel=1e-9)
+    with pytest.raises(ValueError, match="alpha must be larger"):
+        offline(PURE, rule, queries, n, alpha=1 / 4)
+    with pytest.raises(ValueError, match="alpha must be larger"):
+        online(PURE, rule, 5, n, alpha=1 / 8, ledger=ledger, rng=0)
+    assert not ledger.spends()
+
+
+def test_a_net_that_is_too_coarse_states_no_accuracy_after_it_failed():
+    """The only candidate is wrong, but with a false fineness the theorem seems to hold."""
+    rule, n = Median(np.array([[0.5, 0.5]]), fineness=0.001), 10**6
+    built = offline(PURE, rule, EnumeratedQueries([FIRST]), n, alpha=0.01)
+    release = built.release(np.zeros(n, dtype=int), rng=0)
+    assert (built.accuracy, release.accuracy) == (0.01, None)
+    run = online(PURE, rule, 5, n, alpha=0.01, rng=0)
+    assert run.accuracy == 0.03
+    answer = run.ask_truth(FIRST, 1.0)
+    assert answer.above
+    assert answer.value == pytest.approx(1.0, abs=0.01)
+    assert run.accuracy is None
+    assert [found for _, found in run.exchanges] == [answer]
+    assert replay(rule, 0.01, run.exchanges).evaluate(FIRST) == 0.5
+
+
+# Refusals.
+
+
+@EACH
 @pytest.mark.parametrize(
-    ("privacy", "n", "beta", "trials"),
-    # Releases from 40 million records are slow. With beta = 1e-7, one failure in six refutes the
-    # theorem: its probability is at most 6e-7, below the level 1e-6.
-    [(PureDP(1.0), 40_000_000, 1e-7, 6), (APPROX, 4_000_000, 0.2, 60)],
+    ("stated", "message"),
+    [
+        *(
+            ({"alpha": bad}, "must be above 0 and at most 1")
+            for bad in (0.0, 1.5, math.nan, "0.1", True)
+        ),
+        *(({"alpha": bad}, "alpha must be larger") for bad in (1e-40, 1e-101, 1e-200)),
+        ({"alpha": 5e-324, "epsilon_0": 0.1}, "alpha must be larger"),
+        *(({"epsilon_0": bad}, "must be a finite number above 0") for bad in (0.0, -1.0, "1")),
+        ({"epsilon_0": math.inf}, "epsilon"),
+        ({"epsilon_0": 1e-13, "alpha": 0.5}, "must be from 1e-12"),
+        ({"epsilon_0": 1.1, "alpha": 0.5}, "epsilon_0 must be smaller: one update would spend"),
+        ({"epsilon_0": 0.05}, "n must be larger"),
+        ({}, "n must be larger"),
+    ],
 )
-def test_iterative_accuracy_theorem(
-    privacy: PureDP | ApproxDP, n: int, beta: float, trials: int
-) -> None:
-    d = 4
-    rng = np.random.default_rng(9)
-    construction = IterativeConstruction(
-        MultiplicativeWeights(1 << d), AllParities(d), n=n, privacy=privacy, beta=beta
+def test_bad_combinations_spend_nothing(build, stated, message):
+    ledger = Ledger(PURE, adjacency=Adjacency.REPLACE_ONE)
+    with pytest.raises(ValueError, match=message):
+        pay(build, ledger, **stated)
+    assert not ledger.spends()
+
+
+ZCDP, TWO = gd.ZCDP(1.0), "privacy must be PureDP or ApproxDP"
+SPARSE, DENSE = SparseQuery.counting(["a"]), DenseQuery(np.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        *(
+            (lambda build=build, stated=stated: build(ZCDP, **stated), TWO)
+            for build in (offline, online)
+            for stated in ({}, {"alpha": 0.1}, {"alpha": 0.1, "epsilon_0": 0.1})
+        ),
+        (lambda: online(PURE, SparseMultiplicativeWeights(1), alpha=1e-160), "must be larger"),
+        # A step of no size: below 1e-12, or online (epsilon, delta)-DP with epsilon above 9/8.
+        (lambda: offline(PURE, alpha=1e-8), "must be from 1e-12"),
+        (lambda: online(ApproxDP(5.0, 1e-6), alpha=0.1, epsilon_0=0.4), "must be at most 1"),
+        # For these epsilons, e^(budget of a step) is beyond float64.
+        (lambda: offline(ApproxDP(1e4, 0.4), alpha=1.0), r"below about 4 ln\(1/delta\)"),
+        (lambda: offline(ApproxDP(1e12, 0.4), alpha=1.0), r"below about 4 ln\(1/delta\)"),
+        (lambda: EnumeratedQueries([SPARSE, DENSE]), "query 1 differs from query 0"),
+        (
+            lambda: EnumeratedQueries([DENSE, DenseQuery(np.ones(4))]),
+            "query 1 differs from query 0",
+        ),
+        (lambda: online(APPROX, n=MANY, records=["a"]), "must number n"),
+    ],
+)
+def test_what_cannot_be_built(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+class Doubled(SparseQuery):
+    """A query that takes the value 2, so its mean can change by 2 / n, not only by 1 / n."""
+
+    def total(self, tally):
+        return 2 * super().total(tally)
+
+    def exact_total(self, tally):
+        return 2 * super().exact_total(tally)
+
+
+class Negative(SparseQuery):
+    """A query that takes the value -1."""
+
+    def exact_total(self, tally):
+        return -super().exact_total(tally)
+
+
+class Undefined(SparseQuery):
+    """A query whose sum in float64 is NaN."""
+
+    def total(self, tally):
+        return math.nan * super().total(tally)
+
+
+def test_online_bad_input_spends_nothing():
+    run = online(APPROX, SparseMultiplicativeWeights(1), 5, MANY, rng=0)
+    for truth in (-0.5, 1.5, math.nan, math.inf):
+        with pytest.raises(ValueError, match=r"truth must lie in \[0, 1\]"):
+            run.ask_truth(SPARSE, truth)
+    with pytest.raises(ValueError, match="sparsity at most 1"):
+        run.ask_truth(SparseQuery.counting("ab"), 0.5)
+    with pytest.raises(ValueError, match="use ask_truth"):
+        run.ask(SPARSE)
+    assert run.transcript == ()
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_queries_with_answers_out_of_range_are_refused(adjacency):
+    """They are refused before the ledger pays or noise is drawn, and also in a seeded run."""
+    records, message = ["a"] * MANY, r"queries must have values in \[0, 1\]"
+    ledger, rule = Ledger(APPROX, adjacency=adjacency), SparseMultiplicativeWeights(1)
+    built = offline(
+        APPROX, rule, EnumeratedQueries([Doubled.counting("a")]), MANY, adjacency=adjacency
     )
-    assert construction.accuracy < 0.25
-    truths = construction.distinguisher.truths(np.array([3] * 8 + [5, 6]), 10)
-    records = np.repeat(np.array([3] * 8 + [5, 6], dtype=np.int8), n // 10)
-    good = 0
-    for child in rng.spawn(trials):
-        release = construction.release(records, rng=child)
-        estimates = construction.distinguisher.estimates(release.hypothesis)
-        good += bool(np.abs(estimates - truths).max() <= construction.accuracy)
-        assert len(release.exchanges) <= construction.updates_allowed
-        assert len(release.exchanges) > 1
-    binomial_above(good, trials, 1 - beta)
-
-
-def test_corrected_accuracy_closed_form() -> None:
-    """IC-T5 for pure DP: alpha^3 = 512 ln|X| ln(|C| / gamma) / (n epsilon), up to rounding of B.
-
-    X is the universe, C the class of queries, and B the number of updates, which is rounded down.
-    """
-    d, n, beta = 6, 10**8, 0.05
-    found = IterativeConstruction(
-        MultiplicativeWeights(1 << d), AllParities(d), n=n, privacy=PureDP(1.0), beta=beta
-    )
-    gamma = beta / (2 * found.updates_allowed)
-    closed = (512 * math.log(2**d) / n * math.log(2**d / gamma)) ** (1 / 3)
-    assert found.alpha == pytest.approx(closed, rel=2 / found.updates_allowed)
-
-
-def test_iterative_checks_records_before_any_draw() -> None:
-    construction = IterativeConstruction(
-        MultiplicativeWeights(4), AllParities(2), n=10**7, privacy=PureDP(1.0)
-    )
-    rng = np.random.default_rng(0)
-    state = rng.bit_generator.state
-    with pytest.raises(ValueError, match="must number n"):
-        construction.release(np.zeros(5, dtype=int), rng=rng)
-    with pytest.raises(ValueError, match="codes from 0 to 3"):
-        IterativeConstruction(
-            MultiplicativeWeights(4), AllParities(2), n=10**7, privacy=PureDP(1.0),
-            adjacency=Adjacency.ADD_REMOVE,
-        ).release(np.array([4]), rng=rng)  # fmt: skip
-    assert rng.bit_generator.state == state
+    with pytest.raises(ValueError, match=message):
+        built.release(records, ledger=ledger)
+    assert not ledger.spends()
+    for kind in (Doubled, Undefined):
+        built.distinguisher = EnumeratedQueries([kind.counting("a")])
+        with pytest.raises(ValueError, match=message):
+            built.release(records, rng=0)
+    run = online(APPROX, rule, 5, MANY, records=records, adjacency=adjacency, rng=0)
+    before = state(run)
+    # Under add/remove, a true answer may exceed 1.
+    kinds = [Negative, Doubled] if adjacency is Adjacency.REPLACE_ONE else [Negative]
+    for kind in kinds:
+        with pytest.raises(ValueError, match=r"values in \[0, 1\] on every record"):
+            run.ask(kind.counting("a"))
+    assert state(run) == before
+    assert run.transcript == ()

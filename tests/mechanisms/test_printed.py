@@ -7,14 +7,13 @@ import pytest
 
 import geomdp as gd
 from geomdp.mechanisms import printed
-from geomdp.mechanisms.smooth_summary import MomentLaplace
 
 PURE, APPROX = gd.PureDP(1.0), gd.ApproxDP(1.0, 1e-6)
 RULE = gd.mechanisms.MultiplicativeWeights(16)
 
 
 @pytest.mark.parametrize("degree", [3, 5, 20, 200])
-def test_the_printed_smooth_scale_is_too_small(degree: int) -> None:
+def test_the_printed_smooth_scale_is_too_small(degree):
     """The privacy loss can exceed epsilon at the printed scale, but not at the corrected scale."""
     workload = gd.workloads.SmoothQueries(1, degree)
     moments = workload.evaluate(np.cos(np.linspace(0, np.pi, 4 * degree + 1))[:, None])
@@ -27,7 +26,7 @@ def test_the_printed_smooth_scale_is_too_small(degree: int) -> None:
 @pytest.mark.parametrize(
     "noise", [gd.mechanisms.UniformLaplace(), gd.mechanisms.WeightedLaplace(smoothness=1)]
 )
-def test_no_laplace_noise_of_smooth_summaries_has_the_printed_scale(noise: MomentLaplace) -> None:
+def test_no_laplace_noise_of_smooth_summaries_has_the_printed_scale(noise):
     """With `SmoothSummary` scales, the privacy loss of any two records is at most epsilon."""
     workload = gd.workloads.SmoothQueries(1, degree=20)
     scales = noise.calibrate(workload, PURE, gd.Adjacency.REPLACE_ONE).scales
@@ -38,9 +37,7 @@ def test_no_laplace_noise_of_smooth_summaries_has_the_printed_scale(noise: Momen
 
 
 @pytest.mark.parametrize("privacy", [PURE, APPROX])
-def test_printed_stopping_changes_the_accuracy_but_not_the_cost(
-    privacy: gd.PureDP | gd.ApproxDP,
-) -> None:
+def test_printed_stopping_changes_the_accuracy_but_not_the_cost(privacy):
     built = gd.IterativeConstruction(
         RULE, gd.mechanisms.AllParities(4), n=10**7, privacy=privacy,
         design=printed.PRINTED_STOPPING,
@@ -56,7 +53,7 @@ def test_printed_stopping_changes_the_accuracy_but_not_the_cost(
     assert built.answer_scale >= 1 / (built.step_epsilon * built.n)
 
 
-def test_the_printed_step_exceeds_the_range_of_the_corrected_one() -> None:
+def test_the_printed_step_exceeds_the_range_of_the_corrected_one():
     step = printed.printed_shortcut_step(1.0, slack_delta=1e-6, steps=100)
     assert step == pytest.approx(gd.privacy.shortcut_step_epsilon(APPROX, 100), rel=1e-15)
     with pytest.raises(ValueError, match="below 1/2"):

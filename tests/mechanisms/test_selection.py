@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare, expon, laplace, rv_continuous
+from scipy.stats import chisquare, expon, laplace
 
 import geomdp as gd
 from geomdp.mechanisms import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, Selection
@@ -23,7 +23,7 @@ from geomdp.mechanisms.selection import (
 )
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
-from geomdp.workloads import Explicit, Histogram, Workload
+from geomdp.workloads import Explicit, Histogram
 
 Noise = Callable[[np.ndarray], np.ndarray]
 
@@ -76,15 +76,13 @@ def _data(workload: Explicit, n: int) -> list[list[int]]:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("adjacency", [REPLACE, ADD])
 @pytest.mark.parametrize("workload", [SIGNED, COUNTS], ids=["signed", "counts"])
-def test_no_neighbours_are_further_apart_than_epsilon(
-    kind: type[Selection], adjacency: Adjacency, workload: Explicit
-) -> None:
+def test_no_neighbours_are_further_apart_than_epsilon(kind, adjacency, workload):
     mechanism = choice(kind, workload, adjacency, n=2)
     assert largest_loss(mechanism, _data(workload, 2)) <= 1.0 + 1e-7
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_epsilon_is_reached(kind: type[Selection]) -> None:
+def test_epsilon_is_reached(kind):
     # All records agree, so query 0 is far behind query 1. Replacing a record can raise query 0 by 1
     # and lower query 1 by 1. Then the probability of query 0 grows by nearly the factor e^epsilon.
     # So a spread that is smaller by a tenth breaks the claim.
@@ -97,7 +95,7 @@ def test_epsilon_is_reached(kind: type[Selection]) -> None:
     assert largest_loss(mechanism, far) > 1.0 + 0.02
 
 
-def test_spread_is_found_by_enumeration() -> None:
+def test_spread_is_found_by_enumeration():
     answers = SIGNED.evaluate(np.arange(5))
     changes = [a - b for a in answers for b in answers]
     pairs = max(d.max() - d.min() for d in changes)
@@ -111,7 +109,7 @@ def test_spread_is_found_by_enumeration() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", [None, 5])
-def test_choices_follow_the_law(kind: type[Selection], seed: int | None) -> None:
+def test_choices_follow_the_law(kind, seed):
     mechanism = choice(kind, SIGNED, REPLACE, n=4, epsilon=3.0)
     records = np.array([0, 2, 4, 4])
     expected = mechanism.probabilities(SIGNED.answers(records)) * DRAWS
@@ -126,7 +124,7 @@ def test_choices_follow_the_law(kind: type[Selection], seed: int | None) -> None
     assert chisquare(found, wrong).pvalue < LEVEL
 
 
-def test_laws_by_other_formulas() -> None:
+def test_laws_by_other_formulas():
     scores = np.array([0.3, -0.2, 1.1])
     unit = {"n": 1, "privacy": PureDP(1.0), "adjacency": ADD}
     counts = Explicit(np.eye(3))
@@ -154,7 +152,7 @@ def test_laws_by_other_formulas() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("gamma", [0.01, 0.3])
-def test_loss_holds_and_is_nearly_reached(kind: type[Selection], gamma: float) -> None:
+def test_loss_holds_and_is_nearly_reached(kind, gamma):
     mechanism = kind(Explicit(np.eye(6)), n=50, privacy=PureDP(0.7))
     bound = mechanism.loss(gamma)
     behind = np.zeros(6)
@@ -173,7 +171,7 @@ def test_loss_holds_and_is_nearly_reached(kind: type[Selection], gamma: float) -
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("gamma", [0.01, 0.3, 0.49, 0.5, 0.8])
-def test_loss_of_two_queries_is_attained(kind: type[Selection], gamma: float) -> None:
+def test_loss_of_two_queries_is_attained(kind, gamma):
     """A union bound over one rival is exact. For gamma of at least 1/2, the bound on the loss is 0.
 
     Two equal answers are chosen with probability 1/2 each.
@@ -194,15 +192,13 @@ def test_loss_of_two_queries_is_attained(kind: type[Selection], gamma: float) ->
         (_exponential_density, _exponential_distribution, expon),
     ],
 )
-def test_densities_and_distributions_of_the_noise(
-    density: Noise, distribution: Noise, law: rv_continuous
-) -> None:
+def test_densities_and_distributions_of_the_noise(density, distribution, law):
     x = np.array([-40.0, -3.0, -0.5, -1e-3, 1e-3, 0.5, 3.0, 40.0])
     np.testing.assert_allclose(density(x), law.pdf(x), rtol=1e-14)
     np.testing.assert_allclose(distribution(x), law.cdf(x), rtol=1e-14)
 
 
-def test_one_sided_noise_loses_least() -> None:
+def test_one_sided_noise_loses_least():
     means = np.array([0.0, 0.1, 0.15, 0.4, 0.41])
     unit = {"n": 20, "privacy": PureDP(0.5)}
     losses = {
@@ -215,7 +211,7 @@ def test_one_sided_noise_loses_least() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_record_says_how_it_was_decided(kind: type[Selection]) -> None:
+def test_the_record_says_how_it_was_decided(kind):
     records = np.array([0, 1, 2, 3])
     whole = choice(kind, COUNTS, REPLACE, n=4)
     assert whole.guarantee.arithmetic == DECIDED_ARITHMETIC
@@ -229,7 +225,7 @@ def test_the_record_says_how_it_was_decided(kind: type[Selection]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_is_paid_for_a_release_that_fails(kind: type[Selection]) -> None:
+def test_nothing_is_paid_for_a_release_that_fails(kind):
     ledger = gd.privacy.Ledger(PureDP(1.0))
     mechanism = choice(kind, COUNTS, REPLACE, n=4)
     with pytest.raises(ValueError, match="n = 4, got 3"):
@@ -253,6 +249,6 @@ def test_nothing_is_paid_for_a_release_that_fails(kind: type[Selection]) -> None
         (Explicit(1e300 * np.eye(2)), "l1 norm from 1e-60"),
     ],
 )
-def test_workloads_without_a_choice_or_with_too_many(workload: Workload, message: str) -> None:
+def test_workloads_without_a_choice_or_with_too_many(workload, message):
     with pytest.raises(ValueError, match=message):
         ExponentialMechanism(workload, n=3, privacy=PureDP(1.0))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from geomdp.mechanisms import UniformLaplace, WeightedLaplace
-from geomdp.mechanisms.smooth_summary import LeastPredictedError, MomentNoise, predicted_error
+from geomdp.mechanisms.smooth_summary import LeastPredictedError, predicted_error
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import SmoothQueries
 
@@ -16,7 +16,7 @@ CANDIDATES = [2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 29, 38, 50, 66, 88, 117, 156, 20
 
 
 @pytest.mark.parametrize("noise", [UniformLaplace(), WeightedLaplace(2.0)], ids=repr)
-def test_the_least_degree_near_the_best_predicted_error(noise: MomentNoise) -> None:
+def test_the_least_degree_near_the_best_predicted_error(noise):
     """The rule may stop early, if more degrees lower the error by less than 2.5%."""
 
     def deviations(workload: SmoothQueries) -> np.ndarray:
@@ -35,7 +35,7 @@ def test_the_least_degree_near_the_best_predicted_error(noise: MomentNoise) -> N
 
 
 @pytest.mark.parametrize(("largest", "degree"), [(4, 2), (15, 3), (16, 4), (24, 4), (25, 5)])
-def test_the_largest_number_of_moments_is_tried(largest: int, degree: int) -> None:
+def test_the_largest_number_of_moments_is_tried(largest, degree):
     """Without noise, more moments are always better, so the largest allowed degree is chosen."""
 
     def nothing(workload: SmoothQueries) -> np.ndarray:
@@ -45,6 +45,6 @@ def test_the_largest_number_of_moments_is_tried(largest: int, degree: int) -> No
     assert rule.choose(d=2, n=N, smoothness=SMOOTHNESS, noise_at=nothing) == degree
 
 
-def test_four_moments_are_the_fewest() -> None:
+def test_four_moments_are_the_fewest():
     with pytest.raises(ValueError, match="largest must be a whole number, at least 4"):
         LeastPredictedError(3)

@@ -25,12 +25,10 @@ from geomdp.mechanisms.additive_noise.certify import SLACK
 from geomdp.mechanisms.smooth_release import SmoothRelease
 from geomdp.mechanisms.smooth_summary import (
     LeastPredictedError,
-    MomentNoise,
-    ScaledLaplace,
     rounded_means,
 )
 from geomdp.noise.exact.release import RoundedVector
-from geomdp.privacy import Adjacency, BudgetExhausted, Exact, Heuristic, Ledger
+from geomdp.privacy import Adjacency, BudgetExhausted, Ledger
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.privacy.ledger import Spend
 from geomdp.workloads.smooth import GaussianMixture, Jackson, Polynomial, approximate

@@ -17,23 +17,27 @@ import pytest
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp.audit import AuditResult, Sampler, Score, audit, repeat
-from geomdp.mechanisms.interactive.iterative import EnumeratedQueries, IterativeConstruction
-from geomdp.mechanisms.interactive.online import OnlineConstruction
-from geomdp.mechanisms.interactive.sparse_vector import (
+from geomdp.mechanisms import (
     AboveThreshold,
     Answer,
+    EnumeratedQueries,
+    GaussianRows,
+    IterativeConstruction,
+    LaplaceRows,
+    MultiplicativeWeights,
     NumericSparse,
+    OnlineConstruction,
+    Perceptron,
     PrintedNumericSparse,
     Sparse,
+    SparseProject,
 )
-from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, Perceptron
-from geomdp.mechanisms.sparse_project import GaussianRows, LaplaceRows, SparseProject
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.workloads.single_queries import DenseQuery
-from tests.mechanisms import broken_sparse_vector as broken
 from tests.stats import audit_event
 
-BELOW, ABOVE, SILENT = broken.BELOW, broken.ABOVE, broken.SILENT
+#: Entries of an output if only the comparison is published, or if the mechanism halted before.
+BELOW, ABOVE, SILENT = -math.inf, math.inf, math.nan
 #: True answers to six queries on two inputs. Each answer changes by the sensitivity 1: some answers
 #: rise and some fall. This is the worst case for sparse vector, and broken variants fail on it.
 FIRST = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1.0])
@@ -99,64 +103,35 @@ def row(answers: list[Answer]) -> FloatArray:
     return outputs
 
 
-Stream = Callable[..., AboveThreshold | Sparse | NumericSparse | PrintedNumericSparse]
 PURE, APPROX = PureDP(2.0), ApproxDP(1.0, 1e-6)
-CORRECT: dict[str, tuple[Stream, Privacy]] = {
-    "above threshold": (partial(AboveThreshold, privacy=PURE), PURE),
-    "kept threshold": (partial(Sparse, cutoff=2, privacy=PURE), PURE),
-    "redrawn threshold": (partial(Sparse, cutoff=2, privacy=PURE, redraw=True), PURE),
-    "approximate": (partial(Sparse, cutoff=2, privacy=APPROX), APPROX),
-    "numeric": (partial(NumericSparse, cutoff=2, privacy=PURE), PURE),
-    "numeric approximate": (partial(NumericSparse, cutoff=2, privacy=APPROX), APPROX),
-    "numeric printed": (partial(PrintedNumericSparse, cutoff=2, privacy=APPROX), APPROX),
+#: Mechanisms with their options, how far their noise must be divided for an audit to refute it, and
+#: the number of outputs. Composition over the queries found above is loose. So an audit refutes
+#: only noise that is far too small, and `tests/laws/test_interactive.py` compares it with its law.
+CORRECT = {
+    "above threshold": (AboveThreshold, {"privacy": PURE}, 2, TRIALS),
+    "kept threshold": (Sparse, {"cutoff": 2, "privacy": PURE}, 3, TRIALS),
+    "redrawn threshold": (Sparse, {"cutoff": 2, "privacy": PURE, "redraw": True}, 4, TRIALS),
+    "approximate": (Sparse, {"cutoff": 2, "privacy": APPROX}, 50, TRIALS // 2),
+    "numeric": (NumericSparse, {"cutoff": 2, "privacy": PURE}, 5, TRIALS // 2),
+    "numeric approximate": (NumericSparse, {"cutoff": 2, "privacy": APPROX}, 50, TRIALS // 2),
+    "numeric printed": (PrintedNumericSparse, {"cutoff": 2, "privacy": APPROX}, 50, TRIALS // 2),
 }
-
-#: These are audited with half the outputs. Half suffice for "numeric": with too little noise, as
-#: below, the audit's lower bound on epsilon is still at least 1.2 times the claim.
-EASY = {"approximate", "numeric", "numeric approximate", "numeric printed"}
-
-
-def audit_correct(name: str, noise_divided_by: float) -> AuditResult:
-    """Audit one of `CORRECT` with a declared sensitivity of 1 / `noise_divided_by`.
-
-    This divides all its noise by `noise_divided_by`.
-    """
-    make, claim = CORRECT[name]
-    sensitivity = 1 / noise_divided_by
-    answer = make(0.0).scales.answer
-
-    def mechanism(truths: FloatArray, rng: np.random.Generator) -> FloatArray:
-        return row(make(0.0, sensitivity=sensitivity, rng=rng).ask_many(truths))
-
-    return audit_stream(
-        mechanism,
-        claim,
-        answer_scale=None if answer is None else answer * sensitivity,
-        trials=TRIALS // 2 if name in EASY else TRIALS,
-    )
 
 
 @pytest.mark.parametrize("name", CORRECT)
-def test_sparse_vector_is_not_refuted(name: str) -> None:
-    assert not audit_correct(name, noise_divided_by=1).refuted
+@pytest.mark.parametrize("refuted", [False, True])
+def test_sparse_vector_is_refuted_only_with_too_little_noise(name, refuted):
+    """A sensitivity that is declared too small divides all noise of the mechanism."""
+    kind, options, divisor, trials = CORRECT[name]
+    sensitivity = 1 / divisor if refuted else 1.0
+    answer = kind(0.0, **options).scales.answer
 
+    def mechanism(truths: FloatArray, rng: np.random.Generator) -> FloatArray:
+        return row(kind(0.0, sensitivity=sensitivity, rng=rng, **options).ask_many(truths))
 
-@pytest.mark.parametrize(
-    ("name", "divisor"),
-    [
-        ("above threshold", 2),
-        ("kept threshold", 3),
-        ("redrawn threshold", 4),
-        # Composition over the queries found above is loose. So an audit refutes only noise that is
-        # far too small, and `tests/laws/test_interactive.py` compares the noise with its law.
-        ("approximate", 50),
-        ("numeric", 5),
-        ("numeric approximate", 50),
-        ("numeric printed", 50),
-    ],
-)
-def test_sparse_vector_with_too_little_noise_is_refuted(name: str, divisor: float) -> None:
-    assert audit_correct(name, noise_divided_by=divisor).refuted
+    scale = None if answer is None else answer * sensitivity
+    result = audit_stream(mechanism, options["privacy"], answer_scale=scale, trials=trials)
+    assert result.refuted == refuted
 
 
 @pytest.mark.parametrize(
@@ -167,9 +142,7 @@ def test_sparse_vector_with_too_little_noise_is_refuted(name: str, divisor: floa
         (False, [1.0] * 10 + [-1.0], False),
     ],
 )
-def test_half_the_query_noise_needs_monotone_queries(
-    monotone: bool, change: list[float], refuted: bool
-) -> None:
+def test_half_the_query_noise_needs_monotone_queries(monotone, change, refuted):
     """With query noise Lap(2/eps), the loss is up to 1.5 eps if some queries rise and others fall.
 
     This is the limit for many queries (SV-AT, DISC-12). For the event of ten queries below and then
@@ -193,28 +166,50 @@ def test_half_the_query_noise_needs_monotone_queries(
     assert result.refuted == refuted
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "epsilon", "cutoff", "first"),
-    [
-        (broken.algorithm_4, 1.5, 2, FIRST),
-        (broken.algorithm_5, 1.0, 1, FIRST),
-        (broken.algorithm_6, 2.0, 1, np.repeat([0.0, 1.0], 5)),
-    ],
-)
-def test_broken_variants_are_refuted(
-    algorithm: Callable[..., FloatArray], epsilon: float, cutoff: int, first: FloatArray
-) -> None:
-    mechanism = partial(algorithm, epsilon=epsilon, cutoff=cutoff)
-    assert audit_stream(mechanism, PureDP(epsilon), first=first).refuted
+def broken(truths, rng, *, threshold, query, cutoff=math.inf, publish=False) -> FloatArray:
+    """A published sparse vector variant that is not epsilon-DP (SV-LSL), for the threshold 0.
+
+    `threshold` and `query` are scales of noise. If `publish`, the compared value is published.
+    """
+    outputs = np.full(len(truths), SILENT)
+    level = rng.laplace(0.0, threshold)
+    found = 0
+    for i, truth in enumerate(truths):
+        noisy = truth + (rng.laplace(0.0, query) if query else 0.0)
+        if noisy < level:
+            outputs[i] = BELOW
+            continue
+        outputs[i] = noisy if publish else ABOVE
+        found += 1
+        if found >= cutoff:
+            break
+    return outputs
 
 
-def test_publishing_the_compared_value_is_refuted() -> None:
+#: Algorithms 4 to 6 of Lyu-Su-Li 2017, for epsilon and the cutoff c.
+BROKEN = {
+    # The query noise lacks the factor c, so the mechanism is only (1 + 6c) eps / 4-private.
+    "no cutoff in the noise": (1.5, {"threshold": 4 / 1.5, "query": 4 / 4.5, "cutoff": 2}, FIRST),
+    # Without query noise and cutoff, the mechanism is not private for any epsilon.
+    "no query noise": (1.0, {"threshold": 2.0, "query": 0.0}, FIRST),
+    # Without a cutoff, the mechanism is not private for any epsilon.
+    "no cutoff": (2.0, {"threshold": 1.0, "query": 1.0}, np.repeat([0.0, 1.0], 5)),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_variants_are_refuted(name):
+    epsilon, noise, first = BROKEN[name]
+    assert audit_stream(partial(broken, **noise), PureDP(epsilon), first=first).refuted
+
+
+def test_publishing_the_compared_value_is_refuted():
     """Algorithm 3 publishes the compared value, an upper bound on the noisy threshold.
 
     If this bound is low, five queries with larger answers are rarely found below the threshold.
     """
     claim = PureDP(2.0)
-    mechanism = partial(broken.algorithm_3, epsilon=claim.epsilon, cutoff=1)
+    mechanism = partial(broken, threshold=1.0, query=1.0, cutoff=1, publish=True)
     first = np.array([0.0] * 5 + [1.0])
 
     def score(outputs: FloatArray) -> FloatArray:
@@ -245,7 +240,7 @@ def audit_projection(project: SparseProject, extra: int, score: Score) -> AuditR
 
 
 @pytest.mark.parametrize("privacy", [ZCDP(0.5), ApproxDP(1.0, 0.01)])
-def test_gaussian_projection(privacy: ZCDP | ApproxDP) -> None:
+def test_gaussian_projection(privacy):
     """The claim is tight: a column has norm 1, so the loss is as for one Gaussian coordinate."""
     project = SparseProject(
         n=3, sparsity=1, queries=1, privacy=privacy, rows=64, noise=GaussianRows(),
@@ -256,7 +251,7 @@ def test_gaussian_projection(privacy: ZCDP | ApproxDP) -> None:
     assert audit_projection(project, 3, lambda outputs: outputs @ column).refuted
 
 
-def test_laplace_projection() -> None:
+def test_laplace_projection():
     """Composition over the rows is loose; `tests/laws/test_noises.py` tests the noise itself."""
     project = SparseProject(
         n=3, sparsity=1, queries=1, privacy=ApproxDP(1.0, 0.01), rows=64, noise=LaplaceRows(),
@@ -273,7 +268,7 @@ def test_laplace_projection() -> None:
     assert not audit_projection(project, 1, log_ratio).refuted
 
 
-def test_iterative_construction() -> None:
+def test_iterative_construction():
     """An audit of two data sets on {0, 1} that differ in one record.
 
     `tests/laws/test_interactive.py` tests the law of the noise in each step.
@@ -304,7 +299,7 @@ def test_iterative_construction() -> None:
     assert not audit(a, b, PureDP(2.0), trials=3000, score=score, rng=6).refuted
 
 
-def test_online_construction() -> None:
+def test_online_construction():
     """One query is asked ten times, on two data sets that differ in one record.
 
     `tests/laws/test_interactive.py` tests the laws of comparisons and answers.

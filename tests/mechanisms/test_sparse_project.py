@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from geomdp.bounds.upper import offline as sizes
 from geomdp.mechanisms.sparse_project import GaussianRows, LaplaceRows, SparseProject
 from geomdp.mechanisms.sparse_summary import (
     DigestedElements,
-    ElementEncoding,
     HashedSigns,
     IntegerElements,
     SparseSummary,
@@ -29,7 +27,7 @@ from tests.stats import binomial_above, binomial_below, mean_agrees, mean_at_mos
 APPROX = ApproxDP(1.0, 1e-6)
 
 
-def test_the_paper_s_rows_run_where_they_are_few_enough() -> None:
+def test_the_paper_s_rows_run_where_they_are_few_enough():
     """The paper's number of rows is ceil(2^14 ln 8 / 0.4^2) = 212935 here; 2^18 rows are used."""
     assert sizes.paper_rows(n=10, sparsity=4, queries=5, beta=0.1) == 58_681_960
     rows = sizes.paper_rows(n=2, sparsity=1, queries=1, beta=0.5)
@@ -43,7 +41,7 @@ def test_the_paper_s_rows_run_where_they_are_few_enough() -> None:
     assert abs(answer.value - 1) <= 6 * answer.noise_std
 
 
-def test_accuracy_constant() -> None:
+def test_accuracy_constant():
     """The constant of Theorem 4.9 is 16 sqrt(3) = 27.7128."""
     n, m, k, beta = 10, 4, 5, 0.1
     rows = sizes.paper_rows(n=n, sparsity=m, queries=k, beta=beta)
@@ -52,20 +50,20 @@ def test_accuracy_constant() -> None:
     assert (n * found - 2) / math.sqrt(m * logs) == pytest.approx(27.7128, abs=5e-5)
 
 
-def test_independence_is_even_and_enough() -> None:
+def test_independence_is_even_and_enough():
     for rows, queries in [(64, 1), (1 << 16, 10**6), (1 << 24, 1)]:
         r = sizes.independence(rows=rows, queries=queries, beta=0.05)
         assert r % 2 == 0
         assert r >= 2 * math.log2(queries * rows / 0.1)
 
 
-def test_feasible_rows() -> None:
+def test_feasible_rows():
     assert sizes.feasible_rows(n=100, epsilon=1.0) == 1 << 14
     assert sizes.feasible_rows(n=1, epsilon=0.1) == 1 << 6
     assert sizes.feasible_rows(n=10**6, epsilon=1.0) == 1 << 16
 
 
-def test_rows_follow_the_loss() -> None:
+def test_rows_follow_the_loss():
     """rho-zCDP counts as a loss of sqrt(2 rho), so both guarantees have a loss of 1.
 
     For n = 128 and a loss of 1, the number of rows is n^2. Any larger loss gives more rows.
@@ -76,7 +74,7 @@ def test_rows_follow_the_loss() -> None:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("m", "queries"), [(1, 1), (8, 20), (50, 5)])
-def test_projected_queries_are_flat(m: int, queries: int) -> None:
+def test_projected_queries_are_flat(m, queries):
     """Lemma 4.6 and Corollary 4.7 each bound all coefficients with probability 1 - beta."""
     rows, beta, trials = 256, 0.2, 300
     r = sizes.independence(rows=rows, queries=queries, beta=beta)
@@ -108,7 +106,7 @@ def test_flatness_is_the_moment_bound_at_its_power():
 @pytest.mark.statistical
 @pytest.mark.parametrize("rows", [1, 4, 32])
 @pytest.mark.parametrize("deviation", [2.0, 8.0, 24.0])
-def test_laplace_sums_have_the_stated_tail(rows: int, deviation: float) -> None:
+def test_laplace_sums_have_the_stated_tail(rows, deviation):
     """Lemma 4.8 holds in its worst case, in which all coefficients are equal to their bound."""
     scale, bound, trials = 1.5, 0.7, 20_000
     draws = np.random.default_rng(rows).laplace(0.0, scale, size=(trials, rows)).sum(axis=1) * bound
@@ -117,7 +115,7 @@ def test_laplace_sums_have_the_stated_tail(rows: int, deviation: float) -> None:
 
 
 @pytest.mark.statistical
-def test_johnson_lindenstrauss_lemma() -> None:
+def test_johnson_lindenstrauss_lemma():
     """With T >= 4 * 64^2 ln(1/tau) / s^2 rows, norms and inner products change little (BR-JL).
 
     With probability 1 - 2 tau, squared norms have relative errors of at most s, and inner products
@@ -141,7 +139,7 @@ def test_johnson_lindenstrauss_lemma() -> None:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("noise", [GaussianRows(), LaplaceRows()])
-def test_accuracy_theorem(noise: GaussianRows | LaplaceRows) -> None:
+def test_accuracy_theorem(noise):
     """The bound of Theorem 4.9 also holds for `feasible_rows`, which is far below the paper's T."""
     n, m, k, beta, trials = 200, 5, 10, 0.2, 60
     privacy = ApproxDP(0.8, 1e-6)
@@ -164,7 +162,7 @@ def test_accuracy_theorem(noise: GaussianRows | LaplaceRows) -> None:
 @pytest.mark.parametrize(
     ("adjacency", "factor"), [(Adjacency.ADD_REMOVE, 1), (Adjacency.REPLACE_ONE, 2)]
 )
-def test_noise_follows_the_adjacency(adjacency: Adjacency, factor: int) -> None:
+def test_noise_follows_the_adjacency(adjacency, factor):
     """Replace-one doubles the noise; add/remove has the Laplace scale of Algorithm 2 (DISC-6)."""
 
     def sigma(privacy: ApproxDP | ZCDP, noise: GaussianRows | LaplaceRows, rows: int) -> float:
@@ -180,7 +178,7 @@ def test_noise_follows_the_adjacency(adjacency: Adjacency, factor: int) -> None:
 
 
 @pytest.mark.statistical
-def test_answers_are_unbiased_with_the_stated_noise() -> None:
+def test_answers_are_unbiased_with_the_stated_noise():
     n, trials = 50, 2000
     query = SparseQuery.from_mapping({1: 1.0, 2: 0.5, 99: 1.0})
     records = [1] * 20 + [2] * 10 + [3] * 20
@@ -199,7 +197,7 @@ def test_answers_are_unbiased_with_the_stated_noise() -> None:
 
 
 @pytest.mark.statistical
-def test_measured_distortion_is_within_its_stated_size() -> None:
+def test_measured_distortion_is_within_its_stated_size():
     """Over random keys, the root mean square of the relative errors is at most sqrt(2 / T)."""
     rows, rng = 256, np.random.default_rng(5)
     squares = np.concatenate(
@@ -213,14 +211,14 @@ def test_measured_distortion_is_within_its_stated_size() -> None:
 
 
 @pytest.mark.parametrize("rows", [64, 1 << 16])
-def test_distortion_is_measured_with_any_number_of_rows(rows: int) -> None:
+def test_distortion_is_measured_with_any_number_of_rows(rows):
     signs, rng = HashedSigns.draw(rows, 4, np.random.default_rng(0)), np.random.default_rng(1)
     errors = measured_distortion(signs, sparsity=1, trials=3, rng=rng)
     # At sparsity 1, x and y have the same element, so <Ax, Ay> = <x, y> for all signs.
     np.testing.assert_allclose(errors, 0.0, atol=rows * np.finfo(float).eps)
 
 
-def test_summary_survives_its_file(tmp_path: Path) -> None:
+def test_summary_survives_its_file(tmp_path):
     project = SparseProject(
         n=4, sparsity=2, queries=10, privacy=ZCDP(0.1), rows=256,
         encoding=DigestedElements(), rng=0,
@@ -236,7 +234,7 @@ def test_summary_survives_its_file(tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.vector, summary.vector)
 
 
-def test_files_that_are_no_summaries(tmp_path: Path) -> None:
+def test_files_that_are_no_summaries(tmp_path):
     path = tmp_path / "bad.npz"
     path.write_bytes(b"PK\x03\x04 not really an archive")
     with pytest.raises(ValueError, match="is not a sparse summary"):
@@ -254,7 +252,7 @@ def test_files_that_are_no_summaries(tmp_path: Path) -> None:
         SparseSummary.load(tmp_path / "absent.npz")
 
 
-def test_a_changed_privacy_record_is_noticed(tmp_path: Path) -> None:
+def test_a_changed_privacy_record_is_noticed(tmp_path):
     project = SparseProject(n=1, sparsity=1, queries=1, privacy=ZCDP(0.1), rows=64, rng=0)
     path = tmp_path / "summary.npz"
     project.release([5]).save(path)
@@ -266,7 +264,7 @@ def test_a_changed_privacy_record_is_noticed(tmp_path: Path) -> None:
         SparseSummary.load(path)
 
 
-def test_elements_beyond_the_columns_are_refused_before_any_draw() -> None:
+def test_elements_beyond_the_columns_are_refused_before_any_draw():
     project = SparseProject(n=1, sparsity=1, queries=1, privacy=ZCDP(0.1), rows=1 << 16, rng=0)
     rng = np.random.default_rng(0)
     state = rng.bit_generator.state
@@ -280,17 +278,17 @@ def test_elements_beyond_the_columns_are_refused_before_any_draw() -> None:
         ([], "must number n = 1"),
     ]:
         with pytest.raises(ValueError, match=message):
-            project.release(bad, rng=rng)  # type: ignore[arg-type]
+            project.release(bad, rng=rng)
     assert rng.bit_generator.state == state
 
 
-def test_bad_queries_and_parameters() -> None:
+def test_bad_queries_and_parameters():
     project = SparseProject(n=1, sparsity=1, queries=1, privacy=ZCDP(0.1), rows=64, rng=0)
     summary = project.release([3])
     with pytest.raises(ValueError, match="sparsity at most 1, got 2"):
         summary.answer(SparseQuery.counting([1, 2]))
     with pytest.raises(ValueError, match="must be ApproxDP or ZCDP"):
-        SparseProject(n=1, sparsity=1, queries=1, privacy=PureDP(1.0))  # type: ignore[arg-type]
+        SparseProject(n=1, sparsity=1, queries=1, privacy=PureDP(1.0))
     with pytest.raises(ValueError, match="ApproxDP for LaplaceRows"):
         SparseProject(n=1, sparsity=1, queries=1, privacy=ZCDP(1.0), noise=LaplaceRows())
     for rows in (32, 100, 1 << 25):
@@ -304,25 +302,23 @@ element = st.recursive(
 
 
 @given(st.lists(element, min_size=2, max_size=6, unique=True))
-def test_digests_tell_elements_apart(elements: list[object]) -> None:
+def test_digests_tell_elements_apart(elements):
     """Two elements collide with probability 2^-46, so a collision here shows a bug."""
-    numbers = DigestedElements().encode(elements)  # type: ignore[arg-type]
+    numbers = DigestedElements().encode(elements)
     assert len(set(numbers.tolist())) == len(elements)
     assert 0 <= numbers.min() <= numbers.max() < 1 << 46
 
 
 @pytest.mark.parametrize("bad", [True, 0.5, None, frozenset()])
-def test_elements_without_an_encoding(bad: object) -> None:
+def test_elements_without_an_encoding(bad):
     for encoding in (DigestedElements(), IntegerElements()):
         with pytest.raises(ValueError, match="elements must be"):
-            encoding.encode([bad])  # type: ignore[list-item]
+            encoding.encode([bad])
 
 
 @pytest.mark.parametrize("encoding", [DigestedElements(), IntegerElements()], ids=str)
 @pytest.mark.parametrize("bad", [1.0, True, np.float64(1.0)])
-def test_records_that_equal_an_earlier_whole_number_are_refused(
-    encoding: ElementEncoding, bad: object
-) -> None:
+def test_records_that_equal_an_earlier_whole_number_are_refused(encoding, bad):
     """Python calls 1, 1.0 and True equal, but only the first is an element of these encodings."""
     ledger = Ledger(ZCDP(2.0))
     mechanism = SparseProject(
@@ -330,11 +326,11 @@ def test_records_that_equal_an_earlier_whole_number_are_refused(
     )
     for records in ([1, bad], [bad, 1], [[1], [bad]]):
         with pytest.raises(ValueError, match="elements must be"):
-            mechanism.release(records, ledger=ledger)  # type: ignore[arg-type]
+            mechanism.release(records, ledger=ledger)
     assert not ledger.spends()
 
 
-def test_tuples_that_equal_an_earlier_one_are_refused() -> None:
+def test_tuples_that_equal_an_earlier_one_are_refused():
     mechanism = SparseProject(
         n=2, sparsity=1, queries=1, privacy=ZCDP(1.0), rows=64, rng=0, encoding=DigestedElements()
     )
@@ -342,14 +338,14 @@ def test_tuples_that_equal_an_earlier_one_are_refused() -> None:
         mechanism.release([("a", 1), ("a", 1.0)])
 
 
-def test_numpy_integers_encode_as_python_ones() -> None:
+def test_numpy_integers_encode_as_python_ones():
     for encoding in (DigestedElements(), IntegerElements()):
         np.testing.assert_array_equal(
             encoding.encode([np.int64(7), np.uint8(9)]), encoding.encode([7, 9])
         )
 
 
-def test_digests_are_the_same_in_every_version() -> None:
+def test_digests_are_the_same_in_every_version():
     """A summary that is loaded from a file needs the digests of the version that wrote the file."""
     text = b"t18:s3:abci2:-7t4:b1:x"
     digest = hashlib.blake2b(text, digest_size=8).digest()
@@ -358,7 +354,7 @@ def test_digests_are_the_same_in_every_version() -> None:
 
 
 @pytest.mark.parametrize("encoding", [DigestedElements(), IntegerElements()], ids=str)
-def test_no_elements_are_whole_numbers_too(encoding: ElementEncoding) -> None:
+def test_no_elements_are_whole_numbers_too(encoding):
     """Under add/remove, the empty data set is a neighbour of every data set with one record."""
     assert encoding.encode([]).dtype == np.int64
     mechanism = SparseProject(
@@ -368,29 +364,29 @@ def test_no_elements_are_whole_numbers_too(encoding: ElementEncoding) -> None:
     assert mechanism.release([]).guarantee == mechanism.guarantee
 
 
-def test_digests_of_strings_that_are_not_unicode() -> None:
+def test_digests_of_strings_that_are_not_unicode():
     """Strings with lone surrogates, as in files that are not UTF-8, have different digests."""
     strings = ["\ud800", "\udc00", "\ud800\udc00", "\U00010000"]
     assert len(set(DigestedElements().encode(strings).tolist())) == len(strings)
 
 
-def test_a_noise_or_encoding_of_another_type_is_refused() -> None:
+def test_a_noise_or_encoding_of_another_type_is_refused():
     given = {"n": 10, "sparsity": 1, "queries": 10, "privacy": APPROX, "rows": 64}
     with pytest.raises(ValueError, match="noise must be GaussianRows or LaplaceRows, got str"):
-        SparseProject(**given, noise="Gaussian")  # type: ignore[arg-type]
+        SparseProject(**given, noise="Gaussian")
     with pytest.raises(ValueError, match="encoding must be an ElementEncoding, got float"):
-        SparseProject(**given, encoding=1.0)  # type: ignore[arg-type]
+        SparseProject(**given, encoding=1.0)
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("kind", [GaussianRows, LaplaceRows])
-def test_deviations_of_rows_are_those_of_their_rounded_noise(kind: type) -> None:
+def test_deviations_of_rows_are_those_of_their_rounded_noise(kind):
     rows, grid = 4096, 20
     draws = np.array(kind().rounded(3.0, rows, grid).draw(seeded(1))) / 2.0**grid
     mean_agrees(draws**2, kind().deviation(3.0) ** 2)
 
 
-def test_whole_numbers_below_two_to_the_63_are_elements() -> None:
+def test_whole_numbers_below_two_to_the_63_are_elements():
     np.testing.assert_array_equal(IntegerElements().encode([0, 2**63 - 1]), [0, 2**63 - 1])
     for bad in (-1, 2**63):
         with pytest.raises(ValueError, match="elements must be"):

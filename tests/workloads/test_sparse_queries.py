@@ -50,7 +50,7 @@ def all_answers(workload: wl.SparseQueries) -> np.ndarray:
     return by_definition(workload, [*workload.support, object()])
 
 
-def test_answers_by_definition() -> None:
+def test_answers_by_definition():
     workload = wl.SparseQueries(QUERIES)
     expected = by_definition(workload, RECORDS)
     np.testing.assert_array_equal(workload.evaluate(RECORDS), expected)
@@ -74,18 +74,18 @@ def test_answers_by_definition() -> None:
     ],
     ids=["list", "tuple", "series", "array", "arrays", "lists", "iterator", "chunks"],
 )
-def test_records_of_every_kind(records: object) -> None:
-    totals = wl.SparseQueries(QUERIES).totals(records)  # type: ignore[arg-type]
+def test_records_of_every_kind(records):
+    totals = wl.SparseQueries(QUERIES).totals(records)
     assert totals.count == 3
     np.testing.assert_allclose(totals.sums, [1.5, 1.0, 0.75], rtol=1e-15)
 
 
-def test_tuples_are_elements_not_chunks() -> None:
+def test_tuples_are_elements_not_chunks():
     workload = wl.SparseQueries([SparseQuery.counting([(0, 1), (1, 1)])])
     assert workload.answers([(0, 1), (1, 0), (1, 1), (0, 0)]) == pytest.approx([0.5])
 
 
-def test_iterables_are_read_lazily() -> None:
+def test_iterables_are_read_lazily():
     seen = []
 
     def stream():
@@ -115,19 +115,19 @@ def test_iterables_are_read_lazily() -> None:
         (pd.DataFrame({"a": [1]}), "one-dimensional, got DataFrame"),
     ],
 )
-def test_bad_records_name_the_row(records: object, message: str) -> None:
+def test_bad_records_name_the_row(records, message):
     with pytest.raises(ValueError, match=message):
-        wl.SparseQueries(QUERIES).answers(records)  # type: ignore[arg-type]
+        wl.SparseQueries(QUERIES).answers(records)
 
 
-def test_no_records() -> None:
+def test_no_records():
     for empty in ([], (), iter([])):
         with pytest.raises(ValueError, match="at least 1 record, got 0"):
             wl.SparseQueries(QUERIES).answers(empty)
 
 
 @everywhere
-def test_extreme_answers(workload: wl.SparseQueries) -> None:
+def test_extreme_answers(workload):
     answers = all_answers(workload)
     directions = np.random.default_rng(1).normal(size=(50, workload.n_queries))
     directions[0] = -1.0  # the element that no query mentions is best
@@ -137,12 +137,12 @@ def test_extreme_answers(workload: wl.SparseQueries) -> None:
 
 
 @everywhere
-def test_diameters_and_radii_are_attained(workload: wl.SparseQueries) -> None:
+def test_diameters_and_radii_are_attained(workload):
     check_reach(workload, all_answers(workload))
 
 
 @everywhere
-def test_affine_hull_and_blocks(workload: wl.SparseQueries) -> None:
+def test_affine_hull_and_blocks(workload):
     answers, hull = all_answers(workload), workload.affine_hull()
     assert hull.dimension == AffineHull.of_points(answers).dimension
     assert hull.residual(answers).max() <= 1e-13 * workload.n_queries
@@ -154,13 +154,13 @@ def test_affine_hull_and_blocks(workload: wl.SparseQueries) -> None:
 
 
 @everywhere
-def test_copies_behave_alike(workload: wl.SparseQueries) -> None:
+def test_copies_behave_alike(workload):
     for twin in (pickle.loads(pickle.dumps(workload)), copy.deepcopy(workload)):
         assert repr(twin) == repr(workload)
         np.testing.assert_array_equal(twin.answers(RECORDS), workload.answers(RECORDS))
 
 
-def test_what_an_open_universe_has_not() -> None:
+def test_what_an_open_universe_has_not():
     workload = wl.SparseQueries(QUERIES)
     with pytest.raises(ValueError, match="infinite and has no list"):
         workload.universe.elements(0, 1)
@@ -175,12 +175,12 @@ def test_what_an_open_universe_has_not() -> None:
     ("queries", "message"),
     [([], "at least 1 query"), ([{"a": 1.0}], "number 0 is a dict")],
 )
-def test_bad_queries(queries: list[object], message: str) -> None:
+def test_bad_queries(queries, message):
     with pytest.raises(ValueError, match=message):
-        wl.SparseQueries(queries)  # type: ignore[arg-type]
+        wl.SparseQueries(queries)
 
 
-def test_linear_maps_of_sparse_queries() -> None:
+def test_linear_maps_of_sparse_queries():
     matrix = np.array([[1.0, -1.0, 0.0], [0.5, 0.5, 0.5]])
     mapped = wl.LinearMap(wl.SparseQueries(QUERIES), matrix)
     expected = by_definition(wl.SparseQueries(QUERIES), RECORDS).mean(axis=0) @ matrix.T
