@@ -28,8 +28,8 @@ from geomdp.geometry.sampling import ExactSampler
 from geomdp.mechanisms import printed, strategies
 from geomdp.mechanisms.strategies.choice import best_design
 from geomdp.mechanisms.strategies.design import Design, LaplaceCells, SimplexCells
-from geomdp.noise.exact.rounding import proved_gaussian_scale, proved_shortcut_scale
 from geomdp.noise.few_queries import LatticeBoxNoise, StaircaseNoise
+from geomdp.noise.gaussian import proved_gaussian_scale, proved_shortcut_scale
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.privacy.definitions import convert_adjacency, pure_implying
 from geomdp.privacy.ledger import Spend

@@ -31,9 +31,7 @@ from geomdp.mechanisms.base import (
 )
 from geomdp.mechanisms.projected import PostProcessed
 from geomdp.noise.base import Noise
-from geomdp.noise.exact.release import RoundedVector
-from geomdp.noise.exact.rounding import grid_for
-from geomdp.noise.exact.vectors import times
+from geomdp.noise.rounding import Rounded, grid_for
 from geomdp.privacy import Adjacency, Guarantee, Ledger, Privacy, PureDP
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import Marginals, Workload
@@ -450,17 +448,16 @@ class PairMarginals(PostProcessed):
         return self._on_counts.grid if self.n < LARGEST_SUM else None
 
     @cached_property
-    def _on_counts(self) -> RoundedVector:
+    def _on_counts(self) -> Rounded:
         """Noise on the upper triangle of the sum of x x^T: d times the noise of `inner`."""
         d, inner = self.workload.d, self.inner.inner
         path = inner.exact_path
         assert path is not None
-        assert isinstance(path.proof.rounded, RoundedVector)
         # The function `svec` lists the upper triangle of a matrix and multiplies entries off the
         # diagonal by sqrt(2). So the variance of such an entry is half the variance of the number
         # in the list.
         deviation = d * math.sqrt(float(inner.noise.variances().min()) / 2)
-        return RoundedVector(times(d, path.proof.rounded.vector), grid_for(deviation))
+        return Rounded([part.times(d) for part in path.rounded.parts], grid_for(deviation))
 
     def with_workload(self, workload: Workload) -> Self:
         if not isinstance(workload, Marginals):

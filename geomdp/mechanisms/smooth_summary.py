@@ -23,10 +23,8 @@ from geomdp.mechanisms.base import (
     source_and_record,
 )
 from geomdp.mechanisms.smooth_release import SmoothRelease, check_schema
-from geomdp.noise.exact.points import Computable
-from geomdp.noise.exact.release import RoundedVector
-from geomdp.noise.exact.rounding import grid_for
-from geomdp.noise.exact.vectors import scaled_gaussians, scaled_laplaces
+from geomdp.noise.points import scaled_variables
+from geomdp.noise.rounding import Computable, Numbers, Rounded, gaussians, grid_for, laplaces
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
 from geomdp.privacy.definitions import check_range, checked_adjacency, gaussian_scale, laplace_scale
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
@@ -57,7 +55,7 @@ class ScaledLaplace:
 
     def computable(self) -> Computable:
         """The noise as a function of uniform numbers, for correctly rounded draws."""
-        return scaled_laplaces(self.scales)
+        return scaled_variables(laplaces, self.scales)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +71,7 @@ class ScaledGaussian:
         return type(self)(self.deviations * (1 + share))
 
     def computable(self) -> Computable:
-        return scaled_gaussians(self.deviations)
+        return scaled_variables(gaussians, self.deviations)
 
 
 class MomentNoise(abc.ABC):
@@ -483,7 +481,7 @@ class SmoothSummary:
             arithmetic = rounded_arithmetic(self.grid, SLACK)
             rounded = noise.calibrate(self.workload, privacy, adjacency, slack + 2.0**-self.grid)
             self._exact = rounded.larger(SLACK)
-            self._rounded = RoundedVector(self._exact.computable(), self.grid)
+            self._rounded = Rounded([Numbers(self._exact.computable())], self.grid)
         caveat = "" if schema is None else schema.caveat
         self.guarantee = Guarantee(privacy, adjacency, Exact(), arithmetic, withdrawn=caveat)
 

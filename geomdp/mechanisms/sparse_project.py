@@ -19,8 +19,8 @@ from geomdp.mechanisms.sparse_summary import (
     SparseSummary,
 )
 from geomdp.noise import LaplaceNoise
-from geomdp.noise.exact.release import RoundedGaussians, RoundedNoise, RoundedVector
-from geomdp.noise.exact.rounding import grid_for, proved_gaussian_scale, proved_shortcut_scale
+from geomdp.noise.gaussian import isotropic, proved_gaussian_scale, proved_shortcut_scale
+from geomdp.noise.rounding import Rounded, grid_for
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Guarantee, shortcut_step_epsilon
 from geomdp.privacy.definitions import check_range, checked_adjacency, gaussian_scale
 from geomdp.privacy.guarantees import rounded_arithmetic
@@ -65,9 +65,9 @@ class GaussianRows:
         """Standard deviation of noise of this scale."""
         return scale
 
-    def rounded(self, scale: float, rows: int, grid: int) -> RoundedVector:
+    def rounded(self, scale: float, rows: int, grid: int) -> Rounded:
         """Noise on `rows` rows, correctly rounded to multiples of 2^-grid."""
-        return RoundedGaussians(rows, scale, grid)
+        return Rounded([isotropic(rows, scale)], grid)
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,9 @@ class LaplaceRows:
         """Standard deviation of noise of this scale."""
         return math.sqrt(2) * scale
 
-    def rounded(self, scale: float, rows: int, grid: int) -> RoundedVector:
+    def rounded(self, scale: float, rows: int, grid: int) -> Rounded:
         """Noise on `rows` rows, correctly rounded to multiples of 2^-grid."""
-        return RoundedNoise(LaplaceNoise(rows, scale), grid)
+        return Rounded.of(LaplaceNoise(rows, scale), grid)
 
 
 def _approximate(privacy: ApproxDP | ZCDP) -> ApproxDP:

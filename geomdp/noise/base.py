@@ -1,17 +1,16 @@
-"""The protocol of noise distributions: the methods that every noise has. Estimates of the energy.
-
-The energy E ||Z||_2^2 is estimated from independent public draws where no closed form is known.
-"""
+"""The protocol of noise distributions: the methods that every noise has."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp.geometry.results import Estimate
+from geomdp.privacy import Approximate, Exact, Heuristic
 from geomdp.privacy.guarantees import SamplerStatus
 
 
@@ -23,9 +22,8 @@ class Noise(Protocol):
     n at release. Constructors raise ``ValueError`` for arguments outside the ranges that they
     state.
 
-    `log_density` exists, too, in `LaplaceNoise`, `GeometricNoise`, `StaircaseNoise`,
-    `LatticeBoxNoise`, `GaussianNoise`, `KNormNoise` and `RecursiveNoise`; it raises an error
-    without a closed form.
+    `log_density` exists, too, in `LaplaceNoise`, `GaussianNoise`, `KNormNoise` and
+    `RecursiveNoise`; it raises an error without a closed form.
 
     Examples
     --------
@@ -76,7 +74,19 @@ def checked_noise(noise: object) -> Noise:
     return noise
 
 
-# Estimates from independent public draws
+def combined_status(statuses: Sequence[SamplerStatus]) -> SamplerStatus:
+    """`Heuristic` if one is, `Exact` if all are, else `Approximate` with the sum of tv (SAM-1)."""
+    doubts = dict.fromkeys(s.reason for s in statuses if isinstance(s, Heuristic))
+    if doubts:
+        return Heuristic("; ".join(doubts))
+    proved = [status for status in statuses if isinstance(status, Approximate)]
+    if proved:
+        sources = dict.fromkeys(status.source for status in proved)
+        return Approximate(sum(status.tv for status in proved), "; ".join(sources))
+    return Exact()
+
+
+# Estimates of E ||Z||_2^2 from independent public draws
 
 
 def mean_estimate(numbers: FloatArray) -> Estimate:

@@ -6,11 +6,13 @@ the cone over the body. The moments of uniform points are in closed form or from
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 import scipy.sparse as sp
+from flint import arb
 
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
@@ -19,8 +21,32 @@ from geomdp.bodies.base import Body, checked_body
 from geomdp.bodies.conic.elliptope import Elliptope
 from geomdp.bodies.conic.moment_bodies import TableMoments
 from geomdp.bodies.polytopes.simplices import Simplex
+from geomdp.bodies.symmetrised import Shifted
 from geomdp.geometry.results import Estimate
 from geomdp.noise.base import mean_estimate, scaled
+from geomdp.noise.points import (
+    LinearMap,
+    bartlett_factor,
+    dyadic,
+    gamma,
+    gram,
+    linear_map,
+    uniform_point,
+)
+from geomdp.noise.rounding import (
+    WORD_BITS,
+    Computable,
+    Draw,
+    Near,
+    NearVector,
+    Numbers,
+    Vector,
+    Words,
+    exact_numbers,
+    exponentials,
+    minus_log,
+)
+from geomdp.noise.tables import cell_map, factor_places, near_correlations, table_cells
 from geomdp.privacy import Exact
 
 # Moments of U and T U for a uniform point U of a body
@@ -380,3 +406,175 @@ class ConeNoise:
         For a = E U and no constant, it is (2 (r + 1)(r + 2) / rate^2) E ||T (U - a)||_2^2.
         """
         return self._energy
+
+
+# Exact draws
+
+
+@dataclass(frozen=True)
+class Lift:
+    """A uniform point x of a body, with answers (matrix @ x + constant) / denominator."""
+
+    point: Computable
+    product: LinearMap
+    constant: Vector | None
+    denominator: int = 1
+
+    def answers(self, vector: Vector, count: arb) -> Vector:
+        """(matrix @ vector + count * constant) / denominator; `count` is noise on the number n."""
+        images = self.product(vector)
+        if self.constant is not None:
+            images = [x + count * c for x, c in zip(images, self.constant, strict=True)]
+        return images if self.denominator == 1 else [x / self.denominator for x in images]
+
+
+def lift_of(body: Body, matrix: sp.csr_array | None, constant: FloatArray | None = None) -> Lift:
+    """The uniform point of `body` and its map to answers: the exact `cell_map` if there is one."""
+    if isinstance(body, TableMoments) and matrix is not None:
+        cells = cell_map(body.levels, matrix, constant)
+        if cells is not None:
+            levels, limit = body.levels, body.violation
+            return Lift(
+                lambda draw: table_cells(levels, limit, draw),
+                linear_map(cells.numerators),
+                None if constant is None else dyadic(cells.constant),
+                cells.denominator,
+            )
+    product = (lambda vector: vector) if matrix is None else linear_map(matrix)
+    return Lift(uniform_point(body), product, None if constant is None else dyadic(constant))
+
+
+@exact_numbers.register
+def _exact_cone(noise: ConeNoise) -> Numbers:
+    body = Shifted(noise.body, -noise.centre) if noise.centre.any() else noise.body
+    lift, rate = lift_of(body, noise.matrix, noise.constant), arb(noise.rate)
+    shape = noise.effective_dimension + 1
+
+    def balls(draw: Draw) -> Vector:
+        first, second = gamma(shape, draw) / rate, gamma(shape, draw) / rate
+        one, two = lift.point(draw), lift.point(draw)
+        moved = [first * a - second * b for a, b in zip(one, two, strict=True)]
+        return lift.answers(moved, first - second)
+
+    return Numbers(balls, near_cone(noise))
+
+
+@exact_numbers.register
+def _exact_paired(noise: PairedNoise) -> Numbers:
+    lift, epsilon = lift_of(noise.body, noise.matrix), arb(noise.epsilon)
+    shape = 2 * noise.body.dimension + 1
+
+    def balls(draw: Draw) -> Vector:
+        radius = gamma(shape, draw) / epsilon
+        one, two = lift.point(draw), lift.point(draw)
+        return lift.answers([radius * (a - b) for a, b in zip(one, two, strict=True)], arb(0))
+
+    return Numbers(balls)
+
+
+def wishart_difference(order: int, rate: float, centre: float) -> Computable:
+    """Cone noise over {M psd, tr M <= 1}: the upper triangle of A_1 - A_2 - centre (r_1 - r_2) I.
+
+    The pairs (A_i, r_i) are independent, with density proportional to e^(-rate r) on the cone {A
+    psd, r >= tr A}. So A has density proportional to e^(-rate tr A), the law of G G^T / (2 rate)
+    for a standard Gaussian G of shape (d, d + 1), and r - tr A is exponential with rate `rate`
+    (JL-WIS, X-CONE). If `centre` is 0, the r_i are not drawn.
+    """
+    exact_rate, exact_centre = arb(rate), arb(centre)
+
+    def wishart(draw: Draw) -> tuple[list[Vector], arb]:
+        matrix = gram(bartlett_factor(order, draw))
+        trace = sum((matrix[i][i] for i in range(order)), start=arb(0))
+        return matrix, trace
+
+    def entries(draw: Draw) -> Vector:
+        (first, one), (second, two) = wishart(draw), wishart(draw)
+        # The matrices, the traces and `shift` are the quantities of the docstring, multiplied by
+        # 2 * rate. The division at the end removes this factor.
+        shift = arb(0)
+        if centre:
+            above, below = exponentials(2, draw)
+            shift = exact_centre * (one - two + 2 * (above - below))
+        return [
+            (first[i][j] - second[i][j] - (shift if i == j else 0)) / (2 * exact_rate)
+            for i in range(order)
+            for j in range(i, order)
+        ]
+
+    return entries
+
+
+# Cone noise over the elliptope in float64, with proved bounds on the errors
+
+#: Twice the largest relative error of one rounding.
+UNIT = 2.0**-52
+
+
+def near_cone(noise: ConeNoise) -> NearVector | None:
+    """The noise with error bounds; None unless K is an elliptope of order >= 2, with centre 0."""
+    body = noise.body
+    if not isinstance(body, Elliptope) or body.order < 2 or noise.centre.any():
+        return None
+    order, shape = body.order, noise.effective_dimension + 1
+    first, second = np.arange(shape), shape + np.arange(shape)
+    count = 2 * (shape + factor_places(order).count)
+    linear = _linear(noise, body.dimension)
+    above = np.triu_indices(order, 1)
+
+    def evaluate(words: Words) -> Near:
+        logs, cuts = minus_log(words[: 2 * shape])
+        radii = [_sum(logs[places], cuts[places]) for places in (first, second)]
+        sizes = [value / noise.rate for value, _ in radii]
+        wrong = [
+            off / noise.rate + 4 * UNIT * value
+            for (_, off), value in zip(radii, sizes, strict=True)
+        ]
+        uniforms = words[2 * shape :].reshape(2, -1) * 2.0**-WORD_BITS
+        (one, two), gaps = near_correlations(uniforms, order)
+        # A bound is infinite if a logarithm was taken of a number too near to 0. `np.max` keeps
+        # NaN, but Python's `max` would drop a NaN from the second matrix.
+        gap = float(np.max(gaps))
+        moved = sizes[0] * one[above] - sizes[1] * two[above]
+        total = sum(sizes)
+        # Correlations are at most 1 in modulus, with errors of at most `gap`.
+        off = (total + sum(wrong)) * gap + sum(wrong) + 4 * UNIT * total
+        return linear.image(moved, off, sizes[0] - sizes[1], total, sum(wrong))
+
+    return NearVector(count, evaluate)
+
+
+@dataclass(frozen=True)
+class _Linear:
+    """The map (x, t) -> matrix @ x + t * constant in float64; None means identity and 0."""
+
+    matrix: sp.csr_array | None
+    constant: FloatArray | None
+    #: Sums of |entries| of each row of the matrix, and the largest number of entries of a row.
+    weights: FloatArray
+    longest: int
+
+    def image(self, x: FloatArray, off: float, t: float, size: float, wrong: float) -> Near:
+        """The image of (x, t) and error bounds: errors `off` and `wrong`, moduli at most `size`."""
+        values = x if self.matrix is None else self.matrix @ x
+        errors = self.weights * (off + (self.longest + 2) * UNIT * (size + off))
+        if self.constant is not None:
+            values = values + t * self.constant
+            errors = errors + np.abs(self.constant) * (wrong + 4 * UNIT * size)
+        return values, (errors + 2 * UNIT * np.abs(values)) * (1 + 2.0**-40)
+
+
+def _linear(noise: ConeNoise, dimension: int) -> _Linear:
+    if noise.matrix is None:
+        return _Linear(None, noise.constant, np.ones(dimension), 1)
+    matrix = sp.csr_array(noise.matrix)
+    weights = np.asarray(abs(matrix).sum(axis=1), dtype=np.float64).ravel()
+    longest = int(np.diff(matrix.indptr).max(initial=0))
+    # The computed sums are rounded; the factor 1 + 2^-30 covers these errors.
+    return _Linear(matrix, noise.constant, np.asarray(weights * (1 + 2.0**-30)), longest)
+
+
+def _sum(logs: FloatArray, cuts: FloatArray) -> tuple[float, float]:
+    """A gamma variable of whole shape as a sum of exponentials, and a bound on its error."""
+    # `fsum` computes the sum exactly and rounds it once.
+    total = math.fsum(logs.tolist())
+    return total, float(cuts.sum()) * (1 + 2.0**-30) + UNIT * total

@@ -13,10 +13,19 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+from flint import arb
 
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, finite_array, positive, whole
 from geomdp.geometry.results import Estimate
+from geomdp.noise.points import (
+    ball_sum,
+    decided_below,
+    dyadic,
+    whole_number,
+    whole_part,
+)
+from geomdp.noise.rounding import Draw, Numbers, Vector, exact_numbers, exponentials
 from geomdp.privacy import Exact
 
 #: Above this epsilon, exp(-epsilon) comes near the least float, which is about exp(-745).
@@ -132,6 +141,23 @@ class StaircaseNoise:
         sizes = np.abs(batch(points, 1, name)[:, 0]) / self.width
         whole = np.floor(sizes)
         return np.asarray(whole + (sizes - whole >= self.share))
+
+
+@exact_numbers.register
+def _exact_staircase(noise: StaircaseNoise) -> Numbers:
+    width, epsilon, share = arb(noise.width), arb(noise.epsilon), arb(noise.share)
+
+    def balls(draw: Draw) -> Vector:
+        steps = whole_part(exponentials(1, draw)[0] / epsilon)
+        part, place = draw.uniforms(2)
+        outer_weight = (1 - share) * (-epsilon).exp()
+        if decided_below(part * (share + outer_weight), outer_weight):
+            size = steps + share + (1 - share) * place
+        else:
+            size = steps + share * place
+        return [width * (size if whole_number(2, draw) else -size)]
+
+    return Numbers(balls)
 
 
 # Noise on a lattice
@@ -253,6 +279,24 @@ class GeometricNoise:
 
     def _inside(self, values: FloatArray, sizes: FloatArray) -> BoolArray:
         return np.asarray(near_multiples(values, self.units, sizes).all(axis=1))
+
+
+@exact_numbers.register
+def _exact_geometric(noise: GeometricNoise) -> Numbers:
+    """The units times differences of floor(E b / u), with exponential variables E."""
+    scale, units = arb(noise.scale), dyadic(noise.units)
+
+    def balls(draw: Draw) -> Vector:
+        pairs = exponentials(2 * len(units), draw)
+        firsts, seconds = pairs[: len(units)], pairs[len(units) :]
+        found = []
+        for unit, first, second in zip(units, firsts, seconds, strict=True):
+            # The quotient is rounded, so it is computed again at every precision.
+            mean = scale / unit
+            found.append(unit * (whole_part(mean * first) - whole_part(mean * second)))
+        return found
+
+    return Numbers(balls)
 
 
 #: Largest number m of coordinates. With k(z) and c_i as in `LatticeBoxNoise`, at least 3^m - 1
@@ -393,3 +437,22 @@ class LatticeBoxNoise:
         moving = counts > 0
         multiples = np.abs(np.rint(points / self.units))[:, moving]
         return np.asarray(np.ceil(multiples / counts[moving]).max(axis=1))
+
+
+@exact_numbers.register
+def _exact_lattice_box(noise: LatticeBoxNoise) -> Numbers:
+    coefficients, units, epsilon = noise.coefficients, dyadic(noise.units), arb(noise.epsilon)
+
+    def balls(draw: Draw) -> Vector:
+        odds = 1 / (epsilon.exp() - 1)
+        weights = [a * odds**j for j, a in enumerate(coefficients)]
+        mark, passed, term = draw.uniform() * ball_sum(weights), weights[0], 0
+        while term + 1 < len(weights) and not decided_below(mark, passed):
+            term += 1
+            passed += weights[term]
+        steps = [whole_part(x / epsilon) for x in exponentials(term + 1, draw)]
+        radius = term + sum(steps)
+        places = [whole_number(2 * radius * c + 1, draw) - radius * c for c in noise.counts]
+        return [unit * place for unit, place in zip(units, places, strict=True)]
+
+    return Numbers(balls)

@@ -1,20 +1,40 @@
-"""Gaussian noise: isotropic in a subspace, or independent on the residuals of tables."""
+"""Gaussian noise: isotropic in a subspace, or independent on the residuals of tables.
+
+Its scales, and those of Laplace noise on several numbers, are proved to give a guarantee.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from flint import arb, ctx
 
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, finite_array, positive, require_type
 from geomdp.bodies.oracles import off_span
 from geomdp.geometry.results import Estimate
-from geomdp.privacy import Exact
+from geomdp.noise.points import linear_map, scaled_variables
+from geomdp.noise.rounding import (
+    Draw,
+    Near,
+    NearVector,
+    Numbers,
+    Vector,
+    Words,
+    exact_numbers,
+    gaussians,
+    near_gaussians,
+    rounding_error,
+)
+from geomdp.privacy import ZCDP, ApproxDP, Exact, shortcut_step_epsilon
+from geomdp.privacy.definitions import check_privacy, gaussian_scale
 from geomdp.workloads.structure import Residuals, differences
 
 #: Columns count as orthonormal if no entry of basis^T basis - I has a modulus above this number.
@@ -117,6 +137,24 @@ class GaussianNoise:
         shifts = batch(shifts, self.dimension, "shifts") @ self.basis
         squares = ((points - shifts) ** 2 - points**2).sum(axis=1)
         return np.asarray(squares / (2 * self.scale**2))
+
+
+def isotropic(dimension: int, scale: float) -> Numbers:
+    """Independent Gaussian variables of standard deviation `scale`, taken as an exact number."""
+    factor = arb(scale)
+    return Numbers(
+        lambda draw: [factor * x for x in gaussians(dimension, draw)],
+        near_gaussians(dimension, scale),
+    )
+
+
+@exact_numbers.register
+def _exact_gaussian(noise: GaussianNoise) -> Numbers:
+    to_answers, standard = (
+        linear_map(noise.basis),
+        isotropic(noise.effective_dimension, noise.scale),
+    )
+    return Numbers(lambda draw: to_answers(standard.balls(draw)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,3 +268,114 @@ def to_coordinates(drawn: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArr
     for axis in range(1, cells.ndim):
         cells = differences(cells, axis)
     return cells.reshape(len(drawn), -1)
+
+
+#: Number of Gaussian variables of residuals that are drawn at a time. If float64 does not decide
+#: the rounding of one variable, ball arithmetic draws all of these variables. This takes a second.
+BLOCK = 1 << 14
+
+
+def residual_numbers(noise: ResidualNoise) -> list[Numbers]:
+    """Noise on the coordinates of residuals, which are whole numbers, in the order of groups.
+
+    Rounded noise on whole coordinates is post-processing of the mechanism with real-valued noise
+    (X-GRID). The cells of tables are computed from the noisy coordinates.
+    """
+    found = []
+    for group in noise.residuals.groups:
+        scales = noise.scales[group.numbers]
+        step = max(1, BLOCK // drawn_size(group.shape))
+        for start in range(0, len(scales), step):
+            own = scales[start : start + step]
+            vector, near = residual_vector(group.shape, own), near_residuals(group.shape, own)
+            found.append(Numbers(vector, near))
+    return found
+
+
+def residual_vector(shape: tuple[int, ...], scales: FloatArray) -> Callable[[Draw], Vector]:
+    """Noise on the coordinates of residuals of one shape; `scales` has one entry per residual."""
+    size = drawn_size(shape)
+    variables = scaled_variables(gaussians, np.repeat(scales, size))
+
+    def vector(draw: Draw) -> Vector:
+        drawn = np.array(variables(draw), dtype=object)
+        return list(to_coordinates(drawn.reshape(-1, size), shape).ravel())
+
+    return vector
+
+
+def near_residuals(shape: tuple[int, ...], scales: FloatArray) -> NearVector:
+    size = drawn_size(shape)
+    factors = np.repeat(scales, size)
+    standard = near_gaussians(len(factors), 1.0)
+
+    def evaluate(words: Words) -> Near:
+        values, errors = standard.evaluate(words)
+        values = factors * values
+        errors = factors * errors * (1 + 2.0**-40) + rounding_error(values)
+        cells = values.reshape(-1, *(levels for levels in shape if levels > 2))
+        off = errors.reshape(cells.shape)
+        for axis in range(1, cells.ndim):
+            first, rest = np.split(cells, [1], axis=axis)
+            one, others = np.split(off, [1], axis=axis)
+            cells = first - rest
+            off = (one + others) * (1 + 2.0**-40) + rounding_error(cells)
+        return cells.ravel(), off.ravel()
+
+    return NearVector(standard.count, evaluate)
+
+
+# Scales that are proved to give a guarantee
+
+#: Working precision, in bits, of ball arithmetic (a ball is a number with a bound on its error).
+#: `gaussian_delta_ball` computes delta as a difference of two terms. The subtraction cancels only
+#: few of the bits, so hundreds of correct bits remain.
+DELTA_BITS = 512
+
+
+def proved_gaussian_scale(squared: int, privacy: ZCDP | ApproxDP) -> float:
+    """A float64 sigma for which N(0, sigma^2 I) noise is proved to give `privacy`.
+
+    `squared` > 0 bounds ||v - v'||_2^2 for the noiseless vectors of neighbours. The parameters of
+    `privacy` are taken as exact numbers. The result is `gaussian_scale`, enlarged if the proof
+    needs it, usually by a few parts in 10^16.
+    """
+    scale = least = gaussian_scale(math.sqrt(squared), privacy)
+    more = 2.0**-52
+    while not _suffices(scale, squared, privacy):
+        scale, more = least * (1 + more), 2 * more
+    return scale
+
+
+def _suffices(scale: float, squared: int, privacy: ZCDP | ApproxDP) -> bool:
+    """Whether `scale` is proved to give `privacy`; False if the proof fails."""
+    if isinstance(privacy, ZCDP):
+        return 2 * Fraction(privacy.rho) * Fraction(scale) ** 2 >= squared
+    with ctx.workprec(DELTA_BITS):
+        found = gaussian_delta_ball(squared, scale, privacy.epsilon)
+        return bool(found <= arb(privacy.delta))
+
+
+def proved_shortcut_scale(change: int, privacy: ApproxDP, steps: int) -> float:
+    """A float64 b that is proved to be at least change / `shortcut_step_epsilon`.
+
+    If each of `steps` numbers changes by at most `change` > 0 between neighbours, Laplace noise of
+    scale b on each of them gives `privacy` (GEN-2b). ``ValueError`` for an epsilon above 1.
+    """
+    check_privacy(privacy, ApproxDP)
+    scale = change / shortcut_step_epsilon(privacy, steps)
+    with ctx.workprec(DELTA_BITS):
+        squared = -8 * steps * arb(privacy.delta).log() * change**2 / arb(privacy.epsilon) ** 2
+        while not arb(scale) ** 2 >= squared:
+            scale = math.nextafter(scale, math.inf)
+    return scale
+
+
+def gaussian_delta_ball(squared: int, scale: float, epsilon: float) -> arb:
+    """A ball with the `gaussian_delta` of N(0, scale^2 I), for a `squared` l2 sensitivity."""
+    loss, theta = arb(epsilon), arb(squared).sqrt() / arb(scale)
+    return _normal(theta / 2 - loss / theta) - loss.exp() * _normal(-theta / 2 - loss / theta)
+
+
+def _normal(x: arb) -> arb:
+    return (-x / arb(2).sqrt()).erfc() / 2

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
+from flint import arb
 
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
@@ -15,8 +16,18 @@ from geomdp._validation import batch, positive, require_type, whole
 from geomdp.bodies.base import Body, checked_body
 from geomdp.bodies.polytopes.simplices import SimplexDifference
 from geomdp.geometry.results import Estimate
-from geomdp.geometry.sampling.samplers import UniformSampler
+from geomdp.geometry.sampling.samplers import ExactSampler, UniformSampler
 from geomdp.noise.base import mean_estimate, scaled
+from geomdp.noise.points import gamma, uniform_point
+from geomdp.noise.rounding import (
+    Draw,
+    NoExactPath,
+    Numbers,
+    Vector,
+    exact_numbers,
+    laplaces,
+    near_laplaces,
+)
 from geomdp.privacy import Exact
 from geomdp.privacy.guarantees import SamplerStatus
 
@@ -88,6 +99,14 @@ class LaplaceNoise:
         shifts = batch(shifts, self.dimension, "shifts")
         moved = np.abs(points - shifts) - np.abs(points)
         return np.asarray(moved.sum(axis=1) / self.scale)
+
+
+@exact_numbers.register
+def _exact_laplace(noise: LaplaceNoise) -> Numbers:
+    scale, m = arb(noise.scale), noise.dimension
+    return Numbers(
+        lambda draw: [scale * x for x in laplaces(m, draw)], near_laplaces(m, noise.scale)
+    )
 
 
 #: Number of uniform points U of a body from which E ||U||^2 is estimated. In dimensions 10 to 100,
@@ -274,3 +293,17 @@ class KNormNoise:
         shifts = batch(shifts, self.dimension, "shifts")
         moved = self.body.gauge(points - shifts) - self.body.gauge(points)
         return np.asarray(self.epsilon * moved)
+
+
+@exact_numbers.register
+def _exact_knorm(noise: KNormNoise) -> Numbers:
+    if not isinstance(noise.uniform, ExactSampler):
+        raise NoExactPath(noise, "its uniform points come from a Markov chain")
+    point, epsilon = uniform_point(noise.uniform.body), arb(noise.epsilon)
+    shape = noise.effective_dimension + 1
+
+    def balls(draw: Draw) -> Vector:
+        radius = gamma(shape, draw) / epsilon
+        return [radius * x for x in point(draw)]
+
+    return Numbers(balls)

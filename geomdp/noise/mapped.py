@@ -11,14 +11,16 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from flint import arb
 
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import listed
 from geomdp.geometry.results import Estimate
-from geomdp.noise.base import Noise, checked_noise, mean_estimate
+from geomdp.noise.base import Noise, checked_noise, combined_status, mean_estimate
 from geomdp.noise.knorm import KNormNoise, LaplaceNoise
-from geomdp.noise.recursive import combined_status
+from geomdp.noise.points import linear_map
+from geomdp.noise.rounding import Draw, Numbers, Vector, exact_numbers
 from geomdp.privacy.guarantees import SamplerStatus
 
 #: Number of public draws from which a second moment is estimated. The relative error is a few
@@ -197,6 +199,17 @@ class MappedNoise:
         # Parts need different streams: equal parts would otherwise get the same draws and errors.
         draws = part.noise.sample(np.random.default_rng([PUBLIC_SEED, i]), DRAWS)
         return mean_estimate(((part.matrix @ draws.T) ** 2).sum(axis=0))
+
+
+@exact_numbers.register
+def _exact_mapped(noise: MappedNoise) -> Numbers:
+    parts = [(exact_numbers(part.noise).balls, linear_map(part.matrix)) for part in noise.parts]
+
+    def balls(draw: Draw) -> Vector:
+        summands = [to_answers(inner(draw)) for inner, to_answers in parts]
+        return [sum(entries, start=arb(0)) for entries in zip(*summands, strict=True)]
+
+    return Numbers(balls)
 
 
 def _variances(part: Part) -> FloatArray:

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
+from flint import arb
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, is_diagonal
 from geomdp._numerics.randomness import PUBLIC_SEED
@@ -25,9 +26,10 @@ from geomdp.bodies.symmetrised import Scaled
 from geomdp.geometry.outer_slabs import refine_slabs
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, UniformSampler
-from geomdp.noise.base import mean_estimate
+from geomdp.noise.base import combined_status, mean_estimate
 from geomdp.noise.knorm import MOMENT_DRAWS, KNormNoise
-from geomdp.privacy import Approximate, Exact, Heuristic
+from geomdp.noise.points import linear_map
+from geomdp.noise.rounding import Draw, Numbers, Vector, exact_numbers
 from geomdp.privacy.guarantees import SamplerStatus
 
 # The subspaces and the noise in each
@@ -299,16 +301,18 @@ class RecursiveNoise:
         ]
 
 
-def combined_status(statuses: Sequence[SamplerStatus]) -> SamplerStatus:
-    """`Heuristic` if one is, `Exact` if all are, else `Approximate` with the sum of tv (SAM-1)."""
-    doubts = dict.fromkeys(s.reason for s in statuses if isinstance(s, Heuristic))
-    if doubts:
-        return Heuristic("; ".join(doubts))
-    proved = [status for status in statuses if isinstance(status, Approximate)]
-    if proved:
-        sources = dict.fromkeys(status.source for status in proved)
-        return Approximate(sum(status.tv for status in proved), "; ".join(sources))
-    return Exact()
+@exact_numbers.register
+def _exact_recursive(noise: RecursiveNoise) -> Numbers:
+    parts = [
+        (exact_numbers(part).balls, linear_map(level.keep), linear_map(level.basis))
+        for part, level in zip(noise.parts, noise.levels, strict=True)
+    ]
+
+    def balls(draw: Draw) -> Vector:
+        summands = [outer(keep(inner(draw))) for inner, keep, outer in parts]
+        return [sum(entries, start=arb(0)) for entries in zip(*summands, strict=True)]
+
+    return Numbers(balls)
 
 
 def best_stop(stages: Sequence[Stage]) -> tuple[Level, ...]:

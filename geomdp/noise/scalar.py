@@ -17,30 +17,28 @@ from flint import arb, ctx, fmpq
 
 from geomdp._numerics.randomness import NotCopied
 from geomdp._typing import FloatArray, RandomState
-from geomdp.noise.exact.rounding import (
+from geomdp.noise.rounding import (
     FIRST_WORDS,
     LAST_WORDS,
     LOG_ERROR,
     SHARE,
+    WORD_BITS,
+    Draw,
+    Entropy,
     Near,
     NearVector,
     PrecisionExhausted,
+    Undecided,
+    UniformBits,
+    Vector,
     Words,
+    exponentials,
+    laplaces,
     minus_log,
     near_laplaces,
     near_log,
     nearest_multiples,
     refined,
-)
-from geomdp.noise.exact.variates import (
-    WORD_BITS,
-    Draw,
-    Entropy,
-    Undecided,
-    UniformBits,
-    Vector,
-    exponentials,
-    laplaces,
 )
 from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
 

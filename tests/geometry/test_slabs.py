@@ -21,8 +21,8 @@ from geomdp.bodies import (
     difference_body,
     neighbour_body,
 )
-from geomdp.bodies.sensitivity import check_contains_neighbours
 from geomdp.bodies.relaxations import moment_relaxation
+from geomdp.bodies.sensitivity import check_contains_neighbours
 from geomdp.bodies.symmetrised import SymmetricHull
 from geomdp.geometry.outer_slabs import (
     INFLATION,

@@ -21,7 +21,6 @@ from geomdp.mechanisms.strategies.choice import (
     hierarchical_strategies,
     laplace_strategies,
 )
-from geomdp.noise.exact.rounding import public_grid
 from geomdp.noise.mapped import MappedNoise
 from geomdp.noise.tails import simultaneous_half_widths
 from geomdp.plotting.pictures import slice_outline
@@ -63,7 +62,6 @@ def test_what_is_no_body_is_named(function, wrong) -> None:
     [
         gd.noise.half_widths,
         simultaneous_half_widths,
-        public_grid,
         gd.plotting.draw_noise,
     ],
 )

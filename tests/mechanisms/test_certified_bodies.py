@@ -63,7 +63,7 @@ def mechanism(request):
 
 def test_the_record_names_grid_and_slack(mechanism):
     release = mechanism.release(mechanism.workload.universe.sample(N, 3))
-    slack = mechanism.exact_path.proof.slack
+    slack = mechanism.exact_path.slack
     assert release.guarantee.arithmetic == rounded_arithmetic(mechanism.grid, slack)
 
 
@@ -116,7 +116,7 @@ def exact_core_gauge(core, x):
 
 
 def test_certified_bodies_hold_all_differences_in_rational_arithmetic(mechanism):
-    rows = mechanism.exact_path.proof.rows
+    rows = mechanism.exact_path.rows
     if rows is None:
         noise = mechanism.noise.undivided if isinstance(mechanism, Recursive) else mechanism.noise
         assert holds_as_given(noise.body)

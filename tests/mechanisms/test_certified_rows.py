@@ -73,7 +73,7 @@ def own_root(rows):
 @pytest.mark.parametrize(("kind", "privacy"), KINDS[1:3], ids=str)
 def test_ellipsoids_hold_all_differences_in_rational_arithmetic(workload, kind, privacy, adjacency):
     mechanism = kind(workload, n=N, privacy=privacy, adjacency=adjacency)
-    rows = mechanism.exact_path.proof.rows
+    rows = mechanism.exact_path.rows
     points = workload.evaluate(workload.universe.elements())[:, rows.places]
     longest = longest_square(own_root(rows), points, adjacency)
     assert longest <= 1
@@ -82,7 +82,7 @@ def test_ellipsoids_hold_all_differences_in_rational_arithmetic(workload, kind, 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_what_sticks_out_is_refused(workload, adjacency):
-    rows = Ellipsoid(workload, n=N, privacy=PureDP(1.0), adjacency=adjacency).exact_path.proof.rows
+    rows = Ellipsoid(workload, n=N, privacy=PureDP(1.0), adjacency=adjacency).exact_path.rows
     root, ball = own_root(rows), BallBody(len(rows.places), 1.0)
     points = workload.evaluate(workload.universe.elements())[:, rows.places]
     assert core_holds(root, ball, points, adjacency)
@@ -100,7 +100,7 @@ def test_answers_follow_from_the_rows(mechanism):
     records = mechanism.workload.universe.sample(N, 3)
     mechanism.set_up()
     path = mechanism.exact_path
-    zeros = [0] * len(path.proof.rows.places)
+    zeros = [0] * len(path.rows.places)
     answers = path.means(mechanism.measured(records).sums, zeros, N)
     np.testing.assert_allclose(answers, mechanism.workload.answers(records), rtol=0, atol=1e-13)
 
@@ -109,7 +109,7 @@ def check_only_noisy_rows_are_read(mechanism, release):
     """Check that two data sets get equal answers if noise cancels their difference on the rows."""
     elements = mechanism.workload.universe.elements()
     first, second = (mechanism.measured(elements[[i] * N]).sums for i in (0, -1))
-    places, unit = mechanism.exact_path.proof.rows.places, 1 << mechanism.grid
+    places, unit = mechanism.exact_path.rows.places, 1 << mechanism.grid
     gaps = [int(a - b) * unit for a, b in zip(first[places], second[places], strict=True)]
     rng = np.random.default_rng(0)
     for bits in range(4, 62):
@@ -127,7 +127,7 @@ def test_only_noisy_rows_are_read(mechanism):
     def defect(sums, multiples, n):
         """The planted defect: exact answers plus the lifted noise, in float64."""
         noise = np.array(multiples, dtype=float) / (1 << mechanism.grid) / n
-        return sums / n + mechanism.exact_path.proof.rows.lift @ noise
+        return sums / n + mechanism.exact_path.rows.lift @ noise
 
     with pytest.raises(AssertionError):
         check_only_noisy_rows_are_read(mechanism, defect)

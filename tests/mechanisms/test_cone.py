@@ -13,7 +13,7 @@ import scipy.stats
 from geomdp.bodies import Elliptope
 from geomdp.mechanisms import Cone
 from geomdp.mechanisms.additive_noise import certify, sums
-from geomdp.mechanisms.additive_noise.certify import proved
+from geomdp.mechanisms.additive_noise.base import proved
 from geomdp.mechanisms.additive_noise.sums import Change, RealRecords
 from geomdp.noise import ConeNoise, half_widths
 from geomdp.noise.tails import LEAST_DRAWS, simultaneous_half_widths
@@ -252,8 +252,8 @@ def test_exact_noise_of_second_moments_has_the_rate_and_centre_of_the_mechanism(
     assert path is not None
     rate, centre = (epsilon / 2, 2 / 7) if adjacency is Adjacency.REPLACE_ONE else (epsilon, 0.0)
     assert given == [(3, rate, pytest.approx(centre, rel=1e-15))]
-    assert path.proof.slack == 0
-    assert [path.proof.rounded.vector] == made
+    assert path.slack == 0
+    assert [part.balls for part in path.rounded.parts] == made
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
@@ -262,13 +262,13 @@ def test_exact_noise_of_second_moments_in_a_cube_is_the_noise_of_the_mechanism(
 ) -> None:
     mechanism = Cone(BoxSecondMoment(2), n=10, privacy=PURE, adjacency=adjacency)
     given: list[object] = []
-    vector = sums.noise_vector
-    monkeypatch.setattr(sums, "noise_vector", lambda noise: given.append(noise) or vector(noise))
+    vector = sums.exact_numbers
+    monkeypatch.setattr(sums, "exact_numbers", lambda noise: given.append(noise) or vector(noise))
     vars(mechanism).pop("exact_path")
     path = mechanism.exact_path
     assert path is not None
     assert given == [mechanism.noise]
-    assert path.proof.slack == 0
+    assert path.slack == 0
 
 
 def test_cones_over_other_bodies_have_no_noise_on_real_records() -> None:

@@ -17,7 +17,7 @@ from geomdp.mechanisms import (
 )
 from geomdp.mechanisms.interactive.iterative import EnumeratedQueries
 from geomdp.noise import scalar
-from geomdp.noise.exact.variates import Undecided
+from geomdp.noise.rounding import Undecided
 from geomdp.noise.scalar import ExactNoise, exact_argmax, noisy_argmax
 from geomdp.privacy import ApproxDP
 from geomdp.privacy.guarantees import DECIDED_ARITHMETIC

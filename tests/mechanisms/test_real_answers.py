@@ -28,19 +28,20 @@ from geomdp.mechanisms import (
     Projected,
     SecondMoment,
 )
-from geomdp.mechanisms.additive_noise import base, sums
+from geomdp.mechanisms.additive_noise import sums
 from geomdp.mechanisms.additive_noise.certify import SLACK
 from geomdp.mechanisms.additive_noise.sums import (
     Units,
     fixed_point,
+    matrix_entries,
     units_of,
     whole_numbers,
 )
 from geomdp.mechanisms.base import l2_sensitivity, whole_square
 from geomdp.mechanisms.covariance import _shares
 from geomdp.mechanisms.second_moment import wishart_energy
-from geomdp.noise import LaplaceNoise
-from geomdp.noise.exact.vectors import matrix_entries, noise_vector, wishart_difference
+from geomdp.noise.differences import wishart_difference
+from geomdp.noise.rounding import exact_numbers
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.privacy.guarantees import rounded_arithmetic
 from geomdp.workloads import (
@@ -108,14 +109,14 @@ def records_of(mechanism, n=N):
 def test_the_record_names_grid_and_slack(mechanism):
     mechanism.set_up()
     release = mechanism.release(records_of(mechanism))
-    slack = mechanism.exact_path.proof.slack
+    slack = mechanism.exact_path.slack
     assert release.guarantee.arithmetic == rounded_arithmetic(mechanism.grid, slack)
     assert mechanism.release(records_of(mechanism), rng=0).guarantee.seeded
 
 
 def silent(mechanism):
     """Noise of zero for every measured answer."""
-    return [0] * len(mechanism.exact_path.draw())
+    return [0] * len(mechanism.exact_path.rounded.draw())
 
 
 def test_without_noise_answers_are_those_of_the_records(mechanism):
@@ -131,8 +132,8 @@ def whole_sums(mechanism, sums):
     """The measured sums as whole multiples of the grid."""
     path = mechanism.exact_path
     if isinstance(path.sums, Units):
-        rows = sums if path.proof.rows is None else sums[path.proof.rows.places]
-        return [int(x) << path.proof.rounded.grid for x in rows]
+        rows = sums if path.rows is None else sums[path.rows.places]
+        return [int(x) << path.rounded.grid for x in rows]
     return whole_numbers(sums)
 
 
@@ -185,15 +186,14 @@ def test_laplace_scales_cover_the_rounded_answers(adjacency, monkeypatch):
     mechanism = ON_ELEMENTS["laplace"](adjacency)
     seen = []
     monkeypatch.setattr(
-        base,
-        "LaplaceNoise",
-        lambda m, scale: (seen.append(scale), LaplaceNoise(m, scale))[1],
+        sums, "exact_numbers", lambda noise: seen.append(noise.scale) or exact_numbers(noise)
     )
     vars(mechanism).pop("exact_path")
     assert mechanism.exact_path is not None
+    (scale,) = seen
     longest = max(sum(map(abs, move)) for move in moves(mechanism))
-    assert Fraction(seen[-1]) * Fraction(ONE.epsilon) >= longest
-    assert Fraction(seen[-1]) * Fraction(ONE.epsilon) <= longest * (1 + Fraction(1, 10**9))
+    assert Fraction(scale) * Fraction(ONE.epsilon) >= longest
+    assert Fraction(scale) * Fraction(ONE.epsilon) <= longest * (1 + Fraction(1, 10**9))
 
 
 def test_scales_of_unrounded_answers_do_not_cover_the_rounded_ones():
@@ -220,7 +220,7 @@ def test_gaussian_scales_cover_the_rounded_answers(adjacency, privacy):
 def test_bodies_hold_the_rounded_answers():
     """Rational arithmetic shows that the body contains all differences, with a small margin."""
     mechanism = ON_ELEMENTS["k-norm of a box"](REPLACE)
-    rows = mechanism.exact_path.proof.rows
+    rows = mechanism.exact_path.rows
     image = rows.noise.body
     inverse = fmpq_mat([[fmpq(*x.as_integer_ratio()) for x in r] for r in image.matrix.tolist()])
     longest = fmpq(0)
@@ -264,7 +264,7 @@ def test_wishart_noise_is_cone_noise_of_the_spectraplex(d, centred):
     trace = unsvec(drawn * stretch).trace(axis1=1, axis2=2)
     ks_same(trace, unsvec(others).trace(axis1=1, axis2=2))
     # Noise that is drawn through uniform points of the body has the same distribution.
-    generic = floats(matrix_entries(noise_vector(noise), d), 500, seed=d + 10)
+    generic = floats(matrix_entries(exact_numbers(noise).balls, d), 500, seed=d + 10)
     ks_same(generic[:, 0], others[:, 0])
 
 
@@ -405,7 +405,7 @@ def test_noise_on_real_records_is_larger_by_the_slack(mechanism, monkeypatch):
     """The slack covers rounding errors in the axes, so it must enlarge the noise."""
     given = []
     monkeypatch.setattr(
-        sums, "noise_vector", lambda noise: given.append(noise) or noise_vector(noise)
+        sums, "exact_numbers", lambda noise: given.append(noise) or exact_numbers(noise)
     )
     assert mechanism.exact_path is not None
     (noise,) = given

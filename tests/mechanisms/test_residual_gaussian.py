@@ -14,8 +14,7 @@ import geomdp as gd
 from geomdp.audit import audit
 from geomdp.mechanisms import Fitted, PredictionKind, Projected, ResidualGaussian
 from geomdp.noise import half_widths
-from geomdp.noise.exact.rounding import proved_gaussian_scale
-from geomdp.noise.gaussian import ResidualNoise
+from geomdp.noise.gaussian import ResidualNoise, proved_gaussian_scale
 from geomdp.noise.tails import simultaneous_half_widths
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic

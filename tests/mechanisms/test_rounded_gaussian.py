@@ -13,9 +13,8 @@ from mpmath import mpf
 
 from geomdp.mechanisms import Fitted, Gaussian, Projected, Shrunk
 from geomdp.mechanisms.base import quotients, whole_square
-from geomdp.noise.exact.release import RoundedVector
-from geomdp.noise.exact.rounding import gaussian_delta_ball, proved_gaussian_scale
-from geomdp.noise.exact.vectors import gaussian_vector
+from geomdp.noise.gaussian import gaussian_delta_ball, isotropic, proved_gaussian_scale
+from geomdp.noise.rounding import Numbers, Rounded
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP
 from geomdp.privacy.definitions import gaussian_scale
 from geomdp.privacy.guarantees import rounded_arithmetic
@@ -63,7 +62,7 @@ def test_the_noise_is_that_of_the_proof_in_all_coordinates(mechanism, monkeypatc
         draws = [mpf(mechanism.noise.scale) * g for g in Reference(seeded(1)).gaussians(m)]
         multiples = nearest(draws, mechanism.grid)
     # Ball arithmetic, which decides the roundings that float64 leaves open, gives the same noise.
-    balls = RoundedVector(gaussian_vector(m, mechanism.noise.scale), mechanism.grid)
+    balls = Rounded([Numbers(isotropic(m, mechanism.noise.scale).balls)], mechanism.grid)
     assert balls.draw(seeded(1)) == multiples
     monkeypatch.setattr(os, "urandom", seeded(1))
     answers = mechanism.release(records).answers

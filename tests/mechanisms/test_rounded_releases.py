@@ -30,7 +30,7 @@ from geomdp.mechanisms.additive_noise.certify import SLACK, framed, is_upright_b
 from geomdp.mechanisms.additive_noise.ellipsoid import is_around_differences_alone
 from geomdp.mechanisms.base import quotients
 from geomdp.mechanisms.strategies import Haar
-from geomdp.noise.exact.release import rounded_noise
+from geomdp.noise.rounding import Rounded
 from geomdp.privacy import ZCDP, Adjacency, Guarantee, Ledger, PureDP
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import (
@@ -90,7 +90,7 @@ def additive(mechanism):
 def test_the_answer_is_the_exact_quotient_of_sum_and_rounded_noise(mechanism, monkeypatch):
     inner, records = additive(mechanism), records_of(mechanism)
     inner.set_up()
-    expected = rounded_noise(inner.noise, inner.grid, seeded(1))
+    expected = Rounded.of(inner.noise, inner.grid).draw(seeded(1))
     monkeypatch.setattr(os, "urandom", seeded(1))
     answers = inner.release(records).answers
     counts = inner.workload.totals(records).sums.tolist()

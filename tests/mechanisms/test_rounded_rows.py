@@ -16,7 +16,7 @@ from mpmath import mpf
 
 from geomdp.mechanisms import GaussianRows, LaplaceRows, SparseProject
 from geomdp.mechanisms.sparse_project import ROWS, RoundedRows
-from geomdp.noise.exact.rounding import proved_shortcut_scale
+from geomdp.noise.gaussian import proved_shortcut_scale
 from geomdp.privacy import ZCDP, ApproxDP, shortcut_step_epsilon
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from tests.noise.exact.reference import REFERENCE_BITS, Reference, nearest, seeded

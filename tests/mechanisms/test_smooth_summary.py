@@ -23,11 +23,8 @@ from geomdp.mechanisms import (
 from geomdp.mechanisms import smooth_summary as smooth_summary_module
 from geomdp.mechanisms.additive_noise.certify import SLACK
 from geomdp.mechanisms.smooth_release import SmoothRelease
-from geomdp.mechanisms.smooth_summary import (
-    LeastPredictedError,
-    rounded_means,
-)
-from geomdp.noise.exact.release import RoundedVector
+from geomdp.mechanisms.smooth_summary import LeastPredictedError, rounded_means
+from geomdp.noise.rounding import Numbers, Rounded
 from geomdp.privacy import Adjacency, BudgetExhausted, Ledger
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.privacy.ledger import Spend
@@ -420,4 +417,4 @@ class TestExactRelease:
 
 def rounded_by(mechanism, entropy):
     """Noise of the summary `mechanism` from the bytes of `entropy`, in units of 2^-grid."""
-    return RoundedVector(mechanism._exact.computable(), mechanism.grid).draw(entropy)
+    return Rounded([Numbers(mechanism._exact.computable())], mechanism.grid).draw(entropy)

@@ -10,8 +10,8 @@ import pytest
 from scipy import integrate, optimize
 
 from geomdp.noise import LaplaceNoise, Noise, half_widths
-from geomdp.noise.exact.release import RoundedNoise
 from geomdp.noise.few_queries import GeometricNoise, LatticeBoxNoise, StaircaseNoise
+from geomdp.noise.rounding import Rounded
 from geomdp.noise.tails import expected_maximum
 from tests.stats import mean_agrees
 
@@ -46,7 +46,7 @@ def drawn(noise, exact):
     rng = np.random.default_rng(7)
     if not exact:
         return noise.sample(rng, DRAWS)
-    rounded = RoundedNoise(noise, 12)
+    rounded = Rounded.of(noise, 12)
     return np.array([rounded.draw(rng.bytes) for _ in range(EXACT_DRAWS)]) * 2.0**-12
 
 
@@ -216,7 +216,7 @@ def test_a_shift_by_the_width_costs_epsilon_and_no_more(epsilon):
 def test_extreme_parameters_have_finite_moments_and_draws(noise):
     assert 0 < noise.variances()[0] < math.inf
     assert np.isfinite(noise.sample(np.random.default_rng(0), 10)).all()
-    assert len(RoundedNoise(noise, 0).draw()) == 1
+    assert len(Rounded.of(noise, 0).draw()) == 1
 
 
 def test_small_epsilon_gives_the_variance_of_continuous_noise():

@@ -19,12 +19,12 @@ from geomdp.bodies import (
 )
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.noise import KNormNoise, Noise, RecursiveNoise
+from geomdp.noise.base import combined_status
 from geomdp.noise.recursive import (
     Level,
     NoiseBody,
     Variant,
     best_stop,
-    combined_status,
     decompose,
     decompose_each,
     energy_of,

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from geomdp.noise.exact import release
-from geomdp.noise.exact.release import RoundedResiduals, RoundedVector
-from geomdp.noise.exact.tables import near_residuals, residual_vector
-from geomdp.noise.exact.variates import Draw, UniformBits
-from geomdp.noise.gaussian import ResidualNoise
+from geomdp.noise import gaussian
+from geomdp.noise.gaussian import ResidualNoise, near_residuals, residual_numbers, residual_vector
+from geomdp.noise.rounding import Draw, Numbers, Rounded, UniformBits
 from geomdp.noise.tails import simultaneous_half_widths
 from geomdp.workloads import MarginalTables
 from geomdp.workloads.structure import Residuals
@@ -28,8 +26,10 @@ SCALES = np.array([0.0, 2.0, 3.0, 0.7, 1.5, 0.9, 4.0])
 def test_the_noise_is_that_of_the_proof():
     """The noise is equal to differences of Gaussian variables, rounded by mpmath at 400 bits."""
     shape, scales, grid = (2, 3, 4), np.array([0.7, 12.5]), 11
-    rounded = RoundedVector(residual_vector(shape, scales), grid, near_residuals(shape, scales))
-    balls = RoundedVector(residual_vector(shape, scales), grid)
+    rounded = Rounded(
+        [Numbers(residual_vector(shape, scales), near_residuals(shape, scales))], grid
+    )
+    balls = Rounded([Numbers(residual_vector(shape, scales))], grid)
     for seed in range(5):
         with mpmath.workprec(REFERENCE_BITS):
             draws = np.array(Reference(seeded(seed)).gaussians(24), dtype=object).reshape(2, 3, 4)
@@ -53,15 +53,17 @@ def test_float_errors_are_proved():
             assert error <= 1e-9
 
 
-@pytest.mark.parametrize("block", [1, 3, release.BLOCK])
+@pytest.mark.parametrize("block", [1, 3, gaussian.BLOCK])
 def test_each_set_of_columns_has_a_scale_of_its_own(
     block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the same bits, doubling the scale of a set doubles the noise of this set only."""
-    monkeypatch.setattr(release, "BLOCK", block)
+    monkeypatch.setattr(gaussian, "BLOCK", block)
 
     def draw(scales: np.ndarray, grid: int = 30) -> np.ndarray:
-        return np.array(RoundedResiduals(ResidualNoise(RESIDUALS, scales), grid).draw(seeded(7)))
+        return np.array(
+            Rounded(residual_numbers(ResidualNoise(RESIDUALS, scales)), grid).draw(seeded(7))
+        )
 
     once = draw(SCALES)
     assert len(once) == RESIDUALS.dimension

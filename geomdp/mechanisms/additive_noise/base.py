@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import abc
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -16,16 +16,22 @@ import numpy as np
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
-from geomdp.mechanisms.additive_noise.certify import Origin, Proved, proved
+from geomdp.mechanisms.additive_noise.certify import Origin, proved_body, proved_on_real_records
 from geomdp.mechanisms.additive_noise.sums import (
     FAR_ABOVE_UNITS,
     AnyRecords,
     Change,
+    ExactPath,
     ExactSums,
+    MeasuredSums,
+    RealRecords,
+    ResidualSums,
+    Units,
     exact_sums,
     has_real_records,
 )
 from geomdp.mechanisms.base import (
+    LARGEST_SUM,
     Mechanism,
     Prediction,
     PredictionKind,
@@ -36,7 +42,9 @@ from geomdp.mechanisms.base import (
     whole_square,
 )
 from geomdp.noise import GaussianNoise, LaplaceNoise, Noise
-from geomdp.noise.exact.rounding import proved_gaussian_scale
+from geomdp.noise.few_queries import GeometricNoise, LatticeBoxNoise, StaircaseNoise
+from geomdp.noise.gaussian import isotropic, proved_gaussian_scale
+from geomdp.noise.rounding import Rounded, grid_for, public_grid
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Guarantee, Privacy, PureDP
 from geomdp.privacy.definitions import check_range, checked_adjacency, gaussian_scale, laplace_scale
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, SamplerStatus, rounded_arithmetic
@@ -46,35 +54,6 @@ from geomdp.workloads.base import Totals
 #: If rounding of answers changes a predicted error by less than this share, the prediction leaves
 #: the rounding out.
 NEGLIGIBLE = 1e-6
-
-
-@dataclass(frozen=True, eq=False)
-class ExactPath:
-    """The way of an unseeded release: exact sums, plus rounded noise, divided by n."""
-
-    sums: ExactSums
-    proof: Proved
-
-    @property
-    def grid(self) -> int:
-        """Noise on sums of answers is rounded to multiples of 2^-grid."""
-        return self.proof.rounded.grid + self.sums.bits
-
-    def draw(self) -> list[int]:
-        """Noise in multiples of 2^-grid, from the random bits of the operating system."""
-        return self.proof.rounded.draw()
-
-    def means(self, sums: FloatArray, multiples: list[int], n: int) -> FloatArray:
-        """Noisy means (m,) of all answers, from exact sums over n records and noise from `draw`."""
-        rows = self.proof.rows
-        measured = sums if rows is None else sums[rows.places]
-        noisy = self.sums.quotients(measured, multiples, self.proof.rounded.grid, n)
-        return self.sums.restored(noisy if rows is None else rows.answers(noisy))
-
-    def rounding(self, hull: AffineHull | None) -> FloatArray:
-        """Largest change (m,) of means by rounding of answers, after a projection on `hull`."""
-        rows = self.proof.rows
-        return self.sums.rounding(None if rows is None else rows.recomputed, hull)
 
 
 class AdditiveMechanism(Mechanism):
@@ -177,8 +156,7 @@ class AdditiveMechanism(Mechanism):
         sums = self._sums()
         if sums is None or (self.whole_only and not self.workload.whole_answers):
             return None
-        proof = proved(self.noise, sums, self.change, self.law, self.origin)
-        return None if proof is None else ExactPath(sums, proof)
+        return proved(self.noise, sums, self.change, self.law, self.origin)
 
     @property
     def _used(self) -> ExactPath | None:
@@ -194,7 +172,7 @@ class AdditiveMechanism(Mechanism):
         path = self._used
         arithmetic = FLOAT64_CAVEAT
         if path is not None:
-            arithmetic = rounded_arithmetic(path.grid, path.proof.slack)
+            arithmetic = rounded_arithmetic(path.grid, path.slack)
         return Guarantee(self.privacy, self.adjacency, self.sampler, arithmetic)
 
     @property
@@ -290,7 +268,7 @@ class AdditiveMechanism(Mechanism):
         """Draw Z, and return a function that maps sums to (sums + Z) / n in the public subspace."""
         path, n = self._used, self.n
         if rng is None and path is not None:
-            multiples = path.draw()
+            multiples = path.rounded.draw()
             return once(lambda sums: self._restored(path.means(sums, multiples, n)))
         noise = self.noise.sample(np.random.default_rng(rng), 1)[0]
         return once(lambda sums: self._restored((sums + noise) / n))
@@ -301,6 +279,46 @@ class AdditiveMechanism(Mechanism):
         # All noise is in the subspace. Sums may have rounding errors outside the subspace, where no
         # noise hides them. The projection on the subspace removes these errors.
         return np.asarray(self._hull.embed(self._hull.coordinates(answers[None]))[0])
+
+
+def proved(
+    noise: Noise,
+    sums: ExactSums,
+    change: Change,
+    law: Callable[[Change], Noise],
+    origin: Origin | None,
+) -> ExactPath | None:
+    """Exact sums with the noise that unseeded releases add; None without a proof for its floats.
+
+    `law` gave `noise` for `change`: what one record can change in the answers. `origin` is that of
+    its parameters; None if no proof for them is known.
+    """
+    if origin is None:
+        return None
+    match sums:
+        case MeasuredSums() | ResidualSums():
+            # The scales were proved in exact arithmetic, for the changes of the measurements.
+            return ExactPath(sums, sums.rounded(noise))
+        case RealRecords():
+            return proved_on_real_records(noise, sums, change, origin)
+        case Units():
+            change = Change(sums.answers, change.adjacency)
+    match noise:
+        case LaplaceNoise() | StaircaseNoise() | GeometricNoise():
+            # A whole sensitivity below 2^53 is exact, and scales are rounded up. The proof for
+            # staircases holds for the floats of epsilon and of the share of a step.
+            exact = change.l1.is_integer() and change.l1 < LARGEST_SUM
+            return ExactPath(sums, sums.rounded(law(change))) if exact else None
+        case LatticeBoxNoise():
+            return ExactPath(sums, sums.rounded(noise))  # units and counts are whole
+        case GaussianNoise():
+            # The noise is isotropic in R^m: its projection on the span, whose basis is rounded, has
+            # the law of `noise`. For squares of whole numbers, the scale of the law is proved.
+            found = law(change)
+            assert isinstance(found, GaussianNoise)
+            grid = grid_for(found.scale) if isinstance(sums, Units) else public_grid(noise)
+            return ExactPath(sums, Rounded([isotropic(noise.dimension, found.scale)], grid))
+    return proved_body(noise, sums, change, origin)
 
 
 class PureMechanism(AdditiveMechanism):

@@ -1,10 +1,9 @@
-"""Proofs that noise with float64 parameters is private for all changes of exact sums (X-GRID)."""
+"""Proofs that noise of a body with float64 parameters is private for all changes (X-GRID)."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -37,13 +36,12 @@ from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.mechanisms.additive_noise.sums import (
     MAX_CHECKED,
     Change,
+    ExactPath,
     ExactSums,
-    MeasuredSums,
+    FewRows,
     RealRecords,
-    ResidualSums,
     Units,
 )
-from geomdp.mechanisms.base import LARGEST_SUM
 from geomdp.noise import (
     GaussianNoise,
     KNormNoise,
@@ -53,13 +51,10 @@ from geomdp.noise import (
     Part,
     RecursiveNoise,
 )
-from geomdp.noise.differences import ConeNoise
-from geomdp.noise.exact.release import Rounded, RoundedGaussians, RoundedNoise, RoundedVector
-from geomdp.noise.exact.rounding import grid_for, public_grid
-from geomdp.noise.exact.tables import cell_map
-from geomdp.noise.exact.vectors import gaussian_vector, wishart_difference
-from geomdp.noise.few_queries import GeometricNoise, LatticeBoxNoise, StaircaseNoise
+from geomdp.noise.differences import ConeNoise, wishart_difference
 from geomdp.noise.mapped import MappedNoise
+from geomdp.noise.rounding import Numbers, Rounded, public_grid
+from geomdp.noise.tables import cell_map
 from geomdp.privacy import Adjacency
 
 #: Certified slack tau (X-GRID). A rounded release uses the body found in float64, made 1 + tau
@@ -96,75 +91,12 @@ class Origin(enum.Enum):
     CALLER = enum.auto()
 
 
-@dataclass(frozen=True, eq=False)
-class FewRows:
-    """Noise on the sums of the r answers at `places`, which determine all m answers.
-
-    `lift` (m, r) maps these entries of a vector of means minus `offset` (m,) to all of it.
-    """
-
-    places: IntArray
-    noise: Noise
-    lift: FloatArray
-    offset: FloatArray
-    slack: float
-
-    def answers(self, measured: FloatArray) -> FloatArray:
-        """All means (m,) from those at `places` (r,)."""
-        return np.asarray(self.offset + self.lift @ (measured - self.offset[self.places]))
-
-    def recomputed(self, rows: FloatArray) -> FloatArray:
-        """Vectors of means (N, m), computed from their entries at `places`."""
-        return np.asarray(self.offset + (rows - self.offset)[:, self.places] @ self.lift.T)
-
-
-@dataclass(frozen=True, eq=False)
-class Proved:
-    """Rounded noise that is proved private, on all sums or on those of a few `rows`.
-
-    It was made larger by the share `slack`, to cover rounding errors of its parameters.
-    """
-
-    rounded: Rounded
-    slack: float = 0.0
-    rows: FewRows | None = None
-
-
-def proved(
-    noise: Noise,
-    sums: ExactSums,
-    change: Change,
-    law: Callable[[Change], Noise],
-    origin: Origin | None,
-) -> Proved | None:
-    """The noise that unseeded releases add to exact sums; None without a proof for its floats.
-
-    `law` gave `noise` for `change`: what one record can change in the answers. `origin` is that of
-    its parameters; None if no proof for them is known.
-    """
-    if origin is None:
-        return None
-    match sums:
-        case MeasuredSums() | ResidualSums():
-            # The scales were proved in exact arithmetic, for the changes of the measurements.
-            return Proved(sums.rounded(noise))
-        case RealRecords():
-            return _on_real_records(noise, sums, change, origin)
-        case Units():
-            change = Change(sums.answers, change.adjacency)
+def proved_body(noise: Noise, sums: ExactSums, change: Change, origin: Origin) -> ExactPath | None:
+    """A proof for noise of a body, or of a cone over one; None if there is none."""
     match noise:
-        case LaplaceNoise() | StaircaseNoise() | GeometricNoise():
-            # A whole sensitivity below 2^53 is exact, and scales are rounded up. The proof for
-            # staircases holds for the floats of epsilon and of the share of a step.
-            exact = change.l1.is_integer() and change.l1 < LARGEST_SUM
-            return Proved(sums.rounded(law(change))) if exact else None
-        case LatticeBoxNoise():
-            return Proved(sums.rounded(noise))  # units and counts are whole
-        case GaussianNoise():
-            return Proved(_gaussians(noise, sums, law(change)))
         case ConeNoise() | PairedNoise():
             found = _exact_cone(noise, sums, change)
-            return None if found is None else Proved(sums.rounded(found))
+            return None if found is None else ExactPath(sums, sums.rounded(found))
         case KNormNoise() if origin in (Origin.CHANGES, Origin.CALLER):
             return _of_body(noise, noise, sums, change, origin)
         case RecursiveNoise() if noise.undivided is not None:
@@ -174,59 +106,44 @@ def proved(
     return None
 
 
-def _gaussians(noise: GaussianNoise, sums: ExactSums, law: Noise) -> RoundedGaussians:
-    """Isotropic noise in R^m: its projection on the span, whose basis is rounded, is `noise`."""
-    # For squares of whole numbers, the scale of the law is proved.
-    assert isinstance(law, GaussianNoise)
-    grid = grid_for(law.scale) if isinstance(sums, Units) else public_grid(noise)
-    return RoundedGaussians(noise.dimension, law.scale, grid)
+def _of_rows(rows: FewRows | None, sums: ExactSums) -> ExactPath | None:
+    return None if rows is None else ExactPath(sums, sums.rounded(rows.noise), rows.slack, rows)
 
 
-def _of_rows(rows: FewRows | None, sums: ExactSums) -> Proved | None:
-    return None if rows is None else Proved(sums.rounded(rows.noise), rows.slack, rows)
-
-
-# Noise on real records.
-
-
-def _on_real_records(
+def proved_on_real_records(
     noise: Noise, sums: RealRecords, change: Change, origin: Origin
-) -> Proved | None:
+) -> ExactPath | None:
+    """A proof for noise on sums of real records; None if there is none."""
+    slack, found = 0.0, noise
     match noise:
         case LaplaceNoise():
             # The sensitivity is the rounded value of a closed form with a square root. The slack is
             # far larger than the rounding error.
-            larger = LaplaceNoise(noise.dimension, noise.scale * (1 + SLACK))
-            return Proved(sums.rounded(larger), SLACK)
+            slack = SLACK
+            found = LaplaceNoise(noise.dimension, noise.scale * (1 + slack))
         case GaussianNoise():
-            # The scale is proved for a whole square, and the noise fills R^m.
-            return Proved(sums.rounded_vector(gaussian_vector(noise.dimension, noise.scale)))
-        case ConeNoise():
-            return _cone_on_real_records(noise, sums)
-    if origin is Origin.BALL:
-        # The answers on real records span R^m, so the basis is the identity. If the radius is not a
-        # whole number, it is a rounded square root, and the slack covers the rounding.
-        slack = 0.0 if change.l2.is_integer() else SLACK
-        root = change.l2 * np.eye(noise.dimension)
-    elif origin is Origin.SOLVER:
-        slack, root = SLACK, _root(noise)
-    else:
-        return None
-    return Proved(sums.rounded(_with_root(noise, root * (1 + slack))), slack)
-
-
-def _cone_on_real_records(noise: ConeNoise, sums: RealRecords) -> Proved | None:
-    # `Spectraplex` and `PsdBox` contain x x^T for all records x. They have no parameter that could
-    # be rounded. A rounded centre a is as private as the exact centre, because a occurs in Z only
-    # as -(r_1 - r_2) T a. If a is not 0, the number of records is public. Then the proof of privacy
-    # also holds if r_1 - r_2 is published.
-    match noise.body:
-        case Spectraplex():
+            pass  # The scale is proved for a whole square, and the noise fills R^m.
+        # `Spectraplex` and `PsdBox` contain x x^T for all records x. They have no parameter that
+        # could be rounded. A rounded centre a is as private as the exact centre, because a occurs
+        # in Z only as -(r_1 - r_2) T a. If a is not 0, the number of records is public. Then the
+        # proof of privacy also holds if r_1 - r_2 is published.
+        case ConeNoise(body=Spectraplex()):
             entries = wishart_difference(noise.body.d, noise.rate, float(noise.centre[0]))
-            return Proved(RoundedVector(entries, sums.grid(noise)))
-        case PsdBox():
-            return Proved(sums.rounded(noise))
-    return None
+            return ExactPath(sums, Rounded([Numbers(entries)], sums.grid(noise)))
+        case ConeNoise():
+            if not isinstance(noise.body, PsdBox):
+                return None
+        case _ if origin is Origin.BALL:
+            # The answers on real records span R^m, so the basis is the identity. If the radius is
+            # not a whole number, it is a rounded square root, and the slack covers the rounding.
+            slack = 0.0 if change.l2.is_integer() else SLACK
+            found = _with_root(noise, change.l2 * np.eye(noise.dimension) * (1 + slack))
+        case _ if origin is Origin.SOLVER:
+            slack = SLACK
+            found = _with_root(noise, _root(noise) * (1 + slack))
+        case _:
+            return None
+    return ExactPath(sums, sums.rounded(found), slack)
 
 
 # Cone noise.
@@ -287,16 +204,16 @@ def is_upright_box(body: Body) -> bool:
 
 def _of_body(
     noise: KNormNoise, released: Noise, sums: ExactSums, change: Change, origin: Origin
-) -> Proved | None:
+) -> ExactPath | None:
     """A proof for K-norm noise of any body; `released` has the same law, and gives the grid."""
     if not isinstance(noise.uniform, ExactSampler):
         return None
     if origin is Origin.CHANGES and isinstance(sums, Units):
         hull = change.body
         if isinstance(hull, SimplexDifference):
-            return Proved(sums.rounded(knorm(hull, noise.epsilon)))
+            return ExactPath(sums, sums.rounded(knorm(hull, noise.epsilon)))
     elif origin is Origin.CHANGES and holds_as_given(noise.body):
-        return Proved(RoundedNoise(noise, public_grid(released)))
+        return ExactPath(sums, Rounded.of(noise, public_grid(released)))
     return _of_rows(few_rows(noise, sums, change, origin), sums)
 
 

@@ -29,8 +29,7 @@ from geomdp.mechanisms.strategies.choice import (
 from geomdp.mechanisms.strategies.design import Design, Measurement
 from geomdp.mechanisms.strategies.residual_scales import ResidualScales, best_scales
 from geomdp.noise import GaussianNoise, Part
-from geomdp.noise.exact.rounding import proved_gaussian_scale
-from geomdp.noise.gaussian import ResidualNoise, doublings
+from geomdp.noise.gaussian import ResidualNoise, doublings, proved_gaussian_scale
 from geomdp.noise.mapped import MappedNoise, sum_of_images
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload, WorkloadSizeError

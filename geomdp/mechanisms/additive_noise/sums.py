@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
+from flint import arb
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
@@ -30,19 +31,19 @@ from geomdp.mechanisms.base import (
 )
 from geomdp.mechanisms.strategies.design import Measurement
 from geomdp.noise import Noise
-from geomdp.noise.exact.points import Computable
-from geomdp.noise.exact.release import (
-    Rounded,
-    RoundedNoise,
-    RoundedParts,
-    RoundedResiduals,
-    RoundedVector,
-)
-from geomdp.noise.exact.rounding import grid_for, public_grid
-from geomdp.noise.exact.vectors import matrix_entries, noise_vector
 from geomdp.noise.few_queries import GeometricNoise, LatticeBoxNoise
-from geomdp.noise.gaussian import ResidualNoise
+from geomdp.noise.gaussian import GaussianNoise, ResidualNoise, isotropic, residual_numbers
 from geomdp.noise.mapped import MappedNoise, sum_of_images
+from geomdp.noise.rounding import (
+    Computable,
+    Draw,
+    Numbers,
+    Rounded,
+    Vector,
+    exact_numbers,
+    grid_for,
+    public_grid,
+)
 from geomdp.privacy import Adjacency
 from geomdp.workloads import (
     BoxSecondMoment,
@@ -166,9 +167,13 @@ class ExactSums:
         """The k of the grid of 2^-k to which noise on these sums is rounded."""
         return 0 if isinstance(noise, GeometricNoise | LatticeBoxNoise) else public_grid(noise)
 
+    def numbers(self, noise: Noise) -> list[Numbers]:
+        """Noise on these sums, in independent parts."""
+        return [exact_numbers(noise)]
+
     def rounded(self, noise: Noise) -> Rounded:
         """Noise on these sums, rounded to `grid`."""
-        return RoundedNoise(noise, self.grid(noise))
+        return Rounded(self.numbers(noise), self.grid(noise))
 
     def quotients(self, sums: FloatArray, multiples: list[int], grid: int, n: int) -> FloatArray:
         """(sums + multiples 2^-grid) / n: the exact quotients, rounded once."""
@@ -272,10 +277,6 @@ def units_of(workload: Workload) -> Units | None:
 # [-1, 1] are rounded towards zero to multiples of 2^-40, so sums of products are multiples of
 # 2^-80. They are stored in this unit, as digits in base 2^20 that float64 holds exactly.
 
-# Exact sums of rounded reals and of their products, as whole numbers that may exceed 2^53. Reals in
-# [-1, 1] are rounded towards zero to multiples of 2^-40, so sums of products are multiples of
-# 2^-80. They are stored in this unit, as digits in base 2^20 that float64 holds exactly.
-
 #: Bits after the binary point of a rounded real. Rounding moves a real by less than 10^-12. For
 #: 1-DP, a mean of fewer than 10^11 records needs noise of a scale above 10^-12.
 REAL_BITS = 40
@@ -360,15 +361,16 @@ class RealRecords(ExactSums):
     capacity = 1 << 52
 
     @property
-    def products(self) -> bool:
-        """Whether answers are products of two entries, with off-diagonals times sqrt(2) (svec)."""
-        return isinstance(self.workload, SecondMoment | BoxSecondMoment)
+    def order(self) -> int | None:
+        """d for products of two entries, with off-diagonals times sqrt(2) (svec); else None."""
+        products = isinstance(self.workload, SecondMoment | BoxSecondMoment)
+        return self.workload.d if products else None
 
     @property
     def _stretch(self) -> FloatArray:
         factors = np.ones(self.workload.n_queries)
-        if isinstance(self.workload, SecondMoment | BoxSecondMoment):
-            rows, columns = np.triu_indices(self.workload.d)
+        if self.order is not None:
+            rows, columns = np.triu_indices(self.order)
             factors[rows != columns] = np.sqrt(2.0)
         return factors
 
@@ -376,14 +378,13 @@ class RealRecords(ExactSums):
         del noise
         return 2 * REAL_BITS
 
-    def rounded(self, noise: Noise) -> RoundedVector:
-        return self.rounded_vector(noise_vector(noise))
-
-    def rounded_vector(self, on_answers: Computable) -> RoundedVector:
-        """Noise on answers as rounded noise on sums of entries x_i, or of x_i x_j with i <= j."""
-        if isinstance(self.workload, SecondMoment | BoxSecondMoment):
-            on_answers = matrix_entries(on_answers, self.workload.d)
-        return RoundedVector(on_answers, 2 * REAL_BITS)
+    def numbers(self, noise: Noise) -> list[Numbers]:
+        """Noise on answers as noise on sums of entries x_i, or of x_i x_j with i <= j."""
+        isotropic_noise = isinstance(noise, GaussianNoise)  # it fills R^m, so needs no basis
+        found = isotropic(noise.dimension, noise.scale) if isotropic_noise else exact_numbers(noise)
+        if self.order is None:
+            return [Numbers(found.balls)]
+        return [Numbers(matrix_entries(found.balls, self.order))]
 
     def empty(self) -> WideSums:
         """Sums before any record is added: all 0."""
@@ -392,10 +393,10 @@ class RealRecords(ExactSums):
     def add(self, sums: WideSums, chunk: FloatArray) -> None:
         """Add a chunk of valid records (b, d) to `sums`."""
         rows = fixed_point(chunk)
-        if self.products:
-            add_products(sums, rows)
-        else:
+        if self.order is None:
             add_numbers(sums, rows)
+        else:
+            add_products(sums, rows)
 
     def totals(self, records: AnyRecords) -> Totals:
         if isinstance(records, CountedRecords):
@@ -420,7 +421,22 @@ class RealRecords(ExactSums):
         """2^-40 for entries, 2^-39 for products, sqrt(2) 2^-39 if scaled by sqrt(2)."""
         # The affine hull of the answers is R^m, so projecting on it changes nothing.
         del recomputed, hull
-        return self._stretch * 2.0 ** (-REAL_BITS + self.products)
+        return self._stretch * 2.0 ** (-REAL_BITS + (self.order is not None))
+
+
+def matrix_entries(on_svec: Computable, order: int) -> Computable:
+    """A vector in svec coordinates as entries of a matrix: the upper triangle, row by row.
+
+    Entries off the diagonal are divided by sqrt(2), so that their sums can be exact.
+    """
+    diagonal = [i == j for i in range(order) for j in range(i, order)]
+
+    def entries(draw: Draw) -> Vector:
+        root = arb(2).sqrt()
+        pairs = zip(diagonal, on_svec(draw), strict=True)
+        return [x if on_it else x / root for on_it, x in pairs]
+
+    return entries
 
 
 def exact_sums(workload: Workload) -> ExactSums | None:
@@ -475,8 +491,8 @@ class MeasuredSums(ExactSums):
     def grid(self, noise: Noise) -> int:
         return max(self.step.bit_length() - 1, *map(public_grid, _parts(noise)))
 
-    def rounded(self, noise: Noise) -> RoundedParts:
-        return RoundedParts(_parts(noise), self.grid(noise))
+    def numbers(self, noise: Noise) -> list[Numbers]:
+        return [exact_numbers(part) for part in _parts(noise)]
 
     def restored(self, means: FloatArray) -> FloatArray:
         maps = [part.matrix for part in self.measurements]
@@ -511,9 +527,62 @@ class ResidualSums(ExactSums):
         assert isinstance(noise, ResidualNoise)
         return grid_for(float(noise.scales[noise.scales > 0].min()))
 
-    def rounded(self, noise: Noise) -> RoundedResiduals:
+    def numbers(self, noise: Noise) -> list[Numbers]:
         assert isinstance(noise, ResidualNoise)
-        return RoundedResiduals(noise, self.grid(noise))
+        return residual_numbers(noise)
 
     def restored(self, means: FloatArray) -> FloatArray:
         return np.asarray(self.residuals.to_answers(means[None])[0])
+
+
+# Exact sums with noise.
+
+
+@dataclass(frozen=True, eq=False)
+class FewRows:
+    """Noise on the sums of the r answers at `places`, which determine all m answers.
+
+    `lift` (m, r) maps these entries of a vector of means minus `offset` (m,) to all of it.
+    """
+
+    places: IntArray
+    noise: Noise
+    lift: FloatArray
+    offset: FloatArray
+    slack: float
+
+    def recomputed(self, rows: FloatArray) -> FloatArray:
+        """Vectors of means (N, m), computed from their entries at `places`."""
+        return np.asarray(self.offset + (rows - self.offset)[:, self.places] @ self.lift.T)
+
+
+@dataclass(frozen=True, eq=False)
+class ExactPath:
+    """The way of an unseeded release: exact sums, plus proved and rounded noise, divided by n.
+
+    The noise is on all sums or on those of a few `rows`. It was made larger by the share `slack`,
+    to cover rounding errors of its parameters.
+    """
+
+    sums: ExactSums
+    rounded: Rounded
+    slack: float = 0.0
+    rows: FewRows | None = None
+
+    @property
+    def grid(self) -> int:
+        """Noise on sums of answers is rounded to multiples of 2^-grid."""
+        return self.rounded.grid + self.sums.bits
+
+    def means(self, sums: FloatArray, multiples: list[int], n: int) -> FloatArray:
+        """Noisy means (m,) of all answers, from exact sums over n records and rounded noise."""
+        rows, grid = self.rows, self.rounded.grid
+        if rows is None:
+            return self.sums.restored(self.sums.quotients(sums, multiples, grid, n))
+        measured = self.sums.quotients(sums[rows.places], multiples, grid, n)
+        noisy = rows.offset + rows.lift @ (measured - rows.offset[rows.places])
+        return self.sums.restored(np.asarray(noisy))
+
+    def rounding(self, hull: AffineHull | None) -> FloatArray:
+        """Largest change (m,) of means by rounding of answers, after a projection on `hull`."""
+        return self.sums.rounding(None if self.rows is None else self.rows.recomputed, hull)

@@ -6,8 +6,7 @@ import mpmath
 import numpy as np
 from mpmath import mpf
 
-from geomdp.noise.exact.rounding import refined
-from geomdp.noise.exact.variates import WORD_BITS, UniformBits
+from geomdp.noise.rounding import WORD_BITS, UniformBits, refined
 
 #: Working precision of mpmath in bits, and number of words that are read of each uniform number.
 REFERENCE_BITS = 400

@@ -8,11 +8,17 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from geomdp.noise.exact import tables
-from geomdp.noise.exact.rounding import FUNCTION_ERROR, logarithm, sine_cosine
-from geomdp.noise.exact.tables import TryShape
-from geomdp.noise.exact.variates import WORD_BITS, Draw, UniformBits
+from geomdp.noise import tables
+from geomdp.noise.rounding import (
+    FUNCTION_ERROR,
+    WORD_BITS,
+    Draw,
+    UniformBits,
+    logarithm,
+    sine_cosine,
+)
 from geomdp.noise.scalar import EXPONENTIAL, GUMBEL, LAPLACE, RADIUS, _Block
+from geomdp.noise.tables import TryShape
 from tests.noise.exact.test_near import Words
 from tests.noise.exact.test_table_tries import exact_violation
 

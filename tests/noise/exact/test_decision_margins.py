@@ -11,10 +11,8 @@ import math
 import numpy as np
 import pytest
 
-from geomdp.noise import scalar
-from geomdp.noise.exact import tables
-from geomdp.noise.exact.rounding import LARGEST, NearVector, nearest_by_floats
-from geomdp.noise.exact.variates import Undecided, UniformBits
+from geomdp.noise import scalar, tables
+from geomdp.noise.rounding import LARGEST, NearVector, Undecided, UniformBits, nearest_by_floats
 from geomdp.noise.scalar import NoisyThreshold, NoisyValues, _by_floats
 from tests.noise.exact.reference import seeded
 from tests.noise.exact.terms import Known, Supply, Terms
@@ -176,17 +174,17 @@ def test_numbers_next_to_0_and_1_leave_a_try_open():
     for start, *_ in SHAPE._places.chi + SHAPE._places.parts:
         uniforms = np.full((4, SHAPE.numbers), 0.3)
         uniforms[:, start] = ends
-        assert tables._Variables(uniforms, SHAPE._places).open.tolist() == [0, 0, 1, 1]
+        assert tables.Variables(uniforms, SHAPE._places).open.tolist() == [0, 0, 1, 1]
     for _, _, radius, angle in SHAPE._places.pairs:
         uniforms = np.full((4, SHAPE.numbers), 0.3)
         uniforms[:, angle] = [0.0, 1.0, 0.5, 0.25]  # an angle may have any value
         uniforms[2:, radius] = ends[2:]
-        assert tables._Variables(uniforms, SHAPE._places).open.tolist() == [0, 0, 1, 1]
+        assert tables.Variables(uniforms, SHAPE._places).open.tolist() == [0, 0, 1, 1]
     for start, twice in SHAPE._places.chi + SHAPE._places.parts:
         if twice % 2:  # then the last number of the variable is an angle
             uniforms = np.full((2, SHAPE.numbers), 0.3)
             uniforms[:, start + twice // 2 + 1] = [0.0, 1.0]
-            assert tables._Variables(uniforms, SHAPE._places).open.tolist() == [0, 0]
+            assert tables.Variables(uniforms, SHAPE._places).open.tolist() == [0, 0]
 
 
 def test_an_error_above_the_largest_leaves_a_try_open(monkeypatch):

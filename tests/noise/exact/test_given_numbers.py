@@ -9,15 +9,18 @@ import numpy as np
 import pytest
 from flint import ctx
 
+from geomdp.mechanisms.additive_noise.sums import matrix_entries
 from geomdp.noise import scalar
-from geomdp.noise.exact.variates import WORD_BITS, Draw, Undecided, UniformBits
-from geomdp.noise.exact.vectors import (
-    gaussian_vector,
-    matrix_entries,
-    scaled_gaussians,
-    scaled_laplaces,
-    times,
-    wishart_difference,
+from geomdp.noise.differences import wishart_difference
+from geomdp.noise.gaussian import isotropic
+from geomdp.noise.points import scaled_variables
+from geomdp.noise.rounding import (
+    WORD_BITS,
+    Draw,
+    Undecided,
+    UniformBits,
+    gaussians,
+    laplaces,
 )
 from geomdp.noise.scalar import EXPONENTIAL, GUMBEL, LAPLACE, exact_argmax, noisy_argmax
 from tests.noise.exact.reference import REFERENCE_BITS, REFERENCE_WORDS, Reference, seeded
@@ -63,17 +66,20 @@ def upper_triangle(given):
 
 #: For each name, a function that builds the vector, and a function that computes it by mpmath.
 CASES = {
-    "scaled laplaces": (lambda: scaled_laplaces(np.array(SCALES)), lambda r: scaled(r.laplaces(3))),
+    "scaled laplaces": (
+        lambda: scaled_variables(laplaces, np.array(SCALES)),
+        lambda r: scaled(r.laplaces(3)),
+    ),
     "scaled gaussians": (
-        lambda: scaled_gaussians(np.array(SCALES)),
+        lambda: scaled_variables(gaussians, np.array(SCALES)),
         lambda r: scaled(r.gaussians(3)),
     ),
-    "gaussians": (lambda: gaussian_vector(3, 0.1), lambda r: [0.1 * x for x in r.gaussians(3)]),
+    "gaussians": (lambda: isotropic(3, 0.1).balls, lambda r: [0.1 * x for x in r.gaussians(3)]),
     "times": (
-        lambda: times(-7, gaussian_vector(2, 1.0)),
+        lambda: isotropic(2, 1.0).times(-7).balls,
         lambda r: [-7 * x for x in r.gaussians(2)],
     ),
-    "entries": (lambda: matrix_entries(gaussian_vector(3, 2.0), 2), upper_triangle),
+    "entries": (lambda: matrix_entries(isotropic(3, 2.0).balls, 2), upper_triangle),
     "wishart": (lambda: wishart_difference(3, 0.3, 0.0), wishart(3, 0.3, 0)),
     "centred wishart": (lambda: wishart_difference(3, 0.3, 0.7), wishart(3, 0.3, 0.7)),
 }

@@ -12,7 +12,7 @@ from flint import arb, ctx
 from mpmath import mpf
 
 from geomdp.noise import scalar
-from geomdp.noise.exact.variates import WORD_BITS, Undecided
+from geomdp.noise.rounding import WORD_BITS, Undecided
 from geomdp.noise.scalar import (
     BLOCK,
     LaplaceNumber,

@@ -10,17 +10,21 @@ import pytest
 from mpmath import mpf
 
 from geomdp.noise import LaplaceNoise
-from geomdp.noise.exact import rounding as near
-from geomdp.noise.exact.release import RoundedGaussians, RoundedNoise, RoundedVector, noise_vector
-from geomdp.noise.exact.rounding import (
+from geomdp.noise import rounding as near
+from geomdp.noise.gaussian import isotropic
+from geomdp.noise.rounding import (
     LOG_ERROR,
     TURN_ERROR,
+    WORD_BITS,
+    Numbers,
+    Rounded,
+    Undecided,
+    UniformBits,
+    exact_numbers,
     near_gaussians,
     near_laplaces,
     nearest_by_floats,
 )
-from geomdp.noise.exact.variates import WORD_BITS, Undecided, UniformBits
-from geomdp.noise.exact.vectors import gaussian_vector
 from tests.noise.exact.reference import REFERENCE_BITS, Reference, seeded
 
 TOP = 1 << WORD_BITS
@@ -134,18 +138,18 @@ def test_a_sine_off_by_a_part_in_a_trillion_is_caught(monkeypatch):
 @pytest.mark.parametrize("grid", [-3, 0, 7, 30, 45, 60, 200, 1100])
 def test_the_filter_never_changes_a_draw(grid):
     noises = [
-        (RoundedNoise(LaplaceNoise(301, 5.0), grid), noise_vector(LaplaceNoise(301, 5.0))),
-        (RoundedGaussians(301, 5.0, grid), gaussian_vector(301, 5.0)),
+        (Rounded.of(LaplaceNoise(301, 5.0), grid), exact_numbers(LaplaceNoise(301, 5.0)).balls),
+        (Rounded([isotropic(301, 5.0)], grid), isotropic(301, 5.0).balls),
     ]
     for noise, vector in noises:
         for seed in range(5):
-            plain = RoundedVector(vector, grid).draw(seeded(seed))
+            plain = Rounded([Numbers(vector)], grid).draw(seeded(seed))
             assert noise.draw(seeded(seed)) == plain
 
 
-def test_it_decides_nearly_all_draws(monkeypatch):
-    noise = RoundedGaussians(1000, 5.0, 8)
-    monkeypatch.setattr(noise, "vector", None)
+def test_it_decides_nearly_all_draws():
+    noise = Rounded([isotropic(1000, 5.0)], 8)
+    noise.parts[:] = [Numbers(None, part.near) for part in noise.parts]
     assert all(len(noise.draw(seeded(seed))) == 1000 for seed in range(100))
 
 

@@ -11,11 +11,17 @@ from flint import arb, ctx
 
 from geomdp.bodies import Ball, Elliptope
 from geomdp.mechanisms import Cone
-from geomdp.noise import ConeNoise
-from geomdp.noise.exact import release
-from geomdp.noise.exact.release import RoundedNoise, RoundedVector, near_cone
-from geomdp.noise.exact.variates import WORD_BITS, Draw, Undecided, UniformBits
-from geomdp.noise.exact.vectors import noise_vector
+from geomdp.noise import ConeNoise, differences, tables
+from geomdp.noise.differences import near_cone
+from geomdp.noise.rounding import (
+    WORD_BITS,
+    Draw,
+    Numbers,
+    Rounded,
+    Undecided,
+    UniformBits,
+    exact_numbers,
+)
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import MarginalTables, Parities
 from tests.noise.exact.reference import seeded
@@ -50,7 +56,7 @@ def noise(request):
 
 def check_values_are_within_their_errors(noise):
     """Compare with ball arithmetic at 372 bits; return the largest error bound for random words."""
-    near, vector = near_cone(noise), noise_vector(noise)
+    near, vector = near_cone(noise), exact_numbers(noise).balls
     rng, largest = np.random.default_rng(0), 0.0
     for seed in range(4):
         given = rng.integers(0, 1 << WORD_BITS, near.count, dtype=np.uint64).tolist()
@@ -77,27 +83,27 @@ def test_values_are_within_their_errors(noise):
     assert check_values_are_within_their_errors(noise) < 1e-9 * deviation
 
 
+def bent(rows, error):
+    changed = rows.copy()
+    changed[:, -1, 0] += 1e-7
+    return changed, error
+
+
 def too_long(total, off):
     return total + 1e-6, off
 
 
 #: Two defects: one entry of the factor is too large by 1e-7, and a radius is too large by 1e-6.
 DEFECTS = {
-    "_factor": lambda right: lambda *given: bent(*right(*given)),
-    "_sum": lambda right: lambda *given: too_long(*right(*given)),
+    "rows": (tables.Variables, lambda right: lambda *given: bent(*right(*given))),
+    "_sum": (differences, lambda right: lambda *given: too_long(*right(*given))),
 }
-
-
-def bent(factor, errors):
-    changed = factor.copy()
-    changed[-1, 0] += 1e-7
-    return changed, errors
 
 
 @pytest.mark.parametrize("function", DEFECTS)
 def test_a_defect_is_caught(monkeypatch, function):
-    right = getattr(release, function)
-    monkeypatch.setattr(release, function, DEFECTS[function](right))
+    place, defect = DEFECTS[function]
+    monkeypatch.setattr(place, function, defect(getattr(place, function)))
     with pytest.raises(AssertionError):
         check_values_are_within_their_errors(NOISES["order 7"])
 
@@ -116,22 +122,22 @@ class Refusing:
 
 @pytest.mark.parametrize("grid", [0, 9, 30, 45, 90])
 def test_the_filter_never_changes_a_draw(noise, grid):
-    filtered = RoundedNoise(noise, grid)
-    plain = RoundedVector(noise_vector(noise), grid, Refusing(near_cone(noise)))
+    filtered = Rounded.of(noise, grid)
+    plain = Rounded([Numbers(exact_numbers(noise).balls, Refusing(near_cone(noise)))], grid)
     for seed in range(3):
         assert filtered.draw(seeded(seed)) == plain.draw(seeded(seed))
 
 
-def test_it_decides_nearly_all_draws(monkeypatch):
-    noise = RoundedNoise(NOISES["tables"], 7)
-    monkeypatch.setattr(noise, "vector", None)
+def test_it_decides_nearly_all_draws():
+    noise = Rounded.of(NOISES["tables"], 7)
+    noise.parts[:] = [Numbers(None, part.near) for part in noise.parts]
     assert all(len(noise.draw(seeded(seed))) == 144 for seed in range(100))
 
 
 @pytest.mark.statistical
 def test_draws_have_the_law_of_the_float64_sampler():
     noise = NOISES["tables, add/remove"]
-    rounded, entropy = RoundedNoise(noise, 9), seeded(4)
+    rounded, entropy = Rounded.of(noise, 9), seeded(4)
     draws = np.array([rounded.draw(entropy) for _ in range(3000)]) / 2**9
     others = noise.sample(np.random.default_rng(5), 20_000)
     for j in range(noise.dimension):
@@ -153,11 +159,11 @@ def test_a_word_0_leaves_every_coordinate_open(which):
         Elliptope(6), 1.0, np.zeros(15), sp.csr_array(([1.0], ([0], [0])), shape=(1, 15))
     )
     near, start = near_cone(noise), 2 * (noise.effective_dimension + 1)
-    places = release._places(6, start)
-    if which == 1:
-        places = release._places(6, places.stop)
+    places = tables.factor_places(6)
+    start += which * places.count
+    lengths = [radius for *_, radius, _ in places.pairs]
     words = np.random.default_rng(0).integers(1 << 20, 1 << 62, near.count).astype(np.uint64)
-    words[places.lengths[0]], words[places.lengths[-1]] = 1, 0
+    words[start + lengths[0]], words[start + lengths[-1]] = 1, 0
     with np.errstate(all="ignore"):
         _, errors = near.evaluate(words)
     assert not np.isfinite(errors).any()

@@ -17,12 +17,25 @@ from flint import arb, ctx
 
 from geomdp.bodies import Ball, Elliptope, LpBall, SimplexDifference, SymmetrisedBox, TableMoments
 from geomdp.geometry.sampling.samplers import ExactSampler
-from geomdp.noise import ConeNoise, GaussianNoise, KNormNoise, LaplaceNoise, PairedNoise
-from geomdp.noise.exact import rounding, vectors
-from geomdp.noise.exact.release import rounded_noise
-from geomdp.noise.exact.rounding import nearest_multiples, refined
-from geomdp.noise.exact.variates import WORD_BITS, Draw, UniformBits, linear_map
-from geomdp.noise.exact.vectors import noise_vector
+from geomdp.noise import (
+    ConeNoise,
+    GaussianNoise,
+    KNormNoise,
+    LaplaceNoise,
+    PairedNoise,
+    gaussian,
+    rounding,
+)
+from geomdp.noise.points import linear_map
+from geomdp.noise.rounding import (
+    WORD_BITS,
+    Draw,
+    Rounded,
+    UniformBits,
+    exact_numbers,
+    nearest_multiples,
+    refined,
+)
 from tests.noise.exact.reference import REFERENCE_BITS, Reference, floats, nearest, seeded
 from tests.noise.exact.test_uniforms import Scripted
 from tests.stats import ks_uniform
@@ -47,7 +60,7 @@ def check_refinement_keeps_the_bits():
     noise = LaplaceNoise(3, 2.0)
     with mpmath.workprec(REFERENCE_BITS):
         expected = nearest([2 * x for x in Reference(seeded(1)).laplaces(3)], 300)
-    assert rounded_noise(noise, 300, seeded(1)) == expected
+    assert Rounded.of(noise, 300).draw(seeded(1)) == expected
 
 
 def test_redrawn_bits_are_caught(monkeypatch):
@@ -119,12 +132,12 @@ def check_mapped_noise_is_rounded_once():
         (value,) = Reference(seeded(3)).gaussians(1)
         entries = [mpmath.mpf(entry) * 5 * value for entry in (0.6, 0.8)]
         expected = nearest(entries, 80)
-    assert rounded_noise(noise, 80, seeded(3)) == expected
+    assert Rounded.of(noise, 80).draw(seeded(3)) == expected
 
 
 def test_a_float64_map_inside_a_noise_is_caught(monkeypatch):
     check_mapped_noise_is_rounded_once()
-    monkeypatch.setattr(vectors, "linear_map", float_map)
+    monkeypatch.setattr(gaussian, "linear_map", float_map)
     with pytest.raises(AssertionError):
         check_mapped_noise_is_rounded_once()
 
@@ -143,7 +156,7 @@ def check_noise_comes_from_the_operating_system(patch):
         given = seeded(seed)
         patch.setattr(os, "urandom", given)
         noise = LaplaceNoise(4, 1.0)
-        assert rounded_noise(noise, 60) == rounded_noise(noise, 60, seeded(seed))
+        assert Rounded.of(noise, 60).draw() == Rounded.of(noise, 60).draw(seeded(seed))
 
 
 def test_a_generator_in_place_of_the_operating_system_is_caught(monkeypatch):
@@ -193,7 +206,7 @@ def check_every_number_is_read_once(draw_class):
     for noise in MANY:
         bits = RecordedBits(seeded(6))
         with ctx.workprec(2 * WORD_BITS):
-            noise_vector(noise)(draw_class(bits, 2))
+            exact_numbers(noise).balls(draw_class(bits, 2))
         numbers = [i for read in bits.reads for i in read]
         assert numbers == list(range(len(numbers)))
 
@@ -211,13 +224,13 @@ def gaussians_of_one_number(count, draw):
 
 
 def check_gaussian_law():
-    vector = noise_vector(GaussianNoise(np.eye(2), 1.0))
+    vector = exact_numbers(GaussianNoise(np.eye(2), 1.0)).balls
     ks_uniform(scipy.stats.norm.cdf(floats(vector, 1000, seed=7).ravel()))
 
 
 @pytest.mark.statistical
 def test_one_number_for_two_purposes_is_caught(monkeypatch):
     check_gaussian_law()
-    monkeypatch.setattr(vectors, "gaussians", gaussians_of_one_number)
+    monkeypatch.setattr(gaussian, "gaussians", gaussians_of_one_number)
     with pytest.raises(AssertionError):
         check_gaussian_law()

@@ -13,9 +13,15 @@ from hypothesis import strategies as st
 from geomdp.bodies import Ball, Box, Elliptope
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.noise import ConeNoise, GaussianNoise, KNormNoise, LaplaceNoise
-from geomdp.noise.exact.release import rounded_noise
-from geomdp.noise.exact.rounding import LAST_WORDS, PrecisionExhausted, nearest_multiples, refined
-from geomdp.noise.exact.variates import WORD_BITS, Undecided
+from geomdp.noise.rounding import (
+    LAST_WORDS,
+    WORD_BITS,
+    PrecisionExhausted,
+    Rounded,
+    Undecided,
+    nearest_multiples,
+    refined,
+)
 from tests.noise.exact.reference import REFERENCE_BITS, Reference, nearest, seeded
 from tests.noise.exact.test_uniforms import Scripted
 
@@ -66,7 +72,7 @@ def test_rounded_noise_is_the_rounding_of_the_value_at_400_bits(name, grid):
     with mpmath.workprec(REFERENCE_BITS):
         for seed in range(20):
             expected = nearest(evaluate(Reference(seeded(seed))), grid)
-            assert rounded_noise(noise, grid, seeded(seed)) == expected
+            assert Rounded.of(noise, grid).draw(seeded(seed)) == expected
 
 
 @given(
@@ -120,17 +126,17 @@ def test_a_coordinate_on_a_midpoint_ends_in_an_error():
 
 def test_a_grid_beyond_the_largest_precision_is_an_error():
     with pytest.raises(PrecisionExhausted):
-        rounded_noise(LaplaceNoise(1, 1.0), 2 * LAST_WORDS * WORD_BITS, seeded(0))
+        Rounded.of(LaplaceNoise(1, 1.0), 2 * LAST_WORDS * WORD_BITS).draw(seeded(0))
 
 
 def test_flat_axes_stay_exact():
     """The second coordinate is constant on the box, so the noise on it is exactly 0."""
     body = Box([-1.0, 0.5], [1.0, 0.5])
     noise = ConeNoise(body, 1.0, np.array([0.0, 0.5]))
-    assert rounded_noise(noise, 3, seeded(1))[1] == 0
+    assert Rounded.of(noise, 3).draw(seeded(1))[1] == 0
 
 
 def test_the_working_precision_is_restored():
     before = ctx.prec
-    rounded_noise(LaplaceNoise(1, 1.0), 10)
+    Rounded.of(LaplaceNoise(1, 1.0), 10).draw()
     assert ctx.prec == before

@@ -11,7 +11,7 @@ import pytest
 from flint import ctx
 from mpmath import mpf
 
-from geomdp.noise.exact import rounding
+from geomdp.noise import gaussian
 from geomdp.privacy import ZCDP, ApproxDP, PureDP
 from tests.noise.exact.reference import REFERENCE_BITS
 
@@ -36,8 +36,8 @@ def check_suffices(scale, squared, privacy):
 def test_the_delta_of_a_scale(squared, epsilon, delta):
     del delta
     for scale in (0.5, 3.0, 40.0):
-        with ctx.workprec(rounding.DELTA_BITS), mpmath.workprec(REFERENCE_BITS):
-            found = rounding.gaussian_delta_ball(squared, scale, epsilon)
+        with ctx.workprec(gaussian.DELTA_BITS), mpmath.workprec(REFERENCE_BITS):
+            found = gaussian.gaussian_delta_ball(squared, scale, epsilon)
             middle = mpf(found.mid().str(100, radius=False))
             assert mpmath.almosteq(middle, exact_delta(squared, scale, epsilon), 1e-60)
             assert found.rad() < 1e-60
@@ -48,10 +48,10 @@ def test_the_delta_of_a_scale(squared, epsilon, delta):
 def test_a_gaussian_scale_that_is_too_small_is_made_larger(
     squared, epsilon, delta, short, monkeypatch
 ):
-    right = rounding.gaussian_scale
-    monkeypatch.setattr(rounding, "gaussian_scale", lambda *given: right(*given) * (1 - short))
+    right = gaussian.gaussian_scale
+    monkeypatch.setattr(gaussian, "gaussian_scale", lambda *given: right(*given) * (1 - short))
     for privacy in (ZCDP(epsilon), ApproxDP(epsilon, delta)):
-        found = rounding.proved_gaussian_scale(squared, privacy)
+        found = gaussian.proved_gaussian_scale(squared, privacy)
         check_suffices(found, squared, privacy)
         # Each step doubles the increase, so the increase is at most about twice what was missing.
         assert found <= right(math.sqrt(squared), privacy) * (1 + 2 * short + 2.0**-50)
@@ -59,12 +59,12 @@ def test_a_gaussian_scale_that_is_too_small_is_made_larger(
 
 @pytest.mark.parametrize("short", [0.0, 2.0**-52, 2.0**-48])
 def test_a_scale_of_the_shortcut_that_is_too_small_is_made_larger(short, monkeypatch):
-    right = rounding.shortcut_step_epsilon
+    right = gaussian.shortcut_step_epsilon
     monkeypatch.setattr(
-        rounding, "shortcut_step_epsilon", lambda *given: right(*given) * (1 + short)
+        gaussian, "shortcut_step_epsilon", lambda *given: right(*given) * (1 + short)
     )
     for change, steps, privacy in ((1, 64, ApproxDP(1.0, 1e-6)), (5, 3, ApproxDP(0.1, 1e-9))):
-        found = rounding.proved_shortcut_scale(change, privacy, steps)
+        found = gaussian.proved_shortcut_scale(change, privacy, steps)
         with mpmath.workprec(REFERENCE_BITS):
             least = mpmath.sqrt(-8 * steps * mpmath.log(mpf(privacy.delta))) * change
             least /= mpf(privacy.epsilon)
@@ -73,9 +73,9 @@ def test_a_scale_of_the_shortcut_that_is_too_small_is_made_larger(short, monkeyp
 
 def test_guarantees_of_another_kind_are_refused():
     with pytest.raises(ValueError, match="epsilon must be at most 1"):
-        rounding.proved_shortcut_scale(1, ApproxDP(2.0, 1e-6), 3)
+        gaussian.proved_shortcut_scale(1, ApproxDP(2.0, 1e-6), 3)
     with pytest.raises(ValueError, match="ApproxDP"):
-        rounding.proved_shortcut_scale(1, ZCDP(0.5), 3)
+        gaussian.proved_shortcut_scale(1, ZCDP(0.5), 3)
     with pytest.raises(ValueError, match="for Gaussian noise"):
-        rounding.proved_gaussian_scale(1, PureDP(1.0))
-    assert np.isfinite(rounding.proved_gaussian_scale(1, ZCDP(1e-9)))
+        gaussian.proved_gaussian_scale(1, PureDP(1.0))
+    assert np.isfinite(gaussian.proved_gaussian_scale(1, ZCDP(1e-9)))

@@ -16,11 +16,9 @@ import pytest
 import scipy.sparse as sp
 
 from geomdp.bodies import Elliptope
-from geomdp.noise import ConeNoise
-from geomdp.noise.exact import release
-from geomdp.noise.exact import rounding as near
-from geomdp.noise.exact.rounding import minus_log, near_gaussians, near_laplaces
-from geomdp.noise.exact.variates import WORD_BITS
+from geomdp.noise import ConeNoise, differences, tables
+from geomdp.noise import rounding as near
+from geomdp.noise.rounding import WORD_BITS, minus_log, near_gaussians, near_laplaces
 from geomdp.noise.scalar import GUMBEL
 from tests.noise.exact.terms import check_bound_has_all_its_terms
 
@@ -91,7 +89,7 @@ def gaussians(term):
         length = np.sqrt(2 * square)
         root = term("root", 2 * off / length)
         wrong = root + term("product", root * 2.0**-40) + term("length", 4 * unit(length))
-        turn = term("turn", (length + wrong) * 2 * 2.0**-48)
+        turn = term("turn", (length + wrong) * 2 * 2.0**-45)
         found.append(errors)
         stated.append(
             np.repeat(scale * (wrong + turn), 2)[:count] + term("rounding", 4 * unit(values))
@@ -115,7 +113,7 @@ def sums_of_exponentials(term):
     found, stated = [], []
     for size in (1.0, 2.0**-40):
         logs, cuts = np.array([0.3, 2.0, 7.0]), size * np.array([2.0**-46, 2.0**-44, 2.0**-50])
-        value, error = release._sum(logs, cuts)
+        value, error = differences._sum(logs, cuts)
         assert value == math.fsum(logs)
         own = term("errors", cuts.sum())
         found.append(error)
@@ -123,47 +121,17 @@ def sums_of_exponentials(term):
     return np.array(found), np.array(stated)
 
 
-def bartlett_factor(term):
-    order, start = 5, 3
-    places = release._places(order, start)
-    words = random_words(places.stop, 2)
-    logs = np.random.default_rng(3).exponential(size=places.stop)
-    found, stated = [], []
-    for size in (0.0, 2.0**-46, 0.3):
-        cuts = size * (1 + logs)
-        factor, errors = release._factor(words, logs, cuts, places)
-        place = start
-        for i in range(order):
-            pairs, (count, odd) = (i + 1) // 2, divmod(order + 1 - i, 2)
-            off = near_gaussians(i, 1.0).evaluate(words[place : place + 2 * pairs])[1]
-            np.testing.assert_array_equal(errors[i, :i], off)
-            place += 2 * pairs
-            wrong = term("exponentials", cuts[place : place + count].sum())
-            place += count
-            if odd:
-                turn = 4 * 2.0**-48 * (logs[place] + cuts[place])
-                wrong += term("half square", cuts[place]) + term("turn", turn)
-                place += 2
-            wrong += term("sum", (order + 8) * 2.0**-52 * factor[i, i] ** 2 / 2)
-            root = 2 * wrong / factor[i, i]
-            root += term("quotient", root * 2.0**-30)
-            found.append(errors[i, i])
-            stated.append(root + term("rounding", 4 * 2.0**-52 * factor[i, i]))
-        assert place == places.stop
-    return np.array(found), np.array(stated)
-
-
 def correlations(term):
-    places = release._places(3, 0)
     factor = np.array([[2.0, 0, 0], [0.6, 0.8, 0], [2.0, 3.0, 6.0]])
+    uniforms = np.full((1, tables.factor_places(3).count), 0.3)
     found, stated = [], []
-    for size in (0.0, 2.0**-45, 0.1):
-        errors = size * np.array([[0.1, 0, 0], [0.3, 0.4, 0], [0.2, 0.2, 0.1]])
+    for size in (0.0, 2.0**-45, 2.0**-30):
+        rows = factor[None], np.array([size])
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(release, "_factor", lambda *_, errors=errors: (factor, errors))
-            _, error = release._correlations(None, None, None, places)
-        # The second row has length 1, and its error of length size / 2 is the largest of all rows.
-        row = term("row", 2 * 0.5 * size)
+            patch.setattr(tables.Variables, "rows", lambda *_, rows=rows: rows)
+            _, (error,) = tables.near_correlations(uniforms, 3)
+        # The second row has length 1, and is the shortest.
+        row = term("row", 2 * size)
         rounding = term("norm and quotient", (3 + 8) * 2.0**-52)
         off = row + term("root", row * 2.0**-30) + rounding
         both = term("both rows", 2 * off) + term("product of errors", off**2)
@@ -177,7 +145,7 @@ def correlations(term):
 def linear_images(term):
     matrix, constant = np.array([[1.0, -3.0], [0.0, 0.25]]), np.array([-2.0, 1e-3])
     x, t, longest = np.array([0.5, 2.0]), 0.25, 1 << 20
-    linear = release._Linear(sp.csr_array(matrix), constant, np.array([4.0, 0.25]), longest)
+    linear = differences._Linear(sp.csr_array(matrix), constant, np.array([4.0, 0.25]), longest)
     found, stated = [], []
     for off, size, wrong in ((0.0, 2.0, 0.0), (0.3, 0.0, 0.0), (0.0, 0.0, 0.7), (0.0, 0.0, 0.0)):
         values, errors = linear.image(x, off, t, size, wrong)
@@ -197,7 +165,7 @@ def linear_images(term):
 
 def row_weights(term):
     matrix = sp.csr_array(np.array([[0.1, -0.2, 0.0], [0.0, 0.0, 0.0], [1e-9, 3.0, -7.5]]))
-    linear = release._linear(ConeNoise(Elliptope(3), 0.3, np.zeros(3), matrix), 3)
+    linear = differences._linear(ConeNoise(Elliptope(3), 0.3, np.zeros(3), matrix), 3)
     assert linear.longest == 3
     sums = np.array([0.1 + 0.2, 0.0, 1e-9 + 3 + 7.5])
     return linear.weights, sums + term("rounding", sums * 2.0**-30)
@@ -206,15 +174,15 @@ def row_weights(term):
 def cone_noise(term):
     """The bounds that `near_cone` passes to `image`: on errors of the entries of x, and of t."""
     noise = ConeNoise(Elliptope(3), 0.3, np.zeros(3))
-    filter_ = release.near_cone(noise)
+    filter_ = differences.near_cone(noise)
     found, stated = [], []
     for size in (0.0, 2.0**-44, 0.3):
         sums = [(2.0, 0.01 * size), (5.0, 0.07 * size)]
-        matrices = [(np.eye(3), gap * size) for gap in (0.25, 0.125)]
+        matrices = np.array([np.eye(3), np.eye(3)]), size * np.array([0.25, 0.125])
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(release, "_sum", Mock(side_effect=sums))
-            patch.setattr(release, "_correlations", Mock(side_effect=matrices))
-            patch.setattr(release._Linear, "image", lambda _, *given: given)
+            patch.setattr(differences, "_sum", Mock(side_effect=sums))
+            patch.setattr(differences, "near_correlations", lambda *_, m=matrices: m)
+            patch.setattr(differences._Linear, "image", lambda _, *given: given)
             _, off, t, total, wrong = filter_.evaluate(random_words(filter_.count, 4))
         assert (t, total) == (2 / 0.3 - 5 / 0.3, 2 / 0.3 + 5 / 0.3)
         radii = term("first", 0.01 * size / 0.3) + term("second", 0.07 * size / 0.3)
@@ -233,7 +201,6 @@ CASES = [
     gaussians,
     gumbels,
     sums_of_exponentials,
-    bartlett_factor,
     correlations,
     linear_images,
     row_weights,

@@ -9,8 +9,8 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from geomdp.noise.exact import tables
-from geomdp.noise.exact.rounding import logarithm
+from geomdp.noise import tables
+from geomdp.noise.rounding import logarithm
 from geomdp.noise.scalar import NoisyThreshold, NoisyValues
 from tests.noise.exact.terms import Known, Supply, check_bound_has_all_its_terms
 
@@ -28,7 +28,7 @@ def variables():
     uniforms[:20] = np.clip(uniforms[:20] ** 8, 2.0**-30, 1 - 2.0**-30)
     uniforms[20:30] = 1 - 2.0**-30
     uniforms[30:35] = 0.3
-    return tables._Variables(uniforms, shape._places), uniforms, shape._places
+    return tables.Variables(uniforms, shape._places), uniforms, shape._places
 
 
 def relative(term, uniforms, places):

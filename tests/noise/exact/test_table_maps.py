@@ -12,10 +12,9 @@ from flint import ctx
 
 from geomdp.bodies import TableMoments
 from geomdp.noise import ConeNoise, PairedNoise
-from geomdp.noise.exact.points import uniform_point
-from geomdp.noise.exact.tables import cell_map, table_cells
-from geomdp.noise.exact.variates import Draw, UniformBits
-from geomdp.noise.exact.vectors import noise_vector
+from geomdp.noise.points import uniform_point
+from geomdp.noise.rounding import Draw, UniformBits, exact_numbers
+from geomdp.noise.tables import cell_map, table_cells
 from geomdp.workloads import Marginals, MarginalTables, Parities
 from geomdp.workloads.structure import table_contrasts
 from tests.noise.exact.reference import seeded
@@ -96,8 +95,8 @@ def test_noise_through_cells_is_the_noise_through_contrasts(limit):
         else:
             other = PairedNoise(body, 0.5, odd)
         with ctx.workprec(124):
-            cells = noise_vector(noise)(Draw(UniformBits(seeded(2)), 2))
-            contrasts = noise_vector(other)(Draw(UniformBits(seeded(2)), 2))[1:]
+            cells = exact_numbers(noise).balls(Draw(UniformBits(seeded(2)), 2))
+            contrasts = exact_numbers(other).balls(Draw(UniformBits(seeded(2)), 2))[1:]
         for a, b in zip(cells, contrasts, strict=True):
             assert abs(float(a - b)) < 1e-12
 
@@ -107,7 +106,7 @@ def test_counts_of_one_table_add_up_exactly():
     found = table_contrasts(MarginalTables([3, 2], 2))
     noise = PairedNoise(TableMoments((3, 2)), 1.0, found.matrix)
     with ctx.workprec(300):
-        vector = noise_vector(noise)(Draw(UniformBits(seeded(3)), 5))
+        vector = exact_numbers(noise).balls(Draw(UniformBits(seeded(3)), 5))
         total = sum(vector[1:], start=vector[0])
     assert total.contains(0)
     assert total.rad() < 2.0**-200

@@ -7,10 +7,10 @@ import pytest
 from flint import arb, ctx
 
 from geomdp.bodies import TableMoments
-from geomdp.noise.exact import tables
-from geomdp.noise.exact.rounding import FUNCTION_ERROR, logarithm, sine_cosine
-from geomdp.noise.exact.tables import total_violation, try_shape
-from geomdp.noise.exact.variates import Draw, UniformBits, Vector, gram
+from geomdp.noise import tables
+from geomdp.noise.points import gram
+from geomdp.noise.rounding import FUNCTION_ERROR, Draw, UniformBits, Vector, logarithm, sine_cosine
+from geomdp.noise.tables import total_violation, try_shape
 
 LEVELS = [(2, 2), (3, 2, 4), (2, 2, 2, 2, 2, 2), (7, 2, 5, 3)]
 

@@ -10,8 +10,7 @@ import scipy.stats
 from flint import arb, ctx
 
 from geomdp.noise import LaplaceNoise
-from geomdp.noise.exact.release import rounded_noise
-from geomdp.noise.exact.variates import BLOCK, WORD_BITS, Draw, Undecided, UniformBits
+from geomdp.noise.rounding import BLOCK, WORD_BITS, Draw, Rounded, Undecided, UniformBits
 from tests.noise.exact.reference import seeded
 from tests.stats import LEVEL, ks_uniform
 
@@ -96,9 +95,9 @@ def test_the_default_source_is_the_operating_system(monkeypatch):
     given = seeded(6)
     monkeypatch.setattr(os, "urandom", lambda count: given(count))
     noise = LaplaceNoise(5, 3.0)
-    assert rounded_noise(noise, 40) == rounded_noise(noise, 40, seeded(6))
+    assert Rounded.of(noise, 40).draw() == Rounded.of(noise, 40).draw(seeded(6))
 
 
 def test_an_exhausted_source_is_an_error():
     with pytest.raises(OSError, match="gave 3 bytes of"):
-        rounded_noise(LaplaceNoise(2, 1.0), 10, lambda _: b"abc")
+        Rounded.of(LaplaceNoise(2, 1.0), 10).draw(lambda _: b"abc")

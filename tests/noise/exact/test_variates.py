@@ -7,22 +7,17 @@ import pytest
 import scipy.stats
 from flint import arb, ctx
 
-from geomdp.noise.exact.variates import (
-    Draw,
-    Undecided,
-    UniformBits,
+from geomdp.noise.points import (
     bartlett_factor,
     decided_below,
     direction,
     dirichlet,
-    exponentials,
     gamma,
-    gaussians,
     half_gamma,
-    laplaces,
     power_exponentials,
     whole_number,
 )
+from geomdp.noise.rounding import Draw, Undecided, UniformBits, exponentials, gaussians, laplaces
 from tests.noise.exact.reference import floats, seeded
 from tests.stats import LEVEL, ks_uniform, mean_agrees
 

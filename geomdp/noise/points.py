@@ -1,18 +1,21 @@
-"""Uniform points of bodies as functions of uniform numbers in ball arithmetic, by type of body.
+"""Random vectors and uniform points of bodies as functions of uniform numbers, in balls.
 
-`lift_of` adds a map to answers.
+Points are found by the type of the body. Linear maps of vectors of balls take floats as exact
+numbers. `tables` adds the body `TableMoments`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import singledispatch
-from itertools import accumulate
+from functools import reduce, singledispatch
+from itertools import accumulate, pairwise
+from operator import mul
+from typing import TYPE_CHECKING
 
+import numpy as np
 import scipy.sparse as sp
-from flint import arb
+from flint import arb, arb_mat
 
 from geomdp._typing import FloatArray
 from geomdp.bodies import (
@@ -33,34 +36,164 @@ from geomdp.bodies import (
     Spectraplex,
     SpectraplexDifference,
     SymmetrisedBox,
-    TableMoments,
     TriangulatedPolytope,
 )
 from geomdp.bodies.symmetrised import Shifted
-from geomdp.noise.exact.tables import cell_map, table_cells, table_contrasts
-from geomdp.noise.exact.variates import (
+from geomdp.noise.rounding import (
+    Computable,
     Draw,
-    LinearMap,
+    NoExactPath,
+    Undecided,
     Vector,
-    ball_sum,
-    bartlett_factor,
-    direction,
-    dirichlet,
-    dyadic,
     exponentials,
-    gram,
+    gaussians,
     laplaces,
-    linear_map,
-    power_exponentials,
-    whole_number,
 )
 
+if TYPE_CHECKING:
+    from geomdp.noise.mapped import Map
 
-class NoExactPath(TypeError):  # noqa: N818 (a name like MissingOracle)
-    """Raised for a noise or body that cannot be drawn with correct rounding."""
+# Random numbers and vectors
 
-    def __init__(self, item: object, reason: str) -> None:
-        super().__init__(f"{item!r} has no correctly rounded draws: {reason}")
+
+def decided_below(first: arb, second: arb) -> bool:
+    """Whether first < second; `Undecided` if the balls leave both answers possible."""
+    if first < second:
+        return True
+    if first >= second:
+        return False
+    raise Undecided
+
+
+def whole_part(value: arb) -> int:
+    """The largest whole number that is at most `value`; `Undecided` if the ball allows several."""
+    part = value.floor().unique_fmpz()
+    if part is None:
+        raise Undecided
+    return int(part)
+
+
+def whole_number(below: int, draw: Draw) -> int:
+    """A uniform whole number in 0, .., k - 1 for k = `below`: floor(k U)."""
+    return whole_part(draw.uniform() * below)
+
+
+def half_gamma(twice_shape: int, draw: Draw) -> arb:
+    """A gamma variable of shape `twice_shape` / 2: -ln(U_1 .. U_s), plus E cos^2(2 pi V) if odd."""
+    total = arb(0)
+    if twice_shape >= 2:
+        total = -reduce(mul, draw.uniforms(twice_shape // 2)).log()
+    if twice_shape % 2:
+        first, second = draw.uniforms(2)
+        total -= first.log() * (2 * second).cos_pi() ** 2
+    return total
+
+
+def gamma(shape: int, draw: Draw) -> arb:
+    return half_gamma(2 * shape, draw)
+
+
+def dirichlet(count: int, twice_shape: int, draw: Draw) -> Vector:
+    """Shares of the Dirichlet law with `count` equal parameters `twice_shape` / 2."""
+    if twice_shape == 2:
+        parts = exponentials(count, draw)
+    else:
+        parts = [half_gamma(twice_shape, draw) for _ in range(count)]
+    total = ball_sum(parts)
+    return [part / total for part in parts]
+
+
+def direction(dimension: int, draw: Draw) -> Vector:
+    """A uniformly distributed unit vector: a Gaussian vector divided by its length."""
+    return _normalised(gaussians(dimension, draw))
+
+
+def power_exponentials(count: int, exponent: arb, draw: Draw) -> Vector:
+    """Independent variables of density proportional to exp(-x^p) on x > 0, for p > 1.
+
+    An exponential X is kept with probability exp(X - X^p - c), at least 1/e on average, where c is
+    the maximum of x - x^p, at x = p^(-1/(p - 1)).
+    """
+    top = exponent ** (-1 / (exponent - 1))
+    highest = top - top**exponent
+    kept: Vector = []
+    while len(kept) < count:
+        value, other = exponentials(2, draw)
+        if decided_below(highest - value + value**exponent, other):
+            kept.append(value)
+    return kept
+
+
+def bartlett_row(place: int, order: int, draw: Draw) -> Vector:
+    """Row i = `place` of a lower triangular L such that L L^T has the law of G G^T (Bartlett 1933).
+
+    G is a standard Gaussian matrix (p, p + 1) with p = `order`. The first i entries are Gaussian,
+    and the diagonal entry is a chi variable with p + 1 - i degrees of freedom.
+    """
+    return [*gaussians(place, draw), (2 * half_gamma(order + 1 - place, draw)).sqrt()]
+
+
+def bartlett_factor(order: int, draw: Draw) -> list[Vector]:
+    return [bartlett_row(place, order, draw) for place in range(order)]
+
+
+def ball_sum(values: Vector) -> arb:
+    return sum(values, start=arb(0))
+
+
+# Linear maps in ball arithmetic
+
+#: A matrix with a larger share of non-zero entries is multiplied as a dense matrix. One
+#: multiplication in FLINT's dense product takes a fifth of the time of one in Python.
+DENSE = 0.2
+
+LinearMap = Callable[[Vector], Vector]
+
+
+def dyadic(values: FloatArray) -> Vector:
+    return [arb(value) for value in np.asarray(values, dtype=np.float64).tolist()]
+
+
+def scaled_variables(variables: Callable[[int, Draw], Vector], scales: FloatArray) -> Computable:
+    """Independent `variables` of different `scales` (m,), which are taken as exact numbers."""
+    factors = dyadic(scales)
+    return lambda draw: [
+        factor * x for factor, x in zip(factors, variables(len(factors), draw), strict=True)
+    ]
+
+
+def linear_map(matrix: Map) -> LinearMap:
+    """The map x -> matrix @ x in ball arithmetic, for a dense, sparse or implicit matrix (m, k)."""
+    m, k = matrix.shape
+    listed = matrix if sp.issparse(matrix) else np.asarray(matrix)
+    sparse = sp.csr_array(listed, copy=True)
+    sparse.eliminate_zeros()
+    if sparse.nnz > DENSE * m * k:
+        exact = arb_mat(m, k, sparse.toarray().ravel().tolist())
+        return lambda vector: (exact * arb_mat(k, 1, vector)).entries()
+    # Convert each different entry once, because maps of tables have few different entries.
+    distinct = {entry: arb(entry) for entry in set(sparse.data.tolist())}
+    entries = [distinct[entry] for entry in sparse.data.tolist()]
+    places, starts = sparse.indices.tolist(), sparse.indptr.tolist()
+
+    def product(vector: Vector) -> Vector:
+        terms = [entry * vector[place] for entry, place in zip(entries, places, strict=True)]
+        return [ball_sum(terms[a:b]) for a, b in pairwise(starts)]
+
+    return product
+
+
+def gram(rows: list[Vector]) -> list[Vector]:
+    """R R^T for the matrix R with these rows. Entries missing at the end of a row are 0."""
+    width, count = max(map(len, rows)), len(rows)
+    padded = [entry for row in rows for entry in (*row, *[arb(0)] * (width - len(row)))]
+    matrix = arb_mat(count, width, padded)
+    flat = (matrix * matrix.transpose()).entries()
+    return [flat[i * count : (i + 1) * count] for i in range(count)]
+
+
+def _composed(outer: Callable[[Vector], Vector], inner: Computable) -> Computable:
+    return lambda draw: outer(inner(draw))
 
 
 # Bodies of psd matrices, from Bartlett's factor L of a Wishart matrix L L^T
@@ -68,7 +201,7 @@ class NoExactPath(TypeError):  # noqa: N818 (a name like MissingOracle)
 
 def correlations(order: int, draw: Draw) -> Vector:
     """Entries above the diagonal of a uniform correlation matrix: normalised rows of L (X-LKJ)."""
-    rows = [_over(row, _squared_length(row).sqrt()) for row in bartlett_factor(order, draw)]
+    rows = [_normalised(row) for row in bartlett_factor(order, draw)]
     products = gram(rows)
     return [products[i][j] for i in range(order) for j in range(i + 1, order)]
 
@@ -106,26 +239,18 @@ def _squared_length(row: Vector) -> arb:
     return ball_sum([x * x for x in row])
 
 
-def _over(row: Vector, length: arb) -> Vector:
+def _normalised(row: Vector) -> Vector:
+    length = _squared_length(row).sqrt()
     return [x / length for x in row]
 
 
 # Uniform points by type of body
 
-#: A random vector as a function of uniform numbers, evaluated in ball arithmetic.
-Computable = Callable[[Draw], Vector]
-
+_COUPLED = (
+    "its eigenvalues are drawn by coupling from the past, which is too costly in ball arithmetic"
+)
 #: Bodies that have a float64 sampler but no correctly rounded one, with the reason.
-NO_EXACT_POINTS: dict[type[Body], str] = {
-    NuclearBall: (
-        "its eigenvalues are drawn by coupling from the past, which is too costly in ball "
-        "arithmetic"
-    ),
-    SpectraplexDifference: (
-        "its eigenvalues are drawn by coupling from the past, which is too costly in ball "
-        "arithmetic"
-    ),
-}
+NO_EXACT_POINTS: dict[type[Body], str] = {NuclearBall: _COUPLED, SpectraplexDifference: _COUPLED}
 
 #: Largest p of an l_p ball with a sampler here. For far larger p, powers x^p leave the range of
 #: exponents of an `arb`. For p above the limit, a box differs from the l_p ball by less than 1 part
@@ -307,11 +432,6 @@ def _psd_box(body: PsdBox) -> Computable:
 
 
 @uniform_point.register
-def _table_moments(body: TableMoments) -> Computable:
-    return lambda draw: table_contrasts(body.levels, body.violation, draw)
-
-
-@uniform_point.register
 def _product(body: Product) -> Computable:
     factors = [uniform_point(factor) for factor in body.bodies]
     return lambda draw: [entry for factor in factors for entry in factor(draw)]
@@ -334,43 +454,3 @@ def _linear_image(body: LinearImage) -> Computable:
     if not body.one_to_one:
         raise NoExactPath(body, "its matrix is not one-to-one on the body")
     return _composed(linear_map(body.matrix), uniform_point(body.body))
-
-
-def _composed(outer: Callable[[Vector], Vector], inner: Computable) -> Computable:
-    return lambda draw: outer(inner(draw))
-
-
-# A uniform point with a map to answers
-
-
-@dataclass(frozen=True)
-class Lift:
-    """A uniform point x of a body, with answers (matrix @ x + constant) / denominator."""
-
-    point: Computable
-    product: LinearMap
-    constant: Vector | None
-    denominator: int = 1
-
-    def answers(self, vector: Vector, count: arb) -> Vector:
-        """(matrix @ vector + count * constant) / denominator; `count` is noise on the number n."""
-        images = self.product(vector)
-        if self.constant is not None:
-            images = [x + count * c for x, c in zip(images, self.constant, strict=True)]
-        return images if self.denominator == 1 else [x / self.denominator for x in images]
-
-
-def lift_of(body: Body, matrix: sp.csr_array | None, constant: FloatArray | None = None) -> Lift:
-    """The uniform point of `body` and its map to answers: the exact `cell_map` if there is one."""
-    if isinstance(body, TableMoments) and matrix is not None:
-        cells = cell_map(body.levels, matrix, constant)
-        if cells is not None:
-            levels, limit = body.levels, body.violation
-            return Lift(
-                lambda draw: table_cells(levels, limit, draw),
-                linear_map(cells.numerators),
-                None if constant is None else dyadic(cells.constant),
-                cells.denominator,
-            )
-    product = (lambda vector: vector) if matrix is None else linear_map(matrix)
-    return Lift(uniform_point(body), product, None if constant is None else dyadic(constant))

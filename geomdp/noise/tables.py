@@ -1,8 +1,7 @@
-"""Exact noise for tables: uniform points of `TableMoments`, and Gaussian noise on residuals.
+"""Uniform points of `TableMoments`: by rejection if the body is cut.
 
-Points are drawn by rejection if the body is cut. Many tries are evaluated in float64, with bounds
-on the errors. Refused tries are skipped, and ball arithmetic decides those that the bounds leave
-open.
+Many tries are evaluated in float64, with bounds on the errors. Refused tries are skipped, and ball
+arithmetic decides those that the bounds leave open.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,28 +18,24 @@ import scipy.sparse as sp
 from flint import arb
 
 from geomdp._typing import BoolArray, FloatArray, IntArray
-from geomdp.noise.exact.rounding import (
-    FUNCTION_ERROR,
-    Near,
-    NearVector,
-    Words,
-    logarithm,
-    near_gaussians,
-    rounding_error,
-    sine_cosine,
-)
-from geomdp.noise.exact.variates import (
-    Draw,
-    Undecided,
-    Vector,
+from geomdp.bodies import TableMoments
+from geomdp.noise.points import (
     ball_sum,
     bartlett_row,
     dirichlet,
-    dyadic,
-    gaussians,
     gram,
+    uniform_point,
 )
-from geomdp.noise.gaussian import ResidualNoise, drawn_size, to_coordinates
+from geomdp.noise.rounding import (
+    FUNCTION_ERROR,
+    Computable,
+    Draw,
+    Near,
+    Undecided,
+    Vector,
+    logarithm,
+    sine_cosine,
+)
 from geomdp.workloads.finite import zero_sum_basis
 
 # Violations of cell and triangle inequalities by many matrices of tables, in float64.
@@ -142,7 +137,7 @@ class Tries:
 
 @dataclass(frozen=True)
 class TryShape:
-    """The random variables of a try for columns of `levels`, in the order of `points._columns`."""
+    """The random variables of a try for columns of `levels`, in the order of `_columns`."""
 
     levels: tuple[int, ...]
 
@@ -157,8 +152,8 @@ class TryShape:
         return np.cumsum([0, *self.levels]).astype(np.int64)
 
     @cached_property
-    def _places(self) -> _Places:
-        places, first = _Places(), 0
+    def _places(self) -> Places:
+        places, first = Places(), 0
         for count in self.levels:
             for row in range(first, first + count - 1):
                 places.add_gaussians(row)
@@ -180,7 +175,7 @@ class TryShape:
 
     def _evaluate(self, uniforms: FloatArray) -> Tries:
         places = self._places
-        variables = _Variables(uniforms, places)
+        variables = Variables(uniforms, places)
         rows, row_error = variables.rows(self.order)
         parts, parts_error = variables.half_gammas(places.parts)
         count = len(uniforms)
@@ -211,7 +206,7 @@ def try_shape(levels: tuple[int, ...]) -> TryShape:
     return TryShape(levels)
 
 
-class _Places:
+class Places:
     """For each variable of a try, the positions of its numbers in the list of uniform numbers."""
 
     def __init__(self) -> None:
@@ -232,13 +227,13 @@ class _Places:
         self.count += 2 * pairs
 
     def add_half_gamma(self, twice_shape: int, group: list[tuple[int, int]]) -> None:
-        """Add a variable of `variates.half_gamma`, which is exponential for `twice_shape` = 2."""
+        """Add a variable of `points.half_gamma`, which is exponential for `twice_shape` = 2."""
         group.append((self.count, twice_shape))
         self.count += twice_shape // 2 + 2 * (twice_shape % 2)
 
 
-class _Variables:
-    def __init__(self, uniforms: FloatArray, places: _Places) -> None:
+class Variables:
+    def __init__(self, uniforms: FloatArray, places: Places) -> None:
         self._uniforms, self._places = uniforms, places
         logged = np.zeros(uniforms.shape[1], dtype=bool)
         logged[[radius for *_, radius, _ in places.pairs]] = True
@@ -252,13 +247,13 @@ class _Variables:
         #: (b, 1): bounds on the relative errors of the numbers whose logarithms are taken.
         self._relative = (2.0**-52 + 2.0**-61 / np.maximum(least, LEAST_UNIFORM))[:, None]
 
-    def _exponentials(self, products: FloatArray, factors: FloatArray | float) -> _Pair:
+    def _exponentials(self, products: FloatArray, factors: FloatArray | float) -> Near:
         """-ln of products of `factors` uniform numbers, with bounds on the absolute errors."""
         values = -logarithm(products)
         errors = 2 * factors * self._relative + 2 * FUNCTION_ERROR * values
         return values, np.where(products >= LEAST_PRODUCT, errors, math.inf)
 
-    def half_gammas(self, group: list[tuple[int, int]]) -> _Pair:
+    def half_gammas(self, group: list[tuple[int, int]]) -> Near:
         """The gamma variables of a group, and bounds on their absolute errors, both (b, k)."""
         counts = np.array([twice // 2 for _, twice in group])
         chosen = np.concatenate([np.arange(start, start + twice // 2) for start, twice in group])
@@ -276,8 +271,8 @@ class _Variables:
             errors[:, odd] += more_error + more * 2.0**-43
         return values, errors
 
-    def rows(self, order: int) -> tuple[FloatArray, FloatArray]:
-        """Rows of `variates.bartlett_row` (b, P, P), and bounds (b,) on the lengths of errors."""
+    def rows(self, order: int) -> Near:
+        """Rows of `points.bartlett_row` (b, P, P), and bounds (b,) on the lengths of errors."""
         rows = np.zeros((len(self._uniforms), order, order))
         error = np.zeros(len(self._uniforms))
         if self._places.pairs:
@@ -299,10 +294,35 @@ class _Variables:
         return rows, error
 
 
-_Pair = tuple[FloatArray, FloatArray]
+def factor_places(order: int) -> Places:
+    """The numbers of `points.bartlett_factor`, a factor (P, P) for P = `order`, in their order."""
+    places = Places()
+    for row in range(order):
+        places.add_gaussians(row)
+        places.add_half_gamma(order + 1 - row, places.chi)
+    return places
 
 
-def _orthonormal(rows: FloatArray, error: FloatArray) -> _Pair:
+def near_correlations(uniforms: FloatArray, order: int) -> Near:
+    """Products (b, P, P) of the unit rows of Bartlett's factors, and bounds (b,) on their errors.
+
+    `uniforms` (b, numbers) are as for `TryShape.evaluate`.
+    """
+    variables = Variables(uniforms, factor_places(order))
+    rows, error = variables.rows(order)
+    lengths = np.sqrt((rows**2).sum(axis=2))
+    units = rows / lengths[:, :, None]
+    # If a row x has an error e, then x / |x| has an error of at most 2 |e| / |x|. The last term
+    # covers the roundings of the norm and the quotient.
+    moved = 2 * error / lengths.min(axis=1) * (1 + 2.0**-30)
+    off = moved + (order + 8) * 2.0**-52
+    # The bound covers inner products of two unit vectors with errors `off`, and rounded sums.
+    wrong = (2 * off + off**2) * (1 + 2.0**-30) + (order + 8) * 2.0**-52
+    wrong[~(np.maximum(error, variables.open) <= LARGEST_ERROR)] = math.inf
+    return units @ units.transpose(0, 2, 1), wrong
+
+
+def _orthonormal(rows: FloatArray, error: FloatArray) -> Near:
     """Orthonormal rows (b, q, P) by Gram-Schmidt, and a bound (b,) on the sum of their errors.
 
     Let e be the error of a row r plus ||r|| times the errors of earlier unit vectors. After their
@@ -328,7 +348,7 @@ def _orthonormal(rows: FloatArray, error: FloatArray) -> _Pair:
 
 def _vectors(
     parts: FloatArray, parts_error: FloatArray, frame: FloatArray, frame_error: FloatArray
-) -> _Pair:
+) -> Near:
     """Vectors (b, l, 1 + P) for the l levels of a column, as in `points`, and error bounds (b,).
 
     The entries of C are products of shares and of roots of quotients of sums of shares, so relative
@@ -515,6 +535,11 @@ def _inner(first: Vector, second: Vector) -> arb:
     return ball_sum([a * b for a, b in zip(first, second, strict=True)])
 
 
+@uniform_point.register
+def _table_moments(body: TableMoments) -> Computable:
+    return lambda draw: table_contrasts(body.levels, body.violation, draw)
+
+
 # Linear maps of table contrasts as maps of table cells, with rational coefficients.
 # The coordinates of `TableMoments` are contrasts with weights like 1 / 6^(1/2). So only the
 # rational map of cells, recovered here by rounding, gives exact counts.
@@ -564,52 +589,3 @@ def cell_map(
         return None
     numerators.eliminate_zeros()
     return CellMap(sp.csr_array(numerators), shifts, denominator)
-
-
-# Gaussian noise on the residuals of tables, as functions of uniform numbers
-
-
-def residual_answers(noise: ResidualNoise) -> Callable[[Draw], Vector]:
-    """A function of uniform numbers that gives the noise on the cells of all tables."""
-    groups = noise.residuals.groups
-    parts = [residual_vector(group.shape, noise.scales[group.numbers]) for group in groups]
-
-    def vector(draw: Draw) -> Vector:
-        coordinates = [value for part in parts for value in part(draw)]
-        return list(noise.residuals.to_answers(np.array([coordinates], dtype=object))[0])
-
-    return vector
-
-
-def residual_vector(shape: tuple[int, ...], scales: FloatArray) -> Callable[[Draw], Vector]:
-    """Noise on the coordinates of residuals of one shape; `scales` has one entry per residual."""
-    size = drawn_size(shape)
-    factors = dyadic(np.repeat(scales, size))
-
-    def vector(draw: Draw) -> Vector:
-        values = zip(factors, gaussians(len(factors), draw), strict=True)
-        drawn = np.array([factor * g for factor, g in values], dtype=object)
-        return list(to_coordinates(drawn.reshape(-1, size), shape).ravel())
-
-    return vector
-
-
-def near_residuals(shape: tuple[int, ...], scales: FloatArray) -> NearVector:
-    size = drawn_size(shape)
-    factors = np.repeat(scales, size)
-    standard = near_gaussians(len(factors), 1.0)
-
-    def evaluate(words: Words) -> Near:
-        values, errors = standard.evaluate(words)
-        values = factors * values
-        errors = factors * errors * (1 + 2.0**-40) + rounding_error(values)
-        cells = values.reshape(-1, *(levels for levels in shape if levels > 2))
-        off = errors.reshape(cells.shape)
-        for axis in range(1, cells.ndim):
-            first, rest = np.split(cells, [1], axis=axis)
-            one, others = np.split(off, [1], axis=axis)
-            cells = first - rest
-            off = (one + others) * (1 + 2.0**-40) + rounding_error(cells)
-        return cells.ravel(), off.ravel()
-
-    return NearVector(standard.count, evaluate)
