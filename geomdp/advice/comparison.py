@@ -44,7 +44,7 @@ from geomdp.mechanisms import (
     ResidualGaussian,
 )
 from geomdp.mechanisms.additive_noise.base import additive_within
-from geomdp.mechanisms.additive_noise.ellipsoid import is_around_differences_alone
+from geomdp.mechanisms.additive_noise.knorm import is_around_differences_alone
 from geomdp.mechanisms.base import FixedDataset, predict_on_prior
 from geomdp.mechanisms.fitted import Fitted
 from geomdp.mechanisms.projected import (

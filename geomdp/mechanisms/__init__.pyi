@@ -7,11 +7,11 @@ from .additive_noise.base import Laplace as Laplace
 from .additive_noise.cone import Cone as Cone
 from .additive_noise.cone import Spectral as Spectral
 from .additive_noise.cone import TightCone as TightCone
-from .additive_noise.ellipsoid import Ball as Ball
-from .additive_noise.ellipsoid import Ellipsoid as Ellipsoid
 from .additive_noise.few_queries import Geometric as Geometric
 from .additive_noise.few_queries import LatticeBox as LatticeBox
 from .additive_noise.few_queries import Staircase as Staircase
+from .additive_noise.knorm import Ball as Ball
+from .additive_noise.knorm import Ellipsoid as Ellipsoid
 from .additive_noise.knorm import KNorm as KNorm
 from .additive_noise.knorm import Recursive as Recursive
 from .additive_noise.strategy_mechanism import Hierarchical as Hierarchical

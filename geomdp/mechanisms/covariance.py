@@ -14,7 +14,7 @@ from geomdp._numerics.linalg import svec
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import probability, whole
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism, Gaussian
-from geomdp.mechanisms.additive_noise.ellipsoid import Ball
+from geomdp.mechanisms.additive_noise.knorm import Ball
 from geomdp.mechanisms.additive_noise.sums import RealRecords
 from geomdp.mechanisms.base import (
     Prediction,

@@ -255,19 +255,11 @@ _LOG_TERMS, _TURN_TERMS = 12, 11
 def logarithm(values: FloatArray) -> FloatArray:
     """ln x for a normal float x > 0, with a relative error of at most 2^-46.
 
-    If e = 0 in ln x = e ln 2 + ln m, the result is ln m. Else |ln x| >= ln(2) / 2, both summands
-    are at most 3 |ln x| in modulus, and rounding adds at most 10 u.
-    """
-    exponent, rest = split_logarithm(values)
-    return np.asarray(exponent * math.log(2) + rest)
-
-
-def split_logarithm(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(e, ln m) for a normal float x = m 2^e > 0 with a whole number e and 1/2 <= m^2 < 2.
-
-    With s = (m - 1) / (m + 1), |s| < 0.172 and ln m = 2 s (1 + s^2/3 + s^4/5 + ...), at most 0.35
-    in modulus. After twelve terms the rest is below 2^-60 of the sum. Relative errors are at most 3
-    u for s and 50 u for the sum by Horner's rule, because all terms are positive.
+    x = m 2^e with 1/2 <= m^2 < 2. With s = (m - 1) / (m + 1), |s| < 0.172 and
+    ln m = 2 s (1 + s^2/3 + s^4/5 + ...), at most 0.35 in modulus. After twelve terms the rest is
+    below 2^-60 of the sum. Relative errors are at most 3 u for s and 50 u for the sum by Horner's
+    rule, because all terms are positive. If e = 0, the result is ln m. Else |ln x| >= ln(2) / 2,
+    both summands of e ln 2 + ln m are at most 3 |ln x| in modulus, and rounding adds at most 10 u.
     """
     mantissa, exponent = np.frexp(values)
     small = mantissa < math.sqrt(0.5)
@@ -278,7 +270,7 @@ def split_logarithm(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     for k in range(_LOG_TERMS - 2, -1, -1):
         series *= square
         series += 1 / (2 * k + 1)
-    return np.asarray(exponent - small, dtype=np.float64), 2 * ratio * series
+    return np.asarray((exponent - small) * math.log(2) + 2 * ratio * series)
 
 
 def sine_cosine(turns: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -374,12 +366,12 @@ def exponentials(count: int, draw: Draw) -> Vector:
 def minus_log(words: Words) -> Near:
     """-ln U for uniform numbers U with first words `words`, and bounds on the errors.
 
-    In (62 - e) ln 2 - ln t for w = t 2^e with e < 62, the terms are at most 2.1 and 1.1 times the
-    value, so its relative error is at most 80 u. Word 0 gives infinity.
+    A word is rounded to a float, with a relative error of at most u, before it is multiplied by
+    2^-62. Word 0 gives infinity.
     """
     numbers = words.astype(np.float64)
-    e, log = split_logarithm(numbers)
-    value = (WORD_BITS - e) * math.log(2) - log
+    # The logarithm is at most 0. Its modulus is never -0.0, by which a bound could be divided.
+    value = np.abs(logarithm(numbers * 2.0**-WORD_BITS))
     off = SHARE_ERROR * np.abs(value) + WORD_ERROR + CUT / numbers
     return np.where(numbers > 0, value, np.inf), off
 

@@ -27,7 +27,7 @@ from geomdp.mechanisms import (
 )
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.mechanisms.additive_noise.certify import SLACK, framed, is_upright_box
-from geomdp.mechanisms.additive_noise.ellipsoid import is_around_differences_alone
+from geomdp.mechanisms.additive_noise.knorm import is_around_differences_alone
 from geomdp.mechanisms.base import quotients
 from geomdp.mechanisms.strategies import Haar
 from geomdp.noise.rounding import Rounded

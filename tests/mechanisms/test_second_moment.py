@@ -28,7 +28,7 @@ from geomdp.mechanisms import (
     SecondMoment,
 )
 from geomdp.mechanisms import second_moment as second_moment_module
-from geomdp.mechanisms.additive_noise.ellipsoid import least_trace_root
+from geomdp.mechanisms.additive_noise.knorm import least_trace_root
 from geomdp.mechanisms.covariance import _shares
 from geomdp.mechanisms.second_moment import (
     DRAWS,

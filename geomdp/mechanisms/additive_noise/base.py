@@ -191,13 +191,8 @@ class AdditiveMechanism(Mechanism):
 
         It is 0 without rounding, and holds for up to n records. Widen confidence intervals by it.
         """
-        return np.zeros(self.workload.n_queries) if self._used is None else self._rounding
-
-    @cached_property
-    def _rounding(self) -> FloatArray:
-        """`answer_rounding` for any n with exact sums."""
-        assert self.exact_path is not None
-        return self.exact_path.rounding(self._hull)
+        path = self._used
+        return np.zeros(self.workload.n_queries) if path is None else path.rounding(self._hull)
 
     def measured(self, records: AnyRecords) -> Totals:
         """The sums that `draw` takes; ``ValueError`` if they must be exact and are not."""
@@ -237,20 +232,15 @@ class AdditiveMechanism(Mechanism):
         stderr = value * moment.stderr / (2 * moment.value)
         estimated = "" if moment.samples == 0 else f"; E||Z||^2 from {moment.samples} public draws"
         source = f"E||Z||^2 of the noise (JL-L14){estimated}"
-        rounding = self._rounding_rmse(value)
+        rounding = 0.0
+        if not self.workload.whole_answers and value < FAR_ABOVE_UNITS * self.workload.l1_radius():
+            rounding = math.sqrt(float(np.mean(self.answer_rounding**2)))
         # Z has mean 0 and is independent of the rounding error, so the squares add up.
         total = math.hypot(value, rounding)
         if total <= value * (1 + NEGLIGIBLE):
             return Prediction(value, PredictionKind.EXACT, source, stderr)
         source += f" and rounding of answers, at most {rounding:.4g}"
         return Prediction(total, PredictionKind.UPPER_BOUND, source, stderr * value / total)
-
-    def _rounding_rmse(self, noise: float) -> float:
-        """Root mean square of `answer_rounding`; 0 if it is far below the error `noise`."""
-        far_above = noise >= FAR_ABOVE_UNITS * self.workload.l1_radius()
-        if self.workload.whole_answers or far_above:
-            return 0.0
-        return math.sqrt(float(np.mean(self.answer_rounding**2)))
 
     def _options(self) -> dict[str, Any]:
         """Arguments of the constructor beside the four that all additive mechanisms have."""
@@ -342,8 +332,8 @@ def additive_within(mechanism: Mechanism) -> AdditiveMechanism | None:
 class Laplace(PureMechanism):
     """Independent Laplace noise on every query.
 
-    M(X) = (sum of Q(x) + Z) / n, where the Z_i are independent Lap(D_1 / epsilon). Notation and
-    parameters are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
+    The Z_i are independent Lap(D_1 / epsilon). Notation and parameters are those of
+    `AdditiveMechanism`.
 
     Notes
     -----
@@ -363,13 +353,10 @@ class Laplace(PureMechanism):
     >>> import geomdp as gd
     >>> workload = gd.workloads.Histogram(3)
     >>> mechanism = gd.mechanisms.Laplace(workload, n=100, privacy=gd.PureDP(1.0))
-    >>> print(mechanism.predicted_rmse)
-    rmse 0.02828
     >>> records = np.array([0] * 50 + [1] * 30 + [2] * 20)
     >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
     >>> release.answers.round(3)
     array([0.506, 0.288, 0.15 ])
-
     >>> mechanism.release(records).guarantee
     Guarantee(1-DP, replace-one, exact sampler)
     """
@@ -383,10 +370,10 @@ class Laplace(PureMechanism):
 class Gaussian(AdditiveMechanism):
     """Isotropic Gaussian noise in the subspace of the differences between neighbours.
 
-    M(X) = (sum of Q(x) + B g) / n with g ~ N(0, sigma^2 I_r). The columns of B (m, r) are an
-    orthonormal basis of the public subspace. Up to rounding, sigma is the least scale that gives
-    the guarantee for D_2 or for an upper bound on it: D_2 / sqrt(2 rho) for rho-zCDP, and the value
-    of `analytic_gaussian_scale` for (epsilon, delta)-DP. Notation and parameters are those of
+    Z = B g with g ~ N(0, sigma^2 I_r). The columns of B (m, r) are an orthonormal basis of the
+    public subspace. Up to rounding, sigma is the least scale that gives the guarantee for D_2 or
+    for an upper bound on it: D_2 / sqrt(2 rho) for rho-zCDP, and the value of
+    `analytic_gaussian_scale` for (epsilon, delta)-DP. Notation and parameters are those of
     `AdditiveMechanism`. Gaussian noise is never epsilon-DP, so `privacy` is a `ZCDP` or `ApproxDP`.
 
     Notes
@@ -402,16 +389,11 @@ class Gaussian(AdditiveMechanism):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> workload = gd.workloads.Prefixes(4)
     >>> mechanism = gd.mechanisms.Gaussian(workload, n=100, privacy=gd.ApproxDP(1.0, 1e-6))
     >>> print(mechanism.predicted_rmse)
     rmse 0.06337
-    >>> records = np.repeat(np.arange(4), 25)
-    >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
-    >>> release.answers.round(3)
-    array([0.259, 0.49 , 0.797, 1.   ])
     """
 
     accepts, origin = (ZCDP, ApproxDP), Origin.FORMULA

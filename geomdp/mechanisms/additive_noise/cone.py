@@ -45,10 +45,8 @@ class Cone(PureMechanism):
     """Noise from the cone over a body that contains all answer vectors (X-CONE).
 
     Let C be a body such that the answers of every record are c + T q for a point q of C. Then
-
-        M(X) = (sum of Q(x) + Z) / n,    Z = T (r_1 (U_1 - a) - r_2 (U_2 - a)).
-
-    The U_i are uniform on C, and the r_i have the law Gamma(D + 1), where D is the dimension of C.
+    Z = T (r_1 (U_1 - a) - r_2 (U_2 - a)). The U_i are uniform on C, and the r_i have the law
+    Gamma(D + 1), where D is the dimension of C.
     Under replace-one, the rate of the r_i is epsilon / 2. The number of records is public, so a can
     be the centroid of C. Under add/remove, the rate is epsilon, a is 0, and Z also has the term
     (r_1 - r_2) c. There are four choices of C:
@@ -61,8 +59,7 @@ class Cone(PureMechanism):
     * {R psd, R_ii <= 1}, for second moments of records in [-1, 1]^d (X-PSDBOX).
     * The sensitivity polytope, if it has an exact sampler.
 
-    Notation and parameters are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
-    ``ValueError`` if no body C is known.
+    Notation and parameters are those of `AdditiveMechanism`. ``ValueError`` if no C is known.
 
     Notes
     -----
@@ -83,16 +80,10 @@ class Cone(PureMechanism):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> workload = gd.workloads.Marginals(d=3, k=2)
-    >>> mechanism = gd.mechanisms.Cone(workload, n=1000, privacy=gd.PureDP(1.0))
-    >>> print(mechanism.predicted_rmse)
+    >>> print(gd.mechanisms.Cone(workload, n=1000, privacy=gd.PureDP(1.0)).predicted_rmse)
     rmse 0.004099
-    >>> records = np.ones((1000, 3), dtype=int)
-    >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
-    >>> release.answers.round(3)
-    array([0.998, 0.999, 0.999])
     """
 
     origin, at_once = Origin.FORMULA, True
@@ -187,23 +178,17 @@ def _without_constants(body: LinearImage) -> Lift:
 # Cone noise of the moment body of tables, cut by inequalities.
 
 #: Share of the volume of the uncut body that is kept. With 1%, rejection takes 100 tries for a
-#: draw, but most tries are rejected early. For 8 columns of 2 to 6 levels, the ratio of the error
-#: to the error with the uncut body was 0.951 with a share of 0.1, 0.928 with 0.01 and 0.920 with
-#: 0.001.
+#: draw, most of them rejected early. For 8 columns of 2 to 6 levels, the error, divided by that
+#: with the uncut body, was 0.951 with a share of 0.1, 0.928 with 0.01 and 0.920 with 0.001.
 KEPT = 0.01
-#: Number of public draws. The limit on the violation of the inequalities is the quantile `KEPT` of
-#: the violations at these draws. About 20 draws therefore have violations below the limit.
+#: Number of public draws; the limit on violations is the quantile `KEPT` of theirs.
 PILOT_DRAWS = 2048
-#: An event says that a column has a certain level; for a column with two levels, only one of the
-#: two events counts. If there are more triples of events (of three different columns) than this
-#: number, the body is not cut. With more triples, either most points of the body violate no
-#: inequality, or a cut to 1% of the volume hardly reduces the error. 2^13 triples are checked in a
-#: fraction of a millisecond.
+#: With more triples of events (see `TightCone`) than this, the body is not cut: either most points
+#: of the body violate no inequality, or a cut to 1% of the volume hardly reduces the error.
 MAX_TRIPLES = 1 << 13
-#: If one try of rejection needs more multiplications than this number, the body is not cut. For c
-#: columns with L levels in all, a try needs L^2 (L - c) multiplications. The number just allows two
-#: columns of 32 levels each, where a draw takes 13 ms. For two columns of 100 levels each, a draw
-#: would take 0.4 s, and the public draws would take minutes and gigabytes.
+#: If one try of rejection needs more multiplications than this, the body is not cut. For c columns
+#: with L levels in all, a try needs L^2 (L - c). The limit just allows two columns of 32 levels
+#: each, where a draw takes 13 ms. For 100 levels, the public draws take minutes and gigabytes.
 MAX_WORK = 1 << 18
 
 
@@ -218,14 +203,14 @@ class TightCone(PureMechanism):
     two events counts. K is not cut if a cut would help little, because there are more than 2^13
     triples of events of three columns, or if draws take long, as for two columns of 33 levels.
 
-    M(X) = (sum of Q(x) + Z) / n. Let U_1 and U_2 be uniform on K, and r the dimension of K.
+    Let U_1 and U_2 be uniform on K, and r the dimension of K.
 
     * Under replace-one, Z = R T (U_1 - U_2) with R ~ Gamma(2 r + 1, 1 / epsilon).
     * Under add/remove, Z = r_1 (T U_1 + c) - r_2 (T U_2 + c) with r_i ~ Gamma(r + 1, 1 / epsilon).
 
     The parameters of the Gamma distribution are its shape and its scale. Notation and parameters
-    are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The workload must be `MarginalTables`
-    or `Marginals` with k <= 2, or `Parities` with k = 2.
+    are those of `AdditiveMechanism`. The workload must be `MarginalTables` or `Marginals` with
+    k <= 2, or `Parities` with k = 2.
 
     Notes
     -----
@@ -252,9 +237,6 @@ class TightCone(PureMechanism):
     >>> tight = gd.mechanisms.TightCone(workload, n=1000, privacy=gd.PureDP(1.0))
     >>> round(tight.predicted_rmse.value, 4)
     0.0031
-    >>> cone = gd.mechanisms.Cone(workload, n=1000, privacy=gd.PureDP(1.0))
-    >>> round(cone.predicted_rmse.value, 4)
-    0.0041
     """
 
     origin, whole_only = Origin.FORMULA, True
@@ -281,8 +263,8 @@ class TightCone(PureMechanism):
 def tight_table_moments(levels: tuple[int, ...]) -> TableMoments:
     """`TableMoments`, cut to about the share `KEPT` of its volume (or uncut; see `TightCone`)."""
     body = TableMoments(levels)
-    # In a column with two levels, one event is the complement of the other. The second event
-    # therefore adds no triangle inequality.
+    # In a column with two levels, one event is the complement of the other, so it adds no triangle
+    # inequality.
     events = [count if count > 2 else 1 for count in levels]
     triples = sum(a * b * c for a, b, c in itertools.combinations(events, 3))
     work = sum(levels) ** 2 * (sum(levels) - len(levels))
@@ -308,9 +290,9 @@ class Spectral(PureMechanism):
     * Under add/remove, K is p times the nuclear-norm ball. The number of records is private. It is
       the trace of the sum of s s^T, divided by p, so T adds c / p times the noisy trace.
 
-    For notation and parameters see `AdditiveMechanism`. `privacy` is a `PureDP`. The workload must
-    be linear in pairwise products of signs: `MarginalTables` of two-level columns with k <= 2,
-    `Marginals` with k <= 2, and `Parities` with k = 2.
+    Notation and parameters are those of `AdditiveMechanism`. The workload must be linear in
+    pairwise products of signs: `MarginalTables` of two-level columns with k <= 2, `Marginals` with
+    k <= 2, and `Parities` with k = 2.
 
     Notes
     -----
@@ -331,16 +313,10 @@ class Spectral(PureMechanism):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> workload = gd.workloads.Marginals(d=3, k=2)
-    >>> mechanism = gd.mechanisms.Spectral(workload, n=1000, privacy=gd.PureDP(1.0))
-    >>> print(mechanism.predicted_rmse)
+    >>> print(gd.mechanisms.Spectral(workload, n=1000, privacy=gd.PureDP(1.0)).predicted_rmse)
     rmse 0.004693
-    >>> records = np.ones((1000, 3), dtype=int)
-    >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
-    >>> release.answers.round(3)
-    array([1.005, 0.999, 0.998])
     """
 
     def _prepare(self) -> None:

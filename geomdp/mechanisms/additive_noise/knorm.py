@@ -1,27 +1,42 @@
-"""The K-norm mechanism: noise shaped like the body of differences of neighbours.
+"""K-norm mechanisms: noise shaped like a body that contains all differences of neighbours.
 
-The recursive mechanism adds such noise level by level, for bodies with long and short axes.
+The body is given, found, a ball or an ellipsoid. The recursive mechanism adds such noise level by
+level, for bodies with long and short axes.
 """
 
 from __future__ import annotations
 
+import abc
+import itertools
 import math
 from functools import cached_property
 from typing import Any, Self
 
-from geomdp._numerics.linalg import AffineHull
+import numpy as np
+
+from geomdp._numerics.linalg import AffineHull, svec
 from geomdp._numerics.randomness import PUBLIC_SEED
+from geomdp._typing import FloatArray
 from geomdp.bodies import Body, Scaled
+from geomdp.bodies import Ellipsoid as EllipsoidBody
 from geomdp.bodies.sensitivity import check_contains_neighbours, exact_noise_bodies
+from geomdp.geometry.ellipsoids import (
+    PairDifferences,
+    Rows,
+    capped_ellipsoid,
+    least_trace_ellipsoid,
+    profile_ellipsoid,
+)
 from geomdp.geometry.outer_slabs import refine_slabs
 from geomdp.geometry.sampling.samplers import ChainSampler
 from geomdp.mechanisms.additive_noise.base import PureMechanism
 from geomdp.mechanisms.additive_noise.certify import Origin, knorm
 from geomdp.mechanisms.additive_noise.sums import Change
+from geomdp.mechanisms.base import answer_hull, l2_sensitivity
 from geomdp.noise import KNormNoise
 from geomdp.noise.recursive import RecursiveNoise, Variant, best_stop, decompose_each, energy_of
 from geomdp.privacy import Adjacency, PureDP
-from geomdp.workloads import Workload
+from geomdp.workloads import MarginalTables, SecondMoment, Workload
 from geomdp.workloads.structure import random_symmetry
 
 #: Largest number of slabs of an outer body per dimension, and largest value of slabs^2 x dimension.
@@ -54,6 +69,16 @@ class BodyMechanism(PureMechanism):
     def _prepare(self) -> None:
         _ = self.change.hull
 
+    @property
+    @abc.abstractmethod
+    def _span(self) -> FloatArray:
+        """Orthonormal columns (m, r) that span the noise."""
+
+    @cached_property
+    def _hull(self) -> AffineHull:
+        # The noise fills the span of the body, which can be larger than the span of the answers.
+        return AffineHull(self.change.hull.offset, self._span)
+
     def with_workload(self, workload: Workload) -> Self:
         """As for every mechanism; ``ValueError`` if a `body` was given, as it need not fit."""
         if self._given is not None:
@@ -64,8 +89,8 @@ class BodyMechanism(PureMechanism):
 class KNorm(BodyMechanism):
     """K-norm noise of a symmetric body that contains all differences of neighbours.
 
-    M(X) = (sum of Q(x) + Z) / n. Z has density proportional to exp(-epsilon ||z||_K) on the span of
-    K. K is the first of these that applies:
+    Z has density proportional to exp(-epsilon ||z||_K) on the span of K, where K is the first of
+    these that applies:
 
     * `body`, if it is given. The constructor checks that this body contains the differences.
     * If `exact`, the body in `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2.
@@ -75,10 +100,10 @@ class KNorm(BodyMechanism):
       by hit-and-run. It has at most 20 slabs per dimension, and fewer above dimension 62.
       Refinement takes seconds in dimension 50 and minutes above dimension 100.
 
-    Notation and parameters are those of `AdditiveMechanism`; `privacy` is a `PureDP`. `body` is a
-    symmetric body in R^m in units of sums (not divided by n). `exact` requires an exact sampler. A
-    `body` that is not proved to contain all differences raises ``ValueError``. With `exact`, so
-    does a `body` without an exact sampler; the message lists bodies with exact samplers.
+    Notation and parameters are those of `AdditiveMechanism`. `body` is a symmetric body in R^m in
+    units of sums (not divided by n). `exact` requires an exact sampler. ``ValueError`` for a `body`
+    that is not proved to contain all differences and, with `exact`, for one without an exact
+    sampler; the message lists bodies with exact samplers.
 
     Notes
     -----
@@ -98,19 +123,13 @@ class KNorm(BodyMechanism):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> workload = gd.workloads.Histogram(3)
     >>> mechanism = gd.mechanisms.KNorm(workload, n=100, privacy=gd.PureDP(1.0), exact=True)
     >>> print(mechanism.predicted_rmse)
     rmse 0.01826
-    >>> laplace = gd.mechanisms.Laplace(workload, n=100, privacy=gd.PureDP(1.0))
-    >>> print(laplace.predicted_rmse)
+    >>> print(gd.mechanisms.Laplace(workload, n=100, privacy=gd.PureDP(1.0)).predicted_rmse)
     rmse 0.02828
-    >>> records = np.array([0] * 50 + [1] * 30 + [2] * 20)
-    >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
-    >>> release.answers.round(3)
-    array([0.489, 0.325, 0.186])
     """
 
     noise: KNormNoise
@@ -144,24 +163,22 @@ class KNorm(BodyMechanism):
             return KNormNoise(body, epsilon, ChainSampler(body))
         refined = refine_slabs(
             body,
-            slabs=slab_budget(change.hull.dimension),
+            slabs=_slab_budget(change.hull.dimension),
             directions=change.hull.basis.T,
             symmetry=random_symmetry(change.workload),
             rng=PUBLIC_SEED,
         )
         return KNormNoise(refined.body, epsilon, refined.sampler, refined.second_moment)
 
-    @cached_property
-    def _hull(self) -> AffineHull:
-        # The noise fills the span of the body, which can be larger than the span of the answers.
-        return AffineHull(self.change.hull.offset, self.noise.body.affine_hull().basis)
+    @property
+    def _span(self) -> FloatArray:
+        return self.noise.body.affine_hull().basis
 
     def _options(self) -> dict[str, Any]:
         return {"exact": self._exact}
 
 
-def slab_budget(dimension: int) -> int:
-    """Number of slabs in `dimension` r: min(20 r, (1e8 / r)^(1/2)), at least 2 r."""
+def _slab_budget(dimension: int) -> int:
     affordable = math.isqrt(SLAB_WORK // dimension)
     return max(2 * dimension, min(SLABS_PER_DIMENSION * dimension, affordable))
 
@@ -169,21 +186,20 @@ def slab_budget(dimension: int) -> int:
 class Recursive(BodyMechanism):
     """Hardt-Talwar noise of a symmetric body that contains all differences of neighbours.
 
-    M(X) = (sum of Q(x) + Z) / n. A recursion splits the span of the body K into orthogonal
-    subspaces V_i, by the covariance of uniform points of K. Z is the sum over these levels of
-    K-norm noise of a shadow K_i (an orthogonal projection of K), projected on V_i. The number of
-    levels, and the split of the budget among them, minimise the error. If all axes of K have
-    similar lengths, there is one level, and Z is K-norm noise of K.
+    A recursion splits the span of the body K into orthogonal subspaces V_i, by the covariance of
+    uniform points of K. Z is the sum over these levels of K-norm noise of a shadow K_i (an
+    orthogonal projection of K), projected on V_i. The number of levels, and the split of the budget
+    among them, minimise the error. If all axes of K have similar lengths, there is one level, and Z
+    is K-norm noise of K.
 
-    Notation and parameters are those of `AdditiveMechanism`; `privacy` is a `PureDP`. If `body` is
-    given, a symmetric body in R^m in units of sums (not divided by n), it is K. It is scaled up by
-    a factor of at most 1 + 2e-8 if rounding alone puts some differences outside. If a shadow of
-    `body` has no exact sampler, a Markov chain draws from it, and the sampler is heuristic. By
-    default, K is the body in `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2,
-    split only into shadows with exact samplers. The error is then at most that of `KNorm` with
-    `exact`. `variant` is the kind of noise that a level adds in its subspace; by default the
-    `Variant` with less error. ``ValueError`` for a `body` that is not proved to contain all
-    differences, or a `variant` that is not a `Variant`.
+    Notation and parameters are those of `AdditiveMechanism`. If `body` is given, as for `KNorm`, it
+    is K. It is scaled up by a factor of at most 1 + 2e-8 if rounding alone puts some differences
+    outside. If a shadow of `body` has no exact sampler, a Markov chain draws from it, and the
+    sampler is heuristic. By default, K is the body in `exact_noise_bodies(workload, adjacency)`
+    with the least E||Z||^2, split only into shadows with exact samplers. The error is then at most
+    that of `KNorm` with `exact`. `variant` is the kind of noise that a level adds in its subspace;
+    by default the `Variant` with less error. ``ValueError`` for a `body` that is not proved to
+    contain all differences, or a `variant` that is not a `Variant`.
 
     Notes
     -----
@@ -251,10 +267,234 @@ class Recursive(BodyMechanism):
         levels, chosen = min(choices, key=lambda choice: energy_of(choice[0]))
         return RecursiveNoise(levels, self.privacy.epsilon, chosen)
 
-    @cached_property
-    def _hull(self) -> AffineHull:
-        # The noise fills the span of the body, which can be larger than the span of the answers.
-        return AffineHull(self.change.hull.offset, self.noise.basis)
+    @property
+    def _span(self) -> FloatArray:
+        return self.noise.basis
 
     def _options(self) -> dict[str, Any]:
         return {"variant": self._variant}
+
+
+# Ellipsoids and balls
+
+#: Largest universe in which all pairs of elements are searched. One search is then a few products
+#: of matrices with 4096 rows: about a tenth of a second for 100 dimensions.
+MAX_PAIR_ELEMENTS = 1 << 12
+#: Largest number N r of coordinates in memory, for N elements whose answers lie in an affine space
+#: of r dimensions. 2^24 float64 numbers are 128 MB.
+MAX_COORDINATES = 1 << 24
+#: Number of elements that are evaluated together.
+CHUNK_ELEMENTS = 8192
+#: For tables of c columns, the set of columns in which two records agree is one of 2^c sets. For c
+#: up to this number, all 2^c sets are listed.
+MAX_PATTERN_COLUMNS = 12
+#: Relative duality gap at which the optimisation stops. The squared error is proportional to the
+#: trace, so 5e-3 in the trace is 0.25% in root mean squared error.
+GAP = 5e-3
+
+
+class Ball(PureMechanism):
+    """K-norm noise of an l2 ball in the subspace of the differences between neighbours.
+
+    Z has density proportional to exp(-epsilon ||z||_2 / D_2) on the public subspace. Notation and
+    parameters are those of `AdditiveMechanism`.
+
+    Notes
+    -----
+    Privacy: epsilon-DP in real arithmetic, as for `KNorm` with a ball of radius D_2. Exact sampler.
+
+    Error: exactly D_2 sqrt(r (r + 1) / m) / (epsilon n) per query.
+
+    References
+    ----------
+    Nikolov 2022, Lemma 15; formula sheet JL-L15, JL-KN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Prefixes(4)
+    >>> mechanism = gd.mechanisms.Ball(workload, n=100, privacy=gd.PureDP(1.0))
+    >>> print(mechanism.predicted_rmse)
+    rmse 0.03
+    >>> release = mechanism.release(np.repeat(np.arange(4), 25), rng=0)
+    >>> print(release.guarantee)
+    seeded: no privacy claim
+    """
+
+    in_span, origin = True, Origin.BALL
+
+    def _prepare(self) -> None:
+        _ = self.change.l2, self.change.hull
+
+    def law(self, change: Change) -> KNormNoise:
+        return knorm(EllipsoidBody(change.l2 * change.hull.basis), self.privacy.epsilon)
+
+
+class Ellipsoid(PureMechanism):
+    """K-norm noise of the least-trace ellipsoid around the differences of neighbours.
+
+    Z has density proportional to exp(-epsilon (z^T S^+ z)^(1/2)) on the public subspace. S
+    minimises tr S subject to v^T S^+ v <= 1 for all v in a set that contains all differences
+    between sums of neighbours. For a universe of N elements, it is the first of these that applies:
+
+    * `workloads.SecondMoment`: the set of all differences. By symmetry, S has one eigenvalue for
+      multiples of the identity matrix and one for traceless matrices.
+    * Replace-one, `MarginalTables` with c <= 12 columns of more than one level: the set of all
+      differences Q(x) - Q(x'). By symmetry, S depends only on the sets of columns in which two
+      records can agree. There are 2^c such sets.
+    * Replace-one, N <= 2^12 and N r <= 2^24: the set of all differences Q(x) - Q(x').
+    * Replace-one, all other cases: the vectors of length at most D_2 whose projection on each block
+      (one of the orthogonal subspaces `workload.blocks()`) is at most as long as the diameter of
+      the projected answers. If N r <= 2^24, four times the matrix of the least-trace ellipsoid
+      around the points Q(x) - mean of Q is taken if its trace is lower. No S has a larger trace
+      than the ball of radius D_2.
+    * Add/remove, N r <= 2^24: the set of all differences, which are Q(x) and -Q(x).
+    * Add/remove, all other cases: the ball of radius D_2.
+
+    Notation and parameters are those of `AdditiveMechanism`.
+
+    Notes
+    -----
+    Privacy: epsilon-DP in real arithmetic, as for `KNorm`: every difference v has v^T S^+ v <= 1.
+    If the optimisation does not converge, S is scaled up for this. The sampler is exact.
+
+    Error: sqrt((r + 1) tr S / m) / (epsilon n) per query, up to a factor of 1 + 1e-6, unless
+    releases round answers. The optimisation runs on first use. If it converges, tr S is at most
+    0.5% above the least.
+
+    References
+    ----------
+    Formula sheet JL-ELL, SAM-5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Explicit([[0.0, 1.0, 1.0], [0.0, 0.0, 0.2]])
+    >>> mechanism = gd.mechanisms.Ellipsoid(workload, n=100, privacy=gd.PureDP(1.0))
+    >>> round(mechanism.predicted_rmse.value, 3)
+    0.014
+    >>> np.sqrt(np.diag(mechanism.noise.covariance())).round(1)
+    array([1.8, 0.6])
+    """
+
+    in_span, origin = True, Origin.SOLVER
+
+    def law(self, change: Change) -> KNormNoise:
+        root = least_trace_root(change.workload, change.adjacency)
+        return knorm(EllipsoidBody(root), self.privacy.epsilon)
+
+
+def least_trace_root(workload: Workload, adjacency: Adjacency) -> FloatArray:
+    """Root B (m, r) of the matrix S = B B^T of `Ellipsoid`, with the span of the differences."""
+    if isinstance(workload, SecondMoment):
+        return moment_root(workload.d, adjacency)
+    span = answer_hull(workload, adjacency)
+    if adjacency is Adjacency.REPLACE_ONE:
+        return _replace_one_root(workload, span)
+    return _add_remove_root(workload, span)
+
+
+def moment_root(d: int, adjacency: Adjacency) -> FloatArray:
+    """Root B (m, m) of the best S for second moments x x^T of records in the unit ball of R^d.
+
+    By symmetry, S has an eigenvalue s on traceless matrices and t on multiples of I. All
+    differences are in the ellipsoid if (1 - 1/d) / s + 1 / (d t) <= 1 and, under replace-one,
+    2 / s <= 1. The trace (m - 1) s + t is least for s = 2 and t = 2 / (d + 1), or under add/remove
+    for s = t sqrt(2 / (d + 2)). For d = 1, t = 1.
+    """
+    if adjacency is Adjacency.REPLACE_ONE:
+        traceless, along = 2.0, 2 / (d + 1)
+    else:
+        along = (1 + (d - 1) * math.sqrt((d + 2) / 2)) / d
+        traceless = along * math.sqrt(2 / (d + 2))
+    unit = svec(np.eye(d)) / math.sqrt(d)
+    change = math.sqrt(along) - math.sqrt(traceless)
+    return math.sqrt(traceless) * np.eye(len(unit)) + change * np.outer(unit, unit)
+
+
+def is_around_differences_alone(workload: Workload, adjacency: Adjacency) -> bool:
+    """Whether the set in the docstring of `Ellipsoid` is exactly the set of all differences."""
+    if isinstance(workload, SecondMoment):
+        return True
+    if adjacency is Adjacency.REPLACE_ONE and _has_few_patterns(workload):
+        return True
+    size = workload.universe.size
+    most = math.inf if adjacency is Adjacency.ADD_REMOVE else MAX_PAIR_ELEMENTS
+    return size is not None and size <= most and _fits(size, answer_hull(workload, adjacency))
+
+
+def _has_few_patterns(workload: Workload) -> bool:
+    """Whether the columns in which records of `MarginalTables` agree can be listed."""
+    if not isinstance(workload, MarginalTables):
+        return False
+    return sum(levels > 1 for levels in workload.levels) <= MAX_PATTERN_COLUMNS
+
+
+def _replace_one_root(workload: Workload, span: AffineHull) -> FloatArray:
+    """Root B (m, r) of an ellipsoid {B u : |u| <= 1} that contains Q(x) - Q(x') for all x, x'."""
+    if isinstance(workload, MarginalTables) and _has_few_patterns(workload):
+        return _pattern_root(workload)
+    size = workload.universe.size
+    if size is not None and size <= MAX_PAIR_ELEMENTS and _fits(size, span):
+        pairs = PairDifferences(_coordinates(workload, span, size))
+        return np.asarray(span.basis @ least_trace_ellipsoid(pairs, tolerance=GAP).root)
+    blocks = workload.blocks()
+    axes = capped_ellipsoid(
+        [block.basis.shape[1] for block in blocks],
+        [block.diameter for block in blocks],
+        l2_sensitivity(workload, Adjacency.REPLACE_ONE),
+    )
+    root = np.hstack([axis * block.basis for axis, block in zip(axes, blocks, strict=True)])
+    if size is None or not _fits(size, span):
+        return root
+    points = _coordinates(workload, span, size)
+    # Let c be the mean of Q. If a symmetric convex body contains all points Q(x) - c, then the body
+    # times 2 contains all differences (Q(x) - c) - (Q(x') - c).
+    around = least_trace_ellipsoid(Rows(2 * (points - points.mean(axis=0))), tolerance=GAP)
+    smaller = around.trace < float((root**2).sum())
+    return np.asarray(span.basis @ around.root) if smaller else root
+
+
+def _add_remove_root(workload: Workload, span: AffineHull) -> FloatArray:
+    """Root B (m, r) of an ellipsoid {B u : |u| <= 1} that contains Q(x) and -Q(x) for all x."""
+    size = workload.universe.size
+    if size is None or not _fits(size, span):
+        return l2_sensitivity(workload, Adjacency.ADD_REMOVE) * span.basis
+    points = _coordinates(workload, span, size)
+    return np.asarray(span.basis @ least_trace_ellipsoid(Rows(points), tolerance=GAP).root)
+
+
+def _fits(size: int, span: AffineHull) -> bool:
+    return size * span.dimension <= MAX_COORDINATES
+
+
+def _coordinates(workload: Workload, span: AffineHull, size: int) -> FloatArray:
+    """Coordinates (N, r) of Q(x) in `span`, for all elements x."""
+    coordinates = np.empty((size, span.dimension))
+    for start in range(0, size, CHUNK_ELEMENTS):
+        stop = min(start + CHUNK_ELEMENTS, size)
+        answers = workload.evaluate(workload.universe.elements(start, stop))
+        coordinates[start:stop] = span.coordinates(answers)
+    return coordinates
+
+
+def _pattern_root(workload: MarginalTables) -> FloatArray:
+    """Root B (m, r) of the least-trace ellipsoid, from sets of columns in which records agree.
+
+    By Schur's lemma, some optimal S is a multiple of the identity on each block.
+    """
+    blocks = workload.blocks()
+    # Lengths in blocks depend only on the columns in which two records agree. Pairs of 0 and all
+    # records of zeros and ones therefore give all lengths.
+    choices = [(0, 1) if levels > 1 else (0,) for levels in workload.levels]
+    records = np.array(list(itertools.product(*choices)), dtype=np.int64)
+    answers = workload.evaluate(records)
+    moved = answers - answers[0]
+    # One product with the bases of all blocks, then sums over the columns of each block.
+    sizes = [block.basis.shape[1] for block in blocks]
+    squares = (moved @ np.hstack([block.basis for block in blocks])) ** 2
+    profiles = np.add.reduceat(squares, np.cumsum([0, *sizes[:-1]]), axis=1)
+    axes = profile_ellipsoid(sizes, profiles, tolerance=GAP)
+    return np.hstack([axis * block.basis for axis, block in zip(axes, blocks, strict=True)])

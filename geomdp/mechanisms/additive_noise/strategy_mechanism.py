@@ -17,7 +17,7 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.additive_noise.certify import Origin
-from geomdp.mechanisms.additive_noise.ellipsoid import least_trace_root
+from geomdp.mechanisms.additive_noise.knorm import least_trace_root
 from geomdp.mechanisms.additive_noise.sums import Change, ExactSums, MeasuredSums, ResidualSums
 from geomdp.mechanisms.strategies import Strategy
 from geomdp.mechanisms.strategies.choice import (
@@ -74,9 +74,8 @@ class StrategyMechanism(AdditiveMechanism):
 
     @cached_property
     def _hull(self) -> AffineHull | None:
-        # Sums of counts are whole numbers, so they are exact in float64. No rounding error can
-        # reveal something outside the span of the answers. Therefore answers need not be projected
-        # on the span, and the basis of the span, which can be large, is not computed.
+        # Sums of counts are exact in float64, so no rounding error can reveal something outside the
+        # span of the answers. The basis of the span, which can be large, is not computed.
         if isinstance(self.workload, MarginalTables | Marginals | Parities):
             return None
         return self.change.hull
@@ -119,7 +118,7 @@ class Hierarchical(StrategyMechanism):
     If `strategy` (a `Strategy`) is given, it replaces these partitions. A workload without a known
     strategy raises ``ValueError`` on first use. Without tables, strategies are known only for at
     most 2^12 elements (for `SparseQueries`, those of `SparseQueries.explicit`). Other parameters
-    are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
+    are those of `AdditiveMechanism`.
 
     Notes
     -----
@@ -146,9 +145,6 @@ class Hierarchical(StrategyMechanism):
     'histogram and 6 soft bins'
     >>> round(mechanism.predicted_rmse.value, 4)
     0.0078
-    >>> laplace = gd.mechanisms.Laplace(workload, n=1000, privacy=gd.PureDP(1.0))
-    >>> round(laplace.predicted_rmse.value, 4)
-    0.0891
     """
 
     accepts, origin = (PureDP,), Origin.FORMULA
@@ -312,16 +308,11 @@ class ResidualGaussian(AdditiveMechanism):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import geomdp as gd
     >>> workload = gd.workloads.MarginalTables([2] * 30, k=2)
     >>> mechanism = gd.mechanisms.ResidualGaussian(workload, n=10_000, privacy=gd.ZCDP(0.5))
     >>> round(mechanism.predicted_rmse.value * 10_000, 2)
     10.35
-    >>> records = np.zeros((10_000, 30), dtype=int)
-    >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
-    >>> release.answers[:4].round(2)
-    array([ 1., -0.,  0., -0.])
     """
 
     accepts, origin = (ZCDP, ApproxDP), Origin.FORMULA
