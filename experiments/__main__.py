@@ -165,7 +165,6 @@ def _page(scripts: Sequence[LoadedScript], preset: Preset, folders: Folders) -> 
 
 @app.command()
 def plot(name: str, full: Full = False, figures: FiguresFolder = FIGURES) -> None:
-    """Draw one figure again from its stored CSV; nothing is computed."""
     module = _find(name)
     outputs = Folders(figures=figures).outputs(name, _preset(full))
     if not outputs.csv.exists():

@@ -29,21 +29,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from rich.table import Table
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import (
-    agrees_with_prediction,
-    is_below,
-    predicted_columns,
-    stays_below_prediction,
-)
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, Look, draw_intervals, shared_legend
-from experiments.engine.statistics import LEVEL, MeanSquare, deviation, pooled_by, quantile
 from experiments.shared.records import Data, Queries, draw_records, workload
 from geomdp.geometry.outer_slabs import refine_slabs
 from geomdp.workloads.structure import random_symmetry
@@ -65,12 +54,12 @@ class Family(enum.StrEnum):
     LAPLACE = "Laplace"
 
 
-class Stage(enum.StrEnum):
+class Stage(ex.Curve):
     """Whether the error is measured before or after projection, and on which data."""
 
-    BEFORE = "before projection"
-    REAL = "projected, real sample"
-    UNIFORM = "projected, uniform data"
+    BEFORE = "before projection", "C0", "o"
+    REAL = "projected, real sample", "C3", "D", ex.HOLLOW
+    UNIFORM = "projected, uniform data", "C2", "s", ex.HOLLOW
 
 
 DATA = {Stage.BEFORE: Data.UNIFORM, Stage.REAL: Data.REAL, Stage.UNIFORM: Data.UNIFORM}
@@ -78,8 +67,6 @@ DATA = {Stage.BEFORE: Data.UNIFORM, Stage.REAL: Data.REAL, Stage.UNIFORM: Data.U
 
 @dataclass(frozen=True)
 class Config:
-    """One mechanism."""
-
     family: Family
     releases_per_trial: int  # Independent releases in one trial
     slabs: int | None = None  # Number of slabs of the outer body; None for the other mechanisms
@@ -119,14 +106,14 @@ def build(config: Config) -> gd.mechanisms.AdditiveMechanism:
             return gd.mechanisms.Laplace(WORKLOAD, n=RECORDS, privacy=PRIVACY)
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Errors before and after projection, with seconds of set-up and of one release."""
     start = time.perf_counter()
     inner = build(config)
     inner.release(draw_records(Queries.MARGINALS, Data.UNIFORM, RECORDS, rng), rng=rng)
     setup = time.perf_counter() - start
     projected = gd.mechanisms.Projected(inner)
-    rows: list[Row] = []
+    rows: list[ex.Row] = []
     for stage, data in DATA.items():
         mechanism = inner if stage is Stage.BEFORE else projected
         squares, seconds = np.empty(config.releases_per_trial), 0.0
@@ -140,8 +127,8 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         rows.append(
             {
                 "stage": stage,
-                **MeanSquare.of(squares).columns(),
-                **predicted_columns(mechanism.predicted_rmse),
+                **ex.MeanSquare.of(squares).columns(),
+                **ex.predicted_columns(mechanism.predicted_rmse),
                 "sampler": type(inner.guarantee.sampler).__name__.lower(),
                 "setup_seconds": setup,
                 "release_seconds": seconds / config.releases_per_trial,
@@ -161,19 +148,18 @@ CLOSED_FORMS = {
 EXACT = [family for family in Family if family is not Family.SLABS]
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims about predictions, closed forms, bounds after projection and the order of errors."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     before, after = table[table.stage == Stage.BEFORE], table[table.stage != Stage.BEFORE]
-    means = pooled_by(before, ["family"])
-    projected = pooled_by(after[after.family == Family.LAPLACE], ["stage"])
+    means = ex.pooled_by(before, ["family"])
+    projected = ex.pooled_by(after[after.family == Family.LAPLACE], ["stage"])
     return [
-        agrees_with_prediction(
+        ex.agrees_with_prediction(
             "before projection, mechanisms with an exact sampler have the predicted error",
             "JL-L14, JL-L15, JL-ELL, X-LKJ",
             before[before.family.isin(EXACT)],
             ["family"],
         ),
-        agrees_with_prediction(
+        ex.agrees_with_prediction(
             "before projection, noise of the outer slab body has the error that other draws of its "
             "Markov chain predict",
             "X-OUT",
@@ -181,16 +167,16 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             ["family"],
         ),
         *(closed_form(family, value, means[family,]) for family, value in CLOSED_FORMS.items()),
-        stays_below_prediction(
+        ex.stays_below_prediction(
             "errors after projection stay below their bounds", "JL-L13b", after, ["family", "stage"]
         ),
-        is_below(
+        ex.is_below(
             "projection lowers the error of Laplace noise",
             "JL-L13b",
             projected,
             dict.fromkeys(projected, means[Family.LAPLACE,]),
         ),
-        is_below(
+        ex.is_below(
             "before projection, exact K-norm noise errs less than Laplace noise",
             "JL-L14",
             {(): means[Family.BOX,]},
@@ -199,17 +185,16 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-def closed_form(family: Family, value: float, measured: MeanSquare) -> Claim:
+def closed_form(family: Family, value: float, measured: ex.MeanSquare) -> ex.Claim:
     """The measured error equals a number that is known without the library."""
-    score = deviation(measured, value)
-    allowed = quantile(LEVEL / 2, measured.count)
-    return Claim(
+    score = ex.deviation(measured, value)
+    allowed = ex.quantile(ex.LEVEL / 2, measured.count)
+    return ex.Claim(
         f"{family}: the error agrees with its closed form",
-        abs(score) <= allowed,
+        ex.at_most(abs(score), allowed),
         f"{measured.root:.5f} +- {measured.root_stderr:.5f} ({score:+.1f} standard errors)",
         f"{value:.5f}",
         "X-LKJ" if family is Family.CONE else "X-OUT",
-        used=margins.share(abs(score), allowed),
     )
 
 
@@ -222,7 +207,7 @@ def report(table: pd.DataFrame) -> Table:
     )
     for heading in ("predicted", *Stage, "set-up s", "s a release"):
         shown.add_column(heading, justify="right")
-    means = pooled_by(table, ["family", "stage"])
+    means = ex.pooled_by(table, ["family", "stage"])
     for family in Family:
         rows = table[(table.family == family) & (table.stage == Stage.BEFORE)]
         measured = (means[family, stage] for stage in Stage)
@@ -240,29 +225,24 @@ def report(table: pd.DataFrame) -> Table:
 PREDICTED = "predicted before projection"
 
 
-LOOKS = {
-    Stage.BEFORE: Look("C0", "o"),
-    Stage.REAL: Look("C3", "D", filled=False),
-    Stage.UNIFORM: Look("C2", "s", filled=False),
-}
+LOOKS = Stage.looks()
 #: Vertical distance between the intervals of one mechanism; mechanisms are 1 apart.
 DODGE = 0.22
 #: Errors labelled on the axis, in thousandths.
 TICKS = (4, 5, 6, 8, 10, 15, 20, 25)
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Measured errors before and after projection, with black strokes for the predictions."""
-    figure = Figure(figsize=(7.2, 4.4))
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure = ex.Figure(figsize=(7.2, 4.4))
     axes = figure.subplots()
     families = list(Family)[::-1]
     heights = np.arange(len(families))
-    means = pooled_by(table, ["stage", "family"])
+    means = ex.pooled_by(table, ["stage", "family"])
     for line, (stage, look) in enumerate(LOOKS.items()):
         found = [means[stage, family] for family in families]
         roots = 1e3 * np.array([mean.root for mean in found])
-        bands = 1e3 * np.array([mean.root_interval(BAND_LEVEL) for mean in found])
-        draw_intervals(axes, roots, bands, heights + DODGE * (1 - line), look, stage)
+        bands = 1e3 * np.array([mean.root_interval(ex.BAND_LEVEL) for mean in found])
+        ex.draw_intervals(axes, roots, bands, heights + DODGE * (1 - line), look, stage)
     predicted = table[table.stage == Stage.BEFORE].groupby("family").predicted.first()
     axes.plot(
         1e3 * predicted[families].to_numpy(),
@@ -282,13 +262,12 @@ def plot(table: pd.DataFrame) -> Figure:
     axes.minorticks_off()
     axes.set_xlabel("error per cell (RMSE of means, thousandths)")
     figure.suptitle("All 2-way tables of ten binary columns, $n = 5000$, 1-DP, replace-one")
-    shared_legend(figure, [axes], {"measured": [*Stage], "theory": [PREDICTED]})
-    return figure
+    return ex.shared_legend(figure, {"measured": [*Stage], "theory": [PREDICTED]})
 
 
-def sweep(releases: int, trials: int, slabs: int) -> Sweep[Config]:
+def sweep(releases: int, trials: int, slabs: int) -> ex.Sweep[Config]:
     """All mechanisms, with `slabs` slabs for the outer body."""
-    return Sweep(
+    return ex.Sweep(
         tuple(
             Config(family, releases, slabs if family is Family.SLABS else None) for family in Family
         ),

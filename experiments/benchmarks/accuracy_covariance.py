@@ -20,23 +20,16 @@ Run time on one core: quick 2 s, full 2 minutes.
 
 from __future__ import annotations
 
-import enum
 import math
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from rich.table import Table
 
+import experiments.engine.tools as ex
 import geomdp as gd
 from experiments.benchmarks.peers.eigenvector_sampling import eigenvector_sampling
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import is_below, stays_below_prediction
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import MeanSquare, pooled_along, pooled_by
 from experiments.shared.unit_vectors import Spectrum, unit_vectors
 from geomdp._numerics.linalg import svec
 from geomdp.mechanisms.base import FixedDataset, predict_on_prior
@@ -46,14 +39,14 @@ PRIVACY = gd.PureDP(1.0)
 BLOCK = 10_000
 
 
-class Method(enum.StrEnum):
+class Method(ex.Curve):
     """The methods, ours first."""
 
-    SHRUNK = "second moment, shrunk"
-    SECOND_MOMENT = "second moment"
-    LAPLACE = "Laplace, upper triangle"
-    EIGENVECTORS = "sampled eigenvectors"
-    ZERO = "answer 0"
+    SHRUNK = "second moment, shrunk", "C0", "o"
+    SECOND_MOMENT = "second moment", "C2", "v", ex.HOLLOW
+    LAPLACE = "Laplace, upper triangle", "C1", "s"
+    EIGENVECTORS = "sampled eigenvectors", "C3", "^", ex.HOLLOW
+    ZERO = "answer 0", "C6", "."
 
 
 OURS = (Method.SHRUNK, Method.SECOND_MOMENT)
@@ -86,7 +79,7 @@ def mechanism(
     return gd.mechanisms.SecondMoment(workload, n=n, privacy=PRIVACY, shrink=shrink)
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Squared Frobenius errors of one mechanism on one data set."""
     block = unit_vectors(config.spectrum, min(config.n, BLOCK), config.d, rng)
     total = config.n / len(block) * block.T @ block
@@ -95,9 +88,9 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     predicted, releases = math.sqrt(2), config.releases_per_trial
     if config.method is Method.ZERO:
         # The answer 0 is not random, so its error has no spread.
-        measured = MeanSquare(float(truth @ truth), 0.0, releases)
+        measured = ex.MeanSquare(float(truth @ truth), 0.0, releases)
     elif config.method is Method.EIGENVECTORS:
-        measured = MeanSquare.of(
+        measured = ex.MeanSquare.of(
             [
                 float(np.sum((eigenvector_sampling(total, 1.0, rng) - total) ** 2)) / config.n**2
                 for _ in range(releases)
@@ -110,15 +103,13 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         data = FixedDataset(records)
         found = predict_on_prior(M, data, releases, rng)
         square = Q.n_queries * found.value**2
-        measured = MeanSquare(square, 2 * square * found.stderr / found.value, releases)
-    return [
-        {
-            **measured.columns(),
-            "predicted": predicted,
-            "predicted_stderr": 0.0,
-            "explicit": explicit_bound(config.d, config.n),
-        }
-    ]
+        measured = ex.MeanSquare(square, 2 * square * found.stderr / found.value, releases)
+    return {
+        **measured.columns(),
+        "predicted": predicted,
+        "predicted_stderr": 0.0,
+        "explicit": explicit_bound(config.d, config.n),
+    }
 
 
 PLACE = ["d", "spectrum", "n"]
@@ -126,30 +117,29 @@ PLACE = ["d", "spectrum", "n"]
 DECAYING_GOAL = 2.0
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims about bounds, and comparisons of ours with each of the others."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     of = {method: table[table.method == method] for method in Method}
-    points = {method: pooled_by(of[method], PLACE) for method in Method}
+    points = {method: ex.pooled_by(of[method], PLACE) for method in Method}
     plain = of[Method.SECOND_MOMENT]
     isotropic = [key for key in points[Method.SHRUNK] if key[1] == Spectrum.ISOTROPIC]
     worst = ratios(table)
     decaying = worst[worst.spectrum == Spectrum.DECAYING]
     furthest = decaying.loc[decaying.ratio.idxmax()]
     return [
-        stays_below_prediction(
+        ex.stays_below_prediction(
             "with and without shrinkage, our error is at most the bound stated before seeing data",
             "JL-WIS",
             table[table.method.isin(OURS)],
             [*PLACE, "method"],
         ),
-        stays_below_prediction(
+        ex.stays_below_prediction(
             "without shrinkage, our error is at most the explicit bound",
             "JL-WIS",
             plain.assign(predicted=plain.explicit),
             PLACE,
         ),
         *(
-            is_below(
+            ex.is_below(
                 f"on isotropic records, our shrunk second moments err less than {peer}",
                 "JL-WIS",
                 {key: points[Method.SHRUNK][key] for key in isotropic},
@@ -157,22 +147,21 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             )
             for peer in PEERS
         ),
-        Claim(
+        ex.Claim(
             "on decaying records, our shrunk second moments err at most twice as much as the best "
             "of the others",
-            bool(furthest.ratio <= DECAYING_GOAL),
+            ex.at_most(furthest.ratio, DECAYING_GOAL),
             f"{len(decaying)} points, at most {furthest.ratio:.3f} times as much "
             f"(d = {furthest.d}, n = {furthest.n})",
             f"at most {DECAYING_GOAL:g}",
             "JL-WIS",
-            used=float(furthest.ratio / DECAYING_GOAL),
         ),
     ]
 
 
 def ratios(table: pd.DataFrame) -> pd.DataFrame:
     """The error of shrunk second moments divided by the least error of the peers, at each point."""
-    means = pooled_by(table, [*PLACE, "method"])
+    means = ex.pooled_by(table, [*PLACE, "method"])
     rows = []
     for place in dict.fromkeys(key[:3] for key in means):
         best = min(PEERS, key=lambda peer, place=place: means[*place, peer].root)  # type: ignore[misc]
@@ -186,7 +175,7 @@ def report(table: pd.DataFrame) -> Table:
     shown = Table("d", "records", "n", title="RMS Frobenius error of second moments, 1-DP")
     for heading in (*Method, "explicit bound", "ratio", "goal"):
         shown.add_column(heading, justify="right")
-    means = pooled_by(table, [*PLACE, "method"])
+    means = ex.pooled_by(table, [*PLACE, "method"])
     for row in ratios(table).itertuples():
         goal = DECAYING_GOAL if row.spectrum == Spectrum.DECAYING else 1.0
         measured = (means[row.d, row.spectrum, row.n, method] for method in Method)
@@ -202,13 +191,7 @@ def report(table: pd.DataFrame) -> Table:
     return shown
 
 
-LOOKS = {
-    Method.SHRUNK: Look("C0", "o"),
-    Method.SECOND_MOMENT: Look("C2", "v", filled=False),
-    Method.LAPLACE: Look("C1", "s"),
-    Method.EIGENVECTORS: Look("C3", "^", filled=False),
-    Method.ZERO: Look("C6", "."),
-}
+LOOKS = Method.looks()
 #: Legend entries that say more than the names in the table.
 NAMES = {
     Method.SECOND_MOMENT: "second moment, projected",
@@ -217,39 +200,34 @@ NAMES = {
 EXPLICIT = r"$\min\{(d+1)\sqrt{2d}/n,\ \sqrt{(4d+3)/n}\}$"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Draw errors in units of the error of shrunk second moments, for each kind of data and d."""
+def plot(table: pd.DataFrame) -> ex.Figure:
     ds = sorted(table.d.unique())
-    figure = Figure(figsize=(7.2, 5.4))
-    panels = figure.subplots(2, len(ds), sharex=True, sharey=True, squeeze=False)
-    places = ((spectrum, d) for spectrum in Spectrum for d in ds)
-    for axes, (spectrum, d), letter in zip(panels.flat, places, "abcdefgh", strict=False):
+    places = [(spectrum, d) for spectrum in Spectrum for d in ds]
+    titles = [f"{spectrum},\n$d={d}$" for spectrum, d in places]
+    figure, panels = ex.panels(
+        (7.2, 5.4), titles, "records $n$", rows=2, title_size=9, sharex=True, sharey=True
+    )
+    for axes, (spectrum, d) in zip(panels, places, strict=True):
         draw(axes, table[(table.d == d) & (table.spectrum == spectrum)], d)
-        axes.set_title(f"({letter}) {spectrum},\n$d={d}$", fontsize=9)
-        log_axes(axes)
+        ex.log_axes(axes)
         axes.set_ylim(0.3, 100)
-        axes.set_yticks([0.5, 1, 2, 5, 10, 20, 50], ["0.5", "1", "2", "5", "10", "20", "50"])
-    for axes in panels[1]:
-        axes.set_xlabel("records $n$")
-    for axes in panels[:, 0]:
+        axes.set_yticks(*ex.ticks(0.5, 1, 2, 5, 10, 20, 50))
+    for axes in panels[:: len(ds)]:
         axes.set_ylabel("error over ours, shrunk", fontsize=9)
-    columns = {
-        "measured (Frobenius norm, RMS)": [NAMES.get(method, str(method)) for method in LOOKS],
-        "theory": [EXPLICIT],
-    }
-    shared_legend(figure, panels.ravel(), columns)
-    return figure
+    names = [NAMES.get(method, str(method)) for method in LOOKS]
+    measured = "measured (Frobenius norm, RMS)"
+    return ex.shared_legend(figure, {measured: names, "theory": [EXPLICIT]})
 
 
-def draw(axes: Axes, table: pd.DataFrame, d: int) -> None:
+def draw(axes: ex.Axes, table: pd.DataFrame, d: int) -> None:
     """Draw all methods and the explicit bound, in units of the error of shrunk second moments."""
-    unit = pooled_along(table[table.method == Method.SHRUNK], "n")
+    unit = ex.pooled_along(table[table.method == Method.SHRUNK], "n")
     bounds = [explicit_bound(d, int(n)) / unit[n].root for n in sorted(unit)]
-    draw_theory(axes, sorted(unit), bounds, "black", EXPLICIT)
+    ex.draw_theory(axes, sorted(unit), bounds, "black", EXPLICIT)
     for method, look in LOOKS.items():
-        means = pooled_along(table[table.method == method], "n")
+        means = ex.pooled_along(table[table.method == method], "n")
         relative = {n: mean.over(unit[n].root) for n, mean in means.items()}
-        draw_measured(axes, relative, look, NAMES.get(method, str(method)))
+        ex.draw_measured(axes, relative, look, NAMES.get(method, str(method)))
 
 
 #: A few releases can dominate the mean square of our errors in two cases: with shrinkage, which has
@@ -270,5 +248,5 @@ def grid(ds: tuple[int, ...], ns: tuple[int, ...], releases: int) -> tuple[Confi
     )
 
 
-QUICK = Sweep(grid((10,), (100, 3000), 80))
-FULL = Sweep(grid((5, 10, 20, 50), (100, 1000, 5000, 100_000, 1_000_000), 100))
+QUICK = ex.Sweep(grid((10,), (100, 3000), 80))
+FULL = ex.Sweep(grid((5, 10, 20, 50), (100, 1000, 5000, 100_000, 1_000_000), 100))

@@ -48,10 +48,9 @@ import time
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from rich.table import Table
 
+import experiments.engine.tools as ex
 from experiments.benchmarks.accuracy_work.goals import (
     PLACE,
     advice_is_best,
@@ -65,20 +64,6 @@ from experiments.benchmarks.accuracy_work.goals import (
 from experiments.benchmarks.accuracy_work.grid import CLEAR_WITH_FEW, full_grid, quick_grid
 from experiments.benchmarks.accuracy_work.predictions import advised_name, predicted_row
 from experiments.benchmarks.peers.graphical_model import fitted_tables
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import (
-    agrees_with_prediction,
-    is_below,
-    predicted_columns,
-    slopes_by,
-    slopes_lie_within,
-    stays_below_prediction,
-)
-from experiments.engine.claims import Claim, Goal
-from experiments.engine.drawing import BAND_LEVEL, Look, draw_intervals, shared_legend
-from experiments.engine.script import Needs
-from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by, quantile
 from experiments.shared.accuracy_lines import (
     PEERS,
     PROJECTED,
@@ -91,14 +76,14 @@ from experiments.shared.accuracy_lines import (
 from experiments.shared.workloads import Line, line_workload
 from geomdp.workloads import MarginalTables
 
-OUR_LOOK, PEER_LOOK = Look("C0", "o"), Look("C1", "s")
-OUR_PROJECTED, PEER_PROJECTED = Look("C0", "o", filled=False), Look("C1", "s", filled=False)
+OUR_LOOK, PEER_LOOK = ex.Look("C0", "o"), ex.Look("C1", "s")
+OUR_PROJECTED, PEER_PROJECTED = ex.Look("C0", "o", filled=False), ex.Look("C1", "s", filled=False)
 LABELS = {
     "ours": OUR_LOOK,
     "ours, post-processed": OUR_PROJECTED,
     "others": PEER_LOOK,
     "others, post-processed": PEER_PROJECTED,
-    "what is advised": Look("C3", "D", filled=False),
+    "what is advised": ex.Look("C3", "D", filled=False),
 }
 GOAL = "goal set before measuring"
 #: Errors above this multiple of the best peer's error are drawn as arrows at the edge.
@@ -114,11 +99,10 @@ def label_of(method: str) -> str:
     return "ours, post-processed" if method in PROJECTED else "ours"
 
 
-def draw(table: pd.DataFrame) -> Figure:
-    """Draw errors over the best peer's error on each line, and the goals; name our best method."""
+def plot(table: pd.DataFrame) -> ex.Figure:
     table = table[table.releases > 0]
     found, advised = verdicts(table), measured(table)
-    figure = Figure(figsize=(7.2, 1.7 + 0.42 * len(found)))
+    figure = ex.Figure(figsize=(7.2, 1.7 + 0.42 * len(found)))
     axes = figure.subplots()
     names = []
     for height, row in enumerate(found.itertuples()):
@@ -141,41 +125,40 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_xlabel("error over that of the best other mechanism (RMSE)")
     axes.plot([], [], ls="none", marker=">", color=PEER_LOOK.colour, label=BEYOND)
     columns = {"measured": [*LABELS], "beside them": [GOAL, BEYOND]}
-    shared_legend(figure, [axes], columns)
-    return figure
+    return ex.shared_legend(figure, columns)
 
 
 BEYOND = f"more than {EDGE} times the best other"
 
 
-def draw_line(axes: Axes, table: pd.DataFrame, peer: float, height: int) -> None:
+def draw_line(axes: ex.Axes, table: pd.DataFrame, peer: float, height: int) -> None:
     """Draw all mechanisms of one line, the post-processed and advised ones a little lower."""
-    for (method,), mean in pooled_by(table, ["method"]).items():
+    for (method,), mean in ex.pooled_by(table, ["method"]).items():
         label, relative = label_of(str(method)), mean.over(peer)
         place = height - 0.12 + 0.24 * (method in (*PROJECTED, Method.ADVISED))
         if relative.root > EDGE:
             axes.plot([EDGE * 0.95], [place], ls="none", marker=">", color=LABELS[label].colour)
             continue
-        interval = relative.root_interval(BAND_LEVEL)
-        draw_intervals(axes, relative.root, interval, place, LABELS[label], label)
+        interval = relative.root_interval(ex.BAND_LEVEL)
+        ex.draw_intervals(axes, relative.root, interval, place, LABELS[label], label)
 
 
 #: Packages of the graphical model.
-NEEDS = Needs(("mbi", "jax"), extra="bench")
+NEEDS = ex.Needs(("mbi", "jax"), extra="bench")
 CLOCK = ("setup_seconds", "release_seconds")
 
 
 #: Mean squares; the keys are (line, n, method) or (line, n).
-Means = dict[tuple[object, ...], MeanSquare]
+Means = dict[tuple[object, ...], ex.MeanSquare]
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean squared error of one mechanism, with its prediction and its run times in seconds."""
     if not config.releases_per_trial:
-        return [predicted_row(config)]
+        return predicted_row(config)
     start = time.perf_counter()
     M, Q = for_records(config.line, config.method, config.n), line_workload(config.line)
-    predicted = predicted_columns(M.predicted_rmse)
+    predicted = ex.predicted_columns(M.predicted_rmse)
     setup, seconds = time.perf_counter() - start, 0.0
     squares = np.empty(config.releases_per_trial)
     for i in range(config.releases_per_trial):
@@ -191,59 +174,54 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     if config.method is Method.GRAPHICAL:
         # The error of a fitted model depends on the data: nothing is predicted.
         predicted["prediction"] = "none"
-    return [
-        {
-            **MeanSquare.of(squares).columns(),
-            **predicted,
-            "advised": advised_name(config),
-            "excluded": excluded_error(config.line, config.n),
-            "sampler": type(M.guarantee.sampler).__name__.lower(),
-            "setup_seconds": setup,
-            "release_seconds": seconds / config.releases_per_trial,
-        }
-    ]
+    return {
+        **ex.MeanSquare.of(squares).columns(),
+        **predicted,
+        "advised": advised_name(config),
+        "excluded": excluded_error(config.line, config.n),
+        "sampler": type(M.guarantee.sampler).__name__.lower(),
+        "setup_seconds": setup,
+        "release_seconds": seconds / config.releases_per_trial,
+    }
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims about predictions and bounds, and comparisons of our mechanisms with the others."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     released = table[table.releases > 0]
     exact = released[released.prediction == "exact"]
     bounded = released[released.prediction == "upper_bound"]
     found = verdicts(table)
     before, after = found[found.before], found[~found.before]
     keys = [*PLACE, "method"]
-    means = pooled_by(released, keys)
+    means = ex.pooled_by(released, keys)
     return [
-        agrees_with_prediction(
+        ex.agrees_with_prediction(
             "additive mechanisms err as predicted", "JL-L14, JL-L15, X-CONE", exact, keys
         ),
-        stays_below_prediction(
+        ex.stays_below_prediction(
             "errors of post-processed mechanisms stay below their bounds", "JL-L13b", bounded, keys
         ),
-        Claim(
+        ex.Claim(
             "every sampler is exact",
-            bool((table.sampler == "exact").all()),
+            ex.same_names((table.sampler == "exact").all()),
             f"{len(table)} rows, {', '.join(sorted(set(table.sampler)))}",
             "exact",
             "X-LKJ",
-            used=margins.NoLimit.EQUAL_NAMES,
         ),
-        Claim(
+        ex.Claim(
             "on tables, prefixes and ranges before projection, our best predicted error is below "
             "that of every peer",
-            bool((predicted_ratios(table) < 1).all()),
+            ex.below(predicted_ratios(table), 1),
             "; ".join(f"{line}: {ratio:.3f}" for line, ratio in predicted_ratios(table).items()),
             "below 1",
             "X-LKJ, X-CONE, X-SIM",
-            used=float(predicted_ratios(table).max()),
         ),
-        is_below(
+        ex.is_below(
             "before projection, measured ratios to the best peer of at most 0.8 are below 1 beyond "
             "chance",
             "X-LKJ",
             *compared(means, before[before.ratio <= CLEAR]),
         ),
-        is_below(
+        ex.is_below(
             "on 2-way tables with few records, our best mechanism errs less than all others",
             "JL-L13b, JL-T21",
             *compared(means, after[after.line.isin(CLEAR_WITH_FEW)]),
@@ -260,41 +238,40 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 TIE = 0.05
 
 
-def no_worse(ours: Means, others: Means) -> Claim:
+def no_worse(ours: Means, others: Means) -> ex.Claim:
     """Claim that no ratio of our error to the others' exceeds 1 + `TIE`, tested at `LEVEL`."""
     shares, least = {}, {}
     for place, mean in ours.items():
         other = others[place]
         ratio = mean.root / other.root
         stderr = ratio * math.hypot(mean.root_stderr / mean.root, other.root_stderr / other.root)
-        reach = quantile(LEVEL / len(ours), min(mean.count, other.count)) * stderr
+        reach = ex.quantile(ex.LEVEL / len(ours), min(mean.count, other.count)) * stderr
         shares[place] = f"{ratio:.3f} +- {stderr:.3f} ({', '.join(map(str, place))})"
         least[place] = ratio - reach
     worst = max(least.values())
-    return Claim(
+    return ex.Claim(
         f"on 3-way tables with few records and on random signs, we err at most {TIE:.0%} more than "
         "the best other",
-        worst <= 1 + TIE,
+        ex.Verdict(worst <= 1 + TIE, max(0.0, worst / (1 + TIE))),
         "; ".join(shares.values()),
         f"at most {1 + TIE:g}, up to chance",
         "JL-L13b, JL-T21",
-        used=max(0.0, worst / (1 + TIE)),
     )
 
 
-def goals(table: pd.DataFrame) -> list[Goal]:
+def goals(table: pd.DataFrame) -> list[ex.Goal]:
     """Goals for ratios to the best peer and the joint table, lifted elliptopes, and advice."""
     return [*goals_of(table), *advised_goals(table)]
 
 
-def slope_claims(table: pd.DataFrame) -> list[Claim]:
+def slope_claims(table: pd.DataFrame) -> list[ex.Claim]:
     """Claim about how the error on random signs falls with n; none if it is not in the table."""
     mine = table[(table.line == Line.SIGNS) & (table.method == Method.PROJECTED_KNORM)]
     if mine.empty:
         return []
-    slopes = slopes_by(mine, ["method"], "n")
+    slopes = ex.slopes_by(mine, ["method"], "n")
     name = "random signs: the error of projected K-norm noise falls like a power of n"
-    return [slopes_lie_within(name, "JL-L13b, JL-T21", slopes, *SLOPES)]
+    return [ex.slopes_lie_within(name, "JL-L13b, JL-T21", slopes, *SLOPES)]
 
 
 #: Least and largest exponent of n with which the error after projection may fall, while the noise
@@ -322,7 +299,7 @@ def report(table: pd.DataFrame) -> Table:
         shown.add_column(heading, justify="right")
     found = verdicts(table).set_index(PLACE)
     released = table[table.releases > 0]
-    for (line, n, method), mean in pooled_by(released, [*PLACE, "method"]).items():
+    for (line, n, method), mean in ex.pooled_by(released, [*PLACE, "method"]).items():
         row = table[(table.line == line) & (table.n == n) & (table.method == method)].iloc[0]
         verdict = found.loc[(line, n)]
         met = "met" if verdict.met else "not met"
@@ -344,16 +321,11 @@ def report(table: pd.DataFrame) -> Table:
         shown.add_row(place, row.method, row.sampler, f"{row.predicted:.4g}", "not released")
     on_signs = released[(table.line == Line.SIGNS) & table.method.isin(PROJECTED)]
     if on_signs.n.nunique() > 1:
-        slopes = slopes_by(on_signs, ["method"], "n")
+        slopes = ex.slopes_by(on_signs, ["method"], "n")
         listed = "; ".join(f"{method}: {slope}" for (method,), slope in slopes.items())
         shown.caption = f"slope of the error over n on {Line.SIGNS}: {listed}"
     return shown
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Draw errors divided by the best peer's error on each line, the goals, and our best method."""
-    return draw(table)
-
-
-QUICK = Sweep(quick_grid())
-FULL = Sweep(full_grid())
+QUICK = ex.Sweep(quick_grid())
+FULL = ex.Sweep(full_grid())

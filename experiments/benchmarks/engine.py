@@ -27,14 +27,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from rich.table import Table
 
-from experiments.engine import margins
-from experiments.engine.cells import Outcome, Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_points, shared_legend
+import experiments.engine.tools as ex
 from experiments.engine.processes import Processes
 from experiments.engine.provenance import Code
 from experiments.engine.run import Compute, Executor, SweepResult, Work, in_process, run_sweep
@@ -74,18 +69,18 @@ WORKERS = 2
 MOST_STORED, MOST_SENT = 2048, 1024
 
 
-def trivial(task: Task, rng: np.random.Generator) -> list[Row]:
+def trivial(task: Task, rng: np.random.Generator) -> list[ex.Row]:
     """Draw one number."""
     return [{"value": task.number + rng.random()}]
 
 
-def sleeping(task: Task, rng: np.random.Generator) -> list[Row]:
+def sleeping(task: Task, rng: np.random.Generator) -> list[ex.Row]:
     """Sleep for ``task.seconds``: even on a busy machine processes can sleep at the same time."""
     time.sleep(task.seconds)
     return trivial(task, rng)
 
 
-def computing(task: Task, rng: np.random.Generator) -> list[Row]:
+def computing(task: Task, rng: np.random.Generator) -> list[ex.Row]:
     """Use a core for ``task.seconds`` of processor time."""
     end = time.process_time() + task.seconds
     while time.process_time() < end:
@@ -115,8 +110,8 @@ class Timing:
 def timed(config: Config, cells: int, executor: Executor) -> Timing:
     """Run a sweep of `cells` cells into a new store and take its time."""
     tasks = tuple(Task(number, config.milliseconds / 1000) for number in range(cells))
-    sweep, code = Sweep(tasks), Code.of(sys.modules[__name__])
-    computed: list[Outcome[Task]] = []
+    sweep, code = ex.Sweep(tasks), Code.of(sys.modules[__name__])
+    computed: list[ex.Outcome[Task]] = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sweep.sqlite"
         wall, processor = time.perf_counter(), time.process_time()
@@ -129,11 +124,11 @@ def timed(config: Config, cells: int, executor: Executor) -> Timing:
     return Timing(wall, processor, result, len(computed), stored, sent)
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Time one sweep in this process and, unless its cells do nothing, on two processes."""
     del rng  # nothing but the time is random here
     sweeps = [alone := timed(config, config.cells, in_process)]
-    row: Row = {
+    row: ex.Row = {
         "wall_ms": 1000 * alone.wall / config.cells,
         "processor_ms": 1000 * alone.processor / config.cells,
         "efficiency": None,
@@ -150,36 +145,33 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     row["alike"] = all(each == values[0] for each in values)
     row["stored"] = max(each.stored for each in sweeps) / config.cells
     row["sent"] = alone.sent
-    return [row]
+    return row
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims about the number of cells computed, and the bytes stored and sent for a cell."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     again = int((table.computed - table.cells).max())
     return [
-        Claim(
+        ex.Claim(
             "each cell is computed once, and two processes give the results of one",
-            again == 0 and bool(table.alike.all()),
+            ex.each_case(again == 0 and bool(table.alike.all())),
             f"{table.cells.sum():,} cells in {len(table)} sweeps, at most {again} more computed",
             "0 more, equal results",
             "design",
-            used=margins.NoLimit.EVERY_CASE,
         ),
         at_most("bytes of the database for a trivial cell", table.stored.max(), MOST_STORED),
         at_most("bytes sent to a process for a cell", table.sent.max(), MOST_SENT),
     ]
 
 
-def at_most(name: str, measured: float, limit: int) -> Claim:
+def at_most(name: str, measured: float, limit: int) -> ex.Claim:
     """Claim that the work for a cell is below its limit, in sweeps of every size."""
-    used = margins.share(measured, limit)
-    return Claim(
+    used = ex.share(measured, limit)
+    return ex.Claim(
         f"{name}: at most {limit:,}, in sweeps of every size",
-        used <= 1,
+        ex.at_most(used, 1),
         f"at most {measured:,.0f}",
         f"at most {limit:,}",
         "design",
-        used=used,
     )
 
 
@@ -197,44 +189,39 @@ def report(table: pd.DataFrame) -> Table:
 
 
 LOOKS = {
-    (Load.SLEEP, "efficiency"): ("cells sleep: speed-up / 2", Look("C0", "o")),
-    (Load.COMPUTE, "efficiency"): ("cells compute: speed-up / 2", Look("C3", "D")),
-    (Load.COMPUTE, "occupied"): ("cells compute: share in cells", Look("C1", "s", filled=False)),
+    (Load.SLEEP, "efficiency"): ("cells sleep: speed-up / 2", ex.Look("C0", "o")),
+    (Load.COMPUTE, "efficiency"): ("cells compute: speed-up / 2", ex.Look("C3", "D")),
+    (Load.COMPUTE, "occupied"): ("cells compute: share in cells", ex.Look("C1", "s", filled=False)),
 }
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Time of a trivial cell against sweep size, and parallel efficiency against cell length."""
-    figure = Figure(figsize=(7.2, 3.9))
-    cost, gain = figure.subplots(1, 2)
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure, (cost, gain) = ex.panels(
+        (7.2, 3.9),
+        ["trivial cells, one process", "two processes"],
+        ["cells of the sweep", "length of a cell (ms)"],
+        ["time per cell (ms)", "parallel efficiency"],
+    )
     sizes = table[table.load == Load.NOTHING].groupby("cells")
     for column, label, look in (
-        ("wall_ms", "wall clock", Look("C0", "o")),
-        ("processor_ms", "processor", Look("C2", "v", filled=False)),
+        ("wall_ms", "wall clock", ex.Look("C0", "o")),
+        ("processor_ms", "processor", ex.Look("C2", "v", filled=False)),
     ):
         _curve(cost, sizes[column].agg(["min", "median", "max"]), label, look)
     cost.set_xscale("log")
     cost.set_ylim(bottom=0)
-    cost.set_xlabel("cells of the sweep")
-    cost.set_ylabel("time per cell (ms)")
-    cost.set_title("(a) trivial cells, one process")
     looks = {key: look for key, look in LOOKS.items() if key[0] in set(table.load)}
     for (load, column), (label, look) in looks.items():
         lengths = table[table.load == load].groupby("milliseconds")[column]
         _curve(gain, lengths.agg(["min", "median", "max"]), label, look)
-    gain.set_xscale("log")
-    gain.set_ylim(0, 1.2)
-    gain.set_xlabel("length of a cell (ms)")
-    gain.set_ylabel("parallel efficiency")
-    gain.set_title("(b) two processes")
+    gain.set(xscale="log", ylim=(0, 1.2))
     labels = [label for label, _ in looks.values()]
-    shared_legend(figure, (cost, gain), {"(a)": ["wall clock", "processor"], "(b)": labels})
-    return figure
+    return ex.shared_legend(figure, {"(a)": ["wall clock", "processor"], "(b)": labels})
 
 
-def _curve(axes: Axes, spread: pd.DataFrame, label: str, look: Look) -> None:
+def _curve(axes: ex.Axes, spread: pd.DataFrame, label: str, look: ex.Look) -> None:
     band = spread["min"], spread["max"]
-    draw_points(axes, spread.index, spread["median"], look, label, band=band)
+    ex.draw_points(axes, spread.index, spread["median"], look, label, band=band)
 
 
 def grid(
@@ -251,8 +238,8 @@ def grid(
     )
 
 
-QUICK = Sweep(grid((50, 200), (Load.COMPUTE,), (10.0,), seconds=0.2))
-FULL = Sweep(
+QUICK = ex.Sweep(grid((50, 200), (Load.COMPUTE,), (10.0,), seconds=0.2))
+FULL = ex.Sweep(
     grid((50, 500, 5000), (Load.SLEEP, Load.COMPUTE), (5.0, 10.0, 20.0, 50.0, 100.0), seconds=2.0),
     trials=3,
 )

@@ -16,7 +16,6 @@ Run time on one core: quick 15 s, full 3 minutes.
 
 from __future__ import annotations
 
-import enum
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,17 +23,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib.figure import Figure
 from rich.table import Table
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_points, log_axes, shared_legend
-from experiments.engine.script import Needs
 
-NEEDS = Needs(("opendp",), extra="bench")
+NEEDS = ex.Needs(("opendp",), extra="bench")
 TIMED = "releases with exact and with float64 noise, and noise of OpenDP"
 CLOCK = ("exact_ms", "seeded_ms", "peer_ms")
 RECORDS, EPSILON = 5000, 1.0
@@ -45,33 +39,23 @@ MANY_COLUMNS = 100
 ATTACKED, PEER_GRID = 100_000, 30
 
 
-class Kind(enum.StrEnum):
+class Kind(ex.Curve):
     """Mechanisms, in the order of the legend."""
 
-    LAPLACE = "Laplace"
-    CONE = "Cone"
-    MATRIX = "Matrix"
-    GAUSSIAN = "Gaussian"
-    COVARIANCE = "Covariance"
+    LAPLACE = "Laplace", "C0", "o"
+    CONE = "Cone", "C3", "D"
+    MATRIX = "Matrix", "C2", "v"
+    GAUSSIAN = "Gaussian", "C1", "s"
+    COVARIANCE = "Covariance", "C4", "p"
 
 
 @dataclass(frozen=True)
 class Config:
-    """One mechanism at one size.
+    """One mechanism at one size."""
 
-    Parameters
-    ----------
-    kind : Kind
-        The mechanism.
-    columns : int
-        Number of columns: real ones for the covariance, binary ones for the others.
-    releases : int
-        Releases behind each median.
-    """
-
-    kind: Kind
-    columns: int
-    releases: int
+    kind: Kind  # The mechanism
+    columns: int  # Number of columns: real ones for the covariance, binary ones for the others
+    releases: int  # Releases behind each median
 
 
 def mechanism_of(kind: Kind, columns: int) -> gd.mechanisms.Mechanism | gd.mechanisms.Covariance:
@@ -127,13 +111,13 @@ def out_of_reach(scale: float) -> int:
     return int((steps != np.rint(steps)).sum())
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Time exact and seeded releases, and OpenDP for Laplace noise."""
     mechanism = mechanism_of(config.kind, config.columns)
     workload = mechanism.workload
     records = workload.universe.sample(RECORDS, rng)
     mechanism.set_up()
-    row: Row = {
+    row: ex.Row = {
         "exact_ms": milliseconds(lambda: mechanism.release(records), config.releases),
         "seeded_ms": milliseconds(lambda: mechanism.release(records, rng=rng), config.releases),
         "peer_ms": None,
@@ -145,29 +129,26 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         sums = workload.totals(records).sums
         row["peer_ms"] = milliseconds(peer(sums, scale), config.releases)
         row["peer_out_of_reach"] = out_of_reach(scale)
-    return [row]
+    return row
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims that our releases are rounded, and that OpenDP's answers may be of neighbours."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     outside = table.peer_out_of_reach.dropna()
     return [
-        Claim(
+        ex.Claim(
             "every release without a seed was correctly rounded",
-            bool((table.grid >= 0).all()),
+            ex.each_case((table.grid >= 0).all()),
             f"grids 2^-{int(table.grid.min())} to 2^-{int(table.grid.max())}",
             "a grid for every mechanism",
             "X-GRID",
-            used=margins.NoLimit.EVERY_CASE,
         ),
-        Claim(
+        ex.Claim(
             "with noise on a grid, every answer of OpenDP to a count of 0 could come from a count "
             "of 1",
-            bool((outside == 0).all() and len(outside) > 0),
+            ex.each_case((outside == 0).all() and len(outside) > 0),
             f"{int(outside.sum())} of {len(outside) * ATTACKED} could not",
             "0",
             "X-GRID",
-            used=margins.NoLimit.EVERY_CASE,
         ),
     ]
 
@@ -183,39 +164,28 @@ def report(table: pd.DataFrame) -> Table:
     return shown
 
 
-LOOKS = {
-    Kind.LAPLACE: Look("C0", "o"),
-    Kind.CONE: Look("C3", "D"),
-    Kind.MATRIX: Look("C2", "v"),
-    Kind.GAUSSIAN: Look("C1", "s"),
-    Kind.COVARIANCE: Look("C4", "p"),
-}
+LOOKS = Kind.looks()
 PEER = "OpenDP, Laplace noise alone"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Times of exact releases, and their ratios to the times of seeded releases."""
-    figure = Figure(figsize=(7.2, 3.6))
-    spent, times = figure.subplots(1, 2)
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure, (spent, times) = ex.panels(
+        (7.2, 3.6),
+        ["exact", "against float64"],
+        "columns, binary or (covariance) real",
+        ["time per release (ms)", "time, exact over seeded"],
+    )
     for kind, look in LOOKS.items():
         mine = table[table.kind == kind].sort_values("columns")
-        draw_points(spent, mine["columns"], mine.exact_ms, look, kind)
-        draw_points(times, mine["columns"], mine.exact_ms / mine.seeded_ms, look, kind)
+        ex.draw_points(spent, mine["columns"], mine.exact_ms, look, kind)
+        ex.draw_points(times, mine["columns"], mine.exact_ms / mine.seeded_ms, look, kind)
     peers = table[table.kind == Kind.LAPLACE].sort_values("columns")
-    draw_points(
-        spent, peers["columns"], peers.peer_ms, Look("C6", "^", filled=False), PEER, line="--"
-    )
-    log_axes(spent)
-    spent.set_xlabel("columns, binary or (covariance) real")
-    spent.set_ylabel("time per release (ms)")
-    spent.set_title("(a) exact")
+    hollow = ex.Look("C6", "^", filled=False)
+    ex.draw_points(spent, peers["columns"], peers.peer_ms, hollow, PEER, line="--")
+    ex.log_axes(spent)
     times.set_xscale("log")
     times.set_ylim(bottom=0)
-    times.set_xlabel("columns, binary or (covariance) real")
-    times.set_ylabel("time, exact over seeded")
-    times.set_title("(b) against float64")
-    shared_legend(figure, (spent, times), {"release": [*LOOKS], "peer": [PEER]})
-    return figure
+    return ex.shared_legend(figure, {"release": [*LOOKS], "peer": [PEER]})
 
 
 def grid(columns: tuple[int, ...], releases: int) -> tuple[Config, ...]:
@@ -233,5 +203,5 @@ def grid(columns: tuple[int, ...], releases: int) -> tuple[Config, ...]:
     )
 
 
-QUICK = Sweep(grid((10, 30), 9))
-FULL = Sweep((*grid((10, 30, 100), 25), *grid((300,), 5)))
+QUICK = ex.Sweep(grid((10, 30), 9))
+FULL = ex.Sweep((*grid((10, 30, 100), 25), *grid((300,), 5)))

@@ -29,9 +29,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from rich.table import Table
 
+import experiments.engine.tools as ex
 from experiments.benchmarks.geometry_work.instances import (
     CHAINS,
     GEOMDP,
@@ -43,12 +43,7 @@ from experiments.benchmarks.geometry_work.instances import (
     Work,
     timed,
 )
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Aim, Claim, Goal
-from experiments.engine.drawing import Look, draw_points, shared_legend
 from experiments.engine.provenance import versions
-from experiments.engine.script import Needs
 
 #: Columns that tell lines apart.
 KEYS = ["work", "vertices", "dimension", "count"]
@@ -144,7 +139,7 @@ def _word(work: str, vertices: str, dimension: int, method: str) -> str:
     return next((word for word in words if method.startswith(word)), "")
 
 
-def goals_of(table: pd.DataFrame) -> list[Goal]:
+def goals_of(table: pd.DataFrame) -> list[ex.Goal]:
     """The goals whose operations are in the table, with geomdp's time over the physical limit."""
     own = table[table.method == GEOMDP].set_index(KEYS, drop=False)
     peers = ratios(table)
@@ -153,27 +148,27 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
         line, fastest = key[:-1], rows.loc[rows.ratio.idxmin()]
         name = f"{_name(*line)}: times as fast as {fastest.method}"
         reason, beside = _reason(own.loc[line]), _limit(own.loc[line])
-        found.append(Goal(name, fastest.ratio, fastest.goal, Aim.AT_LEAST, reason, beside))
+        found.append(ex.Goal(name, fastest.ratio, fastest.goal, ex.Aim.AT_LEAST, reason, beside))
     for _, row in own.iterrows():
         key, name = (row.work, row.dimension), _name(*row[KEYS])
         if rate := RATES.get(key):
             found.append(
-                Goal(
+                ex.Goal(
                     f"{name}: effective draws per second",
                     1 / row.seconds,
                     rate,
-                    Aim.AT_LEAST,
+                    ex.Aim.AT_LEAST,
                     _reason(row),
                     _limit(row),
                 )
             )
         if seconds := SECONDS.get(key):
             found.append(
-                Goal(
+                ex.Goal(
                     f"{name}: seconds of {DIRECTIONS:,} directions{_extrapolated(row)}",
                     DIRECTIONS * row.seconds,
                     seconds,
-                    Aim.AT_MOST,
+                    ex.Aim.AT_MOST,
                     _reason(row),
                     _limit(row),
                 )
@@ -318,10 +313,10 @@ LIMITS: dict[Work, Callable[[Config, np.random.Generator], Limit]] = {
 
 TIMED = "chords, samples, projections and widths, and their peers"
 CLOCK = ("seconds", "slowest", "limit_seconds")
-NEEDS = Needs(("hopsy", "quadprog"), extra="bench")
+NEEDS = ex.Needs(("hopsy", "quadprog"), extra="bench")
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Seconds per operation of every method, with certificates, disagreements and the limit."""
     # This import is local because the module imports the peers, which are not needed to draw a
     # stored table.
@@ -332,8 +327,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     return [{**row, **columns} for row in TIMERS[config.work](config, rng)]
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Certificates of geomdp and agreement of the peers, by kind of work."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     found = []
     for own, name in (
         (True, "the certificates of our results hold"),
@@ -343,19 +337,21 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             shares = rows.disagreement - rows.allowed
             worst = rows.loc[shares.idxmax()]
             found.append(
-                Claim(
+                ex.Claim(
                     f"{work}: {name}",
-                    bool((rows.disagreement <= rows.allowed).all()),
+                    ex.Verdict(
+                        (rows.disagreement <= rows.allowed).all(),
+                        ex.within_allowance(rows.disagreement, rows.allowed),
+                    ),
                     f"{worst.disagreement:.2g} ({worst.method}, m = {worst.dimension})",
                     f"at most {worst.allowed:.2g}",
                     "X-RAY, X-MNP, X-LOCK, X-SPX",
-                    used=margins.within_allowance(rows.disagreement, rows.allowed),
                 )
             )
     return found
 
 
-def goals(table: pd.DataFrame) -> list[Goal]:
+def goals(table: pd.DataFrame) -> list[ex.Goal]:
     """Ratios to peers, rates and seconds, with the limits; only the full preset has goals."""
     return goals_of(table)
 
@@ -395,8 +391,7 @@ def report(table: pd.DataFrame) -> Table:
 AIMED_AT = "aimed at"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """How many times faster geomdp is than the best method of each peer, and the goals."""
+def plot(table: pd.DataFrame) -> ex.Figure:
     compared = ratios(table)
     compared["peer"] = compared.method.str.split(",").str[0].str.split(" ").str[0]
     compared["line"] = [
@@ -405,13 +400,13 @@ def plot(table: pd.DataFrame) -> Figure:
     ]
     best = compared.loc[compared.groupby([*KEYS, "peer"], sort=False).ratio.idxmin()]
     lines = list(dict.fromkeys(best.line))
-    figure = Figure(figsize=(7.2, 1.6 + 0.19 * len(lines)))
+    figure = ex.Figure(figsize=(7.2, 1.6 + 0.19 * len(lines)))
     axes = figure.subplots()
     for kind, look in LOOKS.items():
         rows = best[best.vertices == kind]
         if not rows.empty:
             heights = [len(lines) - lines.index(name) for name in rows.line]
-            draw_points(axes, rows.ratio, heights, look, LABELS[kind], line="none")
+            ex.draw_points(axes, rows.ratio, heights, look, LABELS[kind], line="none")
     aimed = best.dropna(subset="goal")
     heights = [len(lines) - lines.index(name) for name in aimed.line]
     axes.plot(aimed.goal, heights, "|", color="black", markersize=11, label=AIMED_AT)
@@ -421,14 +416,13 @@ def plot(table: pd.DataFrame) -> Figure:
     axes.set(xscale="log", xlabel="time of the peer over that of geomdp")
     figure.suptitle("Speed of the geometry core beside its peers, one core")
     kinds = [LABELS[kind] for kind in Vertices if (best.vertices == kind).any()]
-    shared_legend(figure, [axes], {"measured": kinds, "goal": [AIMED_AT]})
-    return figure
+    return ex.shared_legend(figure, {"measured": kinds, "goal": [AIMED_AT]})
 
 
 LOOKS = {
-    Vertices.GAUSSIAN: Look("C0", "o"),
-    Vertices.MARGINALS: Look("C1", "s", filled=False),
-    Vertices.NONE: Look("C2", "D", filled=False),
+    Vertices.GAUSSIAN: ex.Look("C0", "o"),
+    Vertices.MARGINALS: ex.Look("C1", "s", filled=False),
+    Vertices.NONE: ex.Look("C2", "D", filled=False),
 }
 LABELS = {
     Vertices.GAUSSIAN: "Gaussian vertices",
@@ -447,7 +441,7 @@ def alone(work: Work, dimension: int, count: int, operations: int, peers: int) -
     return Config(work, Vertices.NONE, dimension, count, operations, peers)
 
 
-QUICK = Sweep(
+QUICK = ex.Sweep(
     (
         *both(Work.CHORD, 6, 60, 3, 2),
         Config(Work.DRAW, Vertices.GAUSSIAN, 4, 30, 256, 2),
@@ -462,7 +456,7 @@ QUICK = Sweep(
         alone(Work.WIDTH, 8, 0, 64, 32),
     )
 )
-FULL = Sweep(
+FULL = ex.Sweep(
     (
         *both(Work.CHORD, 10, 200, 100, 50),
         *both(Work.CHORD, 20, 1000, 20, 30),

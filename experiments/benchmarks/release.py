@@ -34,9 +34,9 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib.figure import Figure
 from rich.table import Table
 
+import experiments.engine.tools as ex
 import geomdp as gd
 from experiments.benchmarks.peers.graphical_model import fitted_tables
 from experiments.benchmarks.peers.noisy_tables import (
@@ -46,9 +46,6 @@ from experiments.benchmarks.peers.noisy_tables import (
     diffprivlib_tables,
     opendp_tables,
 )
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.script import Needs
 
 
 class Part(enum.StrEnum):
@@ -73,24 +70,11 @@ class Tool(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One measurement.
-
-    Parameters
-    ----------
-    part : Part
-        What is measured.
-    question : str
-        The workload, or for errors the sample, by its name in the figure.
-    tool : Tool
-        Which program or library is measured.
-    size : int
-        For times, the limit in seconds after which a command is stopped; for speeds, the number of
-        rows; for errors, the number of releases.
-    """
-
-    part: Part
-    question: str
-    tool: Tool
+    part: Part  # What is measured
+    question: str  # The workload, or for errors the sample, by its name in the figure
+    tool: Tool  # Which program or library is measured
+    #: For times, the seconds after which a command is stopped; for speeds, the number of rows; for
+    #: errors, the number of releases.
     size: int
 
 
@@ -220,17 +204,17 @@ def private(
     return fitted_tables(levels, 2, noisy.release(codes, rng=rng).answers, n)
 
 
-NEEDS = Needs(("mbi", "jax", "opendp", "diffprivlib", "sklearn"), extra="bench")
+NEEDS = ex.Needs(("mbi", "jax", "opendp", "diffprivlib", "sklearn"), extra="bench")
 TIMED = "commands and counts"
 CLOCK = ("timed",)
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """One row with the measured error, time or speed."""
     if config.part is Part.ERROR:
-        return [{"error": error(config, rng), "timed": None}]
+        return {"error": error(config, rng), "timed": None}
     measure = {Part.TIME: seconds, Part.SPEED: speed}[config.part]
-    return [{"error": None, "timed": measure(config, rng)}]
+    return {"error": None, "timed": measure(config, rng)}
 
 
 def values(table: pd.DataFrame) -> dict[tuple[str, str, str], float]:
@@ -240,8 +224,7 @@ def values(table: pd.DataFrame) -> dict[tuple[str, str, str], float]:
     return {(str(p), str(q), str(t)): float(value) for (p, q, t), value in found.items()}
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims about errors."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     found = values(table)
     made = []
     for question, peer in itertools.product(SAMPLES, (Tool.OPENDP, Tool.DIFFPRIVLIB)):
@@ -249,7 +232,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             ours, theirs = (found[Part.ERROR, question, tool] for tool in (Tool.OURS, peer))
             name = f"on {question}, our error is below that of {peer} (RMSE)"
             shown, goal, used = f"{ours:.3g}", f"below {theirs:.3g}", ours / theirs
-            made.append(Claim(name, ours < theirs, shown, goal, "X-LKJ", used=used))
+            made.append(ex.Claim(name, ex.Verdict(ours < theirs, used), shown, goal, "X-LKJ"))
     return made
 
 
@@ -277,9 +260,8 @@ UNITS = {
 }
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Three panels of bars: seconds, rows a second, errors; ours in colour."""
-    figure = Figure(figsize=(7.2, 8.6), layout="constrained")
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure = ex.Figure(figsize=(7.2, 8.6), layout="constrained")
     found = values(table)
     parts = [part for part in Part if any(key[0] == part for key in found)]
     heights = [sum(key[0] == part for key in found) + 1 for part in parts]
@@ -327,5 +309,7 @@ def grid(
 
 #: DuckDB counts so many rows in about a second.
 FULL_ROWS = 5_000_000
-QUICK = Sweep(grid(["1-way tables, 10 columns", "prefixes"], 10, 300_000, ["RAND, 5 columns"], 2))
-FULL = Sweep(grid(list(COMMANDS), 60, FULL_ROWS, list(SAMPLES), 10))
+QUICK = ex.Sweep(
+    grid(["1-way tables, 10 columns", "prefixes"], 10, 300_000, ["RAND, 5 columns"], 2)
+)
+FULL = ex.Sweep(grid(list(COMMANDS), 60, FULL_ROWS, list(SAMPLES), 10))

@@ -33,16 +33,12 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from matplotlib.figure import Figure
 from rich.table import Table
 
+import experiments.engine.tools as ex
 import geomdp as gd
 from experiments.benchmarks.peers.moments import blocked_cosines, blocked_recurrences, fourier
 from experiments.benchmarks.smooth_memory import SCHEMA, SMOOTHNESS
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Aim, Claim, Goal
-from experiments.engine.drawing import Look, draw_points, log_axes, shared_legend
 from geomdp.workloads.smooth import GaussianMixture, Truncation, approximate
 
 PURE = gd.PureDP(1.0)
@@ -75,8 +71,6 @@ class Method(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One measurement."""
-
     task: Task  # What is measured
     #: Number d of variables (`d`), and number t of degrees in each variable (`size`).
     d: int
@@ -96,7 +90,7 @@ def in_turns(
     works: dict[Method, Callable[[], object]],
     repetitions: int,
     sums: dict[Method, int] | None = None,
-) -> list[Row]:
+) -> list[ex.Row]:
     """Median, least and most seconds of each function of `works`; the functions take turns.
 
     The rows also hold what `sums` has counted for some of the methods.
@@ -120,7 +114,7 @@ def in_turns(
     ]
 
 
-def time_summary(config: Config, rng: np.random.Generator) -> list[Row]:
+def time_summary(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Time a whole release of geomdp, the moments alone for its peers, and a sum of all records."""
     points = rng.uniform(-1, 1, (config.n, config.d))
     mechanism = built(config)
@@ -148,7 +142,7 @@ def sums_of_a_record(
     return {Method.GEOMDP: np.count_nonzero(table), Method.COSINES: np.count_nonzero(moments)}
 
 
-def time_answer(config: Config, rng: np.random.Generator) -> list[Row]:
+def time_answer(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Time an answer to a mixture of ten kernels, from known coefficients and from the query."""
     release = built(config).release(rng.uniform(-1, 1, (config.n, config.d)), rng=rng)
     query = GaussianMixture(
@@ -164,7 +158,7 @@ def time_answer(config: Config, rng: np.random.Generator) -> list[Row]:
     )
 
 
-def take_memory(config: Config, rng: np.random.Generator) -> list[Row]:
+def take_memory(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Peak memory of a process that releases a summary of a Parquet file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "records.parquet"
@@ -208,7 +202,7 @@ def built(config: Config) -> gd.SmoothSummary:
     )
 
 
-TAKEN: dict[Task, Callable[[Config, np.random.Generator], list[Row]]] = {
+TAKEN: dict[Task, Callable[[Config, np.random.Generator], list[ex.Row]]] = {
     Task.SUMMARY: time_summary,
     Task.ANSWER: time_answer,
     Task.MEMORY: take_memory,
@@ -227,7 +221,7 @@ MOST_MIB = 1024.0
 AIMED_AT = 10.0
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """The rows of one measurement."""
     return TAKEN[config.task](config, rng)
 
@@ -242,48 +236,45 @@ def ratios(table: pd.DataFrame, peer: Method) -> dict[tuple[int, int], float]:
     }
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims about the sums that a record is added to, and about the memory of a release."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     sums = table[table.task == Task.SUMMARY].set_index(["d", "size", "method"]).sums
     found = []
     for key in REQUIRED:
         ours, theirs = (float(sums[(*key, each)]) for each in (Method.GEOMDP, Method.COSINES))
         found.append(
-            Claim(
+            ex.Claim(
                 f"a release at (d, t) = {key} adds a record to at least {FEWER:g} times fewer sums "
                 "than moments by blocked NumPy",
-                theirs >= FEWER * ours,
+                ex.Verdict(theirs >= FEWER * ours, ex.inverse_share(theirs / ours, FEWER)),
                 f"{ours:,.0f} in place of {theirs:,.0f}: {theirs / ours:.1f} times fewer",
                 f"at least {FEWER:g} times",
                 "X-NUFFT",
-                used=margins.inverse_share(theirs / ours, FEWER),
             )
         )
     memory = table[table.task == Task.MEMORY]
     largest = memory.loc[memory.n.idxmax()]
     found.append(
-        Claim(
+        ex.Claim(
             f"a summary of {largest.n:,} records from Parquet needs less than {MOST_MIB:g} MiB of "
             "memory (MiB)",
-            bool(memory.mib.max() < MOST_MIB),
+            ex.below(memory.mib, MOST_MIB),
             f"{memory.mib.max():.0f}",
             f"below {MOST_MIB:g}",
             "SM-A1",
-            used=margins.share(memory.mib, MOST_MIB),
         )
     )
     return found
 
 
-def goals(table: pd.DataFrame) -> list[Goal]:
+def goals(table: pd.DataFrame) -> list[ex.Goal]:
     """Goals for the ratio to finufft, each with the ratio to one pass over the records."""
     fourier, passes = ratios(table, Method.FOURIER), ratios(table, Method.PASS)
     return [
-        Goal(
+        ex.Goal(
             f"times as fast as finufft at (d, t) = {key}",
             fourier[key],
             AIMED_AT,
-            Aim.AT_LEAST,
+            ex.Aim.AT_LEAST,
             "each record adds all monomials of its offsets from the centre of its cell to sums, "
             "and the number of monomials grows with d",
             f"{1 / passes[key]:,.3g} times one pass over the records",
@@ -305,19 +296,18 @@ def report(table: pd.DataFrame) -> Table:
 
 
 LOOKS = {
-    Method.GEOMDP: Look("C3", "D"),
-    Method.FOURIER: Look("C1", "s", filled=False),
-    Method.RECURRENCES: Look("C2", "v", filled=False),
-    Method.COSINES: Look("C0", "o"),
+    Method.GEOMDP: ex.Look("C3", "D"),
+    Method.FOURIER: ex.Look("C1", "s", filled=False),
+    Method.RECURRENCES: ex.Look("C2", "v", filled=False),
+    Method.COSINES: ex.Look("C0", "o"),
 }
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Nanoseconds per record against t, one panel for each d."""
+def plot(table: pd.DataFrame) -> ex.Figure:
     summaries = table[table.task == Task.SUMMARY]
     dimensions = sorted(summaries.d.unique())
-    figure = Figure(figsize=(7.2, 3.6))
-    panels = figure.subplots(1, len(dimensions), sharey=True)
+    titles, degrees = [f"$d = {d}$" for d in dimensions], "degrees $t$ per variable"
+    figure, panels = ex.panels((7.2, 3.6), titles, degrees, "time per record (ns)", sharey=True)
     for axes, d in zip(panels, dimensions, strict=True):
         rows = summaries[summaries.d == d]
         for method, look in LOOKS.items():
@@ -325,19 +315,12 @@ def plot(table: pd.DataFrame) -> Figure:
             median, least, most = (
                 1e9 * mine[name] / mine.n for name in ("seconds", "fastest", "slowest")
             )
-            draw_points(axes, mine["size"], median, look, method, band=(least, most))
-        log_axes(axes)
-        sizes = sorted(rows["size"].unique())
-        axes.set_xticks(sizes, labels=[str(size) for size in sizes])
+            ex.draw_points(axes, mine["size"], median, look, method, band=(least, most))
+        ex.log_axes(axes)
+        axes.set_xticks(*ex.ticks(*sorted(rows["size"].unique())))
         axes.set_xticks([], minor=True)
-        axes.set(xlabel="degrees $t$ per variable", title=f"({'abc'[d - 1]}) $d = {d}$")
-    panels[0].set_ylabel("time per record (ns)")
-    shared_legend(
-        figure,
-        panels,
-        {"geomdp": [Method.GEOMDP], "peers": [Method.COSINES, Method.RECURRENCES, Method.FOURIER]},
-    )
-    return figure
+    peers = [Method.COSINES, Method.RECURRENCES, Method.FOURIER]
+    return ex.shared_legend(figure, {"geomdp": [Method.GEOMDP], "peers": peers})
 
 
 def grid(summaries: tuple[tuple[int, int, int, int], ...], largest: int) -> tuple[Config, ...]:
@@ -353,5 +336,5 @@ MORE = ((1, 4), (1, 16), (1, 256), (2, 4), (2, 8), (2, 16), (2, 64), (3, 4), (3,
 FEW, MANY = 10**5, 5 * 10**5
 # Three variables need a set-up of some 50 ms, which is a small share of the time only for a million
 # records.
-QUICK = Sweep(grid(((1, 64, FEW, 3), (2, 32, FEW, 3), (3, 16, MANY, 1)), 10**5))
-FULL = Sweep(grid(tuple((d, size, MANY, 5) for d, size in (*REQUIRED, *MORE)), 10**7))
+QUICK = ex.Sweep(grid(((1, 64, FEW, 3), (2, 32, FEW, 3), (3, 16, MANY, 1)), 10**5))
+FULL = ex.Sweep(grid(tuple((d, size, MANY, 5) for d, size in (*REQUIRED, *MORE)), 10**7))

@@ -26,14 +26,10 @@ from typing import ClassVar
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from rich.table import Table
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Aim, Claim, Goal
-from experiments.engine.drawing import Look, draw_points, log_axes, shared_legend
 from experiments.engine.processes import timed
 from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, SparseMultiplicativeWeights
 from geomdp.mechanisms.sparse_summary import HashedSigns
@@ -66,8 +62,6 @@ class Elements(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One measurement."""
-
     task: Task  # What is timed
     elements: Elements  # Universe
     sparsity: int  # Sparsity of the queries; 0 where it does not apply
@@ -242,7 +236,7 @@ TIMED = "queries, updates, sign bits and summaries"
 CLOCK = ("rate", "slowest", "fastest")
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Entries of one operation; median, slowest and fastest rate after one that compiles."""
     counted = entries(config, rng)
     timer = TIMERS[config.task]
@@ -250,11 +244,10 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     timer(Config(config.task, config.elements, config.sparsity, warm_up, 1), rng)
     rates = config.operations / np.array(timer(config, rng))
     timed = {"rate": np.median(rates), "slowest": rates.min(), "fastest": rates.max()}
-    return [{**counted, **timed}]
+    return {**counted, **timed}
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims about the entries that an operation looks up, changes or computes."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     updates = table[(table.task == Task.UPDATE) & table.sparsity.isin([10, 1000])]
     # A random support may draw an element twice, so a query may have fewer elements than m.
     shares = updates.entries / updates.support
@@ -262,30 +255,27 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     apart = dense / float(updates.entries[updates.sparsity == 10].max())
     words = float(table.entries[table.task == Task.BITS].max())
     return [
-        Claim(
+        ex.Claim(
             "a query to sparse weights, with its update, looks up each element once",
-            bool((shares == 1).all()),
+            ex.each_case((shares == 1).all()),
             f"{shares.min():g} to {shares.max():g} times, for {len(shares)} kinds of queries",
             "once, in every universe",
             "BR-SMW",
-            used=margins.NoLimit.EVERY_CASE,
         ),
-        Claim(
+        ex.Claim(
             "an update of dense weights on 2^20 elements changes at least 100 times as many "
             "entries as sparse weights look up at m = 10",
-            apart >= 100,
+            ex.at_least(apart, 100),
             f"{apart:,.0f} times",
             "at least 100 times",
             "BR-MW",
-            used=margins.inverse_share(apart, 100),
         ),
-        Claim(
+        ex.Claim(
             f"a column of {ROWS:,} signs takes one value of the hash for 64 signs",
-            words == ROWS / 64,
+            ex.each_case(words == ROWS / 64),
             f"{words:,.0f} different values",
             f"{ROWS // 64:,}",
             "X-GF",
-            used=margins.NoLimit.EVERY_CASE,
         ),
     ]
 
@@ -295,7 +285,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 FAST, APART = 200_000.0, 1000.0
 
 
-def goals(table: pd.DataFrame) -> list[Goal]:
+def goals(table: pd.DataFrame) -> list[ex.Goal]:
     """Goals for sparse weights at sparsity 10 with updates, on the slowest universe."""
     rate = {(row.task, row.sparsity, row.elements): row.rate for row in table.itertuples()}
     slowest = min(rate[Task.UPDATE, 10, place] for place in UNIVERSES)
@@ -308,8 +298,10 @@ def goals(table: pd.DataFrame) -> list[Goal]:
     dense = slowest / rate[Task.DENSE, 0, Elements.DENSE]
     name = "sparse weights at sparsity 10: "
     return [
-        Goal(f"{name}queries a second", slowest, FAST, Aim.AT_LEAST, reason, beside),
-        Goal(f"{name}times as fast as dense ones", dense, APART, Aim.AT_LEAST, reason, beside),
+        ex.Goal(f"{name}queries a second", slowest, FAST, ex.Aim.AT_LEAST, reason, beside),
+        ex.Goal(
+            f"{name}times as fast as dense ones", dense, APART, ex.Aim.AT_LEAST, reason, beside
+        ),
     ]
 
 
@@ -325,38 +317,34 @@ def report(table: pd.DataFrame) -> Table:
 
 
 LOOKS = {
-    Task.EVALUATE: Look("C0", "o"),
-    Task.UPDATE: Look("C3", "D"),
-    Task.FIRST: Look("C1", "s", filled=False),
+    Task.EVALUATE: ex.Look("C0", "o"),
+    Task.UPDATE: ex.Look("C3", "D"),
+    Task.FIRST: ex.Look("C1", "s", filled=False),
 }
 DENSE_LABEL = r"evaluations with update, $2^{20}$ elements"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Rates of sparse weights on all universes against sparsity, and the rate of dense weights."""
-    figure = Figure(figsize=(7.2, 4.6))
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure = ex.Figure(figsize=(7.2, 4.6))
     axes = figure.subplots()
     for task, look in LOOKS.items():
         rows = table[table.task == task].groupby("sparsity").rate.agg(["min", "median", "max"])
         label = task.removeprefix("sparse weights: ")
         band = rows["min"], rows["max"]
-        draw_points(axes, rows.index, rows["median"], look, label, band=band)
+        ex.draw_points(axes, rows.index, rows["median"], look, label, band=band)
     dense = float(table[table.task == Task.DENSE].rate.iloc[0])
     axes.axhline(dense, color="black", linestyle=(0, (4, 2)), linewidth=1.1, label=DENSE_LABEL)
-    log_axes(axes)
+    ex.log_axes(axes)
     axes.set_ylim(bottom=10 ** math.floor(math.log10(dense)))
-    axes.set_xlabel("sparsity of the query $m$")
-    axes.set_ylabel("queries per second of one core")
+    axes.set(xlabel="sparsity of the query $m$", ylabel="queries per second of one core")
     axes.set_title("Median and range over universes of $10^3$ numbers, $10^9$ numbers and strings")
-    shared_legend(
+    return ex.shared_legend(
         figure,
-        [axes],
         {
             "sparse weights": [task.removeprefix("sparse weights: ") for task in LOOKS],
             "dense weights": [DENSE_LABEL],
         },
     )
-    return figure
 
 
 def grid(
@@ -380,5 +368,5 @@ def grid(
     return (*weights, *others)
 
 
-QUICK = Sweep(grid((10, 1000), scale=1, records=2000, repetitions=3))
-FULL = Sweep(grid((1, 10, 100, 1000), scale=7, records=10**5, repetitions=5))
+QUICK = ex.Sweep(grid((10, 1000), scale=1, records=2000, repetitions=3))
+FULL = ex.Sweep(grid((1, 10, 100, 1000), scale=7, records=10**5, repetitions=5))

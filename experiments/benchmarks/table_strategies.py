@@ -25,14 +25,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from scipy.optimize import minimize
 
+import experiments.engine.tools as ex
 import geomdp as gd
 from experiments.benchmarks.accuracy_work.predictions import joint_table_error
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, shared_legend
 from experiments.shared.accuracy_lines import PRIVACY
 from geomdp.mechanisms.strategies.tables import Interactions
 from geomdp.mechanisms.strategies.weights import covering_designs
@@ -64,7 +61,7 @@ class Config:
     width: int  # Number k of columns of a table
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Predicted errors in counts."""
     del rng
     cycle = [int(level) for level in config.levels.split(", ")]
@@ -80,7 +77,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     }
     # Strategies that do not exist for a workload have no number in its row.
     finite = {name: value for name, value in known.items() if math.isfinite(value)}
-    return [{"matrix": error, **finite}]
+    return {"matrix": error, **finite}
 
 
 def signs_error(workload: gd.workloads.MarginalTables) -> float:
@@ -167,19 +164,17 @@ SIMPLE = {
 }
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claim that `Matrix` is predicted to err no more than the best simple strategy."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     shares = table.matrix / table[[*SIMPLE]].min(axis=1)
     worst, best = table.loc[shares.idxmax()], table.loc[shares.idxmin()]
     return [
-        Claim(
+        ex.Claim(
             "the matrix mechanism never has a larger predicted error than a simpler strategy",
-            bool((shares <= 1 + ROUNDING).all()),
+            ex.Verdict((shares <= 1 + ROUNDING).all(), shares.max()),
             f"{len(table)} workloads, from {shares.min():.3f} ({_name(best)}) to "
             f"{shares.max():.4f} ({_name(worst)}) times the error of the best simpler one",
             "at most 1",
             "JL-SPLIT, GEN-3",
-            used=float(shares.max()),
         )
     ]
 
@@ -189,16 +184,15 @@ def _name(row: pd.Series) -> str:
 
 
 LOOKS = {
-    "identity": Look("C1", "s"),
-    "covering": Look("C2", "^"),
-    "orders": Look("C3", "D", filled=False),
-    "signs": Look("C4", "v", filled=False),
+    "identity": ex.Look("C1", "s"),
+    "covering": ex.Look("C2", "^"),
+    "orders": ex.Look("C3", "D", filled=False),
+    "signs": ex.Look("C4", "v", filled=False),
 }
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Errors of simpler strategies divided by the error of `Matrix`, a row for each workload."""
-    figure = Figure(figsize=(7.2, 1.6 + 0.27 * len(table)))
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure = ex.Figure(figsize=(7.2, 1.6 + 0.27 * len(table)))
     axes = figure.subplots()
     heights = np.arange(len(table))
     for column, look in LOOKS.items():
@@ -215,16 +209,14 @@ def plot(table: pd.DataFrame) -> Figure:
     axes.axvline(1, color="black", lw=0.8)
     names = [f"{row.levels} levels, d={row.columns}, k={row.width}" for row in table.itertuples()]
     axes.set_yticks(heights, names, size=8)
-    axes.set_ylim(len(table) - 0.5, -0.5)
-    axes.set_xscale("log")
+    axes.set(ylim=(len(table) - 0.5, -0.5), xscale="log")
     axes.set_xlabel("predicted error over that of the matrix mechanism (RMSE)")
-    shared_legend(figure, [axes], {"simpler strategies": [*SIMPLE.values()]})
-    return figure
+    return ex.shared_legend(figure, {"simpler strategies": [*SIMPLE.values()]})
 
 
 MIXED = ((Levels.PAIRS, 10), (Levels.SIX, 6), (Levels.BLOCKS, 12))
-QUICK = Sweep((*(Config(Levels.BINARY, d, 2) for d in (8, 16)), Config(Levels.SIX, 6, 4)))
-FULL = Sweep(
+QUICK = ex.Sweep((*(Config(Levels.BINARY, d, 2) for d in (8, 16)), Config(Levels.SIX, 6, 4)))
+FULL = ex.Sweep(
     (
         *(Config(Levels.BINARY, d, k) for d in (16, 20, 24) for k in (1, 2, 3, 4)),
         *(Config(levels, d, 4) for levels, d in MIXED),

@@ -12,11 +12,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+import numpy as np
 import pandas as pd
 
-from experiments.engine import margins
 from experiments.engine.cells import Row
-from experiments.engine.claims import Claim
+from experiments.engine.claims import Claim, Verdict, at_most
 from experiments.engine.statistics import (
     LEVEL,
     MeanSquare,
@@ -53,6 +53,14 @@ def predicted_columns(prediction: Predicted) -> Row:
     }
 
 
+def release_columns(mechanism: Any, records: Any, releases: int, rng: np.random.Generator) -> Row:
+    """Mean squared error per query over releases on the same records, and the prediction."""
+    truth = mechanism.workload.answers(records)
+    errors = [mechanism.release(records, rng=rng).answers - truth for _ in range(releases)]
+    measured = MeanSquare.of([float(np.mean(error**2)) for error in errors])
+    return {**measured.columns(), **predicted_columns(mechanism.predicted_rmse)}
+
+
 def agrees_with_prediction(name: str, id: str, table: pd.DataFrame, keys: Sequence[str]) -> Claim:
     """Two-sided: the measured root mean square equals the predicted one at every point."""
     found = _deviations(table, keys)
@@ -62,11 +70,10 @@ def agrees_with_prediction(name: str, id: str, table: pd.DataFrame, keys: Sequen
     score, count = found[worst]
     return Claim(
         name,
-        ratios[worst] <= 1,
+        at_most(ratios[worst], 1),
         f"{len(found)} points, furthest off by {score:+.1f} standard errors ({_words(worst)})",
         f"within {quantile(tail, count):.1f} standard errors of the prediction",
         id,
-        used=margins.share(ratios[worst], 1),
     )
 
 
@@ -83,16 +90,16 @@ def stays_below_prediction(name: str, id: str, table: pd.DataFrame, keys: Sequen
     shares = {key: means[key].root / bounds[key][0] for key in means}
     worst = max(shares, key=shares.__getitem__)
     spread = means[worst].root_stderr / bounds[worst][0]
+    used = max(
+        _share_below(means[key], *bounds[key], quantile(tail, found[key][1])) for key in found
+    )
     return Claim(
         name,
-        passed,
+        Verdict(passed, used),
         f"{len(found)} points, at most {shares[worst]:.3f} +- {spread:.3f} of the bound "
         f"({_words(worst)})",
         "at most 1",
         id,
-        used=max(
-            _share_below(means[key], *bounds[key], quantile(tail, found[key][1])) for key in found
-        ),
     )
 
 
@@ -119,11 +126,10 @@ def slopes_are(
     furthest = max(slopes, key=lambda key: abs(slopes[key].value - value))
     return Claim(
         name,
-        passed,
+        Verdict(passed, abs(slopes[furthest].value - value) / reach),
         f"{len(slopes)} slopes, furthest from {value:g}: {slopes[furthest]} ({_words(furthest)})",
         f"{value:g} in every interval; intervals at most {2 * reach:g} wide",
         id,
-        used=abs(slopes[furthest].value - value) / reach,
     )
 
 
@@ -135,7 +141,7 @@ def slopes_lie_within(
     measured = "; ".join(f"{_words(key)}: {slope}" for key, slope in slopes.items())
     middle, half = (low + high) / 2, (high - low) / 2
     used = max(abs(slope.value - middle) for slope in slopes.values()) / half
-    return Claim(name, passed, measured, f"in [{low:g}, {high:g}]", id, used=used)
+    return Claim(name, Verdict(passed, used), measured, f"in [{low:g}, {high:g}]", id)
 
 
 def is_below(
@@ -162,11 +168,10 @@ def is_below(
     worst = max(ratios, key=ratios.__getitem__)
     return Claim(
         name,
-        passed,
+        Verdict(passed, used),
         f"{len(ratios)} points, ratio at most {ratios[worst]:.3f} ({_words(worst)})",
         "below 1",
         id,
-        used=used,
     )
 
 

@@ -28,13 +28,6 @@ class DaskCluster:
     the cells without an outcome are submitted again as soon as a scheduler answers at the same
     address. Workers need this code and its packages (``pip install -e '.[cluster]'``). A worker
     with other code refuses the sweep.
-
-    Parameters
-    ----------
-    address : str
-        The address of the scheduler, such as ``tcp://host:8786``.
-    patience : float
-        Seconds to wait for the scheduler, and then for a worker.
     """
 
     def __init__(self, address: str, patience: float = PATIENCE) -> None:

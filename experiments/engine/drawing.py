@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from string import ascii_lowercase
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
-from experiments.engine.statistics import MeanSquare
+from experiments.engine.statistics import MeanSquare, pooled_along
 
 #: Probability that a 95% band misses the true value, above or below it.
 BAND_LEVEL = 0.05
@@ -35,6 +39,27 @@ class Look:
         return self.colour if self.filled else "white"
 
 
+#: The last part of a look whose markers are not filled.
+HOLLOW = False
+
+
+class Curve(enum.StrEnum):
+    """Names of curves, each with its look: ``NAME = "label", "C0", "o"``, or without a look."""
+
+    look: Look | None
+
+    def __new__(cls, label: str, colour: str = "", marker: str = "o", filled: bool = True) -> Self:
+        member = str.__new__(cls, label)
+        member._value_ = label
+        member.look = Look(colour, marker, filled) if colour else None
+        return member
+
+    @classmethod
+    def looks(cls) -> dict[Self, Look]:
+        """The members with a look, in their order."""
+        return {member: member.look for member in cls if member.look is not None}
+
+
 def draw_points(
     axes: Axes,
     x: npt.ArrayLike,
@@ -46,27 +71,9 @@ def draw_points(
     size: float | None = None,
     every: int | None = None,
 ) -> None:
-    """Draw markers at (x, y), joined in the given order, on top of theoretical curves.
+    """Draw markers at (x, y), joined by `line` unless theory runs through them ("none").
 
-    Parameters
-    ----------
-    axes : Axes
-        Where to draw.
-    x, y : array_like (n,)
-        Positions. Empty arrays draw no markers, but make an entry of the legend.
-    look : Look
-        Colour and marker.
-    label : str
-        Entry of the legend; "_" for none.
-    line : str
-        Matplotlib line style between the markers; "none" where a line would be read as data, or
-        where a curve of theory runs through the markers.
-    band : pair of array_like (n,), or None
-        Lower and upper ends of a shaded band.
-    size : float or None
-        Size of the markers in points; None for the size in the style file.
-    every : int or None
-        Draw a marker at each `every`-th position only; None for all positions.
+    `band` has the lower and upper ends of a shaded band. Empty arrays make an entry of the legend.
     """
     if band is not None:
         axes.fill_between(x, *band, color=look.colour, alpha=BAND_ALPHA, lw=0)
@@ -120,6 +127,15 @@ def draw_measured(
     draw_points(axes, x, roots, look, label, line, band=(bands[:, 0], bands[:, 1]))
 
 
+def draw_predicted(
+    axes: Axes, table: pd.DataFrame, x: str, look: Look, label: str, theory: str = "_"
+) -> None:
+    """Draw root mean squares against column `x`, over the dashed curve of their predictions."""
+    predicted = table.groupby(x).predicted.first()
+    draw_theory(axes, predicted.index, predicted, look.colour if theory == "_" else "black", theory)
+    draw_measured(axes, pooled_along(table, x), look, label, joined=False)
+
+
 def draw_theory(
     axes: Axes,
     x: npt.ArrayLike,
@@ -147,15 +163,44 @@ def label_ticks(axes: Axes, ticks: Sequence[float]) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def shared_legend(
-    figure: Figure, panels: Iterable[Axes], columns: Mapping[str, Sequence[str]]
-) -> None:
-    """One legend below all panels; `columns` maps each column's heading to its labels.
+def panels(
+    size: tuple[float, float],
+    titles: Iterable[str],
+    xlabel: str | Sequence[str] = "",
+    ylabel: str | Sequence[str] = "",
+    rows: int = 1,
+    title_size: float | None = None,
+    **layout: Any,
+) -> tuple[Figure, list[Axes]]:
+    """A figure with its panels, row by row, titled "(a) ..."; one label serves the outer panels."""
+    figure, names = Figure(figsize=size), list(titles)
+    columns = len(names) // rows
+    every = [*figure.subplots(rows, columns, squeeze=False, **layout).flat]
+    for place, (axes, letter, name) in enumerate(zip(every, ascii_lowercase, names, strict=False)):
+        axes.set_title(f"({letter}) {name}", fontsize=title_size)
+        if not isinstance(xlabel, str):
+            axes.set_xlabel(xlabel[place])
+        elif place >= len(every) - columns:
+            axes.set_xlabel(xlabel)
+        if not isinstance(ylabel, str):
+            axes.set_ylabel(ylabel[place])
+        elif place % columns == 0:
+            axes.set_ylabel(ylabel)
+    return figure, every
+
+
+def ticks(*values: float) -> tuple[tuple[float, ...], list[str]]:
+    """Positions of ticks, and their labels in plain numbers."""
+    return values, [f"{value:g}" for value in values]
+
+
+def shared_legend(figure: Figure, columns: Mapping[str, Sequence[str]]) -> Figure:
+    """The figure with one legend below all panels; `columns` maps headings to labels.
 
     Curves with the same label must look the same: the legend shows the first of them.
     """
     handles: dict[str, Artist] = {}
-    for axes in panels:
+    for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     missing = handles.keys() - {label for labels in columns.values() for label in labels}
@@ -174,3 +219,4 @@ def shared_legend(
     for text in legend.get_texts():
         if text.get_text() in columns:
             text.set_fontweight("bold")
+    return figure

@@ -31,11 +31,6 @@ class Processes:
     held it. Processes are spawned, not forked. They start when cells wait for them and serve one
     sweep after another. They end with the ``with`` block, or with the process that made them, even
     if that process is killed.
-
-    Parameters
-    ----------
-    count : int
-        Number of processes, at least 1.
     """
 
     def __init__(self, count: int) -> None:

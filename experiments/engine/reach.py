@@ -21,14 +21,9 @@ STUB, ROOT = "__init__.pyi", "__init__.py"
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The source files of the library as they were at one moment.
+    """The source files of the library as they were at one moment."""
 
-    Parameters
-    ----------
-    texts : dict of PurePosixPath to str
-        Text of each ``.py`` and ``.pyi`` file, by its path below the folder of the library.
-    """
-
+    #: Text of each ``.py`` and ``.pyi`` file, by its path below the folder of the library.
     texts: Mapping[PurePosixPath, str] = field(repr=False)
 
     @classmethod

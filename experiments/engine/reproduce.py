@@ -179,13 +179,6 @@ def reproduce_each(
     They cannot if the executor fails, so `ExecutorError` is raised. The cells of all scripts go to
     the executor together, so no process waits for the last cell of a script. This process draws
     the figures meanwhile. Scripts that measure time come after that, alone.
-
-    Parameters
-    ----------
-    scripts, preset, folders, executor
-        As for `reproduce`.
-    observe : callable
-        Called with the script of each new outcome.
     """
     alone = [script for script in scripts if isinstance(script.module, TakesTime)]
     drawer = ThreadPoolExecutor(1)

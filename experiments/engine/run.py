@@ -17,8 +17,8 @@ from experiments.engine.cells import C, Cell, Outcome, Row, Sweep, configuration
 from experiments.engine.provenance import Code
 from experiments.engine.store import Store
 
-#: The function of a script that maps (configuration, generator) to the rows of one cell.
-Compute = Callable[[C, np.random.Generator], Sequence[Row]]
+#: The function of a script that maps (configuration, generator) to the row or rows of one cell.
+Compute = Callable[[C, np.random.Generator], Row | Sequence[Row]]
 
 
 class ExecutorError(Exception):
@@ -87,7 +87,8 @@ def run_cell(compute: Compute[Any], cell: Cell[Any]) -> Outcome[Any]:
     failure: str | None = None
     try:
         result = compute(cell.configuration, np.random.default_rng(cell.seed))
-        rows = tuple({name: plain(row[name], name) for name in row} for row in result)
+        given = [result] if isinstance(result, dict) else result
+        rows = tuple({name: plain(row[name], name) for name in row} for row in given)
         if not rows:
             raise ValueError("compute must return at least 1 row, got 0")
         taken = {*configuration_fields(cell.configuration), "trial"}
@@ -142,19 +143,6 @@ def run_sweep(
     Completed cells are taken from the store, and failed cells are tried again. Each outcome is on
     disk before the next outcome is requested. An interrupt therefore loses only cells whose
     outcomes the executor has not returned yet.
-
-    Parameters
-    ----------
-    compute : callable
-        Maps (configuration, generator) to rows.
-    sweep : Sweep
-        The cells.
-    store : Store
-        Where outcomes are kept.
-    executor : Executor
-        Where cells run.
-    observe : callable
-        Called with each new outcome after it is stored, to show progress.
     """
     for outcome in executor(Work(compute, store.code), pending(sweep, store)):
         store.record(outcome)

@@ -96,17 +96,7 @@ def quantile(tail: float, count: int) -> float:
 
 
 def deviation(measured: MeanSquare, expected: float, expected_stderr: float = 0.0) -> float:
-    """How many standard errors the measured mean square lies above expected^2.
-
-    Parameters
-    ----------
-    measured : MeanSquare
-        The measurement.
-    expected : float
-        Expected **root** mean square.
-    expected_stderr : float
-        Standard error of `expected`, if it was itself estimated.
-    """
+    """How many standard errors the measured mean square lies above expected^2."""
     spread = math.hypot(measured.stderr, 2 * expected * expected_stderr)
     gap = measured.value - expected**2
     # Measurements without noise have no standard error, but still a rounding error.
@@ -145,17 +135,6 @@ def log_log_slope(
     `x` alone. The y_i are independent, so the delta method gives the standard error of the slope
     from the standard errors of the y_i. The points are not weighted, because the quantity that a
     weighted slope estimates would depend on the noise of each point.
-
-    Parameters
-    ----------
-    x : sequence of float
-        Positions above 0, at least two different ones.
-    means : sequence of MeanSquare
-        Independent measurements at `x`.
-    level : float
-        False-alarm probability of all `tests` intervals together.
-    tests : int
-        Number of intervals stated together.
     """
     if len(x) != len(means) or len(set(x)) < 2:
         raise ValueError(f"x must hold 2 different positions or more, one per mean, got {list(x)}")
@@ -172,16 +151,7 @@ def log_log_slope(
 
 
 def pooled_by(table: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...], MeanSquare]:
-    """Pooled mean squares of the rows that share `keys`.
-
-    Parameters
-    ----------
-    table : DataFrame
-        With columns `mean_square`, `mean_square_stderr` and `releases`, as `MeanSquare.columns`
-        writes them.
-    keys : sequence of str
-        Columns that tell measurements apart; the others, such as the trial, are pooled over.
-    """
+    """Pooled mean squares of the rows that share `keys`."""
     groups = table.groupby(list(keys), sort=False)
     return {
         key if isinstance(key, tuple) else (key,): MeanSquare.pooled(

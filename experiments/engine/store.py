@@ -82,19 +82,6 @@ class Store:
     are found by (configuration hash, trial, sweep seed, hash of the script, hash of geomdp), so
     results of other code or another configuration are never mixed in. Several processes may share a
     file.
-
-    Parameters
-    ----------
-    path : Path
-        The file; created with its folders if absent.
-    code : Code
-        Content hashes under which outcomes are written and looked up.
-
-    Raises
-    ------
-    StoreError
-        If `path` is not such a store, is damaged, or cannot be created, opened or written to. The
-        file is then not changed.
     """
 
     def __init__(self, path: Path, code: Code) -> None:

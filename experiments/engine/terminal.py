@@ -60,19 +60,6 @@ class Bar:
 
     The time left is that of the work done so far, times the ratio of the costs left and done.
     Without a terminal, a plain line is printed once a minute, however long a cell takes.
-
-    Parameters
-    ----------
-    console : Console
-        Where to print.
-    costs : mapping of str to float
-        Cost of one cell of each figure, by the figure's name and in any unit.
-    cells : mapping of str to int
-        Number of cells to compute of each figure.
-    clock : callable
-        Seconds.
-    every : float, optional
-        Seconds between two updates.
     """
 
     def __init__(

@@ -33,16 +33,9 @@ import math
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from rich.table import Table
 
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import is_below
-from experiments.engine.claims import Claim, Goal
-from experiments.engine.drawing import BAND_LEVEL, Look, draw_intervals, shared_legend
-from experiments.engine.statistics import LEVEL, MeanSquare, quantile
+import experiments.engine.tools as ex
 from experiments.error.frontier_errors import (
     EXACT,
     EXCLUDED,
@@ -66,30 +59,29 @@ from experiments.shared.workloads import Line
 MIXED = 1.3
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean squared error per query, or a squared lower bound, and how the number is known."""
     if config.source in EXACT:
-        return [predicted(config.line, EXACT[config.source])]
+        return predicted(config.line, EXACT[config.source])
     if config.source in HEURISTIC:
-        return [walked(config, rng)]
-    return [excluded(config)]
+        return walked(config, rng)
+    return excluded(config)
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims about goals, and about the order of exact errors, heuristic errors and bounds."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     found = ratios(table)
     ours, frontier = least(found, OURS), least(found, HEURISTIC)
     bounds = {(line, source): mean for (line, source), mean in found.items() if source in EXCLUDED}
     lowest = least(found, (*EXACT, *HEURISTIC))
     return [
-        is_below(
+        ex.is_below(
             "on every line, an exact mechanism is predicted to err less than the peer",
             "X-LKJ, X-CONE, X-SIM",
             {(line,): mean for line, mean in ours.items()},
             {(line,): found[line, Source.MATRIX] for line in ours},
         ),
         frontier_is_not_above(frontier, ours),
-        is_below(
+        ex.is_below(
             "on every line, both lower bounds are below the least error",
             "JL-L6",
             bounds,
@@ -99,25 +91,26 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-def frontier_is_not_above(frontier: dict[str, MeanSquare], ours: dict[str, MeanSquare]) -> Claim:
+def frontier_is_not_above(
+    frontier: dict[str, ex.MeanSquare], ours: dict[str, ex.MeanSquare]
+) -> ex.Claim:
     """The claim that heuristic noise errs at most as much as our best exact one, at `LEVEL`."""
     passed = True
     for line, mean in frontier.items():
-        reach = quantile(LEVEL / len(frontier), mean.count)
+        reach = ex.quantile(ex.LEVEL / len(frontier), mean.count)
         reach *= math.hypot(mean.stderr, ours[line].stderr)
         passed &= mean.value - ours[line].value <= reach
     shares = {line: mean.root / ours[line].root for line, mean in frontier.items()}
-    return Claim(
+    return ex.Claim(
         "the least heuristic error does not exceed our least exact error beyond chance",
-        passed,
+        ex.Verdict(passed, max(shares.values())),
         "; ".join(f"{line}: {share:.3f}" for line, share in shares.items()),
         "at most 1",
         "JL-L14, JL-KN",
-        used=max(shares.values()),
     )
 
 
-def against_goals(table: pd.DataFrame) -> list[Claim]:
+def against_goals(table: pd.DataFrame) -> list[ex.Claim]:
     """Compare 95% intervals of heuristic errors with the goals of two lines.
 
     Chains that have not mixed are left out.
@@ -127,30 +120,32 @@ def against_goals(table: pd.DataFrame) -> list[Claim]:
     claims = []
     for line, beyond in ((Line.BINARY, False), (Line.THREE_WAY, True)):
         sources = mixed[mixed.line == line].source
-        ends = {each: found[line, each].root_interval(BAND_LEVEL) for each in sources}
+        ends = {each: found[line, each].root_interval(ex.BAND_LEVEL) for each in sources}
         if not ends:
             continue
         missed = [low > GOALS[line] for low, _ in ends.values()]
         reached = [high <= GOALS[line] for _, high in ends.values()]
         claims.append(
-            Claim(
+            ex.Claim(
                 f"{line}: heuristic noise {'errs more than' if beyond else 'reaches'} the goal",
-                all(missed) if beyond else any(reached),
+                ex.Verdict(
+                    all(missed) if beyond else any(reached),
+                    ex.share(
+                        max(GOALS[line] / low for low, _ in ends.values())
+                        if beyond
+                        else min(high / GOALS[line] for _, high in ends.values()),
+                        1,
+                    ),
+                ),
                 "; ".join(f"{each}: [{low:.3f}, {high:.3f}]" for each, (low, high) in ends.items()),
                 f"{'all intervals above' if beyond else 'an interval not above'} {GOALS[line]:g}",
                 "JL-L14, JL-KN",
-                used=margins.share(
-                    max(GOALS[line] / low for low, _ in ends.values())
-                    if beyond
-                    else min(high / GOALS[line] for _, high in ends.values()),
-                    1,
-                ),
             )
         )
     return claims
 
 
-def goals(table: pd.DataFrame) -> list[Goal]:
+def goals(table: pd.DataFrame) -> list[ex.Goal]:
     """Compare our least exact error with the goal of each line, beside the heuristic error."""
     return goals_of(table)
 
@@ -165,7 +160,7 @@ def report(table: pd.DataFrame) -> Table:
     found = ratios(table)
     for (line, source), ratio in found.items():
         row = table[(table.line == line) & (table.source == source)].iloc[0]
-        low, high = ratio.root_interval(BAND_LEVEL)
+        low, high = ratio.root_interval(ex.BAND_LEVEL)
         heuristic = source in HEURISTIC
         shown.add_row(
             line,
@@ -183,7 +178,11 @@ def report(table: pd.DataFrame) -> Table:
 PEER, EXACTLY = "matrix mechanism, exact", "geomdp, exact sampler"
 CHAINS = "no exact sampler: chains, 95% intervals"
 GOAL = "goal set before measuring"
-LOOKS = {PEER: Look("C1", "s"), EXACTLY: Look("C0", "o"), CHAINS: Look("C3", "D", filled=False)}
+LOOKS = {
+    PEER: ex.Look("C1", "s"),
+    EXACTLY: ex.Look("C0", "o"),
+    CHAINS: ex.Look("C3", "D", filled=False),
+}
 #: Least position of a note on the x axis, so that the note stays inside its panel.
 NOTE = 0.42
 #: Background of text that lies on a line.
@@ -199,24 +198,20 @@ ROWS = {
 }
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Draw errors divided by the peer's error, a panel for each line, with goals and bounds."""
-    figure = Figure(figsize=(7.2, 4.3))
+def plot(table: pd.DataFrame) -> ex.Figure:
     lines = list(dict.fromkeys(table.line))
-    panels = figure.subplots(1, len(lines), sharey=True, squeeze=False)[0]
-    for axes, line, letter in zip(panels, lines, "abc", strict=False):
+    titles = [line.replace(", ", ",\n", 1) for line in lines]
+    figure, panels = ex.panels(
+        (7.2, 4.3), titles, ["RMSE over matrix"] * len(lines), title_size=8, sharey=True
+    )
+    for axes, line in zip(panels, lines, strict=True):
         draw(axes, table[table.line == line])
-        way, columns = line.split(", ", 1)
-        axes.set_title(f"({letter}) {way},\n{columns}", fontsize=8)
-        axes.set_xlabel("RMSE over matrix")
     panels[0].set_yticks(range(len(ROWS)), list(ROWS.values()))
     panels[0].set_ylim(len(ROWS) - 0.15, -0.5)
-    columns = {"errors": [*LOOKS], "limits": [GOAL, *EXCLUDED]}
-    shared_legend(figure, panels, columns)
-    return figure
+    return ex.shared_legend(figure, {"errors": [*LOOKS], "limits": [GOAL, *EXCLUDED]})
 
 
-def draw(axes: Axes, table: pd.DataFrame) -> None:
+def draw(axes: ex.Axes, table: pd.DataFrame) -> None:
     """Draw one line of tables: markers with intervals, the goal, and the lower bounds."""
     found = ratios(table)
     line = table.line.iloc[0]
@@ -227,10 +222,10 @@ def draw(axes: Axes, table: pd.DataFrame) -> None:
         height = list(ROWS).index(Source.PAIRED if source is Source.CUT else source)
         label = PEER if source is Source.MATRIX else CHAINS if source in HEURISTIC else EXACTLY
         look = LOOKS[label]
-        draw_intervals(axes, ratio.root, ratio.root_interval(BAND_LEVEL), height, look, label)
+        ex.draw_intervals(axes, ratio.root, ratio.root_interval(ex.BAND_LEVEL), height, look, label)
         if label == CHAINS:
             row = table[table.source == source].iloc[0]
-            low, high = ratio.root_interval(BAND_LEVEL)
+            low, high = ratio.root_interval(ex.BAND_LEVEL)
             reach = (high - low) / (2 * ratio.root)
             note = f"{ratio.root:.2f} $\\pm$ {reach:.1%}\n{row.bulk_ess:.0f} effective draws"
             if source is Source.CUT:
@@ -264,10 +259,10 @@ def grid(lines: dict[Line, dict[Source, tuple[int, int]]]) -> tuple[Config, ...]
     return tuple(configs)
 
 
-QUICK = Sweep(
+QUICK = ex.Sweep(
     grid({Line.CATEGORICAL: {Source.CUT: (16, 30)}, Line.THREE_WAY: {Source.KNORM: (16, 14)}})
 )
-FULL = Sweep(
+FULL = ex.Sweep(
     grid(
         {
             Line.BINARY: {Source.PAIRED: (8, 1600), Source.KNORM: (8, 960)},

@@ -23,20 +23,9 @@ from itertools import groupby
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import (
-    agrees_with_prediction,
-    predicted_columns,
-    stays_below_prediction,
-)
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, Look, draw_intervals, draw_points, shared_legend
-from experiments.engine.statistics import MeanSquare, pooled_by
 from experiments.shared.workloads import Line, line_workload
 from geomdp.advice.comparison import WORTHWHILE, rank, try_for_every_n
 from geomdp.advice.setting import Setting
@@ -72,12 +61,12 @@ class Config:
     draws: int  # Releases at each n in `MEASURED`; 0 for none
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """The advised mechanism at every n, with its prediction; at `MEASURED` also releases."""
     Q = line_workload(config.line)
     setting = Setting(Q, NS[0], PRIVACY, gd.Adjacency.REPLACE_ONE, exact_only=True)
     trials = try_for_every_n(setting).built
-    rows: list[Row] = []
+    rows: list[ex.Row] = []
     for n in NS:
         built = []
         for trial in trials:
@@ -90,7 +79,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
                 "mechanism": best.name,
                 "least": min(predicted.values()),
                 "peer": min(value for name, value in predicted.items() if name in PEERS),
-                **predicted_columns(best.prediction),
+                **ex.predicted_columns(best.prediction),
                 **measured(best.mechanism, config.draws if n in MEASURED else 0, rng),
                 **noise_columns(best.mechanism, config.draws if n in MEASURED else 0, rng),
             }
@@ -103,7 +92,7 @@ def unprefixed(column: str) -> str:
     return column.removeprefix(NOISE)
 
 
-def measured(mechanism: gd.mechanisms.Mechanism, releases: int, rng: np.random.Generator) -> Row:
+def measured(mechanism: gd.mechanisms.Mechanism, releases: int, rng: np.random.Generator) -> ex.Row:
     """Mean squared error of releases on one set of uniform records; zeros without releases."""
     if not releases:
         return {"mean_square": 0.0, "mean_square_stderr": 0.0, "releases": 0}
@@ -111,28 +100,27 @@ def measured(mechanism: gd.mechanisms.Mechanism, releases: int, rng: np.random.G
     records = Q.universe.sample(mechanism.n, rng)
     truth = Q.answers(records)
     errors = [mechanism.release(records, rng=rng).answers - truth for _ in range(releases)]
-    return MeanSquare.of([float(np.mean(error**2)) for error in errors]).columns()
+    return ex.MeanSquare.of([float(np.mean(error**2)) for error in errors]).columns()
 
 
 def noise_columns(
     mechanism: gd.mechanisms.Mechanism, releases: int, rng: np.random.Generator
-) -> Row:
+) -> ex.Row:
     """Prediction and measurement for the additive noise of a mechanism; zeros if it has none."""
     noise = additive_within(mechanism)
     if noise is None:
-        found: Row = {
+        found: ex.Row = {
             "predicted": 0.0,
             "predicted_stderr": 0.0,
             "prediction": "",
             **measured(mechanism, 0, rng),
         }
     else:
-        found = predicted_columns(noise.predicted_rmse) | measured(noise, releases, rng)
+        found = ex.predicted_columns(noise.predicted_rmse) | measured(noise, releases, rng)
     return {f"{NOISE}{name}": value for name, value in found.items()}
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Compare the choice with all predictions and with peers. Compare predictions with releases."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     # A projection never errs more than the noise before it, even if the bound on its error is
     # larger.
     noise_alone = table[f"{NOISE}predicted"].replace(0.0, np.inf)
@@ -143,31 +131,29 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     noise = found[["line", "n"]].join(found.filter(regex=f"^{NOISE}").rename(columns=unprefixed))
     noise = noise[(noise.releases > 0) & (noise.prediction == "exact")]
     return [
-        Claim(
+        ex.Claim(
             "the predicted error of the advised mechanism is at most 1% above the least one",
-            excess <= 1 + WORTHWHILE,
+            ex.Verdict(excess <= 1 + WORTHWHILE, ex.share(max(excess - 1, 0.0), WORTHWHILE)),
             f"the advised one is at most {excess - 1:.2%} above the least prediction, at "
             f"{len(table)} points",
             "at most 1%, the least gain that is worth a step after the noise",
             "JL-L13, JL-L14",
-            used=margins.share(max(excess - 1, 0.0), WORTHWHILE),
         ),
-        Claim(
+        ex.Claim(
             "no peer has a smaller predicted error than the advised mechanism",
-            ratio <= 1,
+            ex.at_most(ratio, 1),
             f"{(table.predicted / table.peer).min():.2g} to {ratio:.3f} times the error of the "
             "best peer",
             "at most 1",
             "GEN-3, JL-L14",
-            used=ratio,
         ),
-        agrees_with_prediction(
+        ex.agrees_with_prediction(
             "measured errors of additive noise agree with exact predictions",
             "JL-L14",
             noise,
             ("line", "n"),
         ),
-        stays_below_prediction(
+        ex.stays_below_prediction(
             "measured errors do not exceed predicted upper bounds beyond chance",
             "JL-L13, JL-L13b",
             found[~exact],
@@ -182,18 +168,22 @@ COLOURS = {"shrunk": "#56B4E9", "projected": "#E69F00", "noise alone": "#CFCFCF"
 FEW, MANY = "predicted, 100 records", "predicted, $10^6$ records"
 RELEASES = {200: "measured, 200 records", 5000: "measured, 5000 records"}
 LOOKS = {
-    FEW: Look("C0", "o", filled=False),
-    MANY: Look("C0", "o"),
-    RELEASES[200]: Look("C3", "D", filled=False),
-    RELEASES[5000]: Look("C3", "D"),
+    FEW: ex.Look("C0", "o", filled=False),
+    MANY: ex.Look("C0", "o"),
+    RELEASES[200]: ex.Look("C3", "D", filled=False),
+    RELEASES[5000]: ex.Look("C3", "D"),
 }
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Draw, by workload, what is advised for each n and its error relative to the best peer."""
+def plot(table: pd.DataFrame) -> ex.Figure:
     lines = [line for line in LINES if line in set(table.line)]
-    figure = Figure(figsize=(7.2, 2.0 + 0.42 * len(lines)))
-    choices, errors = figure.subplots(1, 2, sharey=True, width_ratios=(1.3, 1))
+    figure, (choices, errors) = ex.panels(
+        (7.2, 2.0 + 0.42 * len(lines)),
+        ["what is advised", "how much less it errs"],
+        ["number of records $n$", "error over best peer's"],
+        sharey=True,
+        width_ratios=(1.3, 1),
+    )
     for height, line in enumerate(lines):
         mine = table[table.line == line].sort_values("n")
         draw_choices(choices, mine, height)
@@ -201,18 +191,15 @@ def plot(table: pd.DataFrame) -> Figure:
     choices.set_yticks(range(len(lines)), [line.replace(", ", ",\n", 1) for line in lines], size=8)
     choices.set(ylim=(len(lines) - 0.5, -0.5), xscale="log")
     choices.grid(visible=False)
-    choices.set(xlabel="number of records $n$", title="(a) what is advised")
     errors.axvline(1, color="black", lw=0.8)
     errors.set_xscale("log")
-    errors.set_xticks([0.02, 0.05, 0.1, 0.2, 0.5, 1], ["0.02", "0.05", "0.1", "0.2", "0.5", "1"])
+    errors.set_xticks(*ex.ticks(0.02, 0.05, 0.1, 0.2, 0.5, 1))
     errors.minorticks_off()
-    errors.set(xlabel="error over best peer's", title="(b) how much less it errs")
     columns = {"(a) after the noise": [*COLOURS], "(b) error of the choice": [*LOOKS]}
-    shared_legend(figure, (choices, errors), columns)
-    return figure
+    return ex.shared_legend(figure, columns)
 
 
-def draw_choices(axes: Axes, table: pd.DataFrame, height: int) -> None:
+def draw_choices(axes: ex.Axes, table: pd.DataFrame, height: int) -> None:
     """Draw a bar over n that names the noises; its colours show the step after the noise."""
     for label, colour in COLOURS.items():
         axes.fill_between([], [], [], color=colour, label=label)
@@ -231,17 +218,17 @@ def draw_choices(axes: Axes, table: pd.DataFrame, height: int) -> None:
         axes.plot([first, first], [height - 0.31, height + 0.31], color="black", lw=0.8)
 
 
-def draw_errors(axes: Axes, table: pd.DataFrame, height: int) -> None:
+def draw_errors(axes: ex.Axes, table: pd.DataFrame, height: int) -> None:
     """Draw errors over the best peer's: predicted at the least and the largest n, and measured."""
     ratio = table.predicted / table.peer
     axes.plot([ratio.iloc[0], ratio.iloc[-1]], [height - 0.15] * 2, color="C0", lw=1)
     for label, place in ((FEW, 0), (MANY, -1)):
-        draw_points(axes, [ratio.iloc[place]], [height - 0.15], LOOKS[label], label, line="none")
+        ex.draw_points(axes, [ratio.iloc[place]], [height - 0.15], LOOKS[label], label, line="none")
     found = table[table.releases > 0].set_index("n")
-    for (n,), mean in pooled_by(table[table.releases > 0], ["n"]).items():
+    for (n,), mean in ex.pooled_by(table[table.releases > 0], ["n"]).items():
         relative, label = mean.over(float(found.peer[n])), RELEASES[int(str(n))]
-        interval = relative.root_interval(BAND_LEVEL)
-        draw_intervals(axes, relative.root, interval, height + 0.17, LOOKS[label], label)
+        interval = relative.root_interval(ex.BAND_LEVEL)
+        ex.draw_intervals(axes, relative.root, interval, height + 0.17, LOOKS[label], label)
 
 
 def grid(lines: tuple[Line, ...], releases: int) -> tuple[Config, ...]:
@@ -249,5 +236,5 @@ def grid(lines: tuple[Line, ...], releases: int) -> tuple[Config, ...]:
     return tuple(Config(line, 0 if line is Line.HUNDRED else releases) for line in lines)
 
 
-QUICK = Sweep(grid((Line.PREFIXES, Line.MOMENTS), 20))
-FULL = Sweep(grid(LINES, 20))
+QUICK = ex.Sweep(grid((Line.PREFIXES, Line.MOMENTS), 20))
+FULL = ex.Sweep(grid(LINES, 20))

@@ -5,35 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from experiments.engine import margins
-from experiments.engine.claims import Claim
+import experiments.engine.tools as ex
 
 
 def ball_error(queries: int, dimension: int, diameter: float, epsilon: float) -> float:
-    """n times the error per query; the error is Delta (r (r + 1) / k)^(1/2) / (epsilon n) (JL-L15).
+    """n times the error Delta (r (r + 1) / k)^(1/2) / (epsilon n) per query (JL-L15).
 
-    Parameters
-    ----------
-    queries : int
-        Number k of answers.
-    dimension : int
-        Dimension r of the affine hull of the answer vectors of all records.
-    diameter : float
-        Largest l2 distance Delta between the answers of two records.
-    epsilon : float
-        Parameter of pure differential privacy under replace-one.
+    There are k = `queries` whose answers have the affine dimension r and the l2 diameter Delta.
     """
     return diameter * math.sqrt(dimension * (dimension + 1) / queries) / epsilon
 
 
-def balls_in_closed_form(products: Sequence[tuple[float, float]]) -> Claim:
+def balls_in_closed_form(products: Sequence[tuple[float, float]]) -> ex.Claim:
     """Claim that the numbers of each pair are equal: n times a predicted error, and the formula."""
     off = max((abs(found / stated - 1) for found, stated in products), default=math.inf)
-    return Claim(
+    return ex.Claim(
         "the predicted error of ball noise is Delta (r (r + 1) / k)^(1/2) / (epsilon n)",
-        off <= 1e-9,
+        ex.at_most(off, 1e-9),
         f"{len(products)} predictions, off by {off:.1e} at most",
         "equal",
         "JL-L15",
-        used=margins.share(off, 1e-9),
     )

@@ -25,15 +25,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import predicted_columns, stays_below_prediction
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_measured, draw_theory, shared_legend
-from experiments.engine.statistics import MeanSquare, pooled_along, pooled_by
 from experiments.shared.workloads import Kind, workload
 from geomdp.geometry.farthest_points import farthest_points
 
@@ -46,14 +40,12 @@ WIDTH_SEED = 0
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     n: int  # Number of records
     radius: float  # Least distance that two points of the net may have, RMS per query
     releases_per_cell: int  # Releases in one cell
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Error on copies of the element farthest from the net, its bound, and the net's width."""
     inner = gd.mechanisms.KNorm(WORKLOAD, n=config.n, privacy=PRIVACY, exact=True)
     mechanism = gd.mechanisms.Coarse(inner, config.radius)
@@ -65,19 +57,17 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     ]
     net = gd.bodies.VPolytope(mechanism.net)
     width = gd.gaussian_width(net, rng=WIDTH_SEED)
-    return [
-        {
-            **MeanSquare.of(squares).columns(),
-            **predicted_columns(mechanism.predicted_rmse),
-            "points": len(mechanism.net),
-            "rounding": mechanism.rounding,
-            "width": width.value,
-            "width_low": width.interval[0],
-            "chaining": chaining(mechanism.net),
-            "equidistant": equidistant_share(),
-            "sampler": str(mechanism.guarantee.sampler),
-        }
-    ]
+    return {
+        **ex.MeanSquare.of(squares).columns(),
+        **ex.predicted_columns(mechanism.predicted_rmse),
+        "points": len(mechanism.net),
+        "rounding": mechanism.rounding,
+        "width": width.value,
+        "width_low": width.interval[0],
+        "chaining": chaining(mechanism.net),
+        "equidistant": equidistant_share(),
+        "sampler": str(mechanism.guarantee.sampler),
+    }
 
 
 def rounded_most(net: np.ndarray) -> int:
@@ -105,10 +95,9 @@ def chaining(net: np.ndarray) -> float:
     return total
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims about the bound, the rounding, the width, and the net that errs least."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     return [
-        stays_below_prediction(
+        ex.stays_below_prediction(
             "errors stay below the rounding error plus the error of noise on the net",
             "JL-A2",
             table,
@@ -121,51 +110,48 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-def rounding_is_less_than_the_radius(table: pd.DataFrame) -> Claim:
+def rounding_is_less_than_the_radius(table: pd.DataFrame) -> ex.Claim:
     """The net is maximal, so every answer vector is less than the radius away from the net."""
     shares = table.rounding / table.radius
-    return Claim(
+    return ex.Claim(
         "rounding moves the answers by less than the radius of the net",
-        bool((shares < 1).all()),
+        ex.below(shares, 1),
         f"at most {shares.max():.3f} of it",
         "below 1",
         "JL-A2 (22)",
-        used=margins.share(shares, 1),
     )
 
 
-def width_is_below_the_chain(table: pd.DataFrame) -> Claim:
+def width_is_below_the_chain(table: pd.DataFrame) -> ex.Claim:
     """The width of the net falls as the radius grows, and stays below the chaining sum."""
     nets = table.drop_duplicates("radius").sort_values("radius")
     shares = nets.width_low / nets.chaining
     falling = bool((nets.width.diff().dropna() <= 1e-9 * nets.width.max()).all())
-    return Claim(
+    return ex.Claim(
         "the width of the net is at most its chaining sum, and falls as the radius grows",
-        falling and bool((shares <= 1).all()),
+        ex.Verdict(falling and bool((shares <= 1).all()), ex.share(shares, 1)),
         f"at most {shares.max():.3f} of the sum; {'falling' if falling else 'not falling'}",
         "at most 1; falling",
         "JL-L27",
-        used=margins.share(shares, 1),
     )
 
 
-def chain_is_needed(table: pd.DataFrame) -> Claim:
+def chain_is_needed(table: pd.DataFrame) -> ex.Claim:
     """Compare the width of N unit vectors (E max g_i, g normal) with their sum 2 sqrt(ln N)."""
     share = float(table.equidistant.iloc[0])
-    return Claim(
+    return ex.Claim(
         f"the width of {ELEMENTS} points at equal distances is more than half of their chaining "
         "sum",
-        0.5 < share <= 1,
+        ex.Verdict(0.5 < share <= 1, ex.position(share, 0.5, 1)),
         f"{share:.3f} of it",
         "0.5 to 1; 1 / sqrt(2) for many points",
         "JL-L27",
-        used=margins.position(share, 0.5, 1),
     )
 
 
-def few_records_want_a_coarse_net(table: pd.DataFrame) -> Claim:
+def few_records_want_a_coarse_net(table: pd.DataFrame) -> ex.Claim:
     """The radius with the least measured error, for the fewest and the most records."""
-    errors = {key: mean.root for key, mean in pooled_by(table, ["n", "radius"]).items()}
+    errors = {key: mean.root for key, mean in ex.pooled_by(table, ["n", "radius"]).items()}
     best = {
         n: min((radius for m, radius in errors if m == n), key=lambda radius: errors[n, radius])
         for n in (table.n.min(), table.n.max())
@@ -173,50 +159,40 @@ def few_records_want_a_coarse_net(table: pd.DataFrame) -> Claim:
     finest = table.radius.min()
     fewest, most = best.values()
     gain = errors[table.n.min(), finest] / errors[table.n.min(), fewest]
-    return Claim(
+    return ex.Claim(
         "with few records a coarse net errs least, and with many records the finest net",
-        fewest > finest and most == finest and gain > 1.3,
+        ex.Verdict(fewest > finest and most == finest and gain > 1.3, ex.inverse_share(gain, 1.3)),
         f"radius {fewest:g} at n = {table.n.min()}, where the finest net errs {gain:.2f} times as "
         f"much; radius {most:g} at n = {table.n.max()}",
         f"radius above {finest:g}, the finest net errs over 1.3 times as much; radius {finest:g}",
         "JL-L26",
-        used=margins.inverse_share(gain, 1.3),
     )
 
 
-LOOKS = (Look("C0", "o"), Look("C1", "s"), Look("C2", "v"), Look("C3", "D"))
+LOOKS = (ex.Look("C0", "o"), ex.Look("C1", "s"), ex.Look("C2", "v"), ex.Look("C3", "D"))
 BOUND = "bound: rounding + noise on the net"
 RADIUS = "radius"
 WIDTH, CHAIN = "Gaussian width of the net", r"$\sum_j 2^{1-j}\,\mathrm{diam}\,\sqrt{2\ln N_j}$"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Error against the radius for several n; width of the net and its chaining sum."""
-    figure = Figure(figsize=(7.2, 3.9))
-    errors, nets = figure.subplots(1, 2)
-    draw_theory(errors, [], [], "black", BOUND)
-    labels = []
-    for n, look in zip(sorted(table.n.unique()), LOOKS, strict=False):
-        mine = table[table.n == n]
-        predicted = mine.groupby("radius").predicted.first()
-        draw_theory(errors, predicted.index, predicted, look.colour, label="_")
-        labels.append(f"$n={n}$")
-        draw_measured(errors, pooled_along(mine, "radius"), look, labels[-1], joined=False)
-    errors.set_xlabel("radius of the net (RMS per query)")
-    errors.set_ylabel("error per query (RMSE)")
-    errors.set_yscale("log")
-    errors.set_title("(a) error")
+def plot(table: pd.DataFrame) -> ex.Figure:
+    radius, heights = (
+        "radius of the net (RMS per query)",
+        ["error per query (RMSE)", "Gaussian width"],
+    )
+    figure, (errors, nets) = ex.panels((7.2, 3.9), ["error", "the net"], radius, heights)
+    ex.draw_theory(errors, [], [], "black", BOUND)
+    labels = [f"$n={n}$" for n in sorted(table.n.unique())]
+    for n, label, look in zip(sorted(table.n.unique()), labels, LOOKS, strict=False):
+        ex.draw_predicted(errors, table[table.n == n], "radius", look, label)
+    errors.set(yscale="log")
     net = table.drop_duplicates("radius").set_index("radius").sort_index()
     nets.plot(net.index, net.width, "o", color="C4", label=WIDTH)
-    draw_theory(nets, net.index, net.chaining, "C4", CHAIN)
-    nets.set_xlabel("radius of the net (RMS per query)")
-    nets.set_ylabel("Gaussian width")
-    nets.set_title("(b) the net")
+    ex.draw_theory(nets, net.index, net.chaining, "C4", CHAIN)
     for axes in (errors, nets):
         axes.set_xlim(left=0)
     nets.set_ylim(bottom=0)
-    shared_legend(figure, (errors, nets), {"measured": [*labels, WIDTH], "theory": [BOUND, CHAIN]})
-    return figure
+    return ex.shared_legend(figure, {"measured": [*labels, WIDTH], "theory": [BOUND, CHAIN]})
 
 
 def grid(radii: tuple[float, ...], counts: tuple[int, ...], releases: int) -> tuple[Config, ...]:
@@ -224,5 +200,5 @@ def grid(radii: tuple[float, ...], counts: tuple[int, ...], releases: int) -> tu
     return tuple(Config(n, radius, releases) for n in counts for radius in radii)
 
 
-QUICK = Sweep(grid((0.1, 0.2, 0.4), (5, 20, 1280), 100))
-FULL = Sweep(grid((0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6), (5, 20, 80, 1280), 1000), trials=2)
+QUICK = ex.Sweep(grid((0.1, 0.2, 0.4), (5, 20, 1280), 100))
+FULL = ex.Sweep(grid((0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6), (5, 20, 80, 1280), 1000), trials=2)

@@ -22,26 +22,14 @@ import enum
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import slopes_by
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import (
-    Look,
-    draw_measured,
-    draw_theory,
-    label_ticks,
-    log_axes,
-    shared_legend,
-)
-from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by, quantile
 from experiments.shared.unit_vectors import Spectrum, unit_vectors
 from geomdp._numerics.linalg import svec
 from geomdp.bounds.upper import covariance_error, two_way_marginals_error
@@ -64,19 +52,21 @@ def lengths(
     return np.asarray((long + 2 * short) / n)
 
 
-def is_that_of_theorem_3(points: Mapping[int, tuple[MeanSquare, float]]) -> Claim:
+def is_that_of_theorem_3(points: Mapping[int, tuple[ex.MeanSquare, float]]) -> ex.Claim:
     """Mean lengths are `LEAST` to 1 times the bound of Theorem 3 without its term 3 / n^(1/2)."""
-    level = LEVEL / (2 * len(points))
+    level = ex.LEVEL / (2 * len(points))
     shares = {d: mean.value / noise for d, (mean, noise) in points.items()}
-    reach = {d: quantile(level, m.count) * m.stderr / noise for d, (m, noise) in points.items()}
-    return Claim(
+    reach = {d: ex.quantile(level, m.count) * m.stderr / noise for d, (m, noise) in points.items()}
+    return ex.Claim(
         f"the mean length of noise, ||Z|| + 2 ||z||, is {LEAST:g} to 1 times the noise term of "
         "Theorem 3",
-        all(shares[d] + reach[d] >= LEAST and shares[d] - reach[d] <= 1 for d in points),
+        ex.Verdict(
+            all(shares[d] + reach[d] >= LEAST and shares[d] - reach[d] <= 1 for d in points),
+            max(shares.values()),
+        ),
         f"{len(points)} dimensions, ratio {min(shares.values()):.3f} to {max(shares.values()):.3f}",
         f"{LEAST:g} to 1; Z is the noise on the second moments, z the noise on the mean",
         "JL-T3, JL-WIS, JL-L15",
-        used=max(shares.values()),
     )
 
 
@@ -95,19 +85,17 @@ class Panel(enum.StrEnum):
     MARGINALS = "marginals"
 
 
-class Quantity(enum.StrEnum):
+class Quantity(ex.Curve):
     """Three errors, and the noise alone. The legend shows all but `NOISE`, in this order."""
 
-    PRIVATE = "private covariance"
-    SAMPLED = "covariance of the sample"
-    PAIRS = "2-way marginals"
+    PRIVATE = "private covariance", "C0", "o"
+    SAMPLED = "covariance of the sample", "C1", "s"
+    PAIRS = "2-way marginals", "C2", "v"
     NOISE = "noise"
 
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     panel: Panel  # Panel in which the point is drawn
     quantity: Quantity  # Error that is measured, or the noise
     d: int  # Dimension of the records, or number of attributes
@@ -116,7 +104,7 @@ class Config:
     samples: int  # Number of independent samples of n records
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean squared error over the samples, and the bound; for noise, its mean length."""
     d, n = config.d, config.n
     if config.quantity is Quantity.PAIRS:
@@ -125,10 +113,10 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     else:
         bound = covariance_error(d, n=n, epsilon=config.epsilon)
         if config.quantity is Quantity.NOISE:
-            measured = MeanSquare.of(lengths(d, n, config.epsilon, DRAWS, rng))
-            return [{**measured.columns(), "bound": bound - 3 / math.sqrt(n)}]
+            measured = ex.MeanSquare.of(lengths(d, n, config.epsilon, DRAWS, rng))
+            return {**measured.columns(), "bound": bound - 3 / math.sqrt(n)}
         squares = covariance_errors(config, rng)
-    return [{**MeanSquare.of(squares).columns(), "bound": bound}]
+    return {**ex.MeanSquare.of(squares).columns(), "bound": bound}
 
 
 def covariance_errors(config: Config, rng: np.random.Generator) -> list[float]:
@@ -162,8 +150,7 @@ def marginal_errors(config: Config, rng: np.random.Generator) -> list[float]:
 POINT = ["panel", "d", "n", "epsilon"]
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims on errors beside their bounds, on sampling errors, on epsilon, on d and on noise."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     of = {quantity: table[table.quantity == quantity] for quantity in Quantity}
     private, noise = of[Quantity.PRIVATE], of[Quantity.NOISE]
     limits = noise.groupby("d").bound.first()
@@ -182,89 +169,84 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         floor(private[private.panel == Panel.EPSILON]),
         growth(private[private.panel == Panel.DIMENSION]),
         is_that_of_theorem_3(
-            {d: (mean, limits[d]) for (d,), mean in pooled_by(noise, ["d"]).items()}
+            {d: (mean, limits[d]) for (d,), mean in ex.pooled_by(noise, ["d"]).items()}
         ),
     ]
 
 
-def bounded(name: str, id: str, rows: pd.DataFrame) -> Claim:
+def bounded(name: str, id: str, rows: pd.DataFrame) -> ex.Claim:
     """Claim that errors lie between `LEAST_SHARE` of the bound and, up to chance, the bound."""
-    means, bounds = pooled_by(rows, POINT), rows.groupby(POINT).bound.first()
-    tail = LEVEL / len(means)
+    means, bounds = ex.pooled_by(rows, POINT), rows.groupby(POINT).bound.first()
+    tail = ex.LEVEL / len(means)
     intervals = {key: mean.root_interval(2 * tail) for key, mean in means.items()}
     shares = [mean.root / bounds[key] for key, mean in means.items()]
-    return Claim(
+    return ex.Claim(
         name,
-        bool(
+        ex.Verdict(
             all(low <= bounds[key] for key, (low, _) in intervals.items())
-            and min(shares) >= LEAST_SHARE
+            and min(shares) >= LEAST_SHARE,
+            max(shares),
         ),
         f"{len(shares)} points, {min(shares):.3f} to {max(shares):.3f} of it",
         "1/8 to 1",
         id,
-        used=max(shares),
     )
 
 
-def sampling(rows: pd.DataFrame) -> Claim:
+def sampling(rows: pd.DataFrame) -> ex.Claim:
     """Claim that the sample covariance of uniform records errs by about ((1 - 1/d) / n)^(1/2)."""
-    means = pooled_by(rows, POINT)
+    means = ex.pooled_by(rows, POINT)
     scores = []
     for (_, d, n, _), mean in means.items():
         # The formula is for second moments. `np.cov` also subtracts m m^T, where m is the sample
         # mean. The matrix m m^T has size 1 / n. It changes the mean squared error by a share of
         # order 1 / n.
         exact = (1 - 1 / d) / n
-        room = quantile(LEVEL / (2 * len(means)), mean.count) * mean.stderr + 5 * exact / n
+        room = ex.quantile(ex.LEVEL / (2 * len(means)), mean.count) * mean.stderr + 5 * exact / n
         scores.append(abs(mean.value - exact) / room)
-    return Claim(
+    return ex.Claim(
         "the covariance of a sample has the error ((1 - 1/d) / n)^(1/2), which is below the bound "
         "3 / n^(1/2)",
-        bool(max(scores) <= 1),
+        ex.at_most(scores, 1),
         f"{len(scores)} points, furthest off by {max(scores):.2f} of what chance allows",
         "within chance",
         "JL-T3",
-        used=max(scores),
     )
 
 
-def floor(rows: pd.DataFrame) -> Claim:
+def floor(rows: pd.DataFrame) -> ex.Claim:
     """The error falls as epsilon grows, until at large epsilon the sampling error remains."""
-    means = {epsilon: mean for (epsilon,), mean in pooled_by(rows, ["epsilon"]).items()}
+    means = {epsilon: mean for (epsilon,), mean in ex.pooled_by(rows, ["epsilon"]).items()}
     first, last = min(means), max(means)
     d, n = int(rows.d.iloc[0]), int(rows.n.iloc[0])
     remains = means[last].root / math.sqrt((1 - 1 / d) / n)
     fall = means[first].root / means[last].root
-    return Claim(
+    return ex.Claim(
         "as epsilon grows, the error falls to the sampling error",
-        bool(0.8 <= remains <= 1.3 and fall >= 4),
+        ex.Verdict(
+            0.8 <= remains <= 1.3 and fall >= 4, max(remains / 1.3, 0.8 / remains, 4 / fall)
+        ),
         f"at epsilon = {last:g}, {fall:.1f} times less than at {first:g} and {remains:.3f} times "
         "the sampling error",
         "at least 4 times less; 0.8 to 1.3 times the sampling error",
         "JL-T3",
-        used=max(remains / 1.3, 0.8 / remains, 4 / fall),
     )
 
 
-def growth(rows: pd.DataFrame) -> Claim:
+def growth(rows: pd.DataFrame) -> ex.Claim:
     """Where noise dominates, the error grows with the dimension no faster than d^(3/2)."""
-    (slope,) = slopes_by(rows, ["quantity"], "d").values()
-    return Claim(
+    (slope,) = ex.slopes_by(rows, ["quantity"], "d").values()
+    return ex.Claim(
         "the error grows with the dimension d, but no faster than d^(3/2)",
-        bool(slope.low > 0 and slope.low <= 1.5 and slope.value >= 0.5),
+        ex.Verdict(slope.low > 0 and slope.low <= 1.5 and slope.value >= 0.5, slope.value / 1.5),
         f"{slope}",
         "1/2 to 3/2",
         "JL-T3",
-        used=slope.value / 1.5,
     )
 
 
 #: The figure shows these quantities. It leaves out `Quantity.NOISE`.
-LOOKS = {
-    Quantity.PRIVATE: Look("C0", "o"),
-    Quantity.SAMPLED: Look("C1", "s"),
-    Quantity.PAIRS: Look("C2", "v"),
-}
+LOOKS = Quantity.looks()
 BOUNDS = {
     Quantity.PRIVATE: "Theorem 3",
     Quantity.SAMPLED: r"sampling in Theorem 3: $3/\sqrt{n}$",
@@ -276,42 +258,44 @@ LABELS = {
     Panel.DIMENSION: "dimension $d$",
     Panel.MARGINALS: "records $n$",
 }
+HEIGHTS = [*["Frobenius error (RMS)"] * 3, "error per marginal (RMS)"]
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Errors against n, epsilon and d, below their bounds."""
-    figure = Figure(figsize=(7.2, 6.2))
-    panels = figure.subplots(2, 2)
-    for axes, panel, letter in zip(panels.flat, Panel, "abcd", strict=True):
-        rows = table[table.panel == panel]
-        draw(axes, rows, "n" if panel is Panel.MARGINALS else str(panel))
-        first = rows[rows.quantity != Quantity.NOISE].iloc[0]
-        fixed = {"d": f"$d={first.d}$", "n": f"$n={first.n}$",
-                 "epsilon": rf"$\varepsilon={first.epsilon:g}$"}  # fmt: skip
-        varied = "n" if panel is Panel.MARGINALS else panel
-        axes.set_title(f"({letter}) " + ", ".join(v for k, v in fixed.items() if k != varied))
-        axes.set_xlabel(LABELS[panel])
-    for axes in panels.flat[:3]:
-        axes.set_ylabel("Frobenius error (RMS)")
-    panels[1, 1].set_ylabel("error per marginal (RMS)")
-    columns = {"measured": [*LOOKS], "bound": [*BOUNDS.values()]}
-    shared_legend(figure, panels.flat, columns)
-    return figure
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure, panels = ex.panels(
+        (7.2, 6.2), map(fixed, repeat(table), Panel), [*LABELS.values()], HEIGHTS, rows=2
+    )
+    for axes, panel in zip(panels, Panel, strict=True):
+        draw(axes, table[table.panel == panel], varied(panel))
+    return ex.shared_legend(figure, {"measured": [*LOOKS], "bound": [*BOUNDS.values()]})
 
 
-def draw(axes: Axes, rows: pd.DataFrame, x: str) -> None:
+def varied(panel: Panel) -> str:
+    """The column on the horizontal axis of a panel."""
+    return "n" if panel is Panel.MARGINALS else str(panel)
+
+
+def fixed(table: pd.DataFrame, panel: Panel) -> str:
+    """Text with the parameters that are fixed in a panel."""
+    first = table[(table.panel == panel) & (table.quantity != Quantity.NOISE)].iloc[0]
+    parts = {"d": f"$d={first.d}$", "n": f"$n={first.n}$"}
+    parts["epsilon"] = rf"$\varepsilon={first.epsilon:g}$"
+    return ", ".join(text for name, text in parts.items() if name != varied(panel))
+
+
+def draw(axes: ex.Axes, rows: pd.DataFrame, x: str) -> None:
     """All quantities of a panel, with their bounds."""
     for quantity, look in LOOKS.items():
         mine = rows[rows.quantity == quantity].sort_values(x)
         if mine.empty:
             continue
         bound = 3 / np.sqrt(mine.n) if quantity == Quantity.SAMPLED else mine.bound
-        draw_theory(axes, mine[x], bound, look.colour, BOUNDS[quantity])
-        means = {position: mean for (position,), mean in pooled_by(mine, [x]).items()}
-        draw_measured(axes, means, look, quantity)
-    log_axes(axes)
+        ex.draw_theory(axes, mine[x], bound, look.colour, BOUNDS[quantity])
+        means = {position: mean for (position,), mean in ex.pooled_by(mine, [x]).items()}
+        ex.draw_measured(axes, means, look, quantity)
+    ex.log_axes(axes)
     if x == "d":
-        label_ticks(axes, sorted(rows.d.unique()))
+        ex.label_ticks(axes, sorted(rows.d.unique()))
 
 
 def grid(
@@ -336,8 +320,8 @@ def grid(
     )
 
 
-QUICK = Sweep(grid((100, 10_000), (0.1, 100.0), (2, 16), samples=40))
-FULL = Sweep(
+QUICK = ex.Sweep(grid((100, 10_000), (0.1, 100.0), (2, 16), samples=40))
+FULL = ex.Sweep(
     grid(
         (30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000),
         (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),

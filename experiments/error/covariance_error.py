@@ -24,7 +24,6 @@ Run time on one core: quick 4 s, full a few minutes.
 from __future__ import annotations
 
 import dataclasses
-import enum
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,23 +31,9 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import (
-    agrees_with_prediction,
-    is_below,
-    predicted_columns,
-    slopes_are,
-    slopes_by,
-    stays_below_prediction,
-)
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import MeanSquare, pooled_along, pooled_by
 from experiments.shared.unit_vectors import Spectrum, unit_vectors
 from geomdp._numerics.linalg import svec
 from geomdp.bounds import upper
@@ -56,15 +41,15 @@ from geomdp.bounds import upper
 PRIVACY = gd.PureDP(1.0)
 
 
-class Family(enum.StrEnum):
+class Family(ex.Curve):
     """Mechanisms, in the order of the legend."""
 
-    LAPLACE = "Laplace"
-    BALL = "ball"
-    CONE = "cone"
-    SECOND_MOMENT = "second moment (projected cone)"
-    COVARIANCE = "covariance"
-    ZERO = "answer 0"
+    LAPLACE = "Laplace", "C1", "s"
+    BALL = "ball", "C5", "^"
+    CONE = "cone", "C2", "v", ex.HOLLOW
+    SECOND_MOMENT = "second moment (projected cone)", "C0", "o"
+    COVARIANCE = "covariance", "C4", "D", ex.HOLLOW
+    ZERO = "answer 0", "C6", "."
 
 
 ADDITIVE = (Family.LAPLACE, Family.BALL, Family.CONE)
@@ -72,8 +57,6 @@ ADDITIVE = (Family.LAPLACE, Family.BALL, Family.CONE)
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     d: int  # Dimension of the records
     spectrum: Spectrum  # Law of the records; one data set is drawn per trial
     family: Family  # Mechanism
@@ -95,15 +78,15 @@ def built(d: int, family: Family) -> gd.mechanisms.Mechanism | gd.mechanisms.Cov
     return builders[family]()
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean squared Frobenius error over the releases of one trial, with the prediction."""
     Q = gd.workloads.SecondMoment(config.d)
     records = unit_vectors(config.spectrum, config.n, config.d, rng)
     truth = Q.answers(records)
     if config.family is Family.ZERO:
         # The answer 0 is not random, so its error has no spread. The norm is at most 1.
-        norm = MeanSquare.of(np.full(2, truth @ truth)).columns()
-        return [{**norm, "predicted": 1.0, "predicted_stderr": 0.0, "prediction": "upper_bound"}]
+        norm = ex.MeanSquare.of(np.full(2, truth @ truth)).columns()
+        return {**norm, "predicted": 1.0, "predicted_stderr": 0.0, "prediction": "upper_bound"}
     if config.family is Family.COVARIANCE:
         mean = records.mean(axis=0)
         truth = truth - svec(np.outer(mean, mean))
@@ -117,55 +100,54 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     frobenius = dataclasses.replace(
         predicted, value=scale * predicted.value, stderr=scale * predicted.stderr
     )
-    return [{**MeanSquare.of(squares).columns(), **predicted_columns(frobenius)}]
+    return {**ex.MeanSquare.of(squares).columns(), **ex.predicted_columns(frobenius)}
 
 
 POINT = ("d", "spectrum", "family", "n")
 PLACE = ["d", "spectrum", "n"]
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Predictions, bounds, rates and comparisons, each at level 1e-6."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     noise = table[table.family.isin(ADDITIVE)]
     of = {family: table[table.family == family] for family in Family}
-    points = {family: pooled_by(of[family], PLACE) for family in Family}
+    points = {family: ex.pooled_by(of[family], PLACE) for family in Family}
     second = points[Family.SECOND_MOMENT]
     return [
-        agrees_with_prediction(
+        ex.agrees_with_prediction(
             "additive noise has the predicted error", "JL-WIS, JL-L15", noise, POINT
         ),
-        slopes_are(
+        ex.slopes_are(
             "the error of additive noise falls as 1/n",
             "JL-L14",
-            slopes_by(noise, ["d", "spectrum", "family"], "n"),
+            ex.slopes_by(noise, ["d", "spectrum", "family"], "n"),
             -1.0,
             0.05,
         ),
-        stays_below_prediction(
+        ex.stays_below_prediction(
             "the error of projected second moments stays below the explicit bound",
             "JL-WIS",
             of[Family.SECOND_MOMENT],
             POINT,
         ),
-        is_below(
+        ex.is_below(
             "projected second moments err less than Laplace noise",
             "JL-WIS",
             second,
             points[Family.LAPLACE],
         ),
-        is_below(
+        ex.is_below(
             "projected second moments err less than the ball mechanism",
             "JL-WIS",
             second,
             points[Family.BALL],
         ),
-        is_below(
+        ex.is_below(
             "cone noise errs less than the ball mechanism from d = 5 on",
             "JL-WIS",
             points[Family.CONE],
             points[Family.BALL],
         ),
-        stays_below_prediction(
+        ex.stays_below_prediction(
             "the error of the private covariance stays below the bound of Theorem 3",
             "JL-T3",
             of[Family.COVARIANCE],
@@ -176,7 +158,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-def cone_in_closed_form(table: pd.DataFrame) -> Claim:
+def cone_in_closed_form(table: pd.DataFrame) -> ex.Claim:
     """E |Z|^2 = 8 (D + 1) (D + 2) E |U - c|^2 / epsilon^2, U uniform on the body (JL-COV, JL-WIS).
 
     With k = d + 1 and D = d k / 2: E |U|^2 = d k^2 / (2 (D + 1) (D + 2)), and the centroid is c =
@@ -189,17 +171,16 @@ def cone_in_closed_form(table: pd.DataFrame) -> Claim:
         return math.sqrt(8 * (D + 1) * (D + 2) * spread) / n
 
     off = [abs(row.predicted / error(row.d, row.n) - 1) for row in table.itertuples()]
-    return Claim(
+    return ex.Claim(
         "the predicted error of cone noise is (8 (D + 1) (D + 2) E |U - c|^2)^(1/2) / (epsilon n)",
-        max(off) <= 1e-9,
+        ex.at_most(max(off), 1e-9),
         f"{len(off)} points, off by {max(off):.1e} at most",
         "equal",
         "JL-WIS",
-        used=margins.share(max(off), 1e-9),
     )
 
 
-def halves_are_spent(table: pd.DataFrame) -> Claim:
+def halves_are_spent(table: pd.DataFrame) -> ex.Claim:
     """Two-sided claim that the bound stated by `Covariance` is close to the bound of Theorem 3.
 
     Both bounds give epsilon / 2 to the second moments and epsilon / 2 to the mean. The sampling
@@ -214,24 +195,16 @@ def halves_are_spent(table: pd.DataFrame) -> Claim:
         ]
     )
     shares = table.predicted / np.minimum(closed, math.sqrt(2))
-    return Claim(
+    return ex.Claim(
         "the bound that `Covariance` states is 0.9 to 1.1 times the bound of Theorem 3",
-        bool(shares.between(0.9, 1.1).all()),
+        ex.between(shares, 0.9, 1.1),
         f"{shares.min():.3f} to {shares.max():.3f} of it at {len(shares)} points",
         "0.9 to 1.1",
         "JL-T3",
-        used=margins.position(shares, 0.9, 1.1),
     )
 
 
-LOOKS = {
-    Family.LAPLACE: Look("C1", "s"),
-    Family.BALL: Look("C5", "^"),
-    Family.CONE: Look("C2", "v", filled=False),
-    Family.SECOND_MOMENT: Look("C0", "o"),
-    Family.COVARIANCE: Look("C4", "D", filled=False),
-    Family.ZERO: Look("C6", "."),
-}
+LOOKS = Family.looks()
 #: Legend entries that say more than the names in the table.
 NAMES = {
     Family.COVARIANCE: "covariance (another quantity)",
@@ -244,45 +217,41 @@ WISHART = (
 THEOREM_3 = "Theorem 3, records at hand"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Errors divided by the error of projected second moments, at the least and largest d."""
-    figure = Figure(figsize=(7.2, 6.6))
-    panels = figure.subplots(2, 2, sharex=True, sharey=True)
-    places = ((spectrum, d) for spectrum in Spectrum for d in (table.d.min(), table.d.max()))
-    for axes, (spectrum, d), letter in zip(panels.flat, places, "abcd", strict=True):
+def plot(table: pd.DataFrame) -> ex.Figure:
+    places = [(spectrum, d) for spectrum in Spectrum for d in (table.d.min(), table.d.max())]
+    figure, panels = ex.panels(
+        (7.2, 6.6),
+        [f"{spectrum} records, $d={d}$" for spectrum, d in places],
+        "number of records $n$",
+        "error over projected cone's",
+        sharex=True,
+        sharey=True,
+        rows=2,
+    )
+    for axes, (spectrum, d) in zip(panels, places, strict=True):
         draw(axes, table[(table.d == d) & (table.spectrum == spectrum)])
-        axes.set_title(f"({letter}) {spectrum} records, $d={d}$")
-        log_axes(axes)
+        ex.log_axes(axes)
         axes.set_ylim(0.3, 12)
-        ticks = (0.5, 1, 2, 5, 10)
-        axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    for axes in panels[1]:
-        axes.set_xlabel("number of records $n$")
-    for axes in panels[:, 0]:
-        axes.set_ylabel("error over projected cone's")
+        axes.set_yticks(*ex.ticks(0.5, 1, 2, 5, 10))
     names = [NAMES.get(family, str(family)) for family in LOOKS]
-    columns: dict[str, list[str]] = {
-        "measured, over projected cone": names,
-        "theory": [EXACT, WISHART, THEOREM_3],
-    }
-    shared_legend(figure, panels.ravel(), columns)
-    return figure
+    theory = [EXACT, WISHART, THEOREM_3]
+    return ex.shared_legend(figure, {"measured, over projected cone": names, "theory": theory})
 
 
-def draw(axes: Axes, table: pd.DataFrame) -> None:
+def draw(axes: ex.Axes, table: pd.DataFrame) -> None:
     """Draw errors, predictions and bounds in units of the error of projected second moments."""
-    draw_theory(axes, [], [], "black", EXACT)
-    unit = pooled_along(table[table.family == Family.SECOND_MOMENT], "n")
+    ex.draw_theory(axes, [], [], "black", EXACT)
+    unit = ex.pooled_along(table[table.family == Family.SECOND_MOMENT], "n")
     labels = {Family.SECOND_MOMENT: WISHART, Family.COVARIANCE: THEOREM_3}
     for family, look in LOOKS.items():
         mine = table[table.family == family]
         if family is not Family.ZERO:
             predicted = mine.groupby("n").predicted.first()
             ratio = [value / unit[n].root for n, value in predicted.items()]
-            draw_theory(axes, predicted.index, ratio, look.colour, labels.get(family, "_"))
-        means = {n: mean.over(unit[n].root) for n, mean in pooled_along(mine, "n").items()}
+            ex.draw_theory(axes, predicted.index, ratio, look.colour, labels.get(family, "_"))
+        means = {n: mean.over(unit[n].root) for n, mean in ex.pooled_along(mine, "n").items()}
         label = NAMES.get(family, str(family))
-        draw_measured(axes, means, look, label, joined=family not in ADDITIVE)
+        ex.draw_measured(axes, means, look, label, joined=family not in ADDITIVE)
 
 
 def grid(ds: tuple[int, ...], ns: tuple[int, ...], releases: int) -> tuple[Config, ...]:
@@ -296,5 +265,5 @@ def grid(ds: tuple[int, ...], ns: tuple[int, ...], releases: int) -> tuple[Confi
     )
 
 
-QUICK = Sweep(grid((6, 9), (50, 3000), 150))
-FULL = Sweep(grid((5, 10, 20, 50), (100, 300, 1000, 3000, 10_000, 30_000), 200), trials=2)
+QUICK = ex.Sweep(grid((6, 9), (50, 3000), 150))
+FULL = ex.Sweep(grid((5, 10, 20, 50), (100, 300, 1000, 3000, 10_000, 30_000), 200), trials=2)

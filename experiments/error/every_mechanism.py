@@ -22,15 +22,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_points, log_axes, shared_legend
-from experiments.engine.statistics import LEVEL, quantile
 from experiments.error.ball_formula import ball_error, balls_in_closed_form
 from experiments.shared import workloads as shared
 from experiments.shared.workloads import Kind
@@ -73,7 +67,7 @@ def workload(config: Config) -> gd.workloads.Workload:
     return shared.workload(kind, 2**config.columns)
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """The error table of one workload: predicted, excluded and measured errors."""
     Q = workload(config)
     ns = np.geomspace(config.smallest, config.largest, config.points).round().astype(int)
@@ -110,8 +104,7 @@ def pooled(both: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Compare predictions with measurements and with excluded errors."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     both = measured_beside_predicted(table)
     exact, bound = both[both.kind_predicted == "exact"], both[both.kind_predicted == "upper_bound"]
     shares = pooled(exact)
@@ -119,27 +112,25 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     # Squared errors of correlated noise are skewed. The t quantile for the few releases of
     # one point is larger than the quantile for the means over many points. The difference leaves
     # room for the skewness.
-    reach = quantile(LEVEL / (2 * len(shares)), RELEASES)
+    reach = ex.quantile(ex.LEVEL / (2 * len(shares)), RELEASES)
     below = pooled(bound)
     excess = (below.share - 1) / below.stderr
     return [
-        Claim(
+        ex.Claim(
             "mechanisms with an exact prediction have the predicted error",
-            bool((off.abs() <= reach).all()),
+            ex.at_most(off.abs(), reach),
             f"{len(shares)} curves, mean squares over all n off by at most {off.abs().max():.1f} "
             "standard errors",
             f"within {reach:.1f} standard errors",
             "JL-L14, JL-L15, JL-L16, X-CONE",
-            used=margins.share(off.abs(), reach),
         ),
-        Claim(
+        ex.Claim(
             "mechanisms whose prediction is an upper bound err no more than this bound",
-            bool((excess <= reach).all()),
+            ex.Verdict((excess <= reach).all(), ex.share(below.share, 1 + reach * below.stderr)),
             f"{len(below)} curves, mean square at most {below.share.max():.3f} times the squared "
             "bound",
             "at most 1",
             "JL-L13b",
-            used=margins.share(below.share, 1 + reach * below.stderr),
         ),
         balls(table),
         nothing_excluded(table),
@@ -148,7 +139,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-def balls(table: pd.DataFrame) -> Claim:
+def balls(table: pd.DataFrame) -> ex.Claim:
     """Claim that predictions of ball noise equal a closed form computed without the library."""
     rows = table[(table.quantity == Quantity.PREDICTED) & (table.curve == "Ball")]
     found = []
@@ -164,7 +155,7 @@ def balls(table: pd.DataFrame) -> Claim:
     return balls_in_closed_form(found)
 
 
-def nothing_excluded(table: pd.DataFrame) -> Claim:
+def nothing_excluded(table: pd.DataFrame) -> ex.Claim:
     """At every n the least proved error is at least the largest excluded one."""
     proved = table[
         (table.quantity == Quantity.PREDICTED) & table.kind.isin(["exact", "upper_bound"])
@@ -173,33 +164,31 @@ def nothing_excluded(table: pd.DataFrame) -> Claim:
     excluded = table[table.quantity == Quantity.EXCLUDED].groupby(["problem", "n"]).rmse.max()
     common = pd.concat([least, excluded], axis=1, keys=["best", "excluded"]).dropna()
     ratio = common.best / common.excluded
-    return Claim(
+    return ex.Claim(
         "no predicted error is below the error that lower bounds exclude for every mechanism",
-        bool((ratio >= 1).all()),
+        ex.Verdict((ratio >= 1).all(), 1 / ratio.min()),
         f"{len(ratio)} points, least predicted error over excluded error {ratio.min():.1f} to "
         f"{ratio.max():.1f}",
         "at least 1",
         "JL-L6, JL-L7",
-        used=float(1 / ratio.min()),
     )
 
 
-def slopes(table: pd.DataFrame) -> Claim:
+def slopes(table: pd.DataFrame) -> ex.Claim:
     """Additive noise has exact predictions, for which n times the error is constant."""
     exact = table[(table.quantity == Quantity.PREDICTED) & (table.kind == "exact")]
     products = (exact.n * exact.rmse).groupby([exact.problem, exact.curve])
     worst = float((products.max() / products.min()).max() - 1)
-    return Claim(
+    return ex.Claim(
         "the predicted error of additive noise falls as 1/n",
-        worst <= 1e-9,
+        ex.at_most(worst, 1e-9),
         f"{products.ngroups} curves, n times the error varies by a share of {worst:.1e}",
         "constant",
         "JL-L14",
-        used=margins.share(worst, 1e-9),
     )
 
 
-def winners(table: pd.DataFrame) -> Claim:
+def winners(table: pd.DataFrame) -> ex.Claim:
     """The mechanism with the least predicted error is not the same for all workloads and n."""
     predicted = table[table.quantity == Quantity.PREDICTED]
     best = predicted.loc[predicted.groupby(["problem", "n"]).rmse.idxmin()]
@@ -207,13 +196,12 @@ def winners(table: pd.DataFrame) -> Claim:
         str(problem): list(dict.fromkeys(rows.sort_values("n").curve))
         for problem, rows in best.groupby("problem")
     }
-    return Claim(
+    return ex.Claim(
         "the mechanism with the least predicted error is not the same for all workloads and n",
-        len({name for found in names.values() for name in found}) > 1,
+        ex.each_case(len({name for found in names.values() for name in found}) > 1),
         "; ".join(f"{problem}: {', '.join(found)}" for problem, found in names.items()),
         "more than one",
         "advisor",
-        used=margins.NoLimit.EVERY_CASE,
     )
 
 
@@ -222,11 +210,11 @@ PROCESSED = "best after projection or shrinkage"
 BEST, LAPLACE = "best additive noise", "Laplace noise"
 ADDITIVE, AFTER = "additive noise, any $n$", "projected or shrunk, fewest records"
 LOOKS = {
-    BEST: Look("C0", "o"),
-    PROCESSED: Look("C3", "D", filled=False),
-    LAPLACE: Look("C6", "X"),
-    ADDITIVE: Look("C0", "o"),
-    AFTER: Look("C3", "D", filled=False),
+    BEST: ex.Look("C0", "o"),
+    PROCESSED: ex.Look("C3", "D", filled=False),
+    LAPLACE: ex.Look("C6", "X"),
+    ADDITIVE: ex.Look("C0", "o"),
+    AFTER: ex.Look("C3", "D", filled=False),
 }
 
 
@@ -237,30 +225,27 @@ def relative(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(ratio=table.n * table.rmse / (exact.n * exact.rmse).min())
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Draw errors divided by the least error of additive noise: against n, and by mechanism."""
-    figure = Figure(figsize=(7.2, 6.6))
-    panels = figure.subplots(2, 3, sharey="row", height_ratios=(1, 1.15))
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure, panels = ex.panels(
+        (7.2, 6.6), [*Problem, *Problem], rows=2, sharey="row", height_ratios=(1, 1.15)
+    )
     every = table[(table.quantity == Quantity.PREDICTED) & (table.kind == "exact")]
     names = sorted(set(every.noise), key=lambda name: (name == "Laplace", name))
-    for column, problem, letters in zip(panels.T, Problem, ("ad", "be", "cf"), strict=True):
+    for above, below, problem in zip(panels[:3], panels[3:], Problem, strict=True):
         mine = relative(table[table.problem == problem])
-        draw_against_n(column[0], mine)
-        draw_mechanisms(column[1], mine, names)
-        for axes, letter in zip(column, letters, strict=True):
-            axes.set_title(f"({letter}) {problem}")
-    panels[0, 0].set_ylabel("error over best additive")
-    panels[1, 0].set_yticks(range(len(names)), [name.split("(")[0] for name in names])
-    panels[1, 0].set_ylim(len(names) - 0.5, -0.5)
+        draw_against_n(above, mine)
+        draw_mechanisms(below, mine, names)
+    panels[0].set_ylabel("error over best additive")
+    panels[3].set_yticks(range(len(names)), [name.split("(")[0] for name in names])
+    panels[3].set_ylim(len(names) - 0.5, -0.5)
     columns = {
         "(a) to (c): predicted line, measured marks": [BEST, PROCESSED, LAPLACE, EXCLUDED],
         "(d) to (f)": [ADDITIVE, AFTER],
     }
-    shared_legend(figure, panels.ravel(), columns)
-    return figure
+    return ex.shared_legend(figure, columns)
 
 
-def draw_against_n(axes: Axes, table: pd.DataFrame) -> None:
+def draw_against_n(axes: ex.Axes, table: pd.DataFrame) -> None:
     """Draw the least errors before and after processing, Laplace errors, and excluded errors."""
     excluded = table[table.quantity == Quantity.EXCLUDED].groupby("n").ratio.max()
     axes.fill_between(
@@ -279,14 +264,14 @@ def draw_against_n(axes: Axes, table: pd.DataFrame) -> None:
         axes.plot(least.n, least.ratio, color=look.colour, lw=1.2)
         both = table[table.quantity == Quantity.MEASURED].merge(least[["n", "curve"]])
         measured = both.groupby("n").ratio.mean()
-        draw_points(axes, measured.index, measured, look, label, line="none")
-    log_axes(axes)
+        ex.draw_points(axes, measured.index, measured, look, label, line="none")
+    ex.log_axes(axes)
     axes.set_ylim(0.1, 20)
     axes.set_yticks([0.1, 0.2, 0.5, 1, 2, 5, 10], ["0.1", "0.2", "0.5", "1", "2", "5", "10"])
     axes.set_xlabel("number of records $n$")
 
 
-def draw_mechanisms(axes: Axes, table: pd.DataFrame, names: list[str]) -> None:
+def draw_mechanisms(axes: ex.Axes, table: pd.DataFrame, names: list[str]) -> None:
     """Draw a row for each noise: its error alone, and after the best processing at the least n."""
     predicted = table[table.quantity == Quantity.PREDICTED]
     exact = predicted[predicted.kind == "exact"].groupby("noise").ratio.first()
@@ -295,7 +280,7 @@ def draw_mechanisms(axes: Axes, table: pd.DataFrame, names: list[str]) -> None:
     # The two marks of a row are shifted apart, so that equal errors are both seen.
     for label, ratios, shift in ((ADDITIVE, exact, -0.15), (AFTER, least, 0.15)):
         rows = [names.index(str(name)) + shift for name in ratios.index]
-        draw_points(axes, ratios, rows, LOOKS[label], label, line="none")
+        ex.draw_points(axes, ratios, rows, LOOKS[label], label, line="none")
     axes.axvline(1, color="0.5", lw=0.8, zorder=0)
     axes.set(xscale="log", xlim=(0.5, 20))
     axes.set_xticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"])
@@ -303,5 +288,5 @@ def draw_mechanisms(axes: Axes, table: pd.DataFrame, names: list[str]) -> None:
     axes.set_xlabel("error over best additive")
 
 
-QUICK = Sweep(tuple(Config(problem, 3, 10, 10_000, 2) for problem in Problem))
-FULL = Sweep(tuple(Config(problem, 6, 30, 100_000, 15) for problem in Problem), trials=5)
+QUICK = ex.Sweep(tuple(Config(problem, 3, 10, 10_000, 2) for problem in Problem))
+FULL = ex.Sweep(tuple(Config(problem, 6, 30, 100_000, 15) for problem in Problem), trials=5)

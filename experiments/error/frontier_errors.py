@@ -11,10 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine.cells import Row
-from experiments.engine.claims import Aim, Goal
-from experiments.engine.statistics import MeanSquare, pooled_by
 from experiments.shared.accuracy_lines import PRIVACY, Method, excluded_error, for_records
 from experiments.shared.workloads import Line, line_workload
 from geomdp.bounds import RMS, additive_noise_error
@@ -68,11 +66,6 @@ class CutTables(gd.bodies.Body):
     """The body `TableMoments`, cut by all cell and triangle inequalities, with a `chord` method.
 
     Coordinates are those of `TableMoments` divided by `scales`.
-
-    Parameters
-    ----------
-    levels : tuple of int
-        Numbers of levels of the columns.
     """
 
     def __init__(self, levels: tuple[int, ...]) -> None:
@@ -221,25 +214,25 @@ class Config:
     steps: int = 0
 
 
-def excluded(config: Config) -> Row:
+def excluded(config: Config) -> ex.Row:
     """The square of a lower bound on the error of all mechanisms, or of all additive noise."""
     if config.source is Source.ALL:
         error = excluded_error(config.line, RECORDS)
     else:
         Q, epsilon = line_workload(config.line), PRIVACY.epsilon
         error = additive_noise_error(Q, RECORDS, epsilon=epsilon, metric=RMS())
-    return {**MeanSquare(error**2, 0.0, PUBLIC_DRAWS).columns(), "known": "bound"}
+    return {**ex.MeanSquare(error**2, 0.0, PUBLIC_DRAWS).columns(), "known": "bound"}
 
 
-def predicted(line: Line, method: Method) -> Row:
+def predicted(line: Line, method: Method) -> ex.Row:
     """The prediction of a mechanism, exact or from public draws."""
     M = for_records(line, method, RECORDS)
     error = M.predicted_rmse
-    square = MeanSquare(error.value**2, 2 * error.value * error.stderr, PUBLIC_DRAWS)
+    square = ex.MeanSquare(error.value**2, 2 * error.value * error.stderr, PUBLIC_DRAWS)
     return {**square.columns(), "known": str(M.guarantee.sampler)}
 
 
-def walked(config: Config, rng: np.random.Generator) -> Row:
+def walked(config: Config, rng: np.random.Generator) -> ex.Row:
     """Estimate by Markov chains the error of noise that is made from uniform points of a body.
 
     Let K be a body of dimension r with centroid 0. The noise on sums of answers is Z = R U with U
@@ -253,7 +246,7 @@ def walked(config: Config, rng: np.random.Generator) -> Row:
     scale = radius / (Q.n_queries * (RECORDS * PRIVACY.epsilon) ** 2)
     squares = scale * squares_of_chains(framed, config.chains, config.steps, rng)
     return {
-        **MeanSquare.of(squares.mean(axis=1)).columns(),
+        **ex.MeanSquare.of(squares.mean(axis=1)).columns(),
         "known": "heuristic",
         "split_r_hat": float(split_r_hat(squares[..., None])[0]),
         "bulk_ess": float(bulk_ess(squares[..., None])[0]),
@@ -274,9 +267,9 @@ def body_of(config: Config) -> Framed:
 GOALS = {Line.BINARY: 0.5, Line.CATEGORICAL: 0.7, Line.THREE_WAY: 0.7}
 
 
-def ratios(table: pd.DataFrame) -> dict[tuple[str, str], MeanSquare]:
+def ratios(table: pd.DataFrame) -> dict[tuple[str, str], ex.MeanSquare]:
     """Mean squares divided by the exact mean square of the peer, by line and source."""
-    means = pooled_by(table, ["line", "source"])
+    means = ex.pooled_by(table, ["line", "source"])
     found = {}
     for (line, source), mean in means.items():
         found[line, source] = mean.over(means[line, Source.MATRIX].root)
@@ -284,10 +277,10 @@ def ratios(table: pd.DataFrame) -> dict[tuple[str, str], MeanSquare]:
 
 
 def least(
-    found: dict[tuple[str, str], MeanSquare], sources: tuple[Source, ...]
-) -> dict[str, MeanSquare]:
+    found: dict[tuple[str, str], ex.MeanSquare], sources: tuple[Source, ...]
+) -> dict[str, ex.MeanSquare]:
     """The least error among `sources` on each line."""
-    best: dict[str, MeanSquare] = {}
+    best: dict[str, ex.MeanSquare] = {}
     for (line, source), mean in found.items():
         if source in sources and (line not in best or mean.value < best[line].value):
             best[line] = mean
@@ -307,18 +300,18 @@ CAUSES = {
 }
 
 
-def goals_of(table: pd.DataFrame) -> list[Goal]:
+def goals_of(table: pd.DataFrame) -> list[ex.Goal]:
     """One goal per line: our least error by an exact sampler. Its reason has the chains' error."""
     found, wanted = ratios(table), []
     for line in dict.fromkeys(table.line):
         ours = best_source(found, line, OURS)
         chains = best_source(found, line, HEURISTIC)
         wanted.append(
-            Goal(
+            ex.Goal(
                 f"{line}: error of exact samplers divided by that of the peer",
                 found[line, ours].root,
                 GOALS[Line(line)],
-                Aim.AT_MOST,
+                ex.Aim.AT_MOST,
                 f"{CAUSES[chains]}; chains estimate that noise from such points would err "
                 f"{found[line, chains].root:.3f} times as much as the peer",
                 f"{ours}; no mechanism errs less than {found[line, Source.ALL].root:.3f} times as "
@@ -329,7 +322,7 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
 
 
 def best_source(
-    found: dict[tuple[str, str], MeanSquare], line: str, sources: tuple[Source, ...]
+    found: dict[tuple[str, str], ex.MeanSquare], line: str, sources: tuple[Source, ...]
 ) -> Source:
     """The source with the least error on a line."""
     return min(

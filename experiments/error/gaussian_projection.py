@@ -25,24 +25,9 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import (
-    agrees_with_prediction,
-    is_below,
-    predicted_columns,
-    slopes_are,
-    slopes_by,
-    slopes_lie_within,
-    stays_below_prediction,
-)
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import LEVEL, MeanSquare, pooled_along, pooled_by, quantile
 from experiments.shared import workloads as shared
 from experiments.shared.workloads import Kind
 from geomdp.bounds.upper.offline import gaussian_projection
@@ -55,12 +40,12 @@ SIZE, RECORDS = 1000, 20
 FEW = 200
 
 
-class Family(enum.StrEnum):
+class Family(ex.Curve):
     """Mechanism and data, in the order of the legend."""
 
-    GAUSSIAN = "Gaussian noise"
-    ONE = "projected, one element"
-    UNIFORM = "projected, uniform data"
+    GAUSSIAN = "Gaussian noise", "C1", "s"
+    ONE = "projected, one element", "C3", "^", ex.HOLLOW
+    UNIFORM = "projected, uniform data", "C0", "o"
 
 
 PROJECTED = (Family.ONE, Family.UNIFORM)
@@ -75,8 +60,6 @@ class Panel(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     panel: Panel  # Panel that shows the point
     family: Family  # Mechanism and data
     n: int  # Number of records
@@ -102,7 +85,7 @@ def closed_bound(n: int, size: int) -> float:
     return math.sqrt(gaussian_projection(size, rho=RHO, alpha=1.0) / n)
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean squared error per query over the releases of one trial, with prediction and bound."""
     M = mechanism(config.family in PROJECTED, config.n, config.size)
     elements = 1 if config.family is Family.ONE else config.size
@@ -111,99 +94,96 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         records = rng.choice(rng.choice(config.size, elements, replace=False), config.n)
         answers = M.release(records, rng=rng).answers
         squares.append(float(np.mean((answers - M.workload.answers(records)) ** 2)))
-    return [
-        {
-            **MeanSquare.of(squares).columns(),
-            **predicted_columns(M.predicted_rmse),
-            "closed": closed_bound(config.n, config.size),
-        }
-    ]
+    return {
+        **ex.MeanSquare.of(squares).columns(),
+        **ex.predicted_columns(M.predicted_rmse),
+        "closed": closed_bound(config.n, config.size),
+    }
 
 
 POINT = ("panel", "family", "n", "size")
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims about predictions, the closed bound, rates, and where projection helps."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     projected = table[table.family.isin(PROJECTED)]
     records = table[table.panel == Panel.RECORDS]
     few = records[records.n <= FEW]
     universe = table[table.panel == Panel.UNIVERSE].assign(logs=lambda rows: np.log(rows["size"]))
-    pooled = {family: pooled_by(few[few.family == family], ["n"]) for family in Family}
+    pooled = {family: ex.pooled_by(few[few.family == family], ["n"]) for family in Family}
     return [
-        agrees_with_prediction(
+        ex.agrees_with_prediction(
             "Gaussian noise has the predicted error", "JL-GAUSS",
             table[table.family == Family.GAUSSIAN], POINT,
         ),
-        stays_below_prediction(
+        ex.stays_below_prediction(
             "the error after projection stays below sqrt(sigma w / k)", "JL-L13b", projected, POINT
         ),
         closed(projected),
-        slopes_lie_within(
+        ex.slopes_lie_within(
             "with few uniform records, the error after projection falls nearly as n^(-1/2)",
             "JL-GAUSS",
-            slopes_by(few[few.family == Family.UNIFORM], ["family"], "n"), -0.6, -0.45,
+            ex.slopes_by(few[few.family == Family.UNIFORM], ["family"], "n"), -0.6, -0.45,
         ),
-        slopes_are(
+        ex.slopes_are(
             "on uniform records, the error after projection grows as (ln N)^(1/4)", "JL-GAUSS",
-            slopes_by(universe[universe.family == Family.UNIFORM], ["family"], "logs"), 0.25, 0.2,
+            ex.slopes_by(universe[universe.family == Family.UNIFORM], ["family"], "logs"), 0.25, 0.2,
         ),
-        is_below(
+        ex.is_below(
             "with few uniform records, projection lowers the error", "JL-GAUSS",
             pooled[Family.UNIFORM], pooled[Family.GAUSSIAN],
         ),
     ]  # fmt: skip
 
 
-def closed(projected: pd.DataFrame) -> Claim:
+def closed(projected: pd.DataFrame) -> ex.Claim:
     """Claim that predictions and upper ends of measured intervals are at most the closed bound."""
-    means = pooled_by(projected, POINT)
+    means = ex.pooled_by(projected, POINT)
     bound = projected.groupby([*POINT]).closed.first()
     shares = {
-        key: (mean.value + quantile(LEVEL / len(means), mean.count) * mean.stderr) / bound[key] ** 2
+        key: (mean.value + ex.quantile(ex.LEVEL / len(means), mean.count) * mean.stderr)
+        / bound[key] ** 2
         for key, mean in means.items()
     }
     predicted = (projected.predicted / projected.closed).max()
-    return Claim(
+    return ex.Claim(
         "measured and predicted errors after projection stay below (2 sqrt(ln N / rho) / n)^(1/2)",
-        max(shares.values()) <= 1 and bool(predicted <= 1),
+        ex.Verdict(
+            max(shares.values()) <= 1 and bool(predicted <= 1),
+            ex.share([math.sqrt(max(shares.values())), float(predicted)], 1),
+        ),
         f"{len(means)} points, upper ends of measured errors at most "
         f"{math.sqrt(max(shares.values())):.3f} of it, predictions at most {predicted:.3f}",
         "at most 1",
         "JL-GAUSS",
-        used=margins.share([math.sqrt(max(shares.values())), float(predicted)], 1),
     )
 
 
-LOOKS = {
-    Family.GAUSSIAN: Look("C1", "s"),
-    Family.ONE: Look("C3", "^", filled=False),
-    Family.UNIFORM: Look("C0", "o"),
-}
+LOOKS = Family.looks()
 EXACT = r"$\sigma\sqrt{r/k}$"
 DUAL = r"$\sqrt{\sigma\,w(K)/k}$"
 CLOSED = r"$(2\sqrt{\ln N/\rho}\,/\,n)^{1/2}$"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Error against records, and against the size of the universe."""
-    figure = Figure(figsize=(7.2, 4.2))
-    panels = figure.subplots(1, 2, sharey=True)
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure, panels = ex.panels(
+        (7.2, 4.2),
+        [f"{QUERIES} sign queries, $N={SIZE}$", f"$n={RECORDS}$"],
+        ["number of records $n$", "elements $N$"],
+        "error per query (RMSE of means)",
+        sharey=True,
+    )
     for axes, panel, column in zip(panels, Panel, ("n", "size"), strict=True):
         draw(axes, table[table.panel == panel], column)
-    panels[0].set_xlabel("number of records $n$")
-    panels[0].set_ylabel("error per query (RMSE of means)")
-    panels[0].set_title(f"(a) {QUERIES} sign queries, $N={SIZE}$")
-    panels[1].set(xlabel="elements $N$", title=f"(b) $n={RECORDS}$")
-    shared_legend(figure, panels, {"measured": [*LOOKS], "theory": [EXACT, DUAL, CLOSED]})
-    return figure
+    return ex.shared_legend(figure, {"measured": [*LOOKS], "theory": [EXACT, DUAL, CLOSED]})
 
 
-def draw(axes: Axes, rows: pd.DataFrame, column: str) -> None:
+def draw(axes: ex.Axes, rows: pd.DataFrame, column: str) -> None:
     """All curves of one panel with their bounds."""
     for family, look in LOOKS.items():
         mine = rows[rows.family == family]
-        draw_measured(axes, pooled_along(mine, column), look, family, joined=family in PROJECTED)
+        ex.draw_measured(
+            axes, ex.pooled_along(mine, column), look, family, joined=family in PROJECTED
+        )
     curves = (
         (Family.GAUSSIAN, "predicted", EXACT, (4, 2)),
         (Family.UNIFORM, "predicted", DUAL, (4, 1, 1, 1)),
@@ -211,8 +191,8 @@ def draw(axes: Axes, rows: pd.DataFrame, column: str) -> None:
     )
     for family, name, label, dashes in curves:
         theory = rows[rows.family == family].groupby(column)[name].first()
-        draw_theory(axes, theory.index, theory, "black", label, dashes)
-    log_axes(axes)
+        ex.draw_theory(axes, theory.index, theory, "black", label, dashes)
+    ex.log_axes(axes)
 
 
 def grid(
@@ -225,8 +205,8 @@ def grid(
     )
 
 
-QUICK = Sweep(grid((20, 200, 2000), (64, 1024), (30, 60)))
-FULL = Sweep(
+QUICK = ex.Sweep(grid((20, 200, 2000), (64, 1024), (30, 60)))
+FULL = ex.Sweep(
     grid(
         (20, 35, 60, 110, 200, 600, 2000, 6000, 20_000),
         (64, 128, 256, 512, 1024, 2048, 4096),

@@ -27,7 +27,6 @@ Run time on one core: quick 5 s, full 7 minutes.
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,38 +35,23 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import (
-    agrees_with_prediction,
-    is_below,
-    predicted_columns,
-    slopes_are,
-    slopes_by,
-    slopes_lie_within,
-    stays_below_prediction,
-)
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import LEVEL, MeanSquare, pooled_along, pooled_by, quantile
 from experiments.error.ball_formula import ball_error, balls_in_closed_form
 from experiments.shared.records import Data, Queries, dimension, draw_records, workload
 
 EPSILON = 1.0
 
 
-class Family(enum.StrEnum):
+class Family(ex.Curve):
     """Mechanisms, in the order of the legend."""
 
-    LAPLACE = "Laplace"
-    BALL = "ball"
-    KNORM = "K-norm"
-    PROJECTED = "projected K-norm"
-    JL = "JL"
+    LAPLACE = "Laplace", "C1", "s"
+    BALL = "ball", "C5", "^"
+    KNORM = "K-norm", "C0", "o"
+    PROJECTED = "projected K-norm", "C3", "D"
+    JL = "JL", "C2", "v", ex.HOLLOW
 
 
 ADDITIVE = (Family.LAPLACE, Family.BALL, Family.KNORM)
@@ -129,7 +113,7 @@ def distances(points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.asarray(np.sqrt(np.maximum(squares[:, None] + squares - 2 * points @ points.T, 0.0)))
 
 
-def distortion_columns(queries: Queries, M: gd.mechanisms.Mechanism) -> Row:
+def distortion_columns(queries: Queries, M: gd.mechanisms.Mechanism) -> ex.Row:
     """Largest loss between vertices, stated distortion, and diameter; empty if `M` is not JL.
 
     The distortion delta(A) of a map A is the largest loss of a distance between any two points of
@@ -147,9 +131,9 @@ def distortion_columns(queries: Queries, M: gd.mechanisms.Mechanism) -> Row:
     }
 
 
-def stays_below_where_it_says_more(table: pd.DataFrame, keys: Sequence[str]) -> Claim:
+def stays_below_where_it_says_more(table: pd.DataFrame, keys: Sequence[str]) -> ex.Claim:
     """Claim that JL errors stay below their bound wherever this bound is below the diameter."""
-    return stays_below_prediction(
+    return ex.stays_below_prediction(
         "the error of the JL mechanism stays below its bound, wherever this is less than the "
         "diameter",
         "JL-L13",
@@ -158,20 +142,21 @@ def stays_below_where_it_says_more(table: pd.DataFrame, keys: Sequence[str]) -> 
     )
 
 
-def maps_distort(table: pd.DataFrame) -> Claim:
+def maps_distort(table: pd.DataFrame) -> ex.Claim:
     """Claim that the mean largest loss is `LEAST` to 1 times its bound, at every point."""
     points = table.groupby(["queries", "data", "n"])[["distortion", "stated_distortion"]].mean()
     # Where the stated distortion is 0, the share is infinite.
     with np.errstate(divide="ignore"):
         shares = points.distortion.to_numpy() / points.stated_distortion.to_numpy()
-    return Claim(
+    return ex.Claim(
         "the largest loss of a distance between vertices is 0.4 to 1 times the stated distortion",
-        bool((shares >= LEAST).all() and (shares <= 1).all()),
+        ex.Verdict(
+            (shares >= LEAST).all() and (shares <= 1).all(), ex.position(shares, LEAST, 1.0)
+        ),
         f"{len(table)} maps, means at {len(points)} points {shares.min():.3f} to "
         f"{shares.max():.3f} of the stated distortion",
         f"{LEAST:g} to 1",
         "JL-T9, JL-L13",
-        used=margins.position(shares, LEAST, 1.0),
     )
 
 
@@ -179,7 +164,7 @@ def maps_distort(table: pd.DataFrame) -> Claim:
 DRAWS = 100
 
 
-def noise_columns(M: gd.mechanisms.Mechanism, rng: np.random.Generator) -> Row:
+def noise_columns(M: gd.mechanisms.Mechanism, rng: np.random.Generator) -> ex.Row:
     """Mean square of measurement noise divided by its stated value; empty if `M` is not JL.
 
     The sums are set to S = 0. Then A S = 0 for every map A, and a measurement is noise alone.
@@ -189,22 +174,21 @@ def noise_columns(M: gd.mechanisms.Mechanism, rng: np.random.Generator) -> Row:
     zero = np.zeros(M.workload.n_queries)
     stated = M.inner.predicted_rmse.value**2
     squares = [np.mean(M.draw(rng)(zero) ** 2) / stated for _ in range(DRAWS)]
-    measured = MeanSquare.of(squares)
+    measured = ex.MeanSquare.of(squares)
     return {"noise": measured.value, "noise_stderr": measured.stderr}
 
 
-def measurements_have_their_noise(table: pd.DataFrame) -> Claim:
+def measurements_have_their_noise(table: pd.DataFrame) -> ex.Claim:
     """Two-sided: the noise has the mean square of the ball mechanism for the mapped workload."""
     off = ((table.noise - 1) / table.noise_stderr).abs()
-    reach = quantile(LEVEL / (2 * len(table)), DRAWS)
-    return Claim(
+    reach = ex.quantile(ex.LEVEL / (2 * len(table)), DRAWS)
+    return ex.Claim(
         "the JL mechanism adds the noise of the ball mechanism to the mapped answers",
-        bool((off <= reach).all()),
+        ex.at_most(off, reach),
         f"{len(table)} maps, mean squares {table.noise.min():.3f} to {table.noise.max():.3f} of "
         f"the stated ones, off by at most {off.max():.1f} standard errors",
         f"1 within {reach:.1f} standard errors",
         "JL-A1, JL-L15",
-        used=margins.share(off, reach),
     )
 
 
@@ -214,8 +198,6 @@ MARGINALS = (180, 55, math.sqrt(90))
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     queries: Queries  # Workload
     data: Data  # Records; drawn anew for each release
     family: Family  # Mechanism
@@ -250,7 +232,7 @@ def grid(
     return (*curves, *placed)
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean squared error per query over the releases of one trial, with the prediction."""
     Q = workload(config.queries)
     M = mechanism(config.queries, config.family, config.n, rng)
@@ -258,17 +240,15 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     for i in range(config.releases_per_trial):
         data = draw_records(config.queries, config.data, config.n, rng)
         squares[i] = np.mean((M.release(data, rng=rng).answers - Q.answers(data)) ** 2)
-    return [
-        {
-            **MeanSquare.of(squares).columns(),
-            **predicted_columns(M.predicted_rmse),
-            **noise_columns(M, rng.spawn(1)[0]),
-            **distortion_columns(config.queries, M),
-            "sampler": str(M.guarantee.sampler),
-            "query_count": Q.n_queries,
-            "universe_size": Q.universe.size,
-        }
-    ]
+    return {
+        **ex.MeanSquare.of(squares).columns(),
+        **ex.predicted_columns(M.predicted_rmse),
+        **noise_columns(M, rng.spawn(1)[0]),
+        **distortion_columns(config.queries, M),
+        "sampler": str(M.guarantee.sampler),
+        "query_count": Q.n_queries,
+        "universe_size": Q.universe.size,
+    }
 
 
 POINT = ("queries", "data", "family", "n")
@@ -282,8 +262,7 @@ PROJECTED_SLOPES = (-0.5, -0.4)
 NOISY = 100
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims on slopes, predictions and bounds, and on the distortion and the noise of JL."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     noise_only = table[table.family.isin(ADDITIVE)]
     bounded = table[table.family == Family.PROJECTED]
     random_map = table[table.family == Family.JL]
@@ -291,20 +270,20 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     spread = uniform[(uniform.queries == Queries.SIGNS) & uniform.n.between(*PROJECTED_RANGE)]
     placed = bounded[bounded.data.isin([Data.VERTEX, Data.MIX, Data.CENTRE])]
     per_point = {
-        family: pooled_by(noise_only[noise_only.family == family], ["queries", "data", "n"])
+        family: ex.pooled_by(noise_only[noise_only.family == family], ["queries", "data", "n"])
         for family in ADDITIVE
     }
     curve = ["queries", "data", "family"]
-    projected_points = pooled_by(bounded.drop(placed.index), ["queries", "data", "n"])
+    projected_points = ex.pooled_by(bounded.drop(placed.index), ["queries", "data", "n"])
     return [
-        slopes_are(
+        ex.slopes_are(
             "the error of additive noise falls as 1/n",
             "JL-L14",
-            slopes_by(noise_only, curve, "n"),
+            ex.slopes_by(noise_only, curve, "n"),
             -1.0,
             0.05,
         ),
-        agrees_with_prediction(
+        ex.agrees_with_prediction(
             "additive noise has the predicted error", "JL-L14, JL-L15", noise_only, POINT
         ),
         balls_in_closed_form(
@@ -314,33 +293,33 @@ def claims(table: pd.DataFrame) -> list[Claim]:
                 if row.queries == Queries.MARGINALS
             ]
         ),
-        is_below(
+        ex.is_below(
             "K-norm noise errs less than Laplace noise",
             "JL-L14",
             per_point[Family.KNORM],
             per_point[Family.LAPLACE],
         ),
-        slopes_lie_within(
+        ex.slopes_lie_within(
             "on random signs with uniform data and n = 100 to 3000, the error after projection "
             "falls nearly as n^(-1/2)",
             "JL-T1, third term",
-            slopes_by(spread, ["queries"], "n"),
+            ex.slopes_by(spread, ["queries"], "n"),
             *PROJECTED_SLOPES,
         ),
-        is_below(
+        ex.is_below(
             f"projection lowers the error of K-norm noise up to n = {NOISY}",
             "JL-L13b",
             {key: mean for key, mean in projected_points.items() if key[-1] <= NOISY},
             {key: mean for key, mean in per_point[Family.KNORM].items() if key[-1] <= NOISY},
         ),
-        stays_below_prediction(
+        ex.stays_below_prediction(
             "the error after projection stays below its bound for data at a vertex, at a mix of "
             "ten elements and at the centre",
             "JL-L13b",
             placed,
             POINT,
         ),
-        stays_below_prediction(
+        ex.stays_below_prediction(
             "the error after projection stays below its bound on the real sample and on uniform "
             "data",
             "JL-L13b",
@@ -353,17 +332,11 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-LOOKS = {
-    Family.LAPLACE: Look("C1", "s"),
-    Family.BALL: Look("C5", "^"),
-    Family.KNORM: Look("C0", "o"),
-    Family.PROJECTED: Look("C3", "D"),
-    Family.JL: Look("C2", "v", filled=False),
-}
+LOOKS = Family.looks()
 PLACES = {
-    Data.VERTEX: Look("C4", "X"),
-    Data.MIX: Look("C3", "P"),
-    Data.CENTRE: Look("C6", "o", filled=False),
+    Data.VERTEX: ex.Look("C4", "X"),
+    Data.MIX: ex.Look("C3", "P"),
+    Data.CENTRE: ex.Look("C6", "o", filled=False),
 }
 EXACT = r"exact: $\sqrt{\mathrm{E}\Vert Z\Vert^2/k}\,/\,n$"
 BOUND = r"bound: $\sqrt{\min\{\mathrm{E}\Vert Z\Vert^2/n^2,\ \mathrm{E}\,h_K(Z)/n\}\,/\,k}$"
@@ -380,34 +353,32 @@ PANELS = (
 )
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Draw errors over the error of K-norm noise: three panels for mechanisms, one for data."""
-    figure = Figure(figsize=(7.2, 7.4))
-    panels = figure.subplots(2, 2, sharex=True, sharey="row").ravel()
-    for axes, (queries, data), letter in zip(panels, PANELS, "abc", strict=False):
+def plot(table: pd.DataFrame) -> ex.Figure:
+    titles = [f"{queries}, {data}" for queries, data in PANELS]
+    figure, panels = ex.panels(
+        (7.2, 7.4),
+        [*titles, f"{Queries.SIGNS}, {Family.PROJECTED}"],
+        "number of records $n$",
+        "error over that of K-norm noise",
+        title_size=9,
+        sharex=True,
+        sharey="row",
+        rows=2,
+    )
+    for axes, (queries, data) in zip(panels, PANELS, strict=False):
         draw_families(axes, in_units_of_knorm(table, queries, data))
-        axes.set_title(f"({letter}) {queries}, {data}", fontsize=9)
-    placed = in_units_of_knorm(table, Queries.SIGNS, *PLACES)
-    draw_places(panels[3], placed)
-    panels[3].set_title(f"(d) {Queries.SIGNS}, {Family.PROJECTED}", fontsize=9)
+    draw_places(panels[3], in_units_of_knorm(table, Queries.SIGNS, *PLACES))
     for axes in panels:
-        log_axes(axes)
-        axes.set_yticks(
-            [0.05, 0.1, 0.2, 0.5, 1, 2, 5], ["0.05", "0.1", "0.2", "0.5", "1", "2", "5"]
-        )
+        ex.log_axes(axes)
+        axes.set_yticks(*ex.ticks(0.05, 0.1, 0.2, 0.5, 1, 2, 5))
     panels[0].set_ylim(0.2, 8)
     panels[2].set_ylim(0.04, 4)
-    for axes in panels[2:]:
-        axes.set_xlabel("number of records $n$")
-    for axes in panels[::2]:
-        axes.set_ylabel("error over that of K-norm noise")
     columns: dict[str, list[str]] = {
         "measured (RMSE ratio)": [*LOOKS],
         "theory": [EXACT, BOUND, *RATES],
         "data in (d)": [*PLACES],
     }
-    shared_legend(figure, panels, columns)
-    return figure
+    return ex.shared_legend(figure, columns)
 
 
 def in_units_of_knorm(table: pd.DataFrame, queries: Queries, *data: Data) -> pd.DataFrame:
@@ -425,20 +396,20 @@ def in_units_of_knorm(table: pd.DataFrame, queries: Queries, *data: Data) -> pd.
     return scaled[scaled.data.isin(data)]
 
 
-def draw_families(axes: Axes, table: pd.DataFrame) -> None:
+def draw_families(axes: ex.Axes, table: pd.DataFrame) -> None:
     """Draw the mechanisms with their predictions, and the rates of Theorem 1."""
     draw_rates(axes, table)
-    draw_theory(axes, [], [], "black", EXACT)
+    ex.draw_theory(axes, [], [], "black", EXACT)
     for family in ADDITIVE:
         predicted = table[table.family == family].groupby("n").predicted.first()
-        draw_theory(axes, predicted.index, predicted, LOOKS[family].colour, label="_")
+        ex.draw_theory(axes, predicted.index, predicted, LOOKS[family].colour, label="_")
     draw_bound(axes, table[table.family == Family.PROJECTED])
     for family, look in LOOKS.items():
-        means = pooled_along(table[table.family == family], "n")
-        draw_measured(axes, means, look, family, joined=family not in ADDITIVE)
+        means = ex.pooled_along(table[table.family == family], "n")
+        ex.draw_measured(axes, means, look, family, joined=family not in ADDITIVE)
 
 
-def draw_rates(axes: Axes, table: pd.DataFrame) -> None:
+def draw_rates(axes: ex.Axes, table: pd.DataFrame) -> None:
     """Draw the terms of Theorem 1, solved for the error: k queries, N elements, C = 1."""
     ends = table.sort_values("n").iloc[[0, -1]]
     n, unit = ends.n.to_numpy(float), ends.unit.to_numpy()
@@ -449,24 +420,24 @@ def draw_rates(axes: Axes, table: pd.DataFrame) -> None:
         np.sqrt(math.log(N) / (EPSILON * n)),
     )
     for error, (label, dashes) in zip(terms, RATES.items(), strict=True):
-        draw_theory(axes, n, error / unit, "0.55", label, dashes)
+        ex.draw_theory(axes, n, error / unit, "0.55", label, dashes)
 
 
-def draw_bound(axes: Axes, table: pd.DataFrame) -> None:
+def draw_bound(axes: ex.Axes, table: pd.DataFrame) -> None:
     """Draw the bound on projected noise, which is the same for all data."""
     predicted = table.groupby("n").predicted.first()
-    draw_theory(axes, predicted.index, predicted, LOOKS[Family.PROJECTED].colour, BOUND)
+    ex.draw_theory(axes, predicted.index, predicted, LOOKS[Family.PROJECTED].colour, BOUND)
 
 
-def draw_places(axes: Axes, table: pd.DataFrame) -> None:
+def draw_places(axes: ex.Axes, table: pd.DataFrame) -> None:
     """Draw the error of projected noise for each place of the data, and the common bound."""
     draw_bound(axes, table)
     for data, look in PLACES.items():
-        draw_measured(axes, pooled_along(table[table.data == data], "n"), look, data)
+        ex.draw_measured(axes, ex.pooled_along(table[table.data == data], "n"), look, data)
 
 
-QUICK = Sweep(grid((100, 1000, 3000), positions=(300,), releases=130, projections=20))
-FULL = Sweep(
+QUICK = ex.Sweep(grid((100, 1000, 3000), positions=(300,), releases=130, projections=20))
+FULL = ex.Sweep(
     grid(
         (30, 55, 100, 170, 300, 550, 1000, 1700, 3000, 5500, 10000, 20000),
         positions=(30, 100, 300, 1000, 3000, 10000),

@@ -51,17 +51,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullFormatter, ScalarFormatter
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import predicted_columns, stays_below_prediction
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_measured, draw_theory, shared_legend
-from experiments.engine.statistics import LEVEL, MeanSquare, Slope, log_log_slope, pooled_by
 from experiments.shared import workloads as shared
 from experiments.shared.workloads import Kind
 
@@ -281,14 +274,14 @@ KEYS = ["family", "divisor", "noise"]
 Point = tuple[str, int, str, int]
 
 
-def ratios(table: pd.DataFrame) -> dict[Point, MeanSquare]:
+def ratios(table: pd.DataFrame) -> dict[Point, ex.MeanSquare]:
     """Error of projection alone over the error with the best map, for each curve and m.
 
     The results are ratios of mean squares; their roots are the ratios of errors. Standard errors
     follow by the delta method. The best map is the one with the least measured error, so chance
     favours the maps a little.
     """
-    means = pooled_by(table, [*KEYS, "m", "route"])
+    means = ex.pooled_by(table, [*KEYS, "m", "route"])
     found = {}
     for *place, route in means:
         if route != Route.ALONE:
@@ -300,38 +293,38 @@ def ratios(table: pd.DataFrame) -> dict[Point, MeanSquare]:
         )
         relative = math.hypot(alone.stderr / alone.value, mapped.stderr / mapped.value)
         value = alone.value / mapped.value
-        found[tuple(place)] = MeanSquare(value, value * relative, min(alone.count, mapped.count))
+        found[tuple(place)] = ex.MeanSquare(value, value * relative, min(alone.count, mapped.count))
     return found
 
 
-def slopes(points: dict[Point, MeanSquare]) -> dict[tuple[str, int, str], Slope]:
+def slopes(points: dict[Point, ex.MeanSquare]) -> dict[tuple[str, int, str], ex.Slope]:
     """Slope against m of each curve with two points or more.
 
     With probability 1 - `LEVEL` the intervals of all slopes cover the true slopes.
     """
-    curves: dict[tuple[str, int, str], dict[int, MeanSquare]] = {}
+    curves: dict[tuple[str, int, str], dict[int, ex.MeanSquare]] = {}
     for (family, divisor, noise, m), ratio in points.items():
         curves.setdefault((family, divisor, noise), {})[m] = ratio
     long = {key: curve for key, curve in curves.items() if len(curve) > 1}
     return {
-        key: log_log_slope([*curve], [*curve.values()], LEVEL, len(long))
+        key: ex.log_log_slope([*curve], [*curve.values()], ex.LEVEL, len(long))
         for key, curve in long.items()
     }
 
 
-def geometric_mean(ratios: list[MeanSquare]) -> MeanSquare:
+def geometric_mean(ratios: list[ex.MeanSquare]) -> ex.MeanSquare:
     """Geometric mean of independent mean squares, with a standard error by the delta method."""
     value = math.exp(np.mean([math.log(ratio.value) for ratio in ratios]))
     relative = math.hypot(*(ratio.stderr / ratio.value for ratio in ratios)) / len(ratios)
-    return MeanSquare(value, value * relative, min(ratio.count for ratio in ratios))
+    return ex.MeanSquare(value, value * relative, min(ratio.count for ratio in ratios))
 
 
-def stated(points: dict[Point, MeanSquare], key: Point) -> str:
+def stated(points: dict[Point, ex.MeanSquare], key: Point) -> str:
     """A ratio of errors in words, with its interval, curve and m.
 
     With probability 1 - `LEVEL` the intervals of all `points` cover the true ratios.
     """
-    low, high = points[key].root_interval(LEVEL, len(points))
+    low, high = points[key].root_interval(ex.LEVEL, len(points))
     return f"{points[key].root:.3f} [{low:.3f}, {high:.3f}] ({curve_name(key[:3])}, m = {key[3]})"
 
 
@@ -366,31 +359,28 @@ class Config:
 RESTARTS = 2
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Error on the worst data found, under fresh noise."""
     family, size = config.family, config.size
     n = math.ceil(effective(family, size) / config.divisor)
     M = built(family, size, config.noise, config.route, n)
     records = Search(family, size, M, config.exchanges, RESTARTS).worst(rng)
     squares = squared_errors(M, records, rng.spawn(config.releases_per_trial))
-    return [
-        {
-            **MeanSquare.of(squares).columns(),
-            **predicted_columns(M.predicted_rmse),
-            "n": n,
-            "m": M.workload.n_queries,
-            "map_rows": M.matrix.shape[0] if isinstance(M, gd.mechanisms.JL) else 0,
-            "levels": levels(family, size),
-            "distinct": len(np.unique(records, axis=0)),
-        }
-    ]
+    return {
+        **ex.MeanSquare.of(squares).columns(),
+        **ex.predicted_columns(M.predicted_rmse),
+        "n": n,
+        "m": M.workload.n_queries,
+        "map_rows": M.matrix.shape[0] if isinstance(M, gd.mechanisms.JL) else 0,
+        "levels": levels(family, size),
+        "distinct": len(np.unique(records, axis=0)),
+    }
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims about bounds, and about ratios by family and number of records, with their trends."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     points = ratios(table)
     found = [
-        stays_below_prediction(
+        ex.stays_below_prediction(
             "without a map, the error after projection stays below its bound on all data sets "
             "found",
             "JL-L13b",
@@ -414,32 +404,30 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     return found
 
 
-def same_noise(table: pd.DataFrame) -> Claim:
+def same_noise(table: pd.DataFrame) -> ex.Claim:
     """Recursive noise is left out only where it has one level and therefore is K-norm noise."""
     found = set(table[~table.family.isin(RECURSED)].levels)
-    return Claim(
+    return ex.Claim(
         "recursive noise is left out only where it has one level, and thus is K-norm noise",
-        found == {1},
+        ex.each_case(found == {1}),
         f"{sorted(found)} levels",
         "1 level",
         "JL-SPLIT, early stopping",
-        used=margins.NoLimit.EVERY_CASE,
     )
 
 
-def no_gap(name: str, points: dict[Point, MeanSquare]) -> Claim:
+def no_gap(name: str, points: dict[Point, ex.MeanSquare]) -> ex.Claim:
     """No ratio is above 1 beyond chance; the slopes in m are stated."""
-    lows = {key: ratio.root_interval(LEVEL, len(points))[0] for key, ratio in points.items()}
+    lows = {key: ratio.root_interval(ex.LEVEL, len(points))[0] for key, ratio in points.items()}
     largest = max(points, key=lambda key: points[key].root)
     trends = [f"{curve_name(key)} {slope}" for key, slope in slopes(points).items()]
-    return Claim(
+    return ex.Claim(
         name,
-        max(lows.values()) <= 1,
+        ex.at_most(max(lows.values()), 1),
         f"{len(points)} ratios, at most {stated(points, largest)}; slopes in m: "
         + ("; ".join(trends) or "one size only"),
         "at most 1 within the interval",
         "JL-T21",
-        used=margins.share(max(lows.values()), 1),
     )
 
 
@@ -447,85 +435,77 @@ def no_gap(name: str, points: dict[Point, MeanSquare]) -> Claim:
 GAPS = ((Family.LONG, MIDDLE), (Family.GLUED, MIDDLE), (Family.GLUED, END), (Family.NEEDLE, FAR))
 
 
-def gaps(points: dict[Point, MeanSquare]) -> list[Claim]:
+def gaps(points: dict[Point, ex.MeanSquare]) -> list[ex.Claim]:
     """On long bodies K-norm noise errs more with projection alone than with a map, on average."""
     found = []
     for family, divisor in GAPS:
         mine = {key: r for key, r in points.items() if key[:3] == (family, divisor, Noise.KNORM)}
         mean = geometric_mean([*mine.values()])
-        low, high = mean.root_interval(LEVEL)
+        low, high = mean.root_interval(ex.LEVEL)
         (slope,) = slopes(mine).values()
         found.append(
-            Claim(
+            ex.Claim(
                 f"{family} at n = r/{divisor}: projected K-norm noise errs more without a map "
                 "than with the best one",
-                low > 1,
+                ex.above(low, 1),
                 f"ratio {mean.root:.3f} [{low:.3f}, {high:.3f}], the mean over sizes; slope in m "
                 f"{slope}; at the largest m {stated(mine, max(mine, key=lambda key: key[-1]))}",
                 "above 1 on average",
                 "JL-T21",
-                used=margins.inverse_share(low, 1),
             )
         )
     return found
 
 
-def trend_far_below(points: dict[Point, MeanSquare]) -> Claim:
+def trend_far_below(points: dict[Point, ex.MeanSquare]) -> ex.Claim:
     """On random signs at n = r / 32, the ratio of errors grows with the number of queries."""
     mine = {key: r for key, r in points.items() if key[:2] == (Family.SIGNS, FAR)}
     (slope,) = slopes(mine).values()
     last = max(mine, key=lambda key: key[-1])
-    return Claim(
+    return ex.Claim(
         "signs at n = r/32: the error without a map over that with the best map grows with m",
-        slope.low > 0,
+        ex.in_order(slope.low > 0),
         f"slope in m {slope}; at the largest m {stated(mine, last)}",
         "slope above 0",
         "JL-T21",
-        used=margins.NoLimit.ORDER,
     )
 
 
-LOOKS = {FAR: Look("C3", "^"), MIDDLE: Look("C1", "s"), END: Look("C0", "o")}
+LOOKS = {FAR: ex.Look("C3", "^"), MIDDLE: ex.Look("C1", "s"), END: ex.Look("C0", "o")}
 REGIMES = {FAR: r"$\varepsilon n=r/32$", MIDDLE: r"$\varepsilon n=r/4$", END: r"$\varepsilon n=r$"}
 EQUAL = "equal errors"
 TICKS = (0.4, 0.6, 1, 1.4, 2)
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Ratios of errors against the number of queries; above 1 the map errs less."""
-    figure = Figure(figsize=(7.2, 5.4))
-    panels = figure.subplots(2, 4, sharey=True).ravel()
+def plot(table: pd.DataFrame) -> ex.Figure:
+    ratio = "RMSE, no map\nover best map"
+    figure, panels = ex.panels((7.2, 5.4), Family, "queries $m$", ratio, rows=2, sharey=True)
     points = ratios(table)
-    for axes, family, letter in zip(panels, Family, "abcdefgh", strict=True):
-        axes.set(title=f"({letter}) {family}", xscale="log")
+    for axes, family in zip(panels, Family, strict=True):
+        axes.set_xscale("log")
         draw_family(axes, {key[1:]: ratio for key, ratio in points.items() if key[0] == family})
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(FixedLocator(TICKS))
         axes.yaxis.set_major_formatter(ScalarFormatter())
         axes.yaxis.set_minor_formatter(NullFormatter())
         axes.tick_params(which="minor", length=0)
-    for axes in panels[4:]:
-        axes.set_xlabel("queries $m$")
-    for axes in panels[::4]:
-        axes.set_ylabel("RMSE, no map\nover best map")
     columns = {
         f"{noise} noise": [f"{noise}, {regime}" for regime in REGIMES.values()] for noise in Noise
     }
-    shared_legend(figure, panels, {**columns, "theory": [EQUAL]})
-    return figure
+    return ex.shared_legend(figure, {**columns, "theory": [EQUAL]})
 
 
-def draw_family(axes: Axes, points: dict[tuple[int, str, int], MeanSquare]) -> None:
+def draw_family(axes: ex.Axes, points: dict[tuple[int, str, int], ex.MeanSquare]) -> None:
     """All curves of one family and the line on which both errors are equal."""
     ms = sorted({m for *_, m in points})
     for noise in Noise:
         for divisor, look in LOOKS.items():
             mine = {m: r for (d, name, m), r in points.items() if (d, name) == (divisor, noise)}
             if mine:
-                filled = Look(look.colour, look.marker, filled=noise is Noise.KNORM)
+                filled = ex.Look(look.colour, look.marker, filled=noise is Noise.KNORM)
                 label = f"{noise}, {REGIMES[divisor]}"
-                draw_measured(axes, mine, filled, label)
-    draw_theory(axes, [*ms], [1.0] * len(ms), "black", EQUAL)
+                ex.draw_measured(axes, mine, filled, label)
+    ex.draw_theory(axes, [*ms], [1.0] * len(ms), "black", EQUAL)
     axes.set_xticks(ms, [str(m) for m in ms])
     axes.minorticks_off()
 
@@ -554,5 +534,5 @@ SIZES = {
 }
 #: Half of the families, in small sizes; the panels of the other families stay empty.
 SMALL = {Family.SIGNS: (16, 32), Family.MARGINALS: (5,), Family.PARITIES: (5,), Family.GLUED: (16,)}
-QUICK = Sweep(grid(SMALL, (MIDDLE,), 2, 60))
-FULL = Sweep(grid(SIZES, (FAR, MIDDLE, END), 6, 200))
+QUICK = ex.Sweep(grid(SMALL, (MIDDLE,), 2, 60))
+FULL = ex.Sweep(grid(SIZES, (FAR, MIDDLE, END), 6, 200))

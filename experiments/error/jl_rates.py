@@ -35,38 +35,24 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import is_below, slopes_by
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import (
-    Look,
-    draw_measured,
-    draw_theory,
-    label_ticks,
-    log_axes,
-    shared_legend,
-)
-from experiments.engine.statistics import MeanSquare, Slope, pooled_by
 from geomdp.bounds.upper import from_width, jl_mechanism_error, jl_mechanism_rows
 
 #: Records are scaled by this factor, so that rounding cannot take them out of the unit ball.
 INSIDE = 1 - 1e-12
 
 
-class Route(enum.StrEnum):
+class Route(ex.Curve):
     """How the queries are answered, in the order of the legend."""
 
-    GAUSSIAN = "Gaussian map"
-    RADEMACHER = "sign map"
-    SPARSE = "sparse map"
-    BALL = "Gaussian map, ball noise"
-    UNMAPPED = "no map, projected"
-    ADDITIVE = "no map, not projected"
+    GAUSSIAN = "Gaussian map", "C0", "o"
+    RADEMACHER = "sign map", "C1", "s"
+    SPARSE = "sparse map", "C2", "v", ex.HOLLOW
+    BALL = "Gaussian map, ball noise", "C5", "^"
+    UNMAPPED = "no map, projected", "C3", "D"
+    ADDITIVE = "no map, not projected", "C4", "X"
 
 
 LAWS: dict[Route, gd.geometry.JLLaw] = {
@@ -186,121 +172,128 @@ class Panel(enum.StrEnum):
     DIMENSION = "k"
 
 
-def rates(table: pd.DataFrame) -> list[Claim]:
+def rates(table: pd.DataFrame) -> list[ex.Claim]:
     """With Gaussian maps, the error falls as (eps n)^(-1/2) and does not depend on k."""
     gaussian = table[table.route == Route.GAUSSIAN]
     product = gaussian[gaussian.panel.isin([Panel.RECORDS, Panel.EPSILON])]
     product = product.assign(product=(product.epsilon * product.n).round(9))
-    (fall,) = slopes_by(product, ["route"], "product").values()
+    (fall,) = ex.slopes_by(product, ["route"], "product").values()
     rival = RIVAL if product["product"].max() >= WIDE * product["product"].min() else 0.0
-    (flat,) = slopes_by(gaussian[gaussian.panel == Panel.DIMENSION], ["route"], "k").values()
+    (flat,) = ex.slopes_by(gaussian[gaussian.panel == Panel.DIMENSION], ["route"], "k").values()
     return [
         agrees("with Gaussian maps, the error falls as (epsilon n)^(-1/2)", fall, -1 / 2, rival),
         agrees("with Gaussian maps, the error does not depend on k", flat, 0.0, 1 / 2),
     ]
 
 
-def agrees(name: str, slope: Slope, expected: float, rival: float) -> Claim:
+def agrees(name: str, slope: ex.Slope, expected: float, rival: float) -> ex.Claim:
     """The interval covers the expected slope and excludes the slope `rival`.
 
     Let h be the half-length of the interval. The margin used is the larger of two ratios: |slope -
     expected| / h and h / |slope - rival|. Each condition fails if its ratio is above 1.
     """
     half = (slope.high - slope.low) / 2
-    return Claim(
+    return ex.Claim(
         name,
-        slope.covers(expected) and not slope.covers(rival),
+        ex.Verdict(
+            slope.covers(expected) and not slope.covers(rival),
+            ex.share([abs(slope.value - expected), half], [half, abs(slope.value - rival)]),
+        ),
         f"{slope}",
         f"{expected:g}, and not {rival:.3g}",
         "JL-T21, JL-T2",
-        used=margins.share([abs(slope.value - expected), half], [half, abs(slope.value - rival)]),
     )
 
 
-def optimum(table: pd.DataFrame) -> Claim:
+def optimum(table: pd.DataFrame) -> ex.Claim:
     """The error is least near eps n / 2 rows, and larger for the fewest and for the most rows.
 
     Lemma 13 bounds the error by the sum of a noise term and a distortion term. The distortion is
     the larger term if there are few rows, and the noise is the larger term if there are many.
     """
-    means = {rows: mean for (rows,), mean in pooled_by(table, ["rows"]).items()}
+    means = {rows: mean for (rows,), mean in ex.pooled_by(table, ["rows"]).items()}
     best = min(means, key=lambda rows: means[rows].value)
     wanted = float((table.epsilon * table.n).iloc[0]) / NOISE_TO_DISTORTION
     ends = [means[rows].root / means[best].root for rows in (min(means), max(means))]
-    return Claim(
+    return ex.Claim(
         "the error is least for about epsilon n / 2 rows",
-        bool(wanted / 4 <= best <= wanted * 4 and min(ends) > LEAST_RISE),
+        ex.Verdict(
+            wanted / 4 <= best <= wanted * 4 and min(ends) > LEAST_RISE,
+            max(
+                ex.position(math.log(best / wanted), -math.log(4), math.log(4)),
+                ex.inverse_share(ends, LEAST_RISE),
+            ),
+        ),
         f"least at {best} rows; {ends[0]:.2f} times the least error at {min(means)} rows, "
         f"{ends[1]:.2f} times at {max(means)} rows",
         f"{wanted:g} rows up to a factor 4; above {LEAST_RISE} times at both ends",
         "JL-T21, JL-L13",
-        used=max(
-            margins.position(math.log(best / wanted), -math.log(4), math.log(4)),
-            margins.inverse_share(ends, LEAST_RISE),
-        ),
     )
 
 
-def bounded(table: pd.DataFrame) -> Claim:
+def bounded(table: pd.DataFrame) -> ex.Claim:
     """Measured errors lie between min(B, 2) / 7 and min(B, 2), where B is the bound."""
-    means = pooled_by(table, ["panel", "rows", "n", "epsilon", "k"])
+    means = ex.pooled_by(table, ["panel", "rows", "n", "epsilon", "k"])
     bounds = table.groupby(["panel", "rows", "n", "epsilon", "k"]).bound.first()
     # True and released answers lie in K, so no error exceeds 2, the diameter of K.
     shares = [mean.root / min(bounds[key], 2.0) for key, mean in means.items()]
-    return Claim(
+    return ex.Claim(
         "with Gaussian maps, the error is 1/7 to 1 times min(B, 2): B is the bound of Theorem 21 "
         "with explicit constants, and 2 is the diameter of the body",
-        bool(min(shares) >= LEAST_SHARE and max(shares) <= 1),
+        ex.Verdict(
+            min(shares) >= LEAST_SHARE and max(shares) <= 1,
+            max(ex.inverse_share(shares, LEAST_SHARE), max(shares)),
+        ),
         f"{len(shares)} points, {min(shares):.3f} to {max(shares):.3f} times min(B, 2)",
         "1/7 to 1 times min(B, 2)",
         "JL-L13, JL-T21, JL-T2",
-        used=max(margins.inverse_share(shares, LEAST_SHARE), max(shares)),
     )
 
 
-def records(table: pd.DataFrame) -> Claim:
+def records(table: pd.DataFrame) -> ex.Claim:
     """The number of records is 1 to 16 times the number that Theorem 2 asks for with C = 1.
 
     The error in Theorem 2 is per query. Here it is the measured error divided by k^(1/2).
     """
     best = table[table.panel != Panel.ROWS]
-    means = pooled_by(best, ["panel", "n", "epsilon", "k"])
+    means = ex.pooled_by(best, ["panel", "n", "epsilon", "k"])
     constants = [
         n / from_width(width(k), k, epsilon=epsilon, alpha=mean.root / math.sqrt(k), constant=1.0)
         for (_, n, epsilon, k), mean in means.items()
     ]
-    return Claim(
+    return ex.Claim(
         "at the measured error, Theorem 2 asks for the number of records used, up to a constant",
-        bool(min(constants) >= 1 and max(constants) <= LARGEST_CONSTANT),
+        ex.Verdict(
+            min(constants) >= 1 and max(constants) <= LARGEST_CONSTANT,
+            max(max(constants) / LARGEST_CONSTANT, 1 / min(constants)),
+        ),
         f"{len(constants)} points, {min(constants):.2f} to {max(constants):.2f} in place of C",
         f"1 to {LARGEST_CONSTANT}",
         "JL-T2",
-        used=max(max(constants) / LARGEST_CONSTANT, 1 / min(constants)),
     )
 
 
-def noisy(table: pd.DataFrame) -> Claim:
+def noisy(table: pd.DataFrame) -> ex.Claim:
     """For every number m of rows, c2 is near 2 ((m + 1) / m)^(1/2).
 
     Lemma 14 gives this value for ellipsoids, if w is replaced by the root of the sum of their
     squared semi-axes.
     """
     ratio = table.noise_factor / np.sqrt((table.rows + 1) / table.rows)
-    return Claim(
+    return ex.Claim(
         "the K-norm noise of mapped answers is about 2 w (m + 1)^(1/2) / (epsilon n), for every "
         "number m of rows",
-        bool(ratio.between(1.8, 2.4).all()),
+        ex.Verdict(ratio.between(1.8, 2.4).all(), (ratio - 2.1).abs().max() / 0.3),
         f"{len(ratio)} cells, {ratio.min():.3f} to {ratio.max():.3f} in place of 2",
         "1.8 to 2.4",
         "JL-L16, JL-L12",
-        used=float((ratio - 2.1).abs().max() / 0.3),
     )
 
 
-def alike(table: pd.DataFrame) -> Claim:
+def alike(table: pd.DataFrame) -> ex.Claim:
     """Sign maps and sparse maps err as Gaussian maps, up to a factor 1.25 on average."""
     place = ["panel", "rows", "n", "epsilon", "k"]
-    means = pooled_by(table, ["route", *place])
+    means = ex.pooled_by(table, ["route", *place])
     ratios = {
         key: mean.root / means[Route.GAUSSIAN, *key[1:]].root
         for key, mean in means.items()
@@ -308,20 +301,19 @@ def alike(table: pd.DataFrame) -> Claim:
     }
     worst = max(ratios, key=lambda key: abs(math.log(ratios[key])))
     mean = math.exp(np.mean([math.log(ratio) for ratio in ratios.values()]))
-    return Claim(
+    return ex.Claim(
         "sign maps and sparse maps err about as much as Gaussian maps",
-        bool(0.8 <= mean <= 1.25),
+        ex.Verdict(0.8 <= mean <= 1.25, abs(math.log(mean)) / math.log(1.25)),
         f"{mean:.3f} times on average, furthest {ratios[worst]:.2f} ({worst[0]})",
         "0.8 to 1.25",
         "JL-D8",
-        used=abs(math.log(mean)) / math.log(1.25),
     )
 
 
-def better(table: pd.DataFrame) -> Claim:
+def better(table: pd.DataFrame) -> ex.Claim:
     """At the largest k, K-norm noise after a map errs less than K-norm noise without a map."""
-    means = pooled_by(table[table.k == table.k.max()], ["route", "k"])
-    return is_below(
+    means = ex.pooled_by(table[table.k == table.k.max()], ["route", "k"])
+    return ex.is_below(
         "at the largest k, projected K-norm noise errs less with a Gaussian map than without one",
         "JL-T21",
         {key[1:]: mean for key, mean in means.items() if key[0] == Route.GAUSSIAN},
@@ -329,16 +321,17 @@ def better(table: pd.DataFrame) -> Claim:
     )
 
 
-def additive(table: pd.DataFrame) -> Claim:
+def additive(table: pd.DataFrame) -> ex.Claim:
     """Noise that is not projected grows with the dimension as k^(1/2)."""
-    (slope,) = slopes_by(table, ["route"], "k").values()
-    return Claim(
+    (slope,) = ex.slopes_by(table, ["route"], "k").values()
+    return ex.Claim(
         "without projection, the error of the noise grows as k^(1/2)",
-        bool(slope.covers(0.5) and slope.high - slope.low <= WIDEST),
+        ex.Verdict(
+            slope.covers(0.5) and slope.high - slope.low <= WIDEST, abs(slope.value - 0.5) / WIDEST
+        ),
         f"{slope}",
         "1/2",
         "JL-L14",
-        used=abs(slope.value - 0.5) / WIDEST,
     )
 
 
@@ -348,8 +341,6 @@ DRIFT = 0.61 * 2
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     panel: Panel  # Panel that shows the point
     route: Route  # Mechanism
     k: int  # Number of queries and dimension of the body
@@ -359,7 +350,7 @@ class Config:
     maps: int  # Number of independent maps in one trial; without a map, number of releases
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean squared error over the maps for the worse of two data sets, and the bound."""
     squares = np.empty((config.maps, 2))
     factors = []
@@ -370,7 +361,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         row[:] = squared_errors(M, config.k, rng)
         if isinstance(M, gd.mechanisms.JL):
             factors.append(noise_factor(M, config.k, config.epsilon))
-    found: Row = dict(MeanSquare.of(squares[:, squares.mean(axis=0).argmax()]).columns())
+    found: ex.Row = dict(ex.MeanSquare.of(squares[:, squares.mean(axis=0).argmax()]).columns())
     w = width(config.k)
     if config.route in LAWS:
         bound = jl_mechanism_error(
@@ -383,11 +374,10 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
             noise=float(np.mean(factors)),
         )
         found |= {"bound": bound, "noise_factor": float(np.mean(factors))}
-    return [{"bound": None, "noise_factor": None, **found}]
+    return {"bound": None, "noise_factor": None, **found}
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims on rates, on the best number of rows, on the bound, and on the other mechanisms."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     mapped = table[table.route.isin(LAWS)]
     return [
         *rates(mapped),
@@ -401,14 +391,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-LOOKS = {
-    Route.GAUSSIAN: Look("C0", "o"),
-    Route.RADEMACHER: Look("C1", "s"),
-    Route.SPARSE: Look("C2", "v", filled=False),
-    Route.BALL: Look("C5", "^"),
-    Route.UNMAPPED: Look("C3", "D"),
-    Route.ADDITIVE: Look("C4", "X"),
-}
+LOOKS = Route.looks()
 BOUND = r"bound: $w\,(c_1/\sqrt{m}+c_2\sqrt{m}/(\varepsilon n))$"
 OPTIMUM = r"$m=\varepsilon n/2$"
 LABELS = {
@@ -419,19 +402,15 @@ LABELS = {
 }
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Errors against n, rows, epsilon and dimension."""
-    figure = Figure(figsize=(7.2, 6.4))
-    panels = figure.subplots(2, 2)
-    for axes, panel, letter in zip(panels.flat, Panel, "abcd", strict=True):
-        rows = table[table.panel == panel]
+def plot(table: pd.DataFrame) -> ex.Figure:
+    parts = {panel: table[table.panel == panel] for panel in Panel}
+    titles = [fixed(rows, panel) for panel, rows in parts.items()]
+    error = r"error $\Vert M(X)-Q(X)\Vert_2$ (RMS)"
+    figure, panels = ex.panels((7.2, 6.4), titles, [*LABELS.values()], error, rows=2)
+    for axes, (panel, rows) in zip(panels, parts.items(), strict=True):
         draw(axes, rows, panel)
-        axes.set(xlabel=LABELS[panel], title=f"({letter}) {fixed(rows, panel)}")
-    for axes in panels[:, 0]:
-        axes.set_ylabel(r"error $\Vert M(X)-Q(X)\Vert_2$ (RMS)")
     columns = {"mechanism": [*LOOKS][:3], " ": [*LOOKS][3:], "theory": [BOUND, OPTIMUM]}
-    shared_legend(figure, panels.flat, columns)
-    return figure
+    return ex.shared_legend(figure, columns)
 
 
 def fixed(rows: pd.DataFrame, panel: Panel) -> str:
@@ -445,25 +424,25 @@ def fixed(rows: pd.DataFrame, panel: Panel) -> str:
     return ", ".join(text for name, text in parts.items() if name != panel)
 
 
-def draw(axes: Axes, rows: pd.DataFrame, panel: Panel) -> None:
+def draw(axes: ex.Axes, rows: pd.DataFrame, panel: Panel) -> None:
     """All mechanisms of a panel, with the bound for Gaussian maps."""
     gaussian = rows[rows.route == Route.GAUSSIAN].sort_values(panel)
-    draw_theory(axes, gaussian[panel], gaussian.bound, LOOKS[Route.GAUSSIAN].colour, BOUND)
+    ex.draw_theory(axes, gaussian[panel], gaussian.bound, LOOKS[Route.GAUSSIAN].colour, BOUND)
     for route, look in LOOKS.items():
         mine = rows[rows.route == route]
         if mine.empty:
             continue
-        means = {position: mean for (position,), mean in pooled_by(mine, [panel]).items()}
+        means = {position: mean for (position,), mean in ex.pooled_by(mine, [panel]).items()}
         if panel is Panel.ROWS and route is Route.UNMAPPED:
             (mean,) = means.values()
             means = dict.fromkeys((gaussian.rows.min(), gaussian.rows.max()), mean)
-        draw_measured(axes, means, look, route)
-    log_axes(axes)
+        ex.draw_measured(axes, means, look, route)
+    ex.log_axes(axes)
     if panel is Panel.ROWS:
         best = float((gaussian.epsilon * gaussian.n).iloc[0]) / NOISE_TO_DISTORTION
         axes.axvline(best, color="black", linestyle=(0, (1, 2)), linewidth=1.1, label=OPTIMUM)
     else:
-        label_ticks(axes, sorted(rows[panel].unique()))
+        ex.label_ticks(axes, sorted(rows[panel].unique()))
 
 
 @dataclass(frozen=True)
@@ -514,7 +493,7 @@ def grid(size: Size) -> tuple[Config, ...]:
     )
 
 
-QUICK = Sweep(
+QUICK = ex.Sweep(
     grid(
         Size(
             k=64,
@@ -528,7 +507,7 @@ QUICK = Sweep(
         )
     )
 )
-FULL = Sweep(
+FULL = ex.Sweep(
     grid(
         Size(
             k=256,

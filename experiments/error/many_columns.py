@@ -29,17 +29,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from rich.table import Table
 
+import experiments.engine.tools as ex
 import geomdp as gd
 from experiments.benchmarks.smooth_memory import peak_mib
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import agrees_with_prediction, predicted_columns
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import MeanSquare, pooled_along
 
 #: Number of records of one release, and its zCDP parameter rho.
 N, RHO = 1000, 0.5
@@ -75,10 +69,10 @@ class Config:
     levels: Levels = Levels.BINARY  # `MIXED` only if a release is timed
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Measured and predicted errors and two closed forms; for 0 draws, times and memory."""
     if not config.draws:
-        return [timed(config)]
+        return timed(config)
     d, k = config.columns, config.width
     M = gd.mechanisms.ResidualGaussian(
         gd.workloads.MarginalTables([2] * d, k),
@@ -92,28 +86,26 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         float(np.mean((M.release(records, rng=rng).answers - truth) ** 2))
         for _ in range(config.draws)
     ]
-    return [
-        {
-            **MeanSquare.of(squares).columns(),
-            **predicted_columns(M.predicted_rmse),
-            "closed_form": closed_form(d, k, config.neighbours) / N,
-            "isotropic": isotropic(d, k, config.neighbours) / N,
-        }
-    ]
+    return {
+        **ex.MeanSquare.of(squares).columns(),
+        **ex.predicted_columns(M.predicted_rmse),
+        "closed_form": closed_form(d, k, config.neighbours) / N,
+        "isotropic": isotropic(d, k, config.neighbours) / N,
+    }
 
 
-def timed(config: Config) -> Row:
+def timed(config: Config) -> ex.Row:
     """Seconds of set-up and of one unseeded release, and peak memory, in a separate process."""
     command = [sys.executable, "-m", "experiments.error.many_columns"]
     command += [config.neighbours, config.levels, str(config.columns), str(config.width)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed: {done.stderr}")
-    found: Row = json.loads(done.stdout)
+    found: ex.Row = json.loads(done.stdout)
     return found
 
 
-def time_here(neighbours: str, levels: str, columns: int, width: int) -> Row:
+def time_here(neighbours: str, levels: str, columns: int, width: int) -> ex.Row:
     """Seconds of set-up and of one release, and peak memory, measured in this process."""
     cycle = [int(level) for level in levels.split(", ")]
     sizes = [cycle[i % len(cycle)] for i in range(columns)]
@@ -124,7 +116,7 @@ def time_here(neighbours: str, levels: str, columns: int, width: int) -> Row:
         privacy=gd.ZCDP(RHO),
         adjacency=gd.Adjacency(neighbours),
     )
-    predicted = predicted_columns(M.predicted_rmse)
+    predicted = ex.predicted_columns(M.predicted_rmse)
     set_up = time.perf_counter() - start
     records = np.random.default_rng(0).integers(0, sizes, (N, columns))
     start = time.perf_counter()
@@ -178,8 +170,7 @@ def isotropic(d: int, k: int, neighbours: Neighbours) -> float:
     return math.sqrt(squared / (2 * RHO) * dimension / (tables * 2**k))
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims on closed forms, measured errors, the gain by optimised variances, memory."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     timings = table[table.draws == 0]
     table = table[table.draws > 0]
     added = table[table.neighbours == Neighbours.ADD_REMOVE]
@@ -191,60 +182,58 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     behind = float((wide.isotropic / wide.predicted).min())
     equal = float((shares[replaced.width == 1] - 1).abs().max())
     return [
-        Claim(
+        ex.Claim(
             "under add/remove, the error is that of ResidualPlanner's closed form",
-            off <= 1e-9,
+            ex.at_most(off, 1e-9),
             f"relative difference {off:.1g} at most, over {len(added)} points",
             "at most 1e-9",
             "X-RES",
-            used=off / 1e-9,
         ),
-        Claim(
+        ex.Claim(
             "under replace-one, the error is at most the closed form at the true sensitivity",
-            bool((shares <= 1 + 1e-9).all() and three.min() <= 0.93),
+            ex.Verdict(
+                (shares <= 1 + 1e-9).all() and three.min() <= 0.93,
+                ex.share([shares.max(), three.min() / 0.93], 1 + 1e-9),
+            ),
             f"at most {shares.max():.4f} of it; the least share for three-way tables is "
             f"{three.min():.3f}",
             "at most 1; the least share at most 0.93",
             "X-RES",
-            used=margins.share([shares.max(), three.min() / 0.93], 1 + 1e-9),
         ),
-        Claim(
+        ex.Claim(
             "for one-way tables under replace-one, the error equals that of the closed form",
-            equal <= SOLVED,
+            ex.at_most(equal, SOLVED),
             f"off by {equal:.1g} at most, over {(replaced.width == 1).sum()} points",
             f"at most {SOLVED:g}; squared errors are optimal up to 1e-7",
             "X-RES",
-            used=equal / SOLVED,
         ),
-        agrees_with_prediction(
+        ex.agrees_with_prediction(
             "releases have the predicted error",
             "X-RES, GEN-2",
             table,
             ("neighbours", "width", "columns"),
         ),
-        Claim(
+        ex.Claim(
             "for k = 2 and 3 and at least k + 2 columns, equal noise errs more than residual noise",
-            behind > 1.01,
+            ex.above(behind, 1.01),
             f"at least {behind:.3f} times the error of residual noise",
             "above 1.01",
             "JL-GAUSS",
-            used=margins.inverse_share(behind, 1.01),
         ),
         *(is_practical(row) for _, row in timings.iterrows()),
     ]
 
 
-def is_practical(row: pd.Series) -> Claim:
+def is_practical(row: pd.Series) -> ex.Claim:
     """Claim that a set-up and a correctly rounded release keep within the memory allowed."""
     used = row.peak_gib / MEMORY
-    return Claim(
+    return ex.Claim(
         f"{row['columns']} columns of {row.levels} levels, k = {row.width}, {row.neighbours}: "
         "set-up and a correctly rounded release keep within the memory allowed",
-        bool(used <= 1 and "correctly rounded" in row.noise),
+        ex.Verdict(used <= 1 and "correctly rounded" in row.noise, used),
         f"{row.peak_gib:.2g} GiB for {row.answers:,.0f} answers",
         f"at most {MEMORY:g} GiB",
         "X-RES, X-GRID",
-        used=float(used),
     )
 
 
@@ -259,32 +248,28 @@ def report(table: pd.DataFrame) -> Table:
     return shown
 
 
-LOOKS = {1: Look("C0", "o"), 2: Look("C2", "s"), 3: Look("C3", "^")}
+LOOKS = {1: ex.Look("C0", "o"), 2: ex.Look("C2", "s"), 3: ex.Look("C3", "^")}
 PREDICTED, EQUAL = "predicted before any data", "equal noise on all answers"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Errors in counts against the number of columns, one panel for each relation."""
+def plot(table: pd.DataFrame) -> ex.Figure:
     table = table[table.draws > 0]
-    figure = Figure(figsize=(7.2, 3.9))
+    figure = ex.Figure(figsize=(7.2, 3.9))
     panels = figure.subplots(1, 2, sharey=True)
     for axes, neighbours in zip(panels, Neighbours, strict=True):
         for width, look in LOOKS.items():
             mine = table[(table.neighbours == neighbours) & (table.width == width)]
             known = mine.groupby("columns")[["predicted", "isotropic"]].first() * N
-            draw_theory(axes, known.index, known.predicted, "black", PREDICTED)
-            draw_theory(axes, known.index, known.isotropic, "0.6", EQUAL, (1, 2))
-            means = {d: mean.over(1 / N) for d, mean in pooled_along(mine, "columns").items()}
-            draw_measured(axes, means, look, label(width), joined=False)
-        log_axes(axes)
+            ex.draw_theory(axes, known.index, known.predicted, "black", PREDICTED)
+            ex.draw_theory(axes, known.index, known.isotropic, "0.6", EQUAL, (1, 2))
+            means = {d: mean.over(1 / N) for d, mean in ex.pooled_along(mine, "columns").items()}
+            ex.draw_measured(axes, means, look, label(width), joined=False)
+        ex.log_axes(axes)
         axes.set(xlabel="binary columns $d$", title=neighbours)
     panels[0].set_ylabel(rf"error per cell in counts, $\rho={RHO}$")
-    shared_legend(
-        figure,
-        tuple(panels),
-        {"tables": [label(width) for width in LOOKS], "theory": [PREDICTED, EQUAL]},
+    return ex.shared_legend(
+        figure, {"tables": [label(width) for width in LOOKS], "theory": [PREDICTED, EQUAL]}
     )
-    return figure
 
 
 def label(width: int) -> str:
@@ -308,8 +293,8 @@ def large(*levels: Levels) -> tuple[Config, ...]:
     return tuple(Config(relation, 100, 3, 0, each) for relation in Neighbours for each in levels)
 
 
-QUICK = Sweep((*grid((3, 12, 24), 5000), large(Levels.BINARY)[0]))
-FULL = Sweep((*grid((3, 4, 6, 8, 12, 16, 24, 36, 50, 70, 100), 2_000_000), *large(*Levels)))
+QUICK = ex.Sweep((*grid((3, 12, 24), 5000), large(Levels.BINARY)[0]))
+FULL = ex.Sweep((*grid((3, 4, 6, 8, 12, 16, 24, 36, 50, 70, 100), 2_000_000), *large(*Levels)))
 
 if __name__ == "__main__":
     relation, cycle, *sizes = sys.argv[1:]

@@ -16,34 +16,27 @@ Run time on one core: quick 1 s, full 10 s.
 
 from __future__ import annotations
 
-import enum
 import math
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import agrees_with_prediction, predicted_columns
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_measured, draw_theory, shared_legend
-from experiments.engine.statistics import MeanSquare, pooled_along
 
 #: Number of records of one release.
 N = 100
 
 
-class Subject(enum.StrEnum):
+class Subject(ex.Curve):
     """Measured entries and mechanisms, in the order of the legend."""
 
-    DIAGONAL = "$M_{ii}$"
-    OFF_DIAGONAL = "$M_{ij}$"
-    CONE = "cone noise of the body"
-    LAPLACE = "Laplace noise"
+    DIAGONAL = "$M_{ii}$", "C0", "o"
+    OFF_DIAGONAL = "$M_{ij}$", "C3", "^", ex.HOLLOW
+    CONE = "cone noise of the body", "C2", "v"
+    LAPLACE = "Laplace noise", "C1", "s"
 
 
 ENTRIES = (Subject.DIAGONAL, Subject.OFF_DIAGONAL)
@@ -52,8 +45,6 @@ MECHANISMS = (Subject.CONE, Subject.LAPLACE)
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     subject: Subject  # Entry of a uniform matrix, or mechanism
     order: int  # Order d of the matrices: number of coordinates of a record
     draws: int  # Number of matrices or of releases
@@ -68,12 +59,12 @@ def mechanism(subject: Subject, d: int) -> gd.mechanisms.Cone | gd.mechanisms.La
     return gd.mechanisms.Laplace(Q, n=N, privacy=privacy)
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Measured mean squares with their predictions."""
-    return [(entries if config.subject in ENTRIES else releases)(config, rng)]
+    return (entries if config.subject in ENTRIES else releases)(config, rng)
 
 
-def entries(config: Config, rng: np.random.Generator) -> Row:
+def entries(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean square of one entry of a uniform matrix."""
     d = config.order
     points = gd.bodies.PsdBox(d).sample_uniform(config.draws, rng)
@@ -84,10 +75,10 @@ def entries(config: Config, rng: np.random.Generator) -> Row:
     prediction = gd.mechanisms.Prediction(
         math.sqrt(exact), gd.mechanisms.PredictionKind.EXACT, "X-PSDBOX"
     )
-    return {**MeanSquare.of(values**2).columns(), **predicted_columns(prediction)}
+    return {**ex.MeanSquare.of(values**2).columns(), **ex.predicted_columns(prediction)}
 
 
-def releases(config: Config, rng: np.random.Generator) -> Row:
+def releases(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean squared error per answer over releases, all on the same records."""
     M = mechanism(config.subject, config.order)
     records = rng.uniform(-1, 1, (N, config.order))
@@ -96,7 +87,7 @@ def releases(config: Config, rng: np.random.Generator) -> Row:
         float(np.mean((M.release(records, rng=rng).answers - truth) ** 2))
         for _ in range(config.draws)
     ]
-    return {**MeanSquare.of(squares).columns(), **predicted_columns(M.predicted_rmse)}
+    return {**ex.MeanSquare.of(squares).columns(), **ex.predicted_columns(M.predicted_rmse)}
 
 
 def cone_error(d: int) -> float:
@@ -111,81 +102,69 @@ def cone_error(d: int) -> float:
     return math.sqrt(8 * (m + 1) * (m + 2) * (d * on + d * (d - 1) * off) / m) / N
 
 
-def closed_forms(predicted: pd.Series) -> Claim:
+def closed_forms(predicted: pd.Series) -> ex.Claim:
     """Predictions of cone noise equal a formula that is written out in this script."""
     off = [abs(value / cone_error(int(d)) - 1) for d, value in predicted[Subject.CONE].items()]
-    return Claim(
+    return ex.Claim(
         "n^2 times the squared error of cone noise is 8 (m + 1) (m + 2) E |U - c|^2 / m",
-        max(off) <= 1e-9,
+        ex.at_most(max(off), 1e-9),
         f"{len(off)} orders, off by {max(off):.1e} at most",
         "equal, for epsilon = 1",
         "X-CONE, X-PSDBOX",
-        used=margins.share(max(off), 1e-9),
     )
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims on entries of uniform matrices, on errors, and on which noise errs less."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     errors = table[table.subject.isin(MECHANISMS)]
     predicted = errors.groupby(["subject", "order"]).predicted.first()
     gains = predicted[Subject.LAPLACE] / predicted[Subject.CONE]
     gains = gains[gains.index > 1]
     return [
-        agrees_with_prediction(
+        ex.agrees_with_prediction(
             "entries of uniform matrices have the stated mean squares",
             "X-PSDBOX",
             table[table.subject.isin(ENTRIES)],
             ("subject", "order"),
         ),
-        agrees_with_prediction(
+        ex.agrees_with_prediction(
             "cone noise and Laplace noise have the predicted errors",
             "X-CONE, GEN-3",
             errors,
             ("subject", "order"),
         ),
         closed_forms(predicted),
-        Claim(
+        ex.Claim(
             "from d = 2 on, cone noise errs less than Laplace noise, and the factor grows with d",
-            bool((gains > 1).all() and gains.is_monotonic_increasing),
+            ex.in_order((gains > 1).all() and gains.is_monotonic_increasing),
             f"{gains.iloc[0]:.3f} times less at d = {gains.index[0]}, "
             f"{gains.iloc[-1]:.3f} times less at d = {gains.index[-1]}",
             "above 1, growing",
             "X-PSDBOX",
-            used=margins.NoLimit.ORDER,
         ),
     ]
 
 
-LOOKS = {
-    Subject.DIAGONAL: Look("C0", "o"),
-    Subject.OFF_DIAGONAL: Look("C3", "^", filled=False),
-    Subject.CONE: Look("C2", "v"),
-    Subject.LAPLACE: Look("C1", "s"),
-}
+LOOKS = Subject.looks()
 SQUARES = r"$\sqrt{(d+1)/(d+5)}$, $\sqrt{d+1}\,/\,(d+3)$"
 PREDICTED = "predicted before any data"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Entries of uniform matrices, and errors, against the order."""
-    figure = Figure(figsize=(7.2, 3.9))
-    left, right = figure.subplots(1, 2)
-    panels = ((left, ENTRIES, SQUARES), (right, MECHANISMS, PREDICTED))
-    for axes, subjects, theory in panels:
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure, (left, right) = ex.panels(
+        (7.2, 3.9),
+        ["uniform matrices", rf"noise, $\varepsilon=1$, $n={N}$"],
+        "order $d$ of the matrices",
+        ["root mean square of an entry", "error per query (RMSE of means)"],
+    )
+    for axes, subjects, theory in ((left, ENTRIES, SQUARES), (right, MECHANISMS, PREDICTED)):
         for subject in subjects:
             mine = table[table.subject == subject]
-            exact = mine.groupby("order").predicted.first()
-            draw_theory(axes, exact.index, exact, "black", theory)
-            means = pooled_along(mine, "order")
-            draw_measured(axes, means, LOOKS[subject], subject, joined=False)
-        axes.set(xlabel="order $d$ of the matrices", xticks=sorted(table.order.unique()))
-    left.set(ylim=(0, 1), ylabel="root mean square of an entry", title="(a) uniform matrices")
+            ex.draw_predicted(axes, mine, "order", LOOKS[subject], subject, theory)
+        axes.set_xticks(sorted(table.order.unique()))
+    left.set_ylim(0, 1)
     right.set_yscale("log")
-    right.set_ylabel("error per query (RMSE of means)")
-    right.set_title(rf"(b) noise, $\varepsilon=1$, $n={N}$")
     columns = {"entry": [*ENTRIES], "noise": [*MECHANISMS], "theory": [SQUARES, PREDICTED]}
-    shared_legend(figure, (left, right), columns)
-    return figure
+    return ex.shared_legend(figure, columns)
 
 
 def grid(orders: tuple[int, ...], draws: int, count: int) -> tuple[Config, ...]:
@@ -196,5 +175,5 @@ def grid(orders: tuple[int, ...], draws: int, count: int) -> tuple[Config, ...]:
     )
 
 
-QUICK = Sweep(grid((1, 2, 3, 5, 8), 8000, 300))
-FULL = Sweep(grid((1, 2, 3, 4, 5, 6, 8, 10, 12), 200_000, 4000))
+QUICK = ex.Sweep(grid((1, 2, 3, 5, 8), 8000, 300))
+FULL = ex.Sweep(grid((1, 2, 3, 4, 5, 6, 8, 10, 12), 200_000, 4000))

@@ -23,7 +23,6 @@ All noise has an exact sampler. Run time on one core: quick 6 s, full 2 min.
 
 from __future__ import annotations
 
-import enum
 import math
 from dataclasses import dataclass
 from functools import cache
@@ -31,16 +30,9 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import agrees_with_prediction, predicted_columns
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_measured, draw_theory, shared_legend
-from experiments.engine.statistics import MeanSquare, pooled_along, pooled_by
 from geomdp.noise import Variant, decompose
 from geomdp.noise.recursive import RecursiveNoise, stopped
 
@@ -77,23 +69,22 @@ def by_dimension(rows: pd.DataFrame) -> pd.DataFrame:
     """Errors of the recursion without early stop, and both bounds; a row per box and family."""
     keys = ["ratio", "family", "dimension"]
     bounds = rows.groupby(keys)[["lemma_16", "lemma_19"]].first()
-    means = pooled_by(rows, keys)
+    means = ex.pooled_by(rows, keys)
     return bounds.assign(error=[means[key].root for key in bounds.index]).reset_index()
 
 
 def within_a_constant(
     name: str, id: str, rows: pd.DataFrame, bound: str, ends: tuple[float, float]
-) -> Claim:
+) -> ex.Claim:
     """The claim that the error is between two multiples of a bound, in every dimension."""
     share, (low, high) = rows.error / rows[bound], ends
-    return Claim(
+    return ex.Claim(
         f"the error of the full recursion is {low:g} to {high:g} times {name}",
-        bool(share.between(low, high).all()),
+        ex.Verdict(share.between(low, high).all(), max(low / share.min(), share.max() / high)),
         f"dimension {rows.dimension.min()} to {rows.dimension.max()}, ratio "
         f"{share.min():.3f} to {share.max():.3f}",
         f"{low:g} to {high:g}",
         id,
-        used=float(max(low / share.min(), share.max() / high)),
     )
 
 
@@ -104,12 +95,12 @@ N = 100
 BEST, NEVER = 0, -1
 
 
-class Family(enum.StrEnum):
+class Family(ex.Curve):
     """Noise, in the order of the legend."""
 
-    KNORM = "K-norm"
-    PROJECTED = "recursive, projected"
-    INTRINSIC = "recursive, intrinsic"
+    KNORM = "K-norm", "C1", "s"
+    PROJECTED = "recursive, projected", "C2", "v", ex.HOLLOW
+    INTRINSIC = "recursive, intrinsic", "C0", "o"
 
 
 VARIANTS = {Family.PROJECTED: Variant.PROJECTED, Family.INTRINSIC: Variant.INTRINSIC}
@@ -117,8 +108,6 @@ VARIANTS = {Family.PROJECTED: Variant.PROJECTED, Family.INTRINSIC: Variant.INTRI
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     ratio: float  # Ratio r of a half-width to the one before it
     family: Family  # Noise
     stop: int  # Level at which the recursion stops, from 1; 0 for the best, -1 for never
@@ -133,12 +122,12 @@ def workload(ratio: float) -> gd.workloads.Workload:
     return gd.workloads.LinearMap(gd.workloads.Marginals(DIMENSION, 1), scales)
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean squared error per query over the releases of one trial, with the prediction."""
-    return [(of_mechanism if config.stop == BEST else of_stop_level)(config, rng)]
+    return (of_mechanism if config.stop == BEST else of_stop_level)(config, rng)
 
 
-def of_mechanism(config: Config, rng: np.random.Generator) -> Row:
+def of_mechanism(config: Config, rng: np.random.Generator) -> ex.Row:
     """Measured and predicted errors of a mechanism of the library, on uniform records."""
     Q, privacy = workload(config.ratio), gd.PureDP(1.0)
     M: gd.mechanisms.KNorm | gd.mechanisms.Recursive
@@ -154,14 +143,14 @@ def of_mechanism(config: Config, rng: np.random.Generator) -> Row:
         for _ in range(config.draws)
     ]
     return {
-        **MeanSquare.of(squares).columns(),
-        **predicted_columns(M.predicted_rmse),
+        **ex.MeanSquare.of(squares).columns(),
+        **ex.predicted_columns(M.predicted_rmse),
         "levels": levels,
         "sampler": str(M.guarantee.sampler),
     }
 
 
-def of_stop_level(config: Config, rng: np.random.Generator) -> Row:
+def of_stop_level(config: Config, rng: np.random.Generator) -> ex.Row:
     """Measured and predicted errors of means, for noise whose recursion stops at a given level."""
     sides = config.ratio ** np.arange(config.dimension)
     stages = decompose(gd.bodies.Box.centred(sides), VARIANTS[config.family], exact=True)
@@ -169,8 +158,8 @@ def of_stop_level(config: Config, rng: np.random.Generator) -> Row:
     draws = noise.sample(rng, config.draws) / N
     exact = float(np.sqrt(noise.second_moment().value / config.dimension) / N)
     return {
-        **MeanSquare.of((draws**2).mean(axis=1)).columns(),
-        **predicted_columns(
+        **ex.MeanSquare.of((draws**2).mean(axis=1)).columns(),
+        **ex.predicted_columns(
             gd.mechanisms.Prediction(exact, gd.mechanisms.PredictionKind.EXACT, "JL-SPLIT")
         ),
         "levels": len(noise.levels),
@@ -189,16 +178,15 @@ SHEET = {
 CUBE = {Family.PROJECTED: 88.364, Family.INTRINSIC: 53.251, Family.KNORM: 40.398}
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Compare measurements with exact predictions, and predictions with the formula sheet."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     best, stops = table[table.stop == BEST], table[table.stop > 0]
     whole = by_dimension(table[table.stop == NEVER])
     cubes, long = whole[whole.ratio == 1], whole[whole.ratio < 1]
     return [
-        agrees_with_prediction(
+        ex.agrees_with_prediction(
             "mechanisms have the predicted errors", "JL-L14, JL-SPLIT", best, ("ratio", "family")
         ),
-        agrees_with_prediction(
+        ex.agrees_with_prediction(
             "recursive noise has the predicted error at every stop level",
             "JL-SPLIT",
             table[table.stop != BEST],
@@ -222,39 +210,42 @@ def predictions(table: pd.DataFrame) -> pd.DataFrame:
     return table.groupby(["ratio", "family"]).predicted.first().unstack()
 
 
-def never_worse(best: pd.DataFrame) -> Claim:
+def never_worse(best: pd.DataFrame) -> ex.Claim:
     """Neither variant errs more than K-norm noise, and on the cube both are K-norm noise."""
     errors = predictions(best)
     shares = pd.concat([errors[family] / errors[Family.KNORM] for family in VARIANTS])
     on_cube = best[(best.ratio == 1) & best.family.isin(VARIANTS)].levels
-    return Claim(
+    return ex.Claim(
         "recursive noise never errs more than K-norm noise, and on the cube it is K-norm noise",
-        bool(shares.max() <= 1 + 1e-12) and set(on_cube) == {1},
+        ex.Verdict(
+            bool(shares.max() <= 1 + 1e-12) and set(on_cube) == {1}, ex.share(shares, 1 + 1e-12)
+        ),
         f"ratio at most {shares.max():.6f}; {sorted(set(on_cube))} levels on the cube",
         "at most 1; 1 level",
         "JL-SPLIT, early stopping",
-        used=margins.share(shares, 1 + 1e-12),
     )
 
 
-def gains_grow(best: pd.DataFrame) -> Claim:
+def gains_grow(best: pd.DataFrame) -> ex.Claim:
     """A smaller ratio r never lowers the gain: the K-norm error over the recursive error."""
     errors = predictions(best).sort_index(ascending=False)
     gains = [errors[Family.KNORM] / errors[family] for family in VARIANTS]
     growing = all((gain.diff().dropna() >= -1e-12).all() for gain in gains)
     largest = ", ".join(f"{gain.iloc[-1]:.3f}" for gain in gains)
-    return Claim(
+    return ex.Claim(
         "as the box gets longer, recursive noise never errs more relative to K-norm noise",
-        growing and all(gain.iloc[-1] > 2 for gain in gains),
+        ex.Verdict(
+            growing and all(gain.iloc[-1] > 2 for gain in gains),
+            ex.inverse_share([gain.iloc[-1] for gain in gains], 2),
+        ),
         f"K-norm error over recursive error at r = {errors.index[-1]:g}: {largest} (projected, "
         "intrinsic)",
         "never falling, above 2 at the end",
         "JL-L18",
-        used=margins.inverse_share([gain.iloc[-1] for gain in gains], 2),
     )
 
 
-def sheet_is_met(stops: pd.DataFrame) -> Claim:
+def sheet_is_met(stops: pd.DataFrame) -> ex.Claim:
     """Errors at r = 1/2, and errors of the full recursion on the cube, match the formula sheet."""
     energy = (stops.predicted * N) ** 2 * DIMENSION
     half = [
@@ -269,54 +260,47 @@ def sheet_is_met(stops: pd.DataFrame) -> Claim:
         for family in VARIANTS
     ]
     off, off_cube = float(pd.concat(half).max()), float(pd.concat(cube).max())
-    return Claim(
+    return ex.Claim(
         "squared errors at each stop level, and errors on the cube, equal those of the formula "
         "sheet",
         # The sheet rounds to two and to three decimals.
-        off <= 0.005 and off_cube <= 0.0005,
+        ex.Verdict(off <= 0.005 and off_cube <= 0.0005, ex.share([off, off_cube], [0.005, 0.0005])),
         f"off by {off:.4f} at most, and by {off_cube:.5f} on the cube",
         "0.005 and 0.0005, by rounding",
         "JL-SPLIT",
-        used=margins.share([off, off_cube], [0.005, 0.0005]),
     )
 
 
-LOOKS = {
-    Family.KNORM: Look("C1", "s"),
-    Family.PROJECTED: Look("C2", "v", filled=False),
-    Family.INTRINSIC: Look("C0", "o"),
-}
+LOOKS = Family.looks()
 EXACT = r"exact: $(\sum_i A_i^{1/3})^{3/2}\,/\,(\varepsilon n\sqrt{k})$"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Error against the shape of the box, and against the level at which the recursion stops."""
-    figure = Figure(figsize=(7.2, 3.9))
-    shape, level, cube = figure.subplots(1, 3, sharey=True)
-    draw(shape, table[table.stop == BEST], "ratio")
-    shape.set_title("(a) best stop level")
-    shape.set_xlabel("ratio $r$ of half-widths $r^i$")
-    shape.set_ylabel("error per query (RMSE of means)")
-    shape.invert_xaxis()
-    for axes, ratio, title in ((level, 0.5, "(b) $r=1/2$"), (cube, 1.0, "(c) cube, $r=1$")):
+def plot(table: pd.DataFrame) -> ex.Figure:
+    level = "level at which recursion stops"
+    figure, panels = ex.panels(
+        (7.2, 3.9),
+        ["best stop level", "$r=1/2$", "cube, $r=1$"],
+        ["ratio $r$ of half-widths $r^i$", level, level],
+        "error per query (RMSE of means)",
+        sharey=True,
+    )
+    draw(panels[0], table[table.stop == BEST], "ratio")
+    panels[0].invert_xaxis()
+    for axes, ratio in zip(panels[1:], (0.5, 1.0), strict=True):
         draw(axes, table[(table.stop > 0) & (table.ratio == ratio)], "stop")
-        axes.set(title=title, xlabel="level at which recursion stops", xticks=[1, 2, 3, 4, 5])
-    for axes in (shape, level, cube):
+        axes.set_xticks([1, 2, 3, 4, 5])
+    for axes in panels:
         axes.set_yscale("log")
-    shared_legend(figure, (shape, level), {"measured": [*LOOKS], "theory": [EXACT]})
-    return figure
+    return ex.shared_legend(figure, {"measured": [*LOOKS], "theory": [EXACT]})
 
 
-def draw(axes: Axes, table: pd.DataFrame, x: str) -> None:
+def draw(axes: ex.Axes, table: pd.DataFrame, x: str) -> None:
     """Draw the measured and the exact errors of all families against the column `x`."""
-    draw_theory(axes, [], [], "black", EXACT)
+    ex.draw_theory(axes, [], [], "black", EXACT)
     for family, look in LOOKS.items():
         mine = table[table.family == family]
-        if mine.empty:
-            continue
-        predicted = mine.groupby(x).predicted.first()
-        draw_theory(axes, predicted.index, predicted, look.colour, label="_")
-        draw_measured(axes, pooled_along(mine, x), look, family, joined=False)
+        if not mine.empty:
+            ex.draw_predicted(axes, mine, x, look, family)
 
 
 def grid(ratios: tuple[float, ...], releases: int, draws: int) -> tuple[Config, ...]:
@@ -337,8 +321,8 @@ def grid(ratios: tuple[float, ...], releases: int, draws: int) -> tuple[Config, 
     return (*mechanisms, *levels, *lemmas)
 
 
-QUICK = Sweep(grid((1.0, 0.9, 0.8, 0.7, 0.6, 0.5), 200, 1000))
-FULL = Sweep(
+QUICK = ex.Sweep(grid((1.0, 0.9, 0.8, 0.7, 0.6, 0.5), 200, 1000))
+FULL = ex.Sweep(
     grid((1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.45, 0.4), 500, 10_000),
     trials=4,
 )

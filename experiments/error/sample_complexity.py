@@ -24,14 +24,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_points, draw_theory, shared_legend
-from experiments.engine.statistics import LEVEL, quantile
 from experiments.shared.workloads import Kind, workload
 
 EPSILON = 1.0
@@ -41,22 +36,20 @@ PLACES = {"one element": 1, "mix of ten": 10, "all equally": None}
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     queries: int  # Number k of random sign queries
     log_size: int  # Binary logarithm of the universe's size N
     alpha: float  # Target mean l2 error per query
     releases: int  # Releases for each of the three data sets at the n of the upper bound
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Both bounds, and the measured error of the upper bound's mechanism at its n."""
     Q = workload(Kind.SIGNS, config.queries, 2**config.log_size)
     found = gd.sample_complexity_bracket(Q, EPSILON, config.alpha, rng=rng)
     M = found.upper.certificate
     if not isinstance(M, gd.mechanisms.Mechanism):
         raise TypeError(f"the upper bound must come from a mechanism, got {M!r}")
-    common: Row = {
+    common: ex.Row = {
         "lower": found.lower.records,
         "packings": by_packings(found),
         "upper": found.upper.records,
@@ -86,7 +79,7 @@ def measured(
     distinct: int | None,
     releases: int,
     rng: np.random.Generator,
-) -> Row:
+) -> ex.Row:
     """Mean l2 error per query over releases on one data set."""
     elements = Q.universe.elements(0, Q.universe.size)
     chosen = rng.choice(elements, min(distinct or len(elements), len(elements)), replace=False)
@@ -109,58 +102,55 @@ def brackets(table: pd.DataFrame) -> pd.DataFrame:
     return table.groupby("log_size").first().sort_index()
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims on the order and growth of the bounds, and on measured errors."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     sides = brackets(table)
     ratio = sides.upper / (sides.lower + 1)
-    tail = LEVEL / len(table)
-    reach = quantile(tail, int(table["count"].min())) * table.error_stderr
+    tail = ex.LEVEL / len(table)
+    reach = ex.quantile(tail, int(table["count"].min())) * table.error_stderr
     logs = np.log(sides.index.to_numpy(float))
     slope = float(np.polyfit(logs, np.log(sides.packings.to_numpy(float)), 1)[0])
     k, alpha = int(table.queries.iloc[0]), float(table.alpha.iloc[0])
     ball = math.ceil(2 * math.sqrt(k * (k + 1)) / (alpha * EPSILON))
     return [
-        Claim(
+        ex.Claim(
             "the lower bound is below the upper bound",
-            bool((sides.lower < sides.upper).all()),
+            ex.below(sides.lower, sides.upper),
             f"{len(sides)} sizes of the universe, upper / (lower + 1) is {ratio.min():.1f} to "
             f"{ratio.max():.1f}",
             "at least 1",
             "JL-L6, JL-L14",
-            used=margins.share(sides.lower, sides.upper),
         ),
-        Claim(
+        ex.Claim(
             "with the n of the upper bound, mechanisms err at most alpha on data at one element, "
             "at ten and at all",
-            bool((table.error - reach <= table.alpha).all()),
+            ex.Verdict(
+                (table.error - reach <= table.alpha).all(),
+                ex.share(table.error, table.alpha + reach),
+            ),
             f"{len(table)} points, error at most {(table.error / table.alpha).max():.3f} alpha",
             "at most 1",
             "JL-L13b, JL-L14",
-            used=margins.share(table.error, table.alpha + reach),
         ),
-        Claim(
+        ex.Claim(
             "the number of records that packings exclude grows as ln N",
-            0.7 <= slope <= 1.3,
+            ex.between(slope, 0.7, 1.3),
             f"exponent of ln N {slope:.2f}, N = 2^{sides.index[0]} to 2^{sides.index[-1]}",
             "1, in [0.7, 1.3] after rounding to whole records",
             "JL-T24",
-            used=margins.position(slope, 0.7, 1.3),
         ),
-        Claim(
+        ex.Claim(
             "the upper bound never exceeds the number of records that ball noise needs",
-            bool(sides.upper.max() <= ball),
+            ex.at_most(sides.upper, ball),
             f"{sides.upper.min():.0f} to {sides.upper.max():.0f} records",
             f"at most {ball}",
             "JL-T1, first term; JL-L15",
-            used=margins.share(sides.upper, ball),
         ),
-        Claim(
+        ex.Claim(
             "the mechanisms of the upper bounds have exact samplers",
-            bool((sides.sampler == "exact").all()),
+            ex.same_names((sides.sampler == "exact").all()),
             ", ".join(sorted(set(sides.mechanism))),
             "exact",
             "SAM-4",
-            used=margins.NoLimit.EQUAL_NAMES,
         ),
     ]
 
@@ -177,9 +167,8 @@ RATES = {
 LIMIT = r"$\alpha$"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """The bracket against N, and errors measured at its upper end."""
-    figure = Figure(figsize=(7.2, 4.0))
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure = ex.Figure(figsize=(7.2, 4.0))
     bracket, error = figure.subplots(1, 2)
     sides = brackets(table)
     N = 2.0 ** sides.index.to_numpy()
@@ -190,10 +179,10 @@ def plot(table: pd.DataFrame) -> Figure:
         np.log(N) / (alpha**2 * EPSILON),
     )
     for values, (label, dashes) in zip(terms, RATES.items(), strict=True):
-        draw_theory(bracket, N, values, "0.45", label, dashes)
-    draw_points(bracket, N, sides.upper, Look("C0", "o"), UPPER)
-    draw_points(bracket, N, sides.lower, Look("C3", "^"), LOWER)
-    draw_points(bracket, N, sides.packings, Look("C3", "v", filled=False), PACKINGS)
+        ex.draw_theory(bracket, N, values, "0.45", label, dashes)
+    ex.draw_points(bracket, N, sides.upper, ex.Look("C0", "o"), UPPER)
+    ex.draw_points(bracket, N, sides.lower, ex.Look("C3", "^"), LOWER)
+    ex.draw_points(bracket, N, sides.packings, ex.Look("C3", "v", filled=False), PACKINGS)
     bracket.fill_between(N, 0.5, sides.lower, color="C3", alpha=0.15, lw=0)
     bracket.set_yscale("log")
     bracket.set_ylim(bottom=max(0.5, float(sides.packings.min()) / 2))
@@ -201,12 +190,11 @@ def plot(table: pd.DataFrame) -> Figure:
     bracket.set_title(rf"(a) {k} sign queries, $\alpha={alpha:g}$, $\varepsilon={EPSILON:g}$")
     for colour, marker, place in zip(("C1", "C2", "C4"), "svD", PLACES, strict=True):
         mine = table[table.place == place].sort_values("log_size")
-        draw_points(error, 2.0**mine.log_size, mine.error, Look(colour, marker), place)
-    draw_theory(error, N, np.full(len(N), alpha), "black", LIMIT)
+        ex.draw_points(error, 2.0**mine.log_size, mine.error, ex.Look(colour, marker), place)
+    ex.draw_theory(error, N, np.full(len(N), alpha), "black", LIMIT)
     # Markers of the largest errors must not touch the upper edge.
     error.set_ylim(0, 1.15 * max(alpha, float(table.error.max())))
-    error.set_ylabel(r"mean $\ell_2$ error per query")
-    error.set_title("(b) measured at the upper end")
+    error.set(ylabel=r"mean $\ell_2$ error per query", title="(b) measured at the upper end")
     for axes in (bracket, error):
         axes.set_xscale("log", base=2)
         axes.set_xlabel("elements $N$")
@@ -215,9 +203,8 @@ def plot(table: pd.DataFrame) -> Figure:
         "Theorem 1, $C=1$": [*RATES],
         "data in (b)": [*PLACES, LIMIT],
     }
-    shared_legend(figure, (bracket, error), columns)
-    return figure
+    return ex.shared_legend(figure, columns)
 
 
-QUICK = Sweep(tuple(Config(32, log, 0.1, 100) for log in (2, 3, 4, 5, 6)))
-FULL = Sweep(tuple(Config(32, log, 0.1, 200) for log in range(2, 13)))
+QUICK = ex.Sweep(tuple(Config(32, log, 0.1, 100) for log in (2, 3, 4, 5, 6)))
+FULL = ex.Sweep(tuple(Config(32, log, 0.1, 200) for log in range(2, 13)))

@@ -23,21 +23,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import scipy.stats
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import (
-    BAND_LEVEL,
-    Look,
-    draw_intervals,
-    draw_points,
-    draw_theory,
-    shared_legend,
-)
-from experiments.engine.statistics import LEVEL, quantile
 
 
 class Family(enum.StrEnum):
@@ -93,14 +81,14 @@ def body(family: Family, size: int) -> gd.bodies.Body:
     return bodies[family]()
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Compare second moments with their closed forms, and depths with the uniform law."""
     K, n = body(config.family, config.size), config.draws
     points, exact = K.sample_uniform(n, rng), K.second_moment()
     products = points[:, :, None] * points[:, None]
     stderrs = products.std(axis=0, ddof=1) / math.sqrt(n)
     squares = (points**2).sum(axis=1) / np.trace(exact)
-    row: Row = {
+    row: ex.Row = {
         "share": float(squares.mean()),
         "share_stderr": float(squares.std(ddof=1)) / math.sqrt(n),
         "worst": float(np.abs((products.mean(axis=0) - exact) / stderrs).max()),
@@ -112,79 +100,76 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         depths = K.gauge(points) ** K.effective_dimension
         test = scipy.stats.kstest(depths, "uniform")
         row |= {"distance": float(test.statistic), "p_value": float(test.pvalue)}
-    return [row]
+    return row
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Tests of moments and of depths, each at level 1e-6."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     count = int(table.entries.sum())
-    reach = quantile(LEVEL / (2 * count), int(table.draws.min()))
+    reach = ex.quantile(ex.LEVEL / (2 * count), int(table.draws.min()))
     depths = table[table.p_value.notna()]
     off = (table.share - 1).abs() / table.share_stderr
-    spread = quantile(LEVEL / (2 * len(table)), int(table.draws.min()))
+    spread = ex.quantile(ex.LEVEL / (2 * len(table)), int(table.draws.min()))
     return [
-        Claim(
+        ex.Claim(
             "every second moment of uniform points agrees with its closed form",
-            bool((table.worst <= reach).all()),
+            ex.at_most(table.worst, reach),
             f"{count} entries of {len(table)} bodies, furthest off by {table.worst.max():.1f} "
             "standard errors",
             f"within {reach:.1f} standard errors",
             "SAM-4",
-            used=margins.share(table.worst, reach),
         ),
-        Claim(
+        ex.Claim(
             "mean squared lengths, which set the error of K-norm noise, agree with their closed "
             "forms",
-            bool((off <= spread).all()),
+            ex.at_most(off, spread),
             f"{len(table)} bodies, off by at most {(table.share - 1).abs().max():.2%} and by at "
             f"most {off.max():.1f} standard errors",
             f"within {spread:.1f} standard errors",
             "JL-L14",
-            used=margins.share(off, spread),
         ),
-        Claim(
+        ex.Claim(
             "the depth of a uniform point is uniform on [0, 1]",
-            bool((depths.p_value > LEVEL / len(depths)).all()),
+            ex.not_rare(depths.p_value, ex.LEVEL / len(depths)),
             f"{len(depths)} symmetric bodies, smallest p-value {depths.p_value.min():.3g} "
             "(Kolmogorov and Smirnov)",
-            f"above {LEVEL / len(depths):.1e}",
+            f"above {ex.LEVEL / len(depths):.1e}",
             "SAM-4",
-            used=margins.rarity(depths.p_value, LEVEL / len(depths)),
         ),
     ]
 
 
 SMALL, LARGE = "small: $m$ or $d$ of 2 or 3", "large: $m$ or $d$ of 4 or 8"
-LOOKS = {SMALL: Look("C0", "o"), LARGE: Look("C3", "o", filled=False)}
+LOOKS = {SMALL: ex.Look("C0", "o"), LARGE: ex.Look("C3", "o", filled=False)}
 EXACT = "exact mean"
 CRITICAL = "exceeded by chance in 5% of tests"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Squared lengths divided by exact means, and Kolmogorov distances of depths from their law."""
-    figure = Figure(figsize=(7.2, 4.8))
-    lengths, depths = figure.subplots(1, 2, sharey=True)
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure, (lengths, depths) = ex.panels(
+        (7.2, 4.8),
+        ["squared length", "depth, symmetric bodies"],
+        [r"$\|U\|^2$, mean over exact mean", r"$\sqrt{n}\,\times$ Kolmogorov distance"],
+        sharey=True,
+    )
     heights = {family: len(Family) - i for i, family in enumerate(Family)}
     rank = table.groupby("family")["size"].rank().astype(int)
-    reach = quantile(BAND_LEVEL / 2, int(table.draws.min()))
+    reach = ex.quantile(ex.BAND_LEVEL / 2, int(table.draws.min()))
     for place, (label, look) in enumerate(LOOKS.items(), 1):
         mine = table[rank == place]
         y = mine.family.map(heights) + 0.4 * (1.5 - place)
         ends = [mine.share + side * reach * mine.share_stderr for side in (-1, 1)]
-        draw_intervals(lengths, mine.share, np.transpose(ends), y, look, "_")
+        ex.draw_intervals(lengths, mine.share, np.transpose(ends), y, look, "_")
         distances = mine.distance * np.sqrt(mine.draws)
-        draw_points(depths, distances, y, look, label, line="none")
+        ex.draw_points(depths, distances, y, look, label, line="none")
     top = (0.4, len(Family) + 0.6)
-    draw_theory(lengths, [1, 1], top, "black", EXACT)
-    draw_theory(depths, [scipy.stats.kstwobign.isf(BAND_LEVEL)] * 2, top, "0.4", CRITICAL, (1, 2))
+    critical = scipy.stats.kstwobign.isf(ex.BAND_LEVEL)
+    ex.draw_theory(lengths, [1, 1], top, "black", EXACT)
+    ex.draw_theory(depths, [critical] * 2, top, "0.4", CRITICAL, (1, 2))
     lengths.set_yticks([*heights.values()], [*heights])
-    lengths.set(ylim=top, xlabel=r"$\|U\|^2$, mean over exact mean", title="(a) squared length")
+    lengths.set_ylim(top)
     depths.set_xlim(left=0)
-    depths.set_xlabel(r"$\sqrt{n}\,\times$ Kolmogorov distance")
-    depths.set_title("(b) depth, symmetric bodies")
     columns = {"body": [SMALL, LARGE], "theory": [EXACT, CRITICAL]}
-    shared_legend(figure, (depths, lengths), columns)
-    return figure
+    return ex.shared_legend(figure, columns)
 
 
 #: Sizes: dimension 3 and 8 for bodies of vectors, except 2 and 4 for the triangulated polytope;
@@ -200,5 +185,5 @@ def grid(draws: int) -> tuple[Config, ...]:
     return tuple(Config(family, size, draws) for family in Family for size in SIZES[family])
 
 
-QUICK = Sweep(grid(1500))
-FULL = Sweep(grid(50_000))
+QUICK = ex.Sweep(grid(1500))
+FULL = ex.Sweep(grid(50_000))

@@ -27,14 +27,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import scipy.spatial
-from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from mpl_toolkits.mplot3d.axes3d import Axes3D
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
 from experiments.shared.workloads import Kind, workload
 from geomdp.bodies import Body
 from geomdp.plotting import draw, shadow_outline
@@ -113,7 +110,7 @@ VOLUMES = {
 ELLIPTOPE = math.pi**2 / 2
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """The vertices of the outline, and the volume that they enclose."""
     del rng
     points = shadow_outline(body(config), np.eye(3)).points
@@ -128,8 +125,7 @@ def volumes(table: pd.DataFrame) -> dict[tuple[str, str], float]:
     return {(solid, role): float(v) for (solid, role), v in first.items()}
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Volumes of polytopes and of smooth bodies, and Rogers and Shephard's inequality."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     drawn = volumes(table)
     exact = {
         **{(s, Role.ANSWERS): v for s, v in VOLUMES.items()},
@@ -145,42 +141,47 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     # vol(K - K) / vol(K): C(6, 3) = 20 for simplices, 2^3 for symmetric bodies.
     ratios = {s: drawn[s, Role.CHANGES] / drawn[s, Role.ANSWERS] for s in Solid}
     return [
-        Claim(
+        ex.Claim(
             "the polytopes that are drawn have their exact volumes",
-            max(map(abs, flat)) <= 1e-12,
+            ex.at_most(max(map(abs, flat)), 1e-12),
             f"3 volumes, off by {max(map(abs, flat)):.0e} at most",
             "equal",
             "JL-DEF",
-            used=margins.share(max(map(abs, flat)), 1e-12),
         ),
-        Claim(
+        ex.Claim(
             "the drawn volumes of smooth bodies are 0 to 1% below the exact volumes",
-            min(round_) >= -0.01 and max(round_) <= 1e-12,
+            ex.Verdict(
+                min(round_) >= -0.01 and max(round_) <= 1e-12,
+                ex.share([-min(round_), max(round_)], [0.01, 1e-12]),
+            ),
             f"3 volumes, furthest off by {min(round_):.2%}",
             "0 to 1% below",
             "X-LKJ",
-            used=margins.share([-min(round_), max(round_)], [0.01, 1e-12]),
         ),
-        Claim(
+        ex.Claim(
             "for simplices, vol(K - K) attains Rogers and Shephard's bound",
-            abs(ratios[Solid.PREFIXES] / 20 - 1) <= 1e-9
-            and abs(ratios[Solid.PAIRS] / 20 - 1) <= 1e-9,
+            ex.Verdict(
+                abs(ratios[Solid.PREFIXES] / 20 - 1) <= 1e-9
+                and abs(ratios[Solid.PAIRS] / 20 - 1) <= 1e-9,
+                ex.offset([ratios[Solid.PREFIXES], ratios[Solid.PAIRS]], 20, 20e-9),
+            ),
             f"{ratios[Solid.PREFIXES]:.6f} and {ratios[Solid.PAIRS]:.6f}",
             "vol(K - K) = C(6, 3) vol(K) = 20 vol(K)",
             "X-SIM",
-            used=margins.offset([ratios[Solid.PREFIXES], ratios[Solid.PAIRS]], 20, 20e-9),
         ),
-        Claim(
+        ex.Claim(
             "for the other bodies, vol(K - K) / vol(K) is 8 (the cube) or between 8 and 20",
-            abs(ratios[Solid.MARGINALS] / 8 - 1) <= 1e-9
-            and all(8 < ratios[s] < 20 for s in (Solid.MOMENTS, Solid.SMOOTH)),
+            ex.Verdict(
+                abs(ratios[Solid.MARGINALS] / 8 - 1) <= 1e-9
+                and all(8 < ratios[s] < 20 for s in (Solid.MOMENTS, Solid.SMOOTH)),
+                max(
+                    ex.offset(ratios[Solid.MARGINALS], 8, 8e-9),
+                    ex.position([ratios[Solid.MOMENTS], ratios[Solid.SMOOTH]], 8, 20),
+                ),
+            ),
             ", ".join(f"{s}: {r:.2f}" for s, r in ratios.items() if s not in SIMPLICES),
             "8 for the cube; between 8 and 20 for the two others",
             "JL-DEF",
-            used=max(
-                margins.offset(ratios[Solid.MARGINALS], 8, 8e-9),
-                margins.position([ratios[Solid.MOMENTS], ratios[Solid.SMOOTH]], 8, 20),
-            ),
         ),
     ]
 
@@ -197,9 +198,8 @@ AXES = {
 }
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """The five bodies inside their difference bodies."""
-    figure = Figure(figsize=(7.2, 4.8))
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure = ex.Figure(figsize=(7.2, 4.8))
     for number, (solid, letter) in enumerate(zip(Solid, "abcde", strict=True), start=1):
         axes = figure.add_subplot(2, 3, number, projection="3d")
         axes.set_title(f"({letter}) {solid}")
@@ -237,5 +237,5 @@ def cells(grid: int) -> tuple[Config, ...]:
     return tuple(Config(s, r, grid) for s, r in [*pairs, (Solid.PAIRS, Role.RELAXED)])
 
 
-QUICK = Sweep(cells(60))
-FULL = Sweep(cells(400))
+QUICK = ex.Sweep(cells(60))
+FULL = ex.Sweep(cells(400))

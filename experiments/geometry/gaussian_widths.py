@@ -16,38 +16,31 @@ simulated, with a certified interval (Gaussian concentration). Run time on one c
 
 from __future__ import annotations
 
-import enum
 import math
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_points, draw_theory, shared_legend
-from experiments.engine.statistics import LEVEL
 from experiments.shared import workloads as shared
 from experiments.shared.workloads import Kind
 
 #: Number of random sign queries, which are asked about a growing universe.
 SIGN_QUERIES = 64
 #: Level of each certified interval: a thousand of them all hold with probability at least 1 - 1e-6.
-CERTIFIED = LEVEL / 1000
+CERTIFIED = ex.LEVEL / 1000
 
 
-class Family(enum.StrEnum):
+class Family(ex.Curve):
     """Bodies, in the order of the legend."""
 
-    MARGINALS_1 = "1-way marginals"
-    MARGINALS_2 = "2-way marginals"
-    MARGINALS_3 = "3-way marginals"
-    SECOND_MOMENT = "second moment"
-    SIGNS = "random signs"
+    MARGINALS_1 = "1-way marginals", "C0", "o"
+    MARGINALS_2 = "2-way marginals", "C1", "s"
+    MARGINALS_3 = "3-way marginals", "C2", "v"
+    SECOND_MOMENT = "second moment", "C3", "D"
+    SIGNS = "random signs", "C4", "^"
 
 
 KINDS = {
@@ -61,8 +54,6 @@ WAYS = {Family.MARGINALS_1: 1, Family.MARGINALS_2: 2, Family.MARGINALS_3: 3}
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     family: Family  # Body
     size: int  # Attributes d, dimension d of the data, or log2 of the universe's size
     directions: int  # Number of Gaussian directions
@@ -82,23 +73,21 @@ def bound(config: Config, queries: int) -> float:
     return math.sqrt(2 * queries * config.size * math.log(2))
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Width of the sensitivity polytope with its certified interval."""
     Q = workload(config)
     width = gd.gaussian_width(
         gd.sensitivity_polytope(Q), rng=rng, samples=config.directions, level=CERTIFIED
     )
-    return [
-        {
-            "queries": Q.n_queries,
-            "width": width.value,
-            "stderr": width.stderr,
-            "low": width.interval[0],
-            "high": width.interval[1],
-            "exact": width.samples == 0,
-            "bound": bound(config, Q.n_queries),
-        }
-    ]
+    return {
+        "queries": Q.n_queries,
+        "width": width.value,
+        "stderr": width.stderr,
+        "low": width.interval[0],
+        "high": width.interval[1],
+        "exact": width.samples == 0,
+        "bound": bound(config, Q.n_queries),
+    }
 
 
 def growth(table: pd.DataFrame, family: Family) -> pd.Series:
@@ -108,17 +97,15 @@ def growth(table: pd.DataFrame, family: Family) -> pd.Series:
     return pd.Series(shares.to_numpy(), mine["size"])
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims on bounds at every point, on exponents for marginals, and on limits."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     rest = table[table.family != Family.SECOND_MOMENT]
     made = [
-        Claim(
+        ex.Claim(
             "the Gaussian width of marginals and signs is at most sqrt(2 k ln N)",
-            bool((rest.low <= rest.bound).all()),
+            ex.Verdict((rest.low <= rest.bound).all(), (rest.width / rest.bound).max()),
             f"{len(rest)} bodies, at most {(rest.width / rest.bound).max():.3f} of the bound",
             "at most 1",
             "JL-14",
-            used=float((rest.width / rest.bound).max()),
         ),
         second_moments(table[table.family == Family.SECOND_MOMENT]),
         signs(table[table.family == Family.SIGNS]),
@@ -127,15 +114,17 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     for family, ways in WAYS.items():
         shares = growth(marginals, family)
         made.append(
-            Claim(
+            ex.Claim(
                 f"{family}: the Gaussian width grows as sqrt(d C(d, {ways})), that is as "
                 f"d^{(ways + 1) / 2:g}",
-                bool(shares.max() <= 1.1 * shares.min()),
+                ex.Verdict(
+                    shares.max() <= 1.1 * shares.min(),
+                    ex.share(shares.max() / shares.min() - 1, 0.1),
+                ),
                 f"width over sqrt(d C(d, {ways})) {shares.min():.4f} to {shares.max():.4f} for d "
                 f"= {shares.index.min()} to {shares.index.max()}",
                 "constant to 10%",
                 "JL-MARG",
-                used=margins.share(shares.max() / shares.min() - 1, 0.1),
             )
         )
     return made
@@ -147,7 +136,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 LARGE, NEAR = 32, 0.02
 
 
-def second_moments(table: pd.DataFrame) -> Claim:
+def second_moments(table: pd.DataFrame) -> ex.Claim:
     """The width divided by its bound sqrt(2d) is at most 1 and rises towards 1."""
     table = table.sort_values("size")
     shares = (table.width / table.bound).to_numpy()
@@ -155,37 +144,32 @@ def second_moments(table: pd.DataFrame) -> Claim:
     # (Tracy and Widom, 1996).
     expected = 1 - 0.6033 * table["size"].to_numpy() ** (-2 / 3)
     off = float(np.abs(shares / expected - 1)[table["size"] >= LARGE].max())
-    return Claim(
+    return ex.Claim(
         "second moments: the Gaussian width is at most sqrt(2d), and nearer to it for larger d",
-        bool((table.low <= table.bound).all() and (np.diff(shares) > 0).all() and off <= NEAR),
+        ex.Verdict(
+            (table.low <= table.bound).all() and (np.diff(shares) > 0).all() and off <= NEAR,
+            ex.share(off, NEAR),
+        ),
         f"width over bound {shares[0]:.3f} to {shares[-1]:.3f}; for d >= {LARGE} at most {off:.1%} "
         "away from 1 - 0.6033 d^(-2/3)",
         f"at most 1, rising, off by at most {NEAR:.0%}",
         "JL-COV",
-        used=margins.share(off, NEAR),
     )
 
 
-def signs(table: pd.DataFrame) -> Claim:
+def signs(table: pd.DataFrame) -> ex.Claim:
     """The width for random sign queries is at least 0.6 times its bound."""
     shares = (table.width / table.bound).to_numpy()
-    return Claim(
+    return ex.Claim(
         "random signs: the Gaussian width is at least 0.6 sqrt(2 k ln N)",
-        bool(shares.min() >= 0.6),
+        ex.at_least(shares, 0.6),
         f"width over bound {shares.min():.3f} to {shares.max():.3f}",
         "at least 0.6",
         "JL-14",
-        used=margins.inverse_share(shares, 0.6),
     )
 
 
-LOOKS = {
-    Family.MARGINALS_1: Look("C0", "o"),
-    Family.MARGINALS_2: Look("C1", "s"),
-    Family.MARGINALS_3: Look("C2", "v"),
-    Family.SECOND_MOMENT: Look("C3", "D"),
-    Family.SIGNS: Look("C4", "^"),
-}
+LOOKS = Family.looks()
 BOUND = r"$\sqrt{2k\ln N}$, or $\sqrt{2d}$ in (b)"
 RATE = r"$\propto\sqrt{d\,\binom{d}{\ell}}\sim d^{(\ell+1)/2}$"
 PANELS = (
@@ -195,9 +179,8 @@ PANELS = (
 )
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Width against size in three panels, with the bounds."""
-    figure = Figure(figsize=(7.2, 4.1))
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure = ex.Figure(figsize=(7.2, 4.1))
     panels = figure.subplots(1, 3, width_ratios=(1.25, 1, 1))
     for axes, (title, label, families) in zip(panels, PANELS, strict=True):
         for family in families:
@@ -213,22 +196,23 @@ def plot(table: pd.DataFrame) -> Figure:
     panels[2].set_yticks([8, 16, 32])
     panels[0].set_ylabel("Gaussian width")
     columns = {"width": [*LOOKS], "theory, in the colour of its body": [BOUND, RATE]}
-    shared_legend(figure, panels, columns)
-    return figure
+    return ex.shared_legend(figure, columns)
 
 
-def draw(axes: Axes, table: pd.DataFrame, family: Family) -> None:
+def draw(axes: ex.Axes, table: pd.DataFrame, family: Family) -> None:
     """One body: markers, certified intervals, its bound and, for marginals, the rate."""
     look = LOOKS[family]
     x = table["size"].to_numpy(float)
     x = 2**x if family is Family.SIGNS else x
-    draw_theory(axes, x, table.bound, look.colour, "_")
-    draw_theory(axes, [], [], "black", BOUND)
+    ex.draw_theory(axes, x, table.bound, look.colour, "_")
+    ex.draw_theory(axes, [], [], "black", BOUND)
     if family in WAYS:
         rate = np.sqrt(x * table.queries)
-        draw_theory(axes, x, rate * table.width.iloc[-1] / rate.iloc[-1], look.colour, "_", (1, 2))
-        draw_theory(axes, [], [], "black", RATE, (1, 2))
-    draw_points(axes, x, table.width, look, family, band=(table.low, table.high))
+        ex.draw_theory(
+            axes, x, rate * table.width.iloc[-1] / rate.iloc[-1], look.colour, "_", (1, 2)
+        )
+        ex.draw_theory(axes, [], [], "black", RATE, (1, 2))
+    ex.draw_points(axes, x, table.width, look, family, band=(table.low, table.high))
 
 
 def grid(
@@ -243,7 +227,7 @@ def grid(
     )
 
 
-QUICK = Sweep(
+QUICK = ex.Sweep(
     grid(
         {
             Family.MARGINALS_1: (4, 6, 8, 10, 12),
@@ -255,7 +239,7 @@ QUICK = Sweep(
         500,
     )
 )
-FULL = Sweep(
+FULL = ex.Sweep(
     grid(
         {
             Family.MARGINALS_1: (4, 6, 8, 10, 12, 14, 16),

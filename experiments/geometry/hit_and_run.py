@@ -20,22 +20,15 @@ Run time on one core: quick 5 s, full 1 minute.
 from __future__ import annotations
 
 import dataclasses
-import enum
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, Look, draw_points, draw_theory, shared_legend
-from experiments.engine.statistics import LEVEL, quantile
 from geomdp.geometry.sampling import CoordinateHitAndRun, HitAndRun, Kernel
 
 #: Ratio of the longest to the shortest side of the long box.
@@ -44,15 +37,15 @@ LONG = 100.0
 NEAR = 0.05
 
 
-class Walk(enum.StrEnum):
+class Walk(ex.Curve):
     """Body and kernel, in the order of the legend."""
 
-    BALL = "ball, random directions"
-    CUBE = "cube, sweeps of coordinates"
-    TURNED = "cube, random directions"
-    CROSS = "cross-polytope, random directions"
-    SIMPLEX = "simplex difference, random directions"
-    LONG = f"box 1 to {LONG:g}, random directions"
+    BALL = "ball, random directions", "C0", "o"
+    CUBE = "cube, sweeps of coordinates", "C1", "s"
+    TURNED = "cube, random directions", "C2", "v"
+    CROSS = "cross-polytope, random directions", "C3", "D"
+    SIMPLEX = "simplex difference, random directions", "C4", "^"
+    LONG = f"box 1 to {LONG:g}, random directions", "C6", "X", ex.HOLLOW
 
 
 KNOWN = (Walk.BALL, Walk.CUBE)
@@ -60,8 +53,6 @@ KNOWN = (Walk.BALL, Walk.CUBE)
 
 @dataclass(frozen=True)
 class Config:
-    """One curve of the figure."""
-
     walk: Walk  # Body and kernel
     dimension: int  # Dimension m of the body
     doublings: int  # Steps are recorded at 1, 2, 4, ..., 2^doublings
@@ -99,12 +90,12 @@ def exact_share(config: Config, steps: int) -> float | None:
     return -math.expm1(steps * math.log(rate)) if config.walk is Walk.BALL else None
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Mean squared length divided by the exact mean, after 1, 2, 4, ... steps from the centre."""
     body, kernel = body_and_kernel(config)
     limit = squared_length(config)
     points, done = np.zeros((config.chains, config.dimension)), 0
-    rows: list[Row] = []
+    rows: list[ex.Row] = []
     for power in range(config.doublings + 1):
         for _ in range(2**power - done):
             points = kernel.step(rng, body, points)
@@ -126,41 +117,38 @@ def deviations(table: pd.DataFrame, expected: pd.Series | float) -> pd.Series:
     return (table.share - expected) / table.share_stderr
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims on exact laws, on squared errors at the last step, and on steps in the long box."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     known = table[table.walk.isin(KNOWN)]
     off = deviations(known, known.exact).abs()
-    reach = quantile(LEVEL / (2 * len(known)), int(table.chains.min()))
+    reach = ex.quantile(ex.LEVEL / (2 * len(known)), int(table.chains.min()))
     last = table[table.steps == table.steps.groupby(table.walk).transform("max")]
     round_ends = last[last.walk != Walk.LONG]
     ends = deviations(round_ends, 1.0).abs()
-    limit = quantile(LEVEL / (2 * len(round_ends)), int(table.chains.min()))
+    limit = ex.quantile(ex.LEVEL / (2 * len(round_ends)), int(table.chains.min()))
     long = table[table.walk == Walk.LONG]
     cube = table[(table.walk == Walk.TURNED) & table.dimension.isin(long.dimension)]
     slow, fast = first_near(long), first_near(cube)
     # A walk that never came near would need more steps than were recorded.
     times = (slow.fillna(long.steps.max()) / fast.fillna(math.inf)).min()
     return [
-        Claim(
+        ex.Claim(
             "squared errors follow the exact laws of ball and cube",
-            bool((off <= reach).all()),
+            ex.at_most(off, reach),
             f"{len(known)} points, off by at most {off.max():.1f} standard errors",
             f"within {reach:.1f} standard errors",
             "JL-L14",
-            used=margins.share(off, reach),
         ),
-        Claim(
+        ex.Claim(
             "walks in round bodies end at the exact squared error",
-            bool((ends <= limit).all()),
+            ex.at_most(ends, limit),
             f"{len(round_ends)} walks, off by at most {ends.max():.1f} standard errors",
             f"within {limit:.1f} standard errors",
             "SAM-3",
-            used=margins.share(ends, limit),
         ),
-        Claim(
+        ex.Claim(
             "in each dimension, a walk comes near the exact error over three times later in a long "
             "box than in a cube",
-            bool(times > 3),
+            ex.above(times, 3),
             f"within {NEAR:.0%} after {', '.join(f'{steps:g}' for steps in fast)} steps in cubes; "
             + ", ".join(
                 f"after {steps:g}" if math.isfinite(steps) else f"not in {long.steps.max():g} steps"
@@ -169,7 +157,6 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             + " in boxes",
             "more than 3 times",
             "SAM-3",
-            used=margins.inverse_share(times, 3),
         ),
     ]
 
@@ -180,43 +167,34 @@ def first_near(table: pd.DataFrame) -> pd.Series:
     return near.reindex(sorted(table.dimension.unique()))
 
 
-LOOKS = {
-    Walk.BALL: Look("C0", "o"),
-    Walk.CUBE: Look("C1", "s"),
-    Walk.TURNED: Look("C2", "v"),
-    Walk.CROSS: Look("C3", "D"),
-    Walk.SIMPLEX: Look("C4", "^"),
-    Walk.LONG: Look("C6", "X", filled=False),
-}
+LOOKS = Walk.looks()
 LAW = "exact law"
 LIMIT = "uniform points"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Squared error divided by its exact value, against steps; one panel for each dimension."""
-    figure = Figure(figsize=(7.2, 4.2))
+def plot(table: pd.DataFrame) -> ex.Figure:
     dimensions = sorted(table.dimension.unique())
-    panels = figure.subplots(1, len(dimensions), sharey=True)
-    for axes, m, letter in zip(panels, dimensions, "abc", strict=False):
+    titles = [f"dimension {m}" for m in dimensions]
+    error = "squared error over its exact value"
+    figure, panels = ex.panels((7.2, 4.2), titles, "steps from the centre", error, sharey=True)
+    for axes, m in zip(panels, dimensions, strict=True):
         draw(axes, table[table.dimension == m])
-        axes.set(title=f"({letter}) dimension {m}", xlabel="steps from the centre", xscale="log")
-    panels[0].set_ylabel("squared error over its exact value")
-    shared_legend(figure, panels, {"measured": [*LOOKS], "theory": [LAW, LIMIT]})
-    return figure
+        axes.set_xscale("log")
+    return ex.shared_legend(figure, {"measured": [*LOOKS], "theory": [LAW, LIMIT]})
 
 
-def draw(axes: Axes, table: pd.DataFrame) -> None:
+def draw(axes: ex.Axes, table: pd.DataFrame) -> None:
     """All walks of one dimension, and the exact laws of the walks in `KNOWN`."""
     for walk, look in LOOKS.items():
         mine = table[table.walk == walk].sort_values("steps")
         if mine.empty:
             continue
-        reach = quantile(BAND_LEVEL / 2, int(mine.chains.iloc[0])) * mine.share_stderr
+        reach = ex.quantile(ex.BAND_LEVEL / 2, int(mine.chains.iloc[0])) * mine.share_stderr
         band = mine.share - reach, mine.share + reach
-        draw_points(axes, mine.steps, mine.share, look, walk, band=band)
+        ex.draw_points(axes, mine.steps, mine.share, look, walk, band=band)
         if walk in KNOWN:
-            draw_theory(axes, mine.steps, mine.exact, "black", "_")
-    draw_theory(axes, [], [], "black", LAW)
+            ex.draw_theory(axes, mine.steps, mine.exact, "black", "_")
+    ex.draw_theory(axes, [], [], "black", LAW)
     axes.axhline(1, color="0.5", lw=1.0, ls=(0, (1, 2)), label=LIMIT)
 
 
@@ -225,5 +203,5 @@ def grid(dimensions: tuple[int, ...], doublings: int, chains: int) -> tuple[Conf
     return tuple(Config(walk, m, doublings, chains) for m in dimensions for walk in Walk)
 
 
-QUICK = Sweep(grid((5, 20), 8, 500))
-FULL = Sweep(grid((5, 20, 50), 10, 3000))
+QUICK = ex.Sweep(grid((5, 20), 8, 500))
+FULL = ex.Sweep(grid((5, 20, 50), 10, 3000))

@@ -28,14 +28,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_points, draw_theory
-from experiments.engine.statistics import LEVEL, quantile
 from geomdp.bounds.upper import near_contraction_width
 
 #: Dimension, and number of points of a random set.
@@ -92,14 +87,12 @@ MAPS: Mapping[Image, Callable[[Points, np.random.Generator], Points]] = {
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     image: Image  # Map
     side: float  # Side a of the cube; 1 for random sets
     draws: int  # Gaussian directions for a set, and the same number for its image
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Widths of the image and of the set, and the largest increase of a distance."""
     if config.image is Image.BLOWN_UP:
         before, after = (
@@ -107,7 +100,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
             for side in (config.side, 1.0)
         )
         excess = math.sqrt(M) * (1 - config.side)
-        return [{"before": before, "after": after, "stderr": 0.0, "excess": excess}]
+        return {"before": before, "after": after, "stderr": 0.0, "excess": excess}
     points = rng.standard_normal((POINTS, M))
     points /= np.linalg.norm(points, axis=1, keepdims=True)
     images = MAPS[config.image](points, rng)
@@ -116,14 +109,12 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         gd.gaussian_width(gd.bodies.VPolytope(each), rng=child, samples=config.draws)
         for each, child in zip((points, images), rng.spawn(2), strict=True)
     )
-    return [
-        {
-            "before": before.value,
-            "after": after.value,
-            "stderr": math.hypot(before.stderr, after.stderr),
-            "excess": float(max(0.0, stretched.max())),
-        }
-    ]
+    return {
+        "before": before.value,
+        "after": after.value,
+        "stderr": math.hypot(before.stderr, after.stderr),
+        "excess": float(max(0.0, stretched.max())),
+    }
 
 
 def distances(points: Points) -> Points:
@@ -131,49 +122,53 @@ def distances(points: Points) -> Points:
     return np.asarray(np.linalg.norm(points[:, None] - points[None], axis=2))
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Checks of Lemma 10 (with equality for rotations) and of Lemma 11 (from both sides)."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     sets, cubes = table[table.image != Image.BLOWN_UP], table[table.image == Image.BLOWN_UP]
     rotations = sets[sets.image == Image.ROTATED]
-    reach = quantile(LEVEL / (2 * len(sets)), int(sets.draws.min()))
+    reach = ex.quantile(ex.LEVEL / (2 * len(sets)), int(sets.draws.min()))
     grown = (sets.after - sets.before) / sets.stderr
     off = ((rotations.after - rotations.before) / rotations.stderr).abs()
     ratio = sets.after / sets.before
     sharp = cubes.after / bounds(cubes)
     printed = 2 * cubes.before + 2 * cubes.excess * math.sqrt(M)
     return [
-        Claim(
+        ex.Claim(
             "maps that increase no distance increase no width",
-            bool((grown <= reach).all() and (sets.excess <= 1e-12).all()),
+            ex.Verdict(
+                (grown <= reach).all() and (sets.excess <= 1e-12).all(),
+                max(0.0, grown.max()) / reach,
+            ),
             f"{len(sets)} sets, images {ratio.min():.3f} to {ratio.max():.3f} times as wide",
             "at most 1, up to chance",
             "JL-L10",
-            used=float(max(0.0, grown.max()) / reach),
         ),
-        Claim(
+        ex.Claim(
             "rotations keep the width",
-            bool((off <= reach).all()),
+            ex.at_most(off, reach),
             f"{len(rotations)} rotations, off by at most {off.max():.1f} standard errors",
             f"within {reach:.1f}",
             "JL-L10",
-            used=margins.share(off, reach),
         ),
-        Claim(
+        ex.Claim(
             "the width of a blown-up cube is 1/3.51 to 1 times the sharp bound",
-            bool((sharp <= 1 + 1e-12).all() and (sharp >= CUBE_SHARE * (1 - 1e-12)).all()),
+            ex.Verdict(
+                (sharp <= 1 + 1e-12).all() and (sharp >= CUBE_SHARE * (1 - 1e-12)).all(),
+                sharp.max(),
+            ),
             f"{len(cubes)} cubes, {sharp.min():.4f} to {sharp.max():.4f} of it",
             f"{CUBE_SHARE:.4f} to 1",
             "JL-L11",
-            used=float(sharp.max()),
         ),
-        Claim(
+        ex.Claim(
             "the sharp bound is 1/2 to 1 times the printed one",
-            bool((bounds(cubes) <= printed * (1 + 1e-12)).all())
-            and bool((bounds(cubes) >= printed / 2 * (1 - 1e-12)).all()),
+            ex.Verdict(
+                bool((bounds(cubes) <= printed * (1 + 1e-12)).all())
+                and bool((bounds(cubes) >= printed / 2 * (1 - 1e-12)).all()),
+                (bounds(cubes) / printed).max(),
+            ),
             f"{(bounds(cubes) / printed).min():.3f} to {(bounds(cubes) / printed).max():.3f} of it",
             "1/2 to 1",
             "JL-L11",
-            used=float((bounds(cubes) / printed).max()),
         ),
     ]
 
@@ -185,33 +180,32 @@ def bounds(cubes: pd.DataFrame) -> npt.NDArray[np.float64]:
     )
 
 
-SET = Look("C0", "o", filled=False)
-CUBE = Look("C0", "o")
+SET = ex.Look("C0", "o", filled=False)
+CUBE = ex.Look("C0", "o")
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Ratios of widths for random sets; widths of blown-up cubes, and both bounds on them."""
-    figure = Figure(figsize=(7.2, 3.6))
-    left, right = figure.subplots(1, 2)
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure, (left, right) = ex.panels(
+        (7.2, 3.6),
+        ["no distance increases", r"distances grow by $\delta=4(1-a)$"],
+        ["", "side $a$ of the cube that is blown up"],
+        ["width of the image / width", "Gaussian width"],
+    )
     for place, image in enumerate(MAPS):
         mine = table[table.image == image]
         label = "random sets" if place == 0 else "_"
-        draw_points(left, np.full(len(mine), place), mine.after / mine.before, SET, label, "none")
+        shares = mine.after / mine.before
+        ex.draw_points(left, np.full(len(mine), place), shares, SET, label, "none")
     left.axhline(1, color="black", linestyle=(0, (4, 2)), linewidth=1.1, label="Lemma 10")
     left.set_xticks(range(len(MAPS)), [*MAPS])
     left.set_ylim(0, 1.15)
-    left.set_ylabel("width of the image / width")
-    left.set_title("(a) no distance increases")
     left.legend(loc="lower left")
     cubes = table[table.image == Image.BLOWN_UP].sort_values("side")
-    draw_theory(right, cubes.side, 2 * cubes.before + 2 * cubes.excess * math.sqrt(M), "C3",
-                "Lemma 11, as printed", (1, 2))  # fmt: skip
-    draw_theory(right, cubes.side, bounds(cubes), "C0", "Lemma 11, sharp bound")
-    draw_points(right, cubes.side, cubes.after, CUBE, "width of the image, $[0,1]^{16}$")
+    printed = 2 * cubes.before + 2 * cubes.excess * math.sqrt(M)
+    ex.draw_theory(right, cubes.side, printed, "C3", "Lemma 11, as printed", (1, 2))
+    ex.draw_theory(right, cubes.side, bounds(cubes), "C0", "Lemma 11, sharp bound")
+    ex.draw_points(right, cubes.side, cubes.after, CUBE, "width of the image, $[0,1]^{16}$")
     right.set_ylim(0)
-    right.set_xlabel("side $a$ of the cube that is blown up")
-    right.set_ylabel("Gaussian width")
-    right.set_title(r"(b) distances grow by $\delta=4(1-a)$")
     right.legend(loc="upper right", fontsize=8)
     return figure
 
@@ -224,5 +218,7 @@ def grid(sides: tuple[float, ...], draws: int) -> tuple[Config, ...]:
     )
 
 
-QUICK = Sweep(grid((0.001, 0.1, 0.5, 1.0), draws=20_000), trials=3)
-FULL = Sweep(grid((0.001, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1.0), draws=50_000), trials=8)
+QUICK = ex.Sweep(grid((0.001, 0.1, 0.5, 1.0), draws=20_000), trials=3)
+FULL = ex.Sweep(
+    grid((0.001, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1.0), draws=50_000), trials=8
+)

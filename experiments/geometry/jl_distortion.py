@@ -28,33 +28,21 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import (
-    BAND_LEVEL,
-    Look,
-    draw_points,
-    draw_theory,
-    log_axes,
-    shared_legend,
-)
-from experiments.engine.statistics import LEVEL, quantile
 from experiments.shared.workloads import Kind, workload
 
 FloatArray = npt.NDArray[np.float64]
 
 
-class Points(enum.StrEnum):
+class Points(ex.Curve):
     """Sets S, in the order of the legend."""
 
-    SIGNS = "random signs"
-    CUBE = "cube corners"
-    SIMPLEX = "simplex vertices"
-    BALL = "ball"
+    SIGNS = "random signs", "C0", "o"
+    CUBE = "cube corners", "C1", "s"
+    SIMPLEX = "simplex vertices", "C2", "v"
+    BALL = "ball", "C3", "D"
 
 
 #: Dimension of the ball.
@@ -75,8 +63,6 @@ class Map(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     points: Points  # Set S
     kind: Map  # Kind of A
     rows: int  # Target dimension m
@@ -126,7 +112,7 @@ def distances_of(points: Points) -> FloatArray:
     return distances(vertices(points))
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean largest change of a distance, and mean width of the image, over the maps."""
     ball, draw = config.points is Points.BALL, DRAW[config.kind]
     columns = BALL_DIMENSION if ball else vertices(config.points).shape[1]
@@ -134,17 +120,15 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     for i in range(config.maps):
         A = draw(config.rows, columns, rng)
         changes[i], images[i] = change_and_image(config, A, rng)
-    return [
-        {
-            "width": width(config.points),
-            "diameter": 1.0 if ball else float(distances_of(config.points).max()),
-            "count": config.maps,
-            "change": float(changes.mean()),
-            "change_variance": float(changes.var(ddof=1)),
-            "image_width": float(images.mean()),
-            "image_width_variance": float(images.var(ddof=1)),
-        }
-    ]
+    return {
+        "width": width(config.points),
+        "diameter": 1.0 if ball else float(distances_of(config.points).max()),
+        "count": config.maps,
+        "change": float(changes.mean()),
+        "change_variance": float(changes.var(ddof=1)),
+        "image_width": float(images.mean()),
+        "image_width_variance": float(images.var(ddof=1)),
+    }
 
 
 DRAW = {Map.GAUSSIAN: gd.jl_map, Map.RADEMACHER: gd.geometry.RademacherMap().draw}
@@ -159,13 +143,12 @@ def bound(table: pd.DataFrame) -> pd.Series:
 def reach(table: pd.DataFrame, column: str, level: float) -> pd.Series:
     """Half-length of the two-sided confidence interval for the mean of a column, at `level`."""
     errors = np.sqrt(table[f"{column}_variance"] / table["count"])
-    factors = [quantile(level / 2, int(count)) for count in table["count"]]
+    factors = [ex.quantile(level / 2, int(count)) for count in table["count"]]
     return errors * factors
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims about the bound, the rate for both kinds of maps, and widths of images."""
-    level = LEVEL / len(table)
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
+    level = ex.LEVEL / len(table)
     low = table.change - reach(table, "change", level)
     shares = table.change / bound(table)
     finite, balls = table.points != Points.BALL, table.points == Points.BALL
@@ -176,86 +159,76 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     expected = gaussian.width * np.array(mean_norms)
     off = (gaussian.image_width - expected) / reach(gaussian, "image_width", level)
     return [
-        Claim(
+        ex.Claim(
             "for both kinds of map, the mean largest change of a distance is below the bound for "
             "Gaussian maps",
-            bool((low <= bound(table)).all()),
+            ex.at_most(low, bound(table)),
             f"{len(table)} points, at most {shares.max():.3f} times the bound",
             "at most 1",
             "JL-T9",
-            used=margins.share(low, bound(table)),
         ),
-        Claim(
+        ex.Claim(
             "for a ball, the largest change of a distance is 0.35 to 0.5 times the bound",
-            bool(needed.between(0.35, 0.5).all()),
+            ex.between(needed, 0.35, 0.5),
             f"{needed.min():.3f} to {needed.max():.3f} times the bound for m >= {BALL_DIMENSION}",
             "0.35 to 0.5: the change is near 2 w(S) / sqrt(m), half of the bound's first term",
             "JL-T9",
-            used=margins.position(needed, 0.35, 0.5),
         ),
-        Claim(
+        ex.Claim(
             "for finite sets and both kinds of map, the largest change of a distance is "
             "w(S) / sqrt(m) up to a factor 2",
-            bool(constants.between(0.5, 2.0).all()),
+            ex.Verdict(
+                constants.between(0.5, 2.0).all(),
+                ex.position(np.log(constants), -math.log(2), math.log(2)),
+            ),
             f"sqrt(m) change / w(S) between {constants.min():.2f} and {constants.max():.2f}",
             "in [0.5, 2]",
             "JL-T9",
-            used=margins.position(np.log(constants), -math.log(2), math.log(2)),
         ),
-        Claim(
+        ex.Claim(
             "a Gaussian map changes the expected width from w to mu_m w / sqrt(m)",
-            bool((off.abs() <= 1).all()),
+            ex.at_most(off.abs(), 1),
             f"{len(gaussian)} points, off by at most {off.abs().max():.2f} of the interval's "
             "half-length",
-            f"within the interval at level {LEVEL:g}",
+            f"within the interval at level {ex.LEVEL:g}",
             "JL-L12",
-            used=margins.share(off.abs(), 1),
         ),
     ]
 
 
-LOOKS = {
-    Points.SIGNS: Look("C0", "o"),
-    Points.CUBE: Look("C1", "s"),
-    Points.SIMPLEX: Look("C2", "v"),
-    Points.BALL: Look("C3", "D"),
-}
+LOOKS = Points.looks()
 OPEN = "Rademacher: open markers"
 BOUND = r"$(4w+(0.71+\frac{1}{4\sqrt{m}})\,\mathrm{diam})/\sqrt{m}$"
 MEAN_NORM = r"$\mu_m/\sqrt{m}$"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Change of distances and width of the image, both divided by the width, against m."""
-    figure = Figure(figsize=(7.2, 3.9))
-    change, image = figure.subplots(1, 2)
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure, (change, image) = ex.panels(
+        (7.2, 3.9),
+        ["distortion", "width of the image"],
+        "target dimension $m$",
+        [r"largest change of a distance $/\,w(S)$", r"$w(AS)\,/\,w(S)$"],
+    )
     for (points, kind), rows in table.groupby(["points", "kind"], sort=False):
         look, mine = LOOKS[Points(points)], rows.sort_values("rows")
         filled = kind == Map.GAUSSIAN
         look, line = replace(look, filled=filled), "-" if filled else ":"
         for axes, column in ((change, "change"), (image, "image_width")):
-            values, spread = mine[column] / mine.width, reach(mine, column, BAND_LEVEL) / mine.width
+            values = mine[column] / mine.width
+            spread = reach(mine, column, ex.BAND_LEVEL) / mine.width
             label = points if filled else "_"
             band = values - spread, values + spread
-            draw_points(axes, mine.rows, values, look, label, line, band)
+            ex.draw_points(axes, mine.rows, values, look, label, line, band)
         if filled:
-            draw_theory(change, mine.rows, bound(mine) / mine.width, look.colour, "_")
-    draw_points(change, [], [], Look("black", "o", filled=False), OPEN, line=":")
-    draw_theory(change, [], [], "black", BOUND)
+            ex.draw_theory(change, mine.rows, bound(mine) / mine.width, look.colour, "_")
+    ex.draw_points(change, [], [], ex.Look("black", "o", filled=False), OPEN, line=":")
+    ex.draw_theory(change, [], [], "black", BOUND)
     m = np.unique(table.rows)
     norms = [gd.geometry.mean_gaussian_norm(int(each)) / math.sqrt(each) for each in m]
-    draw_theory(image, m, norms, "black", MEAN_NORM, (1, 2))
-    log_axes(change)
+    ex.draw_theory(image, m, norms, "black", MEAN_NORM, (1, 2))
+    ex.log_axes(change)
     image.set_xscale("log")
-    change.set_ylabel(r"largest change of a distance $/\,w(S)$")
-    image.set_ylabel(r"$w(AS)\,/\,w(S)$")
-    change.set_title("(a) distortion")
-    image.set_title("(b) width of the image")
-    for axes in (change, image):
-        axes.set_xlabel("target dimension $m$")
-    measured = [*LOOKS, OPEN]
-    shared_legend(figure, (change, image), {"set S": measured, "theory": [BOUND, MEAN_NORM]})
-    return figure
+    return ex.shared_legend(figure, {"set S": [*LOOKS, OPEN], "theory": [BOUND, MEAN_NORM]})
 
 
 def grid(sizes: tuple[int, ...], maps: int) -> tuple[Config, ...]:
@@ -265,5 +238,5 @@ def grid(sizes: tuple[int, ...], maps: int) -> tuple[Config, ...]:
     )
 
 
-QUICK = Sweep(grid((4, 16, 64, 256), 60))
-FULL = Sweep(grid((2, 4, 8, 16, 32, 64, 128, 256, 512), 1000))
+QUICK = ex.Sweep(grid((4, 16, 64, 256), 60))
+FULL = ex.Sweep(grid((2, 4, 8, 16, 32, 64, 128, 256, 512), 1000))

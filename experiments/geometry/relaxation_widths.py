@@ -25,14 +25,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, Look, draw_points, draw_theory, shared_legend
-from experiments.engine.statistics import LEVEL, quantile
 from experiments.shared.workloads import Kind, workload
 
 #: Number k of attributes of one query, by workload, in the order of the legend.
@@ -54,14 +49,12 @@ SLACK = 1e-6
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     family: Kind  # Workload
     d: int  # Number of attributes
     directions: int  # Gaussian directions in one cell
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Means, variances and covariance of the two support functions over shared directions."""
     Q = workload(config.family, config.d)
     assert isinstance(Q, gd.workloads.Marginals | gd.workloads.Parities)
@@ -69,18 +62,16 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     directions = rng.standard_normal((config.directions, Q.n_queries))
     high, true = outer.support(directions), inner.support(directions)
     spread = np.cov(high, true)
-    return [
-        {
-            "queries": Q.n_queries,
-            "count": config.directions,
-            "relaxed": float(high.mean()),
-            "true": float(true.mean()),
-            "relaxed_variance": float(spread[0, 0]),
-            "true_variance": float(spread[1, 1]),
-            "covariance": float(spread[0, 1]),
-            "least_margin": float((high - true).min()) / math.sqrt(Q.n_queries),
-        }
-    ]
+    return {
+        "queries": Q.n_queries,
+        "count": config.directions,
+        "relaxed": float(high.mean()),
+        "true": float(true.mean()),
+        "relaxed_variance": float(spread[0, 0]),
+        "true_variance": float(spread[1, 1]),
+        "covariance": float(spread[0, 1]),
+        "least_margin": float((high - true).min()) / math.sqrt(Q.n_queries),
+    }
 
 
 @dataclass(frozen=True)
@@ -105,7 +96,7 @@ class Ratio:
 
     def interval(self, level: float, tests: int = 1) -> tuple[float, float]:
         """Two-sided interval; `level` is the false-alarm probability of all `tests` intervals."""
-        reach = quantile(level / (2 * tests), self.count) * self.stderr
+        reach = ex.quantile(level / (2 * tests), self.count) * self.stderr
         return self.value - reach, self.value + reach
 
 
@@ -127,71 +118,66 @@ LIMITS = {
 }
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """The relaxations contain the polytopes, and are little wider."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     least, count = float(table.least_margin.min()), int(table["count"].sum())
     found = ratios(table)
     made = [
-        Claim(
+        ex.Claim(
             "relaxations contain the polytopes in every direction tried",
-            least >= -SLACK,
+            ex.Verdict(least >= -SLACK, ex.share(max(-least, 0.0), SLACK)),
             f"smallest margin {least:.1e} times the radius, in {count:,} directions",
             f"at least -{SLACK:g}",
             "moment matrices are psd",
-            used=margins.share(max(-least, 0.0), SLACK),
         )
     ]
     for family, limit in LIMITS.items():
         mine = {d: ratio for (name, d), ratio in found.items() if name is family}
         worst = max(mine, key=lambda d: mine[d].value)
-        top = max(ratio.interval(LEVEL, len(found))[1] for ratio in mine.values())
+        top = max(ratio.interval(ex.LEVEL, len(found))[1] for ratio in mine.values())
         made.append(
-            Claim(
+            ex.Claim(
                 f"{family}: the relaxation is at most {limit - 1:.0%} wider than the polytope",
-                top <= limit,
+                ex.Verdict(top <= limit, ex.share(max(top - 1, 0.0), limit - 1)),
                 f"ratio {mine[worst].value:.4f} at d = {worst}, upper ends at most {top:.4f}",
                 f"at most {limit:g}",
                 "measured",
-                used=margins.share(max(top - 1, 0.0), limit - 1),
             )
         )
     return made
 
 
 LOOKS = {
-    Kind.MARGINALS_2: Look("C0", "o"),
-    Kind.PARITIES_2: Look("C1", "s"),
-    Kind.MARGINALS_3: Look("C2", "v"),
-    Kind.PARITIES_3: Look("C3", "D", filled=False),
-    Kind.PARITIES_4: Look("C4", "^", filled=False),
+    Kind.MARGINALS_2: ex.Look("C0", "o"),
+    Kind.PARITIES_2: ex.Look("C1", "s"),
+    Kind.MARGINALS_3: ex.Look("C2", "v"),
+    Kind.PARITIES_3: ex.Look("C3", "D", filled=False),
+    Kind.PARITIES_4: ex.Look("C4", "^", filled=False),
 }
 EQUAL = "width of the polytope itself"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Widths of both bodies, and their ratio."""
-    figure = Figure(figsize=(7.2, 3.7))
-    widths, shares = figure.subplots(1, 2)
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure, (widths, shares) = ex.panels(
+        (7.2, 3.7),
+        ["width of the relaxation", "ratio, 95% bands"],
+        "attributes $d$",
+        ["Gaussian width", "relaxed width / width"],
+    )
     found = ratios(table)
     for family, look in LOOKS.items():
         means = table[table.family == family].groupby("d")[["relaxed", "true"]].mean()
-        draw_points(widths, means.index, means.relaxed, look, family)
+        ex.draw_points(widths, means.index, means.relaxed, look, family)
         widths.plot(means.index, means.true, color="black", lw=0.8, ls=(0, (4, 2)), label="_")
         points = {d: ratio for (name, d), ratio in found.items() if name is family}
-        low, high = np.array([ratio.interval(BAND_LEVEL) for ratio in points.values()]).T
+        low, high = np.array([ratio.interval(ex.BAND_LEVEL) for ratio in points.values()]).T
         values = [ratio.value for ratio in points.values()]
-        draw_points(shares, [*points], values, look, "_", band=(low, high))
-    draw_theory(widths, [], [], "black", EQUAL)
+        ex.draw_points(shares, [*points], values, look, "_", band=(low, high))
+    ex.draw_theory(widths, [], [], "black", EQUAL)
     shares.axhline(1, color="black", lw=1.1, ls=(0, (4, 2)))
     widths.set_yscale("log")
-    widths.set_yticks([2, 5, 10, 20, 50], ["2", "5", "10", "20", "50"])
+    widths.set_yticks(*ex.ticks(2, 5, 10, 20, 50))
     widths.minorticks_off()
-    widths.set(ylabel="Gaussian width", title="(a) width of the relaxation")
-    shares.set(ylabel="relaxed width / width", title="(b) ratio, 95% bands")
-    for axes in (widths, shares):
-        axes.set_xlabel("attributes $d$")
-    shared_legend(figure, (widths,), {"relaxation of": [*LOOKS], "dashed": [EQUAL]})
-    return figure
+    return ex.shared_legend(figure, {"relaxation of": [*LOOKS], "dashed": [EQUAL]})
 
 
 #: Number of directions in one cell for a lift. Each key is the largest number of attributes for
@@ -210,5 +196,5 @@ def grid(sizes: tuple[int, ...], many: int, largest: int) -> tuple[Config, ...]:
     )
 
 
-QUICK = Sweep(grid((4, 6), 100, 6))
-FULL = Sweep(grid(tuple(range(4, 13)), 1000, 12), trials=4)
+QUICK = ex.Sweep(grid((4, 6), 100, 6))
+FULL = ex.Sweep(grid(tuple(range(4, 13)), 1000, 12), trials=4)

@@ -31,15 +31,9 @@ import numpy as np
 import pandas as pd
 import scipy.spatial
 import scipy.stats
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, draw_points, draw_theory, shared_legend
-from experiments.engine.statistics import LEVEL, quantile
 from experiments.shared.volume_bodies import (
     EVEN,
     LOOKS,
@@ -54,7 +48,7 @@ from geomdp.bounds.volume import urysohn
 
 #: Level of each certified interval of a width: a thousand such intervals hold together with
 #: probability at least 1 - 1e-6.
-CERTIFIED = LEVEL / 1000
+CERTIFIED = ex.LEVEL / 1000
 #: Relative tolerance for proved radii: they are rounded down by 1e-9.
 ROUNDED_DOWN = 1.01e-9
 #: Bodies with measured projections: hulls of few points.
@@ -70,20 +64,18 @@ class Part(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One body."""
-
     part: Part  # Quantities measured
     family: Family  # Body
     size: int  # Number of queries k; dimension of the records for second moments
     draws: int  # Number of random subspaces, or of Gaussian directions
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Mean volumes of projections by their dimension, or volume radii and width."""
     return {Part.PROJECTIONS: projections, Part.WIDTHS: widths}[config.part](config, rng)
 
 
-def projections(config: Config, rng: np.random.Generator) -> list[Row]:
+def projections(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Volumes of projections divided by volumes of unit balls, averaged over random subspaces."""
     k, points = config.size, vertices(config.family, config.size)
     shares = np.empty((config.draws, k))
@@ -117,7 +109,7 @@ def ball_volume(dimension: int) -> float:
     return gd.bodies.Ball(dimension).volume() if dimension else 1.0
 
 
-def widths(config: Config, rng: np.random.Generator) -> list[Row]:
+def widths(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Volume radii of the body and of its projections, and its Gaussian width."""
     K = symmetric_body(config.family, config.size)
     radii = volume_radii(K, rng)
@@ -141,15 +133,14 @@ def widths(config: Config, rng: np.random.Generator) -> list[Row]:
 def projection_radii(table: pd.DataFrame, level: float) -> pd.DataFrame:
     """Q_j of every body, with intervals that all hold with probability at least 1 - `level`."""
     rows = table[table.part == Part.PROJECTIONS].sort_values(["family", "j"])
-    reach = quantile(level / (2 * len(rows)), int(rows.draws.min())) * rows.share_stderr
+    reach = ex.quantile(level / (2 * len(rows)), int(rows.draws.min())) * rows.share_stderr
     ends = {"low": rows.share - reach, "value": rows.share, "high": rows.share + reach}
     radii = {name: np.maximum(end, 0.0) ** (1 / rows.j) for name, end in ends.items()}
     return rows.assign(**radii, exact=rows.exact_share ** (1 / rows.j))
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """The inequalities of Alexandrov and Fenchel and of Urysohn, and Lemma 20."""
-    radii = projection_radii(table, LEVEL)
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
+    radii = projection_radii(table, ex.LEVEL)
     bodies = table[table.part == Part.WIDTHS]
     share = bodies.radius / bodies.urysohn
     most = bodies.urysohn * bodies.width_high / bodies.width
@@ -160,28 +151,29 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         falling(radii),
         of_the_cube(radii[radii.exact.notna()]),
         proved_radii_fall(bodies, balls),
-        Claim(
+        ex.Claim(
             "every body satisfies Urysohn's inequality, and balls attain equality",
-            bool((bodies.radius <= most * (1 + 1e-9)).all()) and equality <= 1e-9,
+            ex.Verdict(
+                bool((bodies.radius <= most * (1 + 1e-9)).all()) and equality <= 1e-9,
+                ex.share(bodies.radius, most * (1 + 1e-9)),
+            ),
             f"{len(bodies)} bodies, volume radius {share.min():.1g} to {share.max():.3f} of the "
             f"bound; balls off by {equality:.0e}",
             "at most 1, with equality for balls",
             "JL-URY",
-            used=margins.share(bodies.radius, most * (1 + 1e-9)),
         ),
         cube_share(bodies[bodies.family == Family.CUBE]),
-        Claim(
+        ex.Claim(
             "i times the proved lower bound on vr_i stays below sqrt(i + 1) times the width",
-            bool((bodies.lemma <= bodies.width_high).all()),
+            ex.at_most(bodies.lemma, bodies.width_high),
             f"{len(bodies)} bodies, all i, at most {lemma.max():.3f} of it",
             "at most 1",
             "JL-L20",
-            used=margins.share(bodies.lemma, bodies.width_high),
         ),
     ]
 
 
-def falling(radii: pd.DataFrame) -> Claim:
+def falling(radii: pd.DataFrame) -> ex.Claim:
     """Mean projection radii fall with the dimension."""
     groups = [rows for _, rows in radii.groupby("family")]
     rises = [
@@ -190,65 +182,65 @@ def falling(radii: pd.DataFrame) -> Claim:
         for low, high in zip(rows.low.iloc[1:], rows.high.iloc[:-1], strict=True)
     ]
     ends = [rows.value.iloc[-1] / rows.value.iloc[0] for rows in groups]
-    return Claim(
+    return ex.Claim(
         "mean projection radii fall with the dimension",
         # No rise beyond chance, and none at all in the measured values.
-        max(rises) <= 0 and all(rows.value.is_monotonic_decreasing for rows in groups),
+        ex.in_order(max(rises) <= 0 and all(rows.value.is_monotonic_decreasing for rows in groups)),
         f"{len(rises)} steps, each by at most {max(rises):+.4f}; Q_k / Q_1 is {min(ends):.3f} to "
         f"{max(ends):.3f} for {len(groups)} bodies",
         "falling",
         "JL-L17",
-        used=margins.NoLimit.ORDER,
     )
 
 
-def of_the_cube(cube: pd.DataFrame) -> Claim:
+def of_the_cube(cube: pd.DataFrame) -> ex.Claim:
     """Mean projection radii of the cube agree with their closed form."""
     rounding = 1e-9 * cube.exact
     inside = (cube.low - rounding <= cube.exact) & (cube.exact <= cube.high + rounding)
     off = float((cube.value / cube.exact - 1).abs().max())
-    return Claim(
+    return ex.Claim(
         "mean projection radii of the cube are 2 (kappa_(k-j) / kappa_k)^(1/j)",
-        bool(inside.all()),
+        ex.Verdict(
+            inside.all(),
+            ex.share((cube.value - cube.exact).abs(), np.maximum(cube.high - cube.value, rounding)),
+        ),
         f"{len(cube)} dimensions, off by {off:.2%} at most, all within their intervals",
         "equal",
         "JL-L17",
-        used=margins.share(
-            (cube.value - cube.exact).abs(), np.maximum(cube.high - cube.value, rounding)
-        ),
     )
 
 
-def proved_radii_fall(bodies: pd.DataFrame, balls: pd.DataFrame) -> Claim:
+def proved_radii_fall(bodies: pd.DataFrame, balls: pd.DataFrame) -> ex.Claim:
     """The lower bounds of `volume_radii` fall; all projections of a ball have its radius."""
     off = max(
         float((balls.least / balls.radius - 1).abs().max()),
         float((balls.most / balls.radius - 1).abs().max()),
     )
-    return Claim(
+    return ex.Claim(
         "proved lower bounds on radii of projections fall with the dimension, and those of a ball "
         "are its radius",
-        bool((bodies.rise <= 0).all()) and off <= ROUNDED_DOWN,
+        ex.Verdict(bool((bodies.rise <= 0).all()) and off <= ROUNDED_DOWN, off / ROUNDED_DOWN),
         f"{len(bodies)} bodies, largest rise {bodies.rise.max():.1g}; balls off by {off:.1g}",
         f"falling; within {ROUNDED_DOWN:g}, by which they are rounded down",
         "JL-L17",
-        used=off / ROUNDED_DOWN,
     )
 
 
-def cube_share(cubes: pd.DataFrame) -> Claim:
+def cube_share(cubes: pd.DataFrame) -> ex.Claim:
     """For cubes, the volume radius divided by Urysohn's bound falls to e^(-1/2)."""
     cubes = cubes.sort_values("dimension")
     shares = cubes.radius / cubes.urysohn
     limit = math.exp(-0.5)
-    return Claim(
+    return ex.Claim(
         "for cubes, the volume radius divided by Urysohn's bound falls towards e^(-1/2)",
-        bool(shares.is_monotonic_decreasing and limit < shares.iloc[-1] < 1.15 * limit),
+        ex.Verdict(
+            shares.is_monotonic_decreasing and limit < shares.iloc[-1] < 1.15 * limit,
+            ex.position(shares.iloc[-1] / limit, 1, 1.15),
+        ),
         f"{shares.iloc[0]:.4f} in dimension {cubes.dimension.iloc[0]:g}, {shares.iloc[-1]:.4f} in "
         f"dimension {cubes.dimension.iloc[-1]:g}",
         f"falling to {limit:.4f}, within 15% of it at the end",
         "JL-URY",
-        used=margins.position(shares.iloc[-1] / limit, 1, 1.15),
     )
 
 
@@ -257,17 +249,16 @@ ONE = r"Urysohn: $\mathrm{vr}\leq w/\mu_k$"
 LIMIT = r"cube: $e^{-1/2}$"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Mean projection radii by dimension, and volume radii divided by Urysohn's bound."""
-    figure = Figure(figsize=(7.2, 4.4))
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure = ex.Figure(figsize=(7.2, 4.4))
     left, *rights = figure.subplots(1, 3)
     drawn = int((table.part == Part.PROJECTIONS).sum())
-    draw_projections(left, projection_radii(table, BAND_LEVEL * drawn))
+    draw_projections(left, projection_radii(table, ex.BAND_LEVEL * drawn))
     bodies = table[table.part == Part.WIDTHS]
     for right, families in zip(rights, (EVEN, STRETCHED), strict=True):
         for family in families:
             mine = bodies[bodies.family == family].sort_values("dimension")
-            draw_points(right, mine.dimension, mine.radius / mine.urysohn, LOOKS[family], family)
+            ex.draw_points(right, mine.dimension, mine.radius / mine.urysohn, LOOKS[family], family)
         right.axhline(1, color="black", lw=1.1, ls=(0, (4, 2)), label=ONE)
         right.set_xscale("log", base=2)
         right.xaxis.set_major_formatter("{x:g}")
@@ -279,19 +270,18 @@ def plot(table: pd.DataFrame) -> Figure:
     for axes in (left, *rights):
         axes.set_ylim(0, 1.05)
     columns = {"round": [*EVEN], "stretched": [*STRETCHED], "theory": [EXACT, ONE, LIMIT]}
-    shared_legend(figure, (*rights, left), columns)
-    return figure
+    return ex.shared_legend(figure, columns)
 
 
-def draw_projections(axes: Axes, radii: pd.DataFrame) -> None:
+def draw_projections(axes: ex.Axes, radii: pd.DataFrame) -> None:
     """Q_j divided by the measured Q_1, for each body."""
     for family in PROJECTED:
         mine, look = radii[radii.family == family], LOOKS[family]
         first = mine.value.iloc[0]
         band = mine.low / first, mine.high / first
-        draw_points(axes, mine.j, mine.value / first, look, family, band=band)
+        ex.draw_points(axes, mine.j, mine.value / first, look, family, band=band)
         if family is Family.CUBE:
-            draw_theory(axes, mine.j, mine.exact / mine.exact.iloc[0], "black", EXACT, (1, 2))
+            ex.draw_theory(axes, mine.j, mine.exact / mine.exact.iloc[0], "black", EXACT, (1, 2))
     axes.set(xlabel="dimension $j$ of the projection", ylabel=r"mean radius $Q_j\,/\,Q_1$")
     axes.set_title(f"(a) projections\nfrom dimension {radii['size'].iloc[0]}", fontsize=8.5)
     axes.set_xticks(radii.j.unique())
@@ -309,5 +299,5 @@ def grid(
     )  # fmt: skip
 
 
-QUICK = Sweep(grid(4, 200, (2, 4, 8, 16), (1, 2, 3), 2000))
-FULL = Sweep(grid(6, 600, (2, 3, 4, 6, 8, 12, 16, 24, 32), (1, 2, 3, 4, 5, 7), 20_000))
+QUICK = ex.Sweep(grid(4, 200, (2, 4, 8, 16), (1, 2, 3), 2000))
+FULL = ex.Sweep(grid(6, 600, (2, 3, 4, 6, 8, 12, 16, 24, 32), (1, 2, 3, 4, 5, 7), 20_000))

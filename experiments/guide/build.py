@@ -179,17 +179,6 @@ def build_guide(
 
     The code blocks of the pages are run. A warning of Sphinx is an error, and so are a broken link
     and a file that a page would load from the network.
-
-    Parameters
-    ----------
-    scripts : sequence of LoadedScript
-        The scripts of the gallery, in its order.
-    folder : Path
-        Where the guide goes; the folder is made if it does not exist.
-    folders : Folders
-        Where the committed figures are.
-    examples : bool
-        Whether to run the examples of all docstrings too.
     """
     sources, pages, memory = (folder / name for name in ("sources", "html", "doctrees"))
     for path in (sources, pages, memory):

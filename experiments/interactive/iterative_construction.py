@@ -38,14 +38,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import scipy.stats
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import LEVEL, MeanSquare, pooled_along
 from experiments.shared.known_shares import KnownShares, falling_shares
 from geomdp.mechanisms.interactive.iterative import CORRECTED
 from geomdp.mechanisms.printed import PRINTED_STOPPING
@@ -58,11 +53,11 @@ PRIVACY: dict[str, gd.PureDP | gd.ApproxDP] = {
 }
 
 
-class Constants(enum.StrEnum):
+class Constants(ex.Curve):
     """Constants of Theorem 5 of Roth's lecture on iterative construction, as in the legend."""
 
-    CORRECTED = "corrected constants"
-    PRINTED = "printed constants"
+    CORRECTED = "corrected constants", "C0", "o"
+    PRINTED = "printed constants", "C3", "D", ex.HOLLOW
 
 
 DESIGNS = {Constants.CORRECTED: CORRECTED, Constants.PRINTED: PRINTED_STOPPING}
@@ -78,8 +73,6 @@ class Data(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     data: Data  # True answers
     privacy: str  # Key of `PRIVACY`
     constants: Constants  # Constants of the stopping rule
@@ -97,13 +90,6 @@ class Ladder(gd.mechanisms.AllParities):
     A uniform hypothesis answers 1/2, so the gap of parity j is TOP - (j - 1) `step`.
 
     Parity 0, which is 1 on every record, has no gap.
-
-    Parameters
-    ----------
-    d : int
-        Number of bits.
-    step : float
-        Difference between one gap and the next.
     """
 
     def __init__(self, d: int, step: float) -> None:
@@ -117,15 +103,7 @@ class Ladder(gd.mechanisms.AllParities):
 
 
 class Cliff(gd.mechanisms.AllParities):
-    """Parity 1 has the gap TOP to a uniform hypothesis; all other gaps are smaller by `drop`.
-
-    Parameters
-    ----------
-    d : int
-        Number of bits.
-    drop : float
-        Difference between the largest gap and each other gap.
-    """
+    """Parity 1 has the gap TOP to a uniform hypothesis; all other gaps are smaller by `drop`."""
 
     def __init__(self, d: int, drop: float) -> None:
         super().__init__(d)
@@ -163,7 +141,9 @@ def spent(built: gd.IterativeConstruction[Any]) -> float:
             return count * step.epsilon
 
 
-def first_choices(built: gd.IterativeConstruction[Any], runs: int, rng: np.random.Generator) -> Row:
+def first_choices(
+    built: gd.IterativeConstruction[Any], runs: int, rng: np.random.Generator
+) -> ex.Row:
     """How often the first query of a run has the largest gap, and the exact chance of that."""
     top, hits = built.distinguisher.query(1), 0
     for child in rng.spawn(runs):
@@ -179,7 +159,9 @@ def first_choices(built: gd.IterativeConstruction[Any], runs: int, rng: np.rando
 WORSE = 0.5
 
 
-def worse_choices(built: gd.IterativeConstruction[Any], runs: int, rng: np.random.Generator) -> Row:
+def worse_choices(
+    built: gd.IterativeConstruction[Any], runs: int, rng: np.random.Generator
+) -> ex.Row:
     """How often the choice from a `Cliff` misses the largest gap, and the exact chance of that.
 
     Let |C| be the number of parities. If F(epsilon) = 2 ln(|C| / gamma) / (n epsilon) is right,
@@ -197,7 +179,7 @@ def worse_choices(built: gd.IterativeConstruction[Any], runs: int, rng: np.rando
 
 def errors_and_noise(
     built: gd.IterativeConstruction[Any], runs: int, rng: np.random.Generator
-) -> Row:
+) -> ex.Row:
     """Mean square of the largest error, and the sum of |noise| in units of the noise's scale."""
     truths = built.distinguisher.truths(None, built.n)
     unit = 1 / (built.step_epsilon * built.n)
@@ -216,7 +198,7 @@ def errors_and_noise(
         ]
     start = built.distinguisher.estimates(built.rule.start(built.alpha / 2))
     return {
-        **MeanSquare.of(np.square(errors)).columns(),
+        **ex.MeanSquare.of(np.square(errors)).columns(),
         "within": sum(error <= built.accuracy for error in errors),
         "alpha": built.alpha,
         "guaranteed": built.accuracy,
@@ -229,17 +211,17 @@ def errors_and_noise(
     }
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Errors and the promised accuracy, or counts of choices on the ladder or on the cliff."""
     built = construction(config, KnownShares(falling_shares(1 << BITS)))
     match config.data:
         case Data.LADDER:
             halving = 2 * math.log(2) / (built.step_epsilon * config.n)
-            return [first_choices(construction(config, Ladder(BITS, halving)), config.runs, rng)]
+            return first_choices(construction(config, Ladder(BITS, halving)), config.runs, rng)
         case Data.CLIFF:
-            return [worse_choices(built, config.runs, rng)]
+            return worse_choices(built, config.runs, rng)
         case Data.SHARES:
-            return [errors_and_noise(built, config.runs, rng)]
+            return errors_and_noise(built, config.runs, rng)
 
 
 POINT = ["privacy", "constants", "n"]
@@ -255,8 +237,7 @@ POWERS = {"pure": -1 / 3, "approximate": -1 / 2}
 FACTORS = {"pure": 4 ** (1 / 3), "approximate": 2.0}
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims on errors, steps, budget and rate, on where runs end, and on noise and choices."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     runs = table[table.data == Data.SHARES]
     ladder = table[table.data == Data.LADDER]
     return [
@@ -268,72 +249,71 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-def ends_at_the_level(table: pd.DataFrame) -> Claim:
+def ends_at_the_level(table: pd.DataFrame) -> ex.Claim:
     """The largest error at the end of runs that start with an error above 3 alpha / 4."""
     started = table[table.untouched > LEVEL_OF_TEST * table.alpha]
     shares = np.sqrt(started.mean_square) / started.alpha
     low, high = LEVEL_OF_TEST - 1 / 4, LEVEL_OF_TEST + 1 / 8
-    return Claim(
+    return ex.Claim(
         "runs end with a largest error near 3 alpha / 4, or below it by up to one update",
-        bool(((shares >= low) & (shares <= high)).all()) and len(shares) > 0,
+        ex.Verdict(
+            bool(((shares >= low) & (shares <= high)).all()) and len(shares) > 0,
+            ex.position(shares, low, high),
+        ),
         f"root mean squares {shares.min():.3f} to {shares.max():.3f} times alpha in {len(shares)} "
         "cells",
         f"{low:g} to {high:g}: an update changes the error by at most alpha / 4, noise is below "
         "alpha / 8",
         "IC-ALG",
-        used=margins.position(shares, low, high),
     )
 
 
-def has_its_noise(table: pd.DataFrame) -> Claim:
+def has_its_noise(table: pd.DataFrame) -> ex.Claim:
     """Moduli of Laplace noise are exponential, so their sum has a Gamma law."""
     count, total = int(table.answers.sum()), float(table.noise.sum())
     law = scipy.stats.gamma(count)
     chance = 2 * min(law.cdf(total), law.sf(total))
-    return Claim(
+    return ex.Claim(
         "the measured answers have Laplace noise of scale 1 / (epsilon_0 n)",
-        bool(chance > LEVEL),
+        ex.not_rare(chance, ex.LEVEL),
         f"{count} answers, mean modulus {total / count:.3f} times the scale, p-value {chance:.2g} "
         "(Gamma)",
         "1",
         "IC-T4, GEN-3",
-        used=margins.rarity(chance, LEVEL),
     )
 
 
-def has_its_law(table: pd.DataFrame) -> Claim:
+def has_its_law(table: pd.DataFrame) -> ex.Claim:
     """How often the exponential mechanism takes the largest gap, if gaps fall in equal steps."""
     hits, runs = int(table.hits.sum()), int(table.runs.sum())
     chance = float(table.chance.iloc[0])
     value = scipy.stats.binomtest(hits, runs, chance).pvalue
-    return Claim(
+    return ex.Claim(
         "if gaps fall in equal steps, the largest is chosen as often as by the exponential "
         "mechanism",
-        bool(value > LEVEL),
+        ex.not_rare(value, ex.LEVEL),
         f"the largest gap in {hits} of {runs} first choices, p-value {value:.2g} (binomial)",
         f"with probability {chance:.3f}, at epsilon_0",
         "IC-DIST, GEN-3",
-        used=margins.rarity(value, LEVEL),
     )
 
 
-def loses(table: pd.DataFrame) -> Claim:
+def loses(table: pd.DataFrame) -> ex.Claim:
     """A two-sided test of how often the chosen gap is F(epsilon_0) below the largest gap."""
     worse, runs = int(table.worse.sum()), int(table.runs.sum())
     chance = float(table.chance.iloc[0])
     value = scipy.stats.binomtest(worse, runs, chance).pvalue
-    return Claim(
+    return ex.Claim(
         "if all other gaps are F(epsilon_0) below the largest gap, another gap is chosen with the "
         "exact probability",
-        bool(value > LEVEL),
+        ex.not_rare(value, ex.LEVEL),
         f"in {worse} of {runs} choices, p-value {value:.2g} (binomial)",
         f"with probability {chance:.3f}, at most gamma = {WORSE}",
         "IC-DIST",
-        used=margins.rarity(value, LEVEL),
     )
 
 
-def promises(table: pd.DataFrame) -> list[Claim]:
+def promises(table: pd.DataFrame) -> list[ex.Claim]:
     """Errors, steps and budgets of the runs, and how the promised alpha depends on n."""
     points = table.groupby(POINT, as_index=False).agg(
         within=("within", "sum"), releases=("releases", "sum"), alpha=("alpha", "first")
@@ -347,89 +327,87 @@ def promises(table: pd.DataFrame) -> list[Claim]:
     ratio = wide[Constants.CORRECTED] / wide[Constants.PRINTED]
     factors = ratio / ratio.index.get_level_values("privacy").map(FACTORS)
     return [
-        Claim(
+        ex.Claim(
             f"all {1 << BITS} parities are answered within alpha; with printed constants, within "
             "3 alpha / 2",
-            bool(np.all(tails > LEVEL / len(points))),
+            ex.not_rare(tails, ex.LEVEL / len(points)),
             f"{points.within.sum():.0f} of {points.releases.sum():.0f} runs, {len(points)} points",
             f"probability at least {1 - BETA} at each",
             "IC-T5",
-            used=margins.rarity(tails, LEVEL / len(points)),
         ),
-        Claim(
+        ex.Claim(
             "no run makes more than floor(B(alpha / 2)) updates, and some make several",
-            bool((table.steps <= table.updates_allowed).all() and table.steps.max() > 1),
+            ex.Verdict(
+                (table.steps <= table.updates_allowed).all() and table.steps.max() > 1,
+                ex.share(table.steps, table.updates_allowed),
+            ),
             f"at most {(table.steps / table.updates_allowed).max():.3f} times the number allowed; "
             f"at most {table.steps.max():.0f} updates",
             "at most 1 times; more than one update in some run",
             "IC-ALG",
-            used=margins.share(table.steps, table.updates_allowed),
         ),
-        Claim(
+        ex.Claim(
             "the two private steps of all rounds together keep within the budget",
-            bool((table.spent <= 1 + 1e-12).all()),
+            ex.at_most(table.spent, 1 + 1e-12),
             f"epsilon at most {table.spent.max():.6f}",
             "at most 1",
             "IC-T4",
-            used=margins.share(table.spent, 1 + 1e-12),
         ),
-        Claim(
+        ex.Claim(
             "up to logarithms, the promised alpha falls as n^(-1/3) under pure DP and as n^(-1/2) "
             "under approximate DP",
             # The logarithm of the number of steps makes alpha fall a little slower.
-            all(0 <= slope - POWERS[privacy] <= 0.06 for (privacy, _), slope in slopes.items()),
+            ex.Verdict(
+                all(0 <= slope - POWERS[privacy] <= 0.06 for (privacy, _), slope in slopes.items()),
+                ex.position(
+                    [slope - POWERS[privacy] for (privacy, _), slope in slopes.items()], 0, 0.06
+                ),
+            ),
             ", ".join(f"{privacy} {slope:.3f}" for (privacy, _), slope in slopes.items()),
             "from -1/3 to -0.273; from -1/2 to -0.44",
             "IC-T5",
-            used=margins.position(
-                [slope - POWERS[privacy] for (privacy, _), slope in slopes.items()], 0, 0.06
-            ),
         ),
-        Claim(
+        ex.Claim(
             "the printed constants promise an alpha that is smaller by a factor 4^(1/3) under "
             "pure DP and 2 under approximate DP",
-            bool(factors.between(0.95, 1.0).all()),
+            ex.between(factors, 0.95, 1.0),
             f"smaller by factors {ratio.min():.2f} to {ratio.max():.2f}",
             "these factors, or up to 5% less because of logarithms",
             "IC-T5, DISC-13",
-            used=margins.position(factors, 0.95, 1.0),
         ),
     ]
 
 
-LOOKS = {Constants.CORRECTED: Look("C0", "o"), Constants.PRINTED: Look("C3", "D", filled=False)}
+LOOKS = Constants.looks()
 PROMISED = {Constants.CORRECTED: r"$\alpha$, corrected", Constants.PRINTED: r"$3\alpha/2$, printed"}
 PRINTED_ALPHA = r"$\alpha$, printed: not proved"
 NO_UPDATE = "uniform start"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Largest error against n, below the promised accuracy."""
-    figure = Figure(figsize=(7.2, 3.8))
-    panels = figure.subplots(1, 2, sharey=True)
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure, panels = ex.panels(
+        (7.2, 3.8),
+        ["1-DP", r"$(1,10^{-6})$-DP"],
+        "number of records $n$",
+        f"largest error of {1 << BITS} parities",
+        sharey=True,
+    )
     table = table[table.data == Data.SHARES]
-    titles = ("(a) 1-DP", r"(b) $(1,10^{-6})$-DP")
-    for axes, privacy, title in zip(panels, PRIVACY, titles, strict=True):
+    for axes, privacy in zip(panels, PRIVACY, strict=True):
         for constants, look in LOOKS.items():
             rows = table[(table.privacy == privacy) & (table.constants == constants)]
             promised = rows.groupby("n")[["alpha", "guaranteed", "untouched"]].first()
+            n = promised.index
             if constants is Constants.PRINTED:
-                draw_theory(
-                    axes, promised.index, promised.alpha, look.colour, PRINTED_ALPHA, (1, 1.5)
-                )
+                ex.draw_theory(axes, n, promised.alpha, look.colour, PRINTED_ALPHA, (1, 1.5))
             else:
-                draw_theory(
-                    axes, promised.index, promised.untouched, "0.5", NO_UPDATE, (4, 1.5, 1, 1.5)
-                )
-            label = PROMISED[constants]
-            draw_theory(axes, promised.index, promised.guaranteed, look.colour, label)
-            draw_measured(axes, pooled_along(rows, "n"), look, constants)
-        log_axes(axes)
-        axes.set(title=title, xlabel="number of records $n$")
-    panels[0].set_ylabel(f"largest error of {1 << BITS} parities")
+                dashes = (4, 1.5, 1, 1.5)
+                ex.draw_theory(axes, n, promised.untouched, "0.5", NO_UPDATE, dashes)
+            ex.draw_theory(axes, n, promised.guaranteed, look.colour, PROMISED[constants])
+            ex.draw_measured(axes, ex.pooled_along(rows, "n"), look, constants)
+        ex.log_axes(axes)
     theory = [*PROMISED.values(), PRINTED_ALPHA, NO_UPDATE]
-    shared_legend(figure, panels, {"measured": [*LOOKS], "theory": theory})
-    return figure
+    return ex.shared_legend(figure, {"measured": [*LOOKS], "theory": theory})
 
 
 def grid(exponents: dict[str, tuple[float, ...]], runs: int, choices: int) -> tuple[Config, ...]:
@@ -453,8 +431,8 @@ def grid(exponents: dict[str, tuple[float, ...]], runs: int, choices: int) -> tu
     )
 
 
-QUICK = Sweep(grid({"pure": (7, 8, 9), "approximate": (6, 7, 7.5)}, runs=5, choices=25))
-FULL = Sweep(
+QUICK = ex.Sweep(grid({"pure": (7, 8, 9), "approximate": (6, 7, 7.5)}, runs=5, choices=25))
+FULL = ex.Sweep(
     grid(
         {"pure": (7, 7.5, 8, 8.5, 9, 9.5, 10), "approximate": (6, 6.5, 7, 7.5, 8)},
         runs=20,

@@ -33,16 +33,9 @@ import numpy as np
 import pandas as pd
 import scipy.optimize
 import scipy.stats
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import agrees_with_prediction, slopes_by, slopes_lie_within
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import LEVEL, MeanSquare, log_log_slope, pooled_along
 from geomdp.workloads import DenseQuery, SparseQuery
 
 PRIVACY = gd.ApproxDP(1.0, 1e-6)
@@ -108,7 +101,7 @@ def run_at_gap(
     return noise, left
 
 
-def at_gap(n: int, sparsity: int, gap: float, runs: int, rng: np.random.Generator) -> Row:
+def at_gap(n: int, sparsity: int, gap: float, runs: int, rng: np.random.Generator) -> ex.Row:
     """Updates, noise and errors over the runs of one trial.
 
     The hypothesis errs by `gap` times alpha0 on every query.
@@ -133,7 +126,7 @@ def at_gap(n: int, sparsity: int, gap: float, runs: int, rng: np.random.Generato
     }
 
 
-def threshold(table: pd.DataFrame) -> list[Claim]:
+def threshold(table: pd.DataFrame) -> list[ex.Claim]:
     """Which queries cause an update, and the error of queries just below the threshold."""
     by_gap = table.groupby("gap").agg(
         runs=("runs", "sum"), untouched=("untouched", "sum"), all_updated=("all_updated", "sum")
@@ -145,42 +138,39 @@ def threshold(table: pd.DataFrame) -> list[Claim]:
         for right, runs in ((near.untouched, near.runs), (far.all_updated, far.runs))
     ]
     return [
-        Claim(
+        ex.Claim(
             f"no query that is off by {NEAR} alpha0 causes an update, and every query that is off "
             f"by {FAR} alpha0 does",
-            bool(min(tails) > LEVEL / 2),
+            ex.not_rare(tails, ex.LEVEL / 2),
             f"{near.untouched:.0f} of {near.runs:.0f} and {far.all_updated:.0f} of {far.runs:.0f} "
             "runs",
             f"probability at least {1 - BETA} at each of the two distances",
             "BR-OIC",
-            used=margins.rarity(tails, LEVEL / 2),
         ),
-        Claim(
+        ex.Claim(
             "at every n and m, the largest error of an adversary's queries is nearly two thirds "
             "of 3 alpha0",
-            bool(left.between(0.6, 1).all()),
+            ex.Verdict(left.between(0.6, 1).all(), left.max()),
             f"{left.min():.3f} to {left.max():.3f} times 3 alpha0 at {len(left)} pairs, by "
             f"queries that are off by {LEFT} alpha0 and cause no update",
             "0.6 to 1",
             "BR-OIC, BR-ACC, BR-T3.8",
-            used=float(left.max()),
         ),
     ]
 
 
-def has_its_noise(table: pd.DataFrame) -> Claim:
+def has_its_noise(table: pd.DataFrame) -> ex.Claim:
     """Moduli of Laplace noise are exponential, so their sum has a Gamma law."""
     count, total = int(table["values"].sum()), float(table.noise.sum())
     law = scipy.stats.gamma(count)
     chance = 2 * min(law.cdf(total), law.sf(total)) if count else 0.0
-    return Claim(
+    return ex.Claim(
         "released values have Laplace noise of scale 9 sqrt(8 c ln(2/delta)) / (epsilon n)",
-        bool(chance > LEVEL),
+        ex.not_rare(chance, ex.LEVEL),
         f"{count} values, mean modulus {total / max(count, 1):.3f} times the scale, "
         f"p-value {chance:.2g} (Gamma)",
         "1",
         "BR-OIC, SV-NUM",
-        used=margins.rarity(chance, LEVEL),
     )
 
 
@@ -189,7 +179,7 @@ def has_its_noise(table: pd.DataFrame) -> Claim:
 POWERS = (-0.6, -0.4)
 
 
-def falls(table: pd.DataFrame) -> Claim:
+def falls(table: pd.DataFrame) -> ex.Claim:
     """At the least sparsity, the mean modulus of the noise falls with n at the expected power."""
     m = int(table.sparsity.min())
     sums = table[table.sparsity == m].groupby("n")[["noise", "values"]].sum()
@@ -197,11 +187,11 @@ def falls(table: pd.DataFrame) -> Claim:
     means = sums.noise / sums["values"] * scales
     # Moduli are exponential, so a mean of v of them has the relative standard error v^(-1/2).
     squares = [
-        MeanSquare(mean**2, 2 * mean**2 / math.sqrt(count), int(count))
+        ex.MeanSquare(mean**2, 2 * mean**2 / math.sqrt(count), int(count))
         for mean, count in zip(means, sums["values"], strict=True)
     ]
-    slope = log_log_slope([*sums.index], squares, LEVEL)
-    return slopes_lie_within(
+    slope = ex.log_log_slope([*sums.index], squares, ex.LEVEL)
+    return ex.slopes_lie_within(
         "up to logarithms, the noise of released values falls as n^(-1/2)",
         "BR-T3.8",
         {(f"m = {m}",): slope},
@@ -214,7 +204,7 @@ EXACT = "exact law of the noise"
 
 def at_epsilon(
     n: int, sparsity: int, gap: float, epsilon: float, runs: int, rng: np.random.Generator
-) -> Row:
+) -> ex.Row:
     """The largest error of a run: measured mean square, and exact root mean square.
 
     The hypothesis errs by `gap` times alpha0 on every query (see `solved_accuracy`).
@@ -232,7 +222,7 @@ def at_epsilon(
         promised.append(online.accuracy)
     scale = value_scale(n, sparse_updates(sparsity, alpha), epsilon)
     return {
-        **MeanSquare.of(np.square(largest)).columns(),
+        **ex.MeanSquare.of(np.square(largest)).columns(),
         "guaranteed": promised[0],
         "predicted": scale * largest_modulus(QUERIES),
         "predicted_stderr": 0.0,
@@ -249,17 +239,17 @@ def largest_modulus(count: int) -> float:
     return math.sqrt(means.sum() ** 2 + (means**2).sum())
 
 
-def claims_on_epsilon(table: pd.DataFrame) -> list[Claim]:
+def claims_on_epsilon(table: pd.DataFrame) -> list[ex.Claim]:
     """Two-sided tests of the largest noise at every epsilon, and of its slope against epsilon."""
-    slopes = slopes_by(table, ["sparsity"], "epsilon")
+    slopes = ex.slopes_by(table, ["sparsity"], "epsilon")
     return [
-        agrees_with_prediction(
+        ex.agrees_with_prediction(
             f"the largest of {QUERIES} errors has the exact root mean square at every epsilon",
             "BR-OIC, SV-NUM",
             table,
             ["epsilon"],
         ),
-        slopes_lie_within(
+        ex.slopes_lie_within(
             "up to logarithms, the largest error of released values falls as epsilon^(-1/2)",
             "BR-T3.8",
             {(f"m = {m}",): slope for (m,), slope in slopes.items()},
@@ -268,12 +258,14 @@ def claims_on_epsilon(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-def draw_epsilons(axes: Axes, table: pd.DataFrame, look: Look, promise: str, label: str) -> None:
+def draw_epsilons(
+    axes: ex.Axes, table: pd.DataFrame, look: ex.Look, promise: str, label: str
+) -> None:
     """Largest errors against epsilon, with their exact law and the promised accuracy."""
     stated = table.groupby("epsilon")[["guaranteed", "predicted"]].first()
-    draw_theory(axes, stated.index, stated.guaranteed, look.colour, promise)
-    draw_theory(axes, stated.index, stated.predicted, "black", EXACT, (1, 1.5))
-    draw_measured(axes, pooled_along(table, "epsilon"), look, label, joined=False)
+    ex.draw_theory(axes, stated.index, stated.guaranteed, look.colour, promise)
+    ex.draw_theory(axes, stated.index, stated.predicted, "black", EXACT, (1, 1.5))
+    ex.draw_measured(axes, ex.pooled_along(table, "epsilon"), look, label, joined=False)
 
 
 class Panel(enum.StrEnum):
@@ -286,17 +278,15 @@ class Panel(enum.StrEnum):
     EPSILON = "epsilon"
 
 
-class Rule(enum.StrEnum):
+class Rule(ex.Curve):
     """Update rules."""
 
-    SPARSE = "sparse multiplicative weights"
-    DENSE = "multiplicative weights"
+    SPARSE = "sparse multiplicative weights", "C3", "D"
+    DENSE = "multiplicative weights", "C0", "o"
 
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     panel: Panel  # Where the point is shown; `GAPS` are not drawn
     rule: Rule  # Update rule
     n: int  # Number of records
@@ -342,25 +332,23 @@ def run(config: Config, rng: np.random.Generator) -> tuple[float, int, Any]:
     return worst, online.updates, online
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Measure the largest errors. `at_gap` measures `GAPS`, and `at_epsilon` measures `EPSILON`."""
     if config.panel is Panel.GAPS:
-        return [at_gap(config.n, config.sparsity, config.gap, config.runs, rng)]
+        return at_gap(config.n, config.sparsity, config.gap, config.runs, rng)
     if config.panel is Panel.EPSILON:
-        return [at_epsilon(config.n, config.sparsity, config.gap, config.epsilon, config.runs, rng)]
+        return at_epsilon(config.n, config.sparsity, config.gap, config.epsilon, config.runs, rng)
     results = [run(config, child) for child in rng.spawn(config.runs)]
     errors = np.array([worst for worst, _, _ in results])
     online = results[0][2]
-    return [
-        {
-            **MeanSquare.of(errors**2).columns(),
-            "within": int(np.count_nonzero(errors <= online.accuracy)),
-            "guaranteed": online.accuracy,
-            "stated": 3 * stated_accuracy(config),
-            "updates": max(updates for _, updates, _ in results),
-            "updates_allowed": online.updates_allowed,
-        }
-    ]
+    return {
+        **ex.MeanSquare.of(errors**2).columns(),
+        "within": int(np.count_nonzero(errors <= online.accuracy)),
+        "guaranteed": online.accuracy,
+        "stated": 3 * stated_accuracy(config),
+        "updates": max(updates for _, updates, _ in results),
+        "updates_allowed": online.updates_allowed,
+    }
 
 
 def stated_accuracy(config: Config) -> float:
@@ -377,8 +365,7 @@ POINT = ["panel", "rule", "n", "sparsity", "universe"]
 SOLVED = 1e-9
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims on the promised accuracy, the threshold, the noise, and how they depend on n and m."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     gaps, against_epsilon = (table[table.panel == each] for each in (Panel.GAPS, Panel.EPSILON))
     return [
         *promises(table[~table.panel.isin([Panel.GAPS, Panel.EPSILON])]),
@@ -389,7 +376,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-def promises(table: pd.DataFrame) -> list[Claim]:
+def promises(table: pd.DataFrame) -> list[ex.Claim]:
     """The promised 3 alpha0: binomial tests of runs, and comparison with the solved equation."""
     points = table.groupby(POINT, as_index=False).agg(
         within=("within", "sum"),
@@ -404,94 +391,86 @@ def promises(table: pd.DataFrame) -> list[Claim]:
     sparsity = points[points.panel == Panel.SPARSITY].sort_values("sparsity")
     growth = sparsity.guaranteed.iloc[-1] / sparsity.guaranteed.iloc[0]
     return [
-        Claim(
+        ex.Claim(
             f"all {QUERIES} answers are within 3 alpha0",
-            bool((tails > LEVEL / len(points)).all()),
+            ex.not_rare(tails, ex.LEVEL / len(points)),
             f"{points.within.sum():.0f} of {points.releases.sum():.0f} runs, {len(points)} points; "
             f"at most {table.updates.max():.0f} updates, {table.updates_allowed.min():.0f} or more "
             "allowed",
             f"probability at least {1 - BETA} at each",
             "BR-OIC",
-            used=margins.rarity(tails, LEVEL / len(points)),
         ),
-        Claim(
+        ex.Claim(
             "the promised 3 alpha0 solves the equation of the formula sheet for all n, sparsities "
             "m and universes",
-            off <= SOLVED,
+            ex.at_most(off, SOLVED),
             f"{len(points)} points, relative differences at most {off:.1g}",
             f"at most {SOLVED:g}",
             "BR-OIC, BR-T3.8, BR-SMW, BR-MW",
-            used=margins.share(off, SOLVED),
         ),
-        Claim(
+        ex.Claim(
             "the promised error does not depend on the universe for sparse weights, and grows "
             "with it for dense weights",
-            sparse.nunique() == 1 and bool((np.diff(dense) > 0).all()),
+            ex.in_order(sparse.nunique() == 1 and bool((np.diff(dense) > 0).all())),
             f"{sparse.iloc[0]:.3f} for sparse weights; {dense.iloc[0]:.3f} to "
             f"{dense.iloc[-1]:.3f} for dense weights",
             "constant; increasing",
             "BR-SMW, BR-MW",
-            used=margins.NoLimit.ORDER,
         ),
-        Claim(
+        ex.Claim(
             "the promised error 3 alpha0 grows more slowly than m^0.1 with the sparsity m",
-            bool(growth <= (sparsity.sparsity.iloc[-1] / sparsity.sparsity.iloc[0]) ** 0.1),
+            ex.at_most(growth, (sparsity.sparsity.iloc[-1] / sparsity.sparsity.iloc[0]) ** 0.1),
             f"factor {growth:.3f} for m from {sparsity.sparsity.iloc[0]} to "
             f"{sparsity.sparsity.iloc[-1]}",
             "(ln m)^(1/4), up to constants",
             "BR-T3.8, DISC-8",
-            used=margins.share(
-                growth, (sparsity.sparsity.iloc[-1] / sparsity.sparsity.iloc[0]) ** 0.1
-            ),
         ),
     ]
 
 
-LOOKS = {Rule.SPARSE: Look("C3", "D"), Rule.DENSE: Look("C0", "o")}
+LOOKS = Rule.looks()
 GUARANTEES = {
     Rule.SPARSE: r"$3\alpha_0$, sparse weights",
     Rule.DENSE: r"$3\alpha_0$, dense weights",
 }
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Draw the largest error of a run and its bound against n, m, the universe and epsilon."""
-    figure = Figure(figsize=(7.2, 6.0))
-    panels = figure.subplots(2, 2, sharey=True).ravel()
+def plot(table: pd.DataFrame) -> ex.Figure:
     epsilons = table[table.panel == Panel.EPSILON]
     table = table[table.panel != Panel.GAPS]
+    first = table[table.panel == Panel.RECORDS].iloc[0]
+    second = table[table.panel == Panel.SPARSITY].iloc[0]
+    third = epsilons.iloc[0]
+    figure, panels = ex.panels(
+        (7.2, 6.0),
+        [
+            f"$m={first.sparsity}$, $|X|={first.universe}$",
+            f"$n=10^{round(math.log10(second.n))}$",
+            "the same $n$",
+            rf"$m={third.sparsity}$, $n=10^{{{round(math.log10(third.n))}}}$: queries far off",
+        ],
+        ["records $n$", "sparsity $m$", "universe $|X|$", r"$\varepsilon$"],
+        f"largest error of {QUERIES} answers",
+        sharey=True,
+        rows=2,
+    )
     columns = {Panel.RECORDS: "n", Panel.SPARSITY: "sparsity", Panel.UNIVERSE: "universe"}
     draw_epsilons(panels[3], epsilons, LOOKS[Rule.SPARSE], GUARANTEES[Rule.SPARSE], Rule.SPARSE)
-    log_axes(panels[3])
+    ex.log_axes(panels[3])
     for axes, (panel, column) in zip(panels[:3], columns.items(), strict=True):
         rows = table[table.panel == panel]
         for rule in rows.rule.unique():
             curve(axes, rows[rows.rule == rule], column, Rule(rule))
-        log_axes(axes)
-    first = table[table.panel == Panel.RECORDS].iloc[0]
-    second = table[table.panel == Panel.SPARSITY].iloc[0]
-    panels[0].set_title(f"(a) $m={first.sparsity}$, $|X|={first.universe}$")
-    panels[1].set_title(f"(b) $n=10^{round(math.log10(second.n))}$")
-    panels[2].set_title("(c) the same $n$")
-    third = epsilons.iloc[0]
-    panels[3].set_title(
-        rf"(d) $m={third.sparsity}$, $n=10^{{{round(math.log10(third.n))}}}$: queries far off"
-    )
-    names = ("records $n$", "sparsity $m$", "universe $|X|$", r"$\varepsilon$")
-    for axes, label in zip(panels, names, strict=True):
-        axes.set_xlabel(label)
-    for axes in panels[::2]:
-        axes.set_ylabel(f"largest error of {QUERIES} answers")
+        ex.log_axes(axes)
     theory = [*GUARANTEES.values(), EXACT]
-    shared_legend(figure, panels, {"measured": [*LOOKS], "theory": theory})
-    return figure
+    return ex.shared_legend(figure, {"measured": [*LOOKS], "theory": theory})
 
 
-def curve(axes: Axes, table: pd.DataFrame, column: str, rule: Rule) -> None:
+def curve(axes: ex.Axes, table: pd.DataFrame, column: str, rule: Rule) -> None:
     """Root mean square of the largest errors, with the guarantee."""
     promised = table.groupby(column).guaranteed.first()
-    draw_theory(axes, promised.index, promised, LOOKS[rule].colour, GUARANTEES[rule])
-    draw_measured(axes, pooled_along(table, column), LOOKS[rule], rule)
+    ex.draw_theory(axes, promised.index, promised, LOOKS[rule].colour, GUARANTEES[rule])
+    ex.draw_measured(axes, ex.pooled_along(table, column), LOOKS[rule], rule)
 
 
 def grid(
@@ -518,8 +497,8 @@ def grid(
     )
 
 
-QUICK = Sweep(grid((10**6, 10**7, 10**8), (1, 10, 100), (64, 1024), (0.01, 0.1, 1.0), runs=5))
-FULL = Sweep(
+QUICK = ex.Sweep(grid((10**6, 10**7, 10**8), (1, 10, 100), (64, 1024), (0.01, 0.1, 1.0), runs=5))
+FULL = ex.Sweep(
     grid(
         (10**6, 10**7, 10**8, 10**9, 10**10),
         (1, 4, 16, 64, 256, 1024),

@@ -16,7 +16,6 @@ Run time on one core: quick 1 s, full 2 minutes.
 
 from __future__ import annotations
 
-import enum
 import math
 from dataclasses import dataclass
 
@@ -24,22 +23,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import scipy.stats
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import (
-    BAND_LEVEL,
-    Look,
-    draw_points,
-    draw_theory,
-    log_axes,
-    shared_legend,
-)
-from experiments.engine.statistics import LEVEL
 from geomdp.bounds.upper import interactive as accuracy
 
 #: Number of quantiles of the threshold's noise over which an expectation is taken.
@@ -126,14 +112,14 @@ CUTOFF = 10
 BELOW = gd.mechanisms.Answer(above=False)
 
 
-class Family(enum.StrEnum):
+class Family(ex.Curve):
     """Mechanisms; each has its own theorem on accuracy."""
 
-    ABOVE = "AboveThreshold"
-    KEPT = "Sparse, threshold kept"
-    REDRAWN = "Sparse, threshold redrawn"
-    NUMERIC = "NumericSparse, corrected"
-    PRINTED = "NumericSparse, printed"
+    ABOVE = "AboveThreshold", "C0", "o"
+    KEPT = "Sparse, threshold kept", "C1", "s"
+    REDRAWN = "Sparse, threshold redrawn", "C2", "v", ex.HOLLOW
+    NUMERIC = "NumericSparse, corrected", "C3", "D"
+    PRINTED = "NumericSparse, printed", "C4", "X"
 
 
 #: Mechanisms of panel (a), pure DP and varying distance, and of panel (b), approximate DP and
@@ -144,8 +130,6 @@ APPROX_FAMILIES = (Family.NUMERIC, Family.PRINTED)
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     family: Family  # Mechanism
     approximate: bool  # Whether the privacy is (1, 1e-6)-DP instead of 1-DP
     queries: int  # Number k of queries
@@ -239,7 +223,7 @@ def exact_failure(family: str, approximate: bool, queries: int, gap: float) -> f
     return found.failure(queries, c, gap * found.alpha)
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Failures over the runs of one trial.
 
     The queries above the threshold come last. So all k queries are asked, unless noise puts other
@@ -251,7 +235,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     failures = sum(
         fails(truths, ask(config, truths, child), alpha) for child in rng.spawn(config.runs)
     )
-    return [{"failures": failures, "alpha": alpha}]
+    return {"failures": failures, "alpha": alpha}
 
 
 def pooled(table: pd.DataFrame) -> pd.DataFrame:
@@ -272,12 +256,11 @@ SOURCES = {
 }
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Binomial tests of the theorems, each at a level of at most 1e-6 over all its points."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     points = pooled(table)
     at_gap = points[points.gap >= 1]
     few = points[(points.family == Family.PRINTED) & (points.queries == CUTOFF)].iloc[0]
-    interval = scipy.stats.binomtest(few.failures, few.runs).proportion_ci(1 - LEVEL)
+    interval = scipy.stats.binomtest(few.failures, few.runs).proportion_ci(1 - ex.LEVEL)
     stated = exact_failure(Family.PRINTED, True, CUTOFF, few.gap)
     return [
         *(agrees(family, points[points.family == family], id) for family, id in SOURCES.items()),
@@ -290,22 +273,24 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             for family, id in SOURCES.items()
             if family is not Family.PRINTED
         ),
-        Claim(
+        ex.Claim(
             f"the printed NumericSparse theorem fails at c = k = {CUTOFF}",
-            bool(BETA < interval.low <= stated <= interval.high),
+            ex.Verdict(
+                BETA < interval.low <= stated <= interval.high,
+                max(
+                    ex.position(stated, interval.low, interval.high),
+                    ex.inverse_share(interval.low, BETA),
+                ),
+            ),
             f"share of failed runs {few.failures / few.runs:.3f} "
             f"[{interval.low:.3f}, {interval.high:.3f}]",
             f"{stated:.3f} by the exact law, above {BETA}",
             "DISC-11",
-            used=max(
-                margins.position(stated, interval.low, interval.high),
-                margins.inverse_share(interval.low, BETA),
-            ),
         ),
     ]
 
 
-def agrees(family: Family, points: pd.DataFrame, id: str) -> Claim:
+def agrees(family: Family, points: pd.DataFrame, id: str) -> ex.Claim:
     """Two-sided tests of failures against exact probabilities, at every point of a mechanism."""
     exact = [
         exact_failure(row.family, row.approximate, row.queries, row.gap)
@@ -315,39 +300,31 @@ def agrees(family: Family, points: pd.DataFrame, id: str) -> Claim:
     high = scipy.stats.binom.sf(points.failures - 1, points.runs, exact)
     chance = float(2 * np.minimum(low, high).min())
     # LEVEL is shared by all points of all mechanisms.
-    level = LEVEL / (len(SOURCES) * len(points))
-    return Claim(
+    level = ex.LEVEL / (len(SOURCES) * len(points))
+    return ex.Claim(
         f"{family}: at every distance, runs fail as often as the exact law says",
-        chance > level,
+        ex.not_rare(chance, level),
         f"{len(points)} points, probabilities {min(exact):.1e} to {max(exact):.2f}, smallest "
         f"p-value {chance:.2g} (binomial)",
         f"above {level:.1e}",
         id,
-        used=margins.rarity(chance, level),
     )
 
 
-def holds(name: str, points: pd.DataFrame, id: str) -> Claim:
+def holds(name: str, points: pd.DataFrame, id: str) -> ex.Claim:
     """At every point, the failures are compatible with a probability of at most BETA."""
     tails = scipy.stats.binom.sf(points.failures - 1, points.runs, BETA)
     rates = points.failures / points.runs
-    return Claim(
+    return ex.Claim(
         name,
-        bool((tails > LEVEL / len(points)).all()),
+        ex.Verdict((tails > ex.LEVEL / len(points)).all(), rates.max() / BETA),
         f"{len(points)} points, shares of failed runs at most {rates.max():.3f}",
         f"probability at most {BETA}",
         id,
-        used=float(rates.max() / BETA),
     )
 
 
-LOOKS = {
-    Family.ABOVE: Look("C0", "o"),
-    Family.KEPT: Look("C1", "s"),
-    Family.REDRAWN: Look("C2", "v", filled=False),
-    Family.NUMERIC: Look("C3", "D"),
-    Family.PRINTED: Look("C4", "X"),
-}
+LOOKS = Family.looks()
 #: Distance of the queries from the threshold in panel (b), in units of alpha. At this distance, in
 #: practice, only released values are wrong.
 FAR = 10.0
@@ -356,16 +333,15 @@ STATED = r"distance $\alpha$ at which a theorem promises $\beta$"
 VALUES = "exact law"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Failure probability against the distance from the threshold, and against k."""
-    figure = Figure(figsize=(7.2, 4.7))
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure = ex.Figure(figsize=(7.2, 4.7))
     panels = figure.subplots(1, 2, sharey=True)
     points = pooled(table)
     for family in PURE_FAMILIES:
         mine = points[(points.family == family) & ~points.approximate]
         mine = mine.assign(distance=mine.gap * mine.alpha)
         exact = [exact_failure(family, False, 100, gap) for gap in mine.gap]
-        draw_theory(panels[0], mine.distance, exact, LOOKS[family].colour, VALUES, (1, 2))
+        ex.draw_theory(panels[0], mine.distance, exact, LOOKS[family].colour, VALUES, (1, 2))
         draw(panels[0], mine, "distance", family)
         # Mark the point (alpha, beta) that the theorem promises.
         panels[0].plot(
@@ -376,7 +352,7 @@ def plot(table: pd.DataFrame) -> Figure:
     for family in APPROX_FAMILIES:
         rows = points[(points.family == family) & points.approximate & (points.gap > 1)]
         exact = [exact_failure(family, True, k, FAR) for k in rows.queries]
-        draw_theory(panels[1], rows.queries, exact, LOOKS[family].colour, VALUES, (1, 2))
+        ex.draw_theory(panels[1], rows.queries, exact, LOOKS[family].colour, VALUES, (1, 2))
         draw(panels[1], rows, "queries", family)
     corrected = points[(points.family == Family.NUMERIC) & points.approximate & (points.gap > 1)]
     note = f"corrected: {corrected.failures.sum()} failures\nin {corrected.runs.sum():,} runs"
@@ -384,7 +360,7 @@ def plot(table: pd.DataFrame) -> Figure:
     panels[1].text(0.25, 0.05, note, color=colour, transform=panels[1].transAxes, size=8)
     for axes in panels:
         axes.axhline(BETA, color="black", linestyle=(0, (4, 2)), linewidth=1.1, label=LIMIT)
-    log_axes(panels[1])
+    ex.log_axes(panels[1])
     panels[0].set(ylim=(3e-4, 1.3), xscale="log")
     panels[0].set_title("(a) 1-DP, $k=100$:\nfewer failures than stated", fontsize=9)
     panels[1].set_title(
@@ -393,25 +369,24 @@ def plot(table: pd.DataFrame) -> Figure:
     panels[0].set_xlabel("distance from the threshold (counts)")
     panels[1].set_xlabel("number of queries $k$")
     panels[0].set_ylabel("probability of a wrong answer")
-    shared_legend(figure, panels, {"mechanism": [*LOOKS], "theory": [STATED, LIMIT, VALUES]})
-    return figure
+    return ex.shared_legend(figure, {"mechanism": [*LOOKS], "theory": [STATED, LIMIT, VALUES]})
 
 
-def draw(axes: Axes, points: pd.DataFrame, x: str, family: Family) -> None:
+def draw(axes: ex.Axes, points: pd.DataFrame, x: str, family: Family) -> None:
     """Failure rates with 95% intervals, where there were five failures or more."""
     points = points[points.failures >= 5].sort_values(x)
     look = LOOKS[family]
     if points.empty:
-        draw_points(axes, [], [], look, family)
+        ex.draw_points(axes, [], [], look, family)
         return
     intervals = np.array(
         [
-            scipy.stats.binomtest(row.failures, row.runs).proportion_ci(1 - BAND_LEVEL)
+            scipy.stats.binomtest(row.failures, row.runs).proportion_ci(1 - ex.BAND_LEVEL)
             for row in points.itertuples()
         ]
     )
     shares, band = points.failures / points.runs, (intervals[:, 0], intervals[:, 1])
-    draw_points(axes, points[x], shares, look, family, band=band)
+    ex.draw_points(axes, points[x], shares, look, family, band=band)
 
 
 def grid(gaps: tuple[float, ...], queries: tuple[int, ...], runs: int) -> tuple[Config, ...]:
@@ -426,8 +401,8 @@ def grid(gaps: tuple[float, ...], queries: tuple[int, ...], runs: int) -> tuple[
     return (*near, *far)
 
 
-QUICK = Sweep(grid((0.25, 0.5, 1.0), (10, 300, 10_000), runs=400))
-FULL = Sweep(
+QUICK = ex.Sweep(grid((0.25, 0.5, 1.0), (10, 300, 10_000), runs=400))
+FULL = ex.Sweep(
     grid(
         (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
         (10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000),

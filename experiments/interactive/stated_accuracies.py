@@ -20,12 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
 from geomdp.bounds.upper import iterative_accuracy, online_accuracy
 
 BITS, BETA, QUERIES = 5, 0.05, 100
@@ -42,13 +39,11 @@ class Theorem(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     theorem: Theorem  # Which statement
     n: int  # Number of records
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """The accuracy that the theorem states, and the accuracy that the mechanism promises."""
     del rng
     rule = gd.mechanisms.MultiplicativeWeights(1 << BITS)
@@ -57,7 +52,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
             rule, n=config.n, queries=QUERIES, privacy=APPROX, beta=BETA, rng=0
         )
         stated = online_accuracy(rule.bound, n=config.n, queries=QUERIES, privacy=APPROX, beta=BETA)
-        return [{"stated": stated, "promised": online.accuracy}]
+        return {"stated": stated, "promised": online.accuracy}
     privacy = PURE if config.theorem is Theorem.SEVEN else APPROX
     built = gd.IterativeConstruction(
         rule, gd.mechanisms.AllParities(BITS), n=config.n, privacy=privacy, beta=BETA
@@ -65,7 +60,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     stated = iterative_accuracy(
         rule.bound, n=config.n, queries=1 << BITS, privacy=privacy, beta=BETA
     )
-    return [{"stated": stated, "promised": built.accuracy}]
+    return {"stated": stated, "promised": built.accuracy}
 
 
 @dataclass(frozen=True)
@@ -86,59 +81,58 @@ EXPECTED = {
 }
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Ratios of promised to stated accuracies, and slopes."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     found = []
     for theorem, expected in EXPECTED.items():
         rows = table[table.theorem == theorem]
         ratio = rows.promised / rows.stated
         slope = float(np.polyfit(np.log(rows.n), np.log(rows.stated), 1)[0])
         found += [
-            Claim(
+            ex.Claim(
                 f"{theorem}: the mechanism promises {expected.low:.3g} to {expected.high:.3g} "
                 "times the stated accuracy",
-                bool(ratio.between(expected.low, expected.high).all()),
+                ex.Verdict(
+                    ratio.between(expected.low, expected.high).all(), ratio.max() / expected.high
+                ),
                 f"{ratio.min():.4f} to {ratio.max():.4f} times, at {len(rows)} values of n",
                 f"{expected.low:.3g} to {expected.high:.3g}",
                 expected.id,
-                used=float(ratio.max() / expected.high),
             ),
-            Claim(
+            ex.Claim(
                 f"{theorem}: up to a logarithm, the stated accuracy falls as "
                 f"n^({expected.power:.3g})",
-                bool(0 <= slope - expected.power + 1e-9 <= expected.drift),
+                ex.Verdict(
+                    0 <= slope - expected.power + 1e-9 <= expected.drift,
+                    abs(slope - expected.power) / expected.drift,
+                ),
                 f"slope {slope:.4f}",
                 f"{expected.power:.3f} to {expected.power + expected.drift:.3f}",
                 expected.id,
-                used=abs(slope - expected.power) / expected.drift,
             ),
         ]
     return found
 
 
 TITLES = {
-    Theorem.SEVEN: "(a) Theorem 7:\n1-DP",
-    Theorem.EIGHT: "(b) Theorem 8:\n(1, 1e-6)-DP",
-    Theorem.ONLINE: "(c) Theorem 3.3:\n(1, 1e-6)-DP",
+    Theorem.SEVEN: "Theorem 7:\n1-DP",
+    Theorem.EIGHT: "Theorem 8:\n(1, 1e-6)-DP",
+    Theorem.ONLINE: "Theorem 3.3:\n(1, 1e-6)-DP",
 }
-LOOK = Look("C0", "o")
+LOOK = ex.Look("C0", "o")
 STATED, PROMISED = "stated by the theorem", "promised by the mechanism"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Accuracies against n, one panel for each theorem."""
-    figure = Figure(figsize=(7.2, 3.4))
-    panels = figure.subplots(1, 3)
+def plot(table: pd.DataFrame) -> ex.Figure:
+    titles = TITLES.values()
+    figure, panels = ex.panels(
+        (7.2, 3.4), titles, ["records $n$"] * 3, r"accuracy $\alpha$", title_size=9
+    )
     for axes, theorem in zip(panels, TITLES, strict=True):
         rows = table[table.theorem == theorem].sort_values("n")
-        draw_theory(axes, rows.n, rows.stated, "C3", STATED)
-        draw_points(axes, rows.n, rows.promised, LOOK, PROMISED, "none")
-        log_axes(axes)
-        axes.set_title(TITLES[theorem], fontsize=9)
-        axes.set_xlabel("records $n$")
-    panels[0].set_ylabel(r"accuracy $\alpha$")
-    shared_legend(figure, panels, {"mechanism": [PROMISED], "theory": [STATED]})
-    return figure
+        ex.draw_theory(axes, rows.n, rows.stated, "C3", STATED)
+        ex.draw_points(axes, rows.n, rows.promised, LOOK, PROMISED, "none")
+        ex.log_axes(axes)
+    return ex.shared_legend(figure, {"mechanism": [PROMISED], "theory": [STATED]})
 
 
 #: Logarithms of n to base 10. Theorem 3.3 needs more records than Theorem 8.
@@ -158,5 +152,5 @@ def grid(every: int) -> tuple[Config, ...]:
     )
 
 
-QUICK = Sweep(grid(every=2))
-FULL = Sweep(grid(every=1))
+QUICK = ex.Sweep(grid(every=2))
+FULL = ex.Sweep(grid(every=1))

@@ -30,12 +30,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib.figure import Figure
 
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
+import experiments.engine.tools as ex
 from geomdp.mechanisms.interactive.updates import (
     Median,
     MultiplicativeWeights,
@@ -55,15 +51,7 @@ CANDIDATES, PATIENCE = 8, 30
 
 
 class DenseStream:
-    """Queries on a finite universe, given by their values on all elements.
-
-    Parameters
-    ----------
-    size : int
-        Universe size.
-    rng : Generator
-        Draws the data, which are far from uniform, and the queries.
-    """
+    """Queries on a finite universe, given by their values on all elements."""
 
     def __init__(self, size: int, rng: np.random.Generator) -> None:
         self.data = rng.dirichlet(np.full(size, 0.1))
@@ -86,13 +74,7 @@ class DenseStream:
 
 
 class SparseStream:
-    """Sparse queries on a universe whose elements are not listed in advance.
-
-    Parameters
-    ----------
-    rng : Generator
-        Draws data on a few elements (atoms), and queries on atoms and on elements without data.
-    """
+    """Sparse queries on a universe whose elements are not listed in advance."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         weights = np.sort(rng.dirichlet(np.full(ATOMS, 0.1)))[::-1]
@@ -231,13 +213,13 @@ SIZE = 32
 SMALL = 4
 
 
-class Rule(enum.StrEnum):
+class Rule(ex.Curve):
     """Update rules."""
 
-    DENSE = "multiplicative weights"
-    SPARSE = "sparse multiplicative weights"
-    PERCEPTRON = "perceptron"
-    MEDIAN = "median"
+    DENSE = "multiplicative weights", "C0", "o"
+    SPARSE = "sparse multiplicative weights", "C3", "D"
+    PERCEPTRON = "perceptron", "C2", "v", ex.HOLLOW
+    MEDIAN = "median", "C1", "s"
 
 
 class Stream(enum.StrEnum):
@@ -249,8 +231,6 @@ class Stream(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     rule: Rule  # Update rule
     stream: Stream  # Source of the queries
     alpha: float  # Accuracy
@@ -294,7 +274,7 @@ def extremal_rule(config: Config) -> Any:
     return build(config.rule, config.alpha)
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean and largest number of updates over the streams of one trial, and the bound."""
     if config.stream is Stream.EXTREMAL:
         rule = extremal_rule(config)
@@ -306,7 +286,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
             for child in rng.spawn(config.streams)
         ]
     bound = rule.bound(config.alpha)
-    return [{"updates": np.mean(counts), "largest": max(counts), "bound": bound}]
+    return {"updates": np.mean(counts), "largest": max(counts), "bound": bound}
 
 
 SOURCES = {
@@ -327,28 +307,29 @@ SHARES = {
 }
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims about updates within the bounds, and about the shares that extremal streams reach."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     extremal = table[table.stream == Stream.EXTREMAL]
     return [*within_bounds(table), *(is_needed(extremal, rule) for rule in Rule)]
 
 
-def is_needed(table: pd.DataFrame, rule: Rule) -> Claim:
+def is_needed(table: pd.DataFrame, rule: Rule) -> ex.Claim:
     """The extremal stream forces a share of the allowed updates that lies between two limits."""
     rows = table[table.rule == rule]
     share = rows.largest / np.maximum(np.floor(rows.bound), 1)
     low, high = SHARES[rule]
-    return Claim(
+    return ex.Claim(
         f"{rule}: an extremal stream forces the expected share of the bound",
-        bool(((share >= low) & (share <= high)).all()),
+        ex.Verdict(
+            ((share >= low) & (share <= high)).all(),
+            ex.position(share, low, high) if low < high else ex.NoLimit.EVERY_CASE,
+        ),
         f"{share.min():.3f} to {share.max():.3f} at {len(rows)} accuracies",
         f"{low:.3f} to {high:.3f}" if low < high else f"{low:g}",
         SOURCES[rule],
-        used=margins.position(share, low, high) if low < high else margins.NoLimit.EVERY_CASE,
     )
 
 
-def within_bounds(table: pd.DataFrame) -> list[Claim]:
+def within_bounds(table: pd.DataFrame) -> list[ex.Claim]:
     """No stream exceeds its bound, and every point of the figure has at least one update."""
     found = []
     for rule, source in SOURCES.items():
@@ -356,28 +337,25 @@ def within_bounds(table: pd.DataFrame) -> list[Claim]:
         share = rows.largest / np.maximum(np.floor(rows.bound), 1)
         worst = rows.loc[share.idxmax()]
         found.append(
-            Claim(
+            ex.Claim(
                 f"{rule}: updates stay within the bound",
-                bool((rows.largest <= np.floor(rows.bound)).all() and (rows.largest > 0).all()),
+                ex.Verdict(
+                    (rows.largest <= np.floor(rows.bound)).all() and (rows.largest > 0).all(),
+                    share.max(),
+                ),
                 f"at most {share.max():.3f} times the bound (updates at alpha = {worst.alpha:g}: "
                 f"{worst.largest:.0f})",
                 f"at most 1 times (bound at alpha = {worst.alpha:g}: {math.floor(worst.bound)})",
                 source,
-                used=float(share.max()),
             )
         )
     return found
 
 
-LOOKS = {
-    Rule.DENSE: Look("C0", "o"),
-    Rule.SPARSE: Look("C3", "D"),
-    Rule.PERCEPTRON: Look("C2", "v", filled=False),
-    Rule.MEDIAN: Look("C1", "s"),
-}
+LOOKS = Rule.looks()
 #: Marker and label of the points of extremal streams. For the median rule, these streams use a net
 #: of their own, so their bound has its own label, `NET`.
-STAR, MOST = Look("black", "*"), "extremal stream"
+STAR, MOST = ex.Look("black", "*"), "extremal stream"
 NET = r"$\log_2|\mathcal{N}|$, net on 2 elements"
 BOUNDS = {
     Rule.DENSE: rf"$4\ln M/\alpha^2$, $M={SIZE}$",
@@ -387,42 +365,29 @@ BOUNDS = {
 }
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Largest number of updates against accuracy for each rule, below its bound."""
-    figure = Figure(figsize=(7.2, 5.6))
-    panels = figure.subplots(2, 2, sharex=True).ravel()
-    random = table[table.stream == Stream.ADVERSARY]
-    ticks = np.unique(random.alpha)[::2]
-    for axes, (rule, look), letter in zip(panels, LOOKS.items(), "abcd", strict=True):
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure, panels = ex.panels(
+        (7.2, 5.6), LOOKS, r"accuracy $\alpha$", "updates", rows=2, sharex=True
+    )
+    ticks = np.unique(table[table.stream == Stream.ADVERSARY].alpha)[::2]
+    for axes, (rule, look) in zip(panels, LOOKS.items(), strict=True):
         mine = table[table.rule == rule]
         rows = mine[mine.stream == Stream.ADVERSARY].groupby("alpha")
         alpha: npt.NDArray[np.float64] = np.array(list(rows.groups), dtype=float)
         if rule is Rule.MEDIAN:
-            draw_theory(axes, alpha, np.floor(rows.bound.first()), look.colour, BOUNDS[rule])
+            ex.draw_theory(axes, alpha, np.floor(rows.bound.first()), look.colour, BOUNDS[rule])
         extremal = mine[mine.stream == Stream.EXTREMAL].sort_values("alpha")
-        draw_points(axes, extremal.alpha, extremal.largest, STAR, MOST, line="none")
+        ex.draw_points(axes, extremal.alpha, extremal.largest, STAR, MOST, line="none")
         bound = extremal if rule is Rule.MEDIAN else mine.sort_values("alpha")
         label = NET if rule is Rule.MEDIAN else BOUNDS[rule]
         colour = STAR.colour if rule is Rule.MEDIAN else look.colour
-        draw_theory(axes, bound.alpha, np.floor(bound.bound), colour, label)
+        ex.draw_theory(axes, bound.alpha, np.floor(bound.bound), colour, label)
         mean, most = rows.updates.mean(), rows.largest.max()
-        draw_points(axes, alpha, most, look, rule, band=(mean, most))
-        log_axes(axes)
-        axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
-        axes.set_title(f"({letter}) {rule}")
-    for axes in panels[2:]:
-        axes.set_xlabel(r"accuracy $\alpha$")
-    for axes in panels[::2]:
-        axes.set_ylabel("updates")
-    shared_legend(
-        figure,
-        panels,
-        {
-            "largest of all streams (band: to the mean)": [*LOOKS, MOST],
-            "bound": [*BOUNDS.values(), NET],
-        },
-    )
-    return figure
+        ex.draw_points(axes, alpha, most, look, rule, band=(mean, most))
+        ex.log_axes(axes)
+        axes.set_xticks(*ex.ticks(*ticks))
+    measured = "largest of all streams (band: to the mean)"
+    return ex.shared_legend(figure, {measured: [*LOOKS, MOST], "bound": [*BOUNDS.values(), NET]})
 
 
 def grid(
@@ -443,8 +408,8 @@ def grid(
     )
 
 
-QUICK = Sweep(grid((0.14, 0.2, 0.4), smallest_net=0.4, streams=2, halvings=(2, 3, 4)))
-FULL = Sweep(
+QUICK = ex.Sweep(grid((0.14, 0.2, 0.4), smallest_net=0.4, streams=2, halvings=(2, 3, 4)))
+FULL = ex.Sweep(
     grid(
         (0.05, 0.07, 0.1, 0.14, 0.2, 0.28, 0.4), smallest_net=0.2, streams=5, halvings=(2, 3, 4, 5)
     ),

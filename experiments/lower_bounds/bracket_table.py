@@ -42,15 +42,10 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from rich.table import Table
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Aim, Claim, Goal
-from experiments.engine.drawing import Look, draw_points, shared_legend
 from experiments.lower_bounds.bracket_problems import (
     COUNT,
     METRICS,
@@ -77,7 +72,7 @@ SHARE = 0.9
 RAISED = 1.5
 
 
-def goals_on_arguments(table: pd.DataFrame) -> list[Goal]:
+def goals_on_arguments(table: pd.DataFrame) -> list[ex.Goal]:
     """One goal for each argument that has rows in the table."""
     found = []
     for column, goal in (("norm", _norms), ("volume", _volumes), ("row_products", _row_products)):
@@ -87,7 +82,7 @@ def goals_on_arguments(table: pd.DataFrame) -> list[Goal]:
     return found
 
 
-def _norms(rows: pd.DataFrame) -> Goal:
+def _norms(rows: pd.DataFrame) -> ex.Goal:
     """Goal for the share of the squared factorisation norm that orthogonal lines reach."""
     shares, own = rows.all_lines / rows.norm, rows.own_lines / rows.norm
     few = own[own > 0]
@@ -97,11 +92,11 @@ def _norms(rows: pd.DataFrame) -> Goal:
         beside += f"; lines of the lower bounds themselves reach {few.min():.3g} to {few.max():.3g}"
     if len(few) < len(rows):
         beside += f"; {len(rows) - len(few)} of the lower bounds are not from lines"
-    return Goal(
+    return ex.Goal(
         "least share of the squared factorisation norm that orthogonal lines reach",
         float(shares.min()),
         SHARE,
-        Aim.AT_LEAST,
+        ex.Aim.AT_LEAST,
         "the search for lines takes at most as many pairs as there are dimensions; for a "
         f"histogram, only weights on all pairs are optimal. Least: {worst.workload}. For many "
         "records, more pairs would raise a lower bound by a factor of at most "
@@ -110,7 +105,7 @@ def _norms(rows: pd.DataFrame) -> Goal:
     )
 
 
-def _volumes(rows: pd.DataFrame) -> Goal:
+def _volumes(rows: pd.DataFrame) -> ex.Goal:
     """Goal for how many lower bounds volume packings might raise by a factor above `RAISED`."""
     factors = volume_gains(rows)
     largest = rows.error == Error.WORST
@@ -129,26 +124,26 @@ def _volumes(rows: pd.DataFrame) -> Goal:
             f"; in worst-case error, where the ceiling is cruder, {(worst > RAISED).sum()} of "
             f"{len(worst)} rows by more than {RAISED:g}, at most {worst.max():.3g}"
         )
-    return Goal(
+    return ex.Goal(
         f"lower bounds that volume packings might raise by a factor above {RAISED:g}",
         int((mean > RAISED).sum()),
         0,
-        Aim.AT_MOST,
+        ex.Aim.AT_MOST,
         "the ceilings on what volumes could prove do not exclude a gain. They use upper bounds in "
         f"place of volumes and treat records as divisible. Largest factors: {named}",
         beside,
     )
 
 
-def _row_products(rows: pd.DataFrame) -> Goal:
+def _row_products(rows: pd.DataFrame) -> ex.Goal:
     """Goal for the number of lower bounds that row products of marginals could raise."""
     excluded = np.ceil(rows.row_products) - 1
     named = ", ".join(map(str, rows.workload[excluded > rows.lower].unique()))
-    return Goal(
+    return ex.Goal(
         "lower bounds that row products of marginals could raise",
         int((excluded > rows.lower).sum()),
         0,
-        Aim.AT_MOST,
+        ex.Aim.AT_MOST,
         f"row products might exclude more records than the lower bounds of {named}",
         f"{len(rows)} rows; row products exclude at most "
         f"{(excluded / rows.lower.clip(lower=1)).max():.3g} times the records of the lower bound",
@@ -179,7 +174,7 @@ def ratio(table: pd.DataFrame) -> pd.Series[float]:
     return table.upper / (table.lower + 1)
 
 
-def goals_of(table: pd.DataFrame) -> list[Goal]:
+def goals_of(table: pd.DataFrame) -> list[ex.Goal]:
     """The goals over the standard and the random workloads together."""
     crossed = table[table.lower >= table.upper]
     kinds = table.guarantee.unique()
@@ -188,34 +183,34 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
         _median(pure),
         *(_largest(pure, above, up_to) for above, up_to in _ranges(pure)),
         *(_of_guarantee(table, kind) for kind in kinds if kind != Guarantee.PURE),
-        Goal(
+        ex.Goal(
             "brackets whose lower and upper bound cross",
             len(crossed),
             0,
-            Aim.AT_MOST,
+            ex.Aim.AT_MOST,
             "; ".join(map(_words, crossed.itertuples())) or "none crosses",
             f"{len(table)} brackets, {(table.draw > 0).sum()} of them of random workloads",
         ),
-        Goal(
+        ex.Goal(
             "guarantees (pure, zero-concentrated, approximate) that have brackets",
             len(kinds),
             GUARANTEES,
-            Aim.AT_LEAST,
+            ex.Aim.AT_LEAST,
             f"the table has rows for {', '.join(kinds)} differential privacy only",
         ),
         *goals_on_arguments(table),
     ]
 
 
-def _of_guarantee(table: pd.DataFrame, kind: str) -> Goal:
+def _of_guarantee(table: pd.DataFrame, kind: str) -> ex.Goal:
     """The widest bracket under a guarantee that is not pure."""
     mine = table[table.guarantee == kind]
     wide = ratio(mine)
-    return Goal(
+    return ex.Goal(
         f"largest ratio of upper bound to 1 + lower bound under {kind} privacy",
         float(wide.max()),
         LARGEST[1.0],
-        Aim.AT_MOST,
+        ex.Aim.AT_MOST,
         "lower bounds come from data sets on lines only; widest: "
         f"{_words(mine.loc[wide.idxmax()])}",
         f"{len(mine)} brackets, median {wide.median():.3g}",
@@ -228,15 +223,15 @@ def _ranges(table: pd.DataFrame) -> list[tuple[float, float]]:
     return [(low, high) for low, high in pairs if table.epsilon.between(low, high, "right").any()]
 
 
-def _median(table: pd.DataFrame) -> Goal:
+def _median(table: pd.DataFrame) -> ex.Goal:
     mine = table[table.epsilon <= min(LARGEST)]
     wide = ratio(mine)
     above = int((wide > MEDIAN).sum())
-    return Goal(
+    return ex.Goal(
         f"median ratio of upper bound to 1 + lower bound, epsilon at most {min(LARGEST):g}",
         float(wide.median()),
         MEDIAN,
-        Aim.AT_MOST,
+        ex.Aim.AT_MOST,
         f"{above} of {len(mine)} brackets are wider than {MEDIAN:g}",
         _medians(mine),
     )
@@ -251,17 +246,17 @@ def _medians(table: pd.DataFrame) -> str:
     )
 
 
-def _largest(table: pd.DataFrame, above: float, up_to: float) -> Goal:
+def _largest(table: pd.DataFrame, above: float, up_to: float) -> ex.Goal:
     mine = table[table.epsilon.between(above, up_to, "right")]
     wide = ratio(mine)
     worst = mine.loc[wide.idxmax()]
     wider = int((wide > LARGEST[up_to]).sum())
-    return Goal(
+    return ex.Goal(
         f"largest ratio of upper bound to 1 + lower bound, epsilon above {above:g} and at most "
         f"{up_to:g}",
         float(wide.max()),
         LARGEST[up_to],
-        Aim.AT_MOST,
+        ex.Aim.AT_MOST,
         f"{wider} of {len(mine)} brackets are wider than {LARGEST[up_to]:g}: "
         + _why(mine[wide > LARGEST[up_to]]),
         f"widest: {_words(worst)}",
@@ -292,7 +287,7 @@ def _words(row: object) -> str:
 WIDEST, FROM = 64, 10
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Both bounds and how they are proved, and the limits of arguments that no bracket uses.
 
     The lower bound is checked from its file.
@@ -314,22 +309,20 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         limits = norm_columns(Q, privacy, config.alpha, found.lower)
     winner = found.upper.certificate
     known = winner if isinstance(winner, gd.mechanisms.Mechanism) else None
-    return [
-        {
-            "workload": repr(Q),
-            "n_queries": Q.n_queries,
-            "dimension": Q.affine_hull().dimension,
-            "lower": int(found.lower.records),
-            "upper": int(found.upper.records),
-            "checked": checked(found.lower),
-            "sets": packing_in_words(found.lower),
-            "mechanism": found.upper.statement.partition(" has ")[0],
-            "sampler": "exact" if known is None else str(known.guarantee.sampler),
-            "prediction": "exact" if known is None else str(known.predicted_rmse.kind),
-            "assumptions": "; ".join((*found.lower.assumptions, *found.upper.assumptions)),
-            **limits,
-        }
-    ]
+    return {
+        "workload": repr(Q),
+        "n_queries": Q.n_queries,
+        "dimension": Q.affine_hull().dimension,
+        "lower": int(found.lower.records),
+        "upper": int(found.upper.records),
+        "checked": checked(found.lower),
+        "sets": packing_in_words(found.lower),
+        "mechanism": found.upper.statement.partition(" has ")[0],
+        "sampler": "exact" if known is None else str(known.guarantee.sampler),
+        "prediction": "exact" if known is None else str(known.predicted_rmse.kind),
+        "assumptions": "; ".join((*found.lower.assumptions, *found.upper.assumptions)),
+        **limits,
+    }
 
 
 def checked(bound: gd.bounds.Bound) -> int:
@@ -339,8 +332,7 @@ def checked(bound: gd.bounds.Bound) -> int:
     return confirmed_records(bound.certificate)
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims on all brackets, and on the monotonicity and the width of standard brackets."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     along = [("alpha", ["queries", "epsilon", "error"]), ("epsilon", ["queries", "alpha", "error"])]
     standard = table[(table.draw == 0) & (table.guarantee == Guarantee.PURE)]
     return [
@@ -352,80 +344,75 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-def goals(table: pd.DataFrame) -> list[Goal]:
+def goals(table: pd.DataFrame) -> list[ex.Goal]:
     """How narrow brackets are to be, and what arguments that no bracket uses could add at most."""
     return goals_of(table)
 
 
-def never_crosses(table: pd.DataFrame) -> Claim:
+def never_crosses(table: pd.DataFrame) -> ex.Claim:
     """Every lower bound is below its upper bound."""
     least = ratio(table).min()
-    return Claim(
+    return ex.Claim(
         "the lower bound is below the upper bound everywhere",
-        bool((table.lower < table.upper).all()),
+        ex.below(table.lower, table.upper),
         f"upper / (lower + 1) at least {least:.3g} in {len(table)} rows",
         "at least 1",
         "JL-DEF",
-        used=margins.share(table.lower, table.upper),
     )
 
 
-def certificates_hold(table: pd.DataFrame) -> Claim:
+def certificates_hold(table: pd.DataFrame) -> ex.Claim:
     """The checker confirms the number of records that each lower bound excludes."""
     proved = table[table.checked >= 0]
     without = table[table.checked < 0]
-    return Claim(
+    return ex.Claim(
         "every lower bound passes the independent checker",
-        bool((proved.checked == proved.lower).all() and (without.lower == 0).all()),
+        ex.each_case((proved.checked == proved.lower).all() and (without.lower == 0).all()),
         f"{len(proved)} certificates; {len(without)} rows without one, which exclude no record",
         "the checker and the certificate agree in every row",
         "JL-L6, JL-L7",
-        used=margins.NoLimit.EVERY_CASE,
     )
 
 
-def mechanisms_are_proved(table: pd.DataFrame) -> Claim:
+def mechanisms_are_proved(table: pd.DataFrame) -> ex.Claim:
     """Every mechanism has an exact sampler. Its error is exact or a proved upper bound."""
     exact = (table.sampler == "exact").all()
     proved = set(table.prediction) <= {"exact", "upper_bound"}
-    return Claim(
+    return ex.Claim(
         "every upper bound is from a mechanism with an exact sampler and a proved error",
-        bool(exact and proved),
+        ex.same_names(exact and proved),
         f"samplers {sorted(set(table.sampler))}, predictions {sorted(set(table.prediction))}",
         "exact; exact or upper_bound",
         "JL-L13, JL-L14, SAM-4",
-        used=margins.NoLimit.EQUAL_NAMES,
     )
 
 
-def falls(table: pd.DataFrame, by: str, keys: list[str]) -> Claim:
+def falls(table: pd.DataFrame, by: str, keys: list[str]) -> ex.Claim:
     """Neither bound grows as the parameter `by` grows."""
     steps = [
         group.sort_values(by)[["lower", "upper"]].diff().dropna()
         for _, group in table.groupby(keys)
     ]
     largest = pd.concat(steps).max()
-    return Claim(
+    return ex.Claim(
         f"neither the lower nor the upper bound rises as {by} grows",
-        bool((largest <= 0).all()),
+        ex.in_order((largest <= 0).all()),
         f"largest changes {largest.lower:.0f} of a lower and {largest.upper:.0f} of an upper bound",
         "at most 0",
         "JL-DEF",
-        used=margins.NoLimit.ORDER,
     )
 
 
-def is_narrow(table: pd.DataFrame) -> Claim:
+def is_narrow(table: pd.DataFrame) -> ex.Claim:
     """The upper bound is close to the lower bound if that excludes enough records."""
     mine = table[(table.error == Error.MEAN_L2) & (table.lower >= FROM)]
     wide = ratio(mine)
-    return Claim(
+    return ex.Claim(
         f"in mean l2 error, the upper bound is at most {WIDEST} times 1 + the lower bound",
-        bool(wide.max() <= WIDEST),
+        ex.at_most(wide.max(), WIDEST),
         f"ratios {wide.min():.2f} to {wide.max():.2f}, median {wide.median():.2f}",
         f"at most {WIDEST} where {FROM} records or more are excluded",
         "JL-L7, JL-T2",
-        used=float(wide.max() / WIDEST),
     )
 
 
@@ -455,11 +442,11 @@ def report(table: pd.DataFrame) -> Table:
     return shown
 
 
-BY_ALPHA = {0.1: Look("C0", "o"), 0.03: Look("C1", "s"), 0.01: Look("C2", "D")}
+BY_ALPHA = {0.1: ex.Look("C0", "o"), 0.03: ex.Look("C1", "s"), 0.01: ex.Look("C2", "D")}
 BY_ERROR = {
-    Error.MEAN_L2: Look("C3", "o"),
-    Error.RMS: Look("C4", "s"),
-    Error.WORST: Look("C6", "D"),
+    Error.MEAN_L2: ex.Look("C3", "o"),
+    Error.RMS: ex.Look("C4", "s"),
+    Error.WORST: ex.Look("C6", "D"),
 }
 LEFT = "left: every mechanism needs at least this many"
 RIGHT = "right: this many suffice for a known mechanism"
@@ -467,10 +454,9 @@ RIGHT = "right: this many suffice for a known mechanism"
 STEP = 0.22
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """One bar from lower to upper bound for each row of a standard workload under pure privacy."""
+def plot(table: pd.DataFrame) -> ex.Figure:
     table = table[(table.draw == 0) & (table.guarantee == Guarantee.PURE)]
-    figure = Figure(figsize=(9.0, 5.0))
+    figure = ex.Figure(figsize=(9.0, 5.0))
     mean, worst = table[table.error == Error.MEAN_L2], table[table.error == Error.WORST]
     epsilons = sorted(mean.epsilon.unique())
     panels = figure.subplots(1, len(epsilons) + 1, sharey=True)
@@ -495,8 +481,7 @@ def plot(table: pd.DataFrame) -> Figure:
         r"error $\alpha$, mean $\ell_2$": [alpha_label(value) for value in BY_ALPHA],
         "kind of error": [str(error) for error in BY_ERROR],
     }
-    shared_legend(figure, panels, columns)
-    return figure
+    return ex.shared_legend(figure, columns)
 
 
 def alpha_label(alpha: float) -> str:
@@ -505,7 +490,10 @@ def alpha_label(alpha: float) -> str:
 
 
 def draw(
-    axes: Axes, table: pd.DataFrame, by: str, looks: Mapping[float, Look] | Mapping[Error, Look]
+    axes: ex.Axes,
+    table: pd.DataFrame,
+    by: str,
+    looks: Mapping[float, ex.Look] | Mapping[Error, ex.Look],
 ) -> None:
     """Bars of one panel: from the least number of records not excluded to a sufficient number."""
     places = {str(queries): i for i, queries in enumerate(QUERIES)}
@@ -518,18 +506,18 @@ def draw(
         axes.hlines(y, low, mine.upper, color=look.colour, linewidth=3.2, alpha=0.45)
         axes.plot(low, y, linestyle="none", marker="|", color=look.colour, markersize=8)
         label = alpha_label(value) if isinstance(value, float) else str(value)
-        draw_points(axes, mine.upper, y, look, label, line="none")
+        ex.draw_points(axes, mine.upper, y, look, label, line="none")
 
 
 FEW = (Kind.HISTOGRAM, Kind.MARGINALS_2, Kind.MOMENTS)
-QUICK = Sweep(
+QUICK = ex.Sweep(
     (
         *grid(Size.SMALL, FEW, [Kind.HISTOGRAM], (1.0,), (0.1, 0.05)),
         *weaker(Size.SMALL, [Kind.HISTOGRAM], 1.0, 0.05),
         *drawn((6,)),
     )
 )
-FULL = Sweep(
+FULL = ex.Sweep(
     (
         *grid(Size.STANDARD, QUERIES, QUERIES, (0.1, 1.0), (0.1, 0.03, 0.01)),
         *weaker(Size.STANDARD, QUERIES, 1.0, 0.03),

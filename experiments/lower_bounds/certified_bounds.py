@@ -9,12 +9,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
-from experiments.engine import margins
-from experiments.engine.cells import Row
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_points, draw_theory
+import experiments.engine.tools as ex
 from geomdp import bounds
 
 #: Mean l2 error. A mechanism of error at most alpha reveals the right one of several data sets,
@@ -33,7 +29,7 @@ def confirmed_records(certificate: bounds.Certificate) -> int:
         return bounds.check_certificate(path).records
 
 
-def certified_columns(bound: bounds.Bound) -> Row:
+def certified_columns(bound: bounds.Bound) -> ex.Row:
     """A certified lower bound, the records confirmed from its file, and its last packing."""
     certificate = bound.certificate
     assert isinstance(certificate, bounds.Certificate)
@@ -48,16 +44,15 @@ def certified_columns(bound: bounds.Bound) -> Row:
     }
 
 
-def certificates_hold(table: pd.DataFrame) -> Claim:
+def certificates_hold(table: pd.DataFrame) -> ex.Claim:
     """In every cell, the checker confirms the lower bound that the construction states."""
     same = int((table.checked == table.lower).sum())
-    return Claim(
+    return ex.Claim(
         "every certificate is confirmed from its file",
-        same == len(table),
+        ex.each_case(same == len(table)),
         f"{same} of {len(table)}, up to e^{table.log_count.max():.3g} data sets",
         "all",
         "JL-L6, JL-L7",
-        used=margins.NoLimit.EVERY_CASE,
     )
 
 
@@ -67,7 +62,7 @@ def exact_slope(x: pd.Series, y: pd.Series) -> float:
 
 
 def draw_bounds(
-    axes: Axes,
+    axes: ex.Axes,
     x: pd.Series,
     table: pd.DataFrame,
     lower: str,
@@ -81,10 +76,10 @@ def draw_bounds(
     ordered = table.assign(x=x).sort_values("x")
     for column, label, colour, dashes in upper:
         if ordered[column].notna().all():
-            draw_theory(axes, ordered.x, ordered[column], colour, label, dashes)
+            ex.draw_theory(axes, ordered.x, ordered[column], colour, label, dashes)
     floor = ordered.lower.min() / 3
     axes.fill_between(ordered.x, floor, ordered.lower, color="C2", alpha=0.2, lw=0)
-    draw_points(axes, ordered.x, ordered.lower, Look("C2", "o"), lower)
+    ex.draw_points(axes, ordered.x, ordered.lower, ex.Look("C2", "o"), lower)
     axes.set_ylim(bottom=floor)
 
 

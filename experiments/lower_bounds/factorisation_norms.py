@@ -47,8 +47,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine.cells import Row
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -100,7 +100,7 @@ def least_variance(differences: FloatArray) -> tuple[float, float, FloatArray]:
 
 def norm_columns(
     Q: gd.workloads.Workload, privacy: gd.privacy.Privacy, alpha: float, bound: gd.bounds.Bound
-) -> Row:
+) -> ex.Row:
     """Columns of a row: gamma^2, and how near lines and row products come to it.
 
     `norm` is an upper bound on gamma^2. `all_lines` is the sum of squared lengths of the lines that
@@ -111,7 +111,7 @@ def norm_columns(
     many = gd.bounds.orthogonal_lines_bound(
         Q, alpha=SMALL_ERROR, metric=gd.bounds.RMS(), privacy=privacy
     )
-    found: Row = {
+    found: ex.Row = {
         "norm": squared_norm(Q),
         "all_lines": sum_of_squares(many),
         "own_lines": sum_of_squares(bound),
@@ -182,18 +182,10 @@ MOST_VERTICES = 1 << 11
 
 @dataclass(frozen=True)
 class Radii:
-    """Upper bounds on volume radii for K of dimension r. Entry i - 1 is for i dimensions.
+    """Upper bounds on volume radii for K of dimension r. Entry i - 1 is for i dimensions."""
 
-    Parameters
-    ----------
-    body : (r,) array
-        Upper bounds on vr_i(K).
-    half_difference : (r,) array
-        Upper bounds on vr_i((K - K) / 2).
-    """
-
-    body: FloatArray
-    half_difference: FloatArray
+    body: FloatArray  # Bounds (r,) on vr_i(K)
+    half_difference: FloatArray  # Bounds (r,) on vr_i((K - K) / 2)
 
     def ceiling(
         self, *, epsilon: float, alpha: float, metric: gd.bounds.Metric, queries: int
@@ -219,7 +211,7 @@ def log_ratio(shares: FloatArray, dimensions: npt.NDArray[np.int_], moment: int)
 
 def volume_columns(
     Q: gd.workloads.Workload, *, epsilon: float, alpha: float, metric: gd.bounds.Metric
-) -> Row:
+) -> ex.Row:
     """Column `volume`: how many records a volume packing could exclude at most, not rounded."""
     found = radii(Q).ceiling(epsilon=epsilon, alpha=alpha, metric=metric, queries=Q.n_queries)
     return {"volume": found}

@@ -26,14 +26,9 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
 from experiments.lower_bounds.bracket_problems import Size
 from experiments.shared.workloads import Kind, workload
 
@@ -61,8 +56,6 @@ SIZES: dict[Size, dict[Kind, tuple[int, ...]]] = {
 
 @dataclass(frozen=True)
 class Config:
-    """One net."""
-
     queries: Kind  # Workload
     size: Size  # How large the workload is
     halvings: int  # The separation of the net is the diameter of the answers times 2^-halvings
@@ -88,7 +81,7 @@ def width(config: Config, alpha: float) -> float:
     return estimate.interval[0] / math.sqrt(points.shape[1])
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """One row for each scale of the chain."""
     del rng  # nets are greedy, and `width` has a fixed seed
     Q = asked(config.queries, config.size)
@@ -116,8 +109,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     ]
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims about Lemma 27, about each link and its packing, and about Theorem 4."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     return [
         chain_holds(table),
         links_hold(table),
@@ -126,17 +118,16 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-def chain_holds(table: pd.DataFrame) -> Claim:
+def chain_holds(table: pd.DataFrame) -> ex.Claim:
     """The width of the net is at most the sum of its links (Lemma 27)."""
     share = (table.width / table.chain).max()
-    return Claim(
+    return ex.Claim(
         "the width of the net is at most the sum of the links of the chain",
-        bool(share <= 1),
+        ex.at_most(share, 1),
         f"lower limits of the width are {(table.width / table.chain).min():.3f} to {share:.3f} "
         "times the sum",
         "at most 1",
         "JL-L27",
-        used=margins.share(share, 1),
     )
 
 
@@ -144,7 +135,7 @@ def chain_holds(table: pd.DataFrame) -> Claim:
 NEARLY = 0.8
 
 
-def links_hold(table: pd.DataFrame) -> Claim:
+def links_hold(table: pd.DataFrame) -> ex.Claim:
     """The packing bound s at a scale bounds the square of the link at the same scale.
 
     Here a link is a term of the bound on w / sqrt(k). In the units of the upper bound, the squared
@@ -154,13 +145,12 @@ def links_hold(table: pd.DataFrame) -> Claim:
     steps = table.scale / table.alpha
     allowed = 8 * steps * (table.records + 1) + 8 * steps**2 * (1 + math.log(2) / table.epsilon)
     share = (in_records(table) / allowed).max()
-    return Claim(
+    return ex.Claim(
         "the packing at each scale bounds the link of the chain at this scale",
-        bool(NEARLY <= share <= 1 + 1e-9),
+        ex.Verdict(NEARLY <= share <= 1 + 1e-9, ex.share([share, NEARLY / share], 1 + 1e-9)),
         f"squared links are at most {share:.3f} times the bound, at {len(table)} scales",
         f"at most 1, and {NEARLY:g} or more at some scale",
         "JL-L7, JL-T4",
-        used=margins.share([share, NEARLY / share], 1 + 1e-9),
     )
 
 
@@ -181,7 +171,7 @@ def nets(table: pd.DataFrame) -> pd.DataFrame:
 LEAST_SHARE = 0.6
 
 
-def limit_is_the_sum(table: pd.DataFrame) -> Claim:
+def limit_is_the_sum(table: pd.DataFrame) -> ex.Claim:
     """The largest links that packings allow add up to at most the root of the limit.
 
     The limit is the bound of Theorem 4 on the upper bound. Its root adds up these links over the
@@ -194,19 +184,21 @@ def limit_is_the_sum(table: pd.DataFrame) -> Claim:
     )
     groups = [table.queries, table.halvings]
     shares = parts.groupby(groups).sum() / np.sqrt(table.limit.groupby(groups).first())
-    return Claim(
+    return ex.Claim(
         "the largest links that packings allow add up to at most the root of the bound of Theorem "
         "4",
-        bool((shares <= 1 + 1e-9).all() and shares.max() >= LEAST_SHARE),
+        ex.Verdict(
+            (shares <= 1 + 1e-9).all() and shares.max() >= LEAST_SHARE,
+            ex.share([*shares, LEAST_SHARE / shares.max()], 1 + 1e-9),
+        ),
         f"sums of links are {shares.min():.3f} to {shares.max():.3f} times the root; upper bounds "
         f"are at most {(table.upper / table.limit).max():.3f} times the bound of Theorem 4",
         f"at most 1, and {LEAST_SHARE:g} or more for some net",
         "JL-T4",
-        used=margins.share([*shares, LEAST_SHARE / shares.max()], 1 + 1e-9),
     )
 
 
-def grows_as_the_diameter(table: pd.DataFrame) -> Claim:
+def grows_as_the_diameter(table: pd.DataFrame) -> ex.Claim:
     """When alpha is halved, the ratio of the bounds divided by D / alpha grows only a little.
 
     This quotient is called the multiple. It must not fall, either. Take a net of h halvings. For a
@@ -222,66 +214,60 @@ def grows_as_the_diameter(table: pd.DataFrame) -> Claim:
         growth = np.diff(np.log(multiples.to_numpy()))
         found.append(growth / np.diff(np.log(sums**2)))
     shares = np.concatenate(found)
-    return Claim(
+    return ex.Claim(
         "the ratio of upper bound to 1 + lower bound is D / alpha times a factor that converges "
         "as scales are added",
-        bool(((shares >= 0) & (shares <= 1)).all()),
+        ex.between(shares, 0, 1),
         f"the logarithm of this factor grows {shares.min():.3f} to {shares.max():.3f} times as "
         f"much as that of (sum of 2^(-j/2))^2; factors are {last.min():.2f} to {last.max():.2f}, "
         f"in theory at most {MOST:.1f} for large bounds",
         "0 to 1 times as much",
         "JL-T4",
-        used=margins.position(shares, 0, 1),
     )
 
 
 LOOKS = {
-    Kind.PREFIXES: Look("C0", "o"),
-    Kind.MARGINALS_1: Look("C1", "s"),
-    Kind.MARGINALS_2: Look("C2", "D"),
-    Kind.SIGNS: Look("C3", "^"),
+    Kind.PREFIXES: ex.Look("C0", "o"),
+    Kind.MARGINALS_1: ex.Look("C1", "s"),
+    Kind.MARGINALS_2: ex.Look("C2", "D"),
+    Kind.SIGNS: ex.Look("C3", "^"),
 }
 PACKING = "packing, certified"
 LINK = "chaining link, squared"
 FACTOR = r"$46.6\,D/\alpha$ (Theorem 4)"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Links and packings by scale for the finest nets; the bounds' ratio against D / alpha."""
-    figure = Figure(figsize=(7.6, 4.0))
-    scales, ratio = figure.subplots(1, 2)
-    finest = table[table.halvings == table.halvings.max()]
+def plot(table: pd.DataFrame) -> ex.Figure:
+    most = int(table.halvings.max())
+    figure, (scales, ratio) = ex.panels(
+        (7.6, 4.0),
+        [rf"scale by scale, $\alpha=D/{2**most}$", "all scales together"],
+        ["scale $t$ (distance of answers per query)", r"$D/\alpha$"],
+        ["records $n$", "upper bound / (1 + lower bound)"],
+    )
+    finest = table[table.halvings == most]
     for queries, look in LOOKS.items():
         mine = finest[finest.queries == queries].sort_values("scale")
         draw_scales(scales, mine, look)
         points = nets(table[table.queries == queries]).sort_values("alpha")
         shares = points.upper / (points.lower + 1)
-        draw_points(ratio, points.diameter / points.alpha, shares, look, str(queries))
-    draw_theory(scales, [], [], "black", PACKING)
+        ex.draw_points(ratio, points.diameter / points.alpha, shares, look, str(queries))
+    ex.draw_theory(scales, [], [], "black", PACKING)
     scales.plot([], [], color="black", label=LINK)
-    steps = np.array([2.0, 2.0 ** table.halvings.max()])
-    draw_theory(ratio, steps, MOST * steps, "black", FACTOR, dashes=(1, 1.5))
+    steps = np.array([2.0, 2.0**most])
+    ex.draw_theory(ratio, steps, MOST * steps, "black", FACTOR, dashes=(1, 1.5))
     for axes in (scales, ratio):
-        log_axes(axes)
-    powers = [2**i for i in range(1, int(table.halvings.max()) + 1)]
-    ratio.set_xticks(powers, [str(power) for power in powers])
+        ex.log_axes(axes)
+    ratio.set_xticks(*ex.ticks(*(2**i for i in range(1, most + 1))))
     ratio.set_xticks([], minor=True)
-    alpha = "D/" + str(2 ** int(table.halvings.max()))
-    scales.set_title(rf"(a) scale by scale, $\alpha={alpha}$")
-    scales.set_xlabel("scale $t$ (distance of answers per query)")
-    scales.set_ylabel("records $n$")
-    ratio.set_title("(b) all scales together")
-    ratio.set_xlabel(r"$D/\alpha$")
-    ratio.set_ylabel("upper bound / (1 + lower bound)")
     columns = {"workload": [str(queries) for queries in LOOKS], "bound": [LINK, PACKING, FACTOR]}
-    shared_legend(figure, (scales, ratio), columns)
-    return figure
+    return ex.shared_legend(figure, columns)
 
 
-def draw_scales(axes: Axes, table: pd.DataFrame, look: Look) -> None:
+def draw_scales(axes: ex.Axes, table: pd.DataFrame, look: ex.Look) -> None:
     """Draw the squared links and the packing bounds of one net."""
-    draw_points(axes, table.scale, in_records(table), look, "_")
-    draw_theory(axes, table.scale, table.records, look.colour, "_")
+    ex.draw_points(axes, table.scale, in_records(table), look, "_")
+    ex.draw_theory(axes, table.scale, table.records, look.colour, "_")
 
 
 def grid(size: Size, halvings: tuple[int, ...], epsilon: float) -> tuple[Config, ...]:
@@ -289,5 +275,5 @@ def grid(size: Size, halvings: tuple[int, ...], epsilon: float) -> tuple[Config,
     return tuple(Config(name, size, count, epsilon) for name in SIZES[size] for count in halvings)
 
 
-QUICK = Sweep(grid(Size.SMALL, (1, 2, 3), 0.1))
-FULL = Sweep(grid(Size.STANDARD, (1, 2, 3, 4, 5, 6), 0.1))
+QUICK = ex.Sweep(grid(Size.SMALL, (1, 2, 3), 0.1))
+FULL = ex.Sweep(grid(Size.STANDARD, (1, 2, 3, 4, 5, 6), 0.1))

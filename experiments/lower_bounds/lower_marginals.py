@@ -25,12 +25,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import log_axes, shared_legend
+import experiments.engine.tools as ex
 from experiments.lower_bounds.certified_bounds import (
     METRIC,
     SLOPE,
@@ -55,35 +51,28 @@ class Along(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     along: Along  # The row of panels
     width: int  # l
     attributes: int  # d
     alpha: float  # Mean l2 error per query
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """The certified lower bound, checked from its file, and the upper bounds."""
     del rng  # nothing is drawn
     d, width, alpha = config.attributes, config.width, config.alpha
     bound = bounds.marginal_bound(d, width, epsilon=EPSILON, alpha=alpha, metric=METRIC)
     queries = math.comb(d, width)
     wishart = upper.two_way_marginals(d, epsilon=EPSILON, alpha=alpha) if width == 2 else None
-    return [
-        {
-            **certified_columns(bound),
-            "theorem_1": upper.monotone_marginals(
-                d, width, epsilon=EPSILON, alpha=alpha, constant=1.0
-            ),
-            "ball": upper.ball_bounded(queries, epsilon=EPSILON, alpha=alpha),
-            "wishart": wishart,
-        }
-    ]
+    return {
+        **certified_columns(bound),
+        "theorem_1": upper.monotone_marginals(d, width, epsilon=EPSILON, alpha=alpha, constant=1.0),
+        "ball": upper.ball_bounded(queries, epsilon=EPSILON, alpha=alpha),
+        "wishart": wishart,
+    }
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Rates in d and in alpha; explicit upper bounds follow the formula sheet."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     growing = table[table.along == Along.ATTRIBUTES]
     return [
         *(rate_in_attributes(growing[growing.width == width], width) for width in WIDTHS),
@@ -93,19 +82,18 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-def rate_in_attributes(table: pd.DataFrame, width: int) -> Claim:
+def rate_in_attributes(table: pd.DataFrame, width: int) -> ex.Claim:
     """At a small error, the ratio of Theorem 1 to the lower bound hardly changes with d."""
     ratio = table.theorem_1 / table.lower
     found = exact_slope(table.theorem_1, ratio)
-    return Claim(
+    return ex.Claim(
         f"width {width}: at a small error, the ratio of Theorem 1 to the lower bound hardly "
         "changes as d grows",
-        abs(found) <= SLOPE,
+        ex.at_most(abs(found), SLOPE),
         f"ratio {ratio.min():.0f} to {ratio.max():.0f} for d = {table.attributes.min()} to "
         f"{table.attributes.max()}, slope {found:+.3f} in n",
         f"slope within {SLOPE:g} of 0",
         "JL-T25, JL-MARG",
-        used=margins.share(abs(found), SLOPE),
     )
 
 
@@ -120,22 +108,21 @@ def partly_used(table: pd.DataFrame, width: int) -> pd.DataFrame:
     return mine[(mine.set_size >= 4) & (mine.set_size <= BLOCKS[width] / 2)]
 
 
-def rate_in_error(table: pd.DataFrame, width: int) -> Claim:
+def rate_in_error(table: pd.DataFrame, width: int) -> ex.Claim:
     """Lower bounds grow as 1 / alpha^2 where the best packing uses several but not most blocks."""
     found = exact_slope(1 / table.alpha, table.lower)
-    return Claim(
+    return ex.Claim(
         f"width {width}: lower bounds grow as 1/alpha^2 while several blocks are used",
         # n grows as 1 / alpha^2, so the tolerance 0.1 for a slope against ln n becomes 0.2 here.
-        abs(found - 2) <= 2 * SLOPE,
+        ex.Verdict(abs(found - 2) <= 2 * SLOPE, ex.offset(found, 2, 2 * SLOPE)),
         f"slope {found:.3f} over {len(table)} points, {table.set_size.min()} to "
         f"{table.set_size.max()} blocks",
         f"2, within {2 * SLOPE:g}",
         "JL-T25, third term",
-        used=margins.offset(found, 2, 2 * SLOPE),
     )
 
 
-def upper_bounds_in_closed_form(table: pd.DataFrame) -> Claim:
+def upper_bounds_in_closed_form(table: pd.DataFrame) -> ex.Claim:
     """The upper bounds equal formulas that are written out here.
 
     For ball noise and k queries: 2 (k (k + 1))^(1/2) / (alpha epsilon). For the Wishart mechanism
@@ -150,15 +137,14 @@ def upper_bounds_in_closed_form(table: pd.DataFrame) -> Claim:
     off = max(
         float((table.ball / ball - 1).abs().max()), float((pairs.wishart / wishart - 1).abs().max())
     )
-    return Claim(
+    return ex.Claim(
         "the explicit upper bounds are those of the formula sheet",
-        off <= 1e-9,
+        ex.at_most(off, 1e-9),
         f"{len(table)} points, relative differences at most {off:.0e}; lower bounds are at most "
         f"{(table.lower / table.ball).max():.4f} times the number of records for ball noise, and "
         f"{(table.lower / table.wishart).max():.4f} times that of Theorem 23",
         "equal",
         "JL-L15, JL-T23",
-        used=margins.share(off, 1e-9),
     )
 
 
@@ -174,9 +160,8 @@ UPPER = (
 )
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Number of records against d and against 1 / alpha, a column for each width."""
-    figure = Figure(figsize=(7.2, 6.4))
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure = ex.Figure(figsize=(7.2, 6.4))
     panels = figure.subplots(2, 3)
     letters = iter("abcdef")
     for row, along in zip(panels, Along, strict=True):
@@ -184,7 +169,7 @@ def plot(table: pd.DataFrame) -> Figure:
             mine = table[(table.along == along) & (table.width == width)]
             x = 1 / mine.alpha if along is Along.ERROR else mine.attributes
             draw_bounds(axes, x, mine, LOWER, UPPER)
-            log_axes(axes)
+            ex.log_axes(axes)
             fixed = (
                 rf"$\alpha=10^{{{math.log10(mine.alpha.iloc[0]):.0f}}}$"
                 if along is Along.ATTRIBUTES
@@ -198,8 +183,7 @@ def plot(table: pd.DataFrame) -> Figure:
             axes.set_xlabel("attributes $d$" if along is Along.ATTRIBUTES else r"$1/\alpha$")
         row[0].set_ylabel("number of records $n$")
     columns = {"lower": [LOWER], "upper": [THEOREM_1, BALL, WISHART]}
-    shared_legend(figure, panels.ravel(), columns)
-    return figure
+    return ex.shared_legend(figure, columns)
 
 
 def grid(
@@ -219,13 +203,13 @@ def grid(
 
 #: Number of attributes d, by width, in the panels along 1 / alpha.
 FIXED = {1: 128, 2: 256, 3: 48}
-QUICK = Sweep(
+QUICK = ex.Sweep(
     grid(
         {1: (128, 512), 2: (32, 64), 3: (24, 96)},
         {1: (1e-1, 1e-2), 2: (0.012, 0.007), 3: (0.005, 0.0023)},
     )
 )
-FULL = Sweep(
+FULL = ex.Sweep(
     grid(
         {1: (128, 256, 512, 1024), 2: (32, 64, 128, 256), 3: (24, 48, 96)},
         {

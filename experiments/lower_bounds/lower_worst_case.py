@@ -28,13 +28,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from rich.table import Table
 
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import log_axes, shared_legend
+import experiments.engine.tools as ex
 from experiments.lower_bounds.certified_bounds import (
     METRIC,
     SLOPE,
@@ -65,15 +61,13 @@ class Regime(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     regime: Regime  # The panel
     queries: int  # k
     bits: int  # The universe has N = 2^bits elements
     alpha: float  # Mean l2 error per query
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """The certified lower bound, checked from its file, and the upper bounds in closed form."""
     k, alpha = config.queries, config.alpha
     bound = bounds.random_sign_bound(
@@ -88,16 +82,14 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     assert isinstance(bound.certificate, bounds.Certificate)
     size = 1 << config.bits
     scale = {"epsilon": EPSILON, "alpha": alpha, "constant": 1.0}
-    return [
-        {
-            **certified_columns(bound),
-            "rungs": len(bound.certificate.rungs),
-            "theorem_1": upper.bounded_queries(k, size, **scale).least,
-            "small_db": upper.small_db(k, size, **scale),
-            "projection": upper.older_projection(k, size, **scale),
-            "ball": upper.ball_bounded(k, epsilon=EPSILON, alpha=alpha),
-        }
-    ]
+    return {
+        **certified_columns(bound),
+        "rungs": len(bound.certificate.rungs),
+        "theorem_1": upper.bounded_queries(k, size, **scale).least,
+        "small_db": upper.small_db(k, size, **scale),
+        "projection": upper.older_projection(k, size, **scale),
+        "ball": upper.ball_bounded(k, epsilon=EPSILON, alpha=alpha),
+    }
 
 
 def position(table: pd.DataFrame, regime: str) -> pd.Series:
@@ -105,8 +97,7 @@ def position(table: pd.DataFrame, regime: str) -> pd.Series:
     return 1 / table.alpha if regime == Regime.UNIVERSE else table.queries
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims on Theorem 1, the sizes of the best sets, the certificates and the older bounds."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     return [
         *(ratio_is_flat(table[table.regime == regime], regime) for regime in Regime),
         one_constant(table),
@@ -117,58 +108,58 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-def ratio_is_flat(table: pd.DataFrame, regime: Regime) -> Claim:
+def ratio_is_flat(table: pd.DataFrame, regime: Regime) -> ex.Claim:
     """The ratio of Theorem 1 to the lower bound hardly changes with the number of records."""
     ratio = table.theorem_1 / table.lower
     found = exact_slope(table.theorem_1, ratio)
     decades = math.log10(table.theorem_1.max() / table.theorem_1.min())
-    return Claim(
+    return ex.Claim(
         f"where {regime} is the smallest, the ratio of Theorem 1 to the lower bound hardly "
         "changes with n",
-        abs(found) <= SLOPE,
+        ex.at_most(abs(found), SLOPE),
         f"ratio {ratio.min():.1f} to {ratio.max():.1f}, slope {found:+.3f} in n over "
         f"{decades:.1f} decades",
         f"slope within {SLOPE:g} of 0",
         "JL-T24",
-        used=margins.share(abs(found), SLOPE),
     )
 
 
-def one_constant(table: pd.DataFrame) -> Claim:
+def one_constant(table: pd.DataFrame) -> ex.Claim:
     """The ratio of Theorem 1 to the lower bound hardly depends on the regime."""
     ratio = table.theorem_1 / table.lower
     spread = ratio.max() / ratio.min()
-    return Claim(
+    return ex.Claim(
         f"the ratio of Theorem 1 to the lower bound varies by at most a factor {SPREAD} "
         "over all regimes",
-        bool(spread <= SPREAD and ratio.min() >= 1 and ratio.max() <= LARGEST),
+        ex.Verdict(
+            spread <= SPREAD and ratio.min() >= 1 and ratio.max() <= LARGEST,
+            max(spread / SPREAD, ratio.max() / LARGEST),
+        ),
         f"ratios {ratio.min():.1f} to {ratio.max():.1f}, the largest {spread:.2f} times the "
         f"smallest; lower bounds are at most {(table.lower / table.ball).max():.4f} times the "
         "number of records for ball noise",
         f"ratios from 1 to {LARGEST}, the largest at most {SPREAD} times the smallest",
         "JL-T24, JL-T1",
-        used=float(max(spread / SPREAD, ratio.max() / LARGEST)),
     )
 
 
-def set_size_grows(table: pd.DataFrame, regime: Regime, power: float) -> Claim:
+def set_size_grows(table: pd.DataFrame, regime: Regime, power: float) -> ex.Claim:
     """The size of the best sets grows roughly in proportion to k, or to 1 / alpha^2."""
     found = exact_slope(position(table, regime), table.set_size)
     name = "1/alpha" if regime is Regime.UNIVERSE else "k"
-    return Claim(
+    return ex.Claim(
         f"smallest term {regime}: the size of the best sets grows as ({name})^{power:g}",
         # Where k grows, the size s of the best sets is about a constant times k / ln(N / s). As s
         # grows, ln(N / s) falls, which raises the power of k by about 0.03. Only some sizes are
         # tried, each about 2^(1/4) times the size before. This changes both powers a little.
-        abs(found - power) <= 0.15 * power,
+        ex.Verdict(abs(found - power) <= 0.15 * power, ex.offset(found, power, 0.15 * power)),
         f"slope {found:.3f}, sizes {table.set_size.min()} to {table.set_size.max()}",
         f"{power:g}, within {0.15 * power:g}",
         "JL-T24",
-        used=margins.offset(found, power, 0.15 * power),
     )
 
 
-def older_bounds_are_worse(table: pd.DataFrame) -> Claim:
+def older_bounds_are_worse(table: pd.DataFrame) -> ex.Claim:
     """The older bounds are Theorem 1's third term, ln N / (alpha^2 epsilon), times `stated`."""
     logs, k = table.bits * math.log(2), table.queries
     third = logs / (table.alpha**2 * EPSILON)
@@ -176,14 +167,13 @@ def older_bounds_are_worse(table: pd.DataFrame) -> Claim:
     off = max(
         float((table[name] / third / factor - 1).abs().max()) for name, factor in stated.items()
     )
-    return Claim(
+    return ex.Claim(
         "SmallDB needs ln k / alpha times the third term of Theorem 1, and the older projection "
         "ln^2 k (ln N)^(1/2) times this term",
-        off <= 1e-9,
+        ex.at_most(off, 1e-9),
         f"{len(table)} points, relative differences at most {off:.0e}",
         "equal",
         "JL-T1",
-        used=margins.share(off, 1e-9),
     )
 
 
@@ -218,29 +208,21 @@ UPPER = (
 )
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Numbers of records, one panel for each regime."""
-    figure = Figure(figsize=(7.2, 4.4))
-    panels = figure.subplots(1, 3)
-    for letter, axes, regime in zip("abc", panels, Regime, strict=True):
+def plot(table: pd.DataFrame) -> ex.Figure:
+    labels = ["number of queries $k$"] * 2 + [r"$1/\alpha$, the inverse error"]
+    titles = [TITLES[regime] for regime in Regime]
+    figure, panels = ex.panels((7.2, 4.4), titles, labels, "number of records $n$", title_size=9)
+    for axes, regime in zip(panels, Regime, strict=True):
         mine = table[table.regime == regime]
         draw_bounds(axes, position(mine, regime), mine, LOWER, UPPER)
-        log_axes(axes)
+        ex.log_axes(axes)
         # Upper bounds that are thousands of times larger would squeeze all other curves.
         axes.set_ylim(top=SHOWN * float(mine.theorem_1.max()))
-        axes.set_title(f"({letter}) {TITLES[regime]}", fontsize=9)
-        axes.set_xlabel(
-            r"$1/\alpha$, the inverse error"
-            if regime is Regime.UNIVERSE
-            else "number of queries $k$"
-        )
-    panels[0].set_ylabel("number of records $n$")
     columns = {
         "with all constants": [LOWER, BALL],
         "with constant 1 (cut off where far above)": [THEOREM_1, PROJECTION, SMALL_DB],
     }
-    shared_legend(figure, panels, columns)
-    return figure
+    return ex.shared_legend(figure, columns)
 
 
 #: The vertical axis ends at this multiple of the largest value of Theorem 1 in the panel.
@@ -269,5 +251,5 @@ def grid(steps: int) -> tuple[Config, ...]:
     )
 
 
-QUICK = Sweep(grid(5))
-FULL = Sweep(grid(13))
+QUICK = ex.Sweep(grid(5))
+FULL = ex.Sweep(grid(13))

@@ -27,15 +27,9 @@ from typing import Protocol
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, Look, draw_points, draw_theory, shared_legend
-from experiments.engine.statistics import LEVEL, quantile
 from experiments.shared.volume_bodies import (
     EVEN,
     LOOKS,
@@ -66,8 +60,6 @@ class Method(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     family: Family  # Body
     method: Method  # Noise
     size: int  # Number of queries k; dimension of the records for second moments
@@ -87,47 +79,46 @@ def noise_of(method: Method, K: gd.bodies.Body) -> Noise:
     return RecursiveNoise(best_stop(decompose(K, Variant.INTRINSIC, exact=True)), 1.0)
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean length of the noise, and the lower bound for mechanisms on real counts."""
     K = symmetric_body(config.family, config.size)
     radii = volume_radii(K, rng)
     lengths = np.linalg.norm(noise_of(config.method, K).sample(rng, config.draws), axis=1)
-    return [
-        {
-            "dimension": radii[-1].dimension,
-            "least": max(count_error(radius, epsilon=1.0) for radius in radii),
-            "error": float(lengths.mean()),
-            "error_stderr": float(lengths.std(ddof=1)) / math.sqrt(config.draws),
-        }
-    ]
+    return {
+        "dimension": radii[-1].dimension,
+        "least": max(count_error(radius, epsilon=1.0) for radius in radii),
+        "error": float(lengths.mean()),
+        "error_stderr": float(lengths.std(ddof=1)) / math.sqrt(config.draws),
+    }
 
 
 def ratios(table: pd.DataFrame, level: float) -> pd.DataFrame:
     """Errors divided by the bound, with intervals that all hold except with probability `level`."""
-    reach = quantile(level / (2 * len(table)), int(table.draws.min())) * table.error_stderr
+    reach = ex.quantile(level / (2 * len(table)), int(table.draws.min())) * table.error_stderr
     ends = {"": table.error, "_low": table.error - reach, "_high": table.error + reach}
     columns = {f"ratio{name}": end / table.least for name, end in ends.items()}
     return table.assign(**columns).sort_values("dimension")
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Error over bound: 8 e^2 for balls, near 8 e^2 for round bodies, growing for long boxes."""
-    found = ratios(table, LEVEL)
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
+    found = ratios(table, ex.LEVEL)
     near, balls = (found[found.family.isin(names)] for names in (ROUND, (Family.MEANS,)))
     # For the unit ball, E||Z|| = k. The bound is k / (8 e^2), rounded down by a small margin.
     inside = (balls.ratio_low <= CONSTANT * (1 + 1e-8)) & (balls.ratio_high >= CONSTANT)
     return [
-        Claim(
+        ex.Claim(
             "the error of K-norm noise of a ball is 8 e^2 times the volume bound",
-            bool(inside.all()),
+            ex.Verdict(
+                inside.all(),
+                ex.share(
+                    (balls.ratio - CONSTANT).abs(),
+                    (balls.ratio_high - balls.ratio_low) / 2 + 1e-8 * CONSTANT,
+                ),
+            ),
             f"ratios {balls.ratio.min():.2f} to {balls.ratio.max():.2f}; the least ratio of all "
             f"bodies and kinds of noise is {found.ratio.min():.1f}",
             f"{CONSTANT:.2f}, inside the interval of every ratio",
             "JL-VR",
-            used=margins.share(
-                (balls.ratio - CONSTANT).abs(),
-                (balls.ratio_high - balls.ratio_low) / 2 + 1e-8 * CONSTANT,
-            ),
         ),
         round_bodies(near),
         long_boxes(found[found.family == Family.LONG]),
@@ -138,7 +129,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 FLAT = 0.15
 
 
-def round_bodies(table: pd.DataFrame) -> Claim:
+def round_bodies(table: pd.DataFrame) -> ex.Claim:
     """The ratio is 1 to 1.6 times the ratio of a ball, and hardly depends on the dimension."""
     shares = np.array([table.ratio_low, table.ratio_high]) / CONSTANT
     slopes = {
@@ -146,37 +137,39 @@ def round_bodies(table: pd.DataFrame) -> Claim:
         for family, rows in table.groupby("family")
     }
     steepest = max(slopes, key=lambda family: abs(slopes[family]))
-    return Claim(
+    return ex.Claim(
         "on round bodies, the ratio of error to bound is 1 to 1.6 times 8 e^2 and changes by at "
         "most the power 0.15 of the dimension",
-        bool((shares[1] >= 1).all() and (shares[0] <= 1.6).all()) and abs(slopes[steepest]) <= FLAT,
+        ex.Verdict(
+            bool((shares[1] >= 1).all() and (shares[0] <= 1.6).all())
+            and abs(slopes[steepest]) <= FLAT,
+            max(
+                ex.share(shares[0], 1.6),
+                ex.inverse_share(shares[1], 1),
+                ex.share(abs(slopes[steepest]), FLAT),
+            ),
+        ),
         f"{len(table)} bodies, {table.ratio.min() / CONSTANT:.3f} to "
         f"{table.ratio.max() / CONSTANT:.3f} times 8 e^2; the power of the dimension furthest "
         f"from 0 is {slopes[steepest]:+.3f} ({steepest})",
         f"1 to 1.6, up to chance; powers of the dimension within {FLAT:g} of 0",
         "JL-VR",
-        used=max(
-            margins.share(shares[0], 1.6),
-            margins.inverse_share(shares[1], 1),
-            margins.share(abs(slopes[steepest]), FLAT),
-        ),
     )
 
 
-def long_boxes(table: pd.DataFrame) -> Claim:
+def long_boxes(table: pd.DataFrame) -> ex.Claim:
     """The K-norm ratio grows with the dimension. Recursive noise at least halves the last ratio."""
     plain, split = (table[table.method == method] for method in Method)
     grows = (plain.ratio_low.to_numpy()[1:] > plain.ratio_high.to_numpy()[:-1]).all()
     gain = plain.ratio_low.iloc[-1] / split.ratio_high.iloc[-1]
-    return Claim(
+    return ex.Claim(
         "on long boxes, the ratio of error to bound grows for K-norm noise; on the longest box, "
         "recursive noise at least halves it",
-        bool(grows and gain > 2),
+        ex.Verdict(grows and gain > 2, ex.inverse_share(gain, 2)),
         f"K-norm noise {plain.ratio.iloc[0]:.0f} to {plain.ratio.iloc[-1]:.0f}, recursive noise "
         f"{split.ratio.iloc[0]:.0f} to {split.ratio.iloc[-1]:.0f}",
         "growing for K-norm noise, and then more than twice that of recursive noise",
         "JL-L18",
-        used=margins.inverse_share(gain, 2),
     )
 
 
@@ -185,47 +178,49 @@ LOSS = r"$8e^2$ (ball)"
 BOUND = r"$\max_i\;i\,\mathrm{vr}_i\,/\,8e^2$"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Errors with their bounds, and errors over bounds, for round and for stretched bodies."""
-    figure = Figure(figsize=(7.2, 6.4))
-    panels = figure.subplots(2, 2, sharex=True, sharey="row")
-    found = ratios(table, BAND_LEVEL * len(table))
-    for column, families in zip(panels.T, (EVEN, STRETCHED), strict=True):
-        draw_bodies(column[0], column[1], found[found.family.isin(families)])
-    titles = ("round bodies: error", "stretched bodies: error", "only a constant is lost",
-              "K-norm noise loses more")  # fmt: skip
-    for axes, letter, title in zip(panels.flat, "abcd", titles, strict=True):
+def plot(table: pd.DataFrame) -> ex.Figure:
+    titles = ["round bodies: error", "stretched bodies: error", "only a constant is lost"]
+    figure, panels = ex.panels(
+        (7.2, 6.4),
+        [*titles, "K-norm noise loses more"],
+        "dimension $k$",
+        [r"$\mathbb{E}\,\|Z\|_2$ in counts, $\varepsilon=1$", "", "error over bound", ""],
+        sharex=True,
+        sharey="row",
+        rows=2,
+    )
+    found = ratios(table, ex.BAND_LEVEL * len(table))
+    for above, below, families in zip(panels[:2], panels[2:], (EVEN, STRETCHED), strict=True):
+        draw_bodies(above, below, found[found.family.isin(families)])
+    for axes in panels:
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter("{x:g}")
-        axes.set(yscale="log", title=f"({letter}) {title}")
-    for axes in panels[1]:
-        axes.set(xlabel="dimension $k$", ylim=(40, 1000))
-        axes.set_yticks([50, 100, 200, 500, 1000], ["50", "100", "200", "500", "1000"])
+        axes.set_yscale("log")
+    for axes in panels[2:]:
+        axes.set_ylim(40, 1000)
+        axes.set_yticks(*ex.ticks(50, 100, 200, 500, 1000))
         axes.minorticks_off()
-    panels[0, 0].set_ylabel(r"$\mathbb{E}\,\|Z\|_2$ in counts, $\varepsilon=1$")
-    panels[1, 0].set_ylabel("error over bound")
     columns = {
         "K-norm noise, round bodies": [*EVEN],
         "stretched bodies": [*STRETCHED, RECURSIVE],
         "theory": [BOUND, LOSS],
     }
-    shared_legend(figure, panels.flat, columns)
-    return figure
+    return ex.shared_legend(figure, columns)
 
 
-def draw_bodies(errors: Axes, shares: Axes, found: pd.DataFrame) -> None:
+def draw_bodies(errors: ex.Axes, shares: ex.Axes, found: pd.DataFrame) -> None:
     """Errors of some bodies with their bounds, and the ratios of the two."""
     for family, method in itertools.product(LOOKS, Method):
         mine = found[(found.family == family) & (found.method == method)]
         if mine.empty:
             continue
         plain = method is Method.KNORM
-        look = LOOKS[family] if plain else Look("C0", "h", filled=False)
+        look = LOOKS[family] if plain else ex.Look("C0", "h", filled=False)
         for axes, values in ((errors, mine.error), (shares, mine.ratio)):
-            draw_points(axes, mine.dimension, values, look, family if plain else RECURSIVE)
+            ex.draw_points(axes, mine.dimension, values, look, family if plain else RECURSIVE)
         if plain:
-            draw_theory(errors, mine.dimension, mine.least, look.colour, "_")
-    draw_theory(errors, [], [], "black", BOUND)
+            ex.draw_theory(errors, mine.dimension, mine.least, look.colour, "_")
+    ex.draw_theory(errors, [], [], "black", BOUND)
     shares.axhline(CONSTANT, color="0.3", lw=1.1, ls=(0, (1, 2)), label=LOSS)
 
 
@@ -241,5 +236,5 @@ def grid(
     )  # fmt: skip
 
 
-QUICK = Sweep(grid((2, 4, 8, 16), (1, 2, 3), (2, 3, 4), 2000))
-FULL = Sweep(grid((2, 3, 4, 6, 8, 12, 16, 24, 32), (1, 2, 3, 4, 5, 7), (2, 3, 4, 5, 6), 20_000))
+QUICK = ex.Sweep(grid((2, 4, 8, 16), (1, 2, 3), (2, 3, 4), 2000))
+FULL = ex.Sweep(grid((2, 3, 4, 6, 8, 12, 16, 24, 32), (1, 2, 3, 4, 5, 7), (2, 3, 4, 5, 6), 20_000))

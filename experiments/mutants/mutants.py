@@ -41,13 +41,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Aim, Claim, Goal
+import experiments.engine.tools as ex
 from experiments.engine.provenance import content_hash, imported_names
-from experiments.engine.script import Needs
 from experiments.planting.catalogue import MUTANTS, PlantedEdit
 from experiments.planting.edits import Edit
 from experiments.planting.runs import failing_test, red_claims
@@ -66,7 +62,7 @@ from geomdp import (
     workloads,
 )
 
-NEEDS = Needs(("pytest", "xdist", "hypothesis", "mpmath"), "dev")
+NEEDS = ex.Needs(("pytest", "xdist", "hypothesis", "mpmath"), "dev")
 #: Results are stale when code of one of these packages changes.
 PLANTED_IN = (
     advice,
@@ -170,32 +166,23 @@ def _imported(path: Path) -> tuple[Path, ...]:
     return tuple(file for file in candidates if file.is_file())
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Run the figure, then the tests, each in a process of its own."""
     del rng
     edit = Edit(config.where, config.old, config.new)
     claims = red_claims(edit, f"experiments.{config.folder}.{config.figure}")
     test = failing_test(edit, config.tests.split())
-    return [
-        {
-            "file": config.where.partition(":")[0].replace(".", "/") + ".py",
-            "edit": f"{config.old} -> {config.new}",
-            "claim_ids": AND.join(claim.id or CRASH for claim in claims) or NONE,
-            "claim": AND.join(claim.name for claim in claims) or NONE,
-            "test": test or NONE,
-        }
-    ]
+    return {
+        "file": config.where.partition(":")[0].replace(".", "/") + ".py",
+        "edit": f"{config.old} -> {config.new}",
+        "claim_ids": AND.join(claim.id or CRASH for claim in claims) or NONE,
+        "claim": AND.join(claim.name for claim in claims) or NONE,
+        "test": test or NONE,
+    }
 
 
 def outcomes(mutants: pd.DataFrame) -> pd.Series:
-    """The member of `Noticed` for each mutant; a crash takes precedence over a failed test.
-
-    Parameters
-    ----------
-    mutants : DataFrame
-        Columns `claim_ids`, with the ids of red claims, `CRASH` or `NONE`; and `test`, with the
-        first failing test or `NONE`.
-    """
+    """The member of `Noticed` for each mutant; a crash takes precedence over a failed test."""
     crashed, by_test = mutants.claim_ids == CRASH, mutants.test != NONE
     by_claim = (mutants.claim_ids != NONE) & ~crashed
     found = {
@@ -208,14 +195,7 @@ def outcomes(mutants: pd.DataFrame) -> pd.Series:
 
 
 def red_claims_of(mutants: pd.DataFrame) -> set[str]:
-    """The claims that some mutant turns red, as the index names them: ``script::id``.
-
-    Parameters
-    ----------
-    mutants : DataFrame
-        Columns `figure`, the short name of the script, and `claim_ids`, one text with the ids of
-        all red claims of a mutant. A claim may have several ids.
-    """
+    """The claims that some mutant turns red, as the index names them: ``script::id``."""
     return {
         f"{figure}::{id}"
         for figure, ids in zip(mutants.figure, mutants.claim_ids, strict=True)
@@ -228,29 +208,26 @@ def unrefuted(theorems: Iterable[Theorem], red: Collection[str]) -> list[str]:
     return [theorem.id for theorem in theorems if not set(theorem.claims) & set(red)]
 
 
-def claims(mutants: pd.DataFrame) -> list[Claim]:
-    """All mutants are noticed; each figure and statement has a claim that some mutant turns red."""
+def claims(mutants: pd.DataFrame) -> list[ex.Claim]:
     noticed = outcomes(mutants)
     counts = ", ".join(f"{(noticed == each).sum()} by {each}" for each in list(Noticed)[:-1])
     survivors = list(mutants.mutant[noticed == Noticed.NOTHING])
     unseen = without(mutants, noticed.isin([Noticed.ALONE, Noticed.BOTH]))
     figures = mutants.figure.nunique()
     return [
-        Claim(
+        ex.Claim(
             "no mutant survives",
-            not survivors,
+            ex.each_case(not survivors),
             f"{len(mutants)} mutants: {counts}" + listed(survivors),
             "all are noticed",
             "GEN-1",
-            used=margins.NoLimit.EVERY_CASE,
         ),
-        Claim(
+        ex.Claim(
             "every figure has a claim that turns red for a mutant",
-            not unseen,
+            ex.each_case(not unseen),
             f"{figures - len(unseen)} of {figures} figures" + listed(unseen),
             "all",
             "GEN-1",
-            used=margins.NoLimit.EVERY_CASE,
         ),
         *claims_of_all(mutants),
     ]
@@ -266,45 +243,44 @@ def without(mutants: pd.DataFrame, chosen: pd.Series) -> list[str]:
     return sorted({*mutants.figure} - {*mutants.figure[chosen]})
 
 
-def claims_of_all(mutants: pd.DataFrame) -> list[Claim]:
+def claims_of_all(mutants: pd.DataFrame) -> list[ex.Claim]:
     """Claims that need the results of all mutants; none if some mutants are missing."""
     if set(MUTANTS) - set(mutants.mutant):
         return []
     return [only_a_claim(mutants), of_the_index(mutants)]
 
 
-def only_a_claim(mutants: pd.DataFrame) -> Claim:
+def only_a_claim(mutants: pd.DataFrame) -> ex.Claim:
     """Every figure has a mutant that one of its claims notices and no test of the part notices."""
     left, figures = without(mutants, outcomes(mutants) == Noticed.ALONE), mutants.figure.nunique()
-    return Claim(
+    return ex.Claim(
         "every figure has a mutant that only a claim of its own notices",
-        not left,
+        ex.each_case(not left),
         f"{figures - len(left)} of {figures} figures" + listed(left),
         "all",
         "GEN-1",
-        used=margins.NoLimit.EVERY_CASE,
     )
 
 
-def goals(mutants: pd.DataFrame) -> list[Goal]:
+def goals(mutants: pd.DataFrame) -> list[ex.Goal]:
     """Number of figures with a library mutant that only a claim notices; no goal for a sample."""
     if set(MUTANTS) - set(mutants.mutant):
         return []
     of_library = mutants["where"].str.startswith("geomdp.")
     left = without(mutants, of_library & (outcomes(mutants) == Noticed.ALONE))
     return [
-        Goal(
+        ex.Goal(
             "figures with a mutant of the library that only a claim notices",
             mutants.figure.nunique() - len(left),
             mutants.figure.nunique(),
-            Aim.AT_LEAST,
+            ex.Aim.AT_LEAST,
             "tests of the edited functions notice every mistake in the library that was tried for "
             + ", ".join(left),
         )
     ]
 
 
-def of_the_index(mutants: pd.DataFrame) -> Claim:
+def of_the_index(mutants: pd.DataFrame) -> ex.Claim:
     """Every statement of the index that is not left out has a claim that a mutant turns red."""
     # The index is imported by its name as text. With an import statement, every edit of an entry
     # of the index would make all results stale.
@@ -312,15 +288,14 @@ def of_the_index(mutants: pd.DataFrame) -> Claim:
     left_out = index.UNCLAIMED | index.UNREFUTED
     claimed = [theorem for theorem in index.THEOREMS if theorem.id not in left_out]
     left = unrefuted(claimed, red_claims_of(mutants))
-    return Claim(
+    return ex.Claim(
         "every statement of the index has a claim that a mutant turns red",
-        not left,
+        ex.each_case(not left),
         f"{len(claimed) - len(left)} of {len(claimed)} statements"
         + listed(left)
         + f"; left out: {', '.join(left_out)}",
         "all",
         "GEN-1",
-        used=margins.NoLimit.EVERY_CASE,
     )
 
 
@@ -334,12 +309,11 @@ COLOURS = {
 }
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """One bar for each figure: its number of mutants, split by the check that noticed them."""
+def plot(table: pd.DataFrame) -> ex.Figure:
     counts = pd.crosstab(table.figure, outcomes(table)).reindex(
         index=table.figure.unique(), columns=list(Noticed), fill_value=0
     )
-    figure = Figure(figsize=(7.2, 1.4 + 0.2 * len(counts)))
+    figure = ex.Figure(figsize=(7.2, 1.4 + 0.2 * len(counts)))
     axes = figure.subplots()
     left = np.zeros(len(counts))
     for outcome, colour in COLOURS.items():
@@ -357,8 +331,8 @@ def plot(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def _sweep(names: Collection[str]) -> Sweep[Config]:
-    return Sweep(tuple(config(MUTANTS[name]) for name in MUTANTS if name in names))
+def _sweep(names: Collection[str]) -> ex.Sweep[Config]:
+    return ex.Sweep(tuple(config(MUTANTS[name]) for name in MUTANTS if name in names))
 
 
 #: Names of the mutants that the quick preset runs.

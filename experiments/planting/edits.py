@@ -26,19 +26,11 @@ class EditDoesNotFit(ValueError):  # noqa: N818 (the name says what is wrong)
 
 @dataclass(frozen=True)
 class Edit:
-    """One edit of one function.
+    """One edit of one function."""
 
-    Parameters
-    ----------
-    where : str
-        The function, as ``module:function`` or ``module:Class.method``.
-    old, new : str
-        `old` occurs once in the text of the function, and `new` takes its place.
-    """
-
-    where: str
-    old: str
-    new: str
+    where: str  # The function, as ``module:function`` or ``module:Class.method``
+    old: str  # Occurs once in the text of the function
+    new: str  # Takes the place of `old`
 
     def function(self) -> FunctionType:
         """The function that is edited; ``EditDoesNotFit`` if the module has no such function."""

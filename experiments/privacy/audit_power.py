@@ -33,16 +33,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Aim, Claim, Goal
-from experiments.engine.drawing import Look, draw_points, shared_legend
+import experiments.engine.tools as ex
 from experiments.engine.processes import timed
-from experiments.engine.script import Needs
-from experiments.engine.statistics import LEVEL
 from experiments.privacy.audited_mechanisms import (
     CHANGES,
     FINITE,
@@ -90,21 +83,21 @@ def shares_of_draws(table: pd.DataFrame) -> pd.Series[float]:
     return np.exp(logs.groupby(found.family).mean())
 
 
-def open_goals(table: pd.DataFrame) -> list[Goal]:
+def open_goals(table: pd.DataFrame) -> list[ex.Goal]:
     """Goals for mechanisms, numbers of draws and speed. A goal without rows is left out."""
     factors = table[table.fault == Fault.SCALED]
     return [*_rows(factors), *_sizes(factors), *_spectral(table), *_sparse(table)]
 
 
-def _rows(factors: pd.DataFrame) -> list[Goal]:
+def _rows(factors: pd.DataFrame) -> list[ex.Goal]:
     rows = factors.family.nunique()
     reasons = "; ".join(f"{name}: {reason}" for name, reason in WITHOUT_ROW.items())
     return [
-        Goal(
+        ex.Goal(
             "mechanisms for which the largest refuted noise factor is measured",
             rows,
             len(Family) + len(WITHOUT_ROW),
-            Aim.AT_LEAST,
+            ex.Aim.AT_LEAST,
             reasons,
             "post-processing adds no power: audits of Projected, JL, Coarse, Shrunk and Fitted "
             "have at most the power of audits of the noise inside them, and audits of "
@@ -113,18 +106,18 @@ def _rows(factors: pd.DataFrame) -> list[Goal]:
     ]
 
 
-def _sizes(factors: pd.DataFrame) -> list[Goal]:
+def _sizes(factors: pd.DataFrame) -> list[ex.Goal]:
     learned = factors[factors.needed.isna()]
     if learned.empty:
         return []
     slowest = learned[learned.trials == learned.trials.max()].seconds
     times = MOST_DRAWS / learned.trials.max()
     return [
-        Goal(
+        ex.Goal(
             "mechanisms for which the largest refuted noise factor is measured with 10^6 draws",
             factors[factors.trials == MOST_DRAWS].family.nunique(),
             factors.family.nunique(),
-            Aim.AT_LEAST,
+            ex.Aim.AT_LEAST,
             f"without a known density, a classifier learns the score: a search took "
             f"{slowest.min():.0f} to {slowest.max():.0f} s at {learned.trials.max():,} draws and "
             f"would take {times:g} times as long at 10^6",
@@ -132,7 +125,7 @@ def _sizes(factors: pd.DataFrame) -> list[Goal]:
     ]
 
 
-def _spectral(table: pd.DataFrame) -> list[Goal]:
+def _spectral(table: pd.DataFrame) -> list[ex.Goal]:
     mine = table[table.family == Family.SPECTRAL]
     if mine.empty:
         return []
@@ -140,27 +133,27 @@ def _spectral(table: pd.DataFrame) -> list[Goal]:
     within = AFFORDED / (2 * AUDITS_OF_SEARCH * 10_000)
     fit = AFFORDED / (2 * AUDITS_OF_SEARCH * per_draw)
     return [
-        Goal(
+        ex.Goal(
             "seconds for one draw of spectral noise",
             per_draw,
             within,
-            Aim.AT_MOST,
+            ex.Aim.AT_MOST,
             f"a search draws for two inputs in {AUDITS_OF_SEARCH} audits; at this speed "
             f"a search of one minute has {fit:,.0f} draws per audit and input, not 10^4",
         )
     ]
 
 
-def _sparse(table: pd.DataFrame) -> list[Goal]:
+def _sparse(table: pd.DataFrame) -> list[ex.Goal]:
     share = shares_of_draws(table).get(Family.SPARSE)
     if share is None:
         return []
     return [
-        Goal(
+        ex.Goal(
             "Sparse: share of an audit's draws with which the best event refutes the same noise",
             float(share),
             LEAST_SHARE,
-            Aim.AT_LEAST,
+            ex.Aim.AT_LEAST,
             "an audit orders transcripts by their probabilities under correct noise; for smaller "
             "noise this is not the best order if two queries are found above the threshold",
         )
@@ -168,17 +161,17 @@ def _sparse(table: pd.DataFrame) -> list[Goal]:
 
 
 LOOKS = {
-    Fault.NONE: Look("C6", "o"),
-    Fault.DEAD: Look("C0", "s"),
-    Fault.SHARED: Look("C2", "v"),
-    Fault.SUBSPACE: Look("C5", "^"),
-    Fault.HALF: Look("C3", "D"),
-    Fault.CORRECT: Look("C6", "|"),
+    Fault.NONE: ex.Look("C6", "o"),
+    Fault.DEAD: ex.Look("C0", "s"),
+    Fault.SHARED: ex.Look("C2", "v"),
+    Fault.SUBSPACE: ex.Look("C5", "^"),
+    Fault.HALF: ex.Look("C3", "D"),
+    Fault.CORRECT: ex.Look("C6", "|"),
 }
 #: Heights of marks within the row of a mechanism. These four faults have the same bound on epsilon,
 #: the largest that their number of draws can give. At the same height their marks would coincide.
 OFFSETS = {Fault.NONE: 0.3, Fault.DEAD: 0.1, Fault.SHARED: -0.1, Fault.SUBSPACE: -0.3}
-SIZES = {10_000: Look("C5", "o"), 100_000: Look("C0", "s"), 1_000_000: Look("C3", "D")}
+SIZES = {10_000: ex.Look("C5", "o"), 100_000: ex.Look("C0", "s"), 1_000_000: ex.Look("C3", "D")}
 #: Legend entry of the marks for the largest noise factors that the best event refutes. The colour
 #: of a mark tells the number of draws.
 BEST = "best event, from exact laws"
@@ -190,9 +183,9 @@ def size_label(trials: int) -> str:
     return f"$10^{round(math.log10(trials))}$ draws"
 
 
-def drawn(table: pd.DataFrame) -> Figure:
+def drawn(table: pd.DataFrame) -> ex.Figure:
     """Panel (a): largest noise factors refuted. Panel (b): bounds on epsilon for planted faults."""
-    figure = Figure(figsize=(7.2, 7.6))
+    figure = ex.Figure(figsize=(7.2, 7.6))
     power, faults = figure.subplots(1, 2, sharey=True)
     shown = [family for family in Family if (table.family == family).any()]
     heights = {family: -row for row, family in enumerate(shown)}
@@ -205,15 +198,15 @@ def drawn(table: pd.DataFrame) -> Figure:
         )
         if len(mine):
             rows = mine.family.map(heights)
-            draw_points(power, mine.factor, rows, look, size_label(trials), "none", size=6)
+            ex.draw_points(power, mine.factor, rows, look, size_label(trials), "none", size=6)
             ideal = mine.dropna(subset="best")
-            rows, best = ideal.family.map(heights), Look(look.colour, "|")
-            draw_points(power, ideal.best, rows, best, BEST, "none", size=9)
+            rows, best = ideal.family.map(heights), ex.Look(look.colour, "|")
+            ex.draw_points(power, ideal.best, rows, best, BEST, "none", size=9)
     for fault, look in LOOKS.items():
         mine = table[table.fault == fault]
         rows = mine.family.map(heights) + OFFSETS.get(fault, 0.0)
         size = 3.5 if fault in OFFSETS else 6
-        draw_points(faults, mine.share, rows, look, fault, "none", size=size)
+        ex.draw_points(faults, mine.share, rows, look, fault, "none", size=size)
     rule(power)
     rule(faults)
     power.set_yticks(list(heights.values()), list(heights))
@@ -223,26 +216,24 @@ def drawn(table: pd.DataFrame) -> Figure:
     faults.set_xlabel(r"lower bound on $\varepsilon$ / claimed $\varepsilon$")
     power.set_title("(a) noise that is too small")
     faults.set_title("(b) planted faults")
-    shared_legend(
+    return ex.shared_legend(
         figure,
-        (power, faults),
         {
             "draws in (a)": [*(size_label(trials) for trials in SIZES), BEST],
             "noise in (b)": [Fault.CORRECT, *PLANTED],
             "limit in both": [LIMIT],
         },
     )
-    return figure
 
 
-def rule(axes: Axes) -> None:
+def rule(axes: ex.Axes) -> None:
     """A dotted line at 1."""
     axes.axvline(1.0, color="0.35", lw=1.1, ls=(0, (1, 2)), label=LIMIT)
     axes.grid(axis="y", visible=False)
 
 
 #: scikit-learn has the classifier that learns events for noise whose density is not known.
-NEEDS = Needs(("sklearn",), extra="audit")
+NEEDS = ex.Needs(("sklearn",), extra="audit")
 CLOCK = ("seconds",)
 #: Factors by which these faults multiply the noise.
 FACTORS = {Fault.CORRECT: 1.0, Fault.HALF: 0.5}
@@ -250,21 +241,19 @@ FACTORS = {Fault.CORRECT: 1.0, Fault.HALF: 0.5}
 
 @dataclass(frozen=True)
 class Config:
-    """One mark of the figure."""
-
     family: Family  # Mechanism
     fault: Fault  # What is wrong with its noise; `SCALED` searches for the largest factor refuted
     trials: int  # Draws for each of the two inputs of one audit
     audits: int  # Number of audits
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Verdicts and bounds of audits, or the largest noise factors that audits refute."""
     audit_rows = searched if config.fault is Fault.SCALED else verdict
     return [audit_rows(config, int(rng.integers(2**63))) for _ in range(config.audits)]
 
 
-def verdict(config: Config, seed: int) -> Row:
+def verdict(config: Config, seed: int) -> ex.Row:
     """One audit of correct noise or of noise with a fault."""
     seconds: list[float] = []
     with timed(seconds):
@@ -277,7 +266,7 @@ def verdict(config: Config, seed: int) -> Row:
     return {"refuted": found.refuted, "share": share, "event": found.event, "seconds": seconds[0]}
 
 
-def searched(config: Config, seed: int) -> Row:
+def searched(config: Config, seed: int) -> ex.Row:
     """The largest noise factor that audits refute, compared with the best event.
 
     All factors are tried with the same seed. `seconds` is the time of the whole search. If no
@@ -290,15 +279,14 @@ def searched(config: Config, seed: int) -> Row:
         factor = largest_factor(
             lambda scale: audited_scaled(family, scale, config.trials, seed).refuted
         )
-    row: Row = {"factor": factor, "seconds": seconds[0]}
+    row: ex.Row = {"factor": factor, "seconds": seconds[0]}
     if family in KNOWN:
         row["needed"] = draws_needed(laws(family, factor), claim(family)) if factor > 0 else 1.0
         row["best"] = best_factor(lambda scale: laws(family, scale), claim(family), config.trials)
     return row
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """No true claim is refuted, each planted fault is, and more draws refute smaller faults."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     true = table[table.fault == Fault.CORRECT]
     planted = table[table.fault.isin(PLANTED)]
     missed = planted[planted.refuted != True]  # noqa: E712 (a column of objects)
@@ -311,66 +299,63 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     shares = shares_of_draws(table).drop([Family.SPARSE, *NORMAL], errors="ignore")
     mean = math.exp(np.log(shares).mean())
     return [
-        Claim(
+        ex.Claim(
             "audits refute no true privacy claim",
-            not true.refuted.any(),
+            ex.each_case(not true.refuted.any()),
             f"{int(true.refuted.sum())} of {len(true)} audits of {true.family.nunique()} "
             "mechanisms",
-            f"0; each audit errs with probability at most {LEVEL:g}",
+            f"0; each audit errs with probability at most {ex.LEVEL:g}",
             "GEN-2",
-            used=margins.NoLimit.EVERY_CASE,
         ),
-        Claim(
+        ex.Claim(
             "audits refute the claim of every mechanism with a planted fault",
-            len(missed) == 0,
+            ex.each_case(len(missed) == 0),
             f"{len(planted) - len(missed)} of {len(planted)}"
             + "".join(f"; not {row.fault} in {row.family}" for row in missed.itertuples()),
             f"{len(planted)}, in {planted.family.nunique()} mechanisms",
             "GEN-2",
-            used=margins.NoLimit.EVERY_CASE,
         ),
-        Claim(
+        ex.Claim(
             "with more draws, audits refute noise that is nearer to the correct size",
-            bool((grown.dropna() > 0).all()),
+            ex.in_order((grown.dropna() > 0).all()),
             f"the largest refuted noise factor rises by at least {grown.min():.2f}",
             "above 0",
             "Clopper-Pearson 1934",
-            used=margins.NoLimit.ORDER,
         ),
-        Claim(
+        ex.Claim(
             "if the density of the noise is known, audits refute noise of 0.7 times the correct "
             "size",
-            bool((most >= 0.7).all()),
+            ex.at_least(most, 0.7),
             ", ".join(f"{name}: {factor:.2f}" for name, factor in most.items()),
             "largest factor refuted with the most draws: at least 0.7",
             "Clopper-Pearson 1934",
-            used=margins.inverse_share(most, 0.7),
         ),
-        Claim(
+        ex.Claim(
             "if the laws of the outputs are known, the best event refutes the same noise with 1/4 "
             "to 1 times the draws of an audit",
-            bool(shares.between(LEAST_SHARE, 1).all() and mean >= LEAST_MEAN_SHARE),
+            ex.Verdict(
+                shares.between(LEAST_SHARE, 1).all() and mean >= LEAST_MEAN_SHARE,
+                max(
+                    ex.inverse_share(shares, LEAST_SHARE),
+                    ex.share(shares, 1.0),
+                    ex.inverse_share(mean, LEAST_MEAN_SHARE),
+                ),
+            ),
             ", ".join(f"{name}: {share:.2f}" for name, share in shares.items())
             + f"; mean {mean:.2f}",
             f"without Sparse and zCDP: {LEAST_SHARE:g} to 1 each, {LEAST_MEAN_SHARE:g} or more on "
             "average; audits test on 1/2 of their draws",
             "Neyman-Pearson 1933",
-            used=max(
-                margins.inverse_share(shares, LEAST_SHARE),
-                margins.share(shares, 1.0),
-                margins.inverse_share(mean, LEAST_MEAN_SHARE),
-            ),
         ),
     ]
 
 
-def goals(table: pd.DataFrame) -> list[Goal]:
+def goals(table: pd.DataFrame) -> list[ex.Goal]:
     """Goals for mechanisms, numbers of draws and speed, which audits may not meet yet."""
     return open_goals(table)
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """The largest noise factor refuted, and the bound on epsilon for each planted fault."""
+def plot(table: pd.DataFrame) -> ex.Figure:
     return drawn(table)
 
 
@@ -414,13 +399,13 @@ REST = (Family.COVARIANCE, Family.ABOVE_THRESHOLD, Family.SPARSE)
 LEARNED = tuple(
     family for family in Family if family not in KNOWN and family is not Family.SPECTRAL
 )
-QUICK = Sweep(
+QUICK = ex.Sweep(
     planted(FAST, 2)
     + planted(HALVED, 2, faults=(Fault.HALF,))
     + planted(REST, 2, faults=())
     + scaled(KNOWN, {10_000: 4, 100_000: 1})
 )
-FULL = Sweep(
+FULL = ex.Sweep(
     planted(FAST, 10)
     + planted(HALVED, 10, faults=(Fault.HALF,))
     + planted(REST, 10, faults=())

@@ -11,8 +11,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine.statistics import LEVEL
 from experiments.privacy.best_events import Laws, normal_laws, planar_laws
 
 PRIVACY = gd.PureDP(1.0)
@@ -116,7 +116,7 @@ def audited_outputs(
     outputs, laws = audited.outcomes(factor)
     samplers = [drawn_from(outputs, law) for law in (laws.first, laws.second)]
     pair = gd.audit.Pair("two inputs", samplers[0], samplers[1], audited.learners)
-    return gd.audit.audit_pairs([pair], PRIVACY, trials=trials, level=LEVEL, rng=seed)
+    return gd.audit.audit_pairs([pair], PRIVACY, trials=trials, level=ex.LEVEL, rng=seed)
 
 
 def drawn_from(outputs: npt.NDArray[np.int64], law: npt.NDArray[np.float64]) -> gd.audit.Sampler:
@@ -398,7 +398,7 @@ def audited(
         trials=trials,
         learners=default if found.density else (*default, gd.audit.CLASSIFIER),
         density=found.density,
-        level=LEVEL,
+        level=ex.LEVEL,
         rng=seed,
     )
 

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.stats
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine.statistics import LEVEL
 
 FloatArray = npt.NDArray[np.float64]
 #: Values of ln(p / q) are rounded to this many decimals. Exact ratios can be constant on whole
@@ -92,8 +92,8 @@ def refutes(laws: Sequence[Laws], privacy: gd.privacy.Privacy, draws: float) -> 
     events = [pair.events() for pair in laws]
     p, q = (np.concatenate(side) for side in zip(*events, strict=True))
     total = math.ceil(draws)
-    low_p, low_q = (gd.audit.lower_bound(np.floor(s * total), total, LEVEL / 4) for s in (p, q))
-    high_p, high_q = (gd.audit.upper_bound(np.ceil(s * total), total, LEVEL / 4) for s in (p, q))
+    low_p, low_q = (gd.audit.lower_bound(np.floor(s * total), total, ex.LEVEL / 4) for s in (p, q))
+    high_p, high_q = (gd.audit.upper_bound(np.ceil(s * total), total, ex.LEVEL / 4) for s in (p, q))
     # An event and its complement, each with both orders of the inputs.
     tests = ((low_p, high_q), (low_q, high_p), (1 - high_p, 1 - low_q), (1 - high_q, 1 - low_p))
     return any(

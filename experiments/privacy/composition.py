@@ -27,14 +27,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import scipy.optimize
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import LEVEL, quantile
 from experiments.shared.composition_rules import (
     DELTA,
     STEP,
@@ -84,7 +79,7 @@ class Config:
     draws: int  # Simulated compositions of T steps of each kind
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Rows for one number of steps T.
 
     They hold total epsilons by all rules except the shortcut, allowed steps by all rules, the
@@ -93,7 +88,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """
     T = config.steps
     last = shortcut_limit(T)
-    rows: list[Row] = [
+    rows: list[ex.Row] = [
         *[{"quantity": Quantity.TOTAL, "rule": r, "value": v} for r, v in totals(T).items()],
         *[{"quantity": Quantity.ALLOWED, "rule": r, "value": v} for r, v in allowed(T).items()],
         {"quantity": Quantity.LIMIT, "rule": Rule.SHORTCUT, "value": last},
@@ -106,7 +101,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     return [*rows, *simulated(config, rng)]
 
 
-def simulated(config: Config, rng: np.random.Generator) -> list[Row]:
+def simulated(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """delta of simulated losses, at the epsilon where randomised responses have delta MEASURED."""
     T = config.steps
     epsilon = exact_epsilon(STEP, T, MEASURED)
@@ -117,7 +112,7 @@ def simulated(config: Config, rng: np.random.Generator) -> list[Row]:
         losses[Step.RESPONSE] += np.where(truths, STEP, -STEP)
         points = laplace.sample(rng, config.draws)
         losses[Step.LAPLACE] += laplace.log_density_ratio(points, np.ones_like(points))
-    rows: list[Row] = []
+    rows: list[ex.Row] = []
     for kind, loss in losses.items():
         gains = -np.expm1(np.minimum(epsilon - loss, 0.0))
         stderr = float(gains.std(ddof=1)) / math.sqrt(config.draws)
@@ -128,8 +123,7 @@ def simulated(config: Config, rng: np.random.Generator) -> list[Row]:
     return rows
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Order of the rules, the shortcut's range, and simulated losses."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     total, step = (
         table[table.quantity == name].pivot_table(index="steps", columns="rule", values="value")
         for name in (Quantity.TOTAL, Quantity.ALLOWED)
@@ -140,33 +134,33 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     many = total.index >= 2 * math.log(1 / DELTA)
     share = step[Rule.SHORTCUT] / step[Rule.ADVANCED]
     return [
-        Claim(
+        ex.Claim(
             "no rule states a total epsilon below the exact one, and none allows steps that are "
             "too large",
-            bool((least >= 1 - 1e-9).all(axis=None) and (given <= 1 + 1e-9).all(axis=None)),
+            ex.Verdict(
+                (least >= 1 - 1e-9).all(axis=None) and (given <= 1 + 1e-9).all(axis=None),
+                ex.share([1 / least.min(axis=None), given.max(axis=None)], 1 + 1e-9),
+            ),
             f"{least.size} totals, at least {least.min(axis=None):.4f} times the exact one; "
             f"{given.size} steps, at most {given.max(axis=None):.4f} times the exact one",
             "at least 1; at most 1",
             "GEN-2a",
-            used=margins.share([1 / least.min(axis=None), given.max(axis=None)], 1 + 1e-9),
         ),
-        Claim(
+        ex.Claim(
             "for (1, 1e-6)-DP, advanced composition allows larger steps than the sum for more than "
             "2 ln(1/delta) steps",
-            bool(((step[Rule.ADVANCED] > step[Rule.BASIC]) == many).all()),
+            ex.each_case(((step[Rule.ADVANCED] > step[Rule.BASIC]) == many).all()),
             "for T = "
             + ", ".join(str(t) for t in step.index[step[Rule.ADVANCED] > step[Rule.BASIC]]),
             f"for each T above {2 * math.log(1 / DELTA):.1f} and no other",
             "GEN-2a",
-            used=margins.NoLimit.EVERY_CASE,
         ),
-        Claim(
+        ex.Claim(
             "the shortcut allows steps of 1/2 to 1 times the size that advanced composition allows",
-            bool(((share >= 0.5) & (share < 1)).all()),
+            ex.Verdict(((share >= 0.5) & (share < 1)).all(), ex.position(share, 0.5, 1)),
             f"{share.min():.4f} to {share.max():.4f} times that size",
             "0.5 to 1",
             "GEN-2b, BR-T2.10",
-            used=margins.position(share, 0.5, 1),
         ),
         limits(table),
         still_true(table),
@@ -175,33 +169,34 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-def limits(table: pd.DataFrame) -> Claim:
+def limits(table: pd.DataFrame) -> ex.Claim:
     """The largest delta at which the shortcut follows from advanced composition."""
     found = table[table.quantity == Quantity.LIMIT].groupby("steps").value.first()
     limit = math.exp(-0.25)
     first, last = found[1], found.iloc[-1]
-    return Claim(
+    return ex.Claim(
         "advanced composition proves the shortcut up to a delta that rises with T to e^(-1/4)",
-        bool(abs(first - ONE_STEP) <= 0.0005 and 0.99 * limit < last < limit)
-        and found.is_monotonic_increasing,
+        ex.Verdict(
+            bool(abs(first - ONE_STEP) <= 0.0005 and 0.99 * limit < last < limit)
+            and found.is_monotonic_increasing,
+            ex.offset(first, ONE_STEP, 0.0005),
+        ),
         f"{first:.4f} at T = 1, rising to {last:.4f} at T = {found.index[-1]}",
         f"at epsilon = 1, {ONE_STEP} at T = 1, rising to {limit:.4f}",
         "GEN-2b",
-        used=margins.offset(first, ONE_STEP, 0.0005),
     )
 
 
-def still_true(table: pd.DataFrame) -> Claim:
+def still_true(table: pd.DataFrame) -> ex.Claim:
     """The shortcut holds at all `SLACKS`, also where advanced composition does not prove it."""
     found = table[table.quantity == Quantity.NEEDED]
-    return Claim(
+    return ex.Claim(
         "the printed shortcut holds for pure steps up to delta = 0.99, also where it is not proved",
-        bool((found.value <= 1).all()),
+        ex.at_most(found.value, 1),
         f"{len(found)} pairs of T and delta up to {found.delta.max():g}, exact epsilon at most "
         f"{found.value.max():.4f}",
         "at most 1",
         "BR-T2.10",
-        used=margins.share(found.value, 1),
     )
 
 
@@ -221,83 +216,81 @@ def gaussian_epsilon(delta: float) -> float:
     return float(scipy.optimize.brentq(excess, 1e-12, 1.0)) if excess(1e-12) > 0 else 0.0
 
 
-def tends_to_gaussian(table: pd.DataFrame) -> Claim:
+def tends_to_gaussian(table: pd.DataFrame) -> ex.Claim:
     """The exact epsilon of many shortcut steps is close to the epsilon of Gaussian noise."""
     found = table[(table.quantity == Quantity.NEEDED) & (table.steps == table.steps.max())]
     limits = found.delta.map(gaussian_epsilon)
     some = limits > 0
     off = float((found.value[some] / limits[some] - 1).abs().max())
-    return Claim(
+    return ex.Claim(
         "the exact epsilon of many shortcut steps is nearly that of Gaussian noise",
-        off <= NEAR_LIMIT and bool((found.value[~some] == 0).all()),
+        ex.Verdict(
+            off <= NEAR_LIMIT and bool((found.value[~some] == 0).all()), ex.share(off, NEAR_LIMIT)
+        ),
         f"at T = {found.steps.max()} off by {off:.2%} at most; the largest epsilon is "
         f"{found.value.max():.3f}, at delta = {found.delta.min():g}, where 1 is promised",
         f"within {NEAR_LIMIT:.0%}",
         "GEN-2b, BR-T2.10",
-        used=margins.share(off, NEAR_LIMIT),
     )
 
 
-def agreement(found: pd.DataFrame) -> list[Claim]:
+def agreement(found: pd.DataFrame) -> list[ex.Claim]:
     """Simulated randomised responses have the exact delta; Laplace steps have no larger delta."""
-    reach = quantile(LEVEL / (2 * len(found)), int(found.draws.min()))
+    reach = ex.quantile(ex.LEVEL / (2 * len(found)), int(found.draws.min()))
     response, laplace = (found[found.rule == kind] for kind in Step)
     off = ((response.value - MEASURED) / response.stderr).abs()
     excess = (laplace.value - MEASURED) / laplace.stderr
     return [
-        Claim(
+        ex.Claim(
             "simulated randomised responses have the exact delta",
-            bool((off <= reach).all()),
+            ex.at_most(off, reach),
             f"{len(off)} values of T, off by at most {off.max():.1f} standard errors",
             f"{MEASURED:g} within {reach:.1f} standard errors",
             "GEN-2",
-            used=margins.share(off, reach),
         ),
-        Claim(
+        ex.Claim(
             "the delta of composed Laplace steps is at most that of randomised responses",
-            bool((excess <= reach).all()),
+            ex.Verdict(
+                (excess <= reach).all(), ex.share(laplace.value, MEASURED + reach * laplace.stderr)
+            ),
             f"delta {laplace.value.min():.5f} to {laplace.value.max():.5f}",
             f"at most {MEASURED:g}, or {reach:.1f} standard errors above it",
             "GEN-2, GEN-3",
-            used=margins.share(laplace.value, MEASURED + reach * laplace.stderr),
         ),
     ]
 
 
 LOOKS = {
-    Rule.BASIC: Look("C1", "s"),
-    Rule.ADVANCED: Look("C3", "^"),
-    Rule.SHORTCUT: Look("C4", "D", filled=False),
-    Rule.ZCDP: Look("C2", "v"),
-    Rule.EXACT: Look("C0", "o"),
+    Rule.BASIC: ex.Look("C1", "s"),
+    Rule.ADVANCED: ex.Look("C3", "^"),
+    Rule.SHORTCUT: ex.Look("C4", "D", filled=False),
+    Rule.ZCDP: ex.Look("C2", "v"),
+    Rule.EXACT: ex.Look("C0", "o"),
 }
 ROOT = r"$\propto T^{1/2}$, $T^{-1/2}$"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Total epsilon, and the epsilon_0 that a budget allows each step, by the number of steps."""
-    figure = Figure(figsize=(7.2, 4.2))
-    panels = figure.subplots(1, 2)
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure, panels = ex.panels(
+        (7.2, 4.2),
+        [rf"steps of $\varepsilon_0={STEP:g}$", r"budget $\varepsilon=1$, $\delta=10^{-6}$"],
+        "number of steps $T$",
+        [r"total $\varepsilon$ at $\delta=10^{-6}$", r"$\varepsilon_0$ of a step"],
+    )
     for axes, name in zip(panels, (Quantity.TOTAL, Quantity.ALLOWED), strict=True):
         for rule, look in LOOKS.items():
             mine = table[(table.quantity == name) & (table.rule == rule)].sort_values("steps")
-            draw_points(axes, mine.steps, mine.value, look, rule)
+            ex.draw_points(axes, mine.steps, mine.value, look, rule)
         exact = table[(table.quantity == name) & (table.rule == Rule.EXACT)].sort_values("steps")
         power = 0.5 if name is Quantity.TOTAL else -0.5
         root = exact.value.iloc[-1] * (exact.steps / exact.steps.iloc[-1]) ** power
-        draw_theory(axes, exact.steps, root, "0.4", ROOT, (1, 2))
-        log_axes(axes)
-        axes.set_xlabel("number of steps $T$")
-    panels[0].set_ylabel(r"total $\varepsilon$ at $\delta=10^{-6}$")
-    panels[0].set_title(rf"(a) steps of $\varepsilon_0={STEP:g}$")
-    panels[1].set_ylabel(r"$\varepsilon_0$ of a step")
-    panels[1].set_title(r"(b) budget $\varepsilon=1$, $\delta=10^{-6}$")
+        ex.draw_theory(axes, exact.steps, root, "0.4", ROOT, (1, 2))
+        ex.log_axes(axes)
     names = [*LOOKS]
-    shared_legend(figure, panels[::-1], {"rule": names[:3], " ": names[3:], "theory": [ROOT]})
-    return figure
+    return ex.shared_legend(figure, {"rule": names[:3], " ": names[3:], "theory": [ROOT]})
 
 
-QUICK = Sweep(tuple(Config(T, 2000) for T in (1, 10, 100, 1000)))
-FULL = Sweep(
+QUICK = ex.Sweep(tuple(Config(T, 2000) for T in (1, 10, 100, 1000)))
+FULL = ex.Sweep(
     tuple(Config(T, 100_000) for T in (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000))
 )

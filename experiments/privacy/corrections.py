@@ -42,13 +42,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import scipy.stats
-from matplotlib.figure import Figure
 
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import shared_legend
-from experiments.engine.statistics import LEVEL
+import experiments.engine.tools as ex
 from experiments.privacy.corrected import (
     deductions,
     median_nets,
@@ -89,10 +84,10 @@ class Config:
     runs: int  # Simulated runs, where there are any
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """The measured value, the promised value, and the frequency of a simulation if there is one."""
     found = MEASURES[config.statement](config.version, config.x, config.runs, rng)
-    return [{"measured": found.measured, "promised": found.promised, "drawn": found.drawn}]
+    return {"measured": found.measured, "promised": found.promised, "drawn": found.drawn}
 
 
 @dataclass(frozen=True)
@@ -171,8 +166,7 @@ def with_shares(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(share=share.where(~smooth, share / share[calibrated].max()))
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Printed statements fail exactly where they should, and the corrected ones hold."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     shares = with_shares(table)
     found = []
     for statement, correction in CORRECTIONS.items():
@@ -184,58 +178,54 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     return [*found, simulated(shares[shares.drawn.notna()])]
 
 
-def fails(statement: Statement, correction: Correction, rows: pd.DataFrame) -> Claim:
+def fails(statement: Statement, correction: Correction, rows: pd.DataFrame) -> ex.Claim:
     """The printed statement fails where the correction says, and only there."""
     failing = rows.share > FULL_SHARE
     expected = rows.x.between(correction.first, correction.last)
-    return Claim(
+    return ex.Claim(
         f"{statement}: what is measured exceeds the printed bound exactly for {correction.where}",
-        bool(failing.any() and (failing == expected).all()),
+        ex.each_case(failing.any() and (failing == expected).all()),
         f"exceeds it in {failing.sum()} of {len(rows)} instances, by a factor of up to "
         f"{rows.share.max():.3g}",
         f"exceeds it in {expected.sum()}",
         correction.id,
-        used=margins.NoLimit.EVERY_CASE,
     )
 
 
-def holds(statement: Statement, correction: Correction, rows: pd.DataFrame) -> Claim:
+def holds(statement: Statement, correction: Correction, rows: pd.DataFrame) -> ex.Claim:
     """The corrected statement holds everywhere, and its largest measured share is as predicted."""
     judged = rows if statement is not Statement.SMOOTH_ERROR else rows[rows.x > CALIBRATED]
     most = float(judged.share.max())
     low, high = correction.tightest
-    return Claim(
+    return ex.Claim(
         f"{statement}: what is measured never exceeds the corrected bound, and attains at least "
         f"{low:.3g} of it",
-        bool(low <= most <= high),
+        ex.Verdict(low <= most <= high, most / high),
         f"within it in {(rows.share <= FULL_SHARE).sum()} of {len(rows)} instances, up to "
         f"{most:.4g} of it",
         f"within it in all; largest share {correction.why}",
         correction.id,
-        used=most / high,
     )
 
 
-def simulated(rows: pd.DataFrame) -> Claim:
+def simulated(rows: pd.DataFrame) -> ex.Claim:
     """Probabilities computed from the scales of noise agree with the mechanisms' draws."""
     failures = (rows.drawn * rows.runs).round().astype(int)
     levels = [
         scipy.stats.binomtest(int(count), int(row.runs), row.measured).pvalue
         for count, row in zip(failures, rows.itertuples(), strict=True)
     ]
-    return Claim(
+    return ex.Claim(
         "released values of NumericSparse err by more than alpha as often as computed",
-        bool(min(levels) > LEVEL / len(levels)),
+        ex.not_rare(levels, ex.LEVEL / len(levels)),
         f"{failures.sum()} failures in {rows.runs.sum():.0f} runs, least p-value {min(levels):.2g}",
         f"{(rows.measured * rows.runs).sum():.0f} expected",
         "DISC-11, SV-NUM",
-        used=margins.rarity(levels, LEVEL / len(levels)),
     )
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Measured over promised for all statements, printed and corrected."""
-    figure = Figure(figsize=(7.2, 9.2))
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure = ex.Figure(figsize=(7.2, 9.2))
     panels = figure.subplots(4, 2)
     shares = with_shares(table)
     for axes, (statement, panel) in zip(panels.flat, PANELS.items(), strict=True):
@@ -243,8 +233,7 @@ def plot(table: pd.DataFrame) -> Figure:
     for axes in panels[:, 0]:
         axes.set_ylabel("measured / promised")
     columns = {"statement": [*LOOKS], "theory": [PROMISE, FAILS]}
-    shared_legend(figure, panels.flat, columns)
-    return figure
+    return ex.shared_legend(figure, columns)
 
 
 #: Values of x at which each statement is tried.
@@ -287,5 +276,5 @@ def grid(every: int, runs: int) -> tuple[Config, ...]:
     )
 
 
-QUICK = Sweep(grid(every=2, runs=20))
-FULL = Sweep(grid(every=1, runs=400))
+QUICK = ex.Sweep(grid(every=2, runs=20))
+FULL = ex.Sweep(grid(every=1, runs=400))

@@ -22,15 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import scipy.stats
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, shared_legend
-from experiments.engine.statistics import LEVEL
 from experiments.privacy.published_bugs import BUGS, Bug
 
 #: Level of the audits of mended mechanisms. At `LEVEL`, false alarms could not be counted.
@@ -48,14 +42,14 @@ class Config:
     audits: int  # Number of audits
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Verdicts of audits."""
     bug = BY_SOURCE[config.bug]
-    level = ALARM_LEVEL if config.mended else LEVEL
+    level = ALARM_LEVEL if config.mended else ex.LEVEL
     return [audited(bug, config.mended, config.trials, level, rng) for _ in range(config.audits)]
 
 
-def audited(bug: Bug, mended: bool, trials: int, level: float, rng: np.random.Generator) -> Row:
+def audited(bug: Bug, mended: bool, trials: int, level: float, rng: np.random.Generator) -> ex.Row:
     """The verdict of one audit, and the test that gave it."""
     claim = bug.claim
     if mended and bug.mended_claim is not None:
@@ -78,8 +72,7 @@ def audited(bug: Bug, mended: bool, trials: int, level: float, rng: np.random.Ge
     }
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Each false claim is refuted with the most trials, and no true claim too often."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     broken, mended = table[~table.mended], table[table.mended]
     most = broken[broken.trials == broken.groupby("bug").trials.transform("max")]
     shares = most.groupby("bug").refuted.mean()
@@ -89,31 +82,28 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     alarms = mended.groupby("bug").refuted.agg(["sum", "count"])
     chances = scipy.stats.binom.sf(alarms["sum"] - 1, alarms["count"], ALARM_LEVEL)
     return [
-        Claim(
+        ex.Claim(
             "audits refute every published bug that breaks its claim",
-            not missed,
+            ex.each_case(not missed),
             f"{len(false) - len(missed)} of {len(false)} by all {len(most)} audits with the most "
             f"outputs{''.join(f'; not {source}' for source in missed)}",
             f"{len(false)}, each by all audits",
             "GEN-2",
-            used=margins.NoLimit.EVERY_CASE,
         ),
-        Claim(
+        ex.Claim(
             "audits refute a mended mechanism at most as often as their level says",
-            bool((chances > LEVEL / len(alarms)).all()),
+            ex.not_rare(chances, ex.LEVEL / len(alarms)),
             f"{int(alarms['sum'].sum())} of {int(alarms['count'].sum())} audits, at most "
             f"{int(alarms['sum'].max())} of {int(alarms['count'].max())} for one mechanism",
-            f"a share of {ALARM_LEVEL:g}; p-values above {LEVEL / len(alarms):.1e} (binomial)",
+            f"a share of {ALARM_LEVEL:g}; p-values above {ex.LEVEL / len(alarms):.1e} (binomial)",
             "GEN-2",
-            used=margins.rarity(chances, LEVEL / len(alarms)),
         ),
-        Claim(
+        ex.Claim(
             "a bug that states more than is spent is not refuted",
-            not weak.refuted.any(),
+            ex.each_case(not weak.refuted.any()),
             f"{int(weak.refuted.sum())} of {len(weak)} audits",
-            f"0; each audit errs with probability at most {LEVEL:g}",
+            f"0; each audit errs with probability at most {ex.LEVEL:g}",
             "GEN-2a",
-            used=margins.NoLimit.EVERY_CASE,
         ),
     ]
 
@@ -135,19 +125,17 @@ LEAST = "all, from this number on"
 RATE = "share, with 95% interval"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Sample size that refutes each bug, and false alarms of the mended mechanisms."""
-    figure = Figure(figsize=(7.2, 5.1))
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure = ex.Figure(figsize=(7.2, 5.1))
     sizes, alarms = figure.subplots(1, 2, sharey=True, width_ratios=[2.3, 1])
     draw_sizes(sizes, table[~table.mended])
     draw_alarms(alarms, table[table.mended])
     none, some, every = SHADES
     columns = {"(a) audits that refute": [none, some], " ": [every, LEAST], "(b)": [RATE]}
-    shared_legend(figure, [sizes, alarms], columns)
-    return figure
+    return ex.shared_legend(figure, columns)
 
 
-def draw_sizes(axes: Axes, broken: pd.DataFrame) -> None:
+def draw_sizes(axes: ex.Axes, broken: pd.DataFrame) -> None:
     """For each bug the least number of outputs with which all audits refute it, and the test."""
     for place, bug in enumerate(BUGS):
         mine = broken[broken.bug == bug.source]
@@ -178,12 +166,12 @@ def draw_sizes(axes: Axes, broken: pd.DataFrame) -> None:
     axes.set_title("(a) every false claim is refuted, by this test", fontsize=9)
 
 
-def draw_alarms(axes: Axes, mended: pd.DataFrame) -> None:
+def draw_alarms(axes: ex.Axes, mended: pd.DataFrame) -> None:
     """Shares of audits that refute a mended mechanism, with 95% intervals."""
     for place, bug in enumerate(BUGS):
         mine = mended[mended.bug == bug.source]
         hits, audits = int(mine.refuted.sum()), len(mine)
-        found = scipy.stats.binomtest(hits, audits).proportion_ci(1 - BAND_LEVEL, "exact")
+        found = scipy.stats.binomtest(hits, audits).proportion_ci(1 - ex.BAND_LEVEL, "exact")
         axes.plot([found.low, found.high], [place, place], color="C0", lw=1.4)
         axes.plot([hits / audits], [place], "o", color="C0", label=RATE)
     axes.axvline(ALARM_LEVEL, color="black", linestyle=(0, (4, 2)), lw=1.1)
@@ -205,5 +193,5 @@ def grid(sizes: tuple[int, ...], audits: int, alarms: int) -> tuple[Config, ...]
     )
 
 
-QUICK = Sweep(grid((100, 1000, 10_000), 2, 12))
-FULL = Sweep(grid((30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000), 20, 300))
+QUICK = ex.Sweep(grid((100, 1000, 10_000), 2, 12))
+FULL = ex.Sweep(grid((30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000), 20, 300))

@@ -20,7 +20,6 @@ All numbers are exact except simulated frequencies. Run time on one core: quick 
 
 from __future__ import annotations
 
-import enum
 import math
 from dataclasses import dataclass
 
@@ -28,22 +27,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import scipy.stats
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import (
-    BAND_LEVEL,
-    Look,
-    draw_points,
-    draw_theory,
-    log_axes,
-    shared_legend,
-)
-from experiments.engine.statistics import LEVEL
 from experiments.privacy.published_bugs import float_outputs, rounded_outputs
 from geomdp.noise import LaplaceNoise
 
@@ -51,15 +37,15 @@ FloatArray = npt.NDArray[np.float64]
 EPSILON = 1.0
 
 
-class Flaw(enum.StrEnum):
+class Flaw(ex.Curve):
     """Flaws of the noise, in the order of the legend."""
 
-    CLAMPED = "clamped from one side"
-    STUCK = "chain stays at its start"
-    TRUNCATED = "drawn again beyond a limit"
-    STAIRS = "staircase density"
-    FLOATS = "float64"
-    ROUNDED = "correctly rounded"
+    CLAMPED = "clamped from one side", "C3", "^"
+    STUCK = "chain stays at its start", "C0", "o"
+    TRUNCATED = "drawn again beyond a limit", "C2", "v"
+    STAIRS = "staircase density", "C1", "s"
+    FLOATS = "float64", "C6", "D", ex.HOLLOW
+    ROUNDED = "correctly rounded", "C4", "P"
 
 
 TV = (Flaw.CLAMPED, Flaw.STUCK, Flaw.TRUNCATED)
@@ -67,8 +53,6 @@ TV = (Flaw.CLAMPED, Flaw.STUCK, Flaw.TRUNCATED)
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     flaw: Flaw  # Flaw of the noise
     size: float  # Total variation tau, width h of a step, or scale of the noise
     draws: int  # Simulated draws; 0 for staircases, whose loss is computed exactly
@@ -102,17 +86,17 @@ def flawed_draws(config: Config, rng: np.random.Generator) -> FloatArray:
     return draws
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Outputs for the answer 0 that the answer 1 cannot give, or the loss of a staircase."""
     if config.flaw is Flaw.FLOATS:
-        return [float_outputs(config.size, config.draws, rng)]
+        return float_outputs(config.size, config.draws, rng)
     if config.flaw is Flaw.ROUNDED:
         # Without a seed, the operating system supplies the random bits.
-        return [rounded_outputs(EPSILON / config.size, config.draws)]
-    return [stairs(config) if config.flaw is Flaw.STAIRS else variation(config, rng)]
+        return rounded_outputs(EPSILON / config.size, config.draws)
+    return stairs(config) if config.flaw is Flaw.STAIRS else variation(config, rng)
 
 
-def variation(config: Config, rng: np.random.Generator) -> Row:
+def variation(config: Config, rng: np.random.Generator) -> ex.Row:
     """The number of impossible outputs, the exact delta and its bound."""
     draws = flawed_draws(config, rng)
     reach = limit(config.flaw, config.size)
@@ -128,7 +112,7 @@ def variation(config: Config, rng: np.random.Generator) -> Row:
     return {"hits": int(impossible.sum()), "exact": exact, "bound": bound.delta}
 
 
-def stairs(config: Config) -> Row:
+def stairs(config: Config) -> ex.Row:
     """Largest log ratio of a staircase density to itself shifted by 1.
 
     On [j h, (j + 1) h) the density is the exponential density at the middle, times a constant that
@@ -142,8 +126,7 @@ def stairs(config: Config) -> Row:
     return {"exact": float(EPSILON * h * (steps[1] - steps[0]).max()), "bound": EPSILON * (1 + h)}
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Exact values against bounds and simulated frequencies, and counts of impossible outputs."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     flawed = table[table.flaw.isin(TV)]
     shares = flawed.exact / flawed.bound
     chances = np.minimum(
@@ -153,54 +136,55 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     stair = table[table.flaw == Flaw.STAIRS]
     used = stair.exact / stair.bound
     mine, safe = (table[table.flaw == flaw] for flaw in (Flaw.FLOATS, Flaw.ROUNDED))
-    least = min(float(clopper_pearson(int(h), int(n), LEVEL / len(mine))[0])
+    least = min(float(clopper_pearson(int(h), int(n), ex.LEVEL / len(mine))[0])
                 for h, n in zip(mine.hits, mine.draws, strict=True))  # fmt: skip
     return [
-        Claim(
+        ex.Claim(
             "the exact delta stays below the bound (1 + e^epsilon) tau, and one flaw attains "
             "e^epsilon tau",
-            bool(shares.max() < 1 and shares.max() > 0.7),
+            ex.Verdict(shares.max() < 1 and shares.max() > 0.7, shares.max()),
             f"{len(flawed)} values, at most {shares.max():.4f} of the bound",
             f"at most 1; e^epsilon / (1 + e^epsilon) = {1 / (1 + math.exp(-EPSILON)):.4f} attained",
             "SAM-1",
-            used=float(shares.max()),
         ),
-        Claim(
+        ex.Claim(
             "flawed noise gives outputs that are impossible for the neighbour, as often as the "
             "exact delta says",
-            bool((chances > LEVEL / len(flawed)).all() and (flawed.hits > 0).all()),
+            ex.Verdict(
+                (chances > ex.LEVEL / len(flawed)).all() and (flawed.hits > 0).all(),
+                ex.rarity(chances, ex.LEVEL / len(flawed)),
+            ),
             f"{int(flawed.hits.sum())} of {int(flawed.draws.sum())} draws, smallest p-value "
             f"{chances.min():.2g} (binomial)",
-            f"p-values above {LEVEL / len(flawed):.1e}; some such outputs at every tau",
+            f"p-values above {ex.LEVEL / len(flawed):.1e}; some such outputs at every tau",
             "SAM-2",
-            used=margins.rarity(chances, LEVEL / len(flawed)),
         ),
-        Claim(
+        ex.Claim(
             "noise whose density is off by a factor of at most e^tau loses at most epsilon + 2 tau",
-            bool((used <= 1 + 1e-9).all() and used.max() > 0.9),
+            ex.Verdict(
+                (used <= 1 + 1e-9).all() and used.max() > 0.9,
+                ex.share([used.max(), 0.9 / used.max()], 1 + 1e-9),
+            ),
             f"{len(stair)} staircases, {used.min():.3f} to {used.max():.3f} of the bound",
             "at most 1, and the largest above 0.9",
             "SAM-2",
-            used=margins.share([used.max(), 0.9 / used.max()], 1 + 1e-9),
         ),
-        Claim(
+        ex.Claim(
             "most float64 outputs for the answer 0 are impossible for the answer 1, and all are "
             "possible for 0",
-            bool(least > 0.5 and (mine.unexplained == 0).all()),
+            ex.Verdict(least > 0.5 and (mine.unexplained == 0).all(), ex.inverse_share(least, 0.5)),
             f"{(mine.hits / mine.draws).min():.3f} to {(mine.hits / mine.draws).max():.3f} of "
             f"{int(mine.draws.min())} outputs at {len(mine)} scales, lower confidence bounds at "
             f"least {least:.3f}; {int(mine.unexplained.sum())} impossible for 0 itself",
             "lower bounds above 1/2; none impossible for 0",
             "SAM-6",
-            used=margins.inverse_share(least, 0.5),
         ),
-        Claim(
+        ex.Claim(
             "every release without a seed could also come from the neighbouring data set",
-            bool((safe.hits == 0).all() and (safe.unexplained == 0).all()),
+            ex.each_case((safe.hits == 0).all() and (safe.unexplained == 0).all()),
             f"{int(safe.hits.sum())} of {int(safe.draws.sum())} releases could not",
             "none, for Laplace, cone and K-norm noise",
             "X-GRID",
-            used=margins.NoLimit.EVERY_CASE,
         ),
     ]
 
@@ -211,22 +195,14 @@ def clopper_pearson(hits: int, draws: int, level: float) -> tuple[float, float]:
     return float(found.low), float(found.high)
 
 
-LOOKS = {
-    Flaw.CLAMPED: Look("C3", "^"),
-    Flaw.STUCK: Look("C0", "o"),
-    Flaw.TRUNCATED: Look("C2", "v"),
-    Flaw.STAIRS: Look("C1", "s"),
-    Flaw.FLOATS: Look("C6", "D", filled=False),
-    Flaw.ROUNDED: Look("C4", "P"),
-}
+LOOKS = Flaw.looks()
 EXACT = "exact"
 VARIATION = r"SAM-1: $(1+e^\varepsilon)\,\tau$"
 RATIO = r"SAM-2: $\varepsilon+2\tau$"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """delta against tau, loss against the log density's error, impossible outputs against scale."""
-    figure = Figure(figsize=(7.2, 4.3))
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure = ex.Figure(figsize=(7.2, 4.3))
     variations, losses, outputs = figure.subplots(1, 3)
     draw_variations(variations, table)
     draw_losses(losses, table[table.flaw == Flaw.STAIRS].sort_values("size"))
@@ -237,35 +213,33 @@ def plot(table: pd.DataFrame) -> Figure:
         "arithmetic (c)": names[4:],
         "theory": [EXACT, VARIATION, RATIO],
     }
-    shared_legend(figure, (variations, losses, outputs), columns)
-    return figure
+    return ex.shared_legend(figure, columns)
 
 
-def draw_variations(axes: Axes, table: pd.DataFrame) -> None:
+def draw_variations(axes: ex.Axes, table: pd.DataFrame) -> None:
     """delta of each flaw: the exact value, simulated frequencies and the bound."""
     for flaw in TV:
         mine = table[table.flaw == flaw].sort_values("size")
-        draw_theory(axes, mine["size"], mine.exact, LOOKS[flaw].colour, "_")
+        ex.draw_theory(axes, mine["size"], mine.exact, LOOKS[flaw].colour, "_")
         frequencies(axes, mine, flaw)
-        draw_theory(axes, mine["size"], mine.bound, "black", VARIATION, (1, 2))
-    draw_theory(axes, [], [], "0.4", EXACT)
-    log_axes(axes)
+        ex.draw_theory(axes, mine["size"], mine.bound, "black", VARIATION, (1, 2))
+    ex.draw_theory(axes, [], [], "0.4", EXACT)
+    ex.log_axes(axes)
     axes.set(xlabel=r"total variation $\tau$", ylabel=r"least $\delta$ at $\varepsilon=1$")
     axes.set_title("(a) total variation $\\tau$:\nno pure privacy", fontsize=8.5)
 
 
-def draw_losses(axes: Axes, stair: pd.DataFrame) -> None:
+def draw_losses(axes: ex.Axes, stair: pd.DataFrame) -> None:
     """Privacy loss of staircases against the error of their log density."""
     look = LOOKS[Flaw.STAIRS]
-    draw_points(axes, stair["size"] / 2, stair.exact, look, Flaw.STAIRS, line="none", size=3)
-    draw_theory(axes, stair["size"] / 2, stair.bound, "black", RATIO, (4, 1, 1, 1))
-    axes.set_xlabel(r"error $\tau$ of the log density")
-    axes.set_ylabel(r"largest privacy loss (nats)")
+    ex.draw_points(axes, stair["size"] / 2, stair.exact, look, Flaw.STAIRS, line="none", size=3)
+    ex.draw_theory(axes, stair["size"] / 2, stair.bound, "black", RATIO, (4, 1, 1, 1))
+    axes.set(xlabel=r"error $\tau$ of the log density", ylabel=r"largest privacy loss (nats)")
     axes.set_ylim(0.95, 2.05)
     axes.set_title("(b) density within $e^{\\pm\\tau}$:\nprivacy stays pure", fontsize=8.5)
 
 
-def draw_outputs(axes: Axes, table: pd.DataFrame) -> None:
+def draw_outputs(axes: ex.Axes, table: pd.DataFrame) -> None:
     """Shares of outputs that the neighbour cannot give; a text names each line."""
     for flaw, height in ((Flaw.FLOATS, 0.62), (Flaw.ROUNDED, 0.06)):
         mine = table[table.flaw == flaw].sort_values("size")
@@ -276,18 +250,17 @@ def draw_outputs(axes: Axes, table: pd.DataFrame) -> None:
         axes.text(mine["size"].median(), height, note, ha="center", size=8)
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter("{x:g}")
-    axes.set_ylim(-0.03, 1)
-    axes.set_xlabel("scale of the noise")
+    axes.set(ylim=(-0.03, 1), xlabel="scale of the noise")
     axes.set_ylabel("share impossible for the neighbour")
     axes.set_title("(c) float64 betrays data,\nexact rounding does not", fontsize=8.5)
 
 
-def frequencies(axes: Axes, mine: pd.DataFrame, flaw: Flaw) -> None:
+def frequencies(axes: ex.Axes, mine: pd.DataFrame, flaw: Flaw) -> None:
     """Shares of impossible outputs with 95% intervals."""
     pairs = zip(mine.hits.astype(int), mine.draws, strict=True)
-    bands = np.array([clopper_pearson(h, n, BAND_LEVEL) for h, n in pairs])
+    bands = np.array([clopper_pearson(h, n, ex.BAND_LEVEL) for h, n in pairs])
     line, band = "-" if flaw in (Flaw.FLOATS, Flaw.ROUNDED) else "none", (bands[:, 0], bands[:, 1])
-    draw_points(axes, mine["size"], mine.hits / mine.draws, LOOKS[flaw], flaw, line, band)
+    ex.draw_points(axes, mine["size"], mine.hits / mine.draws, LOOKS[flaw], flaw, line, band)
 
 
 def grid(draws: int, outputs: int, releases: int) -> tuple[Config, ...]:
@@ -303,5 +276,5 @@ def grid(draws: int, outputs: int, releases: int) -> tuple[Config, ...]:
     )
 
 
-QUICK = Sweep(grid(30_000, 1000, 300))
-FULL = Sweep(grid(1_000_000, 20_000, 12_000))
+QUICK = ex.Sweep(grid(30_000, 1000, 300))
+FULL = ex.Sweep(grid(1_000_000, 20_000, 12_000))

@@ -22,17 +22,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.script import Needs
+import experiments.engine.tools as ex
 from experiments.planting.catalogue import FAULT_FILES, FAULTS, PARTS
 from experiments.planting.runs import failing_test
 from geomdp import audit, bounds, mechanisms, noise, privacy
 
-NEEDS = Needs(("pytest", "xdist", "hypothesis", "mpmath"), "dev")
+NEEDS = ex.Needs(("pytest", "xdist", "hypothesis", "mpmath"), "dev")
 #: Results are stale when code of these packages changes, or code that they use. Every fault is
 #: planted in one of these packages or in code that they use.
 PLANTED_IN = (audit, bounds, mechanisms, noise, privacy)
@@ -64,43 +60,38 @@ def tests_of(config: Config) -> list[str]:
     return list(dict.fromkeys(test for name in chosen for test in FAULTS[name].tests))
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Run the tests, up to the first failure, in a process of their own."""
     del rng
     fault = None if config.fault is None else FAULTS[config.fault]
     first = failing_test(fault.edit if fault else None, tests_of(config))
-    return [
-        {
-            "failed": first is not None,
-            "caught_by": first or "",
-            "tests": " ".join(tests_of(config)),
-            "breaks": fault.breaks if fault else "nothing",
-        }
-    ]
+    return {
+        "failed": first is not None,
+        "caught_by": first or "",
+        "tests": " ".join(tests_of(config)),
+        "breaks": fault.breaks if fault else "nothing",
+    }
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Every fault is caught, and no test fails without a fault."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     planted, control = table[table.fault.notna()], table[table.fault.isna()]
     missed = list(planted.fault[~planted.failed])
     alarms = list(control.part[control.failed])
     return [
-        Claim(
+        ex.Claim(
             "every planted fault is caught by a test",
-            not missed,
+            ex.each_case(not missed),
             f"{int(planted.failed.sum())} of {len(planted)} by a failing test"
             + (f"; not {', '.join(missed)}" if missed else ""),
             "all",
             "GEN-1",
-            used=margins.NoLimit.EVERY_CASE,
         ),
-        Claim(
+        ex.Claim(
             "without a fault no test fails",
-            not alarms,
+            ex.each_case(not alarms),
             f"{len(alarms)} of {len(control)} parts with a failing test",
             "none",
             "GEN-1",
-            used=margins.NoLimit.EVERY_CASE,
         ),
     ]
 
@@ -108,13 +99,12 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 CAUGHT, MISSED = "caught by a test", "not caught"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Faults of each part of the library: how many are caught, by tests of how many files."""
+def plot(table: pd.DataFrame) -> ex.Figure:
     planted = table[table.fault.notna()].copy()
     planted["failed"] = planted.failed.astype(bool)
     planted["file"] = planted.caught_by.fillna("").str.split("::").str[0]
     parts = sorted(planted.part.unique(), key=lambda part: -(planted.part == part).sum())
-    figure = Figure(figsize=(7.2, 1.5 + 0.42 * len(parts)))
+    figure = ex.Figure(figsize=(7.2, 1.5 + 0.42 * len(parts)))
     axes = figure.subplots()
     for height, part in enumerate(parts):
         mine = planted[planted.part == part]
@@ -135,7 +125,7 @@ def plot(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def _sweep(names: Collection[str], *, sample: bool) -> Sweep[Config]:
+def _sweep(names: Collection[str], *, sample: bool) -> ex.Sweep[Config]:
     cells = [
         Config(part, fault.name)
         for part, faults in PARTS.items()
@@ -143,7 +133,7 @@ def _sweep(names: Collection[str], *, sample: bool) -> Sweep[Config]:
         if fault.name in names
     ]
     controls = [Config(part, None, sample) for part in dict.fromkeys(c.part for c in cells)]
-    return Sweep((*controls, *cells))
+    return ex.Sweep((*controls, *cells))
 
 
 QUICK = _sweep(SAMPLE, sample=True)

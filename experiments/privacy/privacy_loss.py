@@ -20,7 +20,6 @@ time on one core: quick 3 s, full 30 s.
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,15 +28,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_points, draw_theory, shared_legend
-from experiments.engine.statistics import LEVEL, quantile
 from geomdp.geometry.sampling import ExactSampler
 from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise
 
@@ -59,20 +52,18 @@ class Noise(Protocol):
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray: ...
 
 
-class Family(enum.StrEnum):
+class Family(ex.Curve):
     """Kinds of noise, in the order of the legend."""
 
-    ONE = "one query, Laplace"
-    LAPLACE = f"{DIMENSION} queries, Laplace"
-    CUBE = f"{DIMENSION} queries, cube noise"
-    BALL = f"{DIMENSION} queries, ball noise"
-    GAUSSIAN = "Gaussian"
+    ONE = "one query, Laplace", "C0", "o", ex.HOLLOW
+    LAPLACE = f"{DIMENSION} queries, Laplace", "C1", "s", ex.HOLLOW
+    CUBE = f"{DIMENSION} queries, cube noise", "C2", "v"
+    BALL = f"{DIMENSION} queries, ball noise", "C3", "D"
+    GAUSSIAN = "Gaussian", "C6", "^", ex.HOLLOW
 
 
 @dataclass(frozen=True)
 class Config:
-    """One curve of the figure."""
-
     family: Family  # Noise
     draws: int  # Independent draws in one cell
 
@@ -108,7 +99,7 @@ def exact_delta(family: Family, t: float) -> float | None:
     return None
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """delta(t) and Pr[L > t] over the thresholds, and means of L and e^-L."""
     noise, shift = noise_and_shift(config.family)
     points = noise.sample(rng, config.draws)
@@ -120,7 +111,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         "unit": float(np.exp(-losses).mean()),
         "unit_stderr": stderr(np.exp(-losses)),
     }
-    rows: list[Row] = []
+    rows: list[ex.Row] = []
     for t in THRESHOLDS:
         gains = np.maximum(1 - np.exp(t - losses), 0.0)
         known = exact_delta(config.family, float(t)) if t > 0 else None
@@ -138,70 +129,61 @@ def stderr(values: FloatArray) -> float:
 PURE = (Family.ONE, Family.LAPLACE, Family.CUBE, Family.BALL)
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Bounds on losses, and agreement with closed forms, each at level 1e-6."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     once = table.groupby("family").first()
     pure = once.loc[[*PURE]]
-    tail = quantile(LEVEL / (2 * len(once)), int(once.draws.min()))
+    tail = ex.quantile(ex.LEVEL / (2 * len(once)), int(once.draws.min()))
     off = ((once.unit - 1) / once.unit_stderr).abs().max()
     known = table[table.exact_delta > ROUNDING]
     closed = ((known.delta - known.exact_delta) / known.delta_stderr).abs()
-    reach = quantile(LEVEL / (2 * len(known)), int(known.draws.min()))
+    reach = ex.quantile(ex.LEVEL / (2 * len(known)), int(known.draws.min()))
     excess = pure["mean"] - EPSILON * math.tanh(EPSILON / 2)
     at_epsilon = table[table.family.isin(PURE) & (table.threshold >= EPSILON)]
     return [
-        Claim(
+        ex.Claim(
             "noise for pure DP never loses more than epsilon",
-            bool(pure.largest.max() <= EPSILON * (1 + 1e-9)),
+            ex.at_most(pure.largest, EPSILON * (1 + 1e-9)),
             f"largest of {int(pure.draws.sum()):,} losses {pure.largest.max():.12f}",
             f"at most {EPSILON:g}",
             "JL-L14",
-            used=margins.share(pure.largest, EPSILON * (1 + 1e-9)),
         ),
-        Claim(
+        ex.Claim(
             "the delta of noise for pure DP is 0 from t = epsilon on",
-            bool(at_epsilon.delta.max() <= ROUNDING),
+            ex.at_most(at_epsilon.delta, ROUNDING),
             f"at most {at_epsilon.delta.max():.1e}",
             "0",
             "GEN-2",
-            used=margins.share(at_epsilon.delta, ROUNDING),
         ),
-        Claim(
+        ex.Claim(
             "the mean loss of noise for pure DP is at most that of randomised response",
-            bool((excess <= tail * pure.mean_stderr + 1e-12).all()),
+            ex.Verdict(
+                (excess <= tail * pure.mean_stderr + 1e-12).all(),
+                ex.share(
+                    pure["mean"], EPSILON * math.tanh(EPSILON / 2) + tail * pure.mean_stderr + 1e-12
+                ),
+            ),
             ", ".join(f"{name}: {value:.4f}" for name, value in pure["mean"].items()),
             f"at most epsilon tanh(epsilon / 2) = {EPSILON * math.tanh(EPSILON / 2):.4f}",
             "GEN-2",
-            used=margins.share(
-                pure["mean"], EPSILON * math.tanh(EPSILON / 2) + tail * pure.mean_stderr + 1e-12
-            ),
         ),
-        Claim(
+        ex.Claim(
             "densities are normalised: the mean of e^-L is 1",
-            bool(off <= tail),
+            ex.at_most(off, tail),
             f"{len(once)} kinds of noise, off by at most {off:.1f} standard errors",
             f"within {tail:.1f} standard errors",
             "JL-KN",
-            used=margins.share(off, tail),
         ),
-        Claim(
+        ex.Claim(
             "the deltas of one Laplace query and of Gaussian noise agree with their closed forms",
-            bool((closed <= reach).all()),
+            ex.at_most(closed, reach),
             f"{len(known)} points, off by at most {closed.max():.1f} standard errors",
             f"within {reach:.1f} standard errors",
             "GEN-3, Balle and Wang 2018",
-            used=margins.share(closed, reach),
         ),
     ]
 
 
-LOOKS = {
-    Family.ONE: Look("C0", "o", filled=False),
-    Family.LAPLACE: Look("C1", "s", filled=False),
-    Family.CUBE: Look("C2", "v"),
-    Family.BALL: Look("C3", "D"),
-    Family.GAUSSIAN: Look("C6", "^", filled=False),
-}
+LOOKS = Family.looks()
 #: Sizes of markers. Where two curves coincide, the larger marker shows around the smaller one.
 SIZES = {
     Family.ONE: 9.0,
@@ -214,30 +196,29 @@ CLOSED = "closed form (one query, Gaussian)"
 LIMIT = r"$\varepsilon$, the largest loss of pure DP"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Pr[L > t] and delta(t) against t."""
-    figure = Figure(figsize=(7.2, 4.5))
-    tail, delta = figure.subplots(1, 2)
+def plot(table: pd.DataFrame) -> ex.Figure:
+    titles = [r"pure-DP noise never loses more than $\varepsilon$"]
+    figure, (tail, delta) = ex.panels(
+        (7.2, 4.5),
+        [*titles, r"its $\delta$ falls to 0 at $t=\varepsilon$"],
+        "privacy loss $t$ (nats)",
+        [r"chance of a larger loss, $\Pr[L > t]$", r"least $\delta(t)$ of $(t, \delta)$-DP"],
+    )
     for family, look in LOOKS.items():
         mine = table[table.family == family].sort_values("threshold")
         draw_tail(tail, mine, family, look)
         draw_delta(delta, mine[mine.threshold >= 0], family, look)
-    draw_theory(delta, [], [], "black", CLOSED)
+    ex.draw_theory(delta, [], [], "black", CLOSED)
     for axes in (tail, delta):
         axes.axvline(EPSILON, color="0.5", lw=1.0, ls=(0, (1, 2)), label=LIMIT)
-        axes.set_xlabel("privacy loss $t$ (nats)")
-    tail.set_ylabel(r"chance of a larger loss, $\Pr[L > t]$")
-    delta.set(ylabel=r"least $\delta(t)$ of $(t, \delta)$-DP", yscale="log", ylim=(1e-4, None))
-    tail.set_title(r"(a) pure-DP noise never loses more than $\varepsilon$")
-    delta.set_title(r"(b) its $\delta$ falls to 0 at $t=\varepsilon$")
-    shared_legend(figure, (tail, delta), {"noise": [*LOOKS], "theory": [CLOSED, LIMIT]})
-    return figure
+    delta.set(yscale="log", ylim=(1e-4, None))
+    return ex.shared_legend(figure, {"noise": [*LOOKS], "theory": [CLOSED, LIMIT]})
 
 
-def draw_tail(axes: Axes, table: pd.DataFrame, family: Family, look: Look) -> None:
+def draw_tail(axes: ex.Axes, table: pd.DataFrame, family: Family, look: ex.Look) -> None:
     """Draw Pr[L > t]. For pure DP it is 0 at t >= epsilon, after a jump if Pr[L = epsilon] > 0."""
     marked = table.iloc[::5]
-    draw_points(
+    ex.draw_points(
         axes, marked.threshold, marked.beyond, look, family, line="none", size=SIZES[family]
     )
     if family in PURE:
@@ -248,18 +229,18 @@ def draw_tail(axes: Axes, table: pd.DataFrame, family: Family, look: Look) -> No
     axes.plot(table.threshold, table.beyond, color=look.colour)
 
 
-def draw_delta(axes: Axes, table: pd.DataFrame, family: Family, look: Look) -> None:
+def draw_delta(axes: ex.Axes, table: pd.DataFrame, family: Family, look: ex.Look) -> None:
     """Draw measured delta as markers, over the closed form where there is one."""
     shown = table[table.delta > ROUNDING]
     marked = shown.iloc[::4]
-    draw_points(axes, marked.threshold, marked.delta, look, "_", line="none", size=SIZES[family])
+    ex.draw_points(axes, marked.threshold, marked.delta, look, "_", line="none", size=SIZES[family])
     axes.plot(shown.threshold, shown.delta, color=look.colour, lw=0.8)
     end = EPSILON - ROUNDING if family in PURE else THRESHOLDS[-1]
     t = np.append(np.linspace(0, end, 400), end)[1:]
     known = [exact_delta(family, each) for each in t.tolist()]
     if None not in known:
-        draw_theory(axes, t, np.array(known, dtype=float), "black", "_", (3, 3))
+        ex.draw_theory(axes, t, np.array(known, dtype=float), "black", "_", (3, 3))
 
 
-QUICK = Sweep(tuple(Config(family, 40_000) for family in Family))
-FULL = Sweep(tuple(Config(family, 1_000_000) for family in Family))
+QUICK = ex.Sweep(tuple(Config(family, 40_000) for family in Family))
+FULL = ex.Sweep(tuple(Config(family, 1_000_000) for family in Family))

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine.cells import Row
 from geomdp.noise import LaplaceNoise
 
 #: `Generator.laplace` computes noise from uniform numbers in [0, 1) that are multiples of 2^-53.
@@ -27,7 +27,7 @@ RELEASED = 64
 KINDS = 3
 
 
-def float_outputs(scale: float, draws: int, rng: np.random.Generator) -> Row:
+def float_outputs(scale: float, draws: int, rng: np.random.Generator) -> ex.Row:
     """Count noisy versions of the answer 0 that noise added to the answer 1 cannot give.
 
     `hits` is this count. `unexplained` counts the versions that noise on the answer 0 cannot give.
@@ -37,7 +37,7 @@ def float_outputs(scale: float, draws: int, rng: np.random.Generator) -> Row:
     return {"hits": explained[1.0].count(False), "unexplained": explained[0.0].count(False)}
 
 
-def rounded_outputs(epsilon: float, releases: int) -> Row:
+def rounded_outputs(epsilon: float, releases: int) -> ex.Row:
     """Count unseeded releases that the neighbour, or the data set itself, cannot give.
 
     The noise can be any multiple of the grid's unit. Therefore a data set can give its exact sums

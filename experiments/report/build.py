@@ -34,22 +34,6 @@ def build_report(scripts: Sequence[LoadedScript], preset: Preset, folders: Folde
     """Write the folder ``report`` beside the figures of a preset; nothing is computed.
 
     The pages refer to files of this folder only, so that a copy of the folder opens offline.
-
-    Parameters
-    ----------
-    scripts : sequence of LoadedScript
-        The scripts, in the order of the pages.
-    preset : Preset
-        The preset whose outputs are shown.
-    folders : Folders
-        The folders that hold the outputs.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be read or written.
-    RecordError
-        If a stored record is damaged.
     """
     found = gather(scripts, preset, folders)
     folder = folders.outputs("report", preset).folder / "report"

@@ -25,13 +25,7 @@ def falling_shares(size: int) -> npt.NDArray[np.float64]:
 
 
 class KnownShares(gd.mechanisms.AllParities):
-    """All parities, answered from given shares, so that n may be as large as a theorem needs.
-
-    Parameters
-    ----------
-    shares : (2^d,) array
-        Share of each element.
-    """
+    """All parities, answered from given shares, so that n may be as large as a theorem needs."""
 
     def __init__(self, shares: npt.NDArray[np.float64]) -> None:
         super().__init__(len(shares).bit_length() - 1)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import enum
 import itertools
 
 import numpy as np
 import numpy.typing as npt
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine.drawing import Look
 from experiments.shared.workloads import Kind, workload
 
 FloatArray = npt.NDArray[np.float64]
@@ -17,17 +16,17 @@ FloatArray = npt.NDArray[np.float64]
 RATIO = 0.5
 
 
-class Family(enum.StrEnum):
+class Family(ex.Curve):
     """Hulls of all Q(x) and -Q(x) of a workload; boxes with half-width 1 or 2^-i on axis i."""
 
-    MEANS = "means in a ball"
-    CUBE = "cube"
-    MARGINALS = "1-way marginals"
-    MOMENTS = "second moments in a ball"
-    HISTOGRAM = "histogram: cross-polytope"
-    SIGNS = "random signs, 4k elements"
-    PREFIXES = "prefixes"
-    LONG = "long box"
+    MEANS = "means in a ball", "C0", "o"
+    CUBE = "cube", "C1", "s"
+    MARGINALS = "1-way marginals", "C2", "v"
+    MOMENTS = "second moments in a ball", "C4", "D", ex.HOLLOW
+    HISTOGRAM = "histogram: cross-polytope", "C3", "^"
+    SIGNS = "random signs, 4k elements", "C5", "X"
+    PREFIXES = "prefixes", "C6", "P", ex.HOLLOW
+    LONG = "long box", "C3", "h", ex.HOLLOW
 
 
 KINDS: dict[Family, Kind] = {
@@ -38,16 +37,7 @@ KINDS: dict[Family, Kind] = {
     Family.SIGNS: Kind.SIGNS,
     Family.PREFIXES: Kind.PREFIXES,
 }
-LOOKS = {
-    Family.MEANS: Look("C0", "o"),
-    Family.CUBE: Look("C1", "s"),
-    Family.MARGINALS: Look("C2", "v"),
-    Family.MOMENTS: Look("C4", "D", filled=False),
-    Family.HISTOGRAM: Look("C3", "^"),
-    Family.SIGNS: Look("C5", "X"),
-    Family.PREFIXES: Look("C6", "P", filled=False),
-    Family.LONG: Look("C3", "h", filled=False),
-}
+LOOKS = Family.looks()
 #: Round bodies, whose widths in two directions differ by a factor of order sqrt(k) at most, and
 #: stretched bodies, with larger factors. The figures draw them in different panels.
 EVEN = (Family.MEANS, Family.CUBE, Family.MARGINALS, Family.MOMENTS, Family.HISTOGRAM, Family.SIGNS)

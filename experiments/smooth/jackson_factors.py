@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from experiments.engine import margins
-from experiments.engine.claims import Claim
+import experiments.engine.tools as ex
 from experiments.shared.smooth_problems import kernel_family, stacked
 from experiments.smooth.kinks import half_power, signed_binomials
 from experiments.smooth.smooth_releases import Config, Method, coefficients, mechanism
@@ -62,14 +61,13 @@ def off(config: Config) -> float:
 ROUNDING = 1e-10
 
 
-def is_the_operator(table: pd.DataFrame) -> Claim:
+def is_the_operator(table: pd.DataFrame) -> ex.Claim:
     """The library's coefficients agree, up to rounding, with coefficients from `factors`."""
     off = float(table.operator_off.max())
-    return Claim(
+    return ex.Claim(
         "Jackson operator: coefficients equal those from integrals of its kernel of power 2r",
-        off <= ROUNDING,
+        ex.at_most(off, ROUNDING),
         f"{len(table)} points, off by {off:.1g} of the largest coefficient or less",
         f"equal, up to a rounding error of {ROUNDING:g}",
         "SM-JK",
-        used=margins.share(off, ROUNDING),
     )

@@ -34,12 +34,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
 from experiments.smooth.kinks import KINK, half_power, kernel_factor, largest, limit, query
 from geomdp.bounds.upper import smooth_accuracy
 from geomdp.workloads.smooth import Filter, Jackson, SmoothQueries, Truncation, approximate
@@ -62,8 +59,6 @@ class Operator(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     d: int  # Number of variables
     smoothness: int  # K
     operator: Operator  # Filter of the coefficients
@@ -79,7 +74,7 @@ def worst_points(config: Config) -> FloatArray:
     return np.concatenate([np.column_stack([near, np.full_like(near, x)]) for x in ELSEWHERE])
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Error of the operator, standard deviation of the noise, and the largest coefficient."""
     del rng
     d, K = config.d, config.smoothness
@@ -92,18 +87,14 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     noise = gd.mechanisms.UniformLaplace().calibrate(workload, PRIVACY, gd.Adjacency.REPLACE_ONE)
     # The moment of degree 0 is the public constant 1.
     deviations = np.concatenate([[0.0], noise.deviations / n]).reshape((t,) * d)
-    return [
-        {
-            "n": float(n),
-            "chosen_degree": t,
-            "error": max(
-                float(np.abs(found(points) - asked(points)).max()), found.approximation_error
-            ),
-            "noise": found.noise_std(deviations),
-            "coefficient": float(np.abs(found.values).max()),
-            "factor": float(np.abs(chosen.weights(t, 1)).max()),
-        }
-    ]
+    return {
+        "n": float(n),
+        "chosen_degree": t,
+        "error": max(float(np.abs(found(points) - asked(points)).max()), found.approximation_error),
+        "noise": found.noise_std(deviations),
+        "coefficient": float(np.abs(found.values).max()),
+        "factor": float(np.abs(chosen.weights(t, 1)).max()),
+    }
 
 
 def no_noise(workload: SmoothQueries) -> FloatArray:
@@ -127,8 +118,7 @@ LAST, MANY = 4, 2e7
 MEAN = 0.05
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """The limit of the error, the coefficients, the rate in n, and where it does not hold."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     table = table.assign(
         terms=table.degree / table.smoothness.map(half_power),
         rms=np.hypot(table.error, table.noise),
@@ -145,23 +135,22 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-def tends(rows: pd.DataFrame) -> Claim:
+def tends(rows: pd.DataFrame) -> ex.Claim:
     """The error times t'^K is within `NEAR_LIMIT` of the limit that the kernel gives."""
     limits = [limit(d, K) for d, K in zip(rows.d, rows.smoothness, strict=True)]
     ratio = rows.error * rows.terms**rows.smoothness / limits
     off = float((ratio - 1).abs().max())
-    return Claim(
+    return ex.Claim(
         f"Jackson operator: from t' = {BEGIN} K^2 on, the error is near its limit, which is of "
         "order t'^(-K)",
-        off <= NEAR_LIMIT,
+        ex.at_most(off, NEAR_LIMIT),
         f"{len(rows)} points, {ratio.min():.3f} to {ratio.max():.3f} times the limit",
         f"1, within {NEAR_LIMIT}",
         "SM-T3.2, SM-JK",
-        used=off / NEAR_LIMIT,
     )
 
 
-def stays_bounded(rows: pd.DataFrame) -> Claim:
+def stays_bounded(rows: pd.DataFrame) -> ex.Claim:
     """The largest factor is within `NEAR_FACTOR` of its limit; no coefficient exceeds its bound."""
     ratio = rows.factor / rows.smoothness.map(kernel_factor)
     off = float((ratio - 1).abs().max())
@@ -170,19 +159,18 @@ def stays_bounded(rows: pd.DataFrame) -> Claim:
     ]
     share = float((rows.coefficient / bounds).max())
     by_order = rows.groupby("smoothness").factor.last()
-    return Claim(
+    return ex.Claim(
         f"Jackson operator: from t' = {BEGIN} on, the largest factor of a coefficient is near its "
         "limit, and coefficients are bounded",
-        off <= NEAR_FACTOR and share <= 1,
+        ex.Verdict(off <= NEAR_FACTOR and share <= 1, off / NEAR_FACTOR),
         ", ".join(f"K={K}: factor {factor:.3f}" for K, factor in by_order.items())
         + f"; off by {off:.1%} or less; coefficients at most {share:.3f} times 2^((K+1)d) max|f|",
         f"factors within {NEAR_FACTOR:.0%} of the limit; coefficients at most 1 times this bound",
         "SM-T3.2",
-        used=off / NEAR_FACTOR,
     )
 
 
-def falls(rows: pd.DataFrame) -> Claim:
+def falls(rows: pd.DataFrame) -> ex.Claim:
     """The fitted exponent of n in an answer's error is within `EXPONENT` of the stated exponent."""
     slopes, off = [], []
     for (d, K), mine in rows.groupby(["d", "smoothness"]):
@@ -195,60 +183,56 @@ def falls(rows: pd.DataFrame) -> Claim:
         )
         slopes.append(f"d={d}, K={K}: {measured:.3f} (stated {expected:.3f})")
         off.append(abs(measured - expected))
-    return Claim(
+    return ex.Claim(
         f"Jackson operator: from t' = {BEGIN} K^2 on, the error falls as n^(-K/(2d+K))",
-        max(off) <= EXPONENT,
+        ex.at_most(max(off), EXPONENT),
         "exponents of n: " + "; ".join(slopes),
         f"within {EXPONENT} of the stated exponent",
         "SM-T3.1",
-        used=max(off) / EXPONENT,
     )
 
 
-def is_the_mean(rows: pd.DataFrame) -> Claim:
+def is_the_mean(rows: pd.DataFrame) -> ex.Claim:
     """The error is nearly the same at all t <= r."""
     by_curve = rows.groupby(["d", "smoothness"]).error
     spread = by_curve.max() / by_curve.min() - 1
     last = rows.n.max()
-    return Claim(
+    return ex.Claim(
         "Jackson operator: for t <= r the error does not fall with n",
-        bool((spread <= MEAN).all() and (by_curve.count() > 1).any()),
+        ex.Verdict((spread <= MEAN).all() and (by_curve.count() > 1).any(), spread.max() / MEAN),
         f"changes by {spread.max():.1%} at most, up to n = {last:,.0f}",
         f"within {MEAN:.0%}, as answers are means over uniform angles",
         "SM-T3.1, SM-JK",
-        used=float(spread.max() / MEAN),
     )
 
 
-def falls_late(rows: pd.DataFrame) -> Claim:
+def falls_late(rows: pd.DataFrame) -> ex.Claim:
     """Up to `MANY` records, the fitted exponent of n is at most half the stated exponent."""
     slopes = {
         d: float(np.polyfit(np.log(mine.n), np.log(mine.rms), 1)[0])
         for d, mine in rows.groupby("d")
     }
     shares = {d: -slope * (2 * d + LAST) / LAST for d, slope in slopes.items()}
-    return Claim(
+    return ex.Claim(
         f"Jackson operator, K = {LAST}: up to n = {MANY:.0e}, the error falls at most half as "
         "fast as n^(-K/(2d+K))",
-        max(shares.values()) <= 0.5,
+        ex.Verdict(max(shares.values()) <= 0.5, 2 * max(shares.values())),
         "; ".join(f"d={d}: exponent {slope:.3f}" for d, slope in slopes.items()),
         "at most half of K / (2 d + K) in size",
         "SM-T3.1",
-        used=2 * max(shares.values()),
     )
 
 
-def is_behind(table: pd.DataFrame) -> Claim:
+def is_behind(table: pd.DataFrame) -> ex.Claim:
     """The error of truncated series is below the error of the operator."""
     wide = table.pivot(index=["d", "smoothness", "degree"], columns="operator", values="rms")
     ratio = wide[Operator.TRUNCATED] / wide[Operator.JACKSON]
-    return Claim(
+    return ex.Claim(
         "truncated series err less than the Jackson operator at every n",
-        bool((ratio < 1).all()),
+        ex.below(ratio, 1),
         f"{len(ratio)} points, {ratio.min():.3f} to {ratio.max():.3f} times the operator's error",
         "below 1",
         "SM-JK",
-        used=float(ratio.max()),
     )
 
 
@@ -257,11 +241,16 @@ MARKERS = {Operator.JACKSON: ("^", True), Operator.TRUNCATED: ("o", False)}
 RATE = r"limit of the operator, $\propto n^{-K/(2d+K)}$"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Error of an answer divided by the limit of the operator, against n; one panel for each d."""
-    figure = Figure(figsize=(7.2, 4.0))
+def plot(table: pd.DataFrame) -> ex.Figure:
     dimensions = sorted(table.d.unique())
-    panels = figure.subplots(1, len(dimensions), sharex=True, sharey=True)
+    figure, panels = ex.panels(
+        (7.2, 4.0),
+        [f"$d={d}$" for d in dimensions],
+        "number of records $n$",
+        "error (RMS) over the limit",
+        sharex=True,
+        sharey=True,
+    )
     terms = table.degree / table.smoothness.map(half_power)
     limits = [limit(d, K) for d, K in zip(table.d, table.smoothness, strict=True)]
     rms = np.hypot(table.error, table.noise)
@@ -270,22 +259,16 @@ def plot(table: pd.DataFrame) -> Figure:
         mine = table[table.d == d].sort_values("n")
         for (K, operator), rows in mine.groupby(["smoothness", "operator"]):
             marker, filled = MARKERS[operator]
-            draw_points(axes, rows.n, rows.ratio, Look(COLOURS[K], marker, filled), "_")
-        draw_theory(axes, np.array([mine.n.min(), mine.n.max()]), np.ones(2), "black", RATE)
+            ex.draw_points(axes, rows.n, rows.ratio, ex.Look(COLOURS[K], marker, filled), "_")
+        ex.draw_theory(axes, np.array([mine.n.min(), mine.n.max()]), np.ones(2), "black", RATE)
         for K, colour in COLOURS.items():
             axes.plot([], [], color=colour, label=f"$K={K}$")
         for operator, (marker, filled) in MARKERS.items():
-            draw_points(axes, [], [], Look("0.3", marker, filled), operator)
-        log_axes(axes)
-        axes.set(title=f"({'ab'[d - 1]}) $d={d}$", xlabel="number of records $n$")
-    panels[0].set_ylabel("error (RMS) over the limit")
-    columns = {
-        "operator": [*Operator],
-        "smoothness": [f"$K={K}$" for K in COLOURS],
-        "theory": [RATE],
-    }
-    shared_legend(figure, panels, columns)
-    return figure
+            ex.draw_points(axes, [], [], ex.Look("0.3", marker, filled), operator)
+        ex.log_axes(axes)
+    smoothness = [f"$K={K}$" for K in COLOURS]
+    columns = {"operator": [*Operator], "smoothness": smoothness, "theory": [RATE]}
+    return ex.shared_legend(figure, columns)
 
 
 def grid(terms: dict[tuple[int, int], tuple[int, ...]]) -> tuple[Config, ...]:
@@ -298,7 +281,7 @@ def grid(terms: dict[tuple[int, int], tuple[int, ...]]) -> tuple[Config, ...]:
     )
 
 
-QUICK = Sweep(
+QUICK = ex.Sweep(
     grid(
         {
             (1, 1): (1, 4, 16, 64),
@@ -311,7 +294,7 @@ QUICK = Sweep(
     )
 )
 EARLY = (1, 2, 3, 4, 6, 8, 12, 16, 24)
-FULL = Sweep(
+FULL = ex.Sweep(
     grid(
         {
             (1, 1): (*EARLY, 32, 48, 64, 96, 128),

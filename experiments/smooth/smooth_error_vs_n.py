@@ -34,23 +34,9 @@ from string import ascii_lowercase
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from rich.table import Table
 
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import is_below, slopes_are, slopes_by
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import (
-    LEVEL,
-    MeanSquare,
-    Slope,
-    pooled_along,
-    pooled_by,
-    quantile,
-)
+import experiments.engine.tools as ex
 from experiments.shared.smooth_problems import (
     kernel_family,
     random_places,
@@ -77,7 +63,7 @@ REACH = 0.1
 NOISE = r"$1/\varepsilon$: uniform noise alone"
 
 
-def errors_and_noise(config: Config, rng: np.random.Generator) -> Row:
+def errors_and_noise(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean squares of the worst error over the family, and of the largest noise in an answer."""
     M, matrix = mechanism(config), stacked(coefficients(config))
     family = kernel_family(config.d, config.smoothness, config.queries)
@@ -88,9 +74,9 @@ def errors_and_noise(config: Config, rng: np.random.Generator) -> Row:
         answers = matrix @ M.release(records_at(here, config.n), rng=rng).moments.ravel()
         errors[i] = answers - truths[i]
         noise[i] = answers - matrix @ exact_moments(here, M.degree, config.n)
-    worst = MeanSquare.of(np.abs(noise).max(axis=1) ** 2)
+    worst = ex.MeanSquare.of(np.abs(noise).max(axis=1) ** 2)
     return {
-        **MeanSquare.of(np.abs(errors).max(axis=1) ** 2).columns(),
+        **ex.MeanSquare.of(np.abs(errors).max(axis=1) ** 2).columns(),
         "noise_mean_square": worst.value,
         "noise_stderr": worst.stderr,
         "chosen_degree": M.degree,
@@ -103,29 +89,29 @@ def exact_moments(places: npt.NDArray[np.float64], degree: int, n: int) -> npt.N
     return np.asarray(shares(n) @ np.cos(angles[:, None] * np.arange(degree)))
 
 
-def claims_on_epsilon(table: pd.DataFrame) -> list[Claim]:
+def claims_on_epsilon(table: pd.DataFrame) -> list[ex.Claim]:
     """Two-sided claims on the noise against epsilon, and on the error at equal n epsilon."""
     return [falls(table[table.method == Method.TRUNCATED]), depends_on_product(table)]
 
 
-def falls(table: pd.DataFrame) -> Claim:
+def falls(table: pd.DataFrame) -> ex.Claim:
     """Two-sided: the log-log slope of the noise in epsilon is -1, because t stays the same."""
     noise = table.assign(mean_square=table.noise_mean_square, mean_square_stderr=table.noise_stderr)
-    return slopes_are(
+    return ex.slopes_are(
         "uniform noise: the largest noise in an answer falls as 1 / epsilon",
         "SM-T3.1, DISC-17",
-        slopes_by(noise, ["smoothness"], "epsilon"),
+        ex.slopes_by(noise, ["smoothness"], "epsilon"),
         -1.0,
         REACH,
     )
 
 
-def depends_on_product(table: pd.DataFrame) -> Claim:
+def depends_on_product(table: pd.DataFrame) -> ex.Claim:
     """Two-sided: mean squares at equal n epsilon differ by no more than chance explains."""
     table = table[table.method == Method.WEIGHTED]
     table = table.assign(product=(table.n * table.epsilon).round())
     pairs = [
-        [*pooled_by(rows, ["n"]).values()]
+        [*ex.pooled_by(rows, ["n"]).values()]
         for _, rows in table.groupby(["smoothness", "product"])
         if rows.n.nunique() == 2
     ]
@@ -134,19 +120,20 @@ def depends_on_product(table: pd.DataFrame) -> Claim:
         for first, second in pairs
     ]
     ratios = [first.root / second.root for first, second in pairs]
-    reach = quantile(LEVEL / (2 * len(pairs)), min(mean.count for pair in pairs for mean in pair))
-    return Claim(
+    reach = ex.quantile(
+        ex.LEVEL / (2 * len(pairs)), min(mean.count for pair in pairs for mean in pair)
+    )
+    return ex.Claim(
         "weighted noise: the error depends on n epsilon alone",
-        max(scores) <= reach,
+        ex.at_most(scores, reach),
         f"{len(pairs)} pairs, ratios {min(ratios):.3f} to {max(ratios):.3f}, furthest off by "
         f"{max(scores):.1f} standard errors",
         f"ratio 1, within {reach:.1f} standard errors",
         "SM-X1",
-        used=margins.share(scores, reach),
     )
 
 
-def draw_noise(axes: Axes, table: pd.DataFrame, looks: dict[Method, Look]) -> None:
+def draw_noise(axes: ex.Axes, table: pd.DataFrame, looks: dict[Method, ex.Look]) -> None:
     """Draw the worst error against epsilon, and a line proportional to 1 / epsilon.
 
     The line starts at the measured uniform noise for the least epsilon.
@@ -155,13 +142,13 @@ def draw_noise(axes: Axes, table: pd.DataFrame, looks: dict[Method, Look]) -> No
     for method in (Method.TRUNCATED, Method.WEIGHTED):
         rows = table[table.method == method]
         if not rows.empty:
-            draw_measured(axes, pooled_along(rows, "epsilon"), looks[method], str(method))
+            ex.draw_measured(axes, ex.pooled_along(rows, "epsilon"), looks[method], str(method))
     uniform = table[table.method == Method.TRUNCATED].sort_values("epsilon")
     if not uniform.empty:
         first = uniform.iloc[0]
         line = math.sqrt(first.noise_mean_square) * first.epsilon / uniform.epsilon
-        draw_theory(axes, uniform.epsilon, line, "0.4", NOISE, (5, 2, 1, 2))
-    log_axes(axes)
+        ex.draw_theory(axes, uniform.epsilon, line, "0.4", NOISE, (5, 2, 1, 2))
+    ex.log_axes(axes)
     axes.set_xlabel(r"$\varepsilon$")
 
 
@@ -185,15 +172,15 @@ def grid_of_epsilons(
 COMPARED = 10**4
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean square of the worst error over the queries, the degree, and one further number.
 
     In the panels against epsilon, the further number is the mean square of the worst noise. In the
     panels against n, it is the largest ratio of an error to its bound.
     """
     if config.panel is Panel.EPSILON:
-        return [errors_and_noise(config, rng)]
-    return [worst_errors(config, rng)]
+        return errors_and_noise(config, rng)
+    return worst_errors(config, rng)
 
 
 THEORY: Mapping[Method, Callable[[int, int], float]] = {
@@ -202,18 +189,17 @@ THEORY: Mapping[Method, Callable[[int, int], float]] = {
 }
 
 
-def fitted(table: pd.DataFrame) -> dict[tuple[Method, int, int], Slope]:
+def fitted(table: pd.DataFrame) -> dict[tuple[Method, int, int], ex.Slope]:
     """Fitted slopes by method, d and K, where there are enough degrees for a fit."""
-    return slopes_by(table[table.d <= 2], ["method", "d", "smoothness"], "n")
+    return ex.slopes_by(table[table.d <= 2], ["method", "d", "smoothness"], "n")
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Slopes against theory, the order of the methods, and stated errors."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     against_epsilon = table[table.panel == Panel.EPSILON]
     table = table[table.panel == Panel.RECORDS]
     slopes, compared = fitted(table), table[table.n <= COMPARED]
     points = {
-        method: pooled_by(compared[compared.method == method], ["d", "smoothness", "n"])
+        method: ex.pooled_by(compared[compared.method == method], ["d", "smoothness", "n"])
         for method in Method
     }
     last = {
@@ -237,14 +223,14 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             slopes,
             Method.WEIGHTED,
         ),
-        is_below(
+        ex.is_below(
             "from the same summary, for d <= 2, truncated series err less than the Jackson "
             "operator",
             "SM-JK",
             {key: mean for key, mean in points[Method.TRUNCATED].items() if key[0] <= 2},
             {key: mean for key, mean in points[Method.PAPER].items() if key[0] <= 2},
         ),
-        is_below(
+        ex.is_below(
             f"for d <= 2 and the largest n up to {COMPARED}, weighted noise errs less than "
             "uniform noise",
             "SM-X1",
@@ -257,8 +243,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def at_least_as_steep(
-    name: str, id: str, slopes: Mapping[tuple[Method, int, int], Slope], method: Method
-) -> Claim:
+    name: str, id: str, slopes: Mapping[tuple[Method, int, int], ex.Slope], method: Method
+) -> ex.Claim:
     """Every fitted slope is at most -(exponent of theory), up to what chance explains."""
     found = {key[1:]: slope for key, slope in slopes.items() if key[0] == method}
     exponents = {key: THEORY[method](*key) for key in found}
@@ -267,45 +253,44 @@ def at_least_as_steep(
         f"d={d}, K={K}: {-slope.value:.2f} (theory {exponents[d, K]:.2f})"
         for (d, K), slope in found.items()
     )
-    return Claim(
+    return ex.Claim(
         name,
-        passed,
+        ex.Verdict(
+            passed, ex.share([exponents[key] / -slope.low for key, slope in found.items()], 1)
+        ),
         pairs,
         "fitted exponents not below theory by more than chance explains",
         id,
-        used=margins.share([exponents[key] / -slope.low for key, slope in found.items()], 1),
     )
 
 
-def stated_errors_hold(table: pd.DataFrame) -> Claim:
+def stated_errors_hold(table: pd.DataFrame) -> ex.Claim:
     """No error exceeds the sum of its bound and `SPREAD` standard deviations of the noise."""
     share = float(table.largest_share.max())
-    return Claim(
+    return ex.Claim(
         "every answer is within the error stated with it",
-        share <= 1,
+        ex.at_most(share, 1),
         f"errors are at most {share:.2f} times the stated error: approximation bound + "
         f"{SPREAD:.1f} standard deviations of the noise",
         "at most 1",
         "SM-A2",
-        used=margins.share(share, 1),
     )
 
 
 LOOKS = {
-    Method.PAPER: Look("C1", "^", filled=False),
-    Method.TRUNCATED: Look("C0", "o"),
-    Method.WEIGHTED: Look("C2", "s"),
+    Method.PAPER: ex.Look("C1", "^", filled=False),
+    Method.TRUNCATED: ex.Look("C0", "o"),
+    Method.WEIGHTED: ex.Look("C2", "s"),
 }
 VARIABLES = (1, 2, 3)
 THEOREM = r"$n^{-K/(2d+K)}$, uniform noise"
 HYPOTHESIS = r"$n^{-\min(1,\,K/1.5d)}$, weighted noise"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Worst error against n: a column for each d, a row for each K; last row against epsilon."""
+def plot(table: pd.DataFrame) -> ex.Figure:
     orders = sorted(table.smoothness.unique())
     count = len(orders)
-    figure = Figure(figsize=(7.2, 2.4 * (count + 1)))
+    figure = ex.Figure(figsize=(7.2, 2.4 * (count + 1)))
     above, below = figure.subfigures(2, 1, height_ratios=(count, 1.05))
     panels, last = (
         above.subplots(count, 3, sharex="col", sharey="row"),
@@ -323,37 +308,36 @@ def plot(table: pd.DataFrame) -> Figure:
         draw(axes, table[(table.d == d) & (table.smoothness == K)])
         axes.set_title(f"({letter}) $K={K}$, $d={d}$")
         write_exponents(axes, slopes, d, K)
-        log_axes(axes)
+        ex.log_axes(axes)
     for axes in panels[-1]:
         axes.set_xlabel("number of records $n$")
     for axes in panels[:, 0]:
         axes.set_ylabel("worst error (RMS)")
     theory = [THEOREM, HYPOTHESIS, NOISE]
     columns = {"summary": [*LOOKS], "theory, from the first point": theory}
-    shared_legend(figure, [*panels.flat, *last], columns)
-    return figure
+    return ex.shared_legend(figure, columns)
 
 
-def draw(axes: Axes, table: pd.DataFrame) -> None:
+def draw(axes: ex.Axes, table: pd.DataFrame) -> None:
     """Draw all methods for one d and K, and the rates of two of them from their first points."""
     for method, label, dashes in (
         (Method.TRUNCATED, THEOREM, (4, 2)),
         (Method.WEIGHTED, HYPOTHESIS, (1, 2)),
     ):
-        means = pooled_along(table[table.method == method], "n")
+        means = ex.pooled_along(table[table.method == method], "n")
         n = np.array([min(means), max(means)] if means else [], dtype=float)
         if means:
             exponent = THEORY[method](int(table.d.iloc[0]), int(table.smoothness.iloc[0]))
             line = means[min(means)].root * (n / n[0]) ** -exponent
-            draw_theory(axes, n, line, LOOKS[method].colour, label, dashes)
+            ex.draw_theory(axes, n, line, LOOKS[method].colour, label, dashes)
     for method, look in LOOKS.items():
         rows = table[table.method == method]
         if not rows.empty:
-            draw_measured(axes, pooled_along(rows, "n"), look, str(method))
+            ex.draw_measured(axes, ex.pooled_along(rows, "n"), look, str(method))
 
 
 def write_exponents(
-    axes: Axes, slopes: Mapping[tuple[Method, int, int], Slope], d: int, K: int
+    axes: ex.Axes, slopes: Mapping[tuple[Method, int, int], ex.Slope], d: int, K: int
 ) -> None:
     """Fitted exponents beside theory, in the corner of a panel."""
     lines = ["exponent fitted (theory)"]
@@ -390,7 +374,7 @@ def grid(
     )
 
 
-QUICK = Sweep(
+QUICK = ex.Sweep(
     grid(
         {1: (10**3, 10**4), 2: (10**3, 10**4), 3: (500,)},
         orders=(1, 2),
@@ -399,7 +383,7 @@ QUICK = Sweep(
     )
     + grid_of_epsilons((0.01, 3.0), orders=(1, 2), queries=10, draws=250)
 )
-FULL = Sweep(
+FULL = ex.Sweep(
     grid(
         {
             1: (10**3, 10**4, 10**5, 10**6, 10**7),

@@ -22,7 +22,6 @@ Run time on one core: quick 3 s, full 1 minute.
 
 from __future__ import annotations
 
-import enum
 import itertools
 import math
 from collections.abc import Callable
@@ -32,15 +31,9 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import is_below
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_measured, log_axes, shared_legend
-from experiments.engine.statistics import LEVEL, MeanSquare, pooled_along, pooled_by, quantile
 from experiments.shared.smooth_problems import (
     kernel_family,
     random_places,
@@ -63,19 +56,17 @@ SMOOTHNESS, QUERIES = 1, 100
 NOISY = 300
 
 
-class Method(enum.StrEnum):
+class Method(ex.Curve):
     """The moments from which answers are computed, in the order of the legend."""
 
-    NOISY = "noisy moments"
-    SHRUNK = "noisy moments, shrunk coefficients"
-    SEMIDEFINITE = "nearest moments, semidefinite"
-    ON_GRID = "nearest moments, on a grid"
+    NOISY = "noisy moments", "C1", "o", ex.HOLLOW
+    SHRUNK = "noisy moments, shrunk coefficients", "C4", "v"
+    SEMIDEFINITE = "nearest moments, semidefinite", "C3", "D"
+    ON_GRID = "nearest moments, on a grid", "C0", "X"
 
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     d: int  # Number of variables
     method: Method  # Post-processing
     n: int  # Number of records
@@ -105,7 +96,7 @@ def post_processing(config: Config) -> Callable[[npt.NDArray[np.float64]], npt.N
     return lambda moments: moments
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean square of the worst error; for the semidefinite method, distances and gaps, too."""
     M, process = mechanism(config.d, config.n), post_processing(config)
     family = kernel_family(config.d, SMOOTHNESS, QUERIES)
@@ -124,16 +115,14 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         if config.method is Method.SEMIDEFINITE:
             gaps[i] = optimality_gap(noisy, moments) / np.sum((noisy - exact) ** 2)
         errors[i] = np.abs(matrix @ moments.ravel() - truth)
-    return [
-        {
-            **MeanSquare.of(errors.max(axis=1) ** 2).columns(),
-            **(
-                distance_columns(M, squares, gaps, rng.spawn(1)[0])
-                if config.method is Method.SEMIDEFINITE
-                else {}
-            ),
-        }
-    ]
+    return {
+        **ex.MeanSquare.of(errors.max(axis=1) ** 2).columns(),
+        **(
+            distance_columns(M, squares, gaps, rng.spawn(1)[0])
+            if config.method is Method.SEMIDEFINITE
+            else {}
+        ),
+    }
 
 
 @cache
@@ -159,7 +148,7 @@ def distance_columns(
     squares: npt.NDArray[np.float64],
     gaps: npt.NDArray[np.float64],
     rng: np.random.Generator,
-) -> Row:
+) -> ex.Row:
     """Columns: squared distance from the exact moments, gap, min{E |Z|^2, E h_K(Z)} (JL-L13b).
 
     Z is Laplace noise with the standard deviations that the summary states. The mean of h_K(Z) is
@@ -167,7 +156,7 @@ def distance_columns(
     """
     Z = rng.laplace(0.0, M.noise_std[1:] / math.sqrt(2), (NOISES, M.degree - 1))
     supported = (Z @ moments_of_points(M.degree)).max(axis=1)
-    distance = MeanSquare.of(squares)
+    distance = ex.MeanSquare.of(squares)
     return {
         "squared": distance.value,
         "squared_stderr": distance.stderr,
@@ -176,8 +165,7 @@ def distance_columns(
     }
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Projected moments are near the exact ones, and worst errors of answers fall."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     nearest = table[table.method == Method.SEMIDEFINITE]
     return [is_nearest(nearest), distance_is_bounded(nearest), worst_error_falls(table)]
 
@@ -189,78 +177,73 @@ SOLVED = 1e-4
 LEAST = 1 / 3
 
 
-def is_nearest(rows: pd.DataFrame) -> Claim:
+def is_nearest(rows: pd.DataFrame) -> ex.Claim:
     """The variational inequality of the projection holds, with equality at some point."""
-    return Claim(
+    return ex.Claim(
         "the semidefinite projection finds the nearest vector of moments: its optimality gap is 0",
-        bool((rows.gap <= SOLVED).all()),
+        ex.at_most(rows.gap, SOLVED),
         f"{int(rows.draws.sum())} projections, gaps at most {rows.gap.max():.1g} times the squared "
         "noise",
         f"0 up to {SOLVED:g}",
         "SM-A1, JL-L13b",
-        used=margins.share(rows.gap, SOLVED),
     )
 
 
-def distance_is_bounded(rows: pd.DataFrame) -> Claim:
+def distance_is_bounded(rows: pd.DataFrame) -> ex.Claim:
     """Ratios of mean squared distances to their bounds are >= `LEAST` and, up to chance, <= 1."""
     shares = rows.squared / rows.stated
-    reach = quantile(LEVEL / len(rows), int(rows.draws.min())) * rows.squared_stderr / rows.stated
+    reach = (
+        ex.quantile(ex.LEVEL / len(rows), int(rows.draws.min())) * rows.squared_stderr / rows.stated
+    )
     means = ", ".join(f"{share:.2f} at n = {n}" for n, share in zip(rows.n, shares, strict=True))
-    return Claim(
+    return ex.Claim(
         "mean squared distances from the exact moments are 1/3 to 1 times min{E |Z|^2, E h_K(Z)}",
-        bool((shares - reach <= 1).all() and (shares >= LEAST).all()),
+        ex.Verdict(
+            (shares - reach <= 1).all() and (shares >= LEAST).all(), ex.position(shares, LEAST, 1.0)
+        ),
         f"{means}",
         "1/3 to 1",
         "JL-L13b, SM-A1",
-        used=margins.position(shares, LEAST, 1.0),
     )
 
 
-def worst_error_falls(table: pd.DataFrame) -> Claim:
+def worst_error_falls(table: pd.DataFrame) -> ex.Claim:
     """Moving to moments on a grid reduces the worst errors, by more than chance explains."""
     small = table[table.n <= NOISY]
-    before = pooled_by(small[small.method == Method.NOISY], ["d", "n"])
-    after = pooled_by(small[small.method == Method.ON_GRID], ["d", "n"])
-    check = is_below("", "", after, before)
+    before = ex.pooled_by(small[small.method == Method.NOISY], ["d", "n"])
+    after = ex.pooled_by(small[small.method == Method.ON_GRID], ["d", "n"])
+    check = ex.is_below("", "", after, before)
     ratios = "; ".join(
         f"d={d}, n={n}: {mean.root / before[d, n].root:.2f}" for (d, n), mean in after.items()
     )
-    return Claim(
+    return ex.Claim(
         f"for n <= {NOISY}, moving to the nearest moments on a grid lowers the worst error of an "
         "answer",
-        check.passed,
+        check.verdict,
         f"{ratios} times the error before",
         "below 1",
         "measured",
-        used=check.used,
     )
 
 
-LOOKS = {
-    Method.NOISY: Look("C1", "o", filled=False),
-    Method.SHRUNK: Look("C4", "v"),
-    Method.SEMIDEFINITE: Look("C3", "D"),
-    Method.ON_GRID: Look("C0", "X"),
-}
+LOOKS = Method.looks()
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Worst error against n in one and in two variables."""
-    figure = Figure(figsize=(7.2, 4.0))
-    panels = figure.subplots(1, 2)
-    for d, axes, letter in zip(DEGREES, panels, "ab", strict=True):
-        axes.set(title=f"({letter}) $d={d}$, $t={DEGREES[d]}$", xlabel="number of records $n$")
-        log_axes(axes)
-    panels[0].set_ylabel("worst error of an answer (RMS)")
-    for (d, axes), (method, look) in itertools.product(
-        zip(DEGREES, panels, strict=True), LOOKS.items()
-    ):
-        rows = table[(table.d == d) & (table.method == method)]
-        if not rows.empty:
-            draw_measured(axes, pooled_along(rows, "n"), look, method)
-    shared_legend(figure, panels, {"answers from": [str(method) for method in LOOKS]})
-    return figure
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure, panels = ex.panels(
+        (7.2, 4.0),
+        [f"$d={d}$, $t={degree}$" for d, degree in DEGREES.items()],
+        "number of records $n$",
+        "worst error of an answer (RMS)",
+    )
+    for axes in panels:
+        ex.log_axes(axes)
+    for d, axes in zip(DEGREES, panels, strict=True):
+        for method, look in LOOKS.items():
+            rows = table[(table.d == d) & (table.method == method)]
+            if not rows.empty:
+                ex.draw_measured(axes, ex.pooled_along(rows, "n"), look, method)
+    return ex.shared_legend(figure, {"answers from": [str(method) for method in LOOKS]})
 
 
 def grid(numbers: tuple[int, ...], draws: int, programs: int) -> tuple[Config, ...]:
@@ -272,5 +255,5 @@ def grid(numbers: tuple[int, ...], draws: int, programs: int) -> tuple[Config, .
     )
 
 
-QUICK = Sweep(grid((100,), draws=200, programs=24))
-FULL = Sweep(grid((100, 300, 1000, 3000, 10_000), draws=300, programs=60))
+QUICK = ex.Sweep(grid((100,), draws=200, programs=24))
+FULL = ex.Sweep(grid((100, 300, 1000, 3000, 10_000), draws=300, programs=60))

@@ -10,11 +10,8 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row
-from experiments.engine.claims import Claim
-from experiments.engine.statistics import LEVEL, MeanSquare
 from experiments.shared.smooth_problems import (
     kernel_family,
     random_places,
@@ -31,7 +28,7 @@ ANSWERS = 10**7
 #: A sum of independent Laplace variables has a log-concave density, so its absolute value exceeds u
 #: standard deviations with probability at most exp(1 - u). For u = SPREAD this probability is
 #: LEVEL / ANSWERS.
-SPREAD = 1 + math.log(ANSWERS / LEVEL)
+SPREAD = 1 + math.log(ANSWERS / ex.LEVEL)
 
 
 class Method(enum.StrEnum):
@@ -51,8 +48,6 @@ class Panel(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     d: int  # Number of variables
     smoothness: int  # Number K of bounded derivatives
     method: Method  # Noise and filter
@@ -87,7 +82,7 @@ def coefficients(config: Config) -> tuple[Coefficients, ...]:
     return approximate_many(family, M.degree, config.d, chosen)
 
 
-def worst_errors(config: Config, rng: np.random.Generator) -> Row:
+def worst_errors(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean square of the family's worst error, and largest ratio of error to stated bound."""
     M, combine = mechanism(config), coefficients(config)
     family = kernel_family(config.d, config.smoothness, config.queries)
@@ -100,22 +95,21 @@ def worst_errors(config: Config, rng: np.random.Generator) -> Row:
         moments = M.release(records_at(here, config.n), rng=rng).moments
         row[:] = np.abs(matrix @ moments.ravel() - truth)
     return {
-        **MeanSquare.of(errors.max(axis=1) ** 2).columns(),
+        **ex.MeanSquare.of(errors.max(axis=1) ** 2).columns(),
         "chosen_degree": M.degree,
         "largest_share": float((errors / stated).max()),
     }
 
 
-def degrees(table: pd.DataFrame, d: int) -> Claim:
+def degrees(table: pd.DataFrame, d: int) -> ex.Claim:
     """Degrees per variable are the whole numbers nearest to n^(1/(2 d + K)), and at least 2."""
     powers = table.n ** (1 / (2 * d + table.smoothness))
     wrong = int((table.degree != np.maximum(powers.round(), 2)).sum())
-    return Claim(
+    return ex.Claim(
         "the degree t is n^(1/(2d+K)) rounded to the nearest whole number, and at least 2",
-        wrong == 0,
+        ex.each_case(wrong == 0),
         f"{wrong} of {len(table)} differ; t from {table.degree.min():.0f} to "
         f"{table.degree.max():.0f}",
         "none differs",
         "SM-T3.1, SM-TAB",
-        used=margins.NoLimit.EVERY_CASE,
     )

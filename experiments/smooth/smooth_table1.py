@@ -34,23 +34,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from rich.table import Table
 
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import slopes_by
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import (
-    Look,
-    draw_measured,
-    draw_points,
-    draw_theory,
-    log_axes,
-    shared_legend,
-)
-from experiments.engine.statistics import Slope, pooled_along
+import experiments.engine.tools as ex
 from experiments.shared.smooth_problems import kernel_family, random_places, records_at
 from experiments.smooth import jackson_factors, smooth_exponents
 from experiments.smooth import smooth_releases as releases
@@ -81,27 +67,23 @@ ROUNDED = 0.05
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     measure: Measure  # Error or time
     smoothness: int  # K
     n: int  # Number of records
     repetitions: int  # Number of releases for an error, or of runs whose time is kept
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean square of worst errors, or seconds and counted additions."""
     if config.measure in METHODS:
         row = releases.worst_errors(error_point(config), rng)
-        return [
-            {k: row[k] for k in ("mean_square", "mean_square_stderr", "releases")}
-            | {
-                "degree": row["chosen_degree"],
-                "operator_off": jackson_factors.off(error_point(config)),
-            }
-        ]
+        return {
+            **{name: row[name] for name in ("mean_square", "mean_square_stderr", "releases")},
+            "degree": row["chosen_degree"],
+            "operator_off": jackson_factors.off(error_point(config)),
+        }
     spent = float(np.mean(seconds_of(config, rng)))
-    return [{"seconds": spent, "additions": additions(config, rng)}]
+    return {"seconds": spent, "additions": additions(config, rng)}
 
 
 def error_point(config: Config) -> releases.Config:
@@ -167,9 +149,9 @@ def theory(measure: Measure, K: int) -> float:
     return sign * THEORY[measure](D, K)
 
 
-def fitted(table: pd.DataFrame) -> dict[tuple[str, int], Slope]:
+def fitted(table: pd.DataFrame) -> dict[tuple[str, int], ex.Slope]:
     """Slope against n of each error, in logarithms, by measure and K."""
-    found = slopes_by(table[table.measure.isin(METHODS)], ["measure", "smoothness"], "n")
+    found = ex.slopes_by(table[table.measure.isin(METHODS)], ["measure", "smoothness"], "n")
     return {(measure, int(K)): slope for (measure, K), slope in found.items()}
 
 
@@ -180,8 +162,7 @@ def exponents(table: pd.DataFrame, measure: Measure, column: str) -> dict[int, f
     return {K: float(np.polyfit(*log, 1)[0]) for K, log in logs.items()}
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims on degrees, on two exponents of the table, and on the Jackson operator."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     slopes = fitted(table)
     return [
         releases.degrees(table[table.measure.isin(METHODS)], D),
@@ -192,35 +173,34 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-def at_least_as_steep(slopes: dict[tuple[str, int], Slope]) -> Claim:
+def at_least_as_steep(slopes: dict[tuple[str, int], ex.Slope]) -> ex.Claim:
     """No fitted slope of the error is above the table's by more than chance explains."""
     found = {K: s for K, s in of_measure(slopes, Measure.TRUNCATED).items() if K <= 2 * D}
-    return Claim(
+    return ex.Claim(
         f"error with truncated series, K <= {2 * D}: it falls at least as fast as in Table 1",
-        all(slope.low <= theory(Measure.TRUNCATED, K) for K, slope in found.items()),
+        ex.Verdict(
+            all(slope.low <= theory(Measure.TRUNCATED, K) for K, slope in found.items()),
+            ex.share([theory(Measure.TRUNCATED, K) / slope.low for K, slope in found.items()], 1),
+        ),
         beside({K: slope.value for K, slope in found.items()}, Measure.TRUNCATED),
         "not above the exponent in Table 1 by more than chance explains",
         "SM-TAB",
-        used=margins.share(
-            [theory(Measure.TRUNCATED, K) / slope.low for K, slope in found.items()], 1
-        ),
     )
 
 
-def grows_as_in_the_table(found: dict[int, float]) -> Claim:
+def grows_as_in_the_table(found: dict[int, float]) -> ex.Claim:
     """The additions of direct sums grow with the exponent in Table 1, up to `ROUNDED`."""
     off = [abs(value - theory(Measure.DIRECT, K)) for K, value in found.items()]
-    return Claim(
+    return ex.Claim(
         f"{Measure.DIRECT}: the number of additions grows as in Table 1",
-        max(off) <= ROUNDED,
+        ex.at_most(off, ROUNDED),
         beside(found, Measure.DIRECT),
         f"equal, up to {ROUNDED:g}, as degrees are whole numbers",
         "SM-TAB",
-        used=margins.share(off, ROUNDED),
     )
 
 
-def of_measure(slopes: dict[tuple[str, int], Slope], measure: Measure) -> dict[int, Slope]:
+def of_measure(slopes: dict[tuple[str, int], ex.Slope], measure: Measure) -> dict[int, ex.Slope]:
     """Slopes of one measure by K."""
     return {K: slope for (m, K), slope in slopes.items() if m == measure}
 
@@ -233,17 +213,16 @@ def beside(found: dict[int, float], measure: Measure) -> str:
     )
 
 
-def mean_only(table: pd.DataFrame) -> Claim:
+def mean_only(table: pd.DataFrame) -> ex.Claim:
     """With t <= r the Jackson operator keeps only a mean of each query, so errors hardly fall."""
     largest = int(table.smoothness.max())
     slope = fitted(table)[Measure.JACKSON, largest]
-    return Claim(
+    return ex.Claim(
         f"Jackson operator at K = {largest}: the error does not fall at these n",
-        abs(slope.value) < 0.1,
+        ex.below(abs(slope.value), 0.1),
         f"exponent {slope}",
         "within 0.1 of 0, as t <= r = ceil((K + 3) / 2)",
         "SM-JK",
-        used=margins.share(abs(slope.value), 0.1),
     )
 
 
@@ -260,46 +239,46 @@ PANELS = (
 RATE = "Table 1"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Error, summary time and answer time against n, with the rates of Table 1."""
-    figure = Figure(figsize=(7.2, 4.2))
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure = ex.Figure(figsize=(7.2, 4.2))
     panels = figure.subplots(1, 3)
     for axes, (title, unit, measures) in zip(panels, PANELS, strict=True):
         for measure in measures:
             draw(axes, table[table.measure == measure], measure)
         axes.set(title=title, ylabel=unit, xlabel="number of records $n$")
-        log_axes(axes)
+        ex.log_axes(axes)
     columns = {
         "paper's way": [str(measure) for measure in PAPERS],
         "as released here": [str(measure) for measure in Measure if measure not in PAPERS],
         "smoothness": [f"$K={K}$" for K in COLOURS],
         "theory": [RATE],
     }
-    shared_legend(figure, panels, columns)
-    return figure
+    return ex.shared_legend(figure, columns)
 
 
-def draw(axes: Axes, table: pd.DataFrame, measure: Measure) -> None:
+def draw(axes: ex.Axes, table: pd.DataFrame, measure: Measure) -> None:
     """Curves of one measure for every K; each rate starts at the first point of its curve."""
     marker, filled = ("^", False) if measure in PAPERS else ("o", True)
-    draw_points(axes, [], [], Look("0.3", marker, filled), str(measure))
-    draw_theory(axes, [], [], "0.3", RATE)
+    ex.draw_points(axes, [], [], ex.Look("0.3", marker, filled), str(measure))
+    ex.draw_theory(axes, [], [], "0.3", RATE)
     for K, colour in COLOURS.items():
         axes.plot([], [], color=colour, label=f"$K={K}$")
         mine = table[table.smoothness == K]
         if mine.empty:
             continue
         if measure in METHODS:
-            means = pooled_along(mine, "n")
-            draw_measured(axes, means, Look(colour, marker, filled), "_")
+            means = ex.pooled_along(mine, "n")
+            ex.draw_measured(axes, means, ex.Look(colour, marker, filled), "_")
             values = {n: mean.root for n, mean in means.items()}
         else:  # a confidence band for the mean of so few times would say little
             values = dict(zip(mine.n, mine.seconds, strict=True))
-            draw_points(axes, [*values], [*values.values()], Look(colour, marker, filled), "_")
+            ex.draw_points(
+                axes, [*values], [*values.values()], ex.Look(colour, marker, filled), "_"
+            )
         if measure in ANCHORED:
             n = np.array([min(values), max(values)], dtype=float)
             rate = values[min(values)] * (n / n[0]) ** theory(measure, K)
-            draw_theory(axes, n, rate, colour, "_")
+            ex.draw_theory(axes, n, rate, colour, "_")
 
 
 def report(table: pd.DataFrame) -> Table:
@@ -331,8 +310,8 @@ def grid(
     return (*measured, *timed)
 
 
-QUICK = Sweep(grid((10**3, 10**4), (10**4, 3 * 10**5), draws=lambda _: 40, repetitions=2))
-FULL = Sweep(
+QUICK = ex.Sweep(grid((10**3, 10**4), (10**4, 3 * 10**5), draws=lambda _: 40, repetitions=2))
+FULL = ex.Sweep(
     grid(
         (10**3, 10**4, 10**5, 10**6),
         (10**5, 3 * 10**5, 10**6),

@@ -18,7 +18,6 @@ Run time on one core: quick 3 s, full 2 minutes.
 
 from __future__ import annotations
 
-import enum
 import math
 from dataclasses import dataclass
 from functools import cache
@@ -27,15 +26,9 @@ from itertools import combinations, product
 import numpy as np
 import pandas as pd
 import scipy.stats
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import is_below
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import LEVEL, MeanSquare, pooled_along, pooled_by, quantile
 from geomdp.bounds.upper.offline import paper_accuracy
 from geomdp.workloads import SparseQuery, conjunctions
 
@@ -45,17 +38,15 @@ BETA = 0.05
 ONES = 0.9
 
 
-class Route(enum.StrEnum):
+class Route(ex.Curve):
     """The two ways to answer the conjunctions, one for each corollary."""
 
-    ONLINE = "interactive: sparse weights"
-    PROJECTION = "projection"
+    ONLINE = "interactive: sparse weights", "C3", "D"
+    PROJECTION = "projection", "C0", "o"
 
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
-
     route: Route
     #: Number of bits, and number of bits that a conjunction leaves free.
     d: int
@@ -148,7 +139,7 @@ def guaranteed(config: Config) -> float:
     )
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean square of the runs' largest errors, the guarantee, and deviations from exact moments."""
     largest, off, shift = np.empty(config.runs), np.zeros(config.runs), np.zeros(config.runs)
     for i in range(config.runs):
@@ -162,22 +153,19 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
             shift[i] = np.mean(errors) / deviation
         largest[i] = np.abs(errors).max()
     bound = guaranteed(config)
-    return [
-        {
-            **MeanSquare.of(largest**2).columns(),
-            "within": int(np.count_nonzero(largest <= bound)),
-            "guaranteed": bound,
-            "off": off.mean(),
-            "off_stderr": off.std(ddof=1) / math.sqrt(config.runs),
-            "shift": shift.sum(),
-        }
-    ]
+    return {
+        **ex.MeanSquare.of(largest**2).columns(),
+        "within": int(np.count_nonzero(largest <= bound)),
+        "guaranteed": bound,
+        "off": off.mean(),
+        "off_stderr": off.std(ddof=1) / math.sqrt(config.runs),
+        "shift": shift.sum(),
+    }
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Both guarantees and their slopes, exact moments of the projection, and the better route."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     means = {
-        route: pooled_by(table[table.route == route], ["d", "k", "n"]) for route in Route
+        route: ex.pooled_by(table[table.route == route], ["d", "k", "n"]) for route in Route
     }  # fmt: skip
     shared = means[Route.ONLINE].keys() & means[Route.PROJECTION].keys()
     return [
@@ -188,7 +176,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             table[table.route == Route.ONLINE], Route.ONLINE, -0.55, -0.4, "BR-CONJ, Corollary 3.11"
         ),
         falls(table[table.route == Route.PROJECTION], Route.PROJECTION, -1.05, -0.9, "BR-PROJ"),
-        is_below(
+        ex.is_below(
             "the projection errs less than the interactive route at the same n",
             "BR-CONJ",
             {key: means[Route.PROJECTION][key] for key in shared},
@@ -197,7 +185,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-def holds(route: Route, table: pd.DataFrame) -> Claim:
+def holds(route: Route, table: pd.DataFrame) -> ex.Claim:
     """Binomial tests of the guarantee of a route, at every point with a guarantee below 1.
 
     True answers lie in [0, 1], so the answer 0 meets every guarantee of 1 or more.
@@ -205,40 +193,38 @@ def holds(route: Route, table: pd.DataFrame) -> Claim:
     table = table[table.guaranteed < 1]
     points = table.groupby(["d", "k", "n"]).agg(within=("within", "sum"), runs=("runs", "sum"))
     tails = scipy.stats.binom.cdf(points.within, points.runs, 1 - BETA)
-    return Claim(
+    return ex.Claim(
         f"{route}: wherever the guarantee is below 1, all conjunctions are answered within it",
-        bool((tails > LEVEL / len(points)).all()),
+        ex.not_rare(tails, ex.LEVEL / len(points)),
         f"{points.within.sum()} of {points.runs.sum()} runs, {len(points)} points",
         f"probability at least {1 - BETA} at each",
         "BR-CONJ, BR-OIC" if route is Route.ONLINE else "BR-CONJ, BR-T4.9",
-        used=margins.rarity(tails, LEVEL / len(points)),
     )
 
 
-def exactly(table: pd.DataFrame) -> Claim:
+def exactly(table: pd.DataFrame) -> ex.Claim:
     """A two-sided test that mean squared errors of the projection equal their exact means."""
     shares = [
-        MeanSquare.pooled(
-            [MeanSquare(1 + row.off, row.off_stderr, row.runs) for row in rows.itertuples()]
+        ex.MeanSquare.pooled(
+            [ex.MeanSquare(1 + row.off, row.off_stderr, row.runs) for row in rows.itertuples()]
         )
         for _, rows in table.groupby(["d", "k", "n"])
     ]
     scores = np.array([abs(share.value - 1) / share.stderr for share in shares])
-    reach = quantile(LEVEL / (2 * len(shares)), min(share.count for share in shares))
-    return Claim(
+    reach = ex.quantile(ex.LEVEL / (2 * len(shares)), min(share.count for share in shares))
+    return ex.Claim(
         "projection: squared errors are on average those predicted for 2^k-sparse queries",
-        bool((scores <= reach).all()),
+        ex.at_most(scores, reach),
         f"{len(shares)} points, off by {max(abs(share.value - 1) for share in shares):.1%} or "
         f"less, at most {scores.max():.1f} standard errors; one standard error is "
         f"{min(s.stderr for s in shares):.1%} to {max(s.stderr for s in shares):.1%}",
         "sigma^2 2^k / n^2 plus the variance of the projection, within "
         f"{reach:.1f} standard errors",
         "BR-CONJ, BR-PROJ",
-        used=margins.share(scores, reach),
     )
 
 
-def is_unbiased(table: pd.DataFrame) -> Claim:
+def is_unbiased(table: pd.DataFrame) -> ex.Claim:
     """A two-sided test that errors are 0 on average, in units of their exact standard deviation.
 
     An answer is a sum over at least 2^14 rows, so sums over runs are close enough to normal for
@@ -246,55 +232,49 @@ def is_unbiased(table: pd.DataFrame) -> Claim:
     """
     points = table.groupby(["d", "k", "n"]).agg(shift=("shift", "sum"), runs=("runs", "sum"))
     scores = (points["shift"] / np.sqrt(points.runs)).abs()
-    reach = float(scipy.stats.norm.isf(LEVEL / (2 * len(points))))
-    return Claim(
+    reach = float(scipy.stats.norm.isf(ex.LEVEL / (2 * len(points))))
+    return ex.Claim(
         "projection: errors of all conjunctions are 0 on average",
-        bool((scores <= reach).all()),
+        ex.at_most(scores, reach),
         f"{len(points)} points, off by {scores.max():.1f} standard errors or less",
         f"0, within {reach:.1f} standard errors that are computed from noise and keys",
         "BR-CONJ, BR-PROJ",
-        used=margins.share(scores, reach),
     )
 
 
-def falls(table: pd.DataFrame, route: Route, low: float, high: float, id: str) -> Claim:
+def falls(table: pd.DataFrame, route: Route, low: float, high: float, id: str) -> ex.Claim:
     """The log-log slope of the guarantee in n is in [low, high] for every (d, k)."""
     slopes = [
         float(np.polyfit(np.log(rows.n), np.log(rows.guaranteed), 1)[0])
         for _, rows in table[table.route == route].groupby(["d", "k"])
     ]
-    return Claim(
+    return ex.Claim(
         f"{route}: the guarantee falls as a power of n between {low} and {high}",
-        all(low <= slope <= high for slope in slopes),
+        ex.Verdict(all(low <= slope <= high for slope in slopes), ex.position(slopes, low, high)),
         ", ".join(f"{slope:.3f}" for slope in slopes),
         f"in [{low}, {high}]",
         id,
-        used=margins.position(slopes, low, high),
     )
 
 
-LOOKS = {Route.ONLINE: Look("C3", "D"), Route.PROJECTION: Look("C0", "o")}
+LOOKS = Route.looks()
 GUARANTEES = {Route.ONLINE: r"$3\alpha_0$", Route.PROJECTION: "Theorem 4.9"}
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Largest error over all conjunctions against n, one panel for each (d, k)."""
+def plot(table: pd.DataFrame) -> ex.Figure:
     cases = sorted({(int(d), int(k)) for d, k in zip(table.d, table.k, strict=True)})
-    figure = Figure(figsize=(7.2, 4.2))
-    panels = figure.subplots(1, len(cases), sharey=True, squeeze=False).ravel()
-    for axes, (d, k), letter in zip(panels, cases, "abcdef", strict=False):
+    titles = [f"$d={d}$, $k={k}$: {math.comb(d, k)} conjunctions" for d, k in cases]
+    error = "largest error of all answers"
+    figure, panels = ex.panels((7.2, 4.2), titles, "number of records $n$", error, sharey=True)
+    for axes, (d, k) in zip(panels, cases, strict=True):
         for route, look in LOOKS.items():
             rows = table[(table.d == d) & (table.k == k) & (table.route == route)]
             bound = rows.groupby("n").guaranteed.first()
-            draw_theory(axes, bound.index, bound, look.colour, GUARANTEES[route])
-            draw_measured(axes, pooled_along(rows, "n"), look, route)
-        log_axes(axes)
-        axes.set_xlabel("number of records $n$")
-        axes.set_title(f"({letter}) $d={d}$, $k={k}$: {math.comb(d, k)} conjunctions")
-    panels[0].set_ylabel("largest error of all answers")
+            ex.draw_theory(axes, bound.index, bound, look.colour, GUARANTEES[route])
+            ex.draw_measured(axes, ex.pooled_along(rows, "n"), look, route)
+        ex.log_axes(axes)
     columns = {"measured": [*LOOKS], "guarantee": [*GUARANTEES.values()]}
-    shared_legend(figure, panels, columns)
-    return figure
+    return ex.shared_legend(figure, columns)
 
 
 def grid(
@@ -316,7 +296,7 @@ def grid(
     )
 
 
-QUICK = Sweep(
+QUICK = ex.Sweep(
     grid(
         ((8, 2),),
         few=(100, 1000),
@@ -325,7 +305,7 @@ QUICK = Sweep(
         runs={Route.ONLINE: 6, Route.PROJECTION: 20},
     )
 )
-FULL = Sweep(
+FULL = ex.Sweep(
     grid(
         ((10, 2), (10, 4)),
         few=(100, 300, 1000, 3000, 10_000, 30_000),

@@ -20,7 +20,6 @@ on one core: quick 2 s, full 20 s.
 
 from __future__ import annotations
 
-import enum
 import math
 from dataclasses import dataclass, replace
 
@@ -29,13 +28,8 @@ import numpy.typing as npt
 import pandas as pd
 import scipy.special
 import scipy.stats
-from matplotlib.figure import Figure
 
-from experiments.engine import margins
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_points, draw_theory, shared_legend
-from experiments.engine.statistics import LEVEL
+import experiments.engine.tools as ex
 from geomdp.bounds.upper.offline import laplace_sum_tail
 from geomdp.noise import LaplaceNoise
 
@@ -53,11 +47,11 @@ CLOSEST = 1 / (6 * (math.sqrt(2) - 1 + math.log(2 * math.sqrt(2) - 2)))
 SMALLEST = 1e-12
 
 
-class Weights(enum.StrEnum):
+class Weights(ex.Curve):
     """Coefficients q_i with B = 1. Tails for signs at random are checked but not drawn."""
 
-    EQUAL = "equal weights"
-    UNEVEN = "uneven weights, $q_i=i/T$"
+    EQUAL = "equal weights", "0.2", "o"
+    UNEVEN = "uneven weights, $q_i=i/T$", "0.2", "v", ex.HOLLOW
     SIGNS = "signs at random"
 
 
@@ -82,7 +76,7 @@ def exact_tail(rows: int, deviations: FloatArray) -> FloatArray:
     return np.asarray(2 * tails @ np.exp(logs))
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Counts of sums beyond each deviation, the lemma's bound, and exact tails of equal weights."""
     T = config.rows
     coefficients = {
@@ -108,8 +102,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     ]
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """The lemma against exact tails, exact tails against simulation, and the lemma's looseness."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     once = table[table.weights == Weights.EQUAL]
     ratio = once.exact / once.lemma
     small = once[once.exact <= SMALL]
@@ -121,41 +114,40 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     seen = uneven[uneven.hits >= SHOWN]
     above = scipy.stats.binom.sf(uneven.hits - 1, uneven.draws, uneven.exact)
     return [
-        Claim(
+        ex.Claim(
             "no tail probability of a sum with equal weights is above the lemma's bound",
-            bool((ratio <= 1).all()),
+            ex.at_most(ratio, 1),
             f"{len(once)} tails of sums of {once['rows'].nunique()} lengths, at most "
             f"{ratio.max():.3f} of the bound",
             "at most 1",
             "BR-L4.8",
-            used=margins.share(ratio, 1),
         ),
-        Claim(
+        ex.Claim(
             "simulated sums with equal weights, and with random signs, have the exact tail "
             "probabilities",
-            bool((chances > LEVEL / len(full)).all()),
+            ex.not_rare(chances, ex.LEVEL / len(full)),
             f"{len(full)} tails, smallest p-value {chances.min():.2g} (binomial)",
-            f"above {LEVEL / len(full):.1e}",
+            f"above {ex.LEVEL / len(full):.1e}",
             "BR-L4.8",
-            used=margins.rarity(chances, LEVEL / len(full)),
         ),
-        Claim(
+        ex.Claim(
             "tail probabilities of sums with uneven weights are at most those with equal weights",
-            bool((above > LEVEL / len(uneven)).all()),
+            ex.not_rare(above, ex.LEVEL / len(uneven)),
             f"{len(uneven)} tails; where {SHOWN} sums or more were seen, at most "
             f"{(seen.hits / seen.draws / seen.exact).max():.3f} times those of equal weights",
             "at most 1, up to chance",
             "BR-L4.8",
-            used=margins.rarity(above, LEVEL / len(uneven)),
         ),
-        Claim(
+        ex.Claim(
             "for tail probabilities below 0.01, the lemma's exponent is 1/6 to 3/4 of the exact "
             "one",
-            bool(exponents.between(1 / 6 * (1 - 1e-9), CLOSEST).all()),
+            ex.Verdict(
+                exponents.between(1 / 6 * (1 - 1e-9), CLOSEST).all(),
+                ex.position(exponents, 1 / 6, CLOSEST),
+            ),
             f"{len(small)} tails below {SMALL:g}, {exponents.min():.4f} to {exponents.max():.4f}",
             f"{1 / 6:.4f} to {CLOSEST:.4f}",
             "BR-L4.8",
-            used=margins.position(exponents, 1 / 6, CLOSEST),
         ),
     ]
 
@@ -168,33 +160,31 @@ def two_sided(hits: pd.Series, draws: pd.Series, chance: pd.Series) -> FloatArra
 
 
 COLOURS = ("C0", "C1", "C2", "C3", "C4")
-LOOKS = {Weights.EQUAL: Look("0.2", "o"), Weights.UNEVEN: Look("0.2", "v", filled=False)}
+LOOKS = Weights.looks()
 EXACT = "exact, equal weights"
 LEMMA = "Lemma 4.8"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Tails against the deviation, and the lemma's exponent divided by the exact one."""
-    figure = Figure(figsize=(7.2, 4.2))
+def plot(table: pd.DataFrame) -> ex.Figure:
+    figure = ex.Figure(figsize=(7.2, 4.2))
     tails, exponents = figure.subplots(1, 2)
     lengths = sorted(table["rows"].unique())
     for rows, colour in zip(lengths, COLOURS, strict=False):
         mine = table[table["rows"] == rows].assign(x=lambda t: t.deviation / np.sqrt(2 * t["rows"]))
         exact = mine[(mine.weights == Weights.EQUAL) & (mine.exact >= SMALLEST)]
         tails.plot(exact.x, exact.exact, color=colour, label=f"$T={rows}$")
-        draw_theory(tails, exact.x, exact.lemma, colour, "_")
+        ex.draw_theory(tails, exact.x, exact.lemma, colour, "_")
         for weights, look in LOOKS.items():
             seen = mine[(mine.weights == weights) & (mine.hits >= SHOWN)]
             shares, coloured = seen.hits / seen.draws, replace(look, colour=colour)
-            draw_points(tails, seen.x, shares, coloured, "_", line="none", size=4)
+            ex.draw_points(tails, seen.x, shares, coloured, "_", line="none", size=4)
         exponents.plot(exact.x, np.log(exact.lemma) / np.log(exact.exact), color=colour)
     for weights, look in LOOKS.items():
-        draw_points(tails, [], [], look, str(weights), line="none")
+        ex.draw_points(tails, [], [], look, str(weights), line="none")
     tails.plot([], [], color="black", label=EXACT)
-    draw_theory(tails, [], [], "black", LEMMA)
+    ex.draw_theory(tails, [], [], "black", LEMMA)
     tails.set(yscale="log", ylim=(SMALLEST, 2), ylabel=r"$\Pr[\,|Y|\geq y\,]$", title="(a) tails")
-    exponents.set_ylim(0, 1)
-    exponents.set_ylabel("exponent, lemma over exact")
+    exponents.set(ylim=(0, 1), ylabel="exponent, lemma over exact")
     exponents.set_title("(b) what the lemma loses")
     for axes in (tails, exponents):
         axes.set_xlabel(r"deviation $y$ over $\sqrt{2T}\,b$")
@@ -203,8 +193,7 @@ def plot(table: pd.DataFrame) -> Figure:
         "simulated": [*LOOKS],
         "theory": [EXACT, LEMMA],
     }
-    shared_legend(figure, (tails, exponents), columns)
-    return figure
+    return ex.shared_legend(figure, columns)
 
 
 def grid(lengths: tuple[int, ...], draws: int) -> tuple[Config, ...]:
@@ -212,5 +201,5 @@ def grid(lengths: tuple[int, ...], draws: int) -> tuple[Config, ...]:
     return tuple(Config(weights, rows, draws) for weights in Weights for rows in lengths)
 
 
-QUICK = Sweep(grid((1, 10, 100), 20_000))
-FULL = Sweep(grid((1, 4, 16, 100, 1000), 200_000))
+QUICK = ex.Sweep(grid((1, 10, 100), 20_000))
+FULL = ex.Sweep(grid((1, 4, 16, 100, 1000), 200_000))

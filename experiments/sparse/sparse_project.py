@@ -28,15 +28,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.checks import is_below, slopes_are, slopes_by, stays_below_prediction
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import LEVEL, MeanSquare, pooled_along, pooled_by, quantile
 from experiments.sparse.distortion import measured_distortion
 from geomdp.bounds.upper.offline import paper_accuracy
 from geomdp.mechanisms.sparse_summary import HashedSigns
@@ -65,12 +59,12 @@ class Panel(enum.StrEnum):
     THEOREM = "Theorem 4.9"
 
 
-class Noise(enum.StrEnum):
+class Noise(ex.Curve):
     """Noise of the summary; none where only the projection is measured."""
 
-    GAUSSIAN = "Gaussian noise"
-    LAPLACE = "Laplace noise"
-    NONE = "projection alone"
+    GAUSSIAN = "Gaussian noise", "C0", "o"
+    LAPLACE = "Laplace noise", "C1", "s"
+    NONE = "projection alone", "C2", "v", ex.HOLLOW
 
 
 @dataclass(frozen=True)
@@ -169,7 +163,7 @@ def implied_noise(config: Config) -> float:
     return (bound - math.sqrt(m) / n) ** 2 / (48 * logs)
 
 
-def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+def compute(config: Config, rng: np.random.Generator) -> ex.Row:
     """Mean squared error over one trial's releases, its bound, and its offset from exact means."""
     if config.panel is Panel.ROWS:
         errors = [
@@ -198,75 +192,71 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
                     PRIVACY, n=config.n, sparsity=config.sparsity, queries=QUERIES, beta=BETA
                 ),
             }
-    return [
-        {
-            **MeanSquare.of(squares).columns(),
-            "predicted": predicted,
-            "predicted_stderr": 0.0,
-            "prediction": "upper_bound",
-            "within": within,
-            **off,
-        }
-    ]
+    return {
+        **ex.MeanSquare.of(squares).columns(),
+        "predicted": predicted,
+        "predicted_stderr": 0.0,
+        "prediction": "upper_bound",
+        "within": within,
+        **off,
+    }
 
 
 POINT = ("panel", "noise", "n", "sparsity", "rows")
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims on slopes and bounds, on Gaussian against Laplace noise, and on Theorem 4.9."""
+def claims(table: pd.DataFrame) -> list[ex.Claim]:
     panels = {panel: table[table.panel == panel] for panel in Panel}
     records = panels[Panel.RECORDS]
     balanced = records[records.rows == records.n**2]
     means = {
-        noise: pooled_by(records[records.noise == noise], ["n"])
+        noise: ex.pooled_by(records[records.noise == noise], ["n"])
         for noise in (Noise.GAUSSIAN, Noise.LAPLACE)
     }
     return [
-        slopes_are("with T = n^2 rows, the error falls as 1/n", "BR-PROJ",
-                   slopes_by(balanced, ["noise"], "n"), -1.0, 0.25),
-        slopes_are("the error grows as m^(1/2) with the sparsity m", "BR-PROJ",
-                   slopes_by(panels[Panel.SPARSITY], ["noise"], "sparsity"), 0.5, 0.25),
-        slopes_are("the distortion falls as T^(-1/2) with the rows T", "BR-JL",
-                   slopes_by(panels[Panel.ROWS], ["noise"], "rows"), -0.5, 0.15),
-        stays_below_prediction("squared errors stay below the sum of the terms of noise and of "
+        ex.slopes_are("with T = n^2 rows, the error falls as 1/n", "BR-PROJ",
+                   ex.slopes_by(balanced, ["noise"], "n"), -1.0, 0.25),
+        ex.slopes_are("the error grows as m^(1/2) with the sparsity m", "BR-PROJ",
+                   ex.slopes_by(panels[Panel.SPARSITY], ["noise"], "sparsity"), 0.5, 0.25),
+        ex.slopes_are("the distortion falls as T^(-1/2) with the rows T", "BR-JL",
+                   ex.slopes_by(panels[Panel.ROWS], ["noise"], "rows"), -0.5, 0.15),
+        ex.stays_below_prediction("squared errors stay below the sum of the terms of noise and of "
                                "distortion", "BR-PROJ",
                                table, POINT),
         exactly(table[table.panel != Panel.ROWS]),
-        is_below("Gaussian noise errs less than Laplace noise", "BR-PROJ",
+        ex.is_below("Gaussian noise errs less than Laplace noise", "BR-PROJ",
                  means[Noise.GAUSSIAN], means[Noise.LAPLACE]),
         theorem(panels[Panel.THEOREM]),
     ]  # fmt: skip
 
 
-def exactly(table: pd.DataFrame) -> Claim:
+def exactly(table: pd.DataFrame) -> ex.Claim:
     """Mean squared errors are neither above nor below their exact means by more than chance."""
     worst, reach = scores_of(table, "off")
-    return Claim(
+    return ex.Claim(
         "squared errors are on average sigma^2 m / n^2 plus the variance of the projection",
-        worst <= reach,
+        ex.at_most(worst, reach),
         f"{len(table)} points, off by {table.off.abs().max():.1%} or less, {worst:.1f} "
         "standard errors",
         f"within {reach:.1f} standard errors",
         "BR-PROJ, BR-JL",
-        used=worst / reach,
     )
 
 
 def scores_of(table: pd.DataFrame, column: str) -> tuple[float, float]:
     """The largest deviation in standard errors, and how large it may be by chance."""
     scores = (table[column] / table[f"{column}_stderr"]).abs()
-    return float(scores.max()), quantile(LEVEL / (2 * len(table)), int(table.releases.min()))
+    return float(scores.max()), ex.quantile(ex.LEVEL / (2 * len(table)), int(table.releases.min()))
 
 
-def theorem(table: pd.DataFrame) -> Claim:
+def theorem(table: pd.DataFrame) -> ex.Claim:
     """The noise of answers has the size that Theorem 4.9 implies, where its bound is below 1."""
     worst, reach = scores_of(table, "beside")
     kept = (table.within == table.releases).all()
-    return Claim(
+    return ex.Claim(
         "the noise of answers has the size that Theorem 4.9 implies, and all errors stay within "
         "its bound",
-        bool(kept and (table.stated < 1).all() and worst <= reach),
+        ex.Verdict(kept and (table.stated < 1).all() and worst <= reach, worst / reach),
         f"k = {QUERIES}: {len(table)} points with bounds {table.stated.min():.2f} to "
         f"{table.stated.max():.2f}, squared errors off by {table.beside.abs().max():.1%} or less, "
         f"{worst:.1f} standard errors; {table.within.sum()} of {table.releases.sum()} releases "
@@ -274,49 +264,41 @@ def theorem(table: pd.DataFrame) -> Claim:
         f"(bound - m^(1/2)/n) / sqrt(48 ln(4k/beta) log2(2kT/beta)), within {reach:.1f} standard "
         "errors; all releases, because a smaller bound would suffice",
         "BR-T4.9, BR-PROJ",
-        used=worst / reach,
     )
 
 
-LOOKS = {
-    Noise.GAUSSIAN: Look("C0", "o"),
-    Noise.LAPLACE: Look("C1", "s"),
-    Noise.NONE: Look("C2", "v", filled=False),
-}
+LOOKS = Noise.looks()
 BOUND = r"$\sqrt{\sigma^2 m/n^2 + 2m/T}$, and $\sqrt{2/T}$"
 PAPER = r"Theorem 4.9, all queries: $\beta=0.05$"
 
 
-def plot(table: pd.DataFrame) -> Figure:
-    """Error against n, against m, and distortion against T."""
-    figure = Figure(figsize=(7.2, 3.9))
-    axes = figure.subplots(1, 3)
+def plot(table: pd.DataFrame) -> ex.Figure:
+    records = table[(table.panel == Panel.RECORDS) & (table.noise == Noise.LAPLACE)]
+    m = int(records.sparsity.iloc[0])
+    fixed = table[table.panel == Panel.SPARSITY].n.iloc[0]
+    figure, panels = ex.panels(
+        (7.2, 3.9),
+        [f"$m={m}$", f"$n={fixed}$", "no noise"],
+        ["number of records $n$", "sparsity $m$", "rows $T$"],
+        ["error per query (RMSE of means)", "", "relative distortion"],
+    )
     columns = {Panel.RECORDS: "n", Panel.SPARSITY: "sparsity", Panel.ROWS: "rows"}
-    for panel, (name, column) in zip(axes, columns.items(), strict=True):
+    for axes, (name, column) in zip(panels, columns.items(), strict=True):
         rows = table[table.panel == name]
         for noise in rows.noise.unique():
-            curve(panel, rows[rows.noise == noise], column, Noise(noise))
-        log_axes(panel)
-    records = table[(table.panel == Panel.RECORDS) & (table.noise == Noise.LAPLACE)]
+            curve(axes, rows[rows.noise == noise], column, Noise(noise))
+        ex.log_axes(axes)
     n = np.array(sorted(records.n.unique()))
-    m = int(records.sparsity.iloc[0])
     paper = [paper_accuracy(PRIVACY, n=int(x), sparsity=m, queries=QUERIES, beta=BETA) for x in n]
-    draw_theory(axes[0], n, paper, "black", PAPER, (1, 2))
-    axes[0].set_title(f"(a) $m={m}$")
-    axes[0].set_xlabel("number of records $n$")
-    axes[0].set_ylabel("error per query (RMSE of means)")
-    second = table[table.panel == Panel.SPARSITY]
-    axes[1].set(title=f"(b) $n={second.n.iloc[0]}$", xlabel="sparsity $m$")
-    axes[2].set(title="(c) no noise", xlabel="rows $T$", ylabel="relative distortion")
-    shared_legend(figure, axes, {"measured": [*LOOKS], "theory": [BOUND, PAPER]})
-    return figure
+    ex.draw_theory(panels[0], n, paper, "black", PAPER, (1, 2))
+    return ex.shared_legend(figure, {"measured": [*LOOKS], "theory": [BOUND, PAPER]})
 
 
-def curve(axes: Axes, table: pd.DataFrame, column: str, noise: Noise) -> None:
+def curve(axes: ex.Axes, table: pd.DataFrame, column: str, noise: Noise) -> None:
     """Measured errors with their bound."""
     bound = table.groupby(column).predicted.first()
-    draw_theory(axes, bound.index, bound, LOOKS[noise].colour, BOUND)
-    draw_measured(axes, pooled_along(table, column), LOOKS[noise], noise)
+    ex.draw_theory(axes, bound.index, bound, LOOKS[noise].colour, BOUND)
+    ex.draw_measured(axes, ex.pooled_along(table, column), LOOKS[noise], noise)
 
 
 def grid(
@@ -339,8 +321,8 @@ def grid(
     )  # fmt: skip
 
 
-QUICK = Sweep(grid((16, 64), (1, 16), (64, 1024), 24, 10))
-FULL = Sweep(
+QUICK = ex.Sweep(grid((16, 64), (1, 16), (64, 1024), 24, 10))
+FULL = ex.Sweep(
     grid(
         (16, 32, 64, 128, 256, 1024, 4096),
         (1, 4, 16, 64, 256),

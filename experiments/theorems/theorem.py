@@ -72,13 +72,6 @@ def shown_by(theorem: Theorem, docstrings: Sequence[tuple[str, str | None]]) -> 
 
     These are the scripts whose claims the theorem names and those that only cite its id. A citation
     proves nothing. `Theorem.claims` names the claims that can fail.
-
-    Parameters
-    ----------
-    theorem : Theorem
-        The statement.
-    docstrings : sequence of (str, str or None)
-        Short name and docstring of every script.
     """
     return [
         name for name, text in docstrings if name in theorem.scripts or theorem.id in cited(text)

@@ -20,7 +20,7 @@ from typer.testing import CliRunner, Result
 from experiments import __main__ as command_line
 from experiments import catalogue
 from experiments.catalogue import UnknownScriptError, module_of
-from experiments.engine.claims import Claim
+from experiments.engine.claims import Claim, Verdict
 from experiments.engine.figures import Outputs
 from experiments.engine.reproduce import Report
 from experiments.engine.script import load
@@ -125,7 +125,7 @@ def test_the_end_names_the_page_and_it_opens(folders: list[str], tmp_path: Path)
 @pytest.mark.parametrize("width", [80, 160])
 def test_the_end_of_a_run_has_at_most_forty_lines(width: int, tmp_path: Path) -> None:
     outputs = Outputs(tmp_path, "toy_script")
-    claim = Claim("a false statement " * 9, False, "5 " * 70, "3", "TOY-1", used=2.0)
+    claim = Claim("a false statement " * 9, Verdict(False, 2.0), "5 " * 70, "3", "TOY-1")
     reports = [Report("toy_script", outputs, (), (claim,) * 7) for _ in range(50)]
     scripts = [load(name) for name in (TOY, "experiments.benchmarks.exact")]
     lines = summary(scripts, reports, "", width)

@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.shared.rand_sample import real_sample
-from experiments.shared.records import (
-    Data,
-    Queries,
-    dimension,
-    draw_records,
-    workload,
-)
+from experiments.shared.records import Data, Queries, dimension, draw_records, workload
 
 
 @pytest.mark.parametrize("queries", Queries)

@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.margins import NoLimit, share
+from experiments.engine.claims import Claim, below, each_case
 
 
 @dataclass(frozen=True)
@@ -45,23 +44,10 @@ def plot(table: pd.DataFrame) -> Figure:
 
 def claims(table: pd.DataFrame) -> list[Claim]:
     largest = int(table.square.max())
+    right = each_case((table.square == table.n**2).all())
     return [
-        Claim(
-            "squares",
-            bool((table.square == table.n**2).all()),
-            "equal",
-            "n^2",
-            "TOY-1",
-            used=NoLimit.EVERY_CASE,
-        ),
-        Claim(
-            "small",
-            largest < LARGEST,
-            str(largest),
-            f"< {LARGEST}",
-            "TOY-2",
-            used=share(largest, LARGEST),
-        ),
+        Claim("squares", right, "equal", "n^2", "TOY-1"),
+        Claim("small", below(largest, LARGEST), str(largest), f"< {LARGEST}", "TOY-2"),
     ]
 
 

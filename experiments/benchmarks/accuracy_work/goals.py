@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import pandas as pd
 
+import experiments.engine.tools as ex
 from experiments.benchmarks.accuracy_work.grid import GOALS, MANY, compared_before
 from experiments.benchmarks.accuracy_work.predictions import Lifted
-from experiments.engine.claims import Aim, Claim, Goal
-from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by, quantile
 from experiments.shared.accuracy_lines import NOT_OURS, PEERS, PROJECTED, Method
 from experiments.shared.workloads import Line, line_workload
 from geomdp.workloads import MarginalTables
@@ -26,7 +25,7 @@ def best_of(table: pd.DataFrame, methods: list[Method]) -> dict[tuple[str, int],
     """Which of `methods` has the least measured error on each line, and that error."""
     mine = table[table.method.isin(methods) & (table.releases >= LEAST_RELEASES)]
     best: dict[tuple[str, int], tuple[str, float]] = {}
-    for (line, n, method), mean in pooled_by(mine, [*PLACE, "method"]).items():
+    for (line, n, method), mean in ex.pooled_by(mine, [*PLACE, "method"]).items():
         if (line, n) not in best or mean.root < best[line, n][1]:
             best[line, n] = (method, mean.root)
     return best
@@ -115,12 +114,12 @@ CAUSES: dict[Line, str] = {
 }
 
 
-def goals_of(table: pd.DataFrame) -> list[Goal]:
+def goals_of(table: pd.DataFrame) -> list[ex.Goal]:
     """Goals for our error against the best peer and the joint table, and for lifted elliptopes."""
     return [*_ratios(table), *_against_joint_tables(table), *_lifted(table)]
 
 
-def _ratios(table: pd.DataFrame) -> list[Goal]:
+def _ratios(table: pd.DataFrame) -> list[ex.Goal]:
     """Goals for our least predicted error divided by the peers' least, on the lines of `GOALS`."""
     found = verdicts(table)
     goals = []
@@ -130,11 +129,11 @@ def _ratios(table: pd.DataFrame) -> list[Goal]:
         room = ours.predicted / row.excluded if row.excluded else 0.0
         proved = f"; no mechanism errs less than 1/{room:.3g} of ours" if room else ""
         goals.append(
-            Goal(
+            ex.Goal(
                 f"{row.line}: our error divided by that of the best other",
                 ours.predicted / peer.predicted,
                 row.goal,
-                Aim.AT_MOST,
+                ex.Aim.AT_MOST,
                 CAUSES[Line(row.line)],
                 f"{ours.method} against {peer.method}{proved}",
             )
@@ -142,19 +141,19 @@ def _ratios(table: pd.DataFrame) -> list[Goal]:
     return goals
 
 
-def _against_joint_tables(table: pd.DataFrame) -> list[Goal]:
+def _against_joint_tables(table: pd.DataFrame) -> list[ex.Goal]:
     """Goals for the library's least error divided by the error of Laplace noise on joint tables."""
     goals = []
     joint = table[(table.method == Method.JOINT) & table.line.isin(JOINT_LINES)]
     for row in joint.itertuples():
         best = best_exact(table[(table.line == row.line) & (table.n == row.n)], (Method.JOINT,))
         goals.append(
-            Goal(
+            ex.Goal(
                 f"{row.line}: error of the library divided by that of Laplace noise on the joint "
                 "table",
                 best.predicted / row.predicted,
                 1.0,
-                Aim.AT_MOST,
+                ex.Aim.AT_MOST,
                 f"{best.method} does not use the joint table",
                 f"{best.method}: {best.predicted * row.n:.4g} a cell in counts, joint table: "
                 f"{row.predicted * row.n:.4g}",
@@ -163,7 +162,7 @@ def _against_joint_tables(table: pd.DataFrame) -> list[Goal]:
     return goals
 
 
-def _lifted(table: pd.DataFrame) -> list[Goal]:
+def _lifted(table: pd.DataFrame) -> list[ex.Goal]:
     """Goals for the error of lifted elliptopes divided by the least error of other methods."""
     goals = []
     for row in table[table.method == Method.LIFTED].itertuples():
@@ -173,12 +172,12 @@ def _lifted(table: pd.DataFrame) -> list[Goal]:
         best = best_exact(table[(table.line == row.line) & (table.n == row.n)])
         ratio = row.predicted / best.predicted
         goals.append(
-            Goal(
+            ex.Goal(
                 f"{row.line}: error of the lifted elliptope divided by that of the best other "
                 "mechanism",
                 ratio,
                 LIFTED_GOAL,
-                Aim.AT_MOST,
+                ex.Aim.AT_MOST,
                 _cause(lifted, ratio),
                 f"{row.predicted * row.n:.4g} a cell in counts, {best.method}: "
                 f"{best.predicted * row.n:.4g}",
@@ -223,7 +222,7 @@ SAME = {
 }
 
 
-def advice_is_best(table: pd.DataFrame) -> list[Claim]:
+def advice_is_best(table: pd.DataFrame) -> list[ex.Claim]:
     """The claim that advice is best by exact predictions; no claim without advice to judge.
 
     Exact predictions are inversely proportional to n. So predictions for different n are compared
@@ -243,24 +242,23 @@ def advice_is_best(table: pd.DataFrame) -> list[Claim]:
     }
     line, n = worst = max(shares, key=lambda place: shares[place])
     return [
-        Claim(
+        ex.Claim(
             "by exact predictions, the advised mechanism errs at most 2% more than the best of the "
             "table",
-            bool(shares[worst] <= 1 + ALLOWED),
+            ex.at_most(shares[worst], 1 + ALLOWED),
             f"{len(shares)} places, at most {shares[worst]:.4f} times the best ({line}, n = {n})",
             f"at most {1 + ALLOWED:g}",
             "JL-L14, X-LKJ",
-            used=float(shares[worst] / (1 + ALLOWED)),
         )
     ]
 
 
-def advised_goals(table: pd.DataFrame) -> list[Goal]:
+def advised_goals(table: pd.DataFrame) -> list[ex.Goal]:
     """Goals for one counting query, and for measured errors divided by the least measured error."""
     return [*_one_count(table), *_as_measured(table)]
 
 
-def _one_count(table: pd.DataFrame) -> list[Goal]:
+def _one_count(table: pd.DataFrame) -> list[ex.Goal]:
     """Goals for the mechanism advised for one counting query, one goal for each epsilon."""
     goals = []
     mine = table[table.line == Line.ONE_COUNT]
@@ -271,12 +269,12 @@ def _one_count(table: pd.DataFrame) -> list[Goal]:
         offered, peer = known.loc[Method.ADVISED], known.loc[Method.GEOMETRIC]
         counts = offered.predicted * offered.n
         goals.append(
-            Goal(
+            ex.Goal(
                 f"{Line.ONE_COUNT}, epsilon = {epsilon:g}: predicted error of what `advise` offers "
                 "divided by that of geometric noise",
                 offered.predicted / peer.predicted,
                 1 + ALLOWED,
-                Aim.AT_MOST,
+                ex.Aim.AT_MOST,
                 f"`advise` offers {offered.advised}, whose noise is continuous and does not use "
                 "that a count is a whole number; the root mean squared error of Laplace noise "
                 "falls like 1 / epsilon, that of geometric noise for large epsilon like "
@@ -292,9 +290,9 @@ class Measured(NamedTuple):
     """Measured errors on one line: of the advised mechanism, and of the library's best method."""
 
     advised: str  # Name of the advised mechanism
-    own: MeanSquare  # Its error
+    own: ex.MeanSquare  # Its error
     best: str  # Name of the method with the least error; `advised` if no method errs less
-    least: MeanSquare  # The error of this method
+    least: ex.MeanSquare  # The error of this method
 
     @property
     def share(self) -> float:
@@ -304,7 +302,7 @@ class Measured(NamedTuple):
     def share_at_least(self, level: float) -> float:
         """A lower confidence limit: the true `share` is below it with probability about `level`."""
         parts = [mean.root_stderr / mean.root for mean in (self.own, self.least)]
-        reach = quantile(level, min(self.own.count, self.least.count)) * math.hypot(*parts)
+        reach = ex.quantile(level, min(self.own.count, self.least.count)) * math.hypot(*parts)
         return self.share * (1 - (0.0 if self.best == self.advised else reach))
 
 
@@ -320,17 +318,17 @@ def measured(table: pd.DataFrame) -> dict[tuple[str, int], Measured]:
         name = rows.advised.iloc[0]
         mine = [Method.ADVISED, SAME.get(name, Method.ADVISED)]
         place = table[(table.line == line) & (table.n == n) & (table.releases > 0)]
-        (own,) = pooled_by(place[place.method.isin(mine)].assign(all=0), ["all"]).values()
+        (own,) = ex.pooled_by(place[place.method.isin(mine)].assign(all=0), ["all"]).values()
         others = [method for method in RELEASED if method not in mine]
         best, _ = best_of(place, others)[line, n]
-        least = pooled_by(place, ["method"])[best,]
+        least = ex.pooled_by(place, ["method"])[best,]
         if own.root <= least.root:
             best, least = name, own
         found[line, n] = Measured(name, own, best, least)
     return found
 
 
-def advice_is_best_as_measured(table: pd.DataFrame) -> list[Claim]:
+def advice_is_best_as_measured(table: pd.DataFrame) -> list[ex.Claim]:
     """The claim that advice is best by measured errors, up to chance; no claim without releases.
 
     The least error at a place is found among all methods. So the level of each comparison is
@@ -339,30 +337,29 @@ def advice_is_best_as_measured(table: pd.DataFrame) -> list[Claim]:
     found = measured(table)
     if not found:
         return []
-    level = LEVEL / (len(found) * len(RELEASED))
+    level = ex.LEVEL / (len(found) * len(RELEASED))
     least = {place: it.share_at_least(level) for place, it in found.items()}
     worst = max(least.values())
     return [
-        Claim(
+        ex.Claim(
             "as measured, the advised mechanism errs at most 2% more than the best of the table",
-            bool(worst <= 1 + ALLOWED),
+            ex.at_most(worst, 1 + ALLOWED),
             "; ".join(f"{line}, n = {n}: {it.share:.3f}" for (line, n), it in found.items()),
             f"at most {1 + ALLOWED:g}, up to chance",
             "JL-L13b",
-            used=float(worst / (1 + ALLOWED)),
         )
     ]
 
 
-def _as_measured(table: pd.DataFrame) -> list[Goal]:
+def _as_measured(table: pd.DataFrame) -> list[ex.Goal]:
     """Goals for measured errors: the advised mechanism errs at most 2% more than the best one."""
     return [
-        Goal(
+        ex.Goal(
             f"{line}, n = {n}: measured error of what `advise` offers divided by the least "
             "measured error",
             it.share,
             1 + ALLOWED,
-            Aim.AT_MOST,
+            ex.Aim.AT_MOST,
             "advice sees no records: it ranks by proved bounds for all data sets, and compares the "
             "best noise after a projection and after a fit by simulation on public data sets",
             it.advised if it.best == it.advised else f"{it.advised} against {it.best}",

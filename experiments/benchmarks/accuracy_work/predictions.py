@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import experiments.engine.tools as ex
 import geomdp as gd
-from experiments.engine.cells import Row
-from experiments.engine.checks import Predicted, predicted_columns
+from experiments.engine.checks import Predicted
 from experiments.shared.accuracy_lines import (
     PRIVACY,
     Config,
@@ -24,11 +24,11 @@ from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.workloads import MarginalTables
 
 
-def predicted_row(config: Config) -> Row:
+def predicted_row(config: Config) -> ex.Row:
     """The prediction of one method on one line; nothing is released."""
     error = closed_form(config)
     if error is not None:
-        found: Row = {
+        found: ex.Row = {
             "predicted": error / config.n,
             "predicted_stderr": 0.0,
             "prediction": "exact",
@@ -37,7 +37,7 @@ def predicted_row(config: Config) -> Row:
     else:
         M = built(config)
         sampler = type(M.guarantee.sampler).__name__.lower()
-        found = {**predicted_columns(least_prediction(M)), "sampler": sampler}
+        found = {**ex.predicted_columns(least_prediction(M)), "sampler": sampler}
     return {
         "mean_square": 0.0,
         "mean_square_stderr": 0.0,

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from experiments.engine.cells import Row
+import experiments.engine.tools as ex
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -97,7 +97,7 @@ def timed(operation: Callable[[], T]) -> tuple[T, float]:
 
 def line(
     method: str, seconds: Sequence[float], disagreement: float = 0.0, allowed: float = 0.0
-) -> Row:
+) -> ex.Row:
     """One method's row: median seconds per operation, and how far its answer is from geomdp's.
 
     For geomdp itself, `disagreement` is a number computed from the certificate of the answer. If

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+import experiments.engine.tools as ex
 import geomdp as gd
 from experiments.benchmarks.geometry_work.instances import (
     CHAINS,
@@ -37,8 +38,6 @@ from experiments.benchmarks.peers.projections import (
     nearest_by_scs,
     separator_by_linprog,
 )
-from experiments.engine.cells import Row
-from experiments.engine.statistics import LEVEL, quantile
 from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.bodies.symmetrised import SymmetricHull
 from geomdp.geometry import Projector
@@ -87,7 +86,7 @@ def draw_target(vertices: Array, work: Work, rng: np.random.Generator) -> Array:
     return centre + 1.001 * high * direction
 
 
-def time_projection(config: Config, rng: np.random.Generator) -> list[Row]:
+def time_projection(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Seconds of `gd.project` on targets, and of the peers on the first of these targets.
 
     A call before the timing prepares the vertices, so this set-up is not in the seconds.
@@ -113,7 +112,7 @@ def time_projection(config: Config, rng: np.random.Generator) -> list[Row]:
     return rows
 
 
-def time_many_targets(config: Config, rng: np.random.Generator) -> list[Row]:
+def time_many_targets(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Seconds per target for 100 noisy copies of one true answer, together and one by one.
 
     The targets are like the releases of a mechanism in 100 trials: one mix of ten vertices plus
@@ -142,7 +141,7 @@ def time_many_targets(config: Config, rng: np.random.Generator) -> list[Row]:
     return rows
 
 
-def time_membership(config: Config, rng: np.random.Generator) -> list[Row]:
+def time_membership(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Seconds to decide whether a point is inside, and to separate it by a halfspace if not."""
     vertices = draw_vertices(config, rng)
     body = gd.bodies.VPolytope(vertices)
@@ -170,7 +169,7 @@ def time_membership(config: Config, rng: np.random.Generator) -> list[Row]:
     return rows
 
 
-def time_width(config: Config, rng: np.random.Generator) -> list[Row]:
+def time_width(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Seconds per direction of the width estimate; the peer takes products with all vertices."""
     workload = gd.workloads.Marginals(config.dimension, 2)
     body = WorkloadPolytope(workload)
@@ -219,7 +218,7 @@ def symmetric_hull(vertices: Array) -> gd.bodies.Body:
     return SymmetricHull(gd.bodies.VPolytope(vertices))
 
 
-def time_chords(config: Config, rng: np.random.Generator) -> list[Row]:
+def time_chords(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Seconds to find both ends of one chord, at the points of a hit-and-run walk."""
     vertices = draw_vertices(config, rng)
     body = symmetric_hull(vertices)
@@ -251,7 +250,7 @@ def time_chords(config: Config, rng: np.random.Generator) -> list[Row]:
     return rows
 
 
-def time_draws(config: Config, rng: np.random.Generator) -> list[Row]:
+def time_draws(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Seconds of one effective K-norm draw: seconds of a hit-and-run step times correlation time.
 
     The time of a step is taken to be the time of its chord, for geomdp and for each peer. Peers
@@ -285,7 +284,7 @@ def facets(config: Config, rng: np.random.Generator) -> Array:
     return normals @ turn * np.geomspace(1, STRETCH, config.dimension) @ turn.T
 
 
-def time_effective_samples(config: Config, rng: np.random.Generator) -> list[Row]:
+def time_effective_samples(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Seconds per effective sample of coordinate hit-and-run and of the walks of hopsy.
 
     Rounding and burn-in are not timed. The effective sample size is the smallest over the
@@ -322,7 +321,7 @@ def time_effective_samples(config: Config, rng: np.random.Generator) -> list[Row
     return rows
 
 
-def time_spectral_draws(config: Config, rng: np.random.Generator) -> list[Row]:
+def time_spectral_draws(config: Config, rng: np.random.Generator) -> list[ex.Row]:
     """Seconds per uniform draw; for the peer, hit-and-run, seconds per effective sample.
 
     The peer walks on the same body. It finds chords by eigenvalues on the spectraplex and by
@@ -357,11 +356,11 @@ def difference_of_squares(states: Array, draws: Array) -> tuple[float, float]:
     """Difference of the mean squared norms, and the limit for chance, both relative to `draws`."""
     walked, drawn = (states**2).sum(axis=1), (draws**2).sum(axis=1)
     stderr = math.sqrt(walked.var(ddof=1) / len(walked) + drawn.var(ddof=1) / len(drawn))
-    limit = quantile(LEVEL / 2, len(walked)) * stderr
+    limit = ex.quantile(ex.LEVEL / 2, len(walked)) * stderr
     return abs(walked.mean() / drawn.mean() - 1), limit / drawn.mean()
 
 
-TIMERS: dict[Work, Callable[[Config, np.random.Generator], list[Row]]] = {
+TIMERS: dict[Work, Callable[[Config, np.random.Generator], list[ex.Row]]] = {
     Work.CHORD: time_chords,
     Work.DRAW: time_draws,
     Work.BOX: time_effective_samples,

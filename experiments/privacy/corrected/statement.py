@@ -6,9 +6,8 @@ import enum
 from dataclasses import dataclass
 
 import pandas as pd
-from matplotlib.axes import Axes
 
-from experiments.engine.drawing import Look, draw_points, label_ticks
+import experiments.engine.tools as ex
 
 
 class Statement(enum.StrEnum):
@@ -24,11 +23,11 @@ class Statement(enum.StrEnum):
     FLAT = "flat projected queries"
 
 
-class Version(enum.StrEnum):
+class Version(ex.Curve):
     """Which form of a statement is measured."""
 
-    PRINTED = "printed"
-    CORRECTED = "corrected"
+    PRINTED = "printed", "C3", "D", ex.HOLLOW
+    CORRECTED = "corrected", "C0", "o"
 
 
 @dataclass(frozen=True)
@@ -86,23 +85,23 @@ PANELS = {
         "(h) flat queries, step of Cor 4.7\nbound by Lemma 4.6", r"$kT/(2\beta)$", (0, 1.5)
     ),
 }
-LOOKS = {Version.PRINTED: Look("C3", "D", filled=False), Version.CORRECTED: Look("C0", "o")}
+LOOKS = Version.looks()
 PROMISE = "promised"
 FAILS = "the statement fails"
 
 
-def draw_panel(axes: Axes, rows: pd.DataFrame, panel: Panel) -> None:
+def draw_panel(axes: ex.Axes, rows: pd.DataFrame, panel: Panel) -> None:
     """Draw one statement from the columns x, share and version. Shares of 0 are not drawn."""
     axes.axhspan(1, panel.limits[1], color="0.92", lw=0, zorder=0, label=FAILS)
     axes.axhline(1, color="black", linestyle=(0, (4, 2)), linewidth=1.1, label=PROMISE)
     for version, look in LOOKS.items():
         mine = rows[rows.version == version].sort_values("x")
-        draw_points(axes, mine.x, mine.share.where(mine.share > 0), look, version)
+        ex.draw_points(axes, mine.x, mine.share.where(mine.share > 0), look, version)
     axes.set_xscale("log")
     if panel.limits[0] > 0:
         axes.set_yscale("log")
     if panel.ticks is not None:
-        label_ticks(axes, panel.ticks)
+        ex.label_ticks(axes, panel.ticks)
     axes.set_ylim(*panel.limits)
     axes.set_title(panel.title, fontsize=9)
     axes.set_xlabel(panel.label)

@@ -43,13 +43,6 @@ class LazyDistinguisher(KnownShares):
     scale 4 / (n eps) is therefore eps-DP. The query with the largest gap scores -TILT `slack`. Let
     |C| be the number of queries. Hence with probability at least 1 - gamma the gap chosen is at
     most F(eps) = (1 + TILT) slack + 4 ln(|C| / gamma) / (n eps) below the largest gap (IC-DIST).
-
-    Parameters
-    ----------
-    shares : (2^d,) array
-        Share of each element.
-    slack : float
-        Distance of the target below the largest gap.
     """
 
     def __init__(self, shares: npt.NDArray[np.float64], slack: float) -> None:

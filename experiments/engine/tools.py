@@ -1,0 +1,67 @@
+"""What scripts use of the engine: ``import experiments.engine.tools as ex``."""
+
+# ruff: noqa: F401
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments.engine.cells import Outcome, Row, Sweep
+from experiments.engine.checks import (
+    agrees_with_prediction,
+    is_below,
+    predicted_columns,
+    release_columns,
+    slopes_are,
+    slopes_by,
+    slopes_lie_within,
+    stays_below_prediction,
+)
+from experiments.engine.claims import (
+    Aim,
+    Claim,
+    Goal,
+    NoLimit,
+    Verdict,
+    above,
+    at_least,
+    at_most,
+    below,
+    between,
+    each_case,
+    in_order,
+    inverse_share,
+    not_rare,
+    offset,
+    position,
+    rarity,
+    same_names,
+    share,
+    within_allowance,
+)
+from experiments.engine.drawing import (
+    BAND_ALPHA,
+    BAND_LEVEL,
+    HOLLOW,
+    Curve,
+    Look,
+    draw_intervals,
+    draw_measured,
+    draw_points,
+    draw_predicted,
+    draw_theory,
+    label_ticks,
+    log_axes,
+    panels,
+    shared_legend,
+    ticks,
+)
+from experiments.engine.script import Needs
+from experiments.engine.statistics import (
+    LEVEL,
+    MeanSquare,
+    Slope,
+    deviation,
+    log_log_slope,
+    pooled_along,
+    pooled_by,
+    quantile,
+)
