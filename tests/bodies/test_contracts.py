@@ -19,14 +19,18 @@ from geomdp.bodies import (
     CvxBody,
     Elliptope,
     MissingOracle,
+    NuclearBall,
+    PsdBox,
     SimplexDifference,
     Spectraplex,
+    SpectraplexDifference,
+    TableMoments,
     TriangulatedPolytope,
     difference_body,
     symmetric_hull,
 )
 from tests.catalogue import BODIES, CONIC_PROGRAM, VERBS, BodyCase, cases_with, gaussian
-from tests.stats import LEVEL, ks_same, ks_uniform, mean_agrees
+from tests.stats import LEVEL, binomial_agrees, ks_same, ks_uniform, mean_agrees
 
 SCALES = (1e-3, 1.0, 1e3)
 DRAWS = 4000
@@ -315,12 +319,29 @@ def test_exact_samples_are_inside_with_the_stated_moments(case, scale):
 
 
 CORNERS = gaussian(9, 3, seed=5)
-#: For each name, a body in R^3, and the lower and upper corner of a box that contains the body.
+#: The svec coordinates of a symmetric 2 x 2 matrix with entries of modulus at most 1.
+UNIT = np.array([1, np.sqrt(2), 1])
+#: For each name, a body, and the lower and upper corner of a box that contains the body.
 BOXED = {
-    "elliptope": (Elliptope(3), -1, 1),
-    "simplex difference": (SimplexDifference(np.vstack([np.zeros(3), np.eye(3)])), -1, 1),
-    "spectraplex": (Spectraplex(2), [0, -np.sqrt(0.5), 0], [1, np.sqrt(0.5), 1]),
+    "elliptope": (Elliptope(3), -np.ones(3), np.ones(3)),
+    "simplex difference": (
+        SimplexDifference(np.vstack([np.zeros(3), np.eye(3)])),
+        -np.ones(3),
+        np.ones(3),
+    ),
+    "spectraplex": (Spectraplex(2), UNIT * [0, -0.5, 0], UNIT * [1, 0.5, 1]),
+    "spectraplex difference": (SpectraplexDifference(2), -UNIT, UNIT),
+    "nuclear ball": (NuclearBall(2), -UNIT, UNIT),
+    "psd box": (PsdBox(2), UNIT * [0, -1, 0], UNIT),
     "triangulated": (TriangulatedPolytope(CORNERS), CORNERS.min(axis=0), CORNERS.max(axis=0)),
+    # By the docstring of `TableMoments.radius`, |H_i^T m_i| <= (1 - 1/l_i)^(1/2), and the entries
+    # of H_i^T M_ij H_j are at most products of these bounds.
+    "tables of 3 and 2 levels": (
+        TableMoments([3, 2]),
+        *np.outer([-1, 1], np.sqrt(np.full(5, 2 / 3))),
+    ),
+    "tables of 2 levels": (TableMoments([2, 2, 2]), *np.outer([-1, 1], np.sqrt(np.full(6, 1 / 2)))),
+    "one table": (TableMoments([4]), *np.outer([-1, 1], np.sqrt(np.full(3, 3 / 4)))),
 }
 
 
@@ -328,18 +349,22 @@ BOXED = {
 @pytest.mark.parametrize(("body", "low", "high"), BOXED.values(), ids=BOXED)
 def test_exact_samples_agree_with_rejection_from_a_box(body, low, high):
     rng = np.random.default_rng(3)
-    box = rng.uniform(low, high, (60_000, 3))
-    accepted, drawn = box[body.contains(box)], body.sample_uniform(20_000, rng)
+    box = rng.uniform(low, high, (100_000, body.dimension))
+    accepted, drawn = box[body.contains(box, 0.0)], body.sample_uniform(6000, rng)
+    assert len(accepted) > 1500
     statistics = (
         lambda x: x[:, 0],
-        lambda x: x[:, 1],
+        lambda x: x[:, -1],
+        lambda x: x[:, 0] * x[:, 2] - x[:, 1],
         lambda x: x.sum(axis=1),
         lambda x: x.prod(axis=1),
         lambda x: (x**2).sum(axis=1),
     )
     for statistic in statistics:
-        ks_same(statistic(drawn), statistic(accepted), level=LEVEL / 6)
-    mean_agrees(accepted[:, :, None] * accepted[:, None, :], body.second_moment(), level=LEVEL / 6)
+        ks_same(statistic(drawn), statistic(accepted), level=LEVEL / 8)
+    mean_agrees(accepted[:, :, None] * accepted[:, None, :], body.second_moment(), level=LEVEL / 8)
+    share = body.volume() / np.prod(high - low)
+    binomial_agrees(len(accepted), len(box), share, level=LEVEL / 8)
 
 
 @pytest.mark.statistical
@@ -366,16 +391,6 @@ def test_chords_through_uniform_points_are_cut_uniformly(case, scale):
     way = np.broadcast_to(span_directions(body)[:1], points.shape)
     low, high = body.chord(points, way)
     ks_uniform(-low / (high - low))
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize(
-    "case", [c for c in BODIES if c.width is not None], ids=lambda case: case.name
-)
-def test_known_widths(case):
-    body = case.build(1.0)
-    normals = np.random.default_rng(12).standard_normal((DRAWS, body.dimension))
-    mean_agrees(body.support(normals), case.width)
 
 
 @over("support", scales=(1.0,))
@@ -407,12 +422,13 @@ def test_representations_are_short_and_hold_no_arrays(case, scale):
 
 @pytest.mark.statistical
 @over("support", scales=(1.0,))
-def test_closed_widths_are_means_of_the_support_function(case, scale):
+def test_widths_are_means_of_the_support_function(case, scale):
+    """The width of the catalogue, and the closed form of the body."""
     body = case.build(scale)
-    width = body.gaussian_width()
-    if width is not None:
-        normals = np.random.default_rng(13).standard_normal((DRAWS, body.dimension))
-        mean_agrees(body.support(normals), width)
+    normals = np.random.default_rng(13).standard_normal((DRAWS, body.dimension))
+    for width in (case.width, body.gaussian_width()):
+        if width is not None:
+            mean_agrees(body.support(normals), width)
 
 
 @over("volume")
@@ -436,57 +452,39 @@ def test_second_moments(case, scale):
 
 
 @over(scales=(1.0,))
-def test_bad_points_are_refused(case, scale):
+def test_bad_points_are_refused_by_place_and_by_name(case, scale):
     body = case.build(scale)
     good = np.ones((2, body.dimension))
-    bad = [
-        np.where(np.arange(body.dimension) == 0, np.nan, good),
-        np.where(np.arange(body.dimension) == 0, np.inf, good),
-        good[0],
-        np.ones((2, body.dimension + 1)),
-        np.full((2, body.dimension), "a"),
-    ]
-    verbs = [v for v in ("support", "extreme_point", "gauge", "facets", "project") if case.has(v)]
-    verbs += ["contains"] * case.membership
-    for points in bad:
+    nan = np.where(np.arange(body.dimension) == 0, np.nan, good)
+    infinite, letters = np.where(np.isnan(nan), np.inf, good), np.full(good.shape, "a")
+    arguments = {
+        "directions": ["support", "breadth", "extreme_point"] * case.has("support"),
+        "points": [verb for verb in ("gauge", "facets", "project") if case.has(verb)]
+        + ["contains"] * case.membership,
+    }
+    for name, verbs in arguments.items():
         for verb in verbs:
-            with pytest.raises(ValueError, match="must"):
-                getattr(body, verb)(points)
-        if case.membership:
-            with pytest.raises(ValueError, match="must"):
-                body.chord(points, good)
-            with pytest.raises(ValueError, match="must"):
-                body.chord(good, points)
-    if case.membership:
-        with pytest.raises(ValueError, match="must not be 0"):
-            body.chord(good, np.zeros_like(good))
-        with pytest.raises(ValueError, match="same shape"):
-            body.chord(good, good[:1])
-
-
-@over(scales=(1.0,))
-def test_named_arguments_are_checked_like_others(case, scale):
-    body = case.build(scale)
-    none, bad = np.ones((2, body.dimension)), np.full((2, body.dimension), np.nan)
-    for verb in ("support", "breadth", "extreme_point"):
-        if case.has("support"):
-            with pytest.raises(ValueError, match="directions must be finite"):
-                getattr(body, verb)(directions=bad)
-    for verb in ("gauge", "facets", "project"):
-        if case.has(verb):
-            with pytest.raises(ValueError, match="points must be finite"):
-                getattr(body, verb)(points=bad)
-    if case.membership:
-        with pytest.raises(ValueError, match="points must be finite"):
-            body.contains(points=bad)
-        with pytest.raises(ValueError, match="directions must be finite"):
-            body.chord(none, directions=bad)
-        np.testing.assert_array_equal(
-            body.contains(points=none, tolerance=0.0), body.contains(none, 0.0)
-        )
-        for tolerance in (np.nan, np.inf, -1e-9, "0", None, True):
-            with pytest.raises(ValueError, match="tolerance must be finite and at least 0"):
-                body.contains(none, tolerance=tolerance)
+            for bad in (nan, infinite, letters, good[0], np.ones((2, body.dimension + 1))):
+                with pytest.raises(ValueError, match="must"):
+                    getattr(body, verb)(bad)
+            with pytest.raises(ValueError, match=f"{name} must be finite"):
+                getattr(body, verb)(**{name: nan})
+    if not case.membership:
+        return
+    for points, ways, message in (
+        (nan, good, "points must be finite"),
+        (good, nan, "directions must be finite"),
+        (good[0], good, "must"),
+        (good, np.zeros_like(good), "must not be 0"),
+        (good, good[:1], "same shape"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            body.chord(points, directions=ways)
+    named = body.contains(points=good, tolerance=0.0)
+    np.testing.assert_array_equal(named, body.contains(good, 0.0))
+    for tolerance in (np.nan, np.inf, -1e-9, "0", None, True):
+        with pytest.raises(ValueError, match="tolerance must be finite and at least 0"):
+            body.contains(good, tolerance=tolerance)
 
 
 @over(scales=(1.0,))

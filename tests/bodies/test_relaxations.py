@@ -1,23 +1,317 @@
-"""Moment relaxations contain the sensitivity polytopes, and optima agree with conic solvers."""
+"""Psd bodies and their moments: elliptope, psd box, tables, Chebyshev moments and relaxations."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from functools import reduce
 
 import cvxpy as cp
 import numpy as np
 import pytest
-import scipy.sparse as sp
+from scipy.spatial import ConvexHull
 
-from geomdp.bodies import Box, Elliptope, moment_relaxation, sensitivity_polytope
+from geomdp._numerics.linalg import svec
+from geomdp.bodies import (
+    Body,
+    Box,
+    Elliptope,
+    PsdBox,
+    TableMoments,
+    grid_moment_body,
+    moment_relaxation,
+    sensitivity_polytope,
+)
 from geomdp.bodies.conic import elliptope
 from geomdp.bodies.conic.compiled import GAP, highest_correlation
-from geomdp.bodies.conic.elliptope import MappedElliptope, nearest_with_diagonal
+from geomdp.bodies.conic.elliptope import nearest_with_diagonal
+from geomdp.bodies.conic.moment_bodies import cosine_moment_body
 from geomdp.bodies.relaxations import MomentMatrix, MomentRelaxation
 from geomdp.geometry import project
-from geomdp.workloads import Marginals, MarginalTables, Parities, Prefixes
+from geomdp.workloads import Marginals, MarginalTables, Parities
+from geomdp.workloads.finite import zero_sum_basis
 from tests.catalogue import CONIC_PROGRAM, gaussian
+from tests.stats import ks_same, mean_agrees
+
+
+def test_known_volumes() -> None:
+    assert Elliptope(2).volume() == pytest.approx(2.0, rel=1e-14)
+    assert Elliptope(3).volume() == pytest.approx(math.pi**2 / 2, rel=1e-14)
+    assert Elliptope(4).volume() == pytest.approx(32 * math.pi**2 / 27, rel=1e-14)
+
+
+def test_gauge_is_where_the_lowest_eigenvalue_vanishes() -> None:
+    body = Elliptope(6)
+    points = 3 * np.random.default_rng(1).standard_normal((20, body.dimension))
+    gauges = body.gauge(points)
+    matrices = body.matrices(points / gauges[:, None])
+    np.testing.assert_allclose(np.linalg.eigvalsh(matrices)[:, 0], 0.0, atol=1e-12)
+
+
+def test_holds_second_moments_of_the_cube_and_no_more_than_it_should() -> None:
+    rng = np.random.default_rng(1)
+    body = PsdBox(4)
+    records = rng.uniform(-1, 1, (200, 4))
+    products = svec(records[:, :, None] * records[:, None, :])
+    assert body.contains(products).all()
+    # The second moment matrix of several records is the mean of their matrices.
+    for count in (2, 5, 50):
+        assert body.contains(products.reshape(-1, count, products.shape[1]).mean(axis=1)).all()
+    signs = np.sign(rng.standard_normal((50, 4)))
+    corners = svec(signs[:, :, None] * signs[:, None, :])
+    assert body.contains(corners).all()
+    np.testing.assert_allclose(np.linalg.norm(corners, axis=1), body.radius(), rtol=1e-15)
+    assert not body.contains(1.001 * corners).any()
+    assert not body.contains(-corners).any()
+    long = svec(np.diag([1.01, 0, 0, 0])[None])
+    flat = svec(np.array([[[1, 1.01], [1.01, 1]]]))
+    assert not body.contains(long).any()
+    assert not PsdBox(2).contains(flat).any()
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    "body",
+    [Elliptope(2), Elliptope(12), PsdBox(5), TableMoments([3, 2, 4]), TableMoments([5])],
+    ids=repr,
+)
+def test_moments_and_members_in_other_dimensions(body) -> None:
+    points = body.sample_uniform(5000, np.random.default_rng(1))
+    assert body.contains(points, 1e-12).all()
+    mean_agrees(points, body.centroid(), level=1e-7)
+    mean_agrees(points[:, :, None] * points[:, None, :], body.second_moment(), level=1e-7)
+
+
+def records(levels) -> np.ndarray:
+    """The points (N, r) of all N different records."""
+    codes = np.array(list(itertools.product(*map(range, levels))))
+    parts = [zero_sum_basis(count)[codes[:, i]] for i, count in enumerate(levels)]
+    pairs = [
+        (a[:, :, None] * b[:, None, :]).reshape(len(codes), -1)
+        for a, b in itertools.combinations(parts, 2)
+    ]
+    return np.hstack([*parts, *pairs])
+
+
+@pytest.mark.parametrize("levels", [[3, 2, 4], [2, 2], [5]])
+def test_tables_have_consistent_margins(levels) -> None:
+    body = TableMoments(levels)
+    points = body.sample_uniform(50, np.random.default_rng(1))
+    tables = body.tables(points)
+    np.testing.assert_allclose(body.points(tables), points, atol=1e-12)
+    # The shares of each column add up to 1, and the margins of all tables are these shares.
+    for start, stop in itertools.pairwise(np.cumsum([0, *levels])):
+        shares = np.diagonal(tables, axis1=1, axis2=2)[:, start:stop]
+        np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-12)
+        margins = tables[:, start:stop].sum(axis=1)
+        np.testing.assert_allclose(margins, np.diagonal(tables, axis1=1, axis2=2), atol=1e-12)
+
+
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_two_levels_are_the_elliptope(d: int) -> None:
+    """A record with signs s has the coordinates s_i / sqrt(2) and s_i s_j / 2."""
+    body, elliptope = TableMoments([2] * d), Elliptope(d + 1)
+    stretch = np.repeat([math.sqrt(0.5), 0.5], [d, d * (d - 1) // 2])
+    assert body.volume() == pytest.approx(elliptope.volume() * stretch.prod(), rel=1e-12)
+    np.testing.assert_allclose(
+        body.entry_variances(), stretch**2 * elliptope.entry_variances(), rtol=1e-12
+    )
+    rng = np.random.default_rng(3)
+    points = rng.uniform(-1.2, 1.2, (500, body.dimension))
+    inside = elliptope.contains(points)
+    assert 0 < inside.mean() < 1
+    np.testing.assert_array_equal(body.contains(points * stretch), inside)
+
+
+def test_one_column_is_a_simplex() -> None:
+    """For l levels, the volume is sqrt(l) / (l - 1)! and the variances are 1 / (l (l + 1))."""
+    body = TableMoments([5])
+    assert body.volume() == pytest.approx(math.sqrt(5) / math.factorial(4), rel=1e-12)
+    np.testing.assert_allclose(body.entry_variances(), np.full(4, 1 / 30), rtol=1e-12)
+
+
+@pytest.mark.parametrize("levels", [[3, 2, 4], [2, 2, 2, 2], [4, 3]])
+def test_holds_all_records_and_nothing_longer(levels) -> None:
+    points = records(levels)
+    for body in (TableMoments(levels), TableMoments(levels, violation=0.0)):
+        assert body.contains(points).all()
+        assert not body.contains(1.01 * points).any()
+        assert (np.linalg.norm(points, axis=1) <= body.radius() + 1e-12).all()
+    np.testing.assert_allclose(body.violations(points), 0, atol=1e-14)
+
+
+@pytest.mark.parametrize("columns", [2, 3])
+def test_the_cut_body_is_the_hull_of_the_records(columns: int) -> None:
+    """For two and three columns of two levels, the cut body is the polytope of all records.
+
+    The cell inequalities are the facets for two columns. For three columns, the cell and triangle
+    inequalities are the facets (Padberg 1989).
+    """
+    levels = [2] * columns
+    cut, whole = TableMoments(levels, violation=0.0), TableMoments(levels)
+    points = whole.sample_uniform(2000, np.random.default_rng(0))
+    facets = ConvexHull(records(levels)).equations
+    inside = (points @ facets[:, :-1].T + facets[:, -1] <= 0).all(axis=1)
+    assert 0.05 < inside.mean() < 0.95
+    np.testing.assert_array_equal(cut.contains(points, tolerance=0.0), inside)
+    if columns == 3:  # some points violate only triangle inequalities
+        cells = whole.tables(points).min(axis=(1, 2))
+        assert (~inside & (cells >= 0)).any()
+
+
+@pytest.mark.parametrize("levels", [(2, 2, 2, 2), (3, 2, 4)])
+def test_the_total_violation_is_convex_and_so_is_the_cut_body(levels) -> None:
+    """Violations obey Jensen's inequality, and mixtures of points of the cut body are inside."""
+    rng = np.random.default_rng(4)
+    body = TableMoments(levels)
+    first, second = 1.5 * body.sample_uniform(400, rng).reshape(2, 200, -1)
+    share = rng.random(200)
+    mixed = share[:, None] * first + (1 - share[:, None]) * second
+    means = share * body.violations(first) + (1 - share) * body.violations(second)
+    assert (body.violations(mixed) <= means + 1e-12).all()
+    assert (body.violations(mixed) > 0).any()
+    limit = float(np.quantile(body.violations(body.sample_uniform(400, rng)), 0.2))
+    cut = TableMoments(levels, limit)
+    points = cut.sample_uniform(400, rng).reshape(2, 200, -1)
+    mixed = share[:, None] * points[0] + (1 - share[:, None]) * points[1]
+    assert cut.contains(mixed).all()
+
+
+def test_violations_count_cells_and_triangles() -> None:
+    """Three columns that are pairwise never equal violate one triangle inequality, by 1/2."""
+    body = TableMoments([2, 2, 2])
+    # All shares are 1/2, and no two columns are both at level 0. So the product of the signs of two
+    # columns is always -1, and the left side of the triangle inequality is 1 - 3/2 + 0.
+    point = np.array([0, 0, 0, -0.5, -0.5, -0.5])
+    assert body.violations(point[None])[0] == pytest.approx(0.5, abs=1e-12)
+    # If the products of signs are -1.2, the two cells of equal levels are -0.05 in each of the
+    # three tables. The left side of the triangle inequality is then 1 - 3/2 - 0.15.
+    lower = np.array([0, 0, 0, -0.6, -0.6, -0.6])
+    assert body.violations(lower[None])[0] == pytest.approx(0.3 + 0.65, abs=1e-12)
+
+
+@pytest.mark.parametrize("violation", [0.1, np.inf])
+def test_sampled_violations_are_those_of_the_sampled_points(violation) -> None:
+    body = TableMoments([3, 2, 4], violation)
+    points = body.sample_uniform(30, np.random.default_rng(5))
+    found = body.sample_violations(30, np.random.default_rng(5))
+    np.testing.assert_allclose(found, body.violations(points), rtol=1e-12, atol=1e-13)
+    assert body.sample_uniform(0, np.random.default_rng(5)).shape == (0, body.dimension)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("levels", "violation"), [([2] * 3, 0.0), ([3, 2, 4], 0.1)])
+def test_cut_body_is_sampled_uniformly(levels, violation) -> None:
+    """The sampler rejects draws early. Rejection of complete draws gives the same law."""
+    whole, cut = TableMoments(levels), TableMoments(levels, violation)
+    rng = np.random.default_rng(4)
+    points = whole.sample_uniform(40_000, rng)
+    kept = points[whole.violations(points) <= violation]
+    assert 2000 < len(kept) < 36_000
+    drawn = cut.sample_uniform(20_000, rng)
+    assert cut.contains(drawn).all()
+    for statistic in (lambda x: x[:, 0], lambda x: x[:, -1], lambda x: (x**2).sum(axis=1)):
+        ks_same(statistic(drawn), statistic(kept), level=1e-6 / 6)
+    for verb in (Body.second_moment, Body.volume):
+        assert whole.implements(verb)
+        assert not cut.implements(verb)
+
+
+@pytest.mark.statistical
+def test_coordinates_of_a_cut_body_are_uncorrelated_with_one_variance_a_block() -> None:
+    body = TableMoments([3, 2, 4], 0.1)
+    points = body.sample_uniform(20_000, np.random.default_rng(6))
+    variances = body.block_means((points**2).mean(axis=0))
+    # The columns have 2, 1 and 3 contrasts, and the pairs of columns have 2, 6 and 3 products.
+    assert [len(list(block)) for _, block in itertools.groupby(variances)] == [2, 1, 3, 2, 6, 3]
+    mean_agrees(points[:, :, None] * points[:, None, :], np.diag(variances), level=1e-8)
+
+
+def moments(angles, size):
+    """The numbers cos(m a) for m = 1, ..., size - 1, with one row for each angle a."""
+    return np.cos(np.multiply.outer(angles, np.arange(1, size)))
+
+
+@pytest.mark.parametrize("size", [2, 3, 6, 7])
+def test_semidefinite_body_is_the_hull_of_the_moment_curve(size):
+    """The support function is the maximum of a cosine polynomial over all angles."""
+    body = cosine_moment_body(np.ones(size - 1))
+    directions = np.random.default_rng(0).standard_normal((6, size - 1))
+    curve = moments(np.linspace(0, math.pi, 20001), size)
+    np.testing.assert_allclose(
+        body.support(directions), (directions @ curve.T).max(axis=1), rtol=1e-6
+    )
+    # Membership is decided by projection. Near the boundary, the error of a projection is about
+    # the square root of the solver's tolerance, so the points are first moved inside.
+    assert body.contains((1 - 1e-4) * curve[::4000]).all()
+    # For size 2, the curve is the interval [-1, 1], and only its ends are on the boundary.
+    ends = curve[::4000] if size > 2 else curve[:1]
+    assert not body.contains(1.01 * ends).any()
+    mixes = np.random.default_rng(1).dirichlet(np.ones(6), 3) @ curve[::4000] * (1 - 1e-4)
+    assert body.contains(mixes).all()
+
+
+def test_scales_stretch_both_bodies():
+    scales = np.array([1.0, 0.5, 2.0, 4.0])
+    points = 0.99 * moments(np.array([0.3, 2.0]), 4).mean(axis=0, keepdims=True)
+    assert cosine_moment_body(scales[1:]).contains(points / scales[1:]).all()
+    unit = grid_moment_body(np.ones(4), 9).vertices
+    np.testing.assert_allclose(grid_moment_body(scales, 9).vertices, unit / scales[1:], rtol=1e-15)
+
+
+def test_grid_body_has_the_product_moments_of_its_points():
+    body = grid_moment_body(np.ones((3, 3)), 5)
+    angles = np.linspace(0, math.pi, 5)
+    assert body.vertices.shape == (25, 8)
+    row = np.outer(np.cos(np.arange(3) * angles[1]), np.cos(np.arange(3) * angles[4]))
+    np.testing.assert_allclose(body.vertices[1 * 5 + 4], row.ravel()[1:], atol=1e-15)
+
+
+def half_way(scales, per_axis):
+    """A distance to the grid body and its bound, for the angle half-way between two grid angles.
+
+    The point has this angle, next to pi / 2, in every variable.
+    """
+    body = grid_moment_body(scales, per_axis)
+    bends = (np.indices(scales.shape) ** 2).sum(axis=0) / scales
+    limit = (math.pi / (per_axis - 1)) ** 2 / 8 * np.linalg.norm(bends)
+    middle = math.pi * (per_axis // 2 + 0.5) / (per_axis - 1)
+    wave = np.cos(np.arange(len(scales)) * middle)
+    point = reduce(np.kron, [wave] * scales.ndim)[1:] / scales.ravel()[1:]
+    return np.linalg.norm(project(body, point).point - point), limit
+
+
+@pytest.mark.parametrize(("size", "dimension", "per_axis"), [(8, 1, 17), (8, 1, 65), (4, 2, 13)])
+def test_distance_of_true_moments_from_the_grid_body(size, dimension, per_axis):
+    """Half-way between grid angles, the distance is below the bound of `grid_moment_body`.
+
+    The moments of one variable are some coordinates of the body, and those of another variable are
+    other coordinates. So the squared distance is at least the sum over the variables of the squared
+    distances for one variable.
+    """
+    scales = np.random.default_rng(0).uniform(0.5, 2, (size,) * dimension)
+    distance, limit = half_way(scales, per_axis)
+    assert distance <= limit
+    axes = [np.moveaxis(scales, axis, 0).reshape(size, -1)[:, 0] for axis in range(dimension)]
+    least = np.linalg.norm([half_way(axis[:3], per_axis)[0] for axis in axes])
+    assert distance >= least * (1 - 1e-6) > 0
+
+
+def test_distance_of_three_moments_is_nearly_the_bound():
+    """For t = 3 and small h, the bound is sqrt(17) / 4 = 1.03 times the distance.
+
+    The moment curve is the parabola (x, 2 x^2 - 1). At x = cos a, the chord between the grid angles
+    a - h / 2 and a + h / 2 is higher by 2 sin(a)^2 sin(h / 2)^2, and its slope is
+    4 cos(a) cos(h / 2).
+    """
+    per_axis = 65
+    h = math.pi / (per_axis - 1)
+    a = math.pi / 2 + h / 2
+    height, slope = 2 * (math.sin(a) * math.sin(h / 2)) ** 2, 4 * math.cos(a) * math.cos(h / 2)
+    distance, limit = half_way(np.ones(3), per_axis)
+    assert distance == pytest.approx(height / math.hypot(1, slope), rel=1e-6)
+    assert distance <= limit <= 1.04 * distance
+
 
 WORKLOADS = [
     Marginals(4, 2),
@@ -150,19 +444,6 @@ def test_pair_marginals_are_the_moment_matrix_with_diagonal_equal_to_the_first_r
         np.testing.assert_allclose(body.support(direction[None]), problem.value, rtol=1e-6)
 
 
-def test_bad_input():
-    with pytest.raises(ValueError, match="Prefixes"):
-        moment_relaxation(Prefixes(4))
-    with pytest.raises(ValueError, match="200"):
-        moment_relaxation(Parities(22, 4))
-    with pytest.raises(ValueError, match="distinct"):
-        MomentMatrix([(0,), (0,)])
-    with pytest.raises(ValueError, match="must use sets that occur"):
-        MomentRelaxation(MomentMatrix([(0,), (1,)]), [{(0, 2): 1.0}])
-    with pytest.raises(ValueError, match="directions"):
-        moment_relaxation(Marginals(4, 2)).support(np.full((1, 6), np.nan))
-
-
 def test_tables_of_two_levels_are_projected_in_closed_form():
     """Projections agree with a semidefinite program, or satisfy the optimality condition."""
     workload = MarginalTables([2] * 4, 2)
@@ -182,11 +463,3 @@ def test_tables_of_two_levels_are_projected_in_closed_form():
     nearest = body.project((answers + residual)[None])[0]
     normal = answers + residual - nearest
     assert body.support(normal[None])[0] - normal @ nearest <= 1e-8 * body.radius() ** 2
-
-
-def test_tables_without_a_closed_projection_are_refused():
-    with pytest.raises(ValueError, match="two-level"):
-        moment_relaxation(MarginalTables([2, 3, 2], 2))
-    matrix = sp.csr_array(np.eye(3))
-    with pytest.raises(ValueError, match="columns of matrix must be orthogonal"):
-        MappedElliptope(matrix, np.array([1.0, 1.0, 2.0]), np.zeros(3))

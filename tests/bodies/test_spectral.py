@@ -1,50 +1,35 @@
-"""Bodies of matrices: the formula sheet's moments, volumes and widths (JL-COV, JL-WIS, X-SPX)."""
+"""Bodies of matrices: values of the sheet (JL-COV, JL-WIS, X-SPX), and coupling from the past."""
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 from geomdp._numerics.linalg import svec, unsvec
-from geomdp.bodies import Difference, NuclearBall, Spectraplex, SpectraplexDifference
-from geomdp.bodies.symmetrised import SymmetricHull
-from tests.stats import LEVEL, binomial_agrees, mean_agrees, mean_at_most
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize(
-    ("body", "volume", "spread"),
-    [
-        (NuclearBall(2), math.pi / math.sqrt(2), 5 / 12),
-        (SpectraplexDifference(2), 7 * math.pi / (3 * math.sqrt(2)), 109 / 140),
-        (Spectraplex(2), Spectraplex(2).volume(), np.trace(Spectraplex(2).second_moment())),
-    ],
-    ids=["nuclear ball", "difference", "spectraplex"],
+from geomdp.bodies import NuclearBall, Spectraplex, SpectraplexDifference
+from geomdp.bodies.conic.coupling_from_the_past import (
+    _block,
+    block_sweeps,
+    difference_spectra,
+    gas_spectra,
+    heat_bath,
+    nuclear_spectra,
+    sweeps,
 )
-def test_moments_and_volumes_at_order_two(body, volume, spread):
-    """Rejection from a box agrees with the volumes and with E ||U||_F^2 for uniform U (JL-COV)."""
-    half = np.array([1, math.sqrt(2), 1])  # all |M_ij| <= 1, and svec multiplies M_12 by sqrt(2)
-    box = np.random.default_rng(0).uniform(-1, 1, (40_000, 3)) * half
-    accepted = box[body.contains(box)]
-    binomial_agrees(len(accepted), len(box), volume / (8 * math.sqrt(2)))
-    mean_agrees((accepted**2).sum(axis=1), spread)
+from geomdp.bodies.conic.spectral import _gas, difference_moments, eigenvalues, nuclear_moments
+from tests.stats import LEVEL, binomial_agrees, ks_same, ks_uniform, mean_agrees, mean_at_most
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
-def test_spectraplex_volume(d):
-    """The body is a segment for d = 1 and a cone over a disc for d = 2."""
-    volume = Spectraplex(d).volume()
-    if d == 1:
-        assert volume == pytest.approx(1)
-    elif d == 2:
-        # {M psd, tr M = 1} is a disc of radius 1/sqrt(2) at distance 1/sqrt(2) from 0.
-        assert volume == pytest.approx(math.pi / 2 / math.sqrt(2) / 3)
-    else:
-        # The volume is 2^(3/2) Gamma_3(2) / 6!, and the multivariate gamma function is
-        # Gamma_3(2) = pi^(3/2) Gamma(2) Gamma(3/2) Gamma(1) = pi^2 / 2.
-        assert volume == pytest.approx(2**1.5 * math.pi**2 / 2 / 720)
+def test_spectraplex_volumes():
+    assert Spectraplex(1).volume() == pytest.approx(1)
+    # For d = 2, a cone over the disc {M psd, tr M = 1} of radius and distance 1/sqrt(2) from 0.
+    assert Spectraplex(2).volume() == pytest.approx(math.pi / 2 / math.sqrt(2) / 3)
+    # For d = 3, 2^(3/2) Gamma_3(2) / 6!, and Gamma_3(2) = pi^(3/2) Gamma(2) Gamma(3/2) Gamma(1).
+    assert Spectraplex(3).volume() == pytest.approx(2**1.5 * math.pi**2 / 2 / 720)
 
 
 @pytest.mark.statistical
@@ -78,19 +63,6 @@ def test_widths_of_the_sheet(d, width, digits):
     mean_at_most(-heights, -width + 10.0**-digits, level=LEVEL / 8)
 
 
-@pytest.mark.parametrize("d", [1, 2, 4])
-def test_closed_forms_agree_with_their_definitions(d):
-    K = Spectraplex(d)
-    directions = np.random.default_rng(d).standard_normal((6, K.dimension))
-    for closed, wrapper in (
-        (SpectraplexDifference(d), Difference(K)),
-        (NuclearBall(d), SymmetricHull(K)),
-    ):
-        np.testing.assert_allclose(closed.support(directions), wrapper.support(directions))
-        corners = closed.extreme_point(directions)
-        np.testing.assert_allclose(corners, wrapper.extreme_point(directions), atol=1e-12)
-
-
 def test_gauges_through_eigenvalues():
     matrix = np.diag([3.0, 1.0, -2.0])
     turn = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
@@ -111,8 +83,168 @@ def test_extreme_point_where_nothing_is_gained():
     assert SpectraplexDifference(3).support(negative)[0] == pytest.approx(1)
 
 
-@pytest.mark.parametrize("kind", [Spectraplex, SpectraplexDifference, NuclearBall])
-@pytest.mark.parametrize("d", [0, -1, 2.5, "2"])
-def test_bad_orders_are_refused(kind, d):
-    with pytest.raises(ValueError, match="d must be a whole number"):
-        kind(d)
+#: Functions of n ascending spectra (n, d). Together they depend on every eigenvalue.
+STATISTICS = {
+    "smallest": lambda x: x[:, 0],
+    "largest": lambda x: x[:, -1],
+    "trace": lambda x: x.sum(axis=1),
+    "squares": lambda x: (x**2).sum(axis=1),
+    "positive part": lambda x: np.maximum(x, 0).sum(axis=1),
+    "smallest gap": lambda x: np.diff(x, axis=1).min(axis=1),
+    "number above 0": lambda x: (x > 0).sum(axis=1) + 0.0,
+}
+
+
+@pytest.mark.parametrize("d", [2, 3, 9])
+def test_quantiles_of_one_particle(d):
+    """The distribution function at the u-quantile is u, by adaptive quadrature."""
+    rng = np.random.default_rng(d)
+    for scale in (0.2, 1.0, 4.0):
+        points = np.sort(scale * d * rng.uniform(-1, 1, d))
+        for i in {0, d // 2, d - 1}:
+            others, u = np.delete(points, i), rng.random()
+            low = points[i - 1] if i else -80.0 - 4 * d * scale
+            high = points[i + 1] if i < d - 1 else 80.0 + 4 * d * scale
+            x = heat_bath(u, points, i)
+            assert low < x < high
+
+            def mass(a, b, others=others):
+                ends = sorted([*np.linspace(a, b, 30), *([0.0] if a < 0 < b else [])])
+
+                def density(t):
+                    return math.exp(-abs(t)) * np.prod(np.abs(t - others))
+
+                return math.fsum(
+                    quad(density, *pair, epsabs=0, epsrel=1e-12)[0]
+                    for pair in itertools.pairwise(ends)
+                )
+
+            below, above = mass(low, x), mass(x, high)
+            assert below / (below + above) == pytest.approx(u, abs=1e-11)
+
+
+def test_common_uniforms_keep_states_ordered():
+    rng = np.random.default_rng(1)
+    low = np.sort(rng.standard_normal(6))
+    high = low + rng.exponential(size=6).cumsum()
+    assert (np.diff(high) > 0).all()
+    lowest, highest = np.full(6, -np.inf), np.full(6, np.inf)
+    for _ in range(8):
+        uniforms = rng.random((2, 6))
+        states = [lowest, low, high, highest]
+        for state in states:
+            sweeps(state, uniforms)
+            assert (np.diff(state) > 0).all()
+        for below, above in itertools.pairwise(states):
+            assert (below <= above + 1e-12).all()
+    # The states that started at -inf and at +inf are finite after the sweeps.
+    assert np.isfinite(lowest).all()
+    assert np.isfinite(highest).all()
+
+
+def test_a_coalescing_block_sends_all_states_to_one():
+    starts = [np.sort(s * np.random.default_rng(2).standard_normal(5)) for s in (0.1, 1, 10)]
+    for seed in range(20):
+        ends = [
+            _block(np.random.default_rng(seed), block_sweeps(5), start, True) for start in starts
+        ]
+        assert len({coalesced for coalesced, _ in ends}) == 1
+        if ends[0][0]:
+            np.testing.assert_array_equal(ends[0][1], ends[1][1])
+            np.testing.assert_array_equal(ends[0][1], ends[2][1])
+
+
+@pytest.mark.statistical
+def test_blocks_keep_exact_states_whether_they_coalesce_or_not():
+    """With six sweeps many blocks do not coalesce, but the states must keep their distribution."""
+    rng = np.random.default_rng(3)
+    start = gas_spectra(3000, 3, rng)
+    outcomes = [_block(rng, 6, state, True) for state in start]
+    assert 0.2 < np.mean([coalesced for coalesced, _ in outcomes]) < 0.8
+    ends = np.array([end for _, end in outcomes])
+    fresh = gas_spectra(3000, 3, rng)
+    for statistic in STATISTICS.values():
+        ks_same(statistic(ends), statistic(fresh), LEVEL / len(STATISTICS))
+
+
+def wishart_differences(d: int, tries: int, rng: np.random.Generator) -> np.ndarray:
+    """Spectra of uniform points of K - K, by rejection sampling; K is the spectraplex.
+
+    Let A and B be uniform on K. M = A - B is accepted if A - M_+ is psd, where M_+ is the positive
+    part of M. Given M, the accepted A are the M_+ + X with X psd and tr X <= 1 - ||M||, where ||.||
+    is the gauge of K - K. Their volume is proportional to (1 - ||M||)^D with D = d (d + 1) / 2. So
+    M / ||M|| has the same distribution as for a uniform point of K - K. The probability of
+    acceptance is vol(K - K) / (C(2 D, D) vol(K)), which is at most 1 by Rogers and Shephard.
+    """
+    K = Spectraplex(d)
+    A, B = K.sample_uniform(tries, rng), K.sample_uniform(tries, rng)
+    positive = K.project(A - B)  # the projection is M_+, because tr M_+ <= 1
+    accepted = (A - B)[eigenvalues(A - positive)[:, 0] >= -1e-12]
+    sizes = rng.random((len(accepted), 1)) ** (1 / K.dimension)
+    gauges = SpectraplexDifference(d).gauge(accepted)
+    return eigenvalues(sizes * accepted / gauges[:, None])
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("d", "tries"), [(2, 6000), (4, 24_000)])
+def test_difference_spectra_agree_with_rejection(d, tries):
+    rng = np.random.default_rng(d)
+    expected = wishart_differences(d, tries, rng)
+    D = d * (d + 1) // 2
+    ratio = SpectraplexDifference(d).volume() / Spectraplex(d).volume()
+    binomial_agrees(len(expected), tries, ratio / math.comb(2 * D, D))
+    drawn = difference_spectra(3000, d, rng)
+    for statistic in STATISTICS.values():
+        ks_same(statistic(drawn), statistic(expected), LEVEL / len(STATISTICS))
+
+
+@pytest.mark.statistical
+def test_nuclear_spectra_agree_with_rejection_from_the_difference():
+    """Uniform points of the difference body that lie in the nuclear ball are uniform there."""
+    rng = np.random.default_rng(5)
+    inside = difference_spectra(6000, 3, rng)
+    inside = inside[np.abs(inside).sum(axis=1) <= 1]
+    ratio = NuclearBall(3).volume() / SpectraplexDifference(3).volume()
+    binomial_agrees(len(inside), 6000, ratio)
+    drawn = nuclear_spectra(3000, 3, rng)
+    ks_uniform(np.abs(drawn).sum(axis=1) ** 6)
+    for statistic in STATISTICS.values():
+        ks_same(statistic(drawn), statistic(inside), LEVEL / len(STATISTICS))
+
+
+@pytest.mark.statistical
+def test_moments_in_high_dimension():
+    rng = np.random.default_rng(6)
+    for draw, moments in (
+        (nuclear_spectra, nuclear_moments),
+        (difference_spectra, difference_moments),
+    ):
+        spectra, known = draw(1000, 8, rng), moments(8)
+        mean_agrees((spectra**2).sum(axis=1), known.squares)
+        mean_agrees(spectra.sum(axis=1) ** 2, known.squared_trace)
+
+
+def test_moments_and_volumes_of_the_sheet():
+    """For d = 2 the values come from JL-COV. For d = 1 both bodies are the interval [-1, 1]."""
+    for moments in (nuclear_moments(1), difference_moments(1)):
+        assert moments.squares == pytest.approx(1 / 3, rel=1e-13)
+    assert nuclear_moments(2).squares == pytest.approx(5 / 12, rel=1e-13)
+    assert difference_moments(2).squares == pytest.approx(109 / 140, rel=1e-13)
+    assert NuclearBall(2).volume() == pytest.approx(math.pi / math.sqrt(2), rel=1e-13)
+    difference = 7 * math.pi / (3 * math.sqrt(2))
+    assert SpectraplexDifference(2).volume() == pytest.approx(difference, rel=1e-13)
+
+
+@pytest.mark.parametrize("d", [10, 40])
+def test_moments_stay_accurate_as_d_grows(d):
+    """The number p of `difference_spectra` is distributed symmetrically about D / 2.
+
+    By the inequality of Rogers and Shephard, vol(K - K) is below C(2 D, D) vol(K).
+    """
+    D, gas = d * (d + 1) // 2, _gas(d)
+    assert gas.shares.sum() == pytest.approx(1, rel=1e-12)
+    assert gas.shares.min() > -1e-14
+    assert gas.shares @ gas.degrees == pytest.approx(D / 2, rel=1e-12)
+    np.testing.assert_allclose(gas.shares, gas.shares[::-1], rtol=0, atol=1e-14)
+    assert math.log(2) < difference_moments(d).log_integral < math.log(math.comb(2 * D, D))
+    assert nuclear_moments(d).log_integral < difference_moments(d).log_integral

@@ -1,16 +1,17 @@
-"""Linear images, scaled and shifted bodies, difference bodies and symmetric hulls."""
+"""Images, shadows, multiples, differences and hulls of bodies; bodies from CVXPY constraints."""
 
 from __future__ import annotations
 
+import cvxpy as cp
 import numpy as np
 import pytest
 
-from geomdp import bounds, gaussian_width, sample_uniform, volume
 from geomdp.bodies import (
     Ball,
     Body,
     Box,
     CrossPolytope,
+    CvxBody,
     Difference,
     Ellipsoid,
     LinearImage,
@@ -20,18 +21,20 @@ from geomdp.bodies import (
     Scaled,
     Simplex,
     SimplexDifference,
+    SolverError,
     Spectraplex,
     SpectraplexDifference,
     SymmetrisedBox,
+    TriangulatedPolytope,
     VPolytope,
     difference_body,
     symmetric_hull,
 )
-from geomdp.bodies.sensitivity import WorkloadPolytope, check_contains_neighbours
+from geomdp.bodies.sensitivity import WorkloadPolytope, shadow
 from geomdp.bodies.symmetrised import Shifted, SymmetricHull
-from geomdp.privacy import Adjacency
-from geomdp.workloads import Parities, Prefixes
-from tests.catalogue import AROUND_0, BODIES, TALL, TURN, cube, gaussian
+from geomdp.workloads import Parities
+from tests.catalogue import AROUND_0, CONIC_PROGRAM, TALL, cube, gaussian
+from tests.stats import ks_uniform, mean_agrees
 
 
 def test_an_image_of_a_ball_is_an_ellipsoid():
@@ -59,20 +62,19 @@ def test_images_of_polytopes_agree_with_mapped_vertices():
 def test_a_map_that_is_not_one_to_one_serves_only_what_it_can():
     image = LinearImage(gaussian(2, 3), Box.centred(np.ones(3)))
     corners = (2 * cube(3) - 1) @ image.matrix.T
-    directions = gaussian(4, 2)
+    directions, points = gaussian(4, 2), np.ones((1, 2))
     expected = VPolytope(corners).support(directions)
     np.testing.assert_allclose(image.support(directions), expected, rtol=1e-14)
     assert not image.one_to_one
-    for verb in (image.gauge, image.facets, image.contains, image.project):
+    for call in (
+        *(lambda verb=verb: verb(points) for verb in (image.gauge, image.facets)),
+        *(lambda verb=verb: verb(points) for verb in (image.contains, image.project)),
+        *(image.volume, image.second_moment, image.centroid),
+        lambda: image.sample_uniform(3, np.random.default_rng(0)),
+        lambda: image.chord(0 * points, points),
+    ):
         with pytest.raises(MissingOracle):
-            verb(np.ones((1, 2)))
-    for verb in (image.volume, image.second_moment, image.centroid):
-        with pytest.raises(MissingOracle):
-            verb()
-    with pytest.raises(MissingOracle):
-        image.sample_uniform(3, np.random.default_rng(0))
-    with pytest.raises(MissingOracle):
-        image.chord(np.zeros((1, 2)), np.ones((1, 2)))
+            call()
 
 
 def test_projection_through_an_isometry():
@@ -93,72 +95,46 @@ def test_radius_of_an_image_is_a_bound():
 def test_shifted_gauges_come_from_chords():
     body = Shifted(Box.centred([1, 1]), [0.5, 0])
     assert not body.implements(Body.gauge)
-    np.testing.assert_allclose(
-        body.gauge(np.array([[1.5, 0], [-1, 0], [0, 0]])), [1, 2, 0], rtol=1e-9
-    )
-    with pytest.raises(ValueError, match="does not contain 0"):
-        Shifted(Ball(2), [3, 0]).gauge(np.ones((1, 2)))
+    points = np.array([[1.5, 0], [-1, 0], [0, 0]])
+    np.testing.assert_allclose(body.gauge(points), [1, 2, 0], rtol=1e-9)
 
 
-CLOSED_DIFFERENCES = [
-    (Box([0.0, -1], [1.0, 3]), Box),
-    (Ball(3, 2), Ball),
-    (CrossPolytope(3, 2), CrossPolytope),
-    (Ellipsoid(TALL), Ellipsoid),
-    (Simplex(AROUND_0 + 1), SimplexDifference),
-    (Spectraplex(3), SpectraplexDifference),
-    (Product([Box([0.0], [1.0]), Simplex(np.eye(3))]), Product),
-    (Scaled(Simplex(np.eye(3)), 3), Scaled),
-    (Shifted(Spectraplex(2), [1, 2, 3]), SpectraplexDifference),
-    (LinearImage(TALL, Simplex(AROUND_0)), LinearImage),
-    (VPolytope(2 * cube(3) - 1), Scaled),
-    (VPolytope(cube(3)), Difference),
-    (WorkloadPolytope(Parities(3, 2)), Difference),
+#: A body K, and the types of K - K and of the hull of K and -K.
+KINDS = [
+    (Box([0.0, -1], [1.0, 3]), Box, SymmetricHull),
+    (Box(np.zeros(3), [1.0, 2, 3]), Box, SymmetrisedBox),
+    (Box.centred([1.0, 2]), Box, Box),
+    (Ball(3, 2), Ball, Ball),
+    (CrossPolytope(3, 2), CrossPolytope, CrossPolytope),
+    (Ellipsoid(TALL), Ellipsoid, Ellipsoid),
+    (Simplex(AROUND_0), SimplexDifference, SymmetricHull),
+    (Simplex(np.eye(3)), SimplexDifference, LinearImage),
+    (Spectraplex(3), SpectraplexDifference, NuclearBall),
+    (Product([Box([0.0], [1.0]), Simplex(np.eye(3))]), Product, SymmetricHull),
+    (Scaled(Simplex(np.eye(3)), 3), Scaled, Scaled),
+    (Shifted(Spectraplex(2), [1, 2, 3]), SpectraplexDifference, SymmetricHull),
+    (LinearImage(TALL, Simplex(AROUND_0)), LinearImage, LinearImage),
+    (VPolytope(2 * cube(3) - 1), Scaled, VPolytope),
+    (VPolytope(cube(3)), Difference, SymmetricHull),
+    (WorkloadPolytope(Parities(3, 2)), Difference, SymmetricHull),
 ]
 
 
-@pytest.mark.parametrize(("body", "kind"), CLOSED_DIFFERENCES, ids=lambda value: repr(value)[:40])
-def test_difference_bodies(body, kind):
-    """For every kind of body K, the support function of K - K is h_K(u) + h_K(-u)."""
-    difference = difference_body(body)
-    assert type(difference) is kind
-    assert difference.symmetric
-    directions = gaussian(6, body.dimension)
-    expected = body.support(directions) + body.support(-directions)
-    np.testing.assert_allclose(difference.support(directions), expected, rtol=1e-12, atol=1e-12)
-    basis, own = body.affine_hull().basis, difference.affine_hull().basis
-    np.testing.assert_allclose(own @ own.T, basis @ basis.T, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("body", "kind"),
-    [
-        (Box(np.zeros(3), [1.0, 2, 3]), SymmetrisedBox),
-        (Box([-1.0, 0], [1.0, 2]), SymmetricHull),
-        (Box.centred([1.0, 2]), Box),
-        (Ball(2), Ball),
-        (Simplex(np.eye(3)), LinearImage),
-        (Simplex(AROUND_0), SymmetricHull),
-        (Spectraplex(3), NuclearBall),
-        (LinearImage(TALL, Spectraplex(2)), LinearImage),
-        (Scaled(Spectraplex(2), 2), Scaled),
-        (VPolytope(cube(3) + 1), SymmetricHull),
-    ],
-    ids=lambda value: repr(value)[:40],
-)
-def test_symmetric_hulls(body, kind):
-    """The hull of K and -K has the support function max(h_K(u), h_K(-u)) and the span of K."""
-    hull = symmetric_hull(body)
-    assert type(hull) is kind
-    assert hull.symmetric
-    directions = gaussian(6, body.dimension)
-    expected = np.maximum(body.support(directions), body.support(-directions))
-    np.testing.assert_allclose(hull.support(directions), expected, rtol=1e-12)
-    corners = hull.extreme_point(directions)
-    np.testing.assert_allclose((corners * directions).sum(axis=1), expected, rtol=1e-12)
+@pytest.mark.parametrize(("body", "difference", "hull"), KINDS, ids=lambda x: repr(x)[:40])
+def test_difference_bodies_and_symmetric_hulls(body, difference, hull):
+    """The contracts compare their support functions; here the types, spans and corners."""
     points = body.extreme_point(gaussian(30, body.dimension))
-    span = np.linalg.matrix_rank(points, tol=1e-9)
-    assert hull.affine_hull().dimension == span
+    rank = np.linalg.matrix_rank(points, tol=1e-9)
+    for made, kind in ((difference_body(body), difference), (symmetric_hull(body), hull)):
+        assert type(made) is kind
+        assert made.symmetric
+        directions = gaussian(6, body.dimension)
+        corners = made.extreme_point(directions)
+        heights = made.support(directions)
+        np.testing.assert_allclose((corners * directions).sum(axis=1), heights, rtol=1e-12)
+    assert symmetric_hull(body).affine_hull().dimension == rank
+    basis, own = body.affine_hull().basis, difference_body(body).affine_hull().basis
+    np.testing.assert_allclose(own @ own.T, basis @ basis.T, atol=1e-12)
 
 
 def test_difference_and_hull_gauges_of_the_same_polytope():
@@ -173,79 +149,188 @@ def test_difference_and_hull_gauges_of_the_same_polytope():
     np.testing.assert_allclose(SymmetricHull(K).vertex_list(), both.vertices)
 
 
-def test_a_turned_body_is_the_same_body():
-    turnable = [case for case in BODIES if case.has("support") and case.build(1.0).dimension == 3]
-    assert turnable
-    for case in turnable:
-        body = case.build(1.0)
-        turned = LinearImage(TURN, body)
-        directions = gaussian(3, 3)
-        np.testing.assert_allclose(
-            turned.support(directions @ TURN.T), body.support(directions), rtol=0, atol=1e-5
-        )
-        assert turned.affine_hull().dimension == case.rank
+RNG = np.random.default_rng(0)
+
+
+TURN = np.linalg.qr(RNG.standard_normal((5, 5)))[0]
+
+
+AXES = np.eye(5)
+
+
+POINTS = RNG.standard_normal((7, 5))
+
+
+SYMMETRIC = np.vstack([POINTS, -POINTS])
+
+
+BLOCKS = Product([Ball(2, 2.0), Box.centred([3.0, 0.5, 1.0])])
+
+
+#: Body, rows, and whether the shadow has an exact sampler.
+CASES = {
+    "ball": (Ball(5, 2.0), TURN[:3], True),
+    "ellipsoid": (Ellipsoid(POINTS[:5].T), TURN[:3], True),
+    "flat ellipsoid": (Ellipsoid(POINTS[:2].T), TURN[:2], True),
+    "box along axes": (Box.centred([1, 2, 3, 4, 5]), AXES[[4, 1, 2]], True),
+    "box turned": (Box.centred([1, 2, 3, 4, 5]), TURN[:3], False),
+    "cross-polytope along axes": (CrossPolytope(5, 2.0), -AXES[[3, 0]], True),
+    "cross-polytope turned": (CrossPolytope(5, 2.0), TURN[:3], False),
+    "scaled": (Scaled(Box.centred([1, 2, 3, 4, 5]), 3.0), AXES[1:3], True),
+    "turned box, own axes": (
+        LinearImage(TURN, Box.centred([1, 2, 3, 4, 5])),
+        # These rows times TURN have entries near 1e-17 in place of 0, so no closed form is found.
+        # `_framed` in `geomdp.noise.recursive` removes TURN before it takes a shadow.
+        TURN.T[[2, 0]],
+        False,
+    ),
+    "product along factors": (BLOCKS, AXES[[3, 0, 1, 2]], True),
+    "product of one factor": (BLOCKS, AXES[[2, 4]], True),
+    "product across factors": (BLOCKS, TURN[:2], False),
+    "product turned within the ball": (
+        Product([Ball(3, 2.0), Ball(2, 1.0)]),
+        np.vstack([np.append(TURN[0, :3] / np.linalg.norm(TURN[0, :3]), [0, 0]), AXES[4]]),
+        True,
+    ),
+    "simplex difference": (SimplexDifference(POINTS[:6]), TURN[:3], False),
+    "difference": (Difference(VPolytope(POINTS)), TURN[:3], False),
+    "symmetric hull": (SymmetricHull(VPolytope(POINTS)), TURN[:3], False),
+    "symmetric polytope": (VPolytope(SYMMETRIC), TURN[:3], True),
+    "triangulated polytope": (TriangulatedPolytope(SYMMETRIC[:, :3]), TURN[:2, :3], True),
+    "symmetrised box": (SymmetrisedBox([1.0, 2, 3, 4, 5]), TURN[:3], False),
+    "matrices": (SpectraplexDifference(2), TURN[:2, :3], False),
+    "segment of matrices": (SpectraplexDifference(2), TURN[:1, :3], True),
+    "segment of a simplex difference": (SimplexDifference(POINTS[:6]), TURN[:1], True),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_shadows_have_the_support_function_of_the_image(name: str) -> None:
+    body, rows, exact = CASES[name]
+    image = shadow(body, rows)
+    assert image.dimension == len(rows)
+    assert image.symmetric
+    assert image.implements(Body.sample_uniform) is exact
+    directions = np.random.default_rng(1).standard_normal((50, len(rows)))
+    expected = body.support(directions @ rows)
+    heights = image.support(directions)
+    # The half-width of a segment is enlarged by a relative 1e-9, so that it is never too small.
+    np.testing.assert_allclose(heights, expected, rtol=2e-9)
+    assert (heights >= expected * (1 - 1e-13)).all()
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[2]])
+def test_exact_shadows_are_sampled_uniformly(name: str) -> None:
+    body, rows, _ = CASES[name]
+    image = shadow(body, rows)
+    points = image.sample_uniform(4000, np.random.default_rng(2))
+    ks_uniform(np.minimum(image.gauge(points), 1) ** len(rows), level=5e-7)
+    mean_agrees(points[:, :, None] * points[:, None, :], image.second_moment(), level=5e-7)
+
+
+def test_shadows_of_shadows_are_shadows() -> None:
+    body = TriangulatedPolytope(2 * cube(3) - 1)
+    rows = np.linalg.qr(np.random.default_rng(3).standard_normal((3, 3)))[0]
+    at_once = shadow(body, rows[:1])
+    twice = shadow(shadow(body, rows[:2]), np.array([[1.0, 0.0]]))
+    u = np.array([[1.0], [-2.0]])
+    np.testing.assert_allclose(twice.support(u), at_once.support(u), rtol=2e-9)
 
 
 @pytest.mark.parametrize(
-    ("build", "message"),
+    ("body", "rows"),
     [
-        (lambda: LinearImage(np.eye(2), Ball(3)), "matrix must have shape"),
-        (lambda: LinearImage(np.zeros((0, 3)), Ball(3)), "matrix must have shape"),
-        (lambda: LinearImage([[np.nan, 0, 0]], Ball(3)), "finite"),
-        (lambda: Scaled(Ball(3), 0), "factor"),
-        (lambda: Scaled(Ball(3), -1), "factor"),
-        (lambda: Shifted(Ball(3), [1, 2]), "offset must have shape"),
-        (lambda: Shifted(Ball(3), [1, 2, np.inf]), "finite"),
-        (lambda: difference_body(np.eye(2)), "must be a Body"),
-        (lambda: symmetric_hull("cube"), "must be a Body"),
-        (lambda: SymmetrisedBox([1.0, 0.0]), "above 0"),
-        (lambda: SymmetrisedBox([]), "above 0"),
+        (VPolytope(np.zeros((1, 3))), TURN[:1, :3]),
+        (VPolytope(np.zeros((1, 3))), TURN[:2, :3]),
+        (TriangulatedPolytope(np.zeros((2, 3))), TURN[:2, :3]),
+        (LinearImage(np.eye(3)[:, :2], Difference(VPolytope(POINTS[:, :2]))), np.eye(3)[2:]),
     ],
 )
-def test_bad_parameters_are_refused(build, message):
-    with pytest.raises(ValueError, match=message):
-        build()
+def test_the_shadow_of_what_has_no_width_is_a_point(body: Body, rows: np.ndarray) -> None:
+    ways = np.vstack([np.eye(len(rows)), -rows @ rows.T])
+    np.testing.assert_array_equal(shadow(body, rows).support(ways), 0)
 
 
-#: Operations and algorithms that take a body. Without a check, other operands would fail later.
-TAKERS = [
-    lambda body: Scaled(body, 2.0),
-    lambda body: Shifted(body, np.ones(3)),
-    lambda body: LinearImage(np.eye(3), body),
-    Difference,
-    SymmetricHull,
-    difference_body,
-    symmetric_hull,
-    gaussian_width,
-    volume,
-    bounds.volume_radii,
-    lambda body: sample_uniform(body, 3, rng=0),
-    lambda body: check_contains_neighbours(body, Prefixes(3), Adjacency.REPLACE_ONE),
-]
+def l1(solver=None):
+    return CvxBody(4, lambda x: [cp.norm1(x) <= 2], solver=solver)
 
 
-@pytest.mark.parametrize("taker", TAKERS)
-@pytest.mark.parametrize("operand", [None, 1.0, "ball", np.eye(3), [Ball(3)], Ball])
-def test_operands_must_be_bodies(taker, operand):
-    with pytest.raises(ValueError, match=r"body must be a Body, got "):
-        taker(operand)
+@pytest.mark.parametrize("solver", [None, cp.CLARABEL, cp.SCS])
+def test_agrees_with_the_closed_form(solver):
+    body, exact, points = l1(solver), CrossPolytope(4, 2), gaussian(3, 4)
+    np.testing.assert_allclose(body.support(points), exact.support(points), rtol=CONIC_PROGRAM)
+    np.testing.assert_allclose(body.gauge(points), exact.gauge(points), rtol=CONIC_PROGRAM)
+    nearest = exact.project(points)
+    np.testing.assert_allclose(body.project(points), nearest, rtol=0, atol=2 * CONIC_PROGRAM)
+    inner = 0.5 * points / exact.gauge(points)[:, None]
+    ways = gaussian(3, 4, seed=1)
+    np.testing.assert_allclose(body.chord(inner, ways), exact.chord(inner, ways), rtol=1e-4)
 
 
-@pytest.mark.parametrize("workload", [None, 3, "marginals", np.eye(2)])
-def test_a_polytope_of_a_workload_needs_one(workload):
-    with pytest.raises(ValueError, match="workload must be a Workload"):
-        WorkloadPolytope(workload)
+def test_problems_are_compiled_once():
+    calls = []
+
+    def build(x):
+        calls.append(x)
+        return [cp.norm(x, 2) <= 1]
+
+    body = CvxBody(3, build)
+    for _ in range(3):
+        body.support(gaussian(2, 3))
+        body.gauge(gaussian(2, 3))
+    # `build` is called at construction and once for each program: support, projection (to check
+    # that 0 is in the body) and the farthest point of a ray.
+    assert len(calls) == 4
+    assert all(isinstance(x, cp.Variable) and x.shape == (3,) for x in calls)
 
 
-@pytest.mark.parametrize(
-    "build",
-    [
-        lambda: Box([0.0], [10**400]),
-        lambda: Shifted(Ball(1), [10**400]),
-        lambda: Ellipsoid([[10**400]]),
-        lambda: VPolytope([[10**400], [0]]),
-    ],
-)
-def test_whole_numbers_beyond_float64_are_refused(build):
-    with pytest.raises(ValueError, match="must be finite, got a number beyond float64"):
-        build()
+def test_affine_hull_of_a_flat_body():
+    plane = gaussian(2, 5)
+    body = CvxBody(5, lambda x: [cp.norm(x, 2) <= 1, plane @ x == 0.1])
+    hull = body.affine_hull()
+    assert hull.dimension == 3
+    np.testing.assert_allclose(plane @ hull.basis, 0, atol=1e-5)
+    np.testing.assert_allclose(plane @ hull.offset, 0.1, atol=1e-6)
+    point = CvxBody(2, lambda x: [x == np.array([1.0, 2.0])])
+    assert point.affine_hull().dimension == 0
+
+
+def test_auxiliary_variables_are_allowed():
+    """The body is a zonotope, the image of a cube. Points of the cube are auxiliary variables."""
+    generators = gaussian(3, 2)
+
+    def build(x):
+        weights = cp.Variable(3)
+        return [x == generators.T @ weights, cp.norm_inf(weights) <= 1]
+
+    directions = gaussian(4, 2, seed=1)
+    expected = np.abs(directions @ generators.T).sum(axis=1)
+    np.testing.assert_allclose(CvxBody(2, build).support(directions), expected, rtol=CONIC_PROGRAM)
+
+
+def test_a_body_without_0_has_no_gauge():
+    body = CvxBody(2, lambda x: [cp.norm(x - np.array([3.0, 0]), 2) <= 1])
+    assert not body.implements(Body.gauge)
+    with pytest.raises(ValueError, match="has no gauge"):
+        body.gauge(np.ones((1, 2)))
+    exact = Ball(2)
+    points = np.array([[3.0, 0.5], [0.0, 0.0]])
+    assert body.contains(points).tolist() == exact.contains(points - [3, 0]).tolist()
+
+
+def test_solver_failures_are_not_swallowed(monkeypatch):
+    body = l1(cp.SCS)
+    body.support(np.eye(4)[:1])
+    monkeypatch.setitem(body._highest._settings, "max_iters", 1)
+    with pytest.raises(SolverError, match="SCS"):
+        body.support(gaussian(1, 4))
+
+
+def test_constraints_compose():
+    """A larger problem with `cvxpy_constraints` of two bodies finds the distance between them."""
+    first, second = l1(), Box(np.full(4, 2.0), np.full(4, 3.0))
+    x, y = cp.Variable(4), cp.Variable(4)
+    constraints = [*first.cvxpy_constraints(x), *second.cvxpy_constraints(y)]
+    problem = cp.Problem(cp.Minimize(cp.norm(x - y, 2)), constraints)
+    assert problem.solve(solver=cp.CLARABEL) == pytest.approx(3, rel=CONIC_PROGRAM)
