@@ -1,46 +1,51 @@
-"""V-polytopes, H-polytopes and slab bodies: known facets, ties, flat bodies and bad input."""
+"""Polytopes by vertices, inequalities and oracles agree with linear programs and known facets."""
 
 from __future__ import annotations
 
+import itertools
+import pickle
+
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
-from geomdp.bodies import Body, HPolytope, SlabBody, VPolytope
+from geomdp._numerics.linalg import AffineHull
+from geomdp.bodies import (
+    Body,
+    Difference,
+    HPolytope,
+    MissingOracle,
+    SlabBody,
+    SolverError,
+    VPolytope,
+)
+from geomdp.bodies.linear_programs import ConicProgram, origin_depth, slack_rows
+from geomdp.bodies.ray_shooting import independent_points
+from geomdp.bodies.sensitivity import WorkloadPolytope
+from geomdp.bodies.symmetrised import SymmetricHull
+from geomdp.workloads import (
+    BoxSecondMoment,
+    Histogram,
+    Marginals,
+    MarginalTables,
+    Parities,
+    explicit_answers,
+)
 from tests.catalogue import cube, gaussian
 
 SQUARE = np.vstack([np.eye(2), -np.eye(2)])
 
 
-def test_support_in_blocks_equals_one_product(monkeypatch):
-    body, directions = VPolytope(gaussian(300, 5)), gaussian(40, 5, seed=1)
+@pytest.mark.parametrize("entries", [40 * 7, 40 * 3])
+def test_support_in_blocks_equals_one_product_and_ties_go_to_the_first(monkeypatch, entries):
+    vertices = np.vstack([gaussian(300, 5), gaussian(100, 5)])
+    body, directions = VPolytope(vertices), np.vstack([gaussian(39, 5, seed=1), np.zeros((1, 5))])
     whole, winners = body.support(directions), body.extreme_point(directions)
-    monkeypatch.setattr("geomdp.bodies.polytopes.vpolytope.BLOCK_ENTRIES", 40 * 7)
+    monkeypatch.setattr("geomdp.bodies.polytopes.vpolytope.BLOCK_ENTRIES", entries)
     np.testing.assert_array_equal(body.support(directions), whole)
     np.testing.assert_array_equal(body.extreme_point(directions), winners)
-    best = (directions @ body.vertices.T).argmax(axis=1)
-    np.testing.assert_array_equal(winners, body.vertices[best])
-
-
-def test_ties_go_to_the_first_vertex(monkeypatch):
-    body = VPolytope(np.vstack([cube(2), cube(2)]))
-    monkeypatch.setattr("geomdp.bodies.polytopes.vpolytope.BLOCK_ENTRIES", 3)
-    found = body.extreme_point(np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 0.0]]))
-    np.testing.assert_array_equal(found, body.vertices[[0, 3, 2]])
-
-
-def test_interior_of_the_gauge_depends_on_the_relative_interior():
-    square = cube(2) - 0.5
-    assert VPolytope(square).implements(Body.gauge)
-    assert VPolytope(square + 0.499).implements(Body.gauge)
-    for shift in (0.5, 0.501, 3.0):
-        body = VPolytope(square + shift)
-        assert not body.implements(Body.gauge)
-        for verb in (body.gauge, body.facets):
-            with pytest.raises(ValueError, match="relative interior"):
-                verb(np.ones((1, 2)))
-    flat = np.hstack([square, np.ones((4, 1))])
-    assert not VPolytope(flat).implements(Body.gauge)
-    assert VPolytope(flat - [0, 0, 1]).implements(Body.gauge)
+    best = (directions @ vertices.T).argmax(axis=1)
+    np.testing.assert_array_equal(winners, vertices[best])
 
 
 def test_gauge_near_0_is_not_confused_by_rounding():
@@ -51,10 +56,14 @@ def test_gauge_near_0_is_not_confused_by_rounding():
     assert np.isinf(flat.gauge(1e-9 * gaussian(4, 5))).all()
 
 
-def test_known_facets_of_a_cube():
+def test_known_facets_and_gauges_of_cubes():
     found = VPolytope(2 * (2 * cube(3) - 1)).facets(np.array([[1.0, 0.2, -0.3], [0, -5, 1.0]]))
     np.testing.assert_allclose(found.gauges, [0.5, 2.5], rtol=1e-12)
     np.testing.assert_allclose(found.normals, [[0.5, 0, 0], [0, -0.5, 0]], atol=1e-12)
+    assert VPolytope(cube(2) - 0.001).implements(Body.gauge)
+    flat = np.hstack([cube(2) - 0.5, np.ones((4, 1))])
+    assert not VPolytope(flat).implements(Body.gauge)
+    assert VPolytope(flat - [0, 0, 1]).implements(Body.gauge)
 
 
 def test_symmetry_is_recognised_from_the_list():
@@ -64,32 +73,6 @@ def test_symmetry_is_recognised_from_the_list():
     assert VPolytope(np.zeros((1, 3))).symmetric
     assert HPolytope(SQUARE, [1, 2, 1, 2]).symmetric
     assert not HPolytope(SQUARE, [1, 2, 1, 3]).symmetric
-
-
-@pytest.mark.parametrize(
-    ("normals", "offsets", "message"),
-    [
-        (np.eye(2), [1, 1], "empty or unbounded"),
-        ([[1.0, 0.0], [-1.0, 0.0]], [1, 1], "empty or unbounded"),
-        (np.vstack([SQUARE, [[1.0, 1.0]]]), [1, 1, 1, 1, -2.1], "is empty"),
-        (SQUARE, [1, 1, -1.1, 1], "is empty"),
-    ],
-    ids=["orthant", "strip", "no common point", "contradiction"],
-)
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
-def test_sets_that_are_no_bodies_say_so_at_first_use(normals, offsets, message, scale):
-    points = np.zeros((1, 2))
-    uses = [
-        lambda body: body.support(points),
-        lambda body: body.contains(points),
-        lambda body: body.chord(points, points + 1),
-        lambda body: body.affine_hull(),
-        lambda body: body.implements(Body.gauge),
-        lambda body: body.radius(),
-    ]
-    for use in uses:
-        with pytest.raises(ValueError, match=message):
-            use(HPolytope(normals, scale * np.array(offsets)))
 
 
 def test_a_far_redundant_row_does_not_blur_membership():
@@ -119,42 +102,259 @@ def test_slabs_agree_with_the_same_inequalities():
         np.testing.assert_allclose(*ends, rtol=1e-12)
 
 
-def test_slabs_that_do_not_span_are_unbounded():
-    body = SlabBody([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0], [2.0, 0.0, 0.0]], [1, 1, 1])
-    for use in (lambda: body.gauge(np.ones((1, 3))), lambda: body.support(np.ones((1, 3)))):
-        with pytest.raises(ValueError, match="span only 2"):
-            use()
+#: Relative tolerance: five times the tolerance of HiGHS in the library, on data scaled to size 1.
+ACCURACY = 5e-9
 
 
-@pytest.mark.parametrize(
-    ("build", "message"),
-    [
-        (lambda: VPolytope(np.zeros((0, 3))), "shape"),
-        (lambda: VPolytope(np.zeros((3, 0))), "shape"),
-        (lambda: VPolytope(np.zeros(3)), "axes"),
-        (lambda: VPolytope([[np.nan]]), "finite"),
-        (lambda: VPolytope([["a"]]), "numeric"),
-        (lambda: HPolytope(SQUARE, [1, 1, 1]), "shapes"),
-        (
-            lambda: HPolytope([[0.0, 0.0], [1.0, 0.0]], [1, 1]),
-            "normals must not be 0, got 0 in row 0",
-        ),
-        (lambda: HPolytope(SQUARE, [1, 1, np.inf, 1]), "finite"),
-        (lambda: SlabBody(np.eye(2), [1.0, 0.0]), "widths must be above 0, got 0.0 at index 1"),
-        (lambda: SlabBody(np.zeros((1, 2)), [1.0]), "directions must not be 0"),
-        (lambda: SlabBody(np.eye(2), [1.0]), "shapes"),
-    ],
-)
-def test_bad_parameters_are_refused(build, message):
-    with pytest.raises(ValueError, match=message):
-        build()
+def degenerate(kind: int, rng: np.random.Generator) -> np.ndarray:
+    """Points whose hull contains 0. For `kind` 1 to 4 they are degenerate in different ways."""
+    m, count = int(rng.integers(1, 6)), int(rng.integers(8, 40))
+    points = rng.standard_normal((count, m))
+    if kind == 1:  # vertices of a cube, so that many points share a facet
+        points = np.sign(points)
+    elif kind == 2:  # repeated points, and points that are no vertices
+        points = np.vstack([points, points[: count // 2], points[:3] / 2, np.zeros((1, m))])
+    elif kind == 3:  # a polytope of dimension m in dimension m + 2
+        points = points @ rng.standard_normal((m, m + 2))
+    elif kind == 4:  # points of a small integer grid
+        points = np.round(2 * points)
+    points = np.vstack([points, -points[: len(points) // 2]])
+    return np.vstack([points, -points.sum(axis=0)]) * 10.0 ** rng.integers(-3, 4)
 
 
-def test_bodies_do_not_share_memory_with_their_arguments():
-    vertices = gaussian(5, 2)
-    body = VPolytope(vertices)
-    before = body.support(np.eye(2))
-    vertices *= 2
-    np.testing.assert_array_equal(body.support(np.eye(2)), before)
-    with pytest.raises(ValueError, match="read-only"):
-        body.vertices[0, 0] = 1
+INSTANCES = [pytest.param(seed, seed % 5, id=f"{seed}-kind{seed % 5}") for seed in range(50)]
+
+
+def gauge_by_linprog(generators: np.ndarray, costs: np.ndarray, point: np.ndarray) -> float:
+    result = linprog(costs, A_eq=generators.T, b_eq=point, method="highs")
+    assert result.status in (0, 2)
+    return np.inf if result.status == 2 else result.fun
+
+
+def in_span(points: np.ndarray, rng: np.random.Generator, count: int = 4) -> np.ndarray:
+    return rng.standard_normal((count, len(points))) @ points / np.sqrt(len(points))
+
+
+@pytest.mark.parametrize(("seed", "kind"), INSTANCES)
+def test_gauges_of_polytopes_agree_with_linprog(seed, kind):
+    rng = np.random.default_rng(seed)
+    V = degenerate(kind, rng)
+    V = V - V.mean(axis=0)
+    pairs = np.array([a - b for a, b in itertools.permutations(V[:12], 2)])
+    points = in_span(V, rng)
+    bodies = {
+        VPolytope(V): V,
+        SymmetricHull(VPolytope(V + V[0] / 3)): np.vstack([V + V[0] / 3, -V - V[0] / 3]),
+        Difference(VPolytope(V[:12])): pairs,
+    }
+    for body, generators in bodies.items():
+        at = points if generators is not pairs else in_span(pairs, rng)
+        expected = [gauge_by_linprog(generators, np.ones(len(generators)), x) for x in at]
+        np.testing.assert_allclose(body.gauge(at), expected, rtol=ACCURACY)
+        found = body.facets(at)
+        # The normals z need no solver: <z, v> <= 1 for generators v, and <z, x> is the gauge of x.
+        assert (generators @ found.normals.T <= 1 + 1e-12).all()
+        np.testing.assert_allclose(np.einsum("bm,bm->b", found.normals, at), found.gauges)
+
+
+@pytest.mark.parametrize(("seed", "kind"), INSTANCES)
+def test_membership_and_separation_agree_with_linprog(seed, kind):
+    rng = np.random.default_rng(seed)
+    V = degenerate(kind, rng) + rng.standard_normal()  # 0 need not be in the hull
+    body = VPolytope(V)
+    centre = V.mean(axis=0)
+    points = centre + in_span(V - centre, rng, 6)
+    size = np.abs(V).max()  # scale the data, because tolerances of `linprog` are absolute
+    lifted = np.hstack([V / size, np.ones((len(V), 1))])
+    for point in points:
+        target = np.append(point / size, 1)
+        inside = linprog(np.zeros(len(V)), A_eq=lifted.T, b_eq=target, method="highs").status == 0
+        assert body.contains(point[None])[0] == inside
+        cut = body.separate(point)
+        assert (cut is None) == inside
+        if cut is not None:
+            rounding = 1e-12 * np.linalg.norm(cut.normal) * np.abs(V).max()
+            assert (V @ cut.normal <= cut.offset + rounding).all()
+            assert point @ cut.normal > cut.offset
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_supports_of_inequalities_agree_with_linprog(seed):
+    rng = np.random.default_rng(seed)
+    m, size = int(rng.integers(1, 6)), 10.0 ** rng.integers(-3, 4)
+    A = rng.standard_normal((m + int(rng.integers(0, 20)), m))
+    if seed % 3 == 1:
+        A = np.vstack([np.sign(A), A[:2], A[:2]])
+    slabs = SlabBody(np.vstack([A, np.eye(m)]), size * rng.uniform(0.5, 2, len(A) + m))
+    rows, widths = slabs.directions, slabs.widths
+    offsets = np.concatenate([widths, widths * rng.uniform(0, 1, len(widths))])
+    both = np.vstack([rows, -rows])
+    directions = rng.standard_normal((4, m))
+    for body, b in ((slabs, np.tile(widths, 2)), (HPolytope(both, offsets), offsets)):
+        expected = [
+            -linprog(-u, A_ub=both, b_ub=b, bounds=(None, None), method="highs").fun
+            for u in directions
+        ]
+        np.testing.assert_allclose(body.support(directions), expected, rtol=ACCURACY)
+        corners = body.extreme_point(directions)
+        assert (both @ corners.T <= b[:, None] * (1 + 1e-12) + 1e-9 * size).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_chords_agree_with_linprog(seed):
+    rng = np.random.default_rng(seed)
+    V = degenerate(seed % 5, rng) + 0.5
+    centre, size = V.mean(axis=0), np.abs(V).max()
+    points = centre + 0.3 * in_span(V - centre, rng) / len(V)
+    ways = in_span(V - centre, rng)
+    low, high = VPolytope(V).chord(points, ways)
+    lifted = np.hstack([V, np.full((len(V), 1), size)])
+    for x, u, ends in zip(points, ways, np.column_stack([-low, high]), strict=True):
+        for sign, end in zip((-1, 1), ends, strict=True):
+            columns = np.vstack([lifted, np.append(-sign * u, 0)]).T
+            costs = np.append(np.zeros(len(V)), -1.0)
+            result = linprog(costs, A_eq=columns, b_eq=np.append(x, size), method="highs")
+            assert end == pytest.approx(-result.fun, rel=1e-7, abs=1e-7)
+
+
+def test_a_program_is_the_same_after_pickling_and_in_any_order():
+    rng = np.random.default_rng(0)
+    columns, targets = rng.standard_normal((6, 80)), rng.standard_normal((20, 6))
+    program = ConicProgram(columns, np.ones(80))
+    values, duals = program.solve(targets)
+    copy = pickle.loads(pickle.dumps(program))
+    np.testing.assert_allclose(copy.solve(targets[::-1])[0][::-1], values, rtol=ACCURACY)
+    np.testing.assert_allclose(np.einsum("br,br->b", duals, targets), values, rtol=ACCURACY)
+
+
+def test_programs_that_have_no_solution():
+    program = ConicProgram(np.array([[1.0, 1.0], [1.0, 2.0]]), np.ones(2))
+    values, duals = program.solve(np.array([[1.0, 1.5], [-1.0, 0.0], [1.0, 1.5], [0.0, 0.0]]))
+    np.testing.assert_allclose(values, [1, np.inf, 1, 0], rtol=ACCURACY)
+    assert not duals[1].any()
+    with pytest.raises(SolverError, match="status"):
+        ConicProgram(np.array([[1.0, -1.0]]), np.array([1.0, -2.0])).solve(np.ones((1, 1)))
+
+
+def test_origin_depth():
+    square = np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]])
+    assert origin_depth(square) == pytest.approx(1)
+    assert origin_depth(square[:3]) == 0  # 0 is on an edge
+    assert origin_depth(square + 2) == 0  # 0 is outside
+    shifted = square + np.array([0.5, 0])
+    # 0 = 1/8 (1.5, 0) + 5/8 (-0.5, 0) + 1/8 (0.5, 1) + 1/8 (0.5, -1). The least weight 1/8 is half
+    # of the equal weight 1/4.
+    assert origin_depth(1e-4 * shifted) == pytest.approx(0.5)
+    assert origin_depth(np.zeros((3, 0))) == 1
+
+
+def test_slack_rows_find_flat_and_empty_sets():
+    square, offsets = np.vstack([np.eye(2), -np.eye(2)]), np.array([1.0, 0.5, 1, -0.5])
+    point, slack = slack_rows(square, offsets)
+    np.testing.assert_array_equal(slack, [True, False, True, False])
+    assert point[1] == pytest.approx(0.5)
+    assert abs(point[0]) < 1
+    assert slack_rows(square, np.array([1.0, 0.5, 1, -0.6])) is None
+    point, slack = slack_rows(square, np.ones(4))
+    assert slack.all()
+    # Only the point 0 satisfies x1 + x2 <= 0 and x >= 0, so no row is slack.
+    rows = np.vstack([np.full((1, 2), np.sqrt(0.5)), -np.eye(2)])
+    assert not slack_rows(rows, np.zeros(3))[1].any()
+
+
+LISTED = {
+    type(workload).__name__ + str(workload.n_queries): workload
+    for workload in (
+        Marginals(6, 2),
+        Parities(5, 3),
+        MarginalTables([2, 3, 2, 2], 2),
+        Histogram(5),
+        MarginalTables([4], 1),
+    )
+}
+
+
+@pytest.fixture(params=LISTED)
+def listed(request) -> VPolytope:
+    return VPolytope(explicit_answers(LISTED[request.param]))
+
+
+@pytest.fixture
+def by_oracle(request) -> WorkloadPolytope:
+    return WorkloadPolytope(LISTED[request.node.callspec.params["listed"]])
+
+
+def rays_in(body, count: int, seed: int):
+    basis = body.affine_hull().basis
+    return np.random.default_rng(seed).standard_normal((count, basis.shape[1])) @ basis.T
+
+
+@pytest.mark.parametrize("wrap", [Difference, SymmetricHull])
+def test_gauges_facets_and_chords_of_symmetric_bodies(wrap, listed, by_oracle) -> None:
+    expected, found = wrap(listed), wrap(by_oracle)
+    directions = rays_in(expected, 12, seed=1)
+    gauges = expected.gauge(directions)
+    np.testing.assert_allclose(found.gauge(directions), gauges, rtol=1e-9)
+    facets = found.facets(directions)
+    np.testing.assert_allclose(expected.support(facets.normals), 1, rtol=1e-9)
+    np.testing.assert_allclose(np.einsum("bm,bm->b", facets.normals, directions), gauges, rtol=1e-9)
+    # This body is new and knows few extreme points, so it must first find some around `points`.
+    points, ways = 0.95 * directions / gauges[:, None], rays_in(expected, 12, seed=2)
+    low, high = wrap(by_oracle).chord(points, ways)
+    np.testing.assert_allclose(low, expected.chord(points, ways)[0], rtol=1e-8)
+    np.testing.assert_allclose(high, expected.chord(points, ways)[1], rtol=1e-8)
+
+
+def test_membership_separation_and_chords(listed, by_oracle) -> None:
+    rng = np.random.default_rng(3)
+    points = rng.dirichlet(np.ones(len(listed.vertices)), 12) @ listed.vertices
+    ways = rays_in(listed, 12, seed=4)
+    assert by_oracle.contains(points).all()
+    assert by_oracle.contains(listed.vertices).all()
+    low, high = by_oracle.chord(points, ways)
+    expected = listed.chord(points, ways)
+    np.testing.assert_allclose(low, expected[0], rtol=1e-8)
+    np.testing.assert_allclose(high, expected[1], rtol=1e-8)
+    beyond = points + 1.01 * high[:, None] * ways
+    assert not by_oracle.contains(beyond).any()
+    for point in beyond:
+        half = by_oracle.separate(point)
+        assert half.normal @ point > half.offset
+        assert (listed.vertices @ half.normal <= half.offset * (1 + 1e-12) + 1e-12).all()
+    assert all(by_oracle.separate(point) is None for point in points)
+
+
+def test_points_are_kept_from_call_to_call() -> None:
+    calls = 0
+
+    class Counting(WorkloadPolytope):
+        def extreme_point(self, directions):
+            nonlocal calls
+            calls += len(directions)
+            return super().extreme_point(directions)
+
+    body = Difference(Counting(Marginals(6, 2)))
+    directions = rays_in(body, 8, seed=5)
+    first = body.gauge(directions)
+    needed, calls = calls, 0
+    np.testing.assert_allclose(body.gauge(directions), first, rtol=1e-12)
+    assert calls == 2 * len(directions) < needed  # z and -z for the facet normal z of each ray
+
+
+def test_bodies_with_infinitely_many_extreme_points_have_no_chords() -> None:
+    infinite = WorkloadPolytope(BoxSecondMoment(2))
+    for body in (infinite, Difference(infinite), SymmetricHull(infinite)):
+        with pytest.raises(MissingOracle):
+            body.chord(np.zeros((1, 3)), np.ones((1, 3)))
+
+
+def test_independent_points_span_the_hull_and_flat_bodies_say_so() -> None:
+    points = independent_points(WorkloadPolytope(Histogram(4)))
+    assert np.linalg.matrix_rank(points[1:] - points[0]) == len(points) - 1
+
+    class Lying(VPolytope):
+        def affine_hull(self):
+            return AffineHull.whole_space(3)
+
+    with pytest.raises(ValueError, match="body must have dimension 3, like the affine hull"):
+        independent_points(Lying(np.eye(2, 3)))
