@@ -216,6 +216,12 @@ BODIES: tuple[BodyCase, ...] = (
         volume=2 / 6,
         spread=0.4,
     ),
+    BodyCase(
+        "unit simplices, projected by sorting",
+        enlarged(Product([Simplex(np.eye(3)), Simplex(np.eye(1)), Simplex(np.eye(4))])),
+        5,
+        "support project sample_uniform second_moment volume cvxpy_constraints",
+    ),
     BodyCase("triangle in space", lambda s: Simplex(s * PLANE), 2, SOLID),
     BodyCase("point as a simplex", lambda s: Simplex(s * np.ones((1, 2))), 0, SOLID, spread=2),
     BodyCase(

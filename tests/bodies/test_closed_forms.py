@@ -12,13 +12,10 @@ import scipy.sparse as sp
 
 from geomdp.bodies import (
     Ball,
-    Body,
     Box,
     CrossPolytope,
     Ellipsoid,
     LpBall,
-    MissingOracle,
-    Product,
     Simplex,
     SimplexDifference,
     TriangulatedPolytope,
@@ -181,17 +178,6 @@ def test_cells_have_the_stated_probabilities():
     mean_agrees((counts[:, None] == k).astype(float), shares)
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize("m", [60, 400])
-def test_high_dimensions(m):
-    body = SimplexDifference(np.tri(m))  # prefix sums
-    points = body.sample_uniform(2000, np.random.default_rng(m))
-    ks_uniform(np.minimum(body.gauge(points), 1) ** (m - 1))
-    squares = (points**2).sum(axis=1)
-    mean_agrees(squares, np.trace(body.second_moment()))
-    assert math.isfinite(body.volume())
-
-
 def test_second_moment_of_a_standard_simplex():
     """For x uniform, E x_i^2 = 2 / (N (N + 1)), and E x_i x_j = 1 / (N (N + 1)) (JL-L14)."""
     N = 6
@@ -250,15 +236,3 @@ def test_noise_on_a_million_counts_takes_the_memory_of_a_vector():
     # A matrix of 10^6 unit vectors would take 8 TB.
     noise = KNormNoise(body := SimplexDifference.at_units(10**6), 1.0, ExactSampler(body))
     assert noise.variances().shape == (10**6,)
-
-
-def test_projections_on_products_of_unit_simplices_are_closed_and_nearest():
-    body = Product([Simplex(np.eye(3)), Simplex(np.eye(1)), Simplex(np.eye(4))])
-    targets = 2 * np.random.default_rng(0).normal(size=(20, 8))
-    found = body.project(targets)
-    rest = targets - found
-    np.testing.assert_allclose(body.support(rest), (rest * found).sum(axis=1), atol=1e-12)
-    assert body.contains(found).all()
-    assert not Simplex(2 * np.eye(3)).implements(Body.project)
-    with pytest.raises(MissingOracle, match="unit vectors"):
-        Simplex(2 * np.eye(3)).project(np.zeros((1, 3)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import pickle
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from geomdp.bodies import (
     SolverError,
     VPolytope,
 )
-from geomdp.bodies.linear_programs import ConicProgram, origin_depth, slack_rows
+from geomdp.bodies.linear_programs import ConicProgram
 from geomdp.bodies.ray_shooting import independent_points
 from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.bodies.symmetrised import SymmetricHull
@@ -87,19 +86,6 @@ def test_a_point_given_by_inequalities():
     np.testing.assert_allclose(point.extreme_point(np.array([[1.0, 2], [0, 0]])), [[0.3, 0.4]] * 2)
     assert point.contains(np.array([[0.3, 0.4], [0.3, 0.4001]])).tolist() == [True, False]
     assert [end[0] for end in point.chord(np.array([[0.3, 0.4]]), np.ones((1, 2)))] == [0, 0]
-
-
-def test_slabs_agree_with_the_same_inequalities():
-    directions, widths = np.vstack([np.eye(3), gaussian(5, 3)]), np.linspace(1, 2, 8)
-    slabs = SlabBody(directions, widths)
-    rows = HPolytope(np.vstack([directions, -directions]), np.tile(widths, 2))
-    points = gaussian(20, 3, seed=2)
-    np.testing.assert_allclose(slabs.gauge(points), rows.gauge(points), rtol=1e-12)
-    np.testing.assert_allclose(slabs.support(points), rows.support(points), rtol=1e-9)
-    np.testing.assert_allclose(slabs.facets(points).normals, rows.facets(points).normals)
-    inside = 0.3 * points / slabs.gauge(points)[:, None]
-    for ends in zip(slabs.chord(inside, points), rows.chord(inside, points), strict=True):
-        np.testing.assert_allclose(*ends, rtol=1e-12)
 
 
 #: Relative tolerance: five times the tolerance of HiGHS in the library, on data scaled to size 1.
@@ -200,33 +186,6 @@ def test_supports_of_inequalities_agree_with_linprog(seed):
         assert (both @ corners.T <= b[:, None] * (1 + 1e-12) + 1e-9 * size).all()
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_chords_agree_with_linprog(seed):
-    rng = np.random.default_rng(seed)
-    V = degenerate(seed % 5, rng) + 0.5
-    centre, size = V.mean(axis=0), np.abs(V).max()
-    points = centre + 0.3 * in_span(V - centre, rng) / len(V)
-    ways = in_span(V - centre, rng)
-    low, high = VPolytope(V).chord(points, ways)
-    lifted = np.hstack([V, np.full((len(V), 1), size)])
-    for x, u, ends in zip(points, ways, np.column_stack([-low, high]), strict=True):
-        for sign, end in zip((-1, 1), ends, strict=True):
-            columns = np.vstack([lifted, np.append(-sign * u, 0)]).T
-            costs = np.append(np.zeros(len(V)), -1.0)
-            result = linprog(costs, A_eq=columns, b_eq=np.append(x, size), method="highs")
-            assert end == pytest.approx(-result.fun, rel=1e-7, abs=1e-7)
-
-
-def test_a_program_is_the_same_after_pickling_and_in_any_order():
-    rng = np.random.default_rng(0)
-    columns, targets = rng.standard_normal((6, 80)), rng.standard_normal((20, 6))
-    program = ConicProgram(columns, np.ones(80))
-    values, duals = program.solve(targets)
-    copy = pickle.loads(pickle.dumps(program))
-    np.testing.assert_allclose(copy.solve(targets[::-1])[0][::-1], values, rtol=ACCURACY)
-    np.testing.assert_allclose(np.einsum("br,br->b", duals, targets), values, rtol=ACCURACY)
-
-
 def test_programs_that_have_no_solution():
     program = ConicProgram(np.array([[1.0, 1.0], [1.0, 2.0]]), np.ones(2))
     values, duals = program.solve(np.array([[1.0, 1.5], [-1.0, 0.0], [1.0, 1.5], [0.0, 0.0]]))
@@ -234,32 +193,6 @@ def test_programs_that_have_no_solution():
     assert not duals[1].any()
     with pytest.raises(SolverError, match="status"):
         ConicProgram(np.array([[1.0, -1.0]]), np.array([1.0, -2.0])).solve(np.ones((1, 1)))
-
-
-def test_origin_depth():
-    square = np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]])
-    assert origin_depth(square) == pytest.approx(1)
-    assert origin_depth(square[:3]) == 0  # 0 is on an edge
-    assert origin_depth(square + 2) == 0  # 0 is outside
-    shifted = square + np.array([0.5, 0])
-    # 0 = 1/8 (1.5, 0) + 5/8 (-0.5, 0) + 1/8 (0.5, 1) + 1/8 (0.5, -1). The least weight 1/8 is half
-    # of the equal weight 1/4.
-    assert origin_depth(1e-4 * shifted) == pytest.approx(0.5)
-    assert origin_depth(np.zeros((3, 0))) == 1
-
-
-def test_slack_rows_find_flat_and_empty_sets():
-    square, offsets = np.vstack([np.eye(2), -np.eye(2)]), np.array([1.0, 0.5, 1, -0.5])
-    point, slack = slack_rows(square, offsets)
-    np.testing.assert_array_equal(slack, [True, False, True, False])
-    assert point[1] == pytest.approx(0.5)
-    assert abs(point[0]) < 1
-    assert slack_rows(square, np.array([1.0, 0.5, 1, -0.6])) is None
-    point, slack = slack_rows(square, np.ones(4))
-    assert slack.all()
-    # Only the point 0 satisfies x1 + x2 <= 0 and x >= 0, so no row is slack.
-    rows = np.vstack([np.full((1, 2), np.sqrt(0.5)), -np.eye(2)])
-    assert not slack_rows(rows, np.zeros(3))[1].any()
 
 
 LISTED = {

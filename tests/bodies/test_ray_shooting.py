@@ -130,37 +130,6 @@ def test_points_on_the_boundary_leave_at_once_or_cross(kind, vertices):
     np.testing.assert_array_less(1.9 if kind != "hull" else 0.9, shooter.exits(ends, -ends).times)
 
 
-def test_the_difference_of_a_cube_is_a_cube():
-    directions = directions_for(cube(5), seed=6)
-    found = RayShooter.difference(cube(5)).exits(np.zeros_like(directions), directions)
-    np.testing.assert_allclose(1 / found.times, np.abs(directions).max(axis=1), rtol=1e-13)
-
-
-def test_facets_of_two_way_parities_in_dimension_55():
-    """Gauges agree with HiGHS, although a facet can contain 768 of the 1024 vertices."""
-    vertices = two_way_parities(10)
-    directions = directions_for(vertices, seed=7)[::4]
-    found = RayShooter.difference(vertices).exits(np.zeros_like(directions), directions)
-    assert found.converged.all()
-    program, _ = linear_program("difference", vertices)
-    expected, _ = program.solve(np.pad(directions[::5], ((0, 0), (0, 1))))
-    np.testing.assert_allclose(1 / found.times[::5], expected, rtol=1e-9)
-
-
-def test_no_rays_no_exits():
-    found = RayShooter.hull(cube(3) - 1 / 2).exits(np.zeros((0, 3)), np.zeros((0, 3)))
-    assert found.normals.shape == (0, 3)
-    assert found.times.shape == (0,)
-
-
-def test_same_input_same_output():
-    directions = directions_for(cube(4), seed=8)
-    first, second = (
-        RayShooter.difference(cube(4)).exits(0 * directions, directions) for _ in range(2)
-    )
-    np.testing.assert_array_equal(first.normals, second.normals)
-
-
 @pytest.mark.parametrize("kind", ["hull", "symmetric_hull", "difference"])
 def test_flat_vertices_are_refused(kind):
     flat = np.pad(cube(3) - 1 / 2, ((0, 0), (0, 1)))
@@ -177,17 +146,11 @@ def test_a_hull_must_surround_the_origin():
     RayShooter.hull(cube(3) - [1 / 2, 1 / 2, 1e-6])
 
 
-def categorical_tables() -> FloatArray:
-    """All 2-way tables of columns with 3, 4, 5 and 2 levels: 120 points in 45 dimensions."""
-    answers = explicit_answers(MarginalTables([3, 4, 5, 2], 2))
-    hull = AffineHull.of_points(answers)
-    return hull.coordinates(answers)
-
-
 @pytest.mark.parametrize("kind", ["symmetric_hull", "difference"])
 def test_categorical_tables_on_and_off_their_edges(kind):
     """A facet can hold most vertices, and rays along edges can meet low-dimensional faces."""
-    vertices = categorical_tables()
+    answers = explicit_answers(MarginalTables([3, 4, 5, 2], 2))  # 120 points in 45 dimensions
+    vertices = AffineHull.of_points(answers).coordinates(answers)
     rng = np.random.default_rng(9)
     ends = vertices[rng.integers(len(vertices), size=(2, 10))]
     edges = (ends[0] - ends[1])[(ends[0] != ends[1]).any(axis=1)]
@@ -220,15 +183,20 @@ def test_gauges_where_vertices_nearly_tie(kind, size):
         assert 1 / time == pytest.approx(solved.fun, rel=2.5e-9)
 
 
+def parity_rays(kind: str) -> tuple[FloatArray, RayShooter, FloatArray]:
+    """Vertices, their shooter, and directions."""
+    vertices = VERTICES["parities"] - VERTICES["parities"].mean(axis=0)
+    return vertices, build(kind, vertices), directions_for(vertices, seed=10)[::8]
+
+
 def test_rays_that_defeat_the_pivots_go_to_a_linear_program(kind, monkeypatch):
     """The pivots are replaced by a function that fails for every ray."""
-    vertices = VERTICES["parities"] - VERTICES["parities"].mean(axis=0)
-    shooter, directions = build(kind, vertices), directions_for(vertices, seed=10)[::8]
+    vertices, shooter, directions = parity_rays(kind)
     points = 0.3 * directions[::-1] * shooter.exits(0 * directions, directions[::-1]).times[:, None]
     expected = shooter.exits(points, directions)
 
-    def hopeless(columns, bounds, two_sided, basis, signs, points, directions):
-        return np.zeros_like(points), np.zeros(len(points), dtype=bool)
+    def hopeless(*arguments):
+        return np.zeros_like(arguments[-1]), np.zeros(len(arguments[-1]), dtype=bool)
 
     monkeypatch.setattr(facet_pivots, "shoot", hopeless)
     found = shooter.exits(points, directions)
@@ -238,8 +206,7 @@ def test_rays_that_defeat_the_pivots_go_to_a_linear_program(kind, monkeypatch):
 
 
 def test_a_ray_that_nothing_solves_leaves_the_others_alone(kind, monkeypatch):
-    vertices = VERTICES["parities"] - VERTICES["parities"].mean(axis=0)
-    shooter, directions = build(kind, vertices), directions_for(vertices, seed=10)[::8]
+    _, shooter, directions = parity_rays(kind)
     expected = shooter.exits(0 * directions, directions)
     pivots = facet_pivots.shoot
 

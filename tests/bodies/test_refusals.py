@@ -143,6 +143,7 @@ REFUSED = [
         )
     ],
     (lambda: Shifted(Ball(2), [3, 0]).gauge(np.ones((1, 2))), "does not contain 0"),
+    (lambda: CvxBody(2, lambda x: [cp.norm(x - 3) <= 1]).gauge(np.ones((1, 2))), "has no gauge"),
     # Sets that are found to be no bodies at first use
     (lambda: SlabBody(np.eye(2, 3), [1, 1]).gauge(np.ones((1, 3))), "span only 2"),
     (lambda: SlabBody(np.eye(2, 3), [1, 1]).support(np.ones((1, 3))), "span only 2"),

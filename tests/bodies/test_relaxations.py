@@ -40,14 +40,6 @@ def test_known_volumes() -> None:
     assert Elliptope(4).volume() == pytest.approx(32 * math.pi**2 / 27, rel=1e-14)
 
 
-def test_gauge_is_where_the_lowest_eigenvalue_vanishes() -> None:
-    body = Elliptope(6)
-    points = 3 * np.random.default_rng(1).standard_normal((20, body.dimension))
-    gauges = body.gauge(points)
-    matrices = body.matrices(points / gauges[:, None])
-    np.testing.assert_allclose(np.linalg.eigvalsh(matrices)[:, 0], 0.0, atol=1e-12)
-
-
 def test_holds_second_moments_of_the_cube_and_no_more_than_it_should() -> None:
     rng = np.random.default_rng(1)
     body = PsdBox(4)
@@ -297,22 +289,6 @@ def test_distance_of_true_moments_from_the_grid_body(size, dimension, per_axis):
     assert distance >= least * (1 - 1e-6) > 0
 
 
-def test_distance_of_three_moments_is_nearly_the_bound():
-    """For t = 3 and small h, the bound is sqrt(17) / 4 = 1.03 times the distance.
-
-    The moment curve is the parabola (x, 2 x^2 - 1). At x = cos a, the chord between the grid angles
-    a - h / 2 and a + h / 2 is higher by 2 sin(a)^2 sin(h / 2)^2, and its slope is
-    4 cos(a) cos(h / 2).
-    """
-    per_axis = 65
-    h = math.pi / (per_axis - 1)
-    a = math.pi / 2 + h / 2
-    height, slope = 2 * (math.sin(a) * math.sin(h / 2)) ** 2, 4 * math.cos(a) * math.cos(h / 2)
-    distance, limit = half_way(np.ones(3), per_axis)
-    assert distance == pytest.approx(height / math.hypot(1, slope), rel=1e-6)
-    assert distance <= limit <= 1.04 * distance
-
-
 WORKLOADS = [
     Marginals(4, 2),
     Marginals(6, 2),
@@ -347,17 +323,6 @@ def test_highest_correlation_against_a_conic_solver(order):
         np.testing.assert_allclose(bound, problem.value, rtol=1e-6)
 
 
-def test_highest_correlation_known_values():
-    # Over the edges of a pentagon, the sum of -R_ij is at most 5 (sqrt 5 + 1) / 4. Over the edges
-    # of a triangle, the sum is at most 3/2.
-    for order, value in ((5, 5 * (math.sqrt(5) + 1) / 4), (3, 1.5)):
-        weights = np.zeros((order, order))
-        for i in range(order):
-            weights[i, (i + 1) % order] = weights[(i + 1) % order, i] = -1.0
-        np.testing.assert_allclose(highest_correlation(weights[None]).bounds, value, rtol=1e-8)
-    assert highest_correlation(np.zeros((1, 4, 4))).bounds[0] == 0
-
-
 @pytest.mark.parametrize("scale", [1e-2, 1.0, 1e3])
 @pytest.mark.parametrize("order", [2, 5, 40])
 def test_nearest_correlation_satisfies_the_variational_inequality(order, scale):
@@ -385,15 +350,6 @@ def test_nearest_with_a_diagonal_of_any_size(order, power, monkeypatch):
     found = nearest_with_diagonal(2.0**power * target, 2.0**power * diagonal)
     assert len(calls) == 2 * steps
     np.testing.assert_array_equal(found, 2.0**power * expected)
-
-
-def test_nearest_with_another_diagonal_against_a_conic_solver():
-    target, diagonal = 3 * symmetric(5, 1), np.array([4.0, 1, 1, 2, 0.5])
-    X = cp.Variable((5, 5), PSD=True)
-    off = 1 - np.eye(5)
-    distance = cp.sum_squares(cp.multiply(off, X - target))
-    cp.Problem(cp.Minimize(distance), [cp.diag(X) == diagonal]).solve(solver=cp.CLARABEL)
-    np.testing.assert_allclose(nearest_with_diagonal(target, diagonal), X.value, atol=1e-4)
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=str)

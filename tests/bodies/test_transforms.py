@@ -45,20 +45,6 @@ def test_an_image_of_a_ball_is_an_ellipsoid():
     assert image.volume() == pytest.approx(ellipsoid.volume(), rel=1e-12)
 
 
-def test_images_of_polytopes_agree_with_mapped_vertices():
-    vertices = gaussian(12, 3)
-    vertices -= vertices.mean(axis=0)
-    image, mapped = LinearImage(TALL, VPolytope(vertices)), VPolytope(vertices @ TALL.T)
-    points, ways = gaussian(5, 3) @ TALL.T, gaussian(5, 3, seed=1) @ TALL.T
-    np.testing.assert_allclose(image.gauge(points), mapped.gauge(points), rtol=1e-8)
-    np.testing.assert_allclose(
-        image.facets(points).normals, mapped.facets(points).normals, atol=1e-8
-    )
-    inner = 0.2 * points / mapped.gauge(points)[:, None]
-    np.testing.assert_allclose(image.chord(inner, ways), mapped.chord(inner, ways), rtol=1e-7)
-    np.testing.assert_array_equal(image.vertex_list(), mapped.vertices)
-
-
 def test_a_map_that_is_not_one_to_one_serves_only_what_it_can():
     image = LinearImage(gaussian(2, 3), Box.centred(np.ones(3)))
     corners = (2 * cube(3) - 1) @ image.matrix.T
@@ -84,12 +70,6 @@ def test_projection_through_an_isometry():
     expected = CrossPolytope(3, 3).project(target @ frame) @ frame.T
     np.testing.assert_allclose(image.project(target), expected, atol=1e-13)
     assert not LinearImage(TALL, CrossPolytope(3)).implements(Body.project)
-
-
-def test_radius_of_an_image_is_a_bound():
-    body = LinearImage(TALL, Shifted(Ball(3, 0.1), [5, 5, 5]))
-    corners = body.extreme_point(gaussian(50, 5))
-    assert np.linalg.norm(corners, axis=1).max() <= body.radius()
 
 
 def test_shifted_gauges_come_from_chords():
@@ -285,17 +265,6 @@ def test_problems_are_compiled_once():
     assert all(isinstance(x, cp.Variable) and x.shape == (3,) for x in calls)
 
 
-def test_affine_hull_of_a_flat_body():
-    plane = gaussian(2, 5)
-    body = CvxBody(5, lambda x: [cp.norm(x, 2) <= 1, plane @ x == 0.1])
-    hull = body.affine_hull()
-    assert hull.dimension == 3
-    np.testing.assert_allclose(plane @ hull.basis, 0, atol=1e-5)
-    np.testing.assert_allclose(plane @ hull.offset, 0.1, atol=1e-6)
-    point = CvxBody(2, lambda x: [x == np.array([1.0, 2.0])])
-    assert point.affine_hull().dimension == 0
-
-
 def test_auxiliary_variables_are_allowed():
     """The body is a zonotope, the image of a cube. Points of the cube are auxiliary variables."""
     generators = gaussian(3, 2)
@@ -307,16 +276,6 @@ def test_auxiliary_variables_are_allowed():
     directions = gaussian(4, 2, seed=1)
     expected = np.abs(directions @ generators.T).sum(axis=1)
     np.testing.assert_allclose(CvxBody(2, build).support(directions), expected, rtol=CONIC_PROGRAM)
-
-
-def test_a_body_without_0_has_no_gauge():
-    body = CvxBody(2, lambda x: [cp.norm(x - np.array([3.0, 0]), 2) <= 1])
-    assert not body.implements(Body.gauge)
-    with pytest.raises(ValueError, match="has no gauge"):
-        body.gauge(np.ones((1, 2)))
-    exact = Ball(2)
-    points = np.array([[3.0, 0.5], [0.0, 0.0]])
-    assert body.contains(points).tolist() == exact.contains(points - [3, 0]).tolist()
 
 
 def test_solver_failures_are_not_swallowed(monkeypatch):

@@ -113,29 +113,6 @@ def test_work_above_the_limit_is_refused_before_any_work():
     assert can_triangulate(2 * 16, 11)
 
 
-@pytest.mark.parametrize("scale", [1e-3, 1e3])
-@pytest.mark.parametrize("shift", [0.0, 1e3])
-def test_scale_and_place_do_not_matter(scale, shift):
-    points = gaussian(12, 3)
-    body = TriangulatedPolytope(scale * points + shift)
-    expected = TriangulatedPolytope(points)
-    # Bound on rounding errors of coordinates near `shift`, relative to the size of the body.
-    rounding = 1e-15 * (1 + shift / scale) * 100
-    assert body.volume() == pytest.approx(scale**3 * expected.volume(), rel=rounding)
-    np.testing.assert_allclose(
-        body.centroid(), scale * expected.centroid() + shift, rtol=0, atol=rounding * scale
-    )
-
-
-def test_a_point_and_a_segment():
-    point = TriangulatedPolytope(np.array([[1.0, 2.0], [1.0, 2.0]]))
-    assert (point.volume(), point.affine_hull().dimension) == (1, 0)
-    np.testing.assert_array_equal(point.second_moment(), [[1, 2], [2, 4]])
-    segment = TriangulatedPolytope(np.array([[0.0, 0], [3, 4], [1.5, 2]]))
-    assert segment.volume() == pytest.approx(5)
-    assert np.trace(segment.second_moment()) == pytest.approx(25 / 3)
-
-
 def signs(r):
     return 2 * cube(r) - 1
 
