@@ -11,7 +11,7 @@ from typing import TypeVar
 from geomdp._validation import positive
 from geomdp.bodies import NuclearBall, Scaled, SpectraplexDifference, neighbour_body
 from geomdp.bodies.base import Body
-from geomdp.bodies.conic.elliptope import MappedElliptope
+from geomdp.bodies.relaxations import MappedElliptope
 from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.mechanisms import (
     AdditiveMechanism,

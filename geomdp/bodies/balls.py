@@ -14,9 +14,8 @@ import scipy
 from geomdp._numerics.linalg import AffineHull, significant
 from geomdp._typing import FloatArray
 from geomdp._validation import positive, real_number, whole
-from geomdp.bodies.base import Body
+from geomdp.bodies.base import Body, Facets, exit_time, freeze, nearest_in_corner, off_span
 from geomdp.bodies.boxes import axes_of
-from geomdp.bodies.oracles import Facets, exit_time, freeze, nearest_in_corner, off_span
 
 
 @dataclass(frozen=True, init=False)

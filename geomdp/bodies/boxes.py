@@ -13,8 +13,14 @@ import numpy.typing as npt
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import finite_array
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
-from geomdp.bodies.oracles import Facets, SupportFunction, check_all_above_0, freeze
+from geomdp.bodies.base import (
+    MEMBERSHIP_TOLERANCE,
+    Body,
+    Facets,
+    SupportFunction,
+    check_all_above_0,
+    freeze,
+)
 
 
 @dataclass(frozen=True, eq=False)

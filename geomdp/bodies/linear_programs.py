@@ -22,8 +22,9 @@ import scipy.sparse as sp
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
-from geomdp.bodies.oracles import (
+from geomdp.bodies.base import (
+    MEMBERSHIP_TOLERANCE,
+    Body,
     Facets,
     SupportFunction,
     check_all_above_0,

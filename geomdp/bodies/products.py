@@ -14,14 +14,16 @@ import scipy
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, significant
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import listed
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, checked_body
-from geomdp.bodies.oracles import (
+from geomdp.bodies.base import (
+    MEMBERSHIP_TOLERANCE,
     ROUNDING,
+    Body,
     Facets,
     Halfspace,
     MissingOracle,
     SupportFunction,
     Verb,
+    checked_body,
     freeze,
     off_hull,
     off_span,

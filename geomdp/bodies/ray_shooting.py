@@ -42,9 +42,8 @@ import numpy as np
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray, IntArray
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, Halfspace, off_hull, off_span
 from geomdp.bodies.linear_programs import ConicProgram, SolverError
-from geomdp.bodies.oracles import Facets, Halfspace, off_hull, off_span
 
 #: Largest amount by which a bound 1 is lowered to break ties.
 PERTURBATION = 1e-8

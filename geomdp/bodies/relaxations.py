@@ -24,11 +24,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from geomdp._typing import FloatArray, IntArray
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
+from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import whole
-from geomdp.bodies.base import Body
-from geomdp.bodies.conic.cvx_body import KeptProblem
-from geomdp.bodies.conic.elliptope import Elliptope, MappedElliptope, stretching_weights
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.cvx_body import KeptProblem
+from geomdp.bodies.elliptope import Elliptope, nearest_with_diagonal
 from geomdp.bodies.sensitivity import sensitivity_polytope
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.structure import sign_products
@@ -179,6 +180,117 @@ def _subsets(elements: Sequence[int], sizes: Sequence[int]) -> list[tuple[int, .
     return [each for size in sizes for each in itertools.combinations(elements, size)]
 
 
+# Images of the elliptope with a projection of their own.
+
+#: Let T be the matrix of a `MappedElliptope`, and w its weights. T^T T must equal the diagonal
+#: matrix of the products w_i w_j. The error of an entry may be this share of the largest product.
+STRETCH_ERROR = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class MappedElliptope(Body):
+    """The body {c + T r : r in the elliptope of order p}, T^T T = Diag(w_i w_j for i < j), such as
+    the relaxation of all two-way tables of d = p - 1 binary attributes, with w proportional to (d -
+    1, 1, .., 1).
+    """
+
+    # The matrices X_ij = (w_i w_j)^(1/2) R_ij are psd with diagonal w, and the squared distance of
+    # two images is half that of their X. So projection finds the nearest psd X with diagonal w.
+    matrix: sp.csr_array
+    weights: FloatArray
+    constant: FloatArray
+
+    def _summary(self) -> str:
+        return f"order {len(self.weights)}"
+
+    @property
+    def dimension(self) -> int:
+        return int(self.matrix.shape[0])
+
+    @cached_property
+    def _elliptope(self) -> Elliptope:
+        return Elliptope(len(self.weights))
+
+    @cached_property
+    def _stretch(self) -> FloatArray:
+        """(w_i w_j)^(1/2) for i < j, the lengths of the columns of T: (p (p - 1) / 2,)."""
+        rows, columns = np.triu_indices(len(self.weights), 1)
+        return np.asarray(np.sqrt(self.weights[rows] * self.weights[columns]))
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """Upper bounds."""
+        return np.asarray(
+            self._elliptope.support((self.matrix.T @ directions.T).T) + directions @ self.constant
+        )
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        best = self._elliptope.extreme_point((self.matrix.T @ directions.T).T)
+        return np.asarray((self.matrix @ best.T).T + self.constant)
+
+    def _pulled_back(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """For each row u of `directions`, the v with T v nearest to u, and the norm of u - T v."""
+        back = (self.matrix.T @ directions.T).T / self._stretch**2
+        return back, np.linalg.norm(directions - (self.matrix @ back.T).T, axis=1)
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        back, off = self._pulled_back(points - self.constant)
+        slack = max(tolerance, RANK_TOLERANCE) * self.radius()
+        return np.asarray(self._elliptope.contains(back, tolerance) & (off <= slack))
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        starts, _ = self._pulled_back(points - self.constant)
+        ways, off = self._pulled_back(directions)
+        along = off <= RANK_TOLERANCE * np.linalg.norm(directions, axis=1)
+        low, high = np.zeros(len(points)), np.zeros(len(points))
+        low[along], high[along] = self._elliptope.chord(starts[along], ways[along])
+        return low, high
+
+    def project(self, points: FloatArray) -> FloatArray:
+        # Coordinates of the points along the columns of T, which are orthogonal.
+        stretched = (self.matrix.T @ (points - self.constant).T).T / self._stretch
+        rows, columns = np.triu_indices(len(self.weights), 1)
+        nearest = np.empty(stretched.shape)
+        for i, matrix in enumerate(self._elliptope.matrices(stretched)):
+            nearest[i] = nearest_with_diagonal(matrix, self.weights)[rows, columns]
+        return np.asarray((self.matrix @ (nearest / self._stretch).T).T + self.constant)
+
+    def radius(self) -> float:
+        """An upper bound."""
+        return float(np.linalg.norm(self.constant) + np.linalg.norm(self._stretch))
+
+    def half_diameter(self) -> float:
+        """An upper bound: no point is farther from c."""
+        return float(np.linalg.norm(self._stretch))
+
+    def affine_hull(self) -> AffineHull:
+        """By a dense basis (m, p (p - 1) / 2), the columns of T."""
+        basis = np.asarray((self.matrix / self._stretch).toarray(), dtype=np.float64)
+        return AffineHull(self.constant, basis)
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        import cvxpy as cp
+
+        products = cp.Variable(self._elliptope.dimension)
+        image = self.matrix @ products + self.constant
+        return [*self._elliptope.cvxpy_constraints(products), variable == image]
+
+
+def stretching_weights(matrix: sp.csr_array, order: int) -> FloatArray | None:
+    """The w > 0 (p,) with T^T T = Diag(w_i w_j), T = `matrix`; None if there is none or p < 3."""
+    lengths = np.asarray(matrix.multiply(matrix).sum(axis=0)).ravel()
+    if order < 3 or not (lengths > 0).all():
+        return None
+    squares = np.zeros((order, order))
+    rows, columns = np.triu_indices(order, 1)
+    squares[rows, columns] = squares[columns, rows] = lengths
+    weights = np.empty(order)
+    for i in range(order):
+        j, k = [other for other in range(3) if other != i][:2]
+        weights[i] = np.sqrt(squares[i, j] * squares[i, k] / squares[j, k])
+    off = abs(matrix.T @ matrix - sp.diags_array(weights[rows] * weights[columns]))
+    return None if off.max() > STRETCH_ERROR * lengths.max() else weights
+
+
 # Moment matrices, and bounds on linear functions of moments. For signs s, let s_A be the product of
 # the s_i for i in a set A of attributes. Then s_A s_B = s_T for the symmetric difference T. For
 # sets A_1..A_p, the mean of v v^T, v = (s_A1, ..., s_Ap), over records is a psd matrix M(z) with
@@ -259,7 +371,7 @@ class MomentMatrix:
             found = [self._programmed(each) for each in weights]
             moments = np.array([z for z, _ in found]).reshape(weights.shape)
             return HighestMoments(moments, np.array([bound for _, bound in found]))
-        from geomdp.bodies.conic.compiled import highest_correlation  # slow to import
+        from geomdp.bodies.compiled import highest_correlation  # slow to import
 
         rows, columns = np.triu_indices(self.order, 1)
         matrices = np.zeros((len(weights), self.order, self.order))

@@ -14,10 +14,8 @@ from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, svec
 from geomdp._typing import FloatArray
 from geomdp._validation import require_type
 from geomdp.bodies.balls import Ball, CrossPolytope, Ellipsoid
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, checked_body
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, MissingOracle, Verb, checked_body
 from geomdp.bodies.boxes import Box
-from geomdp.bodies.conic.spectral import Spectraplex, SymmetricSpectral
-from geomdp.bodies.oracles import MissingOracle, Verb
 from geomdp.bodies.polytopes.simplices import Simplex
 from geomdp.bodies.polytopes.triangulation import can_triangulate, hull_vertices
 from geomdp.bodies.polytopes.vpolytope import VPolytope, cut_into_simplices
@@ -29,6 +27,7 @@ from geomdp.bodies.ray_shooting import (
     VertexGauge,
     independent_points,
 )
+from geomdp.bodies.spectral import Spectraplex, SymmetricSpectral
 from geomdp.bodies.symmetrised import Scaled, difference_body, symmetric_hull
 from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency

@@ -13,13 +13,15 @@ import numpy as np
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import positive
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, checked_body
-from geomdp.bodies.oracles import (
+from geomdp.bodies.base import (
+    MEMBERSHIP_TOLERANCE,
+    Body,
     Facets,
     Halfspace,
     MissingOracle,
     SupportFunction,
     Verb,
+    checked_body,
     freeze,
 )
 from geomdp.bodies.ray_shooting import OracleShooter, RayShooter, VertexGauge

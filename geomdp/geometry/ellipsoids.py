@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import finite_array, positive
-from geomdp.bodies.oracles import check_all_above_0
+from geomdp.bodies.base import check_all_above_0
 
 #: S is enlarged by this share, because the ellipsoid must contain every vector despite rounding
 #: (SAM-5): the search for the longest vector has an error of about 1e-13 for a few hundred

@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, finite_array, positive, vector
-from geomdp.bodies.base import Body, checked_body
-from geomdp.bodies.oracles import MissingOracle
+from geomdp.bodies.base import Body, MissingOracle, checked_body
 from geomdp.bodies.polytopes.point_sets import OracleColumns, VertexColumns
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.geometry.results import Projection

@@ -13,8 +13,7 @@ from geomdp._validation import probability, whole
 from geomdp.bodies.balls import Ball, log_unit_ball_volume, mean_norm
 from geomdp.bodies.balls import mean_gaussian_norm as mean_gaussian_norm
 from geomdp.bodies.balls import unit_ball_volume as unit_ball_volume
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, checked_body
-from geomdp.bodies.oracles import MissingOracle
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, MissingOracle, checked_body
 from geomdp.bodies.polytopes.vpolytope import triangulated
 from geomdp.bodies.products import Intersection, Product
 from geomdp.geometry.results import Estimate

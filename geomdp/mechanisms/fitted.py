@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
-from geomdp.bodies.conic.elliptope import MappedElliptope
+from geomdp.bodies.relaxations import MappedElliptope
 from geomdp.geometry.projection import ConeProjector, Projector
 from geomdp.geometry.results import Projection
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism

@@ -16,7 +16,7 @@ from geomdp._typing import FloatArray
 from geomdp._validation import whole
 from geomdp.bodies import Product, Simplex, moment_relaxation, sensitivity_polytope
 from geomdp.bodies.base import Body
-from geomdp.bodies.conic.elliptope import MappedElliptope
+from geomdp.bodies.relaxations import MappedElliptope
 from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.data.tallies import CountedRecords
 from geomdp.geometry.projection import ConeProjector, Projector

@@ -16,7 +16,7 @@ from geomdp._numerics.files import parsed, read_arrays, write_together
 from geomdp._typing import FloatArray
 from geomdp._validation import finite_array, positive, require_type, whole
 from geomdp.bodies.base import Body, checked_body
-from geomdp.bodies.conic.moment_bodies import cosine_moment_body, grid_moment_body
+from geomdp.bodies.cvx_body import cosine_moment_body, grid_moment_body
 from geomdp.data import Schema
 from geomdp.geometry.projection import Projector
 from geomdp.privacy import Adjacency, Guarantee

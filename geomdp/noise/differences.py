@@ -18,8 +18,7 @@ from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import positive, require_type, vector
 from geomdp.bodies.base import Body, checked_body
-from geomdp.bodies.conic.elliptope import Elliptope
-from geomdp.bodies.conic.moment_bodies import TableMoments
+from geomdp.bodies.elliptope import Elliptope, TableMoments
 from geomdp.bodies.polytopes.simplices import Simplex
 from geomdp.bodies.symmetrised import Shifted
 from geomdp.geometry.results import Estimate

@@ -18,8 +18,7 @@ from geomdp._numerics.linalg import RANK_TOLERANCE, is_diagonal
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, listed, positive, require_type
-from geomdp.bodies.base import Body, checked_body
-from geomdp.bodies.oracles import off_span
+from geomdp.bodies.base import Body, checked_body, off_span
 from geomdp.bodies.products import LinearImage
 from geomdp.bodies.sensitivity import shadow
 from geomdp.bodies.symmetrised import Scaled

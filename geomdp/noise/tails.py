@@ -15,7 +15,7 @@ import numpy as np
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import MOST_CONFIDENCE, probability
-from geomdp.bodies.conic.moment_bodies import TableMoments
+from geomdp.bodies.elliptope import TableMoments
 from geomdp.noise.base import Noise, checked_noise
 from geomdp.noise.differences import DRAWS, ConeNoise, PairedNoise
 from geomdp.noise.few_queries import GeometricNoise

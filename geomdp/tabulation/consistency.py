@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from geomdp._typing import BoolArray, FloatArray
-from geomdp.bodies.oracles import nearest_in_simplex
+from geomdp.bodies.base import nearest_in_simplex
 from geomdp.geometry.projection import ConeProjector, Projector
 from geomdp.mechanisms import (
     AdditiveMechanism,

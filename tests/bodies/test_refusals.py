@@ -40,7 +40,7 @@ from geomdp.bodies import (
     sensitivity_polytope,
     symmetric_hull,
 )
-from geomdp.bodies.conic.moment_bodies import cosine_moment_body
+from geomdp.bodies.cvx_body import cosine_moment_body
 from geomdp.bodies.sensitivity import WorkloadPolytope, check_contains_neighbours, shadow
 from geomdp.bodies.symmetrised import Shifted, SymmetricHull
 from geomdp.privacy import Adjacency

@@ -18,14 +18,14 @@ from geomdp.bodies import (
     Elliptope,
     PsdBox,
     TableMoments,
+    elliptope,
     grid_moment_body,
     moment_relaxation,
     sensitivity_polytope,
 )
-from geomdp.bodies.conic import elliptope
-from geomdp.bodies.conic.compiled import GAP, highest_correlation
-from geomdp.bodies.conic.elliptope import nearest_with_diagonal
-from geomdp.bodies.conic.moment_bodies import cosine_moment_body
+from geomdp.bodies.compiled import GAP, highest_correlation
+from geomdp.bodies.cvx_body import cosine_moment_body
+from geomdp.bodies.elliptope import nearest_with_diagonal
 from geomdp.bodies.relaxations import MomentMatrix, MomentRelaxation
 from geomdp.geometry import project
 from geomdp.workloads import Marginals, MarginalTables, Parities

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 
 from geomdp._numerics.linalg import svec, unsvec
 from geomdp.bodies import NuclearBall, Spectraplex, SpectraplexDifference
-from geomdp.bodies.conic.coupling_from_the_past import (
+from geomdp.bodies.coupling_from_the_past import (
     _block,
     block_sweeps,
     difference_spectra,
@@ -20,7 +20,7 @@ from geomdp.bodies.conic.coupling_from_the_past import (
     nuclear_spectra,
     sweeps,
 )
-from geomdp.bodies.conic.spectral import _gas, difference_moments, eigenvalues, nuclear_moments
+from geomdp.bodies.spectral import _gas, difference_moments, eigenvalues, nuclear_moments
 from tests.stats import LEVEL, binomial_agrees, ks_same, ks_uniform, mean_agrees, mean_at_most
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from geomdp.bodies.oracles import MissingOracle
+from geomdp.bodies.base import MissingOracle
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.geometry.projection import Projector, project
 from geomdp.geometry.results import Projection

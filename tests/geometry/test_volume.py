@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import binom
 
 from geomdp.bodies.balls import Ball, CrossPolytope, unit_ball_volume
+from geomdp.bodies.base import MissingOracle
 from geomdp.bodies.boxes import Box
 from geomdp.bodies.linear_programs import HPolytope
-from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.simplices import Simplex
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.bodies.products import Product

@@ -18,14 +18,13 @@ from geomdp.bodies.balls import (
     mean_gaussian_maximum,
     mean_gaussian_norm,
 )
-from geomdp.bodies.base import Body
+from geomdp.bodies.base import Body, MissingOracle
 from geomdp.bodies.boxes import Box
-from geomdp.bodies.conic.spectral import Spectraplex, SpectraplexDifference
-from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.simplices import Simplex, SimplexDifference
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.bodies.products import Product
 from geomdp.bodies.sensitivity import WorkloadPolytope
+from geomdp.bodies.spectral import Spectraplex, SpectraplexDifference
 from geomdp.bodies.symmetrised import Difference, Scaled, Shifted
 from geomdp.geometry.volumes import EllipsoidControl, gaussian_width
 from geomdp.workloads import Parities, explicit_answers

@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 from geomdp.bodies import Ball, Box, VPolytope
-from geomdp.bodies.conic.elliptope import MappedElliptope
+from geomdp.bodies.relaxations import MappedElliptope
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.mechanisms import JL, Cone, Geometric, Laplace, Projected, Shrunk
 from geomdp.mechanisms.projected import (

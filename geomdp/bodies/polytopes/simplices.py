@@ -15,8 +15,9 @@ from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, significant
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import whole
 from geomdp.bodies.balls import CrossPolytope, regular_simplex_width
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
-from geomdp.bodies.oracles import (
+from geomdp.bodies.base import (
+    MEMBERSHIP_TOLERANCE,
+    Body,
     Facets,
     Halfspace,
     MissingOracle,

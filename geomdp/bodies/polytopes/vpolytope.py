@@ -11,9 +11,9 @@ import numpy as np
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.balls import regular_simplex_width
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
-from geomdp.bodies.linear_programs import origin_depth
-from geomdp.bodies.oracles import (
+from geomdp.bodies.base import (
+    MEMBERSHIP_TOLERANCE,
+    Body,
     Facets,
     Halfspace,
     SupportFunction,
@@ -24,6 +24,7 @@ from geomdp.bodies.oracles import (
     off_span,
     ratio_test,
 )
+from geomdp.bodies.linear_programs import origin_depth
 from geomdp.bodies.polytopes.point_sets import VertexColumns
 from geomdp.bodies.polytopes.triangulation import (
     Triangulation,

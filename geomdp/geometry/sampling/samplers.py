@@ -17,8 +17,7 @@ from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray, RandomState
 from geomdp._validation import positive, whole
 from geomdp.bodies import Body, HPolytope, LinearImage, Scaled, SlabBody
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, checked_body
-from geomdp.bodies.oracles import MissingOracle
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, MissingOracle, checked_body
 from geomdp.bodies.polytopes.vpolytope import triangulated
 from geomdp.bodies.ray_shooting import independent_points
 from geomdp.bodies.symmetrised import Shifted

@@ -29,7 +29,7 @@ from geomdp.bodies import (
     sensitivity_polytope,
 )
 from geomdp.bodies.base import Body
-from geomdp.bodies.conic.spectral import difference_moments, nuclear_moments
+from geomdp.bodies.spectral import difference_moments, nuclear_moments
 from geomdp.mechanisms.additive_noise.base import PureMechanism
 from geomdp.mechanisms.additive_noise.certify import Origin, cone_noise, knorm
 from geomdp.mechanisms.additive_noise.sums import Change

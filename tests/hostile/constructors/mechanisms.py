@@ -6,7 +6,7 @@ import numpy as np
 
 import geomdp as gd
 from geomdp import mechanisms, workloads
-from geomdp.bodies.conic.moment_bodies import cosine_moment_body
+from geomdp.bodies.cvx_body import cosine_moment_body
 from geomdp.mechanisms import strategies
 from geomdp.mechanisms.strategies.design import LaplaceCells
 from tests.hostile.constructors.row import Constructor, of

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from geomdp._numerics.linalg import svec, unsvec
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import whole
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
-from geomdp.bodies.oracles import Facets, nearest_in_corner
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, nearest_in_corner
 
 #: Largest number of entries of a block of several Gaussian matrices, 8 MB.
 BLOCK_ENTRIES = 1 << 20
@@ -122,7 +121,7 @@ class NuclearBall(SymmetricSpectral):
         return assemble(nearest, vectors)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        from geomdp.bodies.conic.coupling_from_the_past import nuclear_spectra
+        from geomdp.bodies.coupling_from_the_past import nuclear_spectra
 
         return in_haar_frames(nuclear_spectra(n, self.d, rng), rng)
 
@@ -285,7 +284,7 @@ class SpectraplexDifference(SymmetricSpectral):
         return assemble(nearest, vectors)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        from geomdp.bodies.conic.coupling_from_the_past import difference_spectra
+        from geomdp.bodies.coupling_from_the_past import difference_spectra
 
         return in_haar_frames(difference_spectra(n, self.d, rng), rng)
 

@@ -1,22 +1,24 @@
-"""Bodies described by a user's CVXPY constraints, and CVXPY problems solved for many parameters."""
+"""Bodies described by CVXPY constraints, such as Chebyshev moments; problems solved repeatedly."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._numerics.randomness import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import whole
-from geomdp.bodies.base import Body
+from geomdp._validation import finite_array, whole
+from geomdp.bodies.base import Body, Halfspace, check_all_above_0
 from geomdp.bodies.linear_programs import SolverError
-from geomdp.bodies.oracles import Halfspace
+from geomdp.bodies.polytopes.vpolytope import VPolytope
 
 #: Relative accuracy of points found by conic programs. With Clarabel or SCS, the residuals of
 #: these programs are at most 1e-8.
@@ -280,3 +282,105 @@ class KeptProblem:
         if status in (cp.INFEASIBLE, cp.UNBOUNDED):
             return status, None
         raise SolverError(f"{self._solver} stopped with status {status}")
+
+
+# Chebyshev product moments M_m = E prod_i T_{m_i}(x_i), m in {0..t-1}^d in row-major order, without
+# M_0 = 1. Coordinates are M_m / s_m, so projection is least squares in M with weights 1 / s_m^2.
+
+#: Largest value of (number of grid points) x (number of moments): 2^25 float64 are 256 MB.
+MAX_ENTRIES = 1 << 25
+
+
+def cosine_moment_body(scales: npt.ArrayLike) -> CvxBody:
+    """All vectors (t - 1,) of M_m / s_m of distributions on [-1, 1], by two psd constraints."""
+    import cvxpy as cp
+
+    # For x = cos(a), M_k is E cos(k a). These are moments if and only if the Toeplitz matrix
+    # (M_|i-j|) of order t is psd (Caratheodory 1911, Toeplitz 1911). It does not change if rows and
+    # columns are reversed, so it is psd if and only if two blocks are, with the entries
+    # E cos(i a) cos(j a) and E sin(i a) sin(j a); i and j run over {0, 1, ..} for odd t and over
+    # {1/2, 3/2, ..} for even t, up to (t - 1) / 2.
+    scales = finite_array(scales, "scales", ndim=1)
+    check_all_above_0(scales, "scales")
+    # Both blocks are singular on the moment curve, where Clarabel often stops too early.
+    return CvxBody(len(scales), partial(_semidefinite, scales), cp.SCS)
+
+
+def _semidefinite(scales: FloatArray, variable: Any) -> list[Any]:
+    """The semidefinite constraints on `variable`, the vector (t - 1,) of M_m / s_m."""
+    import cvxpy as cp
+
+    size = len(scales) + 1
+    constraints = []
+    for sign in (1.0, -1.0):
+        entries, order = _products(size, sign)
+        if order:
+            affine = entries[:, 0] + (entries[:, 1:] * scales) @ variable
+            constraints.append(cp.reshape(affine, (order, order), order="C") >> 0)
+    return constraints
+
+
+def _products(size: int, sign: float) -> tuple[FloatArray, int]:
+    """Coefficients of M_0..M_{t-1} in twice each entry of the block of `sign`, and its order."""
+    # `doubled` holds the numbers 2 i; the row of sin(0 a) would be 0, so it is left out.
+    doubled = np.arange((size - 1) % 2, size, 2)
+    if sign < 0:
+        doubled = doubled[doubled > 0]
+    first, second = np.meshgrid(doubled, doubled, indexing="ij")
+    rows = np.arange(first.size)
+    entries = np.zeros((first.size, size))
+    np.add.at(entries, (rows, np.abs(first - second).ravel() // 2), 1.0)
+    np.add.at(entries, (rows, (first + second).ravel() // 2), sign)
+    return entries, len(doubled)
+
+
+def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
+    """Moment vectors of distributions on a grid of equally spaced angles.
+
+    Grid points have coordinates cos(pi j / (G - 1)), j = 0..G-1. The body lies inside the body of
+    the moments of all distributions on the cube. For each of these moment vectors, it has a vector
+    with entries for m that differ by at most (h^2 / 8) sum_i m_i^2, where h = pi / (G - 1), by
+    linear interpolation between grid angles.
+
+    Parameters
+    ----------
+    scales : (t,) * d array
+        s_m > 0 for m != 0, t >= 2; s_0 must be finite, but is not used. The coordinates are M_m /
+        s_m, with Chebyshev moments M_m = E prod_i T_{m_i}(x_i).
+    per_axis : int
+        G >= 2, the number of grid angles in each variable. The body is the hull of G^d points.
+
+    Returns
+    -------
+    VPolytope
+        The body in R^(t^d - 1).
+
+    Raises
+    ------
+    ValueError
+        If the moments of all grid points are more than 2^25 numbers.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> body = gd.bodies.grid_moment_body([1.0, 1.0, 1.0], per_axis=3)
+    >>> body
+    VPolytope(3 points in R^2)
+    >>> body.vertices.round(6).tolist()
+    [[1.0, 1.0], [0.0, -1.0], [-1.0, 1.0]]
+    """
+    scales = finite_array(scales, "scales", np.ndim(scales))
+    if scales.ndim == 0 or len(scales) < 2 or set(scales.shape) != {len(scales)}:
+        raise ValueError(f"scales must have shape (t,) * d, t >= 2, got {scales.shape}")
+    check_all_above_0(scales.ravel()[1:], "scales after the first")
+    per_axis = whole(per_axis, "per_axis", minimum=2)
+    size, dimension = len(scales), scales.ndim
+    if scales.size * per_axis**dimension > MAX_ENTRIES:
+        raise ValueError(
+            f"per_axis^d times the number of moments must be at most {MAX_ENTRIES}, got "
+            f"{per_axis}^{dimension} times {scales.size}"
+        )
+    angles = np.linspace(0, math.pi, per_axis)
+    waves = np.cos(np.multiply.outer(angles, np.arange(size)))
+    products = reduce(np.kron, [waves] * dimension)
+    return VPolytope(products[:, 1:] / scales.ravel()[1:])

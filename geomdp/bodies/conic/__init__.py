@@ -1,1 +1,0 @@
-"""Spectral bodies, elliptopes, moment bodies, and bodies given by a CVXPY problem."""
