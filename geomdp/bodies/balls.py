@@ -52,7 +52,15 @@ class NormBall(Body):
         return math.exp(log_lp_ball_volume(self.m, self.p) + self.m * math.log(self.r))
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        return self.r * lp_ball_points(n, self.m, self.p, rng)
+        """Points r g / (sum |g_i|^p + X)^(1/p), for g_i with density proportional to e^(-|g|^p) and
+        X ~ Exp(1) (SAM-4).
+        """
+        # g_i is G^(1/p) U, G ~ Gamma(1 + 1/p) and U uniform on [-1, 1]; the simpler draw of |g_i|^p
+        # from Gamma(1/p) would underflow for large p.
+        gammas = rng.standard_gamma(1 + 1 / self.p, (n, self.m))
+        points = rng.uniform(-1, 1, (n, self.m)) * gammas ** (1 / self.p)
+        powers = (np.abs(points) ** self.p).sum(axis=1) + rng.standard_exponential(n)
+        return self.r * np.asarray(points / powers[:, None] ** (1 / self.p))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         """CVXPY replaces p by a fraction of denominator at most 1024."""
@@ -419,18 +427,6 @@ def _polar(vectors: FloatArray, exponent: float) -> FloatArray:
         return unit
     shares = np.abs(vectors) / lp_norms(vectors, exponent)[:, None]
     return np.asarray(np.sign(vectors) * shares ** (exponent - 1))
-
-
-def lp_ball_points(n: int, dimension: int, exponent: float, rng: np.random.Generator) -> FloatArray:
-    """Uniform points g / (sum |g_i|^p + X)^(1/p) (n, m) of the unit l_p ball, for g_i with density
-    proportional to e^(-|g|^p) and X ~ Exp(1) (SAM-4).
-    """
-    # g_i is G^(1/p) U, G ~ Gamma(1 + 1/p) and U uniform on [-1, 1]; the simpler draw of |g_i|^p
-    # from Gamma(1/p) would underflow for large p.
-    gammas = rng.standard_gamma(1 + 1 / exponent, (n, dimension))
-    points = rng.uniform(-1, 1, (n, dimension)) * gammas ** (1 / exponent)
-    powers = (np.abs(points) ** exponent).sum(axis=1) + rng.standard_exponential(n)
-    return np.asarray(points / powers[:, None] ** (1 / exponent))
 
 
 def log_lp_ball_volume(dimension: int, exponent: float) -> float:

@@ -67,7 +67,7 @@ _INTEGRAL = 1 / (2 * _DEGREES + 1)
 
 @numba.njit(cache=True)
 def sweeps(points, uniforms):  # type: ignore[no-untyped-def]
-    """Redraw all particles of `points` (d,) T times in place, by `uniforms` (T, d)."""
+    """Redraw all particles of `points` (d,) T times in place, at quantiles `uniforms` (T, d)."""
     size = len(points)
     for t in range(len(uniforms)):
         for s in range(size):

@@ -1,4 +1,4 @@
-"""Positive semidefinite (psd) matrices with a given or bounded diagonal: correlation matrices, second
+"""Positive semidefinite matrices with a given or bounded diagonal: correlation matrices, second
 moments of data in a cube, and moments of one- and two-way tables.
 """
 

@@ -19,7 +19,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,25 +34,56 @@ from geomdp.bodies.sensitivity import sensitivity_polytope
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.structure import sign_products
 
+# For signs s, let s_A be the product of the s_i for i in a set A of attributes. Then s_A s_B = s_T
+# for the symmetric difference T. For sets A_1..A_p, the mean of v v^T, v = (s_A1, ..., s_Ap), over
+# records is a psd matrix M(z) with diagonal 1 and entries z_T, the means of s_T; z lists those of
+# the q different sets T. The programs are solved in the dual, over psd S, each of which proves a
+# bound, because <S, M(z)> >= 0.
+
+#: Largest order p of a moment matrix: an interior point method takes O(p^4) memory.
+MAX_ORDER = 200
+#: Largest residuals at which Clarabel may stop; they are added to the bounds, which stay valid.
+REDUCED = 1e-6
+
 
 @dataclass(frozen=True, eq=False)
 class MomentRelaxation(Body):
-    """The body {c + L z : M(z) psd}, where M(z) is a matrix of moments z of signs."""
+    """The body {c + L z : M(z) psd} of affine functions of moments z of signs."""
 
-    matrix: MomentMatrix
-    terms: Sequence[dict[tuple[int, ...], float]]
+    sets: Sequence[tuple[int, ...]]  # 2 to 200 distinct sets A_1..A_p of attribute numbers
+    terms: Sequence[dict[tuple[int, ...], float]]  # for each coordinate, coefficients of the z_T
+
+    def __post_init__(self) -> None:
+        whole(len(self.sets), "number of sets", minimum=2, maximum=MAX_ORDER)
 
     def _summary(self) -> str:
-        return f"moment matrix of order {self.matrix.order}"
+        return f"moment matrix of order {len(self.sets)}"
 
     @property
     def dimension(self) -> int:
         return len(self.terms)
 
     @cached_property
+    def _differences(self) -> list[tuple[int, ...]]:
+        """The set T of each entry above the diagonal, in row-major order."""
+        pairs = itertools.combinations(self.sets, 2)
+        return [tuple(sorted(set(first) ^ set(second))) for first, second in pairs]
+
+    @cached_property
+    def _numbers(self) -> dict[tuple[int, ...], int]:
+        """Index in z of each T that occurs; sets are ordered by size, then by elements."""
+        found = sorted(set(self._differences), key=lambda T: (len(T), T))
+        return {T: number for number, T in enumerate(found)}
+
+    @cached_property
+    def _entries(self) -> IntArray:
+        """Index in z of each entry above the diagonal, in row-major order."""
+        return np.array([self._numbers[T] for T in self._differences])
+
+    @cached_property
     def _map(self) -> tuple[sp.csr_array, FloatArray]:
         """L (m, q) and c (m,)."""
-        numbers = self.matrix.numbers
+        numbers = self._numbers
         linear, constant = sp.lil_array((self.dimension, len(numbers))), np.zeros(self.dimension)
         for row, term in enumerate(self.terms):
             for T, coefficient in term.items():
@@ -62,25 +93,80 @@ class MomentRelaxation(Body):
                     constant[row] = coefficient
         return linear.tocsr(), constant
 
-    def _highest(self, directions: FloatArray) -> HighestMoments:
-        linear, _ = self._map
-        return self.matrix.highest((linear.T @ directions.T).T)
+    @cached_property
+    def _sums(self) -> sp.csr_array:
+        """Matrix (q, p (p - 1) / 2) that adds up the entries above the diagonal with the same T."""
+        count = len(self._entries)
+        shape = (len(self._numbers), count)
+        return sp.csr_array((np.ones(count), (self._entries, np.arange(count))), shape=shape)
+
+    @cached_property
+    def _program(self) -> KeptProblem:
+        """Minimise tr S >= <w, z> over psd S with entries that add up to -w_T for each T."""
+        import cvxpy as cp
+
+        order = len(self.sets)
+        weights, slack = cp.Parameter(len(self._numbers)), cp.Variable((order, order), PSD=True)
+        sums = 2 * self._sums @ slack[np.triu_indices(order, 1)] == -weights
+        objective = cp.Minimize(cp.trace(slack))
+        wanted = [weights], lambda: (slack.value, sums.dual_value)
+        return KeptProblem(objective, [sums], *wanted, cp.CLARABEL, REDUCED)
+
+    def _highest(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Moments z (b, q) that maximise <u, L z> over psd M(z), and valid upper bounds (b,)."""
+        weights = (self._map[0].T @ directions.T).T
+        if len(self._numbers) < len(self._entries):
+            found = [self._programmed(each) for each in weights]
+            moments = np.array([z for z, _ in found]).reshape(weights.shape)
+            return moments, np.array([bound for _, bound in found])
+        from geomdp.bodies.compiled import highest_correlation  # slow to import
+
+        order = len(self.sets)
+        rows, columns = np.triu_indices(order, 1)
+        matrices = np.zeros((len(weights), order, order))
+        matrices[:, rows, columns] = matrices[:, columns, rows] = weights[:, self._entries]
+        best = highest_correlation(matrices)
+        moments = np.empty(weights.shape)
+        moments[:, self._entries] = best.matrices[:, rows, columns]
+        return moments, best.bounds
+
+    def _programmed(self, weights: FloatArray) -> tuple[FloatArray, float]:
+        """z (q,) and the bound <w, z> <= tr S + p delta + ||r||_1 for one row w, where r is the
+        residual of the sums, S + delta I is psd, and |z_T| <= 1.
+        """
+        length = float(np.linalg.norm(weights))
+        if length == 0:
+            return np.zeros(len(weights)), 0.0
+        _, (slack, multipliers) = self._program.solve(weights / length)
+        rows, columns = np.triu_indices(len(slack), 1)
+        residual = weights / length + 2 * (self._sums @ slack[rows, columns])
+        deficit = max(0.0, -float(np.linalg.eigvalsh(slack)[0]))
+        bound = float(np.trace(slack)) + len(slack) * deficit + float(np.abs(residual).sum())
+        # z / (1 + delta) with delta = max(0, -lambda_min(M(z))) has a psd moment matrix.
+        matrix = np.eye(len(slack))
+        matrix[rows, columns] = matrix[columns, rows] = multipliers[self._entries]
+        lowest = float(np.linalg.eigvalsh(matrix)[0])
+        return multipliers / (1 + max(0.0, -lowest)), length * bound
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Upper bounds from dual matrices, valid up to rounding; nearly always too large by a
         relative 1e-9 at most for 2-way marginals, and by about 1e-8 for others, with a semidefinite
         program each.
         """
-        return np.asarray(self._highest(directions).bounds + directions @ self._map[1])
+        return np.asarray(self._highest(directions)[1] + directions @ self._map[1])
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         linear, constant = self._map
-        return np.asarray((linear @ self._highest(directions).moments.T).T + constant)
+        return np.asarray((linear @ self._highest(directions)[0].T).T + constant)
 
     def radius(self) -> float:
         """Upper bound, as |z_T| <= 1."""
         linear, constant = self._map
         return float(np.linalg.norm(abs(linear).sum(axis=1) + np.abs(constant)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the kept program, which contains the state of a solver."""
+        return {"sets": self.sets, "terms": self.terms}
 
 
 @functools.singledispatch
@@ -146,8 +232,8 @@ def _(workload: Marginals) -> Body:
         inside = tuple(int(i) for i in subset)
         return dict.fromkeys(_subsets(inside, range(len(inside) + 1)), share)
 
-    matrix = MomentMatrix(_subsets(range(workload.d), sizes))
-    return MomentRelaxation(matrix, [term(subset) for subset in workload.subsets])
+    sets = _subsets(range(workload.d), sizes)
+    return MomentRelaxation(sets, [term(subset) for subset in workload.subsets])
 
 
 @moment_relaxation.register
@@ -157,9 +243,9 @@ def _(workload: Parities) -> Body:
         return sensitivity_polytope(workload)
     if k == 2:
         return Elliptope(d)
-    matrix = MomentMatrix(_subsets(range(d), sorted({k // 2, (k + 1) // 2})))
+    sets = _subsets(range(d), sorted({k // 2, (k + 1) // 2}))
     terms = [{tuple(int(i) for i in subset): 1.0} for subset in workload.subsets]
-    return MomentRelaxation(matrix, terms)
+    return MomentRelaxation(sets, terms)
 
 
 @moment_relaxation.register
@@ -289,116 +375,3 @@ def stretching_weights(matrix: sp.csr_array, order: int) -> FloatArray | None:
         weights[i] = np.sqrt(squares[i, j] * squares[i, k] / squares[j, k])
     off = abs(matrix.T @ matrix - sp.diags_array(weights[rows] * weights[columns]))
     return None if off.max() > STRETCH_ERROR * lengths.max() else weights
-
-
-# Moment matrices, and bounds on linear functions of moments. For signs s, let s_A be the product of
-# the s_i for i in a set A of attributes. Then s_A s_B = s_T for the symmetric difference T. For
-# sets A_1..A_p, the mean of v v^T, v = (s_A1, ..., s_Ap), over records is a psd matrix M(z) with
-# diagonal 1 and entries z_T, the means of s_T; z lists those of the q different sets T. The
-# programs are solved in the dual, over psd S, each of which proves a bound, because <S, M(z)> >= 0.
-
-#: Largest order p of a moment matrix: an interior point method takes O(p^4) memory.
-MAX_ORDER = 200
-#: Largest residuals at which Clarabel may stop; they are added to the bounds, which stay valid.
-REDUCED = 1e-6
-
-
-class HighestMoments(NamedTuple):
-    """For b vectors w: moments z (b, q) that maximise <w, z> over psd M(z), and bounds (b,)."""
-
-    moments: FloatArray
-    bounds: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class MomentMatrix:
-    """The matrix M(z)_ab = z_T with T the symmetric difference of A_a and A_b; M(z)_aa = 1."""
-
-    sets: Sequence[tuple[int, ...]]  # 2 to 200 distinct sets A_1..A_p of attribute numbers
-
-    def __post_init__(self) -> None:
-        whole(len(self.sets), "number of sets", minimum=2, maximum=MAX_ORDER)
-
-    @property
-    def order(self) -> int:
-        return len(self.sets)
-
-    @cached_property
-    def _differences(self) -> list[tuple[int, ...]]:
-        return [
-            tuple(sorted(set(first) ^ set(second)))
-            for first, second in itertools.combinations(self.sets, 2)
-        ]
-
-    @cached_property
-    def numbers(self) -> dict[tuple[int, ...], int]:
-        """Index in z of each T that occurs; sets are ordered by size, then by elements."""
-        found = sorted(set(self._differences), key=lambda T: (len(T), T))
-        return {T: number for number, T in enumerate(found)}
-
-    @cached_property
-    def _entries(self) -> IntArray:
-        """Index in z of each entry above the diagonal, in row-major order."""
-        return np.array([self.numbers[T] for T in self._differences])
-
-    @cached_property
-    def _sums(self) -> sp.csr_array:
-        """Matrix (q, p (p - 1) / 2) that adds up the entries above the diagonal with the same T."""
-        count = len(self._entries)
-        shape = (len(self.numbers), count)
-        return sp.csr_array((np.ones(count), (self._entries, np.arange(count))), shape=shape)
-
-    @cached_property
-    def _program(self) -> KeptProblem:
-        """Minimise tr S >= <w, z> over psd S with entries that add up to -w_T for each T."""
-        import cvxpy as cp
-
-        weights = cp.Parameter(len(self.numbers))
-        slack = cp.Variable((self.order, self.order), PSD=True)
-        sums = 2 * self._sums @ slack[np.triu_indices(self.order, 1)] == -weights
-        return KeptProblem(
-            cp.Minimize(cp.trace(slack)),
-            [sums],
-            [weights],
-            lambda: (slack.value, sums.dual_value),
-            cp.CLARABEL,
-            REDUCED,
-        )
-
-    def highest(self, weights: FloatArray) -> HighestMoments:
-        """Largest <w, z> over psd M(z) for rows w of `weights` (b, q), with valid upper bounds."""
-        if len(self.numbers) < len(self._entries):
-            found = [self._programmed(each) for each in weights]
-            moments = np.array([z for z, _ in found]).reshape(weights.shape)
-            return HighestMoments(moments, np.array([bound for _, bound in found]))
-        from geomdp.bodies.compiled import highest_correlation  # slow to import
-
-        rows, columns = np.triu_indices(self.order, 1)
-        matrices = np.zeros((len(weights), self.order, self.order))
-        matrices[:, rows, columns] = matrices[:, columns, rows] = weights[:, self._entries]
-        best = highest_correlation(matrices)
-        moments = np.empty(weights.shape)
-        moments[:, self._entries] = best.matrices[:, rows, columns]
-        return HighestMoments(moments, best.bounds)
-
-    def _programmed(self, weights: FloatArray) -> tuple[FloatArray, float]:
-        """z (q,) and the bound <w, z> <= tr S + p delta + ||r||_1 for one row w, where r is the
-        residual of the sums, S + delta I is psd, and |z_T| <= 1.
-        """
-        length = float(np.linalg.norm(weights))
-        if length == 0:
-            return np.zeros(len(weights)), 0.0
-        _, (slack, multipliers) = self._program.solve(weights / length)
-        residual = weights / length + 2 * (self._sums @ slack[np.triu_indices(self.order, 1)])
-        deficit = max(0.0, -float(np.linalg.eigvalsh(slack)[0]))
-        bound = float(np.trace(slack)) + self.order * deficit + float(np.abs(residual).sum())
-        # z / (1 + delta) with delta = max(0, -lambda_min(M(z))) has a psd moment matrix.
-        rows, columns = np.triu_indices(self.order, 1)
-        matrix = np.eye(self.order)
-        matrix[rows, columns] = matrix[columns, rows] = multipliers[self._entries]
-        lowest = float(np.linalg.eigvalsh(matrix)[0])
-        return multipliers / (1 + max(0.0, -lowest)), length * bound
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the kept program, which contains the state of a solver."""
-        return {"sets": self.sets}

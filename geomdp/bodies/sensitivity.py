@@ -109,7 +109,8 @@ def sensitivity_polytope(workload: Workload) -> Body:
             return hull_of(workload.centres)
         case LinearMap():
             return _image_of_polytope(workload)
-    if not _can_list(workload):
+    size = workload.universe.size
+    if size is None or size * workload.n_queries > MAX_LISTED_ENTRIES:
         return WorkloadPolytope(workload)
     if isinstance(workload, Histogram | Prefixes | Ranges):
         return Simplex(explicit_answers(workload))
@@ -132,11 +133,6 @@ def _image_of_polytope(workload: LinearMap) -> Body:
 def _kept_polytope(workload: Workload) -> Body:
     """The hull of all answers, kept in memory for all mechanisms of a comparison."""
     return hull_of(explicit_answers(workload))
-
-
-def _can_list(workload: Workload) -> bool:
-    size = workload.universe.size
-    return size is not None and size * workload.n_queries <= MAX_LISTED_ENTRIES
 
 
 def hull_of(points: FloatArray) -> Body:

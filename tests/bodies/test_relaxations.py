@@ -26,7 +26,7 @@ from geomdp.bodies import (
 from geomdp.bodies.compiled import GAP, highest_correlation
 from geomdp.bodies.cvx_body import cosine_moment_body
 from geomdp.bodies.elliptope import nearest_with_diagonal
-from geomdp.bodies.relaxations import MomentMatrix, MomentRelaxation
+from geomdp.bodies.relaxations import MomentRelaxation
 from geomdp.geometry import project
 from geomdp.workloads import Marginals, MarginalTables, Parities
 from geomdp.workloads.finite import zero_sum_basis
@@ -377,7 +377,7 @@ def test_first_level_is_strict_and_the_lift_is_closer():
     np.testing.assert_allclose(sensitivity_polytope(Parities(5, 2)).support(direction), 3)
     sets = [each for size in (0, 1, 2) for each in itertools.combinations(range(5), size)]
     pairs = [{pair: 1.0} for pair in itertools.combinations(range(5), 2)]
-    second = MomentRelaxation(MomentMatrix(sets), pairs).support(direction)[0]
+    second = MomentRelaxation(sets, pairs).support(direction)[0]
     assert 3 - 1e-9 <= second <= level - 0.1
 
 

@@ -56,7 +56,12 @@ class HullOfPoints(Body):
 
     @cached_property
     def symmetric(self) -> bool:
-        return closed_under_negation(self.vertices)
+        """Whether the set of rows equals the set of their negatives exactly."""
+        points = self.vertices
+        if not np.array_equal(points.min(axis=0), -points.max(axis=0)):
+            return False  # decided without sorting the rows
+        # Adding 0 turns -0 into 0. The two numbers compare equal, but their bits differ.
+        return np.array_equal(np.unique(points + 0.0, axis=0), np.unique(-points + 0.0, axis=0))
 
     def radius(self) -> float:
         return float(np.linalg.norm(self.vertices, axis=1).max())
@@ -65,10 +70,16 @@ class HullOfPoints(Body):
         return self.vertices
 
     def _images(self, matrix: FloatArray) -> FloatArray:
-        """Images of the vertices, closed under negation if the vertices are."""
-        if self.symmetric:
-            return image_closed_under_negation(self.vertices, matrix)
-        return self.vertices @ matrix.T
+        """Images of the vertices; if symmetric, distinct and with exact negatives, without 0."""
+        points = self.vertices
+        if not self.symmetric:
+            return points @ matrix.T
+        if not points.any():
+            return np.zeros((1, len(matrix)))
+        first = np.argmax(points != 0, axis=1)
+        # From each pair of opposite points, take the point whose first nonzero entry is above 0.
+        half = points[points[np.arange(len(points)), first] > 0] @ matrix.T
+        return np.unique(np.vstack([half, -half]) + 0.0, axis=0)
 
 
 #: Largest number of inner products <u, v_i> in one block of several vertices, 32 MB.
@@ -330,24 +341,6 @@ class TriangulatedPolytope(HullOfPoints):
 
     def largest_gauge(self, support: SupportFunction) -> float:
         return float(support(self.facet_normals()).max(initial=0.0))
-
-
-def closed_under_negation(points: FloatArray) -> bool:
-    """Whether the set of rows equals the set of their negatives exactly."""
-    if not np.array_equal(points.min(axis=0), -points.max(axis=0)):
-        return False  # decided without sorting the rows
-    # Adding 0 turns -0 into 0. The two numbers compare equal, but their bits differ.
-    return np.array_equal(np.unique(points + 0.0, axis=0), np.unique(-points + 0.0, axis=0))
-
-
-def image_closed_under_negation(points: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Distinct images of points in pairs x and -x, with their exact negatives, without 0."""
-    if not points.any():
-        return np.zeros((1, len(matrix)))
-    first = np.argmax(points != 0, axis=1)
-    # From each pair of opposite points, take the point whose first nonzero entry is above 0.
-    half = points[points[np.arange(len(points)), first] > 0] @ matrix.T
-    return np.unique(np.vstack([half, -half]) + 0.0, axis=0)
 
 
 def cut_into_simplices(vertices: FloatArray) -> TriangulatedPolytope | None:
