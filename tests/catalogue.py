@@ -14,36 +14,9 @@ from dataclasses import dataclass
 import cvxpy as cp
 import numpy as np
 
+import geomdp.bodies as gb
 from geomdp._numerics.linalg import svec
 from geomdp._typing import FloatArray
-from geomdp.bodies import (
-    Ball,
-    Body,
-    Box,
-    CrossPolytope,
-    CvxBody,
-    Difference,
-    Ellipsoid,
-    Elliptope,
-    HPolytope,
-    Intersection,
-    LinearImage,
-    LpBall,
-    NuclearBall,
-    Product,
-    PsdBox,
-    Scaled,
-    Simplex,
-    SimplexDifference,
-    SlabBody,
-    Spectraplex,
-    SpectraplexDifference,
-    SymmetrisedBox,
-    TableMoments,
-    TriangulatedPolytope,
-    VPolytope,
-    moment_relaxation,
-)
 from geomdp.bodies.sensitivity import WorkloadPolytope
 from geomdp.bodies.symmetrised import Shifted, SymmetricHull
 from geomdp.workloads import Marginals, MarginalTables, Parities
@@ -72,7 +45,7 @@ class BodyCase:
     """One body, and facts about this body."""
 
     name: str  # Test identifier
-    build: Callable[[float], Body]  # The body enlarged by the given factor about 0
+    build: Callable[[float], gb.Body]  # The body enlarged by the given factor about 0
     rank: int  # Dimension of the affine hull
     verbs: str  # The names in `VERBS` that the body implements
     tolerance: float = CLOSED_FORM  # Relative accuracy of the results
@@ -106,9 +79,9 @@ def cube(dimension: int) -> FloatArray:
     return np.array(list(itertools.product((0.0, 1.0), repeat=dimension)))
 
 
-def enlarged(body: Body) -> Callable[[float], Body]:
+def enlarged(body: gb.Body) -> Callable[[float], gb.Body]:
     """For a body of fixed size: the body itself at scale 1, and a `Scaled` body at others."""
-    return lambda s: body if s == 1 else Scaled(body, s)
+    return lambda s: body if s == 1 else gb.Scaled(body, s)
 
 
 #: Four affinely independent points around 0 in R^3, and three in R^5 whose plane misses 0.
@@ -136,15 +109,15 @@ SEGMENT = 1 / math.sqrt(2 * math.pi)
 
 BODIES: tuple[BodyCase, ...] = (
     BodyCase(
-        "ball", lambda s: Ball(3, s), 3, ROUND, volume=4 * math.pi / 3, spread=3 / 5, width=MU_3
+        "ball", lambda s: gb.Ball(3, s), 3, ROUND, volume=4 * math.pi / 3, spread=3 / 5, width=MU_3
     ),
-    BodyCase("segment as a ball", lambda s: Ball(1, 2 * s), 1, ROUND, volume=4, spread=4 / 3),
+    BodyCase("segment as a ball", lambda s: gb.Ball(1, 2 * s), 1, ROUND, volume=4, spread=4 / 3),
     BodyCase(
-        "cross-polytope", lambda s: CrossPolytope(4, s), 4, ROUND, volume=2 / 3, spread=8 / 30
+        "cross-polytope", lambda s: gb.CrossPolytope(4, s), 4, ROUND, volume=2 / 3, spread=8 / 30
     ),
     BodyCase(
         "l_3 ball",
-        lambda s: LpBall(3, 3, s),
+        lambda s: gb.LpBall(3, 3, s),
         3,
         LP_BALL,
         # The volume is (2 Gamma(4/3))^3 / Gamma(2). The spread is 3 E U_1^2, whose formula has the
@@ -152,10 +125,10 @@ BODIES: tuple[BodyCase, ...] = (
         volume=8 * math.gamma(4 / 3) ** 3,
         spread=3 / (math.gamma(1 / 3) * math.gamma(8 / 3)),
     ),
-    BodyCase("l_1.5 ball", lambda s: LpBall(1.5, 4, 2 * s), 4, LP_BALL),
+    BodyCase("l_1.5 ball", lambda s: gb.LpBall(1.5, 4, 2 * s), 4, LP_BALL),
     BodyCase(
         "l_1 ball as an l_p ball",
-        lambda s: LpBall(1, 4, s),
+        lambda s: gb.LpBall(1, 4, s),
         4,
         LP_BALL,
         volume=2 / 3,
@@ -163,23 +136,23 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "unit cube",
-        lambda s: Box(np.zeros(3), np.full(3, s)),
+        lambda s: gb.Box(np.zeros(3), np.full(3, s)),
         3,
         "support project sample_uniform second_moment volume cvxpy_constraints",
         volume=1,
         spread=1,
         width=3 * SEGMENT,
     ),
-    BodyCase("lopsided box", lambda s: Box([-s, -2 * s], [3 * s, s]), 2, ROUND, volume=12),
-    BodyCase("symmetric box", lambda s: Box.centred(s * np.arange(1, 5)), 4, ROUND, spread=10),
-    BodyCase("flat box", lambda s: Box([-s, 0, -s], [s, 0, 2 * s]), 2, ROUND, volume=6),
+    BodyCase("lopsided box", lambda s: gb.Box([-s, -2 * s], [3 * s, s]), 2, ROUND, volume=12),
+    BodyCase("symmetric box", lambda s: gb.Box.centred(s * np.arange(1, 5)), 4, ROUND, spread=10),
+    BodyCase("flat box", lambda s: gb.Box([-s, 0, -s], [s, 0, 2 * s]), 2, ROUND, volume=6),
     BodyCase(
-        "ellipsoid", lambda s: Ellipsoid(s * gaussian(3, 3)), 3, ROUND.replace("project ", "")
+        "ellipsoid", lambda s: gb.Ellipsoid(s * gaussian(3, 3)), 3, ROUND.replace("project ", "")
     ),
-    BodyCase("flat ellipsoid", lambda s: Ellipsoid(s * TALL), 3, ROUND.replace("project ", "")),
+    BodyCase("flat ellipsoid", lambda s: gb.Ellipsoid(s * TALL), 3, ROUND.replace("project ", "")),
     BodyCase(
         "point as an ellipsoid",
-        lambda s: Ellipsoid(np.zeros((2, 1))),
+        lambda s: gb.Ellipsoid(np.zeros((2, 1))),
         0,
         ROUND.replace("project ", ""),
         volume=1,
@@ -188,21 +161,21 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "product",
-        lambda s: Product([Box([-s], [2 * s]), Ball(2, s), CrossPolytope(2, 3 * s)]),
+        lambda s: gb.Product([gb.Box([-s], [2 * s]), gb.Ball(2, s), gb.CrossPolytope(2, 3 * s)]),
         5,
         ROUND,
         volume=3 * math.pi * 18,
     ),
     BodyCase(
         "product of lopsided boxes",
-        lambda s: Product([Box([0, s], [2 * s, 2 * s]), Simplex(s * cube(2)[:3])]),
+        lambda s: gb.Product([gb.Box([0, s], [2 * s, 2 * s]), gb.Simplex(s * cube(2)[:3])]),
         4,
         "support sample_uniform second_moment volume cvxpy_constraints",
         volume=1,
     ),
     BodyCase(
         "simplex around 0",
-        lambda s: Simplex(s * AROUND_0),
+        lambda s: gb.Simplex(s * AROUND_0),
         3,
         SOLID + " gauge facets",
         volume=4 / 6,
@@ -210,7 +183,7 @@ BODIES: tuple[BodyCase, ...] = (
     BodyCase(
         "standard simplex",
         # The vertices are reversed, because a simplex with vertices np.eye(4) also has `project`.
-        lambda s: Simplex(s * np.eye(4)[::-1]),
+        lambda s: gb.Simplex(s * np.eye(4)[::-1]),
         3,
         SOLID,
         volume=2 / 6,
@@ -218,22 +191,22 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "unit simplices, projected by sorting",
-        enlarged(Product([Simplex(np.eye(3)), Simplex(np.eye(1)), Simplex(np.eye(4))])),
+        enlarged(gb.Product([gb.Simplex(np.eye(3)), gb.Simplex(np.eye(1)), gb.Simplex(np.eye(4))])),
         5,
         "support project sample_uniform second_moment volume cvxpy_constraints",
     ),
-    BodyCase("triangle in space", lambda s: Simplex(s * PLANE), 2, SOLID),
-    BodyCase("point as a simplex", lambda s: Simplex(s * np.ones((1, 2))), 0, SOLID, spread=2),
+    BodyCase("triangle in space", lambda s: gb.Simplex(s * PLANE), 2, SOLID),
+    BodyCase("point as a simplex", lambda s: gb.Simplex(s * np.ones((1, 2))), 0, SOLID, spread=2),
     BodyCase(
         "simplex difference",
-        lambda s: SimplexDifference(s * AROUND_0),
+        lambda s: gb.SimplexDifference(s * AROUND_0),
         3,
         ROUND.replace("project", "facets"),
         volume=20 * 4 / 6,
     ),
     BodyCase(
         "standard simplex difference",
-        lambda s: SimplexDifference(s * np.eye(5)),
+        lambda s: gb.SimplexDifference(s * np.eye(5)),
         4,
         ROUND.replace("project", "facets"),
         volume=70 * math.sqrt(5) / 24,
@@ -241,14 +214,14 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "Gaussian polytope",
-        lambda s: VPolytope(s * gaussian(30, 4)),
+        lambda s: gb.VPolytope(s * gaussian(30, 4)),
         4,
         LISTED + " gauge facets",
         LINEAR_PROGRAM,
     ),
     BodyCase(
         "0/1 cube with repeated corners",
-        lambda s: VPolytope(s * np.vstack([cube(4), cube(4), np.full((1, 4), 0.5)])),
+        lambda s: gb.VPolytope(s * np.vstack([cube(4), cube(4), np.full((1, 4), 0.5)])),
         4,
         LISTED,
         LINEAR_PROGRAM,
@@ -256,7 +229,7 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "sign cube by vertices",
-        lambda s: VPolytope(s * SIGNS),
+        lambda s: gb.VPolytope(s * SIGNS),
         3,
         LISTED + " gauge facets",
         LINEAR_PROGRAM,
@@ -264,44 +237,46 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "flat polytope off 0",
-        lambda s: VPolytope(s * (cube(3) @ TALL.T + 3)),
+        lambda s: gb.VPolytope(s * (cube(3) @ TALL.T + 3)),
         3,
         LISTED,
         LINEAR_PROGRAM,
     ),
     BodyCase(
         "flat polytope around 0",
-        lambda s: VPolytope(s * (SIGNS @ TALL.T)),
+        lambda s: gb.VPolytope(s * (SIGNS @ TALL.T)),
         3,
         LISTED + " gauge facets",
         LINEAR_PROGRAM,
     ),
-    BodyCase("segment by vertices", lambda s: VPolytope(s * PLANE[:2]), 1, LISTED, LINEAR_PROGRAM),
-    BodyCase("point by vertices", lambda s: VPolytope(s * PLANE[:1]), 0, LISTED, LINEAR_PROGRAM),
+    BodyCase(
+        "segment by vertices", lambda s: gb.VPolytope(s * PLANE[:2]), 1, LISTED, LINEAR_PROGRAM
+    ),
+    BodyCase("point by vertices", lambda s: gb.VPolytope(s * PLANE[:1]), 0, LISTED, LINEAR_PROGRAM),
     BodyCase(
         "cut cube",
-        lambda s: HPolytope(CUT[0], s * CUT[1]),
+        lambda s: gb.HPolytope(CUT[0], s * CUT[1]),
         3,
         "support gauge facets cvxpy_constraints",
         LINEAR_PROGRAM,
     ),
     BodyCase(
         "rectangle in space",
-        lambda s: HPolytope(FLAT[0], s * FLAT[1]),
+        lambda s: gb.HPolytope(FLAT[0], s * FLAT[1]),
         2,
         "support cvxpy_constraints",
         5e-9,
     ),
     BodyCase(
         "slabs",
-        lambda s: SlabBody(SLABS, s * SLAB_WIDTHS),
+        lambda s: gb.SlabBody(SLABS, s * SLAB_WIDTHS),
         3,
         "support gauge facets cvxpy_constraints",
         LINEAR_PROGRAM,
     ),
     BodyCase(
         "triangulated sign cube",
-        lambda s: TriangulatedPolytope(s * SIGNS),
+        lambda s: gb.TriangulatedPolytope(s * SIGNS),
         3,
         SOLID + " gauge facets",
         volume=8,
@@ -309,11 +284,11 @@ BODIES: tuple[BodyCase, ...] = (
         width=6 * SEGMENT,
     ),
     BodyCase(
-        "triangulated flat", lambda s: TriangulatedPolytope(s * (cube(3) @ TALL.T + 3)), 3, SOLID
+        "triangulated flat", lambda s: gb.TriangulatedPolytope(s * (cube(3) @ TALL.T + 3)), 3, SOLID
     ),
     BodyCase(
         "triangulated segment",
-        lambda s: TriangulatedPolytope(s * np.array([[-1.0, 0], [1, 0], [0.5, 0]])),
+        lambda s: gb.TriangulatedPolytope(s * np.array([[-1.0, 0], [1, 0], [0.5, 0]])),
         1,
         SOLID + " gauge facets",
         volume=2,
@@ -321,7 +296,7 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "spectraplex of order 1",
-        enlarged(Spectraplex(1)),
+        enlarged(gb.Spectraplex(1)),
         1,
         "support project sample_uniform second_moment volume cvxpy_constraints",
         volume=1,
@@ -330,19 +305,19 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "spectraplex of order 3",
-        enlarged(Spectraplex(3)),
+        enlarged(gb.Spectraplex(3)),
         6,
         "support project sample_uniform second_moment volume cvxpy_constraints",
     ),
     BodyCase(
         "spectraplex difference",
-        enlarged(SpectraplexDifference(3)),
+        enlarged(gb.SpectraplexDifference(3)),
         6,
         ROUND.replace("project", "facets project"),
     ),
     BodyCase(
         "spectraplex difference of order 1",
-        enlarged(SpectraplexDifference(1)),
+        enlarged(gb.SpectraplexDifference(1)),
         1,
         ROUND.replace("project", "facets project"),
         volume=2,
@@ -351,13 +326,13 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "nuclear ball",
-        enlarged(NuclearBall(3)),
+        enlarged(gb.NuclearBall(3)),
         6,
         ROUND.replace("project", "facets project"),
     ),
     BodyCase(
         "nuclear ball of order 2",
-        enlarged(NuclearBall(2)),
+        enlarged(gb.NuclearBall(2)),
         3,
         ROUND.replace("project", "facets project"),
         volume=math.pi / math.sqrt(2),
@@ -365,7 +340,7 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "spectraplex difference of order 2",
-        enlarged(SpectraplexDifference(2)),
+        enlarged(gb.SpectraplexDifference(2)),
         3,
         ROUND.replace("project", "facets project"),
         volume=7 * math.pi / (3 * math.sqrt(2)),
@@ -373,7 +348,7 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "elliptope",
-        enlarged(Elliptope(3)),
+        enlarged(gb.Elliptope(3)),
         3,
         "support gauge facets project sample_uniform second_moment volume cvxpy_constraints",
         tolerance=2e-9,
@@ -382,7 +357,7 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "moments of tables",
-        enlarged(TableMoments([2, 2])),
+        enlarged(gb.TableMoments([2, 2])),
         3,
         "sample_uniform second_moment volume",
         # The elliptope of order 3 has volume pi^2 / 2 and entries of variance 1/4. Here two
@@ -392,13 +367,13 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "moments of tables, cut",
-        enlarged(TableMoments([3, 2], violation=0.0)),
+        enlarged(gb.TableMoments([3, 2], violation=0.0)),
         5,
         "sample_uniform",
     ),
     BodyCase(
         "relaxed 2-way marginals",
-        enlarged(moment_relaxation(Marginals(3, 2))),
+        enlarged(gb.moment_relaxation(Marginals(3, 2))),
         3,
         "support",
         CONIC_PROGRAM,
@@ -406,14 +381,14 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "relaxed tables",
-        enlarged(moment_relaxation(MarginalTables([2, 2], 2))),
+        enlarged(gb.moment_relaxation(MarginalTables([2, 2], 2))),
         3,
         "support project cvxpy_constraints",
         tolerance=2e-9,
     ),
     BodyCase(
         "relaxed 3-way parities",
-        enlarged(moment_relaxation(Parities(4, 3))),
+        enlarged(gb.moment_relaxation(Parities(4, 3))),
         4,
         "support",
         CONIC_PROGRAM,
@@ -421,7 +396,7 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "psd box",
-        enlarged(PsdBox(3)),
+        enlarged(gb.PsdBox(3)),
         6,
         "sample_uniform second_moment volume cvxpy_constraints",
         # The volume is 2^(6/4) vol(E_3) (2/4)^3. The spread is the sum of three E M_ii^2 = 4/8 and
@@ -431,7 +406,7 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "psd box of order 1",
-        enlarged(PsdBox(1)),
+        enlarged(gb.PsdBox(1)),
         1,
         "sample_uniform second_moment volume cvxpy_constraints",
         volume=1,
@@ -439,7 +414,7 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "turned and stretched cube",
-        lambda s: LinearImage(2 * s * TURN, Box.centred(np.ones(3))),
+        lambda s: gb.LinearImage(2 * s * TURN, gb.Box.centred(np.ones(3))),
         3,
         ROUND,
         volume=64,
@@ -448,37 +423,42 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "image of a simplex",
-        lambda s: LinearImage(s * TALL, Simplex(AROUND_0)),
+        lambda s: gb.LinearImage(s * TALL, gb.Simplex(AROUND_0)),
         3,
         SOLID + " gauge facets",
     ),
     BodyCase(
         "image one-to-one on a flat body only",
-        lambda s: LinearImage(s * np.eye(3, 4), Simplex(np.eye(4))),
+        lambda s: gb.LinearImage(s * np.eye(3, 4), gb.Simplex(np.eye(4))),
         3,
         SOLID,
         volume=1 / 6,
     ),
     BodyCase(
         "shadow of a polytope",
-        lambda s: LinearImage(s * gaussian(2, 4, seed=7), VPolytope(gaussian(30, 4))),
+        lambda s: gb.LinearImage(s * gaussian(2, 4, seed=7), gb.VPolytope(gaussian(30, 4))),
         2,
         "support vertex_list cvxpy_constraints",
         membership=False,
     ),
     BodyCase(
-        "scaled", lambda s: Scaled(CrossPolytope(3), 2 * s), 3, ROUND, volume=64 / 6, spread=1.2
+        "scaled",
+        lambda s: gb.Scaled(gb.CrossPolytope(3), 2 * s),
+        3,
+        ROUND,
+        volume=64 / 6,
+        spread=1.2,
     ),
     BodyCase(
         "scaled flat polytope",
-        lambda s: Scaled(VPolytope(SIGNS @ TALL.T), 3 * s),
+        lambda s: gb.Scaled(gb.VPolytope(SIGNS @ TALL.T), 3 * s),
         3,
         LISTED + " gauge facets",
         LINEAR_PROGRAM,
     ),
     BodyCase(
         "shifted",
-        lambda s: Shifted(Ball(3, s), s * np.array([0.2, -0.3, 0.4])),
+        lambda s: Shifted(gb.Ball(3, s), s * np.array([0.2, -0.3, 0.4])),
         3,
         "support project sample_uniform second_moment volume cvxpy_constraints",
         volume=4 * math.pi / 3,
@@ -487,42 +467,42 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "difference of a Gaussian polytope",
-        lambda s: Difference(VPolytope(s * gaussian(12, 3))),
+        lambda s: gb.Difference(gb.VPolytope(s * gaussian(12, 3))),
         3,
         "support gauge facets cvxpy_constraints",
         LINEAR_PROGRAM,
     ),
     BodyCase(
         "difference of a flat polytope off 0",
-        lambda s: Difference(VPolytope(s * (cube(3) @ TALL.T + 3))),
+        lambda s: gb.Difference(gb.VPolytope(s * (cube(3) @ TALL.T + 3))),
         3,
         "support gauge facets cvxpy_constraints",
         LINEAR_PROGRAM,
     ),
     BodyCase(
         "difference known by extreme points",
-        enlarged(Difference(WorkloadPolytope(Parities(4, 2)))),
+        enlarged(gb.Difference(WorkloadPolytope(Parities(4, 2)))),
         6,
         "support",
         LINEAR_PROGRAM,
     ),
     BodyCase(
         "symmetric hull of a polytope off 0",
-        lambda s: SymmetricHull(VPolytope(s * (cube(3) @ TALL.T + 3))),
+        lambda s: SymmetricHull(gb.VPolytope(s * (cube(3) @ TALL.T + 3))),
         4,
         LISTED + " gauge facets",
         LINEAR_PROGRAM,
     ),
     BodyCase(
         "symmetric hull of a cube",
-        lambda s: SymmetricHull(Box(np.zeros(3), np.full(3, s))),
+        lambda s: SymmetricHull(gb.Box(np.zeros(3), np.full(3, s))),
         3,
         "support",
         membership=False,
     ),
     BodyCase(
         "symmetrised box",
-        lambda s: SymmetrisedBox(s * np.array([1.0, 2, 0.5])),
+        lambda s: gb.SymmetrisedBox(s * np.array([1.0, 2, 0.5])),
         3,
         ROUND.replace("project", "facets"),
         volume=4,
@@ -537,11 +517,11 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "ball cut by a cube and slabs",
-        lambda s: Intersection(
+        lambda s: gb.Intersection(
             [
-                Ball(3, 1.2 * s),
-                Box.centred(s * np.ones(3)),
-                SlabBody(SLABS, s * SLAB_WIDTHS),
+                gb.Ball(3, 1.2 * s),
+                gb.Box.centred(s * np.ones(3)),
+                gb.SlabBody(SLABS, s * SLAB_WIDTHS),
             ]
         ),
         3,
@@ -550,29 +530,29 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "lopsided box cut by a shifted ball",
-        lambda s: Intersection(
-            [Box([-s, -s], [2 * s, s]), Shifted(Ball(2, s), np.array([0.5 * s, 0]))]
+        lambda s: gb.Intersection(
+            [gb.Box([-s, -s], [2 * s, s]), Shifted(gb.Ball(2, s), np.array([0.5 * s, 0]))]
         ),
         2,
         "cvxpy_constraints",
     ),
     BodyCase(
         "user's conic body",
-        lambda s: CvxBody(3, lambda x: [cp.norm(x, 2) <= s, cp.norm1(x) <= 1.5 * s]),
+        lambda s: gb.CvxBody(3, lambda x: [cp.norm(x, 2) <= s, cp.norm1(x) <= 1.5 * s]),
         3,
         "support gauge project cvxpy_constraints",
         CONIC_PROGRAM,
     ),
     BodyCase(
         "user's flat conic body",
-        lambda s: CvxBody(3, lambda x: [cp.norm(x, 2) <= s, cp.sum(x) == s]),
+        lambda s: gb.CvxBody(3, lambda x: [cp.norm(x, 2) <= s, cp.sum(x) == s]),
         2,
         "support project cvxpy_constraints",
         CONIC_PROGRAM,
     ),
     BodyCase(
         "user's spectraplex",
-        lambda s: CvxBody(3, lambda x: spectraplex_constraints(x, s), solver=cp.SCS),
+        lambda s: gb.CvxBody(3, lambda x: spectraplex_constraints(x, s), solver=cp.SCS),
         3,
         "support gauge project cvxpy_constraints",
         CONIC_PROGRAM,

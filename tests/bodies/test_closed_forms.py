@@ -10,16 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from geomdp.bodies import (
-    Ball,
-    Box,
-    CrossPolytope,
-    Ellipsoid,
-    LpBall,
-    Simplex,
-    SimplexDifference,
-    TriangulatedPolytope,
-)
+import geomdp.bodies as gb
 from geomdp.bodies.balls import ball_chord
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.noise import KNormNoise
@@ -30,9 +21,9 @@ from tests.stats import ks_uniform, mean_agrees
 def test_second_moments_of_the_formula_sheet(m):
     """JL-L14: E ||U||^2 for a uniform point U of the unit ball of l1, l2 and l_inf."""
     moments = {
-        CrossPolytope(m): 2 * m / ((m + 1) * (m + 2)),
-        Ball(m): m / (m + 2),
-        Box.centred(np.ones(m)): m / 3,
+        gb.CrossPolytope(m): 2 * m / ((m + 1) * (m + 2)),
+        gb.Ball(m): m / (m + 2),
+        gb.Box.centred(np.ones(m)): m / 3,
     }
     for body, expected in moments.items():
         assert np.trace(body.second_moment()) == pytest.approx(expected, rel=1e-14)
@@ -41,16 +32,16 @@ def test_second_moments_of_the_formula_sheet(m):
 @pytest.mark.parametrize(("k", "expected"), [(1, 1), (2, 1.128379), (5, 1.434730), (20, 2.401282)])
 def test_volume_radius_of_the_cube(k, expected):
     """GEN-4: the volume radius of [-1, 1]^k is (volume / volume of the unit ball)^(1/k)."""
-    ratio = Box.centred(np.ones(k)).volume() / Ball(k).volume()
+    ratio = gb.Box.centred(np.ones(k)).volume() / gb.Ball(k).volume()
     assert ratio ** (1 / k) == pytest.approx(expected, abs=5e-7)
 
 
 def test_volumes_and_widths_of_the_unit_ball():
     """GEN-4: the Gaussian width is the mean norm of a Gaussian vector."""
     for m, kappa in enumerate([2, math.pi, 4 * math.pi / 3, math.pi**2 / 2], start=1):
-        assert Ball(m).volume() == pytest.approx(kappa, rel=1e-14)
+        assert gb.Ball(m).volume() == pytest.approx(kappa, rel=1e-14)
     for m, width in ((1, 0.797885), (2, 1.253314), (3, 1.595769), (10, 3.084328)):
-        assert Ball(m).gaussian_width() == pytest.approx(width, abs=6e-7)
+        assert gb.Ball(m).gaussian_width() == pytest.approx(width, abs=6e-7)
 
 
 @pytest.mark.parametrize("m", [1, 4])
@@ -60,13 +51,16 @@ def test_balls_of_l_p_meet_the_known_ones(m):
     The reason is that |x|_p lies between |x|_inf and m^(1/p) |x|_inf.
     """
     u = np.random.default_rng(m).standard_normal((5, m))
-    for body, known in ((LpBall(1, m, 2), CrossPolytope(m, 2)), (LpBall(2, m, 2), Ball(m, 2))):
+    for body, known in (
+        (gb.LpBall(1, m, 2), gb.CrossPolytope(m, 2)),
+        (gb.LpBall(2, m, 2), gb.Ball(m, 2)),
+    ):
         for verb in ("support", "gauge", "extreme_point"):
             np.testing.assert_allclose(getattr(body, verb)(u), getattr(known, verb)(u), rtol=1e-13)
         assert body.radius() == known.radius()
         assert body.volume() == pytest.approx(known.volume(), rel=1e-13)
         np.testing.assert_allclose(body.second_moment(), known.second_moment(), rtol=1e-13)
-    steep, cube = LpBall(1e6, m), Box.centred(np.ones(m))
+    steep, cube = gb.LpBall(1e6, m), gb.Box.centred(np.ones(m))
     np.testing.assert_allclose(steep.gauge(u), cube.gauge(u), rtol=1e-5)
     np.testing.assert_allclose(steep.support(u), cube.support(u), rtol=1e-5)
     np.testing.assert_allclose(steep.second_moment(), cube.second_moment(), atol=1e-5)
@@ -76,9 +70,9 @@ def test_balls_of_l_p_meet_the_known_ones(m):
 @pytest.mark.parametrize("p", [1, 1.2, 4, 1e9])
 def test_uniform_points_of_balls_of_l_p(p):
     """P(||U||_p <= s) = s^m, and the entries of U have mean 0 and the stated second moments."""
-    points = LpBall(p, 6).sample_uniform(4000, np.random.default_rng(6))
-    ks_uniform(np.minimum(LpBall(p, 6).gauge(points), 1) ** 6)
-    mean_agrees(points**2, np.diag(LpBall(p, 6).second_moment()))
+    points = gb.LpBall(p, 6).sample_uniform(4000, np.random.default_rng(6))
+    ks_uniform(np.minimum(gb.LpBall(p, 6).gauge(points), 1) ** 6)
+    mean_agrees(points**2, np.diag(gb.LpBall(p, 6).second_moment()))
     mean_agrees(points, np.zeros(6))
 
 
@@ -103,18 +97,18 @@ def test_chord_of_the_ball_does_not_cancel():
 def test_extreme_points_of_tiny_and_huge_directions():
     for size in (1e-300, 1e300):
         ways = size * np.array([[3.0, 4.0]])
-        np.testing.assert_allclose(Ball(2, 5).extreme_point(ways), [[3, 4]], rtol=1e-15)
+        np.testing.assert_allclose(gb.Ball(2, 5).extreme_point(ways), [[3, 4]], rtol=1e-15)
 
 
 def test_a_box_that_is_flat_or_not_symmetric():
-    flat = Box([0.0, -1.0], [0.0, 2.0])
+    flat = gb.Box([0.0, -1.0], [0.0, 2.0])
     assert flat.gauge(np.array([[0.0, 1.0], [0.0, -1.0], [1e-3, 0.0]])).tolist() == [0.5, 1, np.inf]
     # On each axis, a symmetric set has its largest gauge on the side of the nearer bound.
-    box, radius = Box([-0.5, -3.0, 0.0], [2.0, 1.0, 0.0]), 0.25
+    box, radius = gb.Box([-0.5, -3.0, 0.0], [2.0, 1.0, 0.0]), 0.25
     points = radius * np.array([[1.0, 0, 0], [-1.0, 0, 0], [0, 1.0, 0], [0, -1.0, 0]])
     found = box.largest_gauge(lambda u: radius * np.linalg.norm(u[:, :2], axis=1))
     assert found == box.gauge(points).max() == 0.5
-    assert Box([0.0, -1.0], [1.0, 1.0]).largest_gauge(lambda u: np.ones(len(u))) is None
+    assert gb.Box([0.0, -1.0], [1.0, 1.0]).largest_gauge(lambda u: np.ones(len(u))) is None
 
 
 @pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
@@ -128,7 +122,7 @@ def test_the_lengths_of_orthogonal_semi_axes_need_no_decomposition(monkeypatch, 
         raise AssertionError("the semi-axes are known")
 
     monkeypatch.setattr(np.linalg, "svd", refuse)
-    body = Ellipsoid(root)
+    body = gb.Ellipsoid(root)
     assert body.effective_dimension == 3
     assert body.radius() == pytest.approx(3 * size)
     np.testing.assert_allclose(body._lengths, lengths[:3])
@@ -139,7 +133,7 @@ def test_ellipsoids_of_any_root_agree():
     rng = np.random.default_rng(0)
     root = rng.standard_normal((4, 2))
     wide = root @ np.linalg.qr(rng.standard_normal((5, 2)))[0].T
-    first, second = Ellipsoid(root), Ellipsoid(wide)
+    first, second = gb.Ellipsoid(root), gb.Ellipsoid(wide)
     points = rng.standard_normal((6, 2)) @ root.T
     np.testing.assert_allclose(first.gauge(points), second.gauge(points), rtol=1e-12)
     np.testing.assert_allclose(first.second_moment(), second.second_moment(), atol=1e-13)
@@ -155,10 +149,10 @@ def test_difference_agrees_with_a_triangulation_of_all_pairs(rank, dimension):
     differences of two vertices.
     """
     vertices = np.random.default_rng(rank).standard_normal((rank + 1, dimension)) + 1
-    body = SimplexDifference(vertices)
-    cut = TriangulatedPolytope([a - b for a, b in itertools.permutations(vertices, 2)])
+    body = gb.SimplexDifference(vertices)
+    cut = gb.TriangulatedPolytope([a - b for a, b in itertools.permutations(vertices, 2)])
     assert body.volume() == pytest.approx(cut.volume(), rel=1e-10)
-    assert body.volume() == pytest.approx(math.comb(2 * rank, rank) * Simplex(vertices).volume())
+    assert body.volume() == pytest.approx(math.comb(2 * rank, rank) * gb.Simplex(vertices).volume())
     np.testing.assert_allclose(body.second_moment(), cut.second_moment(), rtol=0, atol=1e-11)
     points = np.random.default_rng(1).standard_normal((5, rank)) @ (vertices[1:] - vertices[0])
     np.testing.assert_allclose(body.gauge(points), cut.gauge(points), rtol=1e-10)
@@ -170,7 +164,7 @@ def test_difference_agrees_with_a_triangulation_of_all_pairs(rank, dimension):
 def test_cells_have_the_stated_probabilities():
     """Exactly k entries are positive with probability C(m+1,k) C(m-1,k-1) / C(2m,m) (X-SIM)."""
     m, n = 5, 20_000
-    body = SimplexDifference(np.eye(m + 1))
+    body = gb.SimplexDifference(np.eye(m + 1))
     counts = (body.sample_uniform(n, np.random.default_rng(0)) > 0).sum(axis=1)
     k = np.arange(1, m + 1)
     shares = [math.comb(m + 1, i) * math.comb(m - 1, i - 1) / math.comb(2 * m, m) for i in k]
@@ -181,13 +175,13 @@ def test_cells_have_the_stated_probabilities():
 def test_second_moment_of_a_standard_simplex():
     """For x uniform, E x_i^2 = 2 / (N (N + 1)), and E x_i x_j = 1 / (N (N + 1)) (JL-L14)."""
     N = 6
-    moment = Simplex(np.eye(N)).second_moment()
+    moment = gb.Simplex(np.eye(N)).second_moment()
     np.testing.assert_allclose(moment, (np.eye(N) + 1) / (N * (N + 1)), rtol=1e-14)
 
 
 def test_barycentric_accuracy_far_from_the_origin():
     vertices = 1e6 + np.random.default_rng(0).standard_normal((4, 3))
-    body = Simplex(vertices)
+    body = gb.Simplex(vertices)
     inside = vertices.mean(axis=0)[None]
     assert body.contains(inside)[0]
     np.testing.assert_allclose(body.chord(inside, vertices[:1] - inside)[1], 1, rtol=1e-8)
@@ -196,7 +190,7 @@ def test_barycentric_accuracy_far_from_the_origin():
 @pytest.mark.parametrize("at_units", [True, False])
 def test_moments_of_an_image_need_no_second_moment(at_units):
     rng = np.random.default_rng(0)
-    body = SimplexDifference(np.eye(6) if at_units else rng.normal(size=(6, 7)))
+    body = gb.SimplexDifference(np.eye(6) if at_units else rng.normal(size=(6, 7)))
     matrix = rng.normal(size=(4, body.dimension))
     matrix[matrix < 0] = 0
     wanted = np.diag(matrix @ body.second_moment() @ matrix.T)
@@ -210,7 +204,7 @@ def test_counts_of_thousands_of_cells_need_no_decomposition(monkeypatch):
         raise AssertionError("a decomposition of 4096 cells takes minutes")
 
     monkeypatch.setattr(np.linalg, "svd", refuse)
-    noise = KNormNoise(body := SimplexDifference(np.eye(4096)), 1.0, ExactSampler(body))
+    noise = KNormNoise(body := gb.SimplexDifference(np.eye(4096)), 1.0, ExactSampler(body))
     assert noise.effective_dimension == 4095
     # For U uniform on the body of dimension r = 4095, the noise has the energy
     # (r + 1)(r + 2) E ||U||^2 = r * 4 (2 r + 1) / (r + 2).
@@ -220,7 +214,7 @@ def test_counts_of_thousands_of_cells_need_no_decomposition(monkeypatch):
 
 
 def test_the_body_of_unit_vectors_is_that_of_the_identity_without_its_matrix():
-    given, units = SimplexDifference(np.eye(5)), SimplexDifference.at_units(5)
+    given, units = gb.SimplexDifference(np.eye(5)), gb.SimplexDifference.at_units(5)
     np.testing.assert_array_equal(units.vertices, np.eye(5))
     assert not units.vertices.flags.writeable
     points = np.random.default_rng(0).normal(size=(7, 5))
@@ -234,5 +228,5 @@ def test_the_body_of_unit_vectors_is_that_of_the_identity_without_its_matrix():
 
 def test_noise_on_a_million_counts_takes_the_memory_of_a_vector():
     # A matrix of 10^6 unit vectors would take 8 TB.
-    noise = KNormNoise(body := SimplexDifference.at_units(10**6), 1.0, ExactSampler(body))
+    noise = KNormNoise(body := gb.SimplexDifference.at_units(10**6), 1.0, ExactSampler(body))
     assert noise.variances().shape == (10**6,)

@@ -8,38 +8,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+import geomdp.bodies as gb
 from geomdp import bounds, gaussian_width, sample_uniform, volume
-from geomdp.bodies import (
-    Ball,
-    Body,
-    Box,
-    CrossPolytope,
-    CvxBody,
-    Difference,
-    Ellipsoid,
-    Elliptope,
-    HPolytope,
-    LinearImage,
-    LpBall,
-    NuclearBall,
-    Product,
-    PsdBox,
-    Scaled,
-    Simplex,
-    SimplexDifference,
-    SlabBody,
-    Spectraplex,
-    SpectraplexDifference,
-    SymmetrisedBox,
-    TableMoments,
-    TriangulatedPolytope,
-    VPolytope,
-    difference_body,
-    grid_moment_body,
-    moment_relaxation,
-    sensitivity_polytope,
-    symmetric_hull,
-)
 from geomdp.bodies.cvx_body import cosine_moment_body
 from geomdp.bodies.sensitivity import WorkloadPolytope, check_contains_neighbours, shadow
 from geomdp.bodies.symmetrised import Shifted, SymmetricHull
@@ -52,101 +22,101 @@ LINE = np.array([[0.0, 0, 0], [1, 1, 1], [2, 2, 2]])
 
 #: A call, and a pattern of the message of its ``ValueError``.
 REFUSED = [
-    (lambda: Ball(0), "dimension"),
-    (lambda: Ball(3, 0), "radius"),
-    (lambda: Ball(3, np.nan), "radius"),
-    (lambda: CrossPolytope(2, -1), "radius"),
+    (lambda: gb.Ball(0), "dimension"),
+    (lambda: gb.Ball(3, 0), "radius"),
+    (lambda: gb.Ball(3, np.nan), "radius"),
+    (lambda: gb.CrossPolytope(2, -1), "radius"),
     *[
-        (lambda p=p: LpBall(p, 3), "exponent must be finite and at least 1")
+        (lambda p=p: gb.LpBall(p, 3), "exponent must be finite and at least 1")
         for p in (0.5, 0, -1, math.inf, math.nan, "2", True)
     ],
-    (lambda: Box([0.0], [-1.0]), "lower must be at most upper"),
-    (lambda: Box([0.0], [1.0, 2.0]), "same shape"),
-    (lambda: Box([], []), "same shape"),
-    (lambda: Box([np.nan], [1.0]), "finite"),
-    (lambda: Box.centred([1.0, -2.0]), "half_widths must be at least 0, got -2.0 at index 1"),
-    (lambda: SymmetrisedBox([1.0, 0.0]), "above 0"),
-    (lambda: SymmetrisedBox([]), "above 0"),
-    (lambda: Ellipsoid(np.ones(3)), "axes"),
-    (lambda: Ellipsoid([[np.inf]]), "finite"),
-    (lambda: Ellipsoid(np.zeros((0, 2))), "shape"),
-    (lambda: Product([]), "at least one"),
-    (lambda: Product([1]), "at least one"),
-    (lambda: LinearImage(np.eye(2), Ball(3)), "matrix must have shape"),
-    (lambda: LinearImage(np.zeros((0, 3)), Ball(3)), "matrix must have shape"),
-    (lambda: LinearImage([[np.nan, 0, 0]], Ball(3)), "finite"),
-    (lambda: Scaled(Ball(3), 0), "factor"),
-    (lambda: Scaled(Ball(3), -1), "factor"),
-    (lambda: Shifted(Ball(3), [1, 2]), "offset must have shape"),
-    (lambda: Shifted(Ball(3), [1, 2, np.inf]), "finite"),
-    (lambda: VPolytope(np.zeros((0, 3))), "shape"),
-    (lambda: VPolytope(np.zeros((3, 0))), "shape"),
-    (lambda: VPolytope(np.zeros(3)), "axes"),
-    (lambda: VPolytope([[np.nan]]), "finite"),
-    (lambda: VPolytope([["a"]]), "numeric"),
-    (lambda: TriangulatedPolytope(np.zeros((0, 2))), "shape"),
-    (lambda: HPolytope(SQUARE, [1, 1, 1]), "shapes"),
-    (lambda: HPolytope([[0.0, 0.0]], [1]), "normals must not be 0, got 0 in row 0"),
-    (lambda: HPolytope(SQUARE, [1, 1, np.inf, 1]), "finite"),
-    (lambda: SlabBody(np.eye(2), [1.0, 0.0]), "widths must be above 0, got 0.0 at index 1"),
-    (lambda: SlabBody(np.zeros((1, 2)), [1.0]), "directions must not be 0"),
-    (lambda: SlabBody(np.eye(2), [1.0]), "shapes"),
+    (lambda: gb.Box([0.0], [-1.0]), "lower must be at most upper"),
+    (lambda: gb.Box([0.0], [1.0, 2.0]), "same shape"),
+    (lambda: gb.Box([], []), "same shape"),
+    (lambda: gb.Box([np.nan], [1.0]), "finite"),
+    (lambda: gb.Box.centred([1.0, -2.0]), "half_widths must be at least 0, got -2.0 at index 1"),
+    (lambda: gb.SymmetrisedBox([1.0, 0.0]), "above 0"),
+    (lambda: gb.SymmetrisedBox([]), "above 0"),
+    (lambda: gb.Ellipsoid(np.ones(3)), "axes"),
+    (lambda: gb.Ellipsoid([[np.inf]]), "finite"),
+    (lambda: gb.Ellipsoid(np.zeros((0, 2))), "shape"),
+    (lambda: gb.Product([]), "at least one"),
+    (lambda: gb.Product([1]), "at least one"),
+    (lambda: gb.LinearImage(np.eye(2), gb.Ball(3)), "matrix must have shape"),
+    (lambda: gb.LinearImage(np.zeros((0, 3)), gb.Ball(3)), "matrix must have shape"),
+    (lambda: gb.LinearImage([[np.nan, 0, 0]], gb.Ball(3)), "finite"),
+    (lambda: gb.Scaled(gb.Ball(3), 0), "factor"),
+    (lambda: gb.Scaled(gb.Ball(3), -1), "factor"),
+    (lambda: Shifted(gb.Ball(3), [1, 2]), "offset must have shape"),
+    (lambda: Shifted(gb.Ball(3), [1, 2, np.inf]), "finite"),
+    (lambda: gb.VPolytope(np.zeros((0, 3))), "shape"),
+    (lambda: gb.VPolytope(np.zeros((3, 0))), "shape"),
+    (lambda: gb.VPolytope(np.zeros(3)), "axes"),
+    (lambda: gb.VPolytope([[np.nan]]), "finite"),
+    (lambda: gb.VPolytope([["a"]]), "numeric"),
+    (lambda: gb.TriangulatedPolytope(np.zeros((0, 2))), "shape"),
+    (lambda: gb.HPolytope(SQUARE, [1, 1, 1]), "shapes"),
+    (lambda: gb.HPolytope([[0.0, 0.0]], [1]), "normals must not be 0, got 0 in row 0"),
+    (lambda: gb.HPolytope(SQUARE, [1, 1, np.inf, 1]), "finite"),
+    (lambda: gb.SlabBody(np.eye(2), [1.0, 0.0]), "widths must be above 0, got 0.0 at index 1"),
+    (lambda: gb.SlabBody(np.zeros((1, 2)), [1.0]), "directions must not be 0"),
+    (lambda: gb.SlabBody(np.eye(2), [1.0]), "shapes"),
     *[
         (lambda kind=kind, bad=bad: kind(bad), "shape")
-        for kind in (Simplex, SimplexDifference)
+        for kind in (gb.Simplex, gb.SimplexDifference)
         for bad in (np.zeros((4, 2)), np.zeros((0, 2)), np.zeros((1, 0)))
     ],
-    (lambda: Simplex([[np.nan, 1.0]]), "finite"),
-    (lambda: Simplex(LINE).affine_hull(), "affinely independent"),
-    (lambda: SimplexDifference(np.ones((2, 2))).gauge(np.ones((1, 2))), "affinely independent"),
-    (lambda: SimplexDifference.at_units(0), "count must be"),
+    (lambda: gb.Simplex([[np.nan, 1.0]]), "finite"),
+    (lambda: gb.Simplex(LINE).affine_hull(), "affinely independent"),
+    (lambda: gb.SimplexDifference(np.ones((2, 2))).gauge(np.ones((1, 2))), "affinely independent"),
+    (lambda: gb.SimplexDifference.at_units(0), "count must be"),
     *[
         (lambda kind=kind, d=d: kind(d), "d must be a whole number")
-        for kind in (Spectraplex, SpectraplexDifference, NuclearBall, PsdBox)
+        for kind in (gb.Spectraplex, gb.SpectraplexDifference, gb.NuclearBall, gb.PsdBox)
         for d in (0, 2.5, "2")
     ],
-    (lambda: Elliptope(1), "order"),
+    (lambda: gb.Elliptope(1), "order"),
     *[
-        (lambda levels=levels: TableMoments(levels), "levels must")
+        (lambda levels=levels: gb.TableMoments(levels), "levels must")
         for levels in ([], [1, 2], [2, 0], [1.5])
     ],
-    (lambda: TableMoments([2, 2], -0.1), "violation must be at least 0"),
-    (lambda: TableMoments([2, 2], math.nan), "violation must be at least 0"),
+    (lambda: gb.TableMoments([2, 2], -0.1), "violation must be at least 0"),
+    (lambda: gb.TableMoments([2, 2], math.nan), "violation must be at least 0"),
     (lambda: cosine_moment_body([]), "scales must hold at least one number"),
     (lambda: cosine_moment_body([1.0, 0.0]), "scales must be above 0, got 0.0 at index 1"),
     (lambda: cosine_moment_body([1.0, math.nan]), "scales must be finite"),
-    (lambda: grid_moment_body(np.ones((3, 2)), 5), r"shape \(t,\) \* d, t >= 2, got \(3, 2\)"),
-    (lambda: grid_moment_body(np.ones(1), 5), "t >= 2"),
-    (lambda: grid_moment_body(np.ones(3), 1), "per_axis must be"),
-    (lambda: grid_moment_body(np.ones((8, 8, 8)), 64), "must be at most 33554432, got 64.3"),
-    (lambda: moment_relaxation(Prefixes(4)), "Prefixes"),
-    (lambda: moment_relaxation(Parities(22, 4)), "200"),
-    (lambda: moment_relaxation(MarginalTables([2, 3, 2], 2)), "two-level"),
-    (lambda: moment_relaxation(Marginals(4, 2)).support(np.full((1, 6), np.nan)), "directions"),
-    (lambda: CvxBody(2, lambda x: 3), "must return a list"),
-    (lambda: CvxBody(2, lambda x: [True]), "must return a list"),
-    (lambda: CvxBody(2, lambda x: [x <= 1], solver="CPLEX"), "solver must be one of"),
-    (lambda: CvxBody(0, lambda x: [x <= 1]), "dimension"),
-    (lambda: shadow(Simplex(np.eye(3)), np.eye(2, 3)), "symmetric"),
+    (lambda: gb.grid_moment_body(np.ones((3, 2)), 5), r"shape \(t,\) \* d, t >= 2, got \(3, 2\)"),
+    (lambda: gb.grid_moment_body(np.ones(1), 5), "t >= 2"),
+    (lambda: gb.grid_moment_body(np.ones(3), 1), "per_axis must be"),
+    (lambda: gb.grid_moment_body(np.ones((8, 8, 8)), 64), "must be at most 33554432, got 64.3"),
+    (lambda: gb.moment_relaxation(Prefixes(4)), "Prefixes"),
+    (lambda: gb.moment_relaxation(Parities(22, 4)), "200"),
+    (lambda: gb.moment_relaxation(MarginalTables([2, 3, 2], 2)), "two-level"),
+    (lambda: gb.moment_relaxation(Marginals(4, 2)).support(np.full((1, 6), np.nan)), "directions"),
+    (lambda: gb.CvxBody(2, lambda x: 3), "must return a list"),
+    (lambda: gb.CvxBody(2, lambda x: [True]), "must return a list"),
+    (lambda: gb.CvxBody(2, lambda x: [x <= 1], solver="CPLEX"), "solver must be one of"),
+    (lambda: gb.CvxBody(0, lambda x: [x <= 1]), "dimension"),
+    (lambda: shadow(gb.Simplex(np.eye(3)), np.eye(2, 3)), "symmetric"),
     # Numbers beyond float64
-    (lambda: Box([0.0], [10**400]), "must be finite, got a number beyond float64"),
-    (lambda: VPolytope([[10**400], [0]]), "must be finite, got a number beyond float64"),
+    (lambda: gb.Box([0.0], [10**400]), "must be finite, got a number beyond float64"),
+    (lambda: gb.VPolytope([[10**400], [0]]), "must be finite, got a number beyond float64"),
     # Gauges about a point that is not in the relative interior
     *[
         (lambda body=body: body.gauge(np.ones((1, body.dimension))), "relative interior")
         for body in (
-            Box([0.0, 1.0, -1.0], [0.0, 2.0, 1.0]),
-            Simplex(np.eye(3)),
-            Simplex([[0.0, 0], [1, 0], [0, 1]]),
-            *(VPolytope(cube(2) - 0.5 + shift) for shift in (0.5, 0.501, 3.0)),
-            TriangulatedPolytope(cube(2)),
+            gb.Box([0.0, 1.0, -1.0], [0.0, 2.0, 1.0]),
+            gb.Simplex(np.eye(3)),
+            gb.Simplex([[0.0, 0], [1, 0], [0, 1]]),
+            *(gb.VPolytope(cube(2) - 0.5 + shift) for shift in (0.5, 0.501, 3.0)),
+            gb.TriangulatedPolytope(cube(2)),
         )
     ],
-    (lambda: Shifted(Ball(2), [3, 0]).gauge(np.ones((1, 2))), "does not contain 0"),
-    (lambda: CvxBody(2, lambda x: [cp.norm(x - 3) <= 1]).gauge(np.ones((1, 2))), "has no gauge"),
+    (lambda: Shifted(gb.Ball(2), [3, 0]).gauge(np.ones((1, 2))), "does not contain 0"),
+    (lambda: gb.CvxBody(2, lambda x: [cp.norm(x - 3) <= 1]).gauge(np.ones((1, 2))), "has no gauge"),
     # Sets that are found to be no bodies at first use
-    (lambda: SlabBody(np.eye(2, 3), [1, 1]).gauge(np.ones((1, 3))), "span only 2"),
-    (lambda: SlabBody(np.eye(2, 3), [1, 1]).support(np.ones((1, 3))), "span only 2"),
+    (lambda: gb.SlabBody(np.eye(2, 3), [1, 1]).gauge(np.ones((1, 3))), "span only 2"),
+    (lambda: gb.SlabBody(np.eye(2, 3), [1, 1]).support(np.ones((1, 3))), "span only 2"),
 ]
 
 
@@ -160,7 +130,7 @@ USES = [
     lambda body: body.support(np.ones((1, 2))),
     lambda body: body.contains(np.zeros((1, 2))),
     lambda body: body.affine_hull(),
-    lambda body: body.implements(Body.gauge),
+    lambda body: body.implements(gb.Body.gauge),
     lambda body: body.radius(),
 ]
 
@@ -168,13 +138,13 @@ USES = [
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda s: HPolytope(np.eye(2), [s, s]), "empty or unbounded"),
-        (lambda s: HPolytope(SQUARE[::2], [s, s]), "empty or unbounded"),
-        (lambda s: HPolytope([*SQUARE, [1, 1]], np.array([1, 1, 1, 1, -2.1]) * s), "is empty"),
-        (lambda s: HPolytope(SQUARE, s * np.array([1, 1, -1.1, 1])), "is empty"),
-        (lambda s: CvxBody(2, lambda x: [x >= 0]), "unbounded"),
-        (lambda s: CvxBody(2, lambda x: [x >= 1, cp.sum(x) <= 1]), "empty"),
-        (lambda s: CvxBody(2, lambda x: []), "unbounded"),
+        (lambda s: gb.HPolytope(np.eye(2), [s, s]), "empty or unbounded"),
+        (lambda s: gb.HPolytope(SQUARE[::2], [s, s]), "empty or unbounded"),
+        (lambda s: gb.HPolytope([*SQUARE, [1, 1]], np.array([1, 1, 1, 1, -2.1]) * s), "is empty"),
+        (lambda s: gb.HPolytope(SQUARE, s * np.array([1, 1, -1.1, 1])), "is empty"),
+        (lambda s: gb.CvxBody(2, lambda x: [x >= 0]), "unbounded"),
+        (lambda s: gb.CvxBody(2, lambda x: [x >= 1, cp.sum(x) <= 1]), "empty"),
+        (lambda s: gb.CvxBody(2, lambda x: []), "unbounded"),
     ],
 )
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
@@ -188,13 +158,13 @@ def test_sets_that_are_no_bodies_say_so_at_first_use(build, message, scale):
 
 #: Operations and algorithms that take a body. Without a check, other operands would fail later.
 TAKERS = [
-    lambda body: Scaled(body, 2.0),
+    lambda body: gb.Scaled(body, 2.0),
     lambda body: Shifted(body, np.ones(3)),
-    lambda body: LinearImage(np.eye(3), body),
-    Difference,
+    lambda body: gb.LinearImage(np.eye(3), body),
+    gb.Difference,
     SymmetricHull,
-    difference_body,
-    symmetric_hull,
+    gb.difference_body,
+    gb.symmetric_hull,
     gaussian_width,
     volume,
     bounds.volume_radii,
@@ -204,13 +174,13 @@ TAKERS = [
 
 
 @pytest.mark.parametrize("taker", TAKERS)
-@pytest.mark.parametrize("operand", [None, 1.0, "ball", np.eye(3), [Ball(3)], Ball])
+@pytest.mark.parametrize("operand", [None, 1.0, "ball", np.eye(3), [gb.Ball(3)], gb.Ball])
 def test_operands_must_be_bodies(taker, operand):
     with pytest.raises(ValueError, match=r"body must be a Body, got "):
         taker(operand)
 
 
-@pytest.mark.parametrize("taker", [WorkloadPolytope, sensitivity_polytope])
+@pytest.mark.parametrize("taker", [WorkloadPolytope, gb.sensitivity_polytope])
 @pytest.mark.parametrize("workload", [None, 3, "marginals", np.eye(2)])
 def test_a_polytope_of_a_workload_needs_one(taker, workload):
     with pytest.raises(ValueError, match="must be a Workload"):
@@ -219,7 +189,7 @@ def test_a_polytope_of_a_workload_needs_one(taker, workload):
 
 def test_bodies_do_not_share_memory_with_their_arguments():
     vertices = gaussian(5, 2)
-    body = VPolytope(vertices)
+    body = gb.VPolytope(vertices)
     before = body.support(np.eye(2))
     vertices *= 2
     np.testing.assert_array_equal(body.support(np.eye(2)), before)

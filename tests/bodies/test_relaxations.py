@@ -11,18 +11,8 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 
+import geomdp.bodies as gb
 from geomdp._numerics.linalg import svec
-from geomdp.bodies import (
-    Body,
-    Box,
-    Elliptope,
-    PsdBox,
-    TableMoments,
-    elliptope,
-    grid_moment_body,
-    moment_relaxation,
-    sensitivity_polytope,
-)
 from geomdp.bodies.compiled import GAP, highest_correlation
 from geomdp.bodies.cvx_body import cosine_moment_body
 from geomdp.bodies.elliptope import nearest_with_diagonal
@@ -35,14 +25,14 @@ from tests.stats import ks_same, mean_agrees
 
 
 def test_known_volumes() -> None:
-    assert Elliptope(2).volume() == pytest.approx(2.0, rel=1e-14)
-    assert Elliptope(3).volume() == pytest.approx(math.pi**2 / 2, rel=1e-14)
-    assert Elliptope(4).volume() == pytest.approx(32 * math.pi**2 / 27, rel=1e-14)
+    assert gb.Elliptope(2).volume() == pytest.approx(2.0, rel=1e-14)
+    assert gb.Elliptope(3).volume() == pytest.approx(math.pi**2 / 2, rel=1e-14)
+    assert gb.Elliptope(4).volume() == pytest.approx(32 * math.pi**2 / 27, rel=1e-14)
 
 
 def test_holds_second_moments_of_the_cube_and_no_more_than_it_should() -> None:
     rng = np.random.default_rng(1)
-    body = PsdBox(4)
+    body = gb.PsdBox(4)
     records = rng.uniform(-1, 1, (200, 4))
     products = svec(records[:, :, None] * records[:, None, :])
     assert body.contains(products).all()
@@ -58,13 +48,19 @@ def test_holds_second_moments_of_the_cube_and_no_more_than_it_should() -> None:
     long = svec(np.diag([1.01, 0, 0, 0])[None])
     flat = svec(np.array([[[1, 1.01], [1.01, 1]]]))
     assert not body.contains(long).any()
-    assert not PsdBox(2).contains(flat).any()
+    assert not gb.PsdBox(2).contains(flat).any()
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     "body",
-    [Elliptope(2), Elliptope(12), PsdBox(5), TableMoments([3, 2, 4]), TableMoments([5])],
+    [
+        gb.Elliptope(2),
+        gb.Elliptope(12),
+        gb.PsdBox(5),
+        gb.TableMoments([3, 2, 4]),
+        gb.TableMoments([5]),
+    ],
     ids=repr,
 )
 def test_moments_and_members_in_other_dimensions(body) -> None:
@@ -87,7 +83,7 @@ def records(levels) -> np.ndarray:
 
 @pytest.mark.parametrize("levels", [[3, 2, 4], [2, 2], [5]])
 def test_tables_have_consistent_margins(levels) -> None:
-    body = TableMoments(levels)
+    body = gb.TableMoments(levels)
     points = body.sample_uniform(50, np.random.default_rng(1))
     tables = body.tables(points)
     np.testing.assert_allclose(body.points(tables), points, atol=1e-12)
@@ -102,22 +98,22 @@ def test_tables_have_consistent_margins(levels) -> None:
 @pytest.mark.parametrize("d", [1, 2, 4])
 def test_two_levels_are_the_elliptope(d: int) -> None:
     """A record with signs s has the coordinates s_i / sqrt(2) and s_i s_j / 2."""
-    body, elliptope = TableMoments([2] * d), Elliptope(d + 1)
+    body, correlations = gb.TableMoments([2] * d), gb.Elliptope(d + 1)
     stretch = np.repeat([math.sqrt(0.5), 0.5], [d, d * (d - 1) // 2])
-    assert body.volume() == pytest.approx(elliptope.volume() * stretch.prod(), rel=1e-12)
+    assert body.volume() == pytest.approx(correlations.volume() * stretch.prod(), rel=1e-12)
     np.testing.assert_allclose(
-        body.entry_variances(), stretch**2 * elliptope.entry_variances(), rtol=1e-12
+        body.entry_variances(), stretch**2 * correlations.entry_variances(), rtol=1e-12
     )
     rng = np.random.default_rng(3)
     points = rng.uniform(-1.2, 1.2, (500, body.dimension))
-    inside = elliptope.contains(points)
+    inside = correlations.contains(points)
     assert 0 < inside.mean() < 1
     np.testing.assert_array_equal(body.contains(points * stretch), inside)
 
 
 def test_one_column_is_a_simplex() -> None:
     """For l levels, the volume is sqrt(l) / (l - 1)! and the variances are 1 / (l (l + 1))."""
-    body = TableMoments([5])
+    body = gb.TableMoments([5])
     assert body.volume() == pytest.approx(math.sqrt(5) / math.factorial(4), rel=1e-12)
     np.testing.assert_allclose(body.entry_variances(), np.full(4, 1 / 30), rtol=1e-12)
 
@@ -125,7 +121,7 @@ def test_one_column_is_a_simplex() -> None:
 @pytest.mark.parametrize("levels", [[3, 2, 4], [2, 2, 2, 2], [4, 3]])
 def test_holds_all_records_and_nothing_longer(levels) -> None:
     points = records(levels)
-    for body in (TableMoments(levels), TableMoments(levels, violation=0.0)):
+    for body in (gb.TableMoments(levels), gb.TableMoments(levels, violation=0.0)):
         assert body.contains(points).all()
         assert not body.contains(1.01 * points).any()
         assert (np.linalg.norm(points, axis=1) <= body.radius() + 1e-12).all()
@@ -140,7 +136,7 @@ def test_the_cut_body_is_the_hull_of_the_records(columns: int) -> None:
     inequalities are the facets (Padberg 1989).
     """
     levels = [2] * columns
-    cut, whole = TableMoments(levels, violation=0.0), TableMoments(levels)
+    cut, whole = gb.TableMoments(levels, violation=0.0), gb.TableMoments(levels)
     points = whole.sample_uniform(2000, np.random.default_rng(0))
     facets = ConvexHull(records(levels)).equations
     inside = (points @ facets[:, :-1].T + facets[:, -1] <= 0).all(axis=1)
@@ -155,7 +151,7 @@ def test_the_cut_body_is_the_hull_of_the_records(columns: int) -> None:
 def test_the_total_violation_is_convex_and_so_is_the_cut_body(levels) -> None:
     """Violations obey Jensen's inequality, and mixtures of points of the cut body are inside."""
     rng = np.random.default_rng(4)
-    body = TableMoments(levels)
+    body = gb.TableMoments(levels)
     first, second = 1.5 * body.sample_uniform(400, rng).reshape(2, 200, -1)
     share = rng.random(200)
     mixed = share[:, None] * first + (1 - share[:, None]) * second
@@ -163,7 +159,7 @@ def test_the_total_violation_is_convex_and_so_is_the_cut_body(levels) -> None:
     assert (body.violations(mixed) <= means + 1e-12).all()
     assert (body.violations(mixed) > 0).any()
     limit = float(np.quantile(body.violations(body.sample_uniform(400, rng)), 0.2))
-    cut = TableMoments(levels, limit)
+    cut = gb.TableMoments(levels, limit)
     points = cut.sample_uniform(400, rng).reshape(2, 200, -1)
     mixed = share[:, None] * points[0] + (1 - share[:, None]) * points[1]
     assert cut.contains(mixed).all()
@@ -171,7 +167,7 @@ def test_the_total_violation_is_convex_and_so_is_the_cut_body(levels) -> None:
 
 def test_violations_count_cells_and_triangles() -> None:
     """Three columns that are pairwise never equal violate one triangle inequality, by 1/2."""
-    body = TableMoments([2, 2, 2])
+    body = gb.TableMoments([2, 2, 2])
     # All shares are 1/2, and no two columns are both at level 0. So the product of the signs of two
     # columns is always -1, and the left side of the triangle inequality is 1 - 3/2 + 0.
     point = np.array([0, 0, 0, -0.5, -0.5, -0.5])
@@ -184,7 +180,7 @@ def test_violations_count_cells_and_triangles() -> None:
 
 @pytest.mark.parametrize("violation", [0.1, np.inf])
 def test_sampled_violations_are_those_of_the_sampled_points(violation) -> None:
-    body = TableMoments([3, 2, 4], violation)
+    body = gb.TableMoments([3, 2, 4], violation)
     points = body.sample_uniform(30, np.random.default_rng(5))
     found = body.sample_violations(30, np.random.default_rng(5))
     np.testing.assert_allclose(found, body.violations(points), rtol=1e-12, atol=1e-13)
@@ -195,7 +191,7 @@ def test_sampled_violations_are_those_of_the_sampled_points(violation) -> None:
 @pytest.mark.parametrize(("levels", "violation"), [([2] * 3, 0.0), ([3, 2, 4], 0.1)])
 def test_cut_body_is_sampled_uniformly(levels, violation) -> None:
     """The sampler rejects draws early. Rejection of complete draws gives the same law."""
-    whole, cut = TableMoments(levels), TableMoments(levels, violation)
+    whole, cut = gb.TableMoments(levels), gb.TableMoments(levels, violation)
     rng = np.random.default_rng(4)
     points = whole.sample_uniform(40_000, rng)
     kept = points[whole.violations(points) <= violation]
@@ -204,14 +200,14 @@ def test_cut_body_is_sampled_uniformly(levels, violation) -> None:
     assert cut.contains(drawn).all()
     for statistic in (lambda x: x[:, 0], lambda x: x[:, -1], lambda x: (x**2).sum(axis=1)):
         ks_same(statistic(drawn), statistic(kept), level=1e-6 / 6)
-    for verb in (Body.second_moment, Body.volume):
+    for verb in (gb.Body.second_moment, gb.Body.volume):
         assert whole.implements(verb)
         assert not cut.implements(verb)
 
 
 @pytest.mark.statistical
 def test_coordinates_of_a_cut_body_are_uncorrelated_with_one_variance_a_block() -> None:
-    body = TableMoments([3, 2, 4], 0.1)
+    body = gb.TableMoments([3, 2, 4], 0.1)
     points = body.sample_uniform(20_000, np.random.default_rng(6))
     variances = body.block_means((points**2).mean(axis=0))
     # The columns have 2, 1 and 3 contrasts, and the pairs of columns have 2, 6 and 3 products.
@@ -247,12 +243,14 @@ def test_scales_stretch_both_bodies():
     scales = np.array([1.0, 0.5, 2.0, 4.0])
     points = 0.99 * moments(np.array([0.3, 2.0]), 4).mean(axis=0, keepdims=True)
     assert cosine_moment_body(scales[1:]).contains(points / scales[1:]).all()
-    unit = grid_moment_body(np.ones(4), 9).vertices
-    np.testing.assert_allclose(grid_moment_body(scales, 9).vertices, unit / scales[1:], rtol=1e-15)
+    unit = gb.grid_moment_body(np.ones(4), 9).vertices
+    np.testing.assert_allclose(
+        gb.grid_moment_body(scales, 9).vertices, unit / scales[1:], rtol=1e-15
+    )
 
 
 def test_grid_body_has_the_product_moments_of_its_points():
-    body = grid_moment_body(np.ones((3, 3)), 5)
+    body = gb.grid_moment_body(np.ones((3, 3)), 5)
     angles = np.linspace(0, math.pi, 5)
     assert body.vertices.shape == (25, 8)
     row = np.outer(np.cos(np.arange(3) * angles[1]), np.cos(np.arange(3) * angles[4]))
@@ -264,7 +262,7 @@ def half_way(scales, per_axis):
 
     The point has this angle, next to pi / 2, in every variable.
     """
-    body = grid_moment_body(scales, per_axis)
+    body = gb.grid_moment_body(scales, per_axis)
     bends = (np.indices(scales.shape) ** 2).sum(axis=0) / scales
     limit = (math.pi / (per_axis - 1)) ** 2 / 8 * np.linalg.norm(bends)
     middle = math.pi * (per_axis // 2 + 0.5) / (per_axis - 1)
@@ -343,8 +341,8 @@ def test_nearest_correlation_satisfies_the_variational_inequality(order, scale):
 def test_nearest_with_a_diagonal_of_any_size(order, power, monkeypatch):
     """Scaling a problem by 2^power scales the solution exactly; the number of steps stays."""
     calls = []
-    dual = elliptope._dual
-    monkeypatch.setattr(elliptope, "_dual", lambda *given: calls.append(1) or dual(*given))
+    dual = gb.elliptope._dual
+    monkeypatch.setattr(gb.elliptope, "_dual", lambda *given: calls.append(1) or dual(*given))
     target, diagonal = 3 * symmetric(order, 1), np.resize([4.0, 1, 1, 2, 0.5, 3], order)
     expected, steps = nearest_with_diagonal(target, diagonal), len(calls)
     found = nearest_with_diagonal(2.0**power * target, 2.0**power * diagonal)
@@ -354,7 +352,7 @@ def test_nearest_with_a_diagonal_of_any_size(order, power, monkeypatch):
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=str)
 def test_relaxation_holds_the_polytope(workload):
-    body, K = moment_relaxation(workload), sensitivity_polytope(workload)
+    body, K = gb.moment_relaxation(workload), gb.sensitivity_polytope(workload)
     directions = gaussian(6, body.dimension)
     directions[-1] = 1.0
     high, true = body.support(directions), K.support(directions)
@@ -372,9 +370,9 @@ def test_first_level_is_strict_and_the_lift_is_closer():
     for i in range(5):
         edges[i, (i + 1) % 5] = edges[(i + 1) % 5, i] = -1.0
     direction = edges[np.triu_indices(5, 1)][None]
-    level = Elliptope(5).support(direction)[0]
+    level = gb.Elliptope(5).support(direction)[0]
     np.testing.assert_allclose(level, 5 * (math.sqrt(5) + 1) / 4, rtol=1e-8)
-    np.testing.assert_allclose(sensitivity_polytope(Parities(5, 2)).support(direction), 3)
+    np.testing.assert_allclose(gb.sensitivity_polytope(Parities(5, 2)).support(direction), 3)
     sets = [each for size in (0, 1, 2) for each in itertools.combinations(range(5), size)]
     pairs = [{pair: 1.0} for pair in itertools.combinations(range(5), 2)]
     second = MomentRelaxation(sets, pairs).support(direction)[0]
@@ -382,15 +380,15 @@ def test_first_level_is_strict_and_the_lift_is_closer():
 
 
 def test_small_cases_are_exact_bodies():
-    assert isinstance(moment_relaxation(Marginals(4, 1)), Box)
-    assert isinstance(moment_relaxation(Parities(4, 1)), Box)
-    assert moment_relaxation(Parities(4, 2)) == Elliptope(4)
-    segment = moment_relaxation(Parities(3, 3))
+    assert isinstance(gb.moment_relaxation(Marginals(4, 1)), gb.Box)
+    assert isinstance(gb.moment_relaxation(Parities(4, 1)), gb.Box)
+    assert gb.moment_relaxation(Parities(4, 2)) == gb.Elliptope(4)
+    segment = gb.moment_relaxation(Parities(3, 3))
     np.testing.assert_allclose(segment.support(np.array([[2.0], [-3.0]])), [2, 3])
 
 
 def test_pair_marginals_are_the_moment_matrix_with_diagonal_equal_to_the_first_row():
-    body, m = moment_relaxation(Marginals(4, 2)), 6
+    body, m = gb.moment_relaxation(Marginals(4, 2)), 6
     M = cp.Variable((5, 5), PSD=True)
     y = M[1:, 1:][np.triu_indices(4, 1)]
     for direction in gaussian(4, m, seed=3):
@@ -403,7 +401,7 @@ def test_pair_marginals_are_the_moment_matrix_with_diagonal_equal_to_the_first_r
 def test_tables_of_two_levels_are_projected_in_closed_form():
     """Projections agree with a semidefinite program, or satisfy the optimality condition."""
     workload = MarginalTables([2] * 4, 2)
-    body = moment_relaxation(workload)
+    body = gb.moment_relaxation(workload)
     np.testing.assert_allclose(body.weights / body.weights[1], [3, 1, 1, 1, 1], rtol=1e-14)
     rng = np.random.default_rng(0)
     target = rng.normal(size=body.dimension)
@@ -412,7 +410,7 @@ def test_tables_of_two_levels_are_projected_in_closed_form():
     cp.Problem(distance, body.cvxpy_constraints(variable)).solve(solver=cp.CLARABEL)
     np.testing.assert_allclose(body.project(target[None])[0], variable.value, atol=1e-5)
     large = MarginalTables([2] * 30, 2)
-    body = moment_relaxation(large)
+    body = gb.moment_relaxation(large)
     answers = large.answers(large.universe.sample(3, rng))
     np.testing.assert_allclose(body.project(answers[None])[0], answers, atol=1e-6)
     residual = 0.2 * rng.normal(size=body.dimension)

@@ -8,30 +8,8 @@ import math
 import numpy as np
 import pytest
 
+import geomdp.bodies as gb
 import geomdp.workloads as wl
-from geomdp.bodies import (
-    Ball,
-    Box,
-    CrossPolytope,
-    Difference,
-    Ellipsoid,
-    HPolytope,
-    LinearImage,
-    LpBall,
-    NuclearBall,
-    Product,
-    Scaled,
-    Simplex,
-    SimplexDifference,
-    SlabBody,
-    Spectraplex,
-    SpectraplexDifference,
-    SymmetrisedBox,
-    TriangulatedPolytope,
-    VPolytope,
-    neighbour_body,
-    sensitivity_polytope,
-)
 from geomdp.bodies.sensitivity import (
     GAUGE_ERROR,
     WorkloadPolytope,
@@ -91,36 +69,36 @@ def knorm_rmse(body, queries, n=1, epsilon=1.0):
 @pytest.mark.parametrize(
     ("workload", "kind", "difference", "hull"),
     [
-        (wl.Marginals(3, 1), Box, Box, SymmetrisedBox),
-        (wl.Parities(3, 1), Box, Box, Box),
-        (wl.Histogram(4), Simplex, SimplexDifference, LinearImage),
-        (wl.Prefixes(4), Simplex, SimplexDifference, LinearImage),
-        (wl.Ranges(4), Simplex, SimplexDifference, LinearImage),
-        (wl.Explicit(np.eye(3)), Simplex, SimplexDifference, LinearImage),
-        (wl.SecondMoment(3), Spectraplex, SpectraplexDifference, NuclearBall),
-        (wl.MarginalTables([2, 3], 2), Simplex, SimplexDifference, LinearImage),
+        (wl.Marginals(3, 1), gb.Box, gb.Box, gb.SymmetrisedBox),
+        (wl.Parities(3, 1), gb.Box, gb.Box, gb.Box),
+        (wl.Histogram(4), gb.Simplex, gb.SimplexDifference, gb.LinearImage),
+        (wl.Prefixes(4), gb.Simplex, gb.SimplexDifference, gb.LinearImage),
+        (wl.Ranges(4), gb.Simplex, gb.SimplexDifference, gb.LinearImage),
+        (wl.Explicit(np.eye(3)), gb.Simplex, gb.SimplexDifference, gb.LinearImage),
+        (wl.SecondMoment(3), gb.Spectraplex, gb.SpectraplexDifference, gb.NuclearBall),
+        (wl.MarginalTables([2, 3], 2), gb.Simplex, gb.SimplexDifference, gb.LinearImage),
     ],
     ids=repr,
 )
 def test_closed_forms_are_found(workload, kind, difference, hull):
-    assert type(sensitivity_polytope(workload)) is kind
-    assert type(neighbour_body(workload, REPLACE)) is difference
-    assert type(neighbour_body(workload, ADD)) is hull
+    assert type(gb.sensitivity_polytope(workload)) is kind
+    assert type(gb.neighbour_body(workload, REPLACE)) is difference
+    assert type(gb.neighbour_body(workload, ADD)) is hull
 
 
 @pytest.mark.parametrize("workload", FINITE, ids=repr)
 def test_sensitivity_polytopes_are_hulls_of_all_answers(workload):
-    body, answers = sensitivity_polytope(workload), wl.explicit_answers(workload)
+    body, answers = gb.sensitivity_polytope(workload), wl.explicit_answers(workload)
     directions = gaussian(8, workload.n_queries)
     expected = (directions @ answers.T).max(axis=1)
     np.testing.assert_allclose(body.support(directions), expected, rtol=0, atol=1e-12)
     assert body.affine_hull().dimension == workload.affine_hull().dimension
-    assert isinstance(body, LinearImage) or body.contains(answers).all()
+    assert isinstance(body, gb.LinearImage) or body.contains(answers).all()
 
 
 @pytest.mark.parametrize(("workload", "adjacency"), PAIRS)
 def test_neighbour_bodies_are_hulls_of_all_differences(workload, adjacency):
-    body, moved = neighbour_body(workload, adjacency), neighbours(workload, adjacency)
+    body, moved = gb.neighbour_body(workload, adjacency), neighbours(workload, adjacency)
     assert body.symmetric
     directions = gaussian(8, workload.n_queries)
     expected = (directions @ moved.T).max(axis=1)
@@ -206,7 +184,7 @@ def test_noise_of_counts_under_add_remove_and_of_constant_answers():
 def test_large_tables_need_no_enumeration(adjacency):
     """The 2^26 elements are never listed, and all bodies contain random differences."""
     workload = wl.MarginalTables([2] * 26, 2)
-    assert isinstance(sensitivity_polytope(workload), WorkloadPolytope)
+    assert isinstance(gb.sensitivity_polytope(workload), WorkloadPolytope)
     found = {each.name: each.body for each in exact_noise_bodies(workload, adjacency)}
     answers = workload.evaluate(workload.universe.sample(40, rng=0))
     moved = answers if adjacency is ADD else answers[:20] - answers[20:]
@@ -225,11 +203,11 @@ def test_large_tables_need_no_enumeration(adjacency):
 
 
 def test_repeated_answers_are_listed_once():
-    body = sensitivity_polytope(wl.Explicit(np.array([[0.0, 1, 0, 1, 0.5], [0, 1, 1, 0, 0.5]])))
-    assert isinstance(body, VPolytope)
+    body = gb.sensitivity_polytope(wl.Explicit(np.array([[0.0, 1, 0, 1, 0.5], [0, 1, 1, 0, 0.5]])))
+    assert isinstance(body, gb.VPolytope)
     assert len(body.vertices) == 5
-    same = sensitivity_polytope(wl.Explicit(np.ones((2, 4))))
-    assert isinstance(same, Simplex)
+    same = gb.sensitivity_polytope(wl.Explicit(np.ones((2, 4))))
+    assert isinstance(same, gb.Simplex)
 
 
 def test_noise_bodies_are_found_once_for_all_mechanisms_of_a_workload():
@@ -246,7 +224,7 @@ def test_noise_bodies_are_found_once_for_all_mechanisms_of_a_workload():
 def test_one_way_tables_are_never_listed():
     """With 12^40 elements, answers cannot be listed, but the neighbour body has a sampler."""
     workload = wl.MarginalTables([12] * 40, 1)
-    assert isinstance(sensitivity_polytope(workload), Product)
+    assert isinstance(gb.sensitivity_polytope(workload), gb.Product)
     assert exact_noise_bodies(workload, REPLACE)[0].name == "neighbour body"
 
 
@@ -257,12 +235,12 @@ def test_every_linear_map_of_means_is_an_ellipsoid_with_exact_noise(adjacency: A
     matrix = gaussian(3, 6, seed=4)
     workload = wl.LinearMap(inner, matrix)
     root = matrix @ inner.matrix
-    body = neighbour_body(workload, adjacency)
+    body = gb.neighbour_body(workload, adjacency)
     directions = gaussian(20, 3, seed=5)
     factor = 2 if adjacency is Adjacency.REPLACE_ONE else 1
     expected = factor * np.linalg.norm(directions @ root, axis=1)
     np.testing.assert_allclose(body.support(directions), expected, rtol=1e-12)
-    assert isinstance(sensitivity_polytope(workload), Ellipsoid)
+    assert isinstance(gb.sensitivity_polytope(workload), gb.Ellipsoid)
     exact = {named.name: named.body for named in exact_noise_bodies(workload, adjacency)}
     assert exact["neighbour body"].gauge(factor * root.T[:1]) <= 1 + 1e-12
     # For U uniform in an ellipsoid A B in R^m, E ||U||^2 is the sum of the squared entries of A
@@ -279,25 +257,27 @@ ROWS = gaussian(10, 3, seed=1)
 
 def tight(adjacency):
     """Bodies that contain the neighbour body of `WORKLOAD` and touch its boundary."""
-    K = neighbour_body(WORKLOAD, adjacency)
+    K = gb.neighbour_body(WORKLOAD, adjacency)
     answers = wl.explicit_answers(WORKLOAD)
     moved = answers if adjacency is ADD else (answers[:, None] - answers).reshape(-1, 3)
     both = np.vstack([moved, -moved])
     widths = K.support(ROWS)
     axes = K.support(np.eye(3))
     return [
-        SlabBody(ROWS, widths),
-        HPolytope(np.vstack([ROWS, -ROWS]), np.tile(widths, 2)),
-        Box.centred(axes),
-        Scaled(SlabBody(ROWS, widths / 2), 2),
-        LinearImage(TURN, SlabBody(ROWS @ TURN, widths)),
-        Product([Box.centred(axes[:1]), Box.centred(axes[1:])]),
-        TriangulatedPolytope(both),
-        VPolytope(both),
-        Ball(3, np.linalg.norm(moved, axis=1).max()),
-        CrossPolytope(3, np.abs(moved).sum(axis=1).max()),
-        Ellipsoid(TURN * np.linalg.norm(moved, axis=1).max()),
-        Product([Ball(2, np.linalg.norm(moved[:, :2], axis=1).max()), Box.centred(axes[2:])]),
+        gb.SlabBody(ROWS, widths),
+        gb.HPolytope(np.vstack([ROWS, -ROWS]), np.tile(widths, 2)),
+        gb.Box.centred(axes),
+        gb.Scaled(gb.SlabBody(ROWS, widths / 2), 2),
+        gb.LinearImage(TURN, gb.SlabBody(ROWS @ TURN, widths)),
+        gb.Product([gb.Box.centred(axes[:1]), gb.Box.centred(axes[1:])]),
+        gb.TriangulatedPolytope(both),
+        gb.VPolytope(both),
+        gb.Ball(3, np.linalg.norm(moved, axis=1).max()),
+        gb.CrossPolytope(3, np.abs(moved).sum(axis=1).max()),
+        gb.Ellipsoid(TURN * np.linalg.norm(moved, axis=1).max()),
+        gb.Product(
+            [gb.Ball(2, np.linalg.norm(moved[:, :2], axis=1).max()), gb.Box.centred(axes[2:])]
+        ),
         K,
     ]
 
@@ -308,18 +288,18 @@ def test_tight_bodies_pass_and_slightly_smaller_ones_fail(adjacency, number):
     body = tight(adjacency)[number]
     factor = check_contains_neighbours(body, WORKLOAD, adjacency)
     assert 1 <= factor <= 1 + 2e-8
-    assert check_contains_neighbours(Scaled(body, 2), WORKLOAD, adjacency) == 1
+    assert check_contains_neighbours(gb.Scaled(body, 2), WORKLOAD, adjacency) == 1
     with pytest.raises(ValueError, match="must contain all differences") as error:
-        check_contains_neighbours(Scaled(body, 1 - 1e-6), WORKLOAD, adjacency)
+        check_contains_neighbours(gb.Scaled(body, 1 - 1e-6), WORKLOAD, adjacency)
     assert "the largest is 1.00000" in str(error.value)
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_one_slab_too_narrow_is_found(adjacency):
-    widths = neighbour_body(WORKLOAD, adjacency).support(ROWS)
+    widths = gb.neighbour_body(WORKLOAD, adjacency).support(ROWS)
     widths[7] *= 0.99
     with pytest.raises(ValueError, match=r"the largest is 1\.0101"):
-        check_contains_neighbours(SlabBody(ROWS, widths), WORKLOAD, adjacency)
+        check_contains_neighbours(gb.SlabBody(ROWS, widths), WORKLOAD, adjacency)
 
 
 @pytest.mark.parametrize(("workload", "adjacency"), PAIRS)
@@ -331,35 +311,41 @@ def test_the_librarys_own_bodies_pass(workload, adjacency):
 def test_listed_hyperplanes_need_no_listed_answers():
     """Hyperplanes and bounds on norms suffice where the differences are too many to list."""
     workload = wl.SecondMoment(2)
-    K = SpectraplexDifference(2)
+    K = gb.SpectraplexDifference(2)
     rows = np.vstack([np.eye(3), gaussian(5, 3)])
-    assert check_contains_neighbours(SlabBody(rows, K.support(rows)), workload, REPLACE) <= 1 + 1e-9
-    cube = Box.centred(np.ones(12))
+    assert (
+        check_contains_neighbours(gb.SlabBody(rows, K.support(rows)), workload, REPLACE) <= 1 + 1e-9
+    )
+    cube = gb.Box.centred(np.ones(12))
     assert check_contains_neighbours(cube, wl.Marginals(12, 1), REPLACE) == 1
-    for ball in (Ball(40, np.sqrt(40)), CrossPolytope(40, 40), Ellipsoid(np.sqrt(40) * np.eye(40))):
+    for ball in (
+        gb.Ball(40, np.sqrt(40)),
+        gb.CrossPolytope(40, 40),
+        gb.Ellipsoid(np.sqrt(40) * np.eye(40)),
+    ):
         assert check_contains_neighbours(ball, wl.Marginals(40, 1), REPLACE) <= 1 + 1e-9
     # Differences have l1 norms of at most 40 and l2 norms of at most 40^(1/2). So their l_p norms
     # are at most 40^(1/p) for p from 1 to 2.
     for p in (1, 1.5, 2):
-        ball = LpBall(p, 40, 40 ** (1 / p))
+        ball = gb.LpBall(p, 40, 40 ** (1 / p))
         assert check_contains_neighbours(ball, wl.Marginals(40, 1), REPLACE) <= 1 + 1e-9
     with pytest.raises(ValueError, match="must contain"):
-        check_contains_neighbours(Box.centred(np.full(12, 0.9)), wl.Marginals(12, 1), REPLACE)
+        check_contains_neighbours(gb.Box.centred(np.full(12, 0.9)), wl.Marginals(12, 1), REPLACE)
 
 
 @pytest.mark.parametrize("d", [1, 2, 4])
 def test_spectral_bodies_are_compared_on_orbits(d):
     """Second moments have infinitely many answers, so one point of each orbit is checked."""
     workload = wl.SecondMoment(d)
-    difference, hull, proved = SpectraplexDifference(d), NuclearBall(d), 1 + GAUGE_ERROR
+    difference, hull, proved = gb.SpectraplexDifference(d), gb.NuclearBall(d), 1 + GAUGE_ERROR
     assert check_contains_neighbours(difference, workload, REPLACE) == proved
     assert check_contains_neighbours(hull, workload, Adjacency.ADD_REMOVE) == proved
     assert check_contains_neighbours(difference, workload, Adjacency.ADD_REMOVE) == proved
     # ||v v^T - w w^T||_* is 2 for orthogonal unit vectors v and w. For d = 1 there are no such
     # vectors, and the largest norm is 1.
     reach = 2.0 if d > 1 else 1.0
-    assert check_contains_neighbours(Scaled(hull, reach), workload, REPLACE) == proved
-    for small in (Scaled(hull, 0.99 * reach), Scaled(difference, 0.99)):
+    assert check_contains_neighbours(gb.Scaled(hull, reach), workload, REPLACE) == proved
+    for small in (gb.Scaled(hull, 0.99 * reach), gb.Scaled(difference, 0.99)):
         with pytest.raises(ValueError, match="must contain"):
             check_contains_neighbours(small, workload, REPLACE)
 
@@ -367,15 +353,19 @@ def test_spectral_bodies_are_compared_on_orbits(d):
 @pytest.mark.parametrize(
     ("body", "workload", "message"),
     [
-        (Ball(2), WORKLOAD, "must have dimension 3"),
-        (Box(np.zeros(3), np.ones(3)), WORKLOAD, "known to be symmetric"),
-        (Ellipsoid(100 * np.eye(3)[:, :2]), WORKLOAD, r"dimension 3; .* leaves out one"),
-        (Ball(3, 1), wl.SecondMoment(2), "cannot be verified"),
+        (gb.Ball(2), WORKLOAD, "must have dimension 3"),
+        (gb.Box(np.zeros(3), np.ones(3)), WORKLOAD, "known to be symmetric"),
+        (gb.Ellipsoid(100 * np.eye(3)[:, :2]), WORKLOAD, r"dimension 3; .* leaves out one"),
+        (gb.Ball(3, 1), wl.SecondMoment(2), "cannot be verified"),
         # There are 2^20 elements, which give 20 * 2^20 > 2^24 answers to the 20 queries.
-        (Ball(20, 4.0), wl.Marginals(20, 1), r"at most 2\^20 elements and 2\^24 answers over all"),
-        (Ellipsoid(np.eye(2)), wl.Explicit(gaussian(2, 1500)), "pairs of different answers"),
         (
-            Difference(WorkloadPolytope(wl.Parities(4, 2))),
+            gb.Ball(20, 4.0),
+            wl.Marginals(20, 1),
+            r"at most 2\^20 elements and 2\^24 answers over all",
+        ),
+        (gb.Ellipsoid(np.eye(2)), wl.Explicit(gaussian(2, 1500)), "pairs of different answers"),
+        (
+            gb.Difference(WorkloadPolytope(wl.Parities(4, 2))),
             wl.Parities(4, 2),
             "cannot be verified",
         ),
@@ -388,12 +378,12 @@ def test_what_cannot_be_proved_is_refused(body, workload, message):
 
 def test_flat_workloads_are_checked_in_their_span():
     workload = wl.Histogram(4)
-    K = neighbour_body(workload, REPLACE)
+    K = gb.neighbour_body(workload, REPLACE)
     assert check_contains_neighbours(K, workload, REPLACE) <= 1 + 2e-8
     hull = K.affine_hull()
-    flat = LinearImage(hull.basis, SlabBody(np.eye(3), K.support(hull.basis.T)))
+    flat = gb.LinearImage(hull.basis, gb.SlabBody(np.eye(3), K.support(hull.basis.T)))
     assert check_contains_neighbours(flat, workload, REPLACE) <= 1 + 1e-9
     with pytest.raises(ValueError, match=r"the largest is 1\.0101"):
-        check_contains_neighbours(Scaled(flat, 0.99), workload, REPLACE)
+        check_contains_neighbours(gb.Scaled(flat, 0.99), workload, REPLACE)
     with pytest.raises(ValueError, match=r"dimension 4; .* leaves out one"):
         check_contains_neighbours(K, workload, ADD)  # here differences span all 4 dimensions

@@ -212,18 +212,6 @@ def test_nuclear_spectra_agree_with_rejection_from_the_difference():
         ks_same(statistic(drawn), statistic(inside), LEVEL / len(STATISTICS))
 
 
-@pytest.mark.statistical
-def test_moments_in_high_dimension():
-    rng = np.random.default_rng(6)
-    for draw, moments in (
-        (nuclear_spectra, nuclear_moments),
-        (difference_spectra, difference_moments),
-    ):
-        spectra, known = draw(1000, 5, rng), moments(5)
-        mean_agrees((spectra**2).sum(axis=1), known.squares)
-        mean_agrees(spectra.sum(axis=1) ** 2, known.squared_trace)
-
-
 def test_moments_and_volumes_of_the_sheet():
     """For d = 2 the values come from JL-COV. For d = 1 both bodies are the interval [-1, 1]."""
     for moments in (nuclear_moments(1), difference_moments(1)):

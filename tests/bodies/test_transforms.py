@@ -6,30 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from geomdp.bodies import (
-    Ball,
-    Body,
-    Box,
-    CrossPolytope,
-    CvxBody,
-    Difference,
-    Ellipsoid,
-    LinearImage,
-    MissingOracle,
-    NuclearBall,
-    Product,
-    Scaled,
-    Simplex,
-    SimplexDifference,
-    SolverError,
-    Spectraplex,
-    SpectraplexDifference,
-    SymmetrisedBox,
-    TriangulatedPolytope,
-    VPolytope,
-    difference_body,
-    symmetric_hull,
-)
+import geomdp.bodies as gb
 from geomdp.bodies.sensitivity import WorkloadPolytope, shadow
 from geomdp.bodies.symmetrised import Shifted, SymmetricHull
 from geomdp.workloads import Parities
@@ -38,7 +15,7 @@ from tests.stats import ks_uniform, mean_agrees
 
 
 def test_an_image_of_a_ball_is_an_ellipsoid():
-    image, ellipsoid = LinearImage(TALL, Ball(3, 2)), Ellipsoid(2 * TALL)
+    image, ellipsoid = gb.LinearImage(TALL, gb.Ball(3, 2)), gb.Ellipsoid(2 * TALL)
     points = gaussian(6, 3) @ TALL.T
     np.testing.assert_allclose(image.gauge(points), ellipsoid.gauge(points), rtol=1e-12)
     np.testing.assert_allclose(image.second_moment(), ellipsoid.second_moment(), rtol=1e-12)
@@ -46,10 +23,10 @@ def test_an_image_of_a_ball_is_an_ellipsoid():
 
 
 def test_a_map_that_is_not_one_to_one_serves_only_what_it_can():
-    image = LinearImage(gaussian(2, 3), Box.centred(np.ones(3)))
+    image = gb.LinearImage(gaussian(2, 3), gb.Box.centred(np.ones(3)))
     corners = (2 * cube(3) - 1) @ image.matrix.T
     directions, points = gaussian(4, 2), np.ones((1, 2))
-    expected = VPolytope(corners).support(directions)
+    expected = gb.VPolytope(corners).support(directions)
     np.testing.assert_allclose(image.support(directions), expected, rtol=1e-14)
     assert not image.one_to_one
     for call in (
@@ -59,44 +36,44 @@ def test_a_map_that_is_not_one_to_one_serves_only_what_it_can():
         lambda: image.sample_uniform(3, np.random.default_rng(0)),
         lambda: image.chord(0 * points, points),
     ):
-        with pytest.raises(MissingOracle):
+        with pytest.raises(gb.MissingOracle):
             call()
 
 
 def test_projection_through_an_isometry():
     frame = np.linalg.qr(TALL)[0]
-    image = LinearImage(3 * frame, CrossPolytope(3))
+    image = gb.LinearImage(3 * frame, gb.CrossPolytope(3))
     target = gaussian(4, 5)
-    expected = CrossPolytope(3, 3).project(target @ frame) @ frame.T
+    expected = gb.CrossPolytope(3, 3).project(target @ frame) @ frame.T
     np.testing.assert_allclose(image.project(target), expected, atol=1e-13)
-    assert not LinearImage(TALL, CrossPolytope(3)).implements(Body.project)
+    assert not gb.LinearImage(TALL, gb.CrossPolytope(3)).implements(gb.Body.project)
 
 
 def test_shifted_gauges_come_from_chords():
-    body = Shifted(Box.centred([1, 1]), [0.5, 0])
-    assert not body.implements(Body.gauge)
+    body = Shifted(gb.Box.centred([1, 1]), [0.5, 0])
+    assert not body.implements(gb.Body.gauge)
     points = np.array([[1.5, 0], [-1, 0], [0, 0]])
     np.testing.assert_allclose(body.gauge(points), [1, 2, 0], rtol=1e-9)
 
 
 #: A body K, and the types of K - K and of the hull of K and -K.
 KINDS = [
-    (Box([0.0, -1], [1.0, 3]), Box, SymmetricHull),
-    (Box(np.zeros(3), [1.0, 2, 3]), Box, SymmetrisedBox),
-    (Box.centred([1.0, 2]), Box, Box),
-    (Ball(3, 2), Ball, Ball),
-    (CrossPolytope(3, 2), CrossPolytope, CrossPolytope),
-    (Ellipsoid(TALL), Ellipsoid, Ellipsoid),
-    (Simplex(AROUND_0), SimplexDifference, SymmetricHull),
-    (Simplex(np.eye(3)), SimplexDifference, LinearImage),
-    (Spectraplex(3), SpectraplexDifference, NuclearBall),
-    (Product([Box([0.0], [1.0]), Simplex(np.eye(3))]), Product, SymmetricHull),
-    (Scaled(Simplex(np.eye(3)), 3), Scaled, Scaled),
-    (Shifted(Spectraplex(2), [1, 2, 3]), SpectraplexDifference, SymmetricHull),
-    (LinearImage(TALL, Simplex(AROUND_0)), LinearImage, LinearImage),
-    (VPolytope(2 * cube(3) - 1), Scaled, VPolytope),
-    (VPolytope(cube(3)), Difference, SymmetricHull),
-    (WorkloadPolytope(Parities(3, 2)), Difference, SymmetricHull),
+    (gb.Box([0.0, -1], [1.0, 3]), gb.Box, SymmetricHull),
+    (gb.Box(np.zeros(3), [1.0, 2, 3]), gb.Box, gb.SymmetrisedBox),
+    (gb.Box.centred([1.0, 2]), gb.Box, gb.Box),
+    (gb.Ball(3, 2), gb.Ball, gb.Ball),
+    (gb.CrossPolytope(3, 2), gb.CrossPolytope, gb.CrossPolytope),
+    (gb.Ellipsoid(TALL), gb.Ellipsoid, gb.Ellipsoid),
+    (gb.Simplex(AROUND_0), gb.SimplexDifference, SymmetricHull),
+    (gb.Simplex(np.eye(3)), gb.SimplexDifference, gb.LinearImage),
+    (gb.Spectraplex(3), gb.SpectraplexDifference, gb.NuclearBall),
+    (gb.Product([gb.Box([0.0], [1.0]), gb.Simplex(np.eye(3))]), gb.Product, SymmetricHull),
+    (gb.Scaled(gb.Simplex(np.eye(3)), 3), gb.Scaled, gb.Scaled),
+    (Shifted(gb.Spectraplex(2), [1, 2, 3]), gb.SpectraplexDifference, SymmetricHull),
+    (gb.LinearImage(TALL, gb.Simplex(AROUND_0)), gb.LinearImage, gb.LinearImage),
+    (gb.VPolytope(2 * cube(3) - 1), gb.Scaled, gb.VPolytope),
+    (gb.VPolytope(cube(3)), gb.Difference, SymmetricHull),
+    (WorkloadPolytope(Parities(3, 2)), gb.Difference, SymmetricHull),
 ]
 
 
@@ -105,26 +82,26 @@ def test_difference_bodies_and_symmetric_hulls(body, difference, hull):
     """The contracts compare their support functions; here the types, spans and corners."""
     points = body.extreme_point(gaussian(30, body.dimension))
     rank = np.linalg.matrix_rank(points, tol=1e-9)
-    for made, kind in ((difference_body(body), difference), (symmetric_hull(body), hull)):
+    for made, kind in ((gb.difference_body(body), difference), (gb.symmetric_hull(body), hull)):
         assert type(made) is kind
         assert made.symmetric
         directions = gaussian(6, body.dimension)
         corners = made.extreme_point(directions)
         heights = made.support(directions)
         np.testing.assert_allclose((corners * directions).sum(axis=1), heights, rtol=1e-12)
-    assert symmetric_hull(body).affine_hull().dimension == rank
-    basis, own = body.affine_hull().basis, difference_body(body).affine_hull().basis
+    assert gb.symmetric_hull(body).affine_hull().dimension == rank
+    basis, own = body.affine_hull().basis, gb.difference_body(body).affine_hull().basis
     np.testing.assert_allclose(own @ own.T, basis @ basis.T, atol=1e-12)
 
 
 def test_difference_and_hull_gauges_of_the_same_polytope():
     """K - K and the hull of K and -K agree with polytopes that are built from lists of points."""
     V = gaussian(9, 3) + 1
-    K = VPolytope(V)
+    K = gb.VPolytope(V)
     points = gaussian(6, 3, seed=1)
-    pairs = VPolytope((V[:, None] - V).reshape(-1, 3))
-    np.testing.assert_allclose(Difference(K).gauge(points), pairs.gauge(points), rtol=1e-8)
-    both = VPolytope(np.vstack([V, -V]))
+    pairs = gb.VPolytope((V[:, None] - V).reshape(-1, 3))
+    np.testing.assert_allclose(gb.Difference(K).gauge(points), pairs.gauge(points), rtol=1e-8)
+    both = gb.VPolytope(np.vstack([V, -V]))
     np.testing.assert_allclose(SymmetricHull(K).gauge(points), both.gauge(points), rtol=1e-8)
     np.testing.assert_allclose(SymmetricHull(K).vertex_list(), both.vertices)
 
@@ -144,21 +121,21 @@ POINTS = RNG.standard_normal((7, 5))
 SYMMETRIC = np.vstack([POINTS, -POINTS])
 
 
-BLOCKS = Product([Ball(2, 2.0), Box.centred([3.0, 0.5, 1.0])])
+BLOCKS = gb.Product([gb.Ball(2, 2.0), gb.Box.centred([3.0, 0.5, 1.0])])
 
 
 #: Body, rows, and whether the shadow has an exact sampler.
 CASES = {
-    "ball": (Ball(5, 2.0), TURN[:3], True),
-    "ellipsoid": (Ellipsoid(POINTS[:5].T), TURN[:3], True),
-    "flat ellipsoid": (Ellipsoid(POINTS[:2].T), TURN[:2], True),
-    "box along axes": (Box.centred([1, 2, 3, 4, 5]), AXES[[4, 1, 2]], True),
-    "box turned": (Box.centred([1, 2, 3, 4, 5]), TURN[:3], False),
-    "cross-polytope along axes": (CrossPolytope(5, 2.0), -AXES[[3, 0]], True),
-    "cross-polytope turned": (CrossPolytope(5, 2.0), TURN[:3], False),
-    "scaled": (Scaled(Box.centred([1, 2, 3, 4, 5]), 3.0), AXES[1:3], True),
+    "ball": (gb.Ball(5, 2.0), TURN[:3], True),
+    "ellipsoid": (gb.Ellipsoid(POINTS[:5].T), TURN[:3], True),
+    "flat ellipsoid": (gb.Ellipsoid(POINTS[:2].T), TURN[:2], True),
+    "box along axes": (gb.Box.centred([1, 2, 3, 4, 5]), AXES[[4, 1, 2]], True),
+    "box turned": (gb.Box.centred([1, 2, 3, 4, 5]), TURN[:3], False),
+    "cross-polytope along axes": (gb.CrossPolytope(5, 2.0), -AXES[[3, 0]], True),
+    "cross-polytope turned": (gb.CrossPolytope(5, 2.0), TURN[:3], False),
+    "scaled": (gb.Scaled(gb.Box.centred([1, 2, 3, 4, 5]), 3.0), AXES[1:3], True),
     "turned box, own axes": (
-        LinearImage(TURN, Box.centred([1, 2, 3, 4, 5])),
+        gb.LinearImage(TURN, gb.Box.centred([1, 2, 3, 4, 5])),
         # These rows times TURN have entries near 1e-17 in place of 0, so no closed form is found.
         # `_framed` in `geomdp.noise.recursive` removes TURN before it takes a shadow.
         TURN.T[[2, 0]],
@@ -168,19 +145,19 @@ CASES = {
     "product of one factor": (BLOCKS, AXES[[2, 4]], True),
     "product across factors": (BLOCKS, TURN[:2], False),
     "product turned within the ball": (
-        Product([Ball(3, 2.0), Ball(2, 1.0)]),
+        gb.Product([gb.Ball(3, 2.0), gb.Ball(2, 1.0)]),
         np.vstack([np.append(TURN[0, :3] / np.linalg.norm(TURN[0, :3]), [0, 0]), AXES[4]]),
         True,
     ),
-    "simplex difference": (SimplexDifference(POINTS[:6]), TURN[:3], False),
-    "difference": (Difference(VPolytope(POINTS)), TURN[:3], False),
-    "symmetric hull": (SymmetricHull(VPolytope(POINTS)), TURN[:3], False),
-    "symmetric polytope": (VPolytope(SYMMETRIC), TURN[:3], True),
-    "triangulated polytope": (TriangulatedPolytope(SYMMETRIC[:, :3]), TURN[:2, :3], True),
-    "symmetrised box": (SymmetrisedBox([1.0, 2, 3, 4, 5]), TURN[:3], False),
-    "matrices": (SpectraplexDifference(2), TURN[:2, :3], False),
-    "segment of matrices": (SpectraplexDifference(2), TURN[:1, :3], True),
-    "segment of a simplex difference": (SimplexDifference(POINTS[:6]), TURN[:1], True),
+    "simplex difference": (gb.SimplexDifference(POINTS[:6]), TURN[:3], False),
+    "difference": (gb.Difference(gb.VPolytope(POINTS)), TURN[:3], False),
+    "symmetric hull": (SymmetricHull(gb.VPolytope(POINTS)), TURN[:3], False),
+    "symmetric polytope": (gb.VPolytope(SYMMETRIC), TURN[:3], True),
+    "triangulated polytope": (gb.TriangulatedPolytope(SYMMETRIC[:, :3]), TURN[:2, :3], True),
+    "symmetrised box": (gb.SymmetrisedBox([1.0, 2, 3, 4, 5]), TURN[:3], False),
+    "matrices": (gb.SpectraplexDifference(2), TURN[:2, :3], False),
+    "segment of matrices": (gb.SpectraplexDifference(2), TURN[:1, :3], True),
+    "segment of a simplex difference": (gb.SimplexDifference(POINTS[:6]), TURN[:1], True),
 }
 
 
@@ -190,7 +167,7 @@ def test_shadows_have_the_support_function_of_the_image(name: str) -> None:
     image = shadow(body, rows)
     assert image.dimension == len(rows)
     assert image.symmetric
-    assert image.implements(Body.sample_uniform) is exact
+    assert image.implements(gb.Body.sample_uniform) is exact
     directions = np.random.default_rng(1).standard_normal((50, len(rows)))
     expected = body.support(directions @ rows)
     heights = image.support(directions)
@@ -210,7 +187,7 @@ def test_exact_shadows_are_sampled_uniformly(name: str) -> None:
 
 
 def test_shadows_of_shadows_are_shadows() -> None:
-    body = TriangulatedPolytope(2 * cube(3) - 1)
+    body = gb.TriangulatedPolytope(2 * cube(3) - 1)
     rows = np.linalg.qr(np.random.default_rng(3).standard_normal((3, 3)))[0]
     at_once = shadow(body, rows[:1])
     twice = shadow(shadow(body, rows[:2]), np.array([[1.0, 0.0]]))
@@ -221,24 +198,27 @@ def test_shadows_of_shadows_are_shadows() -> None:
 @pytest.mark.parametrize(
     ("body", "rows"),
     [
-        (VPolytope(np.zeros((1, 3))), TURN[:1, :3]),
-        (VPolytope(np.zeros((1, 3))), TURN[:2, :3]),
-        (TriangulatedPolytope(np.zeros((2, 3))), TURN[:2, :3]),
-        (LinearImage(np.eye(3)[:, :2], Difference(VPolytope(POINTS[:, :2]))), np.eye(3)[2:]),
+        (gb.VPolytope(np.zeros((1, 3))), TURN[:1, :3]),
+        (gb.VPolytope(np.zeros((1, 3))), TURN[:2, :3]),
+        (gb.TriangulatedPolytope(np.zeros((2, 3))), TURN[:2, :3]),
+        (
+            gb.LinearImage(np.eye(3)[:, :2], gb.Difference(gb.VPolytope(POINTS[:, :2]))),
+            np.eye(3)[2:],
+        ),
     ],
 )
-def test_the_shadow_of_what_has_no_width_is_a_point(body: Body, rows: np.ndarray) -> None:
+def test_the_shadow_of_what_has_no_width_is_a_point(body: gb.Body, rows: np.ndarray) -> None:
     ways = np.vstack([np.eye(len(rows)), -rows @ rows.T])
     np.testing.assert_array_equal(shadow(body, rows).support(ways), 0)
 
 
 def l1(solver=None):
-    return CvxBody(4, lambda x: [cp.norm1(x) <= 2], solver=solver)
+    return gb.CvxBody(4, lambda x: [cp.norm1(x) <= 2], solver=solver)
 
 
 @pytest.mark.parametrize("solver", [None, cp.CLARABEL, cp.SCS])
 def test_agrees_with_the_closed_form(solver):
-    body, exact, points = l1(solver), CrossPolytope(4, 2), gaussian(3, 4)
+    body, exact, points = l1(solver), gb.CrossPolytope(4, 2), gaussian(3, 4)
     np.testing.assert_allclose(body.support(points), exact.support(points), rtol=CONIC_PROGRAM)
     np.testing.assert_allclose(body.gauge(points), exact.gauge(points), rtol=CONIC_PROGRAM)
     nearest = exact.project(points)
@@ -255,7 +235,7 @@ def test_problems_are_compiled_once():
         calls.append(x)
         return [cp.norm(x, 2) <= 1]
 
-    body = CvxBody(3, build)
+    body = gb.CvxBody(3, build)
     for _ in range(3):
         body.support(gaussian(2, 3))
         body.gauge(gaussian(2, 3))
@@ -275,20 +255,22 @@ def test_auxiliary_variables_are_allowed():
 
     directions = gaussian(4, 2, seed=1)
     expected = np.abs(directions @ generators.T).sum(axis=1)
-    np.testing.assert_allclose(CvxBody(2, build).support(directions), expected, rtol=CONIC_PROGRAM)
+    np.testing.assert_allclose(
+        gb.CvxBody(2, build).support(directions), expected, rtol=CONIC_PROGRAM
+    )
 
 
 def test_solver_failures_are_not_swallowed(monkeypatch):
     body = l1(cp.SCS)
     body.support(np.eye(4)[:1])
     monkeypatch.setitem(body._highest._settings, "max_iters", 1)
-    with pytest.raises(SolverError, match="SCS"):
+    with pytest.raises(gb.SolverError, match="SCS"):
         body.support(gaussian(1, 4))
 
 
 def test_constraints_compose():
     """A larger problem with `cvxpy_constraints` of two bodies finds the distance between them."""
-    first, second = l1(), Box(np.full(4, 2.0), np.full(4, 3.0))
+    first, second = l1(), gb.Box(np.full(4, 2.0), np.full(4, 3.0))
     x, y = cp.Variable(4), cp.Variable(4)
     constraints = [*first.cvxpy_constraints(x), *second.cvxpy_constraints(y)]
     problem = cp.Problem(cp.Minimize(cp.norm(x - y, 2)), constraints)
