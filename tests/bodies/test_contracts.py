@@ -481,15 +481,13 @@ def test_bad_points_are_refused_by_place_and_by_name(case, scale):
 def test_empty_batches_give_empty_results(case, scale):
     body = case.build(scale)
     none = np.zeros((0, body.dimension))
+    for verb in ("support", "gauge", "facets", "project"):
+        if case.has(verb):
+            found = getattr(body, verb)(none)
+            found = found.normals if verb == "facets" else found
+            assert found.shape == (none.shape if verb in ("facets", "project") else (0,))
     if case.has("support"):
-        assert body.support(none).shape == (0,)
         assert body.extreme_point(none).shape == none.shape
-    if case.has("gauge"):
-        assert body.gauge(none).shape == (0,)
-    if case.has("facets"):
-        assert body.facets(none).normals.shape == none.shape
-    if case.has("project"):
-        assert body.project(none).shape == none.shape
     if case.membership:
         assert body.contains(none).shape == (0,)
         assert [end.shape for end in body.chord(none, none)] == [(0,), (0,)]

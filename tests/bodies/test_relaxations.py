@@ -30,25 +30,19 @@ def test_known_volumes() -> None:
     assert gb.Elliptope(4).volume() == pytest.approx(32 * math.pi**2 / 27, rel=1e-14)
 
 
-def test_holds_second_moments_of_the_cube_and_no_more_than_it_should() -> None:
+def test_the_psd_box_holds_second_moments_of_the_cube_and_no_more() -> None:
     rng = np.random.default_rng(1)
     body = gb.PsdBox(4)
     records = rng.uniform(-1, 1, (200, 4))
     products = svec(records[:, :, None] * records[:, None, :])
-    assert body.contains(products).all()
-    # The second moment matrix of several records is the mean of their matrices.
-    for count in (2, 5, 50):
+    for count in (1, 2, 50):  # means over several records
         assert body.contains(products.reshape(-1, count, products.shape[1]).mean(axis=1)).all()
     signs = np.sign(rng.standard_normal((50, 4)))
     corners = svec(signs[:, :, None] * signs[:, None, :])
-    assert body.contains(corners).all()
     np.testing.assert_allclose(np.linalg.norm(corners, axis=1), body.radius(), rtol=1e-15)
-    assert not body.contains(1.001 * corners).any()
-    assert not body.contains(-corners).any()
-    long = svec(np.diag([1.01, 0, 0, 0])[None])
-    flat = svec(np.array([[[1, 1.01], [1.01, 1]]]))
-    assert not body.contains(long).any()
-    assert not gb.PsdBox(2).contains(flat).any()
+    assert body.contains(corners).all()
+    for outside in (1.001 * corners, -corners, svec(np.diag([1.01, 0, 0, 0])[None])):
+        assert not body.contains(outside).any()
 
 
 @pytest.mark.statistical

@@ -14,14 +14,6 @@ from tests.catalogue import AROUND_0, CONIC_PROGRAM, TALL, cube, gaussian
 from tests.stats import ks_uniform, mean_agrees
 
 
-def test_an_image_of_a_ball_is_an_ellipsoid():
-    image, ellipsoid = gb.LinearImage(TALL, gb.Ball(3, 2)), gb.Ellipsoid(2 * TALL)
-    points = gaussian(6, 3) @ TALL.T
-    np.testing.assert_allclose(image.gauge(points), ellipsoid.gauge(points), rtol=1e-12)
-    np.testing.assert_allclose(image.second_moment(), ellipsoid.second_moment(), rtol=1e-12)
-    assert image.volume() == pytest.approx(ellipsoid.volume(), rel=1e-12)
-
-
 def test_a_map_that_is_not_one_to_one_serves_only_what_it_can():
     image = gb.LinearImage(gaussian(2, 3), gb.Box.centred(np.ones(3)))
     corners = (2 * cube(3) - 1) @ image.matrix.T
@@ -38,15 +30,6 @@ def test_a_map_that_is_not_one_to_one_serves_only_what_it_can():
     ):
         with pytest.raises(gb.MissingOracle):
             call()
-
-
-def test_projection_through_an_isometry():
-    frame = np.linalg.qr(TALL)[0]
-    image = gb.LinearImage(3 * frame, gb.CrossPolytope(3))
-    target = gaussian(4, 5)
-    expected = gb.CrossPolytope(3, 3).project(target @ frame) @ frame.T
-    np.testing.assert_allclose(image.project(target), expected, atol=1e-13)
-    assert not gb.LinearImage(TALL, gb.CrossPolytope(3)).implements(gb.Body.project)
 
 
 def test_shifted_gauges_come_from_chords():
@@ -92,18 +75,6 @@ def test_difference_bodies_and_symmetric_hulls(body, difference, hull):
     assert gb.symmetric_hull(body).affine_hull().dimension == rank
     basis, own = body.affine_hull().basis, gb.difference_body(body).affine_hull().basis
     np.testing.assert_allclose(own @ own.T, basis @ basis.T, atol=1e-12)
-
-
-def test_difference_and_hull_gauges_of_the_same_polytope():
-    """K - K and the hull of K and -K agree with polytopes that are built from lists of points."""
-    V = gaussian(9, 3) + 1
-    K = gb.VPolytope(V)
-    points = gaussian(6, 3, seed=1)
-    pairs = gb.VPolytope((V[:, None] - V).reshape(-1, 3))
-    np.testing.assert_allclose(gb.Difference(K).gauge(points), pairs.gauge(points), rtol=1e-8)
-    both = gb.VPolytope(np.vstack([V, -V]))
-    np.testing.assert_allclose(SymmetricHull(K).gauge(points), both.gauge(points), rtol=1e-8)
-    np.testing.assert_allclose(SymmetricHull(K).vertex_list(), both.vertices)
 
 
 RNG = np.random.default_rng(0)

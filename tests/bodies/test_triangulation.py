@@ -59,16 +59,6 @@ def test_simplices_tile_the_hull(count, r):
     assert ((least > 0).sum(axis=1) == 1).all()
 
 
-def test_repeated_and_inner_points_change_nothing():
-    points = gaussian(10, 3)
-    more = np.vstack([points, points[:4], points.mean(axis=0, keepdims=True), points[:4]])
-    first, second = TriangulatedPolytope(points), TriangulatedPolytope(more)
-    assert first.volume() == pytest.approx(second.volume(), rel=1e-13)
-    np.testing.assert_allclose(first.second_moment(), second.second_moment(), atol=1e-13)
-    np.testing.assert_allclose(first.centroid(), second.centroid(), atol=1e-13)
-    assert len(hull_vertices(more)) == len(ConvexHull(points).vertices)
-
-
 def test_upper_bound_theorem():
     """Triangulations never have more simplices than the bound, and a cyclic polytope attains it."""
     for r, count in itertools.product((2, 3, 4), (6, 9, 12)):

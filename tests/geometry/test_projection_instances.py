@@ -12,7 +12,7 @@ import pytest
 
 from geomdp.bodies.balls import Ellipsoid
 from geomdp.bodies.base import Body
-from geomdp.bodies.polytopes.active_set import (
+from geomdp.bodies.polytopes.column_generation import (
     affine_weights,
     delete,
     empty_factor,

@@ -40,7 +40,7 @@ class VertexColumns(Columns):
 
     def __init__(self, vertices: FloatArray, matrix: FloatArray | None = None) -> None:
         # Compiled code is slow to import.
-        from geomdp.bodies.polytopes.active_set import mean_and_squares
+        from geomdp.bodies.compiled import mean_and_squares
 
         self._originals = np.ascontiguousarray(vertices)
         self._images = self._originals
