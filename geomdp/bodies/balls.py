@@ -52,9 +52,7 @@ class NormBall(Body):
         return math.exp(log_lp_ball_volume(self.m, self.p) + self.m * math.log(self.r))
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Points r g / (sum |g_i|^p + X)^(1/p), for g_i with density proportional to e^(-|g|^p) and
-        X ~ Exp(1) (SAM-4).
-        """
+        """Points r g / (sum |g_i|^p + X)^(1/p), g_i of density ~ e^(-|g|^p), X ~ Exp(1) (SAM-4)."""
         # g_i is G^(1/p) U, G ~ Gamma(1 + 1/p) and U uniform on [-1, 1]; the simpler draw of |g_i|^p
         # from Gamma(1/p) would underflow for large p.
         gammas = rng.standard_gamma(1 + 1 / self.p, (n, self.m))
@@ -239,7 +237,6 @@ class CrossPolytope(NormBall):
         return np.asarray(np.abs(points).sum(axis=1) / self.r)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends of {t : ||x + t u||_1 <= r}, by sorting the t at which entries change sign."""
         both = np.hstack([points, -points])
         ways = np.hstack([directions, -directions])
         return -exit_time(both, -ways, self.r), exit_time(both, ways, self.r)
@@ -394,7 +391,6 @@ class Ellipsoid(Body):
         return Ellipsoid(matrix @ self.root)
 
     def gaussian_width(self) -> float:
-        """E ||(s_1 g_1, s_2 g_2, ...)||_2 for singular values s_i of the root and g_i ~ N(0, 1)."""
         return mean_norm(np.asarray(np.linalg.svd(self.root, compute_uv=False), dtype=np.float64))
 
     def gauge_bound(self, l1: float, l2: float) -> float | None:

@@ -232,9 +232,7 @@ class SymmetrisedBox(Body):
         return np.asarray(np.maximum(high, 0) - np.minimum(low, 0))
 
     def facets(self, points: FloatArray) -> Facets:
-        """Normals e_i / u_i - e_j / u_j for the largest ratio x_i / u_i, if above 0, and the
-        smallest x_j / u_j, if below 0.
-        """
+        """e_i / u_i of the largest ratio, if above 0, minus e_j / u_j of the smallest, if below 0."""
         ratios = points / self.upper
         rows = np.arange(len(ratios))
         first, last = ratios.argmax(axis=1), ratios.argmin(axis=1)

@@ -114,9 +114,8 @@ class Elliptope(Body):
         return math.sqrt(self.dimension)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Inner products of p uniform unit vectors in R^(p+1). For p Gaussian vectors in R^v, the
-        density is proportional to det(R)^((v - p - 1) / 2), constant for v = p + 1 (X-LKJ).
-        """
+        """Inner products of p uniform unit vectors in R^(p+1), of constant density (X-LKJ)."""
+        # For p Gaussian vectors in R^v, the density is ~ det(R)^((v - p - 1) / 2).
         rows, columns = np.triu_indices(self.order, 1)
         points = np.empty((n, self.dimension))
         step = max(1, SAMPLE_ENTRIES // (self.order * (self.order + 1)))
@@ -188,9 +187,8 @@ class PsdBox(MatrixBody):
         return float(self.d)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Exact draws of S R S, R uniform on the elliptope and S_ii = U_i^(1/(d+1)) (X-PSDBOX): the
-        Jacobian of M = D^(1/2) R D^(1/2), D the diagonal of M, is prod D_ii^((d - 1) / 2).
-        """
+        """Exact draws of S R S, R uniform on the elliptope and S_ii = U_i^(1/(d+1)) (X-PSDBOX)."""
+        # The Jacobian of M = D^(1/2) R D^(1/2), D the diagonal of M, is prod D_ii^((d - 1) / 2).
         scales = rng.random((n, self.d)) ** (1 / (self.d + 1))
         rows, columns = np.triu_indices(self.d)
         points = scales[:, rows] * scales[:, columns]
@@ -373,9 +371,7 @@ class TableMoments(Body):
         return np.asarray(violations(tables, self._starts))
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Eigenvalues may be as low as -`tolerance` times the number of columns, and the total
-        violation may exceed its limit by `tolerance`.
-        """
+        """Eigenvalues and the total violation may exceed limits by multiples of `tolerance`."""
         tables = self.tables(points)
         # The indicators of a column's events add up to the constant 1, so matrices of order L are
         # singular. The form is tested on a basis of the span of all indicators: 1 and contrasts.

@@ -181,8 +181,8 @@ class LinearImage(Body):
         return np.asarray(self.body.project(self._pull_back(points)) @ self.matrix.T)
 
     def radius(self) -> float:
-        """Upper bound: ||A|| radius(K) if K is symmetric, else ||A o|| + 2 ||A|| radius(K), where o
-        is the offset of K's hull, and ||A|| the norm of the matrix A on the hull's directions.
+        """Upper bound: ||A|| radius(K) if K is symmetric, else ||A o|| + 2 ||A|| radius(K), for the
+        offset o of K's hull and the norm of the matrix A on the hull's directions.
         """
         if self.symmetric:
             return float(self._factors[1].max(initial=0.0) * self.body.radius())
@@ -295,9 +295,7 @@ class Product(OfBodies):
         return int(self.slices[-1].stop)
 
     def implements(self, verb: Verb) -> bool:
-        """All factors must implement the verb; `affine_hull` needs one, since a flat factor
-        flattens.
-        """
+        """All factors must implement the verb; one suffices for `affine_hull`."""
         known = (body.implements(verb) for body in self.bodies)
         return super().implements(verb) and (any(known) if verb is Body.affine_hull else all(known))
 
@@ -322,7 +320,6 @@ class Product(OfBodies):
         return np.asarray(np.all(self._each(lambda K, x: K.contains(x, tolerance), points), axis=0))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Intersection of the chords of those factors in which the direction is not 0."""
         low, high = np.full(len(points), -np.inf), np.full(len(points), np.inf)
         for body, part in zip(self.bodies, self.slices, strict=True):
             moving = directions[:, part].any(axis=1)
@@ -350,7 +347,6 @@ class Product(OfBodies):
         return np.concatenate([body.centroid() for body in self.bodies])
 
     def second_moment(self) -> FloatArray:
-        """The factors' second moments in the diagonal blocks, products of centroids elsewhere."""
         moment = scipy.linalg.block_diag(*(body.second_moment() for body in self.bodies))
         if self.symmetric:
             return np.asarray(moment)
@@ -375,9 +371,7 @@ class Product(OfBodies):
         return Product([difference_body(body) for body in self.bodies])
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """The product of the factors' images; None unless all have a closed form, and each row of
-        the matrix is nonzero on the coordinates of exactly one factor.
-        """
+        """None unless all factors have one, and each row is nonzero on exactly one factor."""
         seen = np.stack([matrix[:, part].any(axis=1) for part in self.slices], axis=1)
         if (seen.sum(axis=1) != 1).any():
             return None
@@ -403,15 +397,13 @@ class Product(OfBodies):
         return math.fsum(known) if len(known) == len(widths) else None
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Maximum over the factors, for the set's projections; None if a factor returns None."""
-        found = []
-        for body, part in zip(self.bodies, self.slices, strict=True):
+        def largest(body: Body, part: slice) -> float | None:
             rows = np.eye(self.dimension)[part]
-            gauge = body.largest_gauge(lambda u, rows=rows: support(u @ rows))
-            if gauge is None:
-                return None
-            found.append(gauge)
-        return max(found)
+            return body.largest_gauge(lambda u: support(u @ rows))
+
+        found = [largest(*factor) for factor in zip(self.bodies, self.slices, strict=True)]
+        known = [gauge for gauge in found if gauge is not None]
+        return max(known) if len(known) == len(found) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -449,9 +441,7 @@ class Intersection(OfBodies):
         return self.bodies[0].dimension
 
     def implements(self, verb: Verb) -> bool:
-        """Gauges and CVXPY constraints need the same verb of all parts, and a chord needs a chord
-        or a membership test of each; `contains`, `separate` and `radius` always count.
-        """
+        """A chord needs a chord or a membership test of each part."""
         if verb is Body.chord:
             return all(body.implements(verb) or body.has_membership for body in self.bodies)
         if verb in (Body.gauge, Body.cvxpy_constraints):

@@ -61,7 +61,6 @@ class SymmetricSpectral(MatrixBody):
         return self._moments().second_moment(self.d)
 
     def volume(self) -> float:
-        """Volume of the spectraplex times the ratio exp(log_integral) of the moments."""
         return spectraplex_volume(self.d) * math.exp(self._moments().log_integral)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
@@ -133,7 +132,7 @@ class NuclearBall(SymmetricSpectral):
         return np.eye(1, self.d)
 
     def radius(self) -> float:
-        """1, attained at every x x^T with ||x|| = 1."""
+        """Attained at every x x^T with ||x|| = 1."""
         return 1.0
 
     def _bounds(self, above: Any, below: Any) -> list[Any]:
@@ -173,7 +172,6 @@ class Spectraplex(MatrixBody):
         return np.asarray((values[:, 0] >= -tolerance) & (values.sum(axis=1) <= 1 + tolerance))
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Project eigenvalues on {x >= 0, sum x <= 1}, and keep the eigenvectors (JL-COV)."""
         values, vectors = eigen(points)
         return assemble(nearest_in_corner(values, 1.0), vectors)
 
@@ -261,8 +259,8 @@ class SpectraplexDifference(SymmetricSpectral):
         return np.asarray(np.maximum(values[:, -1], 0.0) + np.maximum(-values[:, 0], 0.0))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """v v^T - w w^T for unit eigenvectors v and w of the largest eigenvalue, if above 0, and of
-        the smallest, if below 0.
+        """v v^T - w w^T for eigenvectors v, w of the largest (if > 0) and smallest (if < 0)
+        eigenvalue.
         """
         values, vectors = eigen(directions)
         bottom = top_projector(-values[:, ::-1], vectors[:, :, ::-1])
@@ -272,7 +270,6 @@ class SpectraplexDifference(SymmetricSpectral):
         return np.asarray(np.maximum(*_traces(eigenvalues(points))))
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges, and the projector on M_+'s range if tr M_+ >= tr M_-, else minus that of M_-."""
         values, vectors = eigen(points)
         above, below = _traces(values)
         signs = np.where((above >= below)[:, None], values > 0, -1.0 * (values < 0))

@@ -54,9 +54,7 @@ class Symmetrised(OfBody):
         return f"of {self.body!r}"
 
     def implements(self, verb: Verb) -> bool:
-        """Gauge, facets, contains and chord need listed vertices of K (column generation alone does
-        not count); `affine_hull` and `radius` always count; other verbs need the same verb of K.
-        """
+        """Rays need listed vertices of K; `affine_hull` and `radius` always count."""
         if not super().implements(verb):
             return False
         if verb in (Body.affine_hull, Body.radius):
@@ -198,7 +196,6 @@ class SymmetricHull(Symmetrised):
         return np.vstack([points, -points])
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Weights of the vertices with moduli that add up to at most 1."""
         import cvxpy as cp
 
         points = self.body.vertex_list()
