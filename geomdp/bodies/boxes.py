@@ -232,7 +232,7 @@ class SymmetrisedBox(Body):
         return np.asarray(np.maximum(high, 0) - np.minimum(low, 0))
 
     def facets(self, points: FloatArray) -> Facets:
-        """e_i / u_i of the largest ratio, if above 0, minus e_j / u_j of the smallest, if below 0."""
+        """Normals e_i / u_i - e_j / u_j of the largest and smallest ratios, as far as not 0."""
         ratios = points / self.upper
         rows = np.arange(len(ratios))
         first, last = ratios.argmax(axis=1), ratios.argmin(axis=1)

@@ -358,7 +358,8 @@ def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
     Raises
     ------
     ValueError
-        If the moments of all grid points are more than 2^25 numbers.
+        For arguments that are not as stated, and if the moments of all grid points are more than
+        2^25 numbers.
 
     Examples
     --------

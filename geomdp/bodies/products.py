@@ -441,7 +441,9 @@ class Intersection(OfBodies):
         return self.bodies[0].dimension
 
     def implements(self, verb: Verb) -> bool:
-        """A chord needs a chord or a membership test of each part."""
+        """Gauges and CVXPY constraints need the same verb of all parts, and a chord needs a chord
+        or a membership test of each; `contains`, `separate` and `radius` always count.
+        """
         if verb is Body.chord:
             return all(body.implements(verb) or body.has_membership for body in self.bodies)
         if verb in (Body.gauge, Body.cvxpy_constraints):

@@ -74,7 +74,7 @@ def sensitivity_polytope(workload: Workload) -> Body:
     Parameters
     ----------
     workload : Workload
-        Q, with m queries.
+        Q, with m queries; ``ValueError`` for another type.
 
     Returns
     -------
@@ -155,9 +155,9 @@ def neighbour_body(workload: Workload, adjacency: Adjacency) -> Body:
     Parameters
     ----------
     workload : Workload
-        Q, with m queries.
+        Q, with m queries; ``ValueError`` for another type.
     adjacency : Adjacency
-        The neighbour relation.
+        The neighbour relation; ``ValueError`` for another type.
 
     Examples
     --------

@@ -417,7 +417,7 @@ def difference_body(body: Body) -> Body:
     Parameters
     ----------
     body : Body
-        K in R^m.
+        K in R^m; ``ValueError`` for another type.
 
     Returns
     -------
@@ -446,7 +446,7 @@ def symmetric_hull(body: Body) -> Body:
     Parameters
     ----------
     body : Body
-        K in R^m.
+        K in R^m; ``ValueError`` for another type.
 
     Returns
     -------
