@@ -25,7 +25,14 @@ from geomdp.advice.candidates import (
     coarse,
     jl,
 )
-from geomdp.advice.comparison import WORTHWHILE, Built, projection_floor, rank
+from geomdp.advice.comparison import (
+    WORTHWHILE,
+    Built,
+    Trials,
+    projection_floor,
+    rank,
+    ready_to_release,
+)
 from geomdp.advice.setting import (
     UNLIMITED,
     InapplicableError,
@@ -248,11 +255,6 @@ def test_large_universes_are_refined_by_no_slabs_and_projected_once():
     )
 
 
-def test_add_remove_is_passed_on():
-    result = advise(Prefixes(5), **PURE, adjacency=Adjacency.ADD_REMOVE)
-    assert result.best.guarantee.adjacency is Adjacency.ADD_REMOVE
-
-
 def test_advice_is_reproducible():
     first, second = (advise(WORKLOADS["tables"], **PURE) for _ in range(2))
     columns = [column for column in COLUMNS if column != "set-up seconds"]
@@ -343,48 +345,54 @@ def test_advice_prints_what_it_says(advice):
 ROWS = {row.name: row for row in CANDIDATES}
 
 
-class TestTies:
-    exact = Ball(Marginals(2, 1), **PURE)
+BALL = Ball(Marginals(2, 1), **PURE)
+CHAIN = KNorm(Marginals(2, 1), **PURE, body=SlabBody(np.eye(2), np.ones(2)))
+IN_FLOAT64 = Spectral(Marginals(3, 2), **PURE)
 
-    def built(self, name, value, stderr=0.0, mechanism=None, step=None):
-        prediction = Prediction(value, PredictionKind.EXACT, "test", stderr)
-        mechanism = mechanism or self.exact
-        sampler = mechanism.guarantee.sampler
-        return Built(ROWS[name], step, mechanism, prediction, sampler, 0.0)
 
-    def test_the_least_wins(self):
-        ranked = rank(
-            [self.built("Cone", 2.0), self.built("Ball", 1.0), self.built("Laplace", 3.0)]
-        )
-        assert [trial.name for trial in ranked] == ["Ball", "Cone", "Laplace"]
+def built(name, value, step=None, mechanism=BALL, stderr=0.0):
+    prediction = Prediction(value, PredictionKind.EXACT, "test", stderr)
+    return Built(ROWS[name], step, mechanism, prediction, mechanism.guarantee.sampler, 0.0)
 
-    def test_what_follows_noise_must_be_worth_it(self):
-        noise = self.built("Ball", 1.0)
-        near, far = (self.built("Ball", value, step=SHRUNK) for value in (0.995, 0.98))
-        assert rank([noise, near])[0].name == "Ball"
-        assert rank([noise, far])[0].name == "Shrunk(Ball)"
-        other = self.built("Cone", 0.996)
-        assert rank([other, near])[0].name == "Shrunk(Ball)"
 
-    def test_the_simpler_wins_a_tie(self):
-        ranked = rank([self.built("Laplace", 1.0 + 1e-6), self.built("Matrix", 1.0)])
-        assert ranked[0].name == "Laplace"
-        ranked = rank([self.built("Laplace", 1.0 + 1e-4), self.built("Matrix", 1.0)])
-        assert ranked[0].name == "Matrix"
+@pytest.mark.parametrize(
+    ("trials", "names"),
+    [
+        ([("Cone", 2.0), ("Ball", 1.0), ("Laplace", 3.0)], ["Ball", "Cone", "Laplace"]),
+        # What follows noise must be worth it.
+        ([("Ball", 1.0), ("Ball", 0.995, SHRUNK)], ["Ball"]),
+        ([("Ball", 1.0), ("Ball", 0.98, SHRUNK)], ["Shrunk(Ball)"]),
+        ([("Cone", 0.996), ("Ball", 0.995, SHRUNK)], ["Shrunk(Ball)"]),
+        # The simpler wins a tie.
+        ([("Laplace", 1.0 + 1e-6), ("Matrix", 1.0)], ["Laplace"]),
+        ([("Laplace", 1.0 + 1e-4), ("Matrix", 1.0)], ["Matrix"]),
+        # The exact sampler wins a tie.
+        ([("KNorm", 1.0, None, CHAIN, 0.01), ("Ball", 1.02)], ["Ball"]),
+        ([("KNorm", 1.0, None, CHAIN, 0.01), ("Ball", 1.04)], ["KNorm"]),
+        # The correctly rounded noise wins a tie.
+        ([("KNorm", 1.0, None, IN_FLOAT64), ("Ball", 1.0 + 1e-6)], ["Ball"]),
+        ([("KNorm", 1.0, None, IN_FLOAT64), ("Ball", 1.0 + 1e-4)], ["KNorm"]),
+    ],
+)
+def test_ties(trials, names):
+    ranked = rank([built(*trial) for trial in trials])
+    assert [trial.name for trial in ranked][: len(names)] == names
+    assert IN_FLOAT64.grid is None
+    assert IN_FLOAT64.sampler == Exact()
 
-    def test_the_exact_wins_a_tie(self):
-        slabs = SlabBody(np.eye(2), np.ones(2))
-        chain = self.built("KNorm", 1.0, 0.01, KNorm(Marginals(2, 1), **PURE, body=slabs))
-        assert not chain.exact
-        assert rank([chain, self.built("Ball", 1.02)])[0].name == "Ball"
-        assert rank([chain, self.built("Ball", 1.04)])[0].name == "KNorm"
 
-    def test_the_correctly_rounded_wins_a_tie(self):
-        in_float64 = self.built("KNorm", 1.0, mechanism=Spectral(Marginals(3, 2), **PURE))
-        assert in_float64.exact
-        assert in_float64.mechanism.grid is None
-        assert rank([in_float64, self.built("Ball", 1.0 + 1e-6)])[0].name == "Ball"
-        assert rank([in_float64, self.built("Ball", 1.0 + 1e-4)])[0].name == "KNorm"
+def test_the_advised_sampler_is_that_of_the_mechanism() -> None:
+    """A cached sampler status can be wrong, so the set-up mechanism's own status replaces it."""
+
+    class Doubtful(Laplace):
+        sampler = Heuristic("a chain")
+
+    workload, privacy = Histogram(3), PureDP(1.0)
+    trials = Trials(Setting(workload, 100, privacy, Adjacency.REPLACE_ONE, False, UNLIMITED))
+    mechanism = Doubtful(workload, n=100, privacy=privacy)
+    prediction = mechanism.predicted_rmse
+    trials.built.append(Built(CANDIDATES[0], None, mechanism, prediction, Exact(), 0.0))
+    assert ready_to_release(trials)[0].sampler == mechanism.guarantee.sampler == mechanism.sampler
 
 
 class TestTable:
@@ -587,27 +595,22 @@ class TestProjection:
         np.testing.assert_allclose(answers.reshape(14, 5).sum(axis=1), 1.0, rtol=1e-9)
         assert answers.min() >= -1e-12
 
-    def test_a_wrong_effort_is_refused(self):
-        for effort in (0.0, -1.0, math.nan, math.inf):
-            with pytest.raises(ValueError, match="effort must be"):
-                advise(Marginals(2, 1), n=5, privacy=PureDP(1.0), effort=effort)
+
+@given(st.integers(max_value=0) | st.floats() | st.booleans())
+def test_bad_numbers_of_records(n):
+    with pytest.raises(ValueError, match="n must be a whole number"):
+        advise(Marginals(2, 1), n=n, privacy=PureDP(1.0))
 
 
-class TestBadInput:
-    @given(st.integers(max_value=0) | st.floats() | st.booleans())
-    def test_n(self, n):
-        with pytest.raises(ValueError, match="n must be a whole number"):
-            advise(Marginals(2, 1), n=n, privacy=PureDP(1.0))
-
-    @pytest.mark.parametrize("privacy", [1.0, None, "pure"])
-    def test_privacy(self, privacy):
-        with pytest.raises(ValueError, match="privacy must be PureDP, ApproxDP or ZCDP"):
-            advise(Marginals(2, 1), n=5, privacy=privacy)
-
-    def test_adjacency(self):
-        with pytest.raises(ValueError, match="adjacency"):
-            advise(Marginals(2, 1), n=5, privacy=PureDP(1.0), adjacency="replace-one")
-
-    def test_constant_workloads(self):
-        with pytest.raises(ValueError, match="constant"):
-            advise(Explicit(np.ones((2, 3))), n=5, privacy=PureDP(1.0))
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        *(({"privacy": bad}, "must be PureDP, ApproxDP or ZCDP") for bad in (1.0, None, "pure")),
+        ({"adjacency": "replace-one"}, "adjacency"),
+        ({"workload": Explicit(np.ones((2, 3)))}, "constant"),
+        *(({"effort": bad}, "effort must be") for bad in (0.0, -1.0, math.nan, math.inf)),
+    ],
+)
+def test_refusals(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        advise(**({"workload": Marginals(2, 1), "n": 5, "privacy": PureDP(1.0)} | arguments))
