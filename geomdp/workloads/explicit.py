@@ -34,17 +34,15 @@ BLOCK_ENTRIES = 1 << 22
 
 
 class _Measured(Workload):
-    """A workload that computes its diameters together, and its radii together."""
+    """A workload that computes its (l1, l2) diameters together, and its (l1, l2) radii together."""
 
     @property
     @abc.abstractmethod
-    def _diameters(self) -> tuple[float, float]:
-        """The l1 and the l2 diameter."""
+    def _diameters(self) -> tuple[float, float]: ...
 
     @property
     @abc.abstractmethod
-    def _radii(self) -> tuple[float, float]:
-        """The l1 and the l2 radius."""
+    def _radii(self) -> tuple[float, float]: ...
 
     def l1_diameter(self) -> float:
         return self._diameters[0]
@@ -147,6 +145,10 @@ class Explicit(FiniteWorkload, _Measured):
             MAX_ENTRIES
         )
 
+    def affine_hull(self) -> AffineHull:
+        """A singular value decomposition: O(N m min(N, m))."""
+        return self._hull
+
     @cached_property
     def _hull(self) -> AffineHull:
         if not self._small:
@@ -155,10 +157,6 @@ class Explicit(FiniteWorkload, _Measured):
                 f"hull, got shape {self.matrix.shape}"
             )
         return AffineHull.of_points(self._take(slice(None)))
-
-    def affine_hull(self) -> AffineHull:
-        """A singular value decomposition: O(N m min(N, m))."""
-        return self._hull
 
     @cached_property
     def _diameters(self) -> tuple[float, float]:
@@ -179,8 +177,7 @@ class ListedAnswers(_Measured):
 
     @property
     @abc.abstractmethod
-    def explicit(self) -> Explicit:
-        """The explicit workload whose columns are the answer vectors of this workload."""
+    def explicit(self) -> Explicit: ...
 
     @property
     def n_queries(self) -> int:
@@ -447,15 +444,12 @@ class LinearMap(_Measured):
 
 
 class Coarsened(ListedAnswers):
-    """The workload that maps x to the centre nearest to Q(x), in Euclidean norm.
+    """The workload that maps x to the centre nearest to Q(x), the first one in a tie."""
 
-    If several centres are nearest to Q(x), x is mapped to the first of them. The centre of every
-    element is computed once, because rounding could make centres that are computed for a chunk of
-    records depend on the other records of the chunk.
-    """
+    # The centre of every element is computed once, because rounding could make centres that are
+    # computed for a chunk of records depend on the other records of the chunk.
 
     def __init__(self, workload: Workload, centres: npt.ArrayLike) -> None:
-        require_type(workload, Workload, "workload")
         self.workload = workload
         places = batch(centres, workload.n_queries, "centres")
         if len(places) == 0:

@@ -142,17 +142,9 @@ class Universe(abc.ABC):
         """`n` independent uniform records."""
 
 
-#: Largest number of columns that the repr of a `CategoricalProduct` lists. For more columns, the
-#: repr states only the numbers of columns and elements.
-LISTED_COLUMNS = 8
-
-
 @dataclass(frozen=True, init=False, repr=False)
 class FiniteUniverse(Universe):
-    """The set {0, ..., N - 1} of a given size N; records are an array (n,) of whole numbers.
-
-    A DataFrame must have exactly one column.
-    """
+    """The set {0, ..., N - 1}; records are an array (n,) of codes, or a DataFrame of one column."""
 
     N: int
 
@@ -177,6 +169,10 @@ class FiniteUniverse(Universe):
 
     def _sample(self, n: int, rng: np.random.Generator) -> IntArray:
         return rng.integers(self.N, size=n)
+
+
+#: Largest number of columns that the repr of a `CategoricalProduct` lists.
+LISTED_COLUMNS = 8
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -324,15 +320,13 @@ class UnitBall(_Rows):
     """
 
     def _check(self, array: npt.NDArray[Any], first_row: int) -> FloatArray:
-        """The rule of `UnitBall`, with u = 2^-53 and t = (d + 8) u.
-
-        Proof, up to terms of order (d u)^2: the relative error of a computed norm is at most (d / 2
-        + 2) u, and each entry of y = x / ||x|| is rounded once more. So the exact norm of y is at
-        most 1 + (d / 2 + 3) u, the computed norm is at most 1 + (d + 5) u, and y is accepted. An
-        accepted row has an exact norm of at most 1 + (d + 9) u + (d / 2 + 2) u, and after
-        multiplication by 1 - 2 t, which rounds once more, of at most 1 - (d / 2 + 4) u. A computed
-        norm of at most 1 - t implies an exact norm below 1.
-        """
+        # Let u = 2^-53 and t = (d + 8) u. Proof of the rule, up to terms of order (d u)^2: the
+        # relative error of a computed norm is at most (d / 2 + 2) u, and each entry of
+        # y = x / ||x|| is rounded once more. So the exact norm of y is at most 1 + (d / 2 + 3) u,
+        # the computed norm is at most 1 + (d + 5) u, and y is accepted. An accepted row has an
+        # exact norm of at most 1 + (d + 9) u + (d / 2 + 2) u, and after multiplication by 1 - 2 t,
+        # which rounds once more, of at most 1 - (d / 2 + 4) u. A computed norm of at most 1 - t
+        # implies an exact norm below 1.
         reals = _finite(array, first_row)
         tolerance = (reals.shape[1] + 8) * ROUNDOFF
         # The square of an entry above 1.4e154 overflows. The norm is then infinite, so the row is
@@ -388,17 +382,13 @@ Elements: TypeAlias = "Iterable[Hashable] | Records | Iterable[Records]"
 
 @dataclass(frozen=True)
 class OpenUniverse(Universe):
-    """All hashable Python objects, such as strings, whole numbers and tuples.
+    """All hashable Python objects; they are the same if Python calls them equal (``1 == True``).
 
-    Records are an iterable of elements, such as a list, a Series, a one-dimensional array or a
-    generator, but not a text or a mapping. An item that is an array, a Series or a list is a chunk
-    of records, and a tuple is one element. `chunks` reads a generator once, one chunk at a time.
-    Elements are the same if Python calls them equal (``1 == 1.0 == True``). An element must equal
-    itself, so NaN and ``pandas.NA`` are refused, also within tuples. None is accepted.
+    Records are an iterable of elements or of chunks, which are arrays, Series or lists. An element
+    must equal itself, so NaN and ``pandas.NA`` are refused, also within tuples.
     """
 
     def validate(self, records: Elements, first_row: int = 0) -> npt.NDArray[Any]:
-        """The records as objects (n,); ``ValueError`` names the row of a wrong element."""
         return self._check(_object_array(list(_elements(records))), first_row)
 
     def chunks(self, records: Elements, rows: int) -> Iterator[npt.NDArray[Any]]:
@@ -434,10 +424,8 @@ def _object_array(elements: list[Hashable]) -> npt.NDArray[Any]:
 
 
 def _equals_itself(element: Hashable) -> bool:
-    """Whether `element` equals itself; for a tuple, whether all its parts equal themselves."""
+    # Python compares the parts of tuples by identity first, so a tuple with NaN equals itself.
     if isinstance(element, tuple):
-        # Python compares the parts of tuples by identity first. So a tuple equals itself even if a
-        # part is NaN.
         return all(map(_equals_itself, element))
     same = element == element
     return isinstance(same, bool | np.bool_) and bool(same)
@@ -476,7 +464,7 @@ def _is_frame(records: object) -> TypeGuard[pd.DataFrame]:
 def numeric_array(
     records: object, record_shape: tuple[int, ...], column_names: tuple[str, ...] | None
 ) -> npt.NDArray[Any]:
-    """A chunk as a numeric array (n,) + `record_shape`, unchecked values; else ``ValueError``."""
+    """A chunk as a numeric array (n,) + `record_shape`, with unchecked values."""
     if _is_frame(records):
         array = _frame_array(records, column_names)
         if record_shape == () and array.shape[1] == 1:
@@ -570,7 +558,7 @@ SPLIT = 2.0**26
 def _require(
     good: BoolArray, first_row: int, names: tuple[str, ...] | None, rule: str, fault: str = "is not"
 ) -> None:
-    """``ValueError`` with row and column of the first entry of `good` (n, c) that is False."""
+    """Name the row and the column of the first entry of `good` (n, c) that is False."""
     if not good.all():
         row, column = (int(i) for i in np.argwhere(~good)[0])
         label = column if names is None else repr(names[column])
@@ -584,7 +572,7 @@ def level_codes(
     names: tuple[str, ...] | None,
     first_row: int,
 ) -> IntArray:
-    """`array` (n, c) as int64 codes below `levels`, or ``ValueError`` with row and column."""
+    """`array` (n, c) as int64 codes below `levels`."""
     if array.dtype.kind == "f":  # NaN is refused here. An infinity fails the next check.
         _require(array == np.floor(array), first_row, names, "be whole numbers")
     inside = (array >= 0) & (array < np.array(levels))

@@ -126,19 +126,21 @@ def test_other_guarantees_have_gaussian_noise_and_a_bound(privacy: gd.privacy.Pr
         assert least / 4 < excluded[excluded.n >= n].rmse.max() < least
 
 
-@pytest.mark.parametrize("ns", [[100], [100, 100], [1000, 100], [0, 10], [1.5, 10]])
-def test_numbers_of_records_increase(ns: list[int]) -> None:
-    with pytest.raises(ValueError, match="ns must be"):
-        error_table(W, ns=ns, privacy=PRIVACY)
-
-
-def test_bad_records_and_privacy_are_refused_first() -> None:
-    with pytest.raises(ValueError, match="privacy must be"):
-        error_table(W, ns=NS, privacy=1.0)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="at least 1 record, got 0"):
-        error_table(W, ns=NS, privacy=PRIVACY, records=np.zeros((0, 3), dtype=np.int64))
-    with pytest.raises(ValueError, match="row 0"):
-        error_table(W, ns=NS, privacy=PRIVACY, records=np.full((2, 3), 9))
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        *(
+            ({"ns": ns}, "ns must be")
+            for ns in ([100], [100, 100], [1000, 100], [0, 10], [1.5, 10])
+        ),
+        ({"privacy": 1.0}, "privacy must be"),
+        ({"records": np.zeros((0, 3), dtype=np.int64)}, "at least 1 record, got 0"),
+        ({"records": np.full((2, 3), 9)}, "row 0"),
+    ],
+)
+def test_refusals(arguments, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        error_table(W, **({"ns": NS, "privacy": PRIVACY} | arguments))
 
 
 def test_nothing_is_excluded_where_answers_do_not_depend_on_records() -> None:

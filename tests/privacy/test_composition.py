@@ -133,7 +133,6 @@ def test_basic_composition_is_better_for_few_steps(epsilon, delta, steps):
     assert largest_step_epsilon(ApproxDP(epsilon, delta), steps) <= epsilon / steps
 
 
-APPROX, WHOLE = ApproxDP(1.0, 1e-6), "must be a whole number"
 LARGE = "must be a finite number above 0, got inf"
 
 
@@ -145,19 +144,10 @@ LARGE = "must be a finite number above 0, got inf"
         (basic_composition, ([PureDP(1e308)] * 2,), f"epsilon {LARGE}"),
         (basic_composition, ([ApproxDP(1e308, 1e-9)] * 2,), f"epsilon {LARGE}"),
         (basic_composition, ([ZCDP(1e308)] * 2,), f"rho {LARGE}"),
-        *((group_privacy, (PureDP(1.0), size), f"size {WHOLE}") for size in (0, -1, 2.0, True)),
         (group_privacy, (ApproxDP(1.0, 0.2), 2), "below 1/2"),
         (group_privacy, (ApproxDP(800.0, 1e-300), 2), "below 1/2"),
-        *(
-            (advanced_composition, (PureDP(0.1), 10, slack), "slack_delta")
-            for slack in (0.0, -1e-9, 0.5, 1.0, math.nan)
-        ),
+        (advanced_composition, (PureDP(0.1), 10, 0.5), "slack_delta"),
         (advanced_composition, (PureDP(1e4), 2, 1e-6), "epsilon must be a finite number"),
-        *(
-            (function, (APPROX, steps), f"steps {WHOLE}")
-            for function in (largest_step_epsilon, shortcut_step_epsilon)
-            for steps in (0, -1, 1.5, True)
-        ),
         *(
             (function, (total, 3), "must be ApproxDP")
             for function in (largest_step_epsilon, shortcut_step_epsilon)

@@ -131,7 +131,7 @@ def test_spends_whose_sum_is_beyond_float64_are_not_affordable(budget):
         *(
             (lambda convert=convert, delta=delta: convert(ZCDP(0.5), delta), "delta must be")
             for convert in (zcdp_to_approx, zcdp_to_approx_optimal_order)
-            for delta in (0.0, -0.1, 0.5, math.nan, math.inf)
+            for delta in (0.0, 0.5, math.nan)
         ),
         *(
             (lambda convert=convert, privacy=privacy: convert(privacy, 1e-6), "must be ZCDP, got")

@@ -20,9 +20,6 @@ from geomdp.privacy import (
 from geomdp.privacy.definitions import LARGEST_LOSS, LEAST_LOSS, check_range, checked_adjacency
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 
-BAD = [0.0, -1.0, math.nan, math.inf, -math.inf]
-#: Booleans, complex numbers and texts that spell numbers are refused.
-NOT_REAL = ["1", "x", None, True, [1.0], 1j, 10**400]
 KINDS = (PureDP, ZCDP, lambda epsilon: ApproxDP(epsilon, 1e-6))
 
 
@@ -33,23 +30,10 @@ def claimed(privacy, sampler):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        *(
-            (lambda build=build, value=value: build(value), "must be a finite number above 0, got")
-            for build in KINDS
-            for value in (*BAD, *NOT_REAL)
-        ),
-        *(
-            (lambda value=value: ApproxDP(1.0, value), "delta must be above 0 and below 1/2")
-            for value in (*BAD, 0.5, 1.0, *NOT_REAL)
-        ),
-        *(
-            (lambda tv=tv: Approximate(tv, "a proof"), "tv must be above 0 and below 1")
-            for tv in (0.0, 1.0, -0.1, math.nan)
-        ),
-        *(
-            (lambda e=e: claimed(PureDP(e), Approximate(1e-6, "a proof")), "below 1/2")
-            for e in (20.0, 1e4)
-        ),
+        (lambda: PureDP(10**400), "epsilon must be a finite number above 0, got"),
+        (lambda: ApproxDP(1.0, 0.5), "delta must be above 0 and below 1/2"),
+        (lambda: claimed(PureDP(20.0), Approximate(1e-6, "a proof")), "below 1/2"),
+        (lambda: claimed(PureDP(1e4), Approximate(1e-6, "a proof")), "below 1/2"),
         (lambda: claimed(ZCDP(0.5), Approximate(1e-6, "a proof")), "no zCDP guarantee"),
         (lambda: pure_to_zcdp(ZCDP(1.0)), "^privacy must be"),
         (lambda: shortcut_step_epsilon(PureDP(1.0), 3), "^total must be"),

@@ -201,23 +201,6 @@ def test_labels(workload, labels):
     assert workload.labels() == labels
 
 
-@pytest.mark.parametrize("family", [wl.Histogram, wl.Prefixes, wl.Ranges, wl.Means])
-@pytest.mark.parametrize("size", [0, -3, 2.0, True])
-def test_bad_sizes(family, size):
-    with pytest.raises(ValueError, match="must be a whole number, at least 1"):
-        family(size)
-
-
-@pytest.mark.parametrize("family", [wl.Marginals, wl.Parities])
-@pytest.mark.parametrize(
-    ("d", "k", "message"),
-    [(0, 1, "d must"), (3, 0, "k must"), (3, 4, "at most 3, got 4"), (3, 1.5, "k must")],
-)
-def test_bad_orders(family, d, k, message):
-    with pytest.raises(ValueError, match=message):
-        family(d, k)
-
-
 @pytest.mark.parametrize("workload", [wl.SecondMoment(3), wl.Marginals(25, 2)], ids=repr)
 def test_no_enumeration_of_large_universes(workload):
     with pytest.raises(ValueError, match=r"at most 2\^26 answers"):

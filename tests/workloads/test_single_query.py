@@ -143,12 +143,6 @@ def test_a_tally_must_be_an_array_of_one_dimension(tally: IntArray) -> None:
             total(tally)
 
 
-@pytest.mark.parametrize("values", [[1.5], [-0.5], [math.nan], []])
-def test_bad_dense_queries(values: list[float]) -> None:
-    with pytest.raises(ValueError, match="value"):
-        DenseQuery(np.array(values))
-
-
 def test_values_do_not_follow_the_caller_s_array_and_cannot_be_changed() -> None:
     values = np.array([0.5, 0.25])
     queries = [SparseQuery(("a", "b"), values), DenseQuery(values)]
