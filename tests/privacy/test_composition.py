@@ -86,6 +86,10 @@ def test_advanced_composition_oracle():
     total = advanced_composition(PureDP(step), 40, 1e-6)
     assert total.epsilon == pytest.approx(0.50912, abs=5e-6)
     assert total.delta == 1e-6
+    # The deltas of the steps add up, too.
+    approximate = advanced_composition(ApproxDP(step, 1e-8), 40, 1e-6)
+    assert approximate.epsilon == total.epsilon
+    assert approximate.delta == pytest.approx(1.4e-6, rel=ROUNDING, abs=0)
 
 
 @given(st.floats(1e-9, 1e9), deltas, st.integers(1, 10**9))
